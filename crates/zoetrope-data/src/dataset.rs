@@ -1,0 +1,103 @@
+//! What a reader returns.
+
+use std::path::PathBuf;
+
+use zoetrope_graph::{EventStore, SnapshotSequence, Targets, VertexFeatures, VertexNames};
+
+use crate::format::Format;
+
+/// A dynamic graph of either kind.
+// One data set exists at a time and is passed by reference: boxing the larger variant would only
+// add a pointer to every access.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug, Clone, PartialEq)]
+pub enum Dataset {
+    /// A stream of events.
+    Events(EventStore),
+    /// A sequence of snapshots.
+    Snapshots(SnapshotDataset),
+}
+
+impl Dataset {
+    /// The number of vertices.
+    pub fn vertices(&self) -> u32 {
+        match self {
+            Self::Events(store) => store.vertices(),
+            Self::Snapshots(data) => data.sequence.vertices(),
+        }
+    }
+}
+
+/// Snapshots with features and targets.
+///
+/// Data whose features are lags of a measured series (PyG-Temporal, traffic) carries the series
+/// in `signal`, and `features` and `targets` are empty until lags are chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnapshotDataset {
+    /// The topology.
+    pub sequence: SnapshotSequence,
+    /// The original identifiers of the vertices.
+    pub names: VertexNames,
+    /// Features as given.
+    pub features: Option<VertexFeatures>,
+    /// Targets as given.
+    pub targets: Option<Targets>,
+    /// A measured series from which lagged features and targets are made.
+    pub signal: Option<Signal>,
+}
+
+/// A measured series and how the reference loader turns it into features and targets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Signal {
+    /// `steps × vertices × channels` as in the file; lags of these are the features.
+    pub values: VertexFeatures,
+    /// The series to predict where it is not channel 0 of `values`.
+    pub target: Option<VertexFeatures>,
+    /// How many lags the reference loader takes.
+    pub lags: usize,
+    /// Whether the reference loader standardises each vertex's series over time.
+    pub standardise: bool,
+}
+
+/// What reading found out besides the data itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notes {
+    /// The format read.
+    pub format: Format,
+    /// Why that format: what detection saw.
+    pub reason: String,
+    /// The files read.
+    pub files: Vec<PathBuf>,
+    /// Whether events were in time order in the file.
+    pub sorted: bool,
+    /// Rows skipped as bad (lenient reading only).
+    pub skipped_rows: u64,
+    /// Missing or NaN values that were kept as 0 or NaN, as the warning says.
+    pub missing_values: u64,
+    /// What a user should know.
+    pub warnings: Vec<String>,
+}
+
+impl Notes {
+    /// Notes of an uneventful read.
+    pub fn new(format: Format, reason: impl Into<String>) -> Self {
+        Self {
+            format,
+            reason: reason.into(),
+            files: Vec::new(),
+            sorted: true,
+            skipped_rows: 0,
+            missing_values: 0,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// A data set and what reading it found out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The data.
+    pub dataset: Dataset,
+    /// What reading found out.
+    pub notes: Notes,
+}

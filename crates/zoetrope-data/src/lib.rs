@@ -1,0 +1,21 @@
+//! Readers, writers, splits, negatives and generators for dynamic graphs.
+//!
+//! This is the only place that parses bytes from outside. Every reader validates while it reads,
+//! reports problems with file, line or byte and column, never allocates from a size that a file
+//! merely declares, and never panics, whatever the bytes.
+//!
+//! It does not know models, devices or ranks.
+#![forbid(unsafe_code)]
+
+pub mod dataset;
+pub mod error;
+pub mod format;
+pub mod options;
+pub mod progress;
+pub mod source;
+
+pub use dataset::{Dataset, Loaded, Notes, SnapshotDataset};
+pub use error::{DataError, Location, Problem};
+pub use format::Format;
+pub use options::{ColumnMap, Limits, ReadOptions};
+pub use progress::{Progress, Quiet};

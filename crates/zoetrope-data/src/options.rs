@@ -1,0 +1,100 @@
+//! How to read: what the user may say about a file, and the limits that protect the machine.
+
+use zoetrope_graph::TimeUnit;
+
+use crate::format::Format;
+
+/// A column by name (needs a header) or by position from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnRef {
+    /// By name in the header.
+    Name(String),
+    /// By position from 0.
+    Position(usize),
+}
+
+/// Which column holds what; `None` leaves the choice to detection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnMap {
+    /// The source vertex.
+    pub src: Option<ColumnRef>,
+    /// The destination vertex.
+    pub dst: Option<ColumnRef>,
+    /// The time.
+    pub time: Option<ColumnRef>,
+    /// The weight.
+    pub weight: Option<ColumnRef>,
+    /// The label.
+    pub label: Option<ColumnRef>,
+    /// Add or remove.
+    pub kind: Option<ColumnRef>,
+    /// The features, in this order; `Some(vec![])` takes none.
+    pub features: Option<Vec<ColumnRef>>,
+}
+
+/// Limits that keep a hostile file from exhausting the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest line or JSON string taken, in bytes.
+    pub line_bytes: usize,
+    /// The most columns a row may have.
+    pub columns: usize,
+    /// Compressed content may grow by this factor …
+    pub expansion: u64,
+    /// … once it has passed this many bytes.
+    pub expansion_floor_bytes: u64,
+    /// The most files in a folder or members in an archive.
+    pub members: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            line_bytes: 16 << 20,
+            columns: 65_536,
+            expansion: 100,
+            expansion_floor_bytes: 8 << 20,
+            members: 1 << 20,
+        }
+    }
+}
+
+/// Everything the user may say about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The format; detected where absent.
+    pub format: Option<Format>,
+    /// The columns of tabular formats.
+    pub columns: ColumnMap,
+    /// The field separator; detected where absent. `b' '` means any run of blanks.
+    pub delimiter: Option<u8>,
+    /// Whether the first row names the columns; detected where absent.
+    pub header: Option<bool>,
+    /// The unit of integer times; guessed from their magnitude where absent.
+    pub time_unit: Option<TimeUnit>,
+    /// Whether source and destination number their vertices separately; the format decides where
+    /// absent.
+    pub bipartite: Option<bool>,
+    /// Skip and count bad rows instead of failing.
+    pub lenient: bool,
+    /// How many problems to collect before giving up on a file.
+    pub max_problems: usize,
+    /// Protection.
+    pub limits: Limits,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            columns: ColumnMap::default(),
+            delimiter: None,
+            header: None,
+            time_unit: None,
+            bipartite: None,
+            lenient: false,
+            max_problems: 20,
+            limits: Limits::default(),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Everything that can go wrong in this crate.
+
+use crate::ids::VertexId;
+
+/// A failure while building or combining graph structures.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// Two columns that must be equally long are not.
+    #[error("column `{column}` has {got} entries, expected {expected}")]
+    LengthMismatch {
+        /// The column at fault.
+        column: &'static str,
+        /// How many entries the other columns have.
+        expected: usize,
+        /// How many entries this one has.
+        got: usize,
+    },
+    /// An edge names a vertex that the graph does not have.
+    #[error("{column}[{position}] is vertex {vertex}, but the graph has {vertices} vertices")]
+    VertexOutOfRange {
+        /// `src` or `dst`.
+        column: &'static str,
+        /// Where in the column.
+        position: usize,
+        /// The vertex found there.
+        vertex: VertexId,
+        /// The number of vertices of the graph.
+        vertices: u32,
+    },
+    /// More vertices or edges than 32-bit indices can name.
+    #[error("{what}: {count} is more than the {limit} that 32-bit indices can name")]
+    TooMany {
+        /// What was counted.
+        what: &'static str,
+        /// How many there are.
+        count: u64,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// Snapshot offsets that do not start at zero, decrease, or do not end at the edge count.
+    #[error(
+        "edge offset {position} is {value}: offsets must rise from 0 to the edge count {edges}"
+    )]
+    BadOffsets {
+        /// Which offset.
+        position: usize,
+        /// Its value.
+        value: u64,
+        /// The number of edges.
+        edges: usize,
+    },
+    /// Two graphs that must agree in size do not.
+    #[error("{what}: {left} against {right}")]
+    ShapeMismatch {
+        /// What was compared.
+        what: &'static str,
+        /// The size on the left.
+        left: usize,
+        /// The size on the right.
+        right: usize,
+    },
+    /// A parameter outside its range.
+    #[error("{parameter} = {value}: expected {expected}")]
+    BadParameter {
+        /// The name of the parameter.
+        parameter: &'static str,
+        /// The value given.
+        value: String,
+        /// What would have been accepted.
+        expected: &'static str,
+    },
+}

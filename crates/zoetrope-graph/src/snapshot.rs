@@ -1,0 +1,279 @@
+//! A sequence of snapshots, kept as sorted edge columns end to end.
+//!
+//! One arena for all snapshots: `offsets[t]..offsets[t + 1]` are the edges of snapshot `t`,
+//! ordered by (destination, source), ties in input order. The compact form is what files hold
+//! and what differences and overlaps are computed on; a matrix with row offsets is derived per
+//! snapshot where it is needed. A graph whose topology never changes is stored once.
+
+use rayon::prelude::*;
+
+use crate::error::GraphError;
+use crate::ids::VertexId;
+use crate::time::Time;
+
+/// Snapshots of one graph, in time order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnapshotSequence {
+    vertices: u32,
+    steps: usize,
+    offsets: Vec<u64>,
+    src: Vec<VertexId>,
+    dst: Vec<VertexId>,
+    weight: Option<Vec<f32>>,
+    boundaries: Option<Vec<Time>>,
+}
+
+/// The edges of one snapshot, ordered by (destination, source).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SnapshotView<'a> {
+    /// The number of vertices of the graph.
+    pub vertices: u32,
+    /// Where each edge starts.
+    pub src: &'a [VertexId],
+    /// Where each edge ends; ascending.
+    pub dst: &'a [VertexId],
+    /// The weight of each edge; 1 where there is none.
+    pub weight: Option<&'a [f32]>,
+}
+
+impl SnapshotView<'_> {
+    /// The number of edges.
+    pub fn len(&self) -> usize {
+        self.src.len()
+    }
+
+    /// Whether there is no edge.
+    pub fn is_empty(&self) -> bool {
+        self.src.is_empty()
+    }
+
+    /// The weight of edge `index`.
+    pub fn weight_of(&self, index: usize) -> f32 {
+        self.weight.map_or(1.0, |weight| weight[index])
+    }
+
+    /// Edge `index` as a number that orders edges by (destination, source).
+    pub fn key(&self, index: usize) -> u64 {
+        edge_key(self.src[index], self.dst[index])
+    }
+}
+
+/// An edge as a number that orders edges by (destination, source).
+pub fn edge_key(src: VertexId, dst: VertexId) -> u64 {
+    u64::from(dst) << 32 | u64::from(src)
+}
+
+impl SnapshotSequence {
+    /// Takes edges grouped by snapshot and orders each snapshot by (destination, source).
+    ///
+    /// # Errors
+    /// Where the columns differ in length, offsets do not rise from 0 to the number of edges, or
+    /// an edge names a vertex outside `0..vertices`.
+    pub fn new(
+        vertices: u32,
+        offsets: Vec<u64>,
+        mut src: Vec<VertexId>,
+        mut dst: Vec<VertexId>,
+        mut weight: Option<Vec<f32>>,
+    ) -> Result<Self, GraphError> {
+        check_offsets(&offsets, src.len())?;
+        check_length("edge_dst", src.len(), dst.len())?;
+        if let Some(weight) = &weight {
+            check_length("edge_weight", src.len(), weight.len())?;
+        }
+        check_range("edge_src", &src, vertices)?;
+        check_range("edge_dst", &dst, vertices)?;
+        sort_snapshots(&offsets, &mut src, &mut dst, weight.as_mut());
+        Ok(Self { vertices, steps: offsets.len() - 1, offsets, src, dst, weight, boundaries: None })
+    }
+
+    /// As [`new`](Self::new), for columns that are known to be ordered and in range.
+    pub(crate) fn from_sorted(
+        vertices: u32,
+        offsets: Vec<u64>,
+        src: Vec<VertexId>,
+        dst: Vec<VertexId>,
+        weight: Option<Vec<f32>>,
+    ) -> Self {
+        let sequence = Self {
+            vertices,
+            steps: offsets.len() - 1,
+            offsets,
+            src,
+            dst,
+            weight,
+            boundaries: None,
+        };
+        debug_assert!((0..sequence.steps).all(|step| {
+            let view = sequence.at(step);
+            (1..view.len()).all(|edge| view.key(edge - 1) <= view.key(edge))
+        }));
+        sequence
+    }
+
+    /// One topology that holds for `steps` steps; stored once.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn constant(
+        vertices: u32,
+        steps: usize,
+        src: Vec<VertexId>,
+        dst: Vec<VertexId>,
+        weight: Option<Vec<f32>>,
+    ) -> Result<Self, GraphError> {
+        let offsets = vec![0, src.len() as u64];
+        Ok(Self { steps, ..Self::new(vertices, offsets, src, dst, weight)? })
+    }
+
+    /// Attaches the window boundaries: snapshot `t` covers `boundaries[t]..boundaries[t + 1]`.
+    ///
+    /// # Errors
+    /// [`GraphError::LengthMismatch`] where there are not `steps + 1` of them.
+    pub fn with_boundaries(mut self, boundaries: Vec<Time>) -> Result<Self, GraphError> {
+        check_length("boundaries", self.steps + 1, boundaries.len())?;
+        self.boundaries = Some(boundaries);
+        Ok(self)
+    }
+
+    /// The number of vertices; every snapshot has all of them, isolated where it has no edge.
+    pub fn vertices(&self) -> u32 {
+        self.vertices
+    }
+
+    /// The number of snapshots.
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Whether one topology holds for all steps.
+    pub fn is_constant(&self) -> bool {
+        self.offsets.len() == 2 && self.steps != 1
+    }
+
+    /// The number of stored edges: those of all snapshots, or of the one constant topology.
+    pub fn stored_edges(&self) -> usize {
+        self.src.len()
+    }
+
+    /// The window boundaries, where the snapshots were cut from events.
+    pub fn boundaries(&self) -> Option<&[Time]> {
+        self.boundaries.as_deref()
+    }
+
+    /// Where each stored snapshot starts in the edge columns, plus the end of the last.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// The source column of all stored snapshots.
+    pub fn src(&self) -> &[VertexId] {
+        &self.src
+    }
+
+    /// The destination column of all stored snapshots.
+    pub fn dst(&self) -> &[VertexId] {
+        &self.dst
+    }
+
+    /// The weight column of all stored snapshots.
+    pub fn weight(&self) -> Option<&[f32]> {
+        self.weight.as_deref()
+    }
+
+    /// The edges of a snapshot.
+    ///
+    /// # Panics
+    /// Where `step` is not below [`steps`](Self::steps).
+    pub fn at(&self, step: usize) -> SnapshotView<'_> {
+        assert!(step < self.steps, "snapshot {step} of {}", self.steps);
+        let stored = if self.is_constant() { 0 } else { step };
+        let range = self.offsets[stored] as usize..self.offsets[stored + 1] as usize;
+        SnapshotView {
+            vertices: self.vertices,
+            src: &self.src[range.clone()],
+            dst: &self.dst[range.clone()],
+            weight: self.weight.as_ref().map(|weight| &weight[range]),
+        }
+    }
+
+    /// All snapshots in time order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = SnapshotView<'_>> {
+        (0..self.steps).map(|step| self.at(step))
+    }
+}
+
+/// Orders the edges of each snapshot, in parallel over snapshots; stable, so equal edges keep
+/// their input order.
+fn sort_snapshots(
+    offsets: &[u64],
+    src: &mut [VertexId],
+    dst: &mut [VertexId],
+    weight: Option<&mut Vec<f32>>,
+) {
+    let ordered = |range: std::ops::Range<usize>| {
+        (range.start + 1..range.end)
+            .all(|edge| edge_key(src[edge - 1], dst[edge - 1]) <= edge_key(src[edge], dst[edge]))
+    };
+    let sorted = offsets.par_windows(2).all(|pair| ordered(pair[0] as usize..pair[1] as usize));
+    if sorted {
+        return;
+    }
+    let mut order: Vec<u64> = (0..src.len() as u64).collect();
+    let mut rest = &mut order[..];
+    let mut parts = Vec::with_capacity(offsets.len());
+    for pair in offsets.windows(2) {
+        let (part, tail) = rest.split_at_mut((pair[1] - pair[0]) as usize);
+        parts.push(part);
+        rest = tail;
+    }
+    parts.into_par_iter().for_each(|part| {
+        part.sort_by_key(|&edge| edge_key(src[edge as usize], dst[edge as usize]));
+    });
+    permute(&order, src);
+    permute(&order, dst);
+    if let Some(weight) = weight {
+        permute(&order, weight);
+    }
+}
+
+fn permute<T: Copy + Send + Sync>(order: &[u64], values: &mut [T]) {
+    let moved: Vec<T> = order.par_iter().map(|&from| values[from as usize]).collect();
+    values.copy_from_slice(&moved);
+}
+
+fn check_length(column: &'static str, expected: usize, got: usize) -> Result<(), GraphError> {
+    match expected == got {
+        true => Ok(()),
+        false => Err(GraphError::LengthMismatch { column, expected, got }),
+    }
+}
+
+fn check_range(column: &'static str, values: &[VertexId], vertices: u32) -> Result<(), GraphError> {
+    match values.par_iter().position_first(|&vertex| vertex >= vertices) {
+        None => Ok(()),
+        Some(position) => Err(GraphError::VertexOutOfRange {
+            column,
+            position,
+            vertex: values[position],
+            vertices,
+        }),
+    }
+}
+
+fn check_offsets(offsets: &[u64], edges: usize) -> Result<(), GraphError> {
+    let bad = |position: usize| {
+        let value = offsets.get(position).copied().unwrap_or(0);
+        Err(GraphError::BadOffsets { position, value, edges })
+    };
+    if offsets.first() != Some(&0) {
+        return bad(0);
+    }
+    if let Some(position) = (1..offsets.len()).find(|&at| offsets[at] < offsets[at - 1]) {
+        return bad(position);
+    }
+    if offsets.last() != Some(&(edges as u64)) {
+        return bad(offsets.len() - 1);
+    }
+    Ok(())
+}
