@@ -177,6 +177,12 @@ impl DataError {
         Self::Invalid { problems: vec![Problem::new(at, expected, found)], total: 1 }
     }
 
+    /// A failure of a stream: our own error where [`Source`](crate::source::Source) carries one
+    /// inside, otherwise what the operating system said.
+    pub fn reading(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        source.downcast::<Self>().unwrap_or_else(|source| Self::io(path, source))
+    }
+
     /// An operating-system failure on a path.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io { path: path.into(), source }

@@ -184,7 +184,11 @@ impl<'a> Source<'a> {
 
 impl Read for Source<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(buffer)?;
+        let count = match self.reader.read(buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Err(error) => return Err(io::Error::other(self.damaged(error))),
+        };
         self.produced += count as u64;
         self.check_expansion().map_err(io::Error::other)?;
         Ok(count)
