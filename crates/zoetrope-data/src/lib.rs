@@ -13,6 +13,7 @@ pub mod format;
 pub mod npy;
 pub mod options;
 pub mod progress;
+pub mod sink;
 pub mod source;
 
 pub use dataset::{Dataset, Loaded, Notes, SnapshotDataset};
