@@ -70,4 +70,16 @@ pub enum GraphError {
         /// What would have been accepted.
         expected: &'static str,
     },
+    /// A width so small, or a stretch so long, that windows would fill the memory.
+    #[error(
+        "{windows} windows are more than the limit of {limit}; a width of {suggestion} would suit this data"
+    )]
+    TooManyWindows {
+        /// How many windows were asked for.
+        windows: i128,
+        /// How many there may be.
+        limit: u64,
+        /// A width that suits the data.
+        suggestion: String,
+    },
 }

@@ -11,7 +11,10 @@
 //! of a snapshot are ordered by (destination, source), ties in input order.
 #![deny(unsafe_code)]
 
+pub mod calendar;
 pub mod column;
+pub mod discretise;
+pub mod duration;
 pub mod error;
 pub mod events;
 pub mod features;
@@ -19,11 +22,16 @@ pub mod ids;
 pub mod random;
 pub mod snapshot;
 pub mod time;
+pub mod window;
 
+pub use calendar::CalendarUnit;
 pub use column::Column;
+pub use discretise::{DiscretiseOptions, Lifetime, Merge, discretise};
+pub use duration::Duration;
 pub use error::GraphError;
 pub use events::{EventKind, EventStore};
 pub use features::{Targets, VertexFeatures};
 pub use ids::{EventId, NameTable, TextTable, VertexId, VertexNames};
 pub use snapshot::{SnapshotSequence, SnapshotView};
 pub use time::{Time, TimeScale, TimeUnit};
+pub use window::{Origin, Windowing, Windows, suggest_window};

@@ -1,0 +1,342 @@
+//! Windows: how the time axis of a stream is cut, and which events fall where.
+//!
+//! Owns boundaries and event ranges. A window covers `boundaries[i]..boundaries[i + 1]`, the end
+//! not included, except that a boundary that would lie beyond [`Time::MAX`] stands there and
+//! includes it. Events of equal time always fall into the same window, so windows do not depend
+//! on the order of the input. It does not look at vertices.
+//!
+//! Finding the ranges is one galloping pass over the time column: O(windows × log(events per
+//! window)), no allocation besides the result.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::str::FromStr;
+
+use crate::calendar::{self, CalendarUnit, Grid};
+use crate::duration::Duration;
+use crate::error::GraphError;
+use crate::events::EventStore;
+use crate::time::Time;
+
+/// The most windows that a stream may be cut into: a slip of the unit (1 ns over years) must be
+/// an error, not an exhausted machine.
+pub const MAX_WINDOWS: u64 = 1 << 22;
+
+/// Where windows of fixed width start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// At multiples of the width from tick 0.
+    #[default]
+    Aligned,
+    /// At the first event.
+    FirstEvent,
+    /// At multiples of the width from a given time.
+    At(Time),
+}
+
+/// How to cut the time axis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Windowing {
+    /// Equally wide windows from the one with the first event to the one with the last.
+    Width {
+        /// The width.
+        width: Duration,
+        /// Where windows start.
+        origin: Origin,
+    },
+    /// At least this many events in each window but the last: a window ends with the last event
+    /// of equal time.
+    Events(NonZeroU64),
+    /// About this many windows with about equally many events; fewer where equal times make
+    /// cuts coincide.
+    Parts(NonZeroU64),
+    /// Units of the UTC calendar; needs Unix times.
+    Calendar(CalendarUnit),
+    /// Given boundaries, strictly rising; events outside are left out.
+    Boundaries(Vec<Time>),
+}
+
+impl FromStr for Windowing {
+    type Err = GraphError;
+
+    /// Reads `1d` (aligned width), `hour`, `day`, `week`, `month` (calendar), `500 events` or
+    /// `20 parts`.
+    fn from_str(text: &str) -> Result<Self, GraphError> {
+        let text = text.trim();
+        let counted = |suffix: &str| {
+            text.strip_suffix(suffix).and_then(|number| number.trim_end().parse().ok())
+        };
+        if let Ok(unit) = text.parse() {
+            return Ok(Self::Calendar(unit));
+        }
+        if let Some(events) = counted("events") {
+            return Ok(Self::Events(events));
+        }
+        if let Some(parts) = counted("parts") {
+            return Ok(Self::Parts(parts));
+        }
+        let width = text.parse().map_err(|_| GraphError::BadParameter {
+            parameter: "window",
+            value: text.chars().take(80).collect(),
+            expected: "a width such as 1d, 6h or 30m, a number of ticks, one of hour, day, week \
+                       and month, `500 events` or `20 parts`",
+        })?;
+        Ok(Self::Width { width, origin: Origin::Aligned })
+    }
+}
+
+impl fmt::Display for Windowing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Width { width, .. } => width.fmt(f),
+            Self::Events(events) => write!(f, "{events} events"),
+            Self::Parts(parts) => write!(f, "{parts} parts"),
+            Self::Calendar(unit) => unit.fmt(f),
+            Self::Boundaries(given) => write!(f, "{} given boundaries", given.len()),
+        }
+    }
+}
+
+/// Consecutive windows over a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Windows {
+    boundaries: Vec<Time>,
+    offsets: Vec<u64>,
+}
+
+impl Windows {
+    /// Cuts the stream. A stream without events has no windows, unless boundaries are given.
+    ///
+    /// # Errors
+    /// [`GraphError::BadParameter`] where the width does not fit the scale, the calendar is asked
+    /// of times without a known origin or given boundaries do not rise;
+    /// [`GraphError::TooManyWindows`] beyond [`MAX_WINDOWS`].
+    pub fn cut(store: &EventStore, windowing: &Windowing) -> Result<Self, GraphError> {
+        let time = store.time();
+        if let Windowing::Boundaries(given) = windowing {
+            return Self::given(time, given.clone());
+        }
+        let (Some(&first), Some(&last)) = (time.first(), time.last()) else {
+            return Ok(Self { boundaries: vec![0], offsets: vec![0] });
+        };
+        let limited = |windows: i128| match windows <= i128::from(MAX_WINDOWS) {
+            true => Ok(()),
+            false => Err(GraphError::TooManyWindows {
+                windows,
+                limit: MAX_WINDOWS,
+                suggestion: suggest_window(store).to_string(),
+            }),
+        };
+        let boundaries = match windowing {
+            Windowing::Boundaries(given) => given.clone(),
+            Windowing::Width { width, origin } => {
+                let width = width.ticks(store.scale())?;
+                let origin = match origin {
+                    Origin::Aligned => 0,
+                    Origin::FirstEvent => first,
+                    Origin::At(time) => *time,
+                };
+                regular(first, last, width, origin, limited)?
+            }
+            Windowing::Calendar(unit) => match calendar::grid(*unit, store.scale(), first, last)? {
+                Grid::Regular { width, origin } => regular(first, last, width, origin, limited)?,
+                Grid::Listed(starts) => starts.into_iter().map(clamp).collect(),
+            },
+            Windowing::Events(events) => {
+                limited((time.len() as u64 / events.get()).into())?;
+                by_count(time, |cut| cut.saturating_add(events.get()))
+            }
+            Windowing::Parts(parts) => {
+                let parts = parts.get();
+                limited(parts.into())?;
+                let events = time.len() as u128;
+                let quantile = |part: u64| (events * u128::from(part) / u128::from(parts)) as u64;
+                // The first quantile beyond the cut: several coincide where times are equal.
+                by_count(time, |cut| {
+                    let part = u128::from(cut) * u128::from(parts) / events;
+                    (part as u64..=parts).map(quantile).find(|&next| next > cut).unwrap_or(u64::MAX)
+                })
+            }
+        };
+        let mut windows = Self::given(time, boundaries)?;
+        if let Some(end) = windows.offsets.last_mut() {
+            *end = time.len() as u64;
+        }
+        Ok(windows)
+    }
+
+    fn given(time: &[Time], boundaries: Vec<Time>) -> Result<Self, GraphError> {
+        if boundaries.is_empty() || boundaries.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err(GraphError::BadParameter {
+                parameter: "window boundaries",
+                value: format!("{} of them", boundaries.len()),
+                expected: "at least one time, each later than the one before",
+            });
+        }
+        let mut offsets = Vec::with_capacity(boundaries.len());
+        let mut position = 0;
+        for (index, &boundary) in boundaries.iter().enumerate() {
+            position = gallop(time, position, boundary);
+            if index > 0 && boundary == Time::MAX {
+                position = time.len();
+            }
+            offsets.push(position as u64);
+        }
+        Ok(Self { boundaries, offsets })
+    }
+
+    /// The number of windows.
+    pub fn len(&self) -> usize {
+        self.boundaries.len() - 1
+    }
+
+    /// Whether there is no window.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The start of each window and the end of the last.
+    pub fn boundaries(&self) -> &[Time] {
+        &self.boundaries
+    }
+
+    /// The first event of each window and the end of the last; events before the first and from
+    /// the last on belong to no window.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// The events of a window, by position.
+    ///
+    /// # Panics
+    /// Where `window` is not below [`len`](Self::len).
+    pub fn events(&self, window: usize) -> Range<usize> {
+        self.offsets[window] as usize..self.offsets[window + 1] as usize
+    }
+
+    /// The times that a window covers.
+    ///
+    /// # Panics
+    /// Where `window` is not below [`len`](Self::len).
+    pub fn times(&self, window: usize) -> Range<Time> {
+        self.boundaries[window]..self.boundaries[window + 1]
+    }
+
+    /// How many events lie in no window, given the length of the stream.
+    pub fn left_out(&self, events: usize) -> usize {
+        let covered = self.offsets[self.offsets.len() - 1] - self.offsets[0];
+        events - covered as usize
+    }
+}
+
+/// Boundaries at `origin + i × width` that cover `first..=last`.
+fn regular(
+    first: Time,
+    last: Time,
+    width: Time,
+    origin: Time,
+    limited: impl Fn(i128) -> Result<(), GraphError>,
+) -> Result<Vec<Time>, GraphError> {
+    // 128 bits: the stretch from `Time::MIN` to `Time::MAX` does not fit into 64.
+    let [first, last, width, origin] = [first, last, width, origin].map(i128::from);
+    let start = first - (first - origin).rem_euclid(width);
+    let windows = (last - start) / width + 1;
+    limited(windows)?;
+    Ok((0..=windows).map(|window| clamp(start + window * width)).collect())
+}
+
+fn clamp(time: i128) -> Time {
+    time.clamp(Time::MIN.into(), Time::MAX.into()) as Time
+}
+
+/// Boundaries at the times of events, at or after the positions that `next` asks for.
+fn by_count(time: &[Time], next: impl Fn(u64) -> u64) -> Vec<Time> {
+    let last = time[time.len() - 1];
+    let mut boundaries = vec![time[0]];
+    let mut cut = 0_u64;
+    loop {
+        let wanted = next(cut);
+        if wanted >= time.len() as u64 {
+            break;
+        }
+        // Equal times stay together: the window takes the whole run that it ends in.
+        let before = time[wanted as usize - 1];
+        let position = match before.checked_add(1) {
+            Some(after) => gallop(time, wanted as usize, after),
+            None => time.len(),
+        };
+        if position == time.len() {
+            break;
+        }
+        boundaries.push(time[position]);
+        cut = position as u64;
+    }
+    boundaries
+        .extend(Some(last.saturating_add(1)).filter(|&end| end > boundaries[boundaries.len() - 1]));
+    boundaries
+}
+
+/// The first position from `start` on whose time is not below `boundary`.
+fn gallop(time: &[Time], start: usize, boundary: Time) -> usize {
+    let mut step = 1;
+    let mut low = start;
+    while low + step <= time.len() && time[low + step - 1] < boundary {
+        low += step;
+        step *= 2;
+    }
+    let high = (low + step).min(time.len());
+    low + time[low..high].partition_point(|&time| time < boundary)
+}
+
+/// A round width that cuts the stream into tens to a few hundred windows.
+///
+/// Aims at 100 windows over the middle 98 % of the events, so that one stray time does not decide,
+/// but never at more than 1,000 over the whole stretch.
+pub fn suggest_window(store: &EventStore) -> Duration {
+    let time = store.time();
+    let (Some(&first), Some(&last)) = (time.first(), time.last()) else {
+        return Duration::Ticks(1);
+    };
+    let stretch = |from: Time, to: Time| (i128::from(to) - i128::from(from) + 1) as u128;
+    let margin = time.len() / 100;
+    let middle = stretch(time[margin], time[time.len() - 1 - margin]);
+    let aim = (middle / 100).max(stretch(first, last) / 1_000).max(1);
+    let scale = store.scale();
+    let round: Vec<u128> = match scale.unit.ticks_per_second() {
+        Some(rate) => human_widths().filter_map(|ns| in_ticks(ns, rate as u128)).collect(),
+        None => decimal_widths().collect(),
+    };
+    // The nearest by ratio: 2 h is nearer to 3 h than to 1 h.
+    let best = round.into_iter().min_by(|&a, &b| ratio(a, aim).total_cmp(&ratio(b, aim)));
+    Duration::from_ticks(
+        best.map_or(1, |ticks| u64::try_from(ticks).unwrap_or(u64::MAX >> 1)),
+        scale,
+    )
+}
+
+fn ratio(a: u128, b: u128) -> f64 {
+    (a as f64 / b as f64).ln().abs()
+}
+
+fn in_ticks(nanoseconds: u128, rate: u128) -> Option<u128> {
+    let tick = 1_000_000_000 / rate;
+    nanoseconds.is_multiple_of(tick).then_some(nanoseconds / tick)
+}
+
+/// 1, 2, 5, 10, … up to 2^62.
+fn decimal_widths() -> impl Iterator<Item = u128> {
+    (0..19)
+        .flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u128.pow(power)))
+        .filter(|&w| w < 1 << 62)
+}
+
+/// Widths in nanoseconds that divide the clock or the calendar evenly.
+fn human_widths() -> impl Iterator<Item = u128> {
+    const SECOND: u128 = 1_000_000_000;
+    const DAY: u128 = 86_400 * SECOND;
+    let below = decimal_widths().take_while(|&width| width < SECOND);
+    let clock = [1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200];
+    let days = [1, 2, 7, 14, 28, 91, 364, 1_820, 3_640, 36_400];
+    below.chain(clock.map(|seconds| seconds * SECOND)).chain(days.map(|days| days * DAY))
+}
