@@ -28,10 +28,13 @@ pub enum Format {
     Traffic,
     /// Zoetrope's own memory-mappable event store.
     Store,
+    /// Made by a generator (`synthetic:NAME?…`), not read; no file has this format, so it is not
+    /// among [`ALL`](Self::ALL).
+    Synthetic,
 }
 
 impl Format {
-    /// All formats.
+    /// All formats that a file can have.
     pub const ALL: [Self; 10] = [
         Self::PygtJson,
         Self::JodieCsv,
@@ -58,6 +61,7 @@ impl Format {
             Self::SnapshotFolder => "snapshot-folder",
             Self::Traffic => "traffic",
             Self::Store => "store",
+            Self::Synthetic => "synthetic",
         }
     }
 

@@ -16,6 +16,7 @@ pub mod options;
 pub mod progress;
 pub mod sink;
 pub mod source;
+pub mod synthetic;
 
 pub use dataset::{Dataset, Loaded, Notes, SnapshotDataset};
 pub use error::{DataError, Location, Problem};

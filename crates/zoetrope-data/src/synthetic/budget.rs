@@ -1,0 +1,57 @@
+//! Refuses sizes that the machine cannot hold, before anything is allocated.
+
+use super::parameter::Arguments;
+use crate::error::DataError;
+
+/// Assumed where the system does not tell how much memory is free.
+const ASSUMED_FREE_BYTES: u64 = 8 << 30;
+
+impl Arguments {
+    /// Fails where `bytes` at the peak are more than the machine has free; `smaller` names the
+    /// parameters that shrink the result.
+    pub(super) fn require_memory(&self, bytes: f64, smaller: &str) -> Result<(), DataError> {
+        let free = free_bytes();
+        if bytes <= free as f64 {
+            return Ok(());
+        }
+        let gibibytes = |bytes: f64| bytes / (1u64 << 30) as f64;
+        Err(DataError::BadParameter {
+            parameter: format!("synthetic:{}", self.generator),
+            value: format!("about {:.1} GiB of memory", gibibytes(bytes)),
+            expected: format!(
+                "at most the {:.1} GiB that are free on this machine; lower {smaller}",
+                gibibytes(free as f64)
+            ),
+        })
+    }
+}
+
+fn free_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    available(&text).unwrap_or(ASSUMED_FREE_BYTES)
+}
+
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_free_memory_is_read_as_linux_prints_it() {
+        let text = "MemTotal:       24689332 kB\nMemAvailable:   20000000 kB\n";
+        assert_eq!(available(text), Some(20_000_000 * 1024));
+        assert_eq!(available("MemAvailable: lots"), None);
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused_with_the_parameters_that_shrink_them() {
+        let name = "synthetic:uniform?vertices=2G&steps=1M&density=1000";
+        let text = crate::synthetic::generate(name, &crate::Quiet).unwrap_err().to_string();
+        assert!(text.contains("GiB") && text.contains("vertices"), "{text}");
+    }
+}
