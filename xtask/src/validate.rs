@@ -1,0 +1,64 @@
+//! The one command to remember before a commit: everything that must pass, cheapest first.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::steps::Step;
+use crate::tidy;
+
+/// The steps of `cargo xtask validate`.
+pub(crate) fn steps(root: &Path) -> Vec<Step> {
+    let owned: PathBuf = root.to_owned();
+    let mut documentation = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
+    documentation.env("RUSTDOCFLAGS", "-D warnings");
+    vec![
+        component(root, "fmt", &["fmt", "--all", "--check"]),
+        Step::call("tidy", move || tidy::run(&owned)),
+        component(
+            root,
+            "clippy",
+            &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
+        ),
+        Step::command("documentation", documentation),
+        tests(root),
+        Step::command(
+            "documentation examples",
+            cargo(root, &["test", "--workspace", "--doc", "--locked"]),
+        ),
+    ]
+}
+
+/// Runs under nextest where it is installed (it shows each test's time and kills none of the
+/// others when one aborts), and under cargo's own runner otherwise.
+fn tests(root: &Path) -> Step {
+    let command = if answers(root, &["nextest", "--version"]) {
+        cargo(root, &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])
+    } else {
+        cargo(
+            root,
+            &["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"],
+        )
+    };
+    Step::command("tests", command)
+}
+
+/// A step that needs a component which a minimal Rust installation lacks.
+fn component(root: &Path, name: &'static str, arguments: &[&str]) -> Step {
+    if answers(root, &[arguments[0], "--version"]) {
+        Step::command(name, cargo(root, arguments))
+    } else {
+        Step::skip(name, format!("`cargo {}` is not installed", arguments[0]))
+    }
+}
+
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root);
+    command
+}
+
+fn answers(root: &Path, arguments: &[&str]) -> bool {
+    let mut command = cargo(root, arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
