@@ -4,23 +4,23 @@
 
 mod expected;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::validate;
+use crate::validate::{self, Profile};
 use expected::Expected;
 
 /// Reads every data set and prints the table; true where all counts agree or the data is absent.
-pub(crate) fn run(root: &Path) -> bool {
+pub(crate) fn run(root: &Path, profile: Profile) -> bool {
     let data = root.join("../shared/data");
     if !data.is_dir() {
         println!("no folder ../shared/data beside the repository: nothing to compare");
         return true;
     }
-    let Some(binary) = build(root) else { return false };
+    let Some(binary) = validate::build_binary(root, profile) else { return false };
     println!(
         "{:<62} {:<15} {:>8} {:>11} {:>9} {:>25} {:>7}  expected",
         "path", "format", "vertices", "events", "snapshots", "time", "seconds"
@@ -44,13 +44,6 @@ pub(crate) fn run(root: &Path) -> bool {
     }
     println!("{} files, {wrong} differ", expected::ALL.len());
     wrong == 0
-}
-
-fn build(root: &Path) -> Option<PathBuf> {
-    let arguments = ["build", "--release", "--package", "zoetrope-cli", "--locked"];
-    let built = validate::cargo(root, &arguments).status().is_ok_and(|status| status.success());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    built.then(|| target.join("release/zoetrope"))
 }
 
 fn inspect(binary: &Path, path: &Path) -> Result<Value, String> {

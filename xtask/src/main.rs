@@ -3,13 +3,18 @@
 //! Depends on none of the project's crates, so that it still builds when they do not.
 #![forbid(unsafe_code)]
 
+mod ci;
 mod datasets;
+mod readme;
 mod repository;
 mod steps;
+mod test_counts;
 mod tidy;
 mod validate;
 
 use std::process::ExitCode;
+
+use validate::Profile;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -17,7 +22,10 @@ usage: cargo xtask COMMAND
   tidy       rules of the house that no compiler checks: crate arrows, file names, unsafe, lints,
              kernel twins, leftovers
   validate   fmt, tidy, clippy, documentation, tests: cheapest first, stops at the first failure
-  datasets   reads every data set of ../shared/data and compares the counts with its README";
+  ci         what test.sh runs: validate, then the README's commands and the data sets
+  readme     runs the commands of README.md and compares what they print; --update rewrites it
+  datasets   reads every data set of ../shared/data and compares the counts with its README;
+             --release builds the binary with full optimisation";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +34,11 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["tidy"] => exit(tidy::run(&root)),
         ["validate"] => exit(steps::run_all(validate::steps(&root))),
-        ["datasets"] => exit(datasets::run(&root)),
+        ["ci"] => exit(ci::run(&root)),
+        ["readme"] => exit(readme::check(&root)),
+        ["readme", "--update"] => exit(readme::update(&root)),
+        ["datasets"] => exit(datasets::run(&root, Profile::Dev)),
+        ["datasets", "--release"] => exit(datasets::run(&root, Profile::Release)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

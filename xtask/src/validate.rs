@@ -6,8 +6,24 @@ use std::process::{Command, Stdio};
 use crate::steps::Step;
 use crate::tidy;
 
+/// How much the compiler optimises the binary that a step runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// As the tests.
+    Dev,
+    /// As users do.
+    Release,
+}
+
 /// The steps of `cargo xtask validate`.
 pub(crate) fn steps(root: &Path) -> Vec<Step> {
+    let mut steps = before_tests(root);
+    steps.extend(tests(root));
+    steps
+}
+
+/// Everything that needs no test to run.
+pub(crate) fn before_tests(root: &Path) -> Vec<Step> {
     let owned: PathBuf = root.to_owned();
     let mut documentation = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
     documentation.env("RUSTDOCFLAGS", "-D warnings");
@@ -20,17 +36,33 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
             &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
         ),
         Step::command("documentation", documentation),
-        tests(root),
-        Step::command(
-            "documentation examples",
-            cargo(root, &["test", "--workspace", "--doc", "--locked"]),
-        ),
     ]
+}
+
+/// The tests of all crates and the examples in their documentation.
+pub(crate) fn tests(root: &Path) -> Vec<Step> {
+    let examples = cargo(root, &["test", "--workspace", "--doc", "--locked"]);
+    vec![unit_tests(root), Step::tests("documentation examples", examples)]
+}
+
+/// Builds the `zoetrope` binary and says where it is.
+pub(crate) fn build_binary(root: &Path, profile: Profile) -> Option<PathBuf> {
+    let mut command = cargo(root, &["build", "--package", "zoetrope-cli", "--locked"]);
+    let folder = match profile {
+        Profile::Dev => "debug",
+        Profile::Release => {
+            command.arg("--release");
+            "release"
+        }
+    };
+    let built = command.status().is_ok_and(|status| status.success());
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    built.then(|| target.join(folder).join("zoetrope"))
 }
 
 /// Runs under nextest where it is installed (it shows each test's time and kills none of the
 /// others when one aborts), and under cargo's own runner otherwise.
-fn tests(root: &Path) -> Step {
+fn unit_tests(root: &Path) -> Step {
     let command = if answers(root, &["nextest", "--version"]) {
         cargo(root, &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])
     } else {
@@ -39,7 +71,7 @@ fn tests(root: &Path) -> Step {
             &["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"],
         )
     };
-    Step::command("tests", command)
+    Step::tests("tests", command)
 }
 
 /// A step that needs a component which a minimal Rust installation lacks.
