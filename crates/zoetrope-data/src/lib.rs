@@ -10,6 +10,7 @@
 pub mod dataset;
 pub mod error;
 pub mod format;
+pub mod formats;
 pub mod inspect;
 pub mod npy;
 pub mod options;

@@ -1,0 +1,3 @@
+//! One module per file format: how it is recognised, read and written.
+
+pub mod text;
