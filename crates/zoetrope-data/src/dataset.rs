@@ -47,16 +47,66 @@ pub struct SnapshotDataset {
 }
 
 /// A measured series and how the reference loader turns it into features and targets.
+///
+/// Sample `i` has the values of steps `i..i + lags` as features, the target of step `i + lags`,
+/// and the topology of snapshot `i`; see [`crate::lagged`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
-    /// `steps × vertices × channels` as in the file; lags of these are the features.
+    /// `steps × vertices × channels` as in the file; lags of these are the features. NaN where a
+    /// value is missing.
     pub values: VertexFeatures,
-    /// The series to predict where it is not channel 0 of `values`.
+    /// The series to predict (one channel) where it is not channel 0 of `values`.
     pub target: Option<VertexFeatures>,
     /// How many lags the reference loader takes.
     pub lags: usize,
-    /// Whether the reference loader standardises each vertex's series over time.
-    pub standardise: bool,
+    /// How the reference loader scales features and targets.
+    pub standardise: Standardise,
+    /// Classes of the values, where the features are one-hot columns of these instead of `values`.
+    pub one_hot: Option<OneHot>,
+    /// Whether the target is `ln(1 + target)`.
+    pub log_target: bool,
+    /// Whether the last sample repeats the last target (and so there is one sample more), rather
+    /// than ending where targets end.
+    pub repeat_last_target: bool,
+}
+
+impl Signal {
+    /// A series whose features are its own lags, unscaled.
+    pub fn new(values: VertexFeatures, lags: usize) -> Self {
+        Self {
+            values,
+            target: None,
+            lags,
+            standardise: Standardise::No,
+            one_hot: None,
+            log_target: false,
+            repeat_last_target: false,
+        }
+    }
+}
+
+/// How a series is scaled before lags are taken. Missing values count in no mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Standardise {
+    /// As it is.
+    No,
+    /// Each vertex and channel by its own mean and deviation over time:
+    /// `(x - mean) / (deviation + epsilon)`, 0 where that divides by zero.
+    ByVertex {
+        /// Keeps the quotient finite where a series never changes.
+        epsilon: f64,
+    },
+    /// Each channel by its mean and deviation over all vertices and steps.
+    Overall,
+}
+
+/// Classes from which one-hot features are made: each column has its number of classes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OneHot {
+    /// The number of classes of each column.
+    pub sizes: Vec<u8>,
+    /// `steps × vertices × columns` classes.
+    pub classes: Vec<u8>,
 }
 
 /// What reading found out besides the data itself.

@@ -12,6 +12,7 @@ pub mod error;
 pub mod format;
 pub mod formats;
 pub mod inspect;
+pub mod lagged;
 pub mod npy;
 pub mod options;
 pub mod progress;

@@ -18,7 +18,7 @@ pub use timeline::{Gap, TimeReport};
 
 use zoetrope_graph::{EventKind, EventStore};
 
-use crate::dataset::{Dataset, Notes, SnapshotDataset};
+use crate::dataset::{Dataset, Notes, SnapshotDataset, Standardise};
 
 /// Describes a data set.
 ///
@@ -86,7 +86,7 @@ fn of_snapshots(data: &SnapshotDataset, notes: &Notes) -> Report {
     let signal = data.signal.as_ref().map(|signal| SignalSummary {
         values: numbers::summarise_rows(signal.values.values(), signal.values.width(), |_| None),
         lags: signal.lags,
-        standardise: signal.standardise,
+        standardise: signal.standardise != Standardise::No,
     });
     let width = |summary: &FeatureSummary| summary.width;
     let topology = match sequence.is_constant() {

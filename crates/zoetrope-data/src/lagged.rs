@@ -1,0 +1,273 @@
+//! Features and targets from a measured series.
+//!
+//! Owns the rule by which the reference loaders turn a series into samples. Sample `i` takes
+//!
+//! - features: the (scaled) values of steps `i..i + lags`, side by side for each vertex, oldest
+//!   first, the channels of a step together;
+//! - target: the (scaled) target of step `i + lags`;
+//! - topology: that of snapshot `i`, the first of the window, as the reference loaders pair them.
+//!
+//! A missing value (NaN) becomes 0 among the features, which is the mean where the series is
+//! standardised, and stays NaN among the targets, which means that there is none.
+//!
+//! It does not choose the number of lags: the reader proposes one, the configuration may change it.
+
+use rayon::prelude::*;
+use zoetrope_graph::{GraphError, SnapshotSequence, Targets, VertexFeatures};
+
+use crate::dataset::{OneHot, Signal, SnapshotDataset, Standardise};
+use crate::error::DataError;
+
+impl SnapshotDataset {
+    /// Replaces the signal by features and targets with `lags` lags, or with as many as the
+    /// reference loader takes. Data without a signal is returned as it is.
+    ///
+    /// # Errors
+    /// [`DataError::BadParameter`] where `lags` is 0, leaves no sample, or is given for data that
+    /// has no series to take lags of.
+    pub fn with_lags(mut self, lags: Option<usize>) -> Result<Self, DataError> {
+        let Some(signal) = self.signal.take() else {
+            return match lags {
+                None => Ok(self),
+                Some(lags) => Err(bad("lags", lags, "no lags: this data has its own features")),
+            };
+        };
+        check_sizes(&signal, &self.sequence)?;
+        let lags = lags.unwrap_or(signal.lags);
+        let steps = self.sequence.steps();
+        let samples = match lags {
+            0 => 0,
+            _ => (steps + usize::from(signal.repeat_last_target)).saturating_sub(lags),
+        };
+        if samples == 0 || lags > steps {
+            let expected = format!("at least 1 and fewer than the {steps} steps");
+            return Err(bad("lags", lags, &expected));
+        }
+        self.features = Some(features(&signal, lags, samples)?);
+        self.targets = Some(targets(&signal, lags, samples)?);
+        self.sequence = first_steps(&self.sequence, samples)?;
+        Ok(self)
+    }
+}
+
+fn features(signal: &Signal, lags: usize, samples: usize) -> Result<VertexFeatures, DataError> {
+    let expanded;
+    let (values, width) = match &signal.one_hot {
+        Some(one_hot) => {
+            expanded = one_hot_columns(one_hot);
+            (&expanded, one_hot.sizes.iter().map(|&size| size as usize).sum())
+        }
+        None => {
+            expanded = scaled(&signal.values, signal.standardise);
+            (&expanded, signal.values.width())
+        }
+    };
+    let vertices = signal.values.vertices();
+    let mut lagged = vec![0.0f32; samples * vertices * lags * width];
+    if !lagged.is_empty() {
+        lagged.par_chunks_mut(vertices * lags * width).enumerate().for_each(|(sample, rows)| {
+            for (vertex, row) in rows.chunks_mut(lags * width).enumerate() {
+                for (lag, cells) in row.chunks_mut(width).enumerate() {
+                    let from = ((sample + lag) * vertices + vertex) * width;
+                    for (cell, &value) in cells.iter_mut().zip(&values[from..from + width]) {
+                        *cell = if value.is_nan() { 0.0 } else { value };
+                    }
+                }
+            }
+        });
+    }
+    VertexFeatures::new(samples, vertices, lags * width, lagged).map_err(graph)
+}
+
+fn targets(signal: &Signal, lags: usize, samples: usize) -> Result<Targets, DataError> {
+    let series = signal.target.as_ref().unwrap_or(&signal.values);
+    let values = scaled(series, signal.standardise);
+    let (steps, vertices, width) = (series.steps(), series.vertices(), series.width());
+    let mut targets = Vec::with_capacity(samples * vertices);
+    for sample in 0..samples {
+        let step = (sample + lags).min(steps - 1);
+        let row = &values[step * vertices * width..(step + 1) * vertices * width];
+        targets.extend(row.iter().step_by(width).map(|&value| match signal.log_target {
+            true => f64::from(value).ln_1p() as f32,
+            false => value,
+        }));
+    }
+    Targets::new(samples, vertices, None, targets).map_err(graph)
+}
+
+/// The values after scaling; every mean is a sum in step order, so thread counts do not matter.
+fn scaled(series: &VertexFeatures, standardise: Standardise) -> Vec<f32> {
+    let values = series.values();
+    let columns = series.vertices() * series.width();
+    // One group of values shares a mean: a vertex and channel, or a channel.
+    let (groups, epsilon) = match standardise {
+        Standardise::No => return values.to_vec(),
+        Standardise::ByVertex { epsilon } => (columns, epsilon),
+        Standardise::Overall => (series.width(), 0.0),
+    };
+    if values.is_empty() {
+        return Vec::new();
+    }
+    let present = |at: &usize| !values[*at].is_nan();
+    let moments: Vec<(f64, f64)> = (0..groups)
+        .into_par_iter()
+        .map(|group| {
+            let members = || (group..values.len()).step_by(groups).filter(present);
+            let count = members().count().max(1) as f64;
+            let mean = members().map(|at| f64::from(values[at])).sum::<f64>() / count;
+            let variance =
+                members().map(|at| (f64::from(values[at]) - mean).powi(2)).sum::<f64>() / count;
+            (mean, variance.sqrt() + epsilon)
+        })
+        .collect();
+    values
+        .iter()
+        .enumerate()
+        .map(|(at, &value)| {
+            let (mean, deviation) = moments[at % groups];
+            match deviation == 0.0 && !value.is_nan() {
+                true => 0.0,
+                false => ((f64::from(value) - mean) / deviation) as f32,
+            }
+        })
+        .collect()
+}
+
+fn one_hot_columns(one_hot: &OneHot) -> Vec<f32> {
+    let width: usize = one_hot.sizes.iter().map(|&size| size as usize).sum();
+    let mut values = vec![0.0; one_hot.classes.len() / one_hot.sizes.len() * width];
+    let rows = one_hot.classes.chunks_exact(one_hot.sizes.len());
+    for (row, classes) in values.chunks_exact_mut(width).zip(rows) {
+        let mut start = 0;
+        for (&size, &class) in one_hot.sizes.iter().zip(classes) {
+            row[start + class as usize] = 1.0;
+            start += size as usize;
+        }
+    }
+    values
+}
+
+/// The first `steps` snapshots.
+fn first_steps(sequence: &SnapshotSequence, steps: usize) -> Result<SnapshotSequence, DataError> {
+    let vertices = sequence.vertices();
+    let (src, dst) = (sequence.src(), sequence.dst());
+    let short = if sequence.is_constant() {
+        let weight = sequence.weight().map(<[f32]>::to_vec);
+        SnapshotSequence::constant(vertices, steps, src.to_vec(), dst.to_vec(), weight)
+    } else {
+        let offsets = sequence.offsets()[..=steps].to_vec();
+        let edges = offsets[steps] as usize;
+        let weight = sequence.weight().map(|weight| weight[..edges].to_vec());
+        let (src, dst) = (src[..edges].to_vec(), dst[..edges].to_vec());
+        SnapshotSequence::new(vertices, offsets, src, dst, weight)
+    };
+    match sequence.boundaries() {
+        None => short,
+        Some(boundaries) => {
+            short.and_then(|short| short.with_boundaries(boundaries[..=steps].to_vec()))
+        }
+    }
+    .map_err(graph)
+}
+
+fn check_sizes(signal: &Signal, sequence: &SnapshotSequence) -> Result<(), DataError> {
+    let wanted = (sequence.steps(), sequence.vertices() as usize);
+    for series in [Some(&signal.values), signal.target.as_ref()].into_iter().flatten() {
+        let got = (series.steps(), series.vertices());
+        if got != wanted || series.width() == 0 {
+            let value = format!("{} × {} × {}", got.0, got.1, series.width());
+            let expected = format!("{} steps × {} vertices × channels", wanted.0, wanted.1);
+            return Err(bad("signal", value, &expected));
+        }
+    }
+    if let Some(one_hot) = &signal.one_hot {
+        let columns = one_hot.sizes.len();
+        let whole = columns > 0 && one_hot.classes.len() == wanted.0 * wanted.1 * columns;
+        let in_range =
+            |row: &[u8]| row.iter().zip(&one_hot.sizes).all(|(class, size)| class < size);
+        if !whole || !one_hot.classes.chunks_exact(columns).all(in_range) {
+            return Err(bad("one_hot", one_hot.classes.len(), "classes below their column's size"));
+        }
+    }
+    Ok(())
+}
+
+fn bad(parameter: &str, value: impl ToString, expected: &str) -> DataError {
+    DataError::BadParameter {
+        parameter: parameter.to_owned(),
+        value: value.to_string(),
+        expected: expected.to_owned(),
+    }
+}
+
+fn graph(source: GraphError) -> DataError {
+    DataError::Graph { path: "signal".into(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use zoetrope_graph::VertexNames;
+
+    use super::*;
+
+    fn data(signal: Signal) -> SnapshotDataset {
+        let (steps, vertices) = (signal.values.steps(), signal.values.vertices() as u32);
+        let offsets = (0..=steps as u64).collect();
+        let src = (0..steps as u32).map(|step| step % vertices).collect();
+        let sequence = SnapshotSequence::new(vertices, offsets, src, vec![0; steps], None).unwrap();
+        SnapshotDataset {
+            sequence,
+            names: VertexNames::identity(vertices),
+            features: None,
+            targets: None,
+            signal: Some(signal),
+        }
+    }
+
+    fn series(steps: usize, vertices: usize, values: &[f32]) -> VertexFeatures {
+        VertexFeatures::new(steps, vertices, 1, values.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn sample_i_has_the_lags_from_i_on_the_target_after_them_and_topology_i() {
+        let signal = Signal::new(series(4, 2, &[1., 10., 2., 20., 3., 30., 4., 40.]), 2);
+        let made = data(signal).with_lags(None).unwrap();
+        let features = made.features.unwrap();
+        assert_eq!(features.at(0), [1., 2., 10., 20.]);
+        assert_eq!(features.at(1), [2., 3., 20., 30.]);
+        assert_eq!(made.targets.unwrap().values(), [3., 30., 4., 40.]);
+        assert_eq!(made.sequence.steps(), 2);
+        assert_eq!(made.sequence.at(1).src, [1]);
+    }
+
+    #[test]
+    fn standardising_leaves_missing_values_out() {
+        let mut signal = Signal::new(series(3, 1, &[1., f32::NAN, 3.]), 1);
+        signal.standardise = Standardise::ByVertex { epsilon: 0.0 };
+        let made = data(signal).with_lags(None).unwrap();
+        assert_eq!(made.features.unwrap().values(), [-1., 0.]);
+        let targets = made.targets.unwrap();
+        assert!(targets.values()[0].is_nan() && targets.values()[1] == 1.0);
+    }
+
+    #[test]
+    fn a_series_that_never_changes_becomes_zero_not_nan() {
+        let mut signal = Signal::new(series(3, 1, &[5., 5., 5.]), 1);
+        signal.standardise = Standardise::ByVertex { epsilon: 0.0 };
+        let made = data(signal).with_lags(None).unwrap();
+        assert_eq!(made.features.unwrap().values(), [0., 0.]);
+    }
+
+    #[test]
+    fn lags_that_leave_no_sample_are_refused() {
+        let signal = || Signal::new(series(4, 1, &[1., 2., 3., 4.]), 2);
+        for lags in [0, 4, 5, usize::MAX] {
+            assert!(data(signal()).with_lags(Some(lags)).is_err(), "{lags}");
+        }
+        assert_eq!(data(signal()).with_lags(Some(3)).unwrap().sequence.steps(), 1);
+        let mut repeating = signal();
+        repeating.repeat_last_target = true;
+        let made = data(repeating).with_lags(Some(4)).unwrap();
+        assert_eq!(made.targets.unwrap().values(), [4.]);
+    }
+}
