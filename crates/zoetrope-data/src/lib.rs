@@ -7,6 +7,7 @@
 //! It does not know models, devices or ranks.
 #![forbid(unsafe_code)]
 
+pub mod assemble;
 pub mod dataset;
 pub mod error;
 pub mod format;
@@ -14,11 +15,14 @@ pub mod formats;
 pub mod inspect;
 pub mod lagged;
 pub mod npy;
+mod numbering;
 pub mod options;
 pub mod progress;
+pub mod roles;
 pub mod sink;
 pub mod source;
 pub mod synthetic;
+pub mod table;
 
 pub use dataset::{Dataset, Loaded, Notes, SnapshotDataset};
 pub use error::{DataError, Location, Problem};

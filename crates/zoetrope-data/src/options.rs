@@ -75,6 +75,8 @@ pub struct ReadOptions {
     /// Whether source and destination number their vertices separately; the format decides where
     /// absent.
     pub bipartite: Option<bool>,
+    /// Whether identifiers are text; where absent, they are unless the first rows have integers.
+    pub text_ids: Option<bool>,
     /// Skip and count bad rows instead of failing.
     pub lenient: bool,
     /// How many problems to collect before giving up on a file.
@@ -92,6 +94,7 @@ impl Default for ReadOptions {
             header: None,
             time_unit: None,
             bipartite: None,
+            text_ids: None,
             lenient: false,
             max_problems: 20,
             limits: Limits::default(),

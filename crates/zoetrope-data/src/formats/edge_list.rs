@@ -1,0 +1,47 @@
+//! Edge lists: one event a line, in any dialect.
+
+use std::path::Path;
+
+use crate::dataset::{Dataset, Loaded, Notes};
+use crate::error::DataError;
+use crate::format::Format;
+use crate::options::ReadOptions;
+use crate::progress::Progress;
+use crate::table::{self, Preset, Table};
+
+/// Why a file is an edge list, where its first bytes look like one.
+pub fn recognises(head: &[u8]) -> Option<String> {
+    if head.contains(&0) {
+        return None;
+    }
+    let whole = true;
+    let cut = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..=end]);
+    let layout = table::dialect::sniff(cut, whole, None, None).ok()?;
+    Some(format!("rows of {} columns {}", layout.kinds.len(), layout.dialect.describe()))
+}
+
+/// Reads an edge list.
+///
+/// # Errors
+/// See [`table::read`].
+pub fn read(
+    path: &Path,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> Result<Loaded, DataError> {
+    let table = table::read(path, &Preset::default(), options, progress)?;
+    Ok(loaded(path, Format::EdgeList, table))
+}
+
+/// A table as a data set of a format.
+pub(crate) fn loaded(path: &Path, format: Format, table: Table) -> Loaded {
+    let notes = Notes {
+        files: vec![path.to_owned()],
+        sorted: table.sorted,
+        skipped_rows: table.skipped_rows,
+        missing_values: table.missing_values,
+        warnings: table.warnings,
+        ..Notes::new(format, table.reason)
+    };
+    Loaded { dataset: Dataset::Events(table.store), notes }
+}

@@ -1,0 +1,49 @@
+//! JODIE files: `user_id,item_id,timestamp,state_label,f1,f2,…`, users and items numbered
+//! separately.
+
+use std::path::Path;
+
+use crate::dataset::Loaded;
+use crate::error::DataError;
+use crate::format::Format;
+use crate::formats::edge_list;
+use crate::options::ReadOptions;
+use crate::progress::Progress;
+use crate::roles::Roles;
+use crate::table::{self, Preset};
+
+/// Why a file is a JODIE file, where its header says so.
+pub fn recognises(head: &[u8]) -> Option<String> {
+    let first = head.split(|&byte| byte == b'\n').next()?;
+    let header = String::from_utf8_lossy(first).to_lowercase();
+    let mut names = header.split(',').map(str::trim);
+    let wanted = ["user_id", "item_id", "timestamp", "state_label"];
+    wanted
+        .into_iter()
+        .all(|wanted| names.next() == Some(wanted))
+        .then(|| "the header starts with user_id,item_id,timestamp,state_label".into())
+}
+
+/// Reads a JODIE file.
+///
+/// # Errors
+/// See [`table::read`].
+pub fn read(
+    path: &Path,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> Result<Loaded, DataError> {
+    let roles = Roles {
+        src: 0,
+        dst: 1,
+        time: Some(2),
+        weight: None,
+        label: Some(3),
+        kind: None,
+        features: (4..options.limits.columns).collect(),
+        classes: None,
+    };
+    let preset = Preset { roles: Some(roles), bipartite: true, keep_order: false };
+    let table = table::read(path, &preset, options, progress)?;
+    Ok(edge_list::loaded(path, Format::JodieCsv, table))
+}

@@ -1,0 +1,143 @@
+//! Numbers from text: cursor parsers for the fast path, whole-field parsers for the rest.
+//!
+//! The cursor parsers accept only the plain forms that almost every row consists of and give up
+//! (`None`) on anything else; the caller then takes the slow path, which accepts all forms and
+//! explains what is wrong. Both round identically, so which one read a field cannot be seen.
+
+/// 10^0 … 10^10, the powers that single precision holds exactly.
+const EXACT_POWERS: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
+
+/// Digits from `bytes[at..]`: the value and the position behind it. At most 18 digits.
+#[inline(always)]
+pub(crate) fn unsigned_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    let mut end = at;
+    while let Some(&byte) = bytes.get(end) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        end += 1;
+    }
+    let digits = end - at;
+    (digits != 0 && digits <= 18).then_some((value, end))
+}
+
+/// A decimal that single precision represents with one exact division (Clinger's fast path), or
+/// anything else through the full parser.
+#[inline(always)]
+pub(crate) fn float_at(bytes: &[u8], at: usize) -> Option<(f32, usize)> {
+    let negative = bytes.get(at) == Some(&b'-');
+    let start = at + usize::from(negative);
+    let mut mantissa = 0u64;
+    let mut end = start;
+    while let Some(&byte) = bytes.get(end) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+        end += 1;
+    }
+    let whole_digits = end - start;
+    let mut fraction_digits = 0;
+    if bytes.get(end) == Some(&b'.') {
+        end += 1;
+        let first = end;
+        while let Some(&byte) = bytes.get(end) {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+            end += 1;
+        }
+        fraction_digits = end - first;
+    }
+    let digits = whole_digits + fraction_digits;
+    let exponent_follows = matches!(bytes.get(end), Some(b'e' | b'E'));
+    let exact = digits <= 18 && mantissa <= 1 << 24 && fraction_digits <= 10;
+    if digits == 0 || exponent_follows || !exact {
+        let (value, length) = fast_float2::parse_partial::<f32, _>(&bytes[at..]).ok()?;
+        return (length > 0 && value.is_finite()).then_some((value, at + length));
+    }
+    let value = mantissa as f32 / EXACT_POWERS[fraction_digits];
+    Some((if negative { -value } else { value }, end))
+}
+
+/// A whole field as an integer; an integral float such as `12.0` counts.
+pub(crate) fn integer(field: &[u8]) -> Option<i64> {
+    let (negative, digits) = match field {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let whole = match digits.iter().position(|&byte| byte == b'.') {
+        Some(point) if digits[point + 1..].iter().all(|&byte| byte == b'0') => &digits[..point],
+        Some(_) => return None,
+        None => digits,
+    };
+    if whole.is_empty() || whole.len() > 20 {
+        return None;
+    }
+    let mut value = 0i128;
+    for &byte in whole {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i128::from(digit);
+    }
+    i64::try_from(if negative { -value } else { value }).ok()
+}
+
+/// A whole field as a float; the usual spellings of infinity and NaN count.
+pub(crate) fn float(field: &[u8]) -> Option<f32> {
+    fast_float2::parse::<f32, _>(field).ok()
+}
+
+/// Whether a field says that there is no value.
+pub(crate) fn is_missing(field: &[u8]) -> bool {
+    matches!(field, b"" | b"NA" | b"N/A" | b"null" | b"NULL" | b"None" | b"nan" | b"NaN" | b"NAN")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn integers_take_signs_and_integral_floats() {
+        assert_eq!(integer(b"12"), Some(12));
+        assert_eq!(integer(b"-12"), Some(-12));
+        assert_eq!(integer(b"+12.00"), Some(12));
+        assert_eq!(integer(b"9223372036854775807"), Some(i64::MAX));
+        assert_eq!(integer(b"-9223372036854775808"), Some(i64::MIN));
+        for bad in [&b"9223372036854775808"[..], b"12.5", b"", b"-", b"1e3", b"0x10", b"."] {
+            assert_eq!(integer(bad), None, "{}", String::from_utf8_lossy(bad));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_cursor_rounds_floats_as_the_standard_library_does(
+            whole in 0u64..1_000_000_000_000, fraction in "[0-9]{0,12}", negative: bool,
+        ) {
+            let sign = if negative { "-" } else { "" };
+            let text = format!("{sign}{whole}.{fraction}");
+            let (value, end) = float_at(text.as_bytes(), 0).unwrap();
+            prop_assert_eq!(end, text.len());
+            prop_assert_eq!(value.to_bits(), text.parse::<f32>().unwrap().to_bits());
+        }
+
+        #[test]
+        fn the_cursor_reads_what_display_writes(value: f32) {
+            prop_assume!(value.is_finite());
+            let text = format!("{value:e},");
+            let (read, end) = float_at(text.as_bytes(), 0).unwrap();
+            prop_assert_eq!(end, text.len() - 1);
+            prop_assert_eq!(read.to_bits(), value.to_bits());
+        }
+    }
+}

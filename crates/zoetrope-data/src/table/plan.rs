@@ -1,0 +1,183 @@
+//! From the layout of a table and the user's wishes to one action per column.
+
+use std::path::Path;
+
+use zoetrope_graph::TextTable;
+
+use crate::error::{DataError, Location};
+use crate::options::ReadOptions;
+use crate::roles::{self, Roles};
+use crate::table::Preset;
+use crate::table::dialect::Layout;
+use crate::table::kind::ColumnKind;
+use crate::table::row::{self, Action, Plan};
+use crate::table::timestamp;
+
+/// How a table is read, and what its columns are called.
+#[derive(Debug)]
+pub(super) struct TablePlan {
+    pub(super) rows: Plan,
+    pub(super) roles: Roles,
+    pub(super) feature_names: TextTable,
+    /// Columns that are not used, for a note.
+    pub(super) unused: Vec<String>,
+}
+
+/// Decides what to do with each column.
+///
+/// # Errors
+/// Where no column can be the source, the destination or the time, or there are too many columns.
+pub(super) fn make(
+    path: &Path,
+    layout: &Layout,
+    preset: &Preset,
+    options: &ReadOptions,
+) -> Result<TablePlan, DataError> {
+    let columns = layout.kinds.len();
+    if columns > options.limits.columns {
+        return Err(DataError::Limit {
+            at: Location::file(path).line(layout.lines_before + 1),
+            what: "the number of columns",
+            limit: options.limits.columns as u64,
+            advice: "store wide features as npy or Parquet",
+        });
+    }
+    let roles = find_roles(path, layout, preset, options)?;
+    if columns <= roles.src.max(roles.dst) {
+        return Err(DataError::invalid(
+            Location::file(path),
+            "at least two columns",
+            format!("{columns}"),
+        ));
+    }
+    let names = column_names(layout);
+    let mut actions = vec![Action::Skip; columns];
+    actions[roles.src] = Action::Source;
+    actions[roles.dst] = Action::Destination;
+    if let Some(column) = roles.time {
+        actions[column] = time_action(layout, column);
+    }
+    if let Some(column) = roles.weight {
+        actions[column] = Action::Weight;
+    }
+    if let Some(column) = roles.kind {
+        actions[column] = kind_action(layout, column);
+    }
+    if let Some(column) = roles.label {
+        actions[column] = match layout.kinds[column] {
+            ColumnKind::Text | ColumnKind::Date => Action::TextLabel,
+            _ => Action::NumberLabel,
+        };
+    }
+    if let Some((src, dst)) = roles.classes {
+        actions[src] = Action::SourceClass;
+        actions[dst] = Action::DestinationClass;
+    }
+    let mut feature_width = 0;
+    let mut feature_names = TextTable::default();
+    for &column in &roles.features {
+        let name = &names[column];
+        let width = match layout.kinds[column] {
+            ColumnKind::NumberList(width) => {
+                actions[column] = Action::FeatureList(feature_width, width);
+                (0..width)
+                    .for_each(|index| feature_names.push(format!("{name}.{index}").as_bytes()));
+                width
+            }
+            _ => {
+                actions[column] = Action::Feature(feature_width);
+                feature_names.push(name.as_bytes());
+                1
+            }
+        };
+        feature_width += width;
+    }
+    let unused = (0..columns)
+        .filter(|&column| actions[column] == Action::Skip)
+        .map(|column| names[column].clone())
+        .collect();
+    let text = |column: usize| {
+        options
+            .text_ids
+            .unwrap_or(!matches!(layout.kinds[column], ColumnKind::Integer | ColumnKind::Empty))
+    };
+    // One id space is text where either side is, so that both sides name the same vertices.
+    let (mut text_src, mut text_dst) = (text(roles.src), text(roles.dst));
+    if !options.bipartite.unwrap_or(preset.bipartite) {
+        text_src |= text_dst;
+        text_dst |= text_src;
+    }
+    let has_time = roles.time.is_some();
+    let rows = Plan {
+        dialect: layout.dialect,
+        actions,
+        names,
+        feature_width,
+        text_src,
+        text_dst,
+        has_time,
+        max_problems: options.max_problems,
+    };
+    Ok(TablePlan { rows, roles, feature_names, unused })
+}
+
+fn find_roles(
+    path: &Path,
+    layout: &Layout,
+    preset: &Preset,
+    options: &ReadOptions,
+) -> Result<Roles, DataError> {
+    if let Some(roles) = &preset.roles {
+        let mut roles = roles.clone();
+        roles.features.retain(|&column| column < layout.kinds.len());
+        return Ok(roles);
+    }
+    match &layout.header {
+        Some(names) if roles::names_an_edge(names) || options.columns.src.is_some() => {
+            roles::roles_by_name(path, &column_names(layout), &layout.kinds, &options.columns)
+        }
+        _ => roles::roles_by_position(path, &layout.kinds, &layout.sample, &options.columns),
+    }
+}
+
+/// Names from the header; columns beyond it are features `f0`, `f1`, … as in JODIE files, and
+/// columns of a file without a header go by their position.
+fn column_names(layout: &Layout) -> Vec<String> {
+    let columns = layout.kinds.len();
+    let Some(header) = &layout.header else {
+        return (0..columns).map(|column| column.to_string()).collect();
+    };
+    let named = match header.len() < columns {
+        true => header.len() - 1,
+        false => columns,
+    };
+    let beyond = (0..columns - named).map(|index| format!("f{index}"));
+    header[..named].iter().cloned().chain(beyond).collect()
+}
+
+/// Dates where most sampled values are dates, numbers otherwise.
+fn time_action(layout: &Layout, column: usize) -> Action {
+    let dates = layout
+        .sample
+        .iter()
+        .filter(|row| timestamp::decimal(row[column].as_bytes()).is_none())
+        .filter(|row| timestamp::iso(row[column].as_bytes()).is_some())
+        .count();
+    match 2 * dates > layout.sample.len() {
+        true => Action::IsoTime,
+        false => Action::DecimalTime,
+    }
+}
+
+/// A column called `action` is a kind only where its values say add or remove.
+fn kind_action(layout: &Layout, column: usize) -> Action {
+    let known = layout
+        .sample
+        .iter()
+        .filter(|row| row::event_kind(row[column].as_bytes()).is_some())
+        .count();
+    match 2 * known > layout.sample.len() {
+        true => Action::Kind,
+        false => Action::Skip,
+    }
+}

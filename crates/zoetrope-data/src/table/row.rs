@@ -1,0 +1,378 @@
+//! Rows to columns: a fast path for plain rows and a slow path that accepts every form.
+
+use crate::error::{Location, Problem};
+use crate::table::chunk::{Chunk, IdChunk, LabelChunk};
+use crate::table::dialect::{Dialect, split_row};
+use crate::table::number;
+use crate::table::timestamp::{self, Stamp};
+
+/// What to do with a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Skip,
+    Source,
+    Destination,
+    DecimalTime,
+    IsoTime,
+    Weight,
+    NumberLabel,
+    TextLabel,
+    Kind,
+    Feature(usize),
+    /// Several numbers in one field, separated by commas.
+    FeatureList(usize, usize),
+    SourceClass,
+    DestinationClass,
+}
+
+/// How every row of a table is read.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) dialect: Dialect,
+    /// One action per column of the file.
+    pub(crate) actions: Vec<Action>,
+    /// Names for messages, one per column.
+    pub(crate) names: Vec<String>,
+    pub(crate) feature_width: usize,
+    pub(crate) text_src: bool,
+    pub(crate) text_dst: bool,
+    pub(crate) has_time: bool,
+    pub(crate) max_problems: usize,
+}
+
+impl Plan {
+    fn has(&self, action: Action) -> bool {
+        self.actions.contains(&action)
+    }
+
+    /// Empty columns for a block of `bytes` bytes. Capacity is a guess from the shortest rows
+    /// that occur in practice, so that columns rarely grow.
+    pub(crate) fn new_chunk(&self, bytes: usize) -> Chunk {
+        let rows = bytes / (8 + 2 * self.actions.len());
+        let ids = |text: bool| if text { IdChunk::text(rows) } else { IdChunk::integers(rows) };
+        let label = match self.has(Action::TextLabel) {
+            true => LabelChunk::Text { codes: Vec::new(), table: Default::default() },
+            false => LabelChunk::Numbers(Vec::new()),
+        };
+        let class = || LabelChunk::Text { codes: Vec::new(), table: Default::default() };
+        Chunk {
+            src: ids(self.text_src),
+            dst: ids(self.text_dst),
+            time: Default::default(),
+            weight: Vec::new(),
+            label,
+            kind: Vec::new(),
+            features: Vec::with_capacity(rows * self.feature_width),
+            src_class: class(),
+            dst_class: class(),
+            lines: 0,
+            missing_values: 0,
+            without_destination: 0,
+            problems: Vec::new(),
+            bad_rows: 0,
+        }
+    }
+
+    /// Reads all rows of a block that starts at a line start and ends at a line end.
+    pub(crate) fn read_block(&self, path: &std::path::Path, block: &[u8]) -> Chunk {
+        let mut chunk = self.new_chunk(block.len());
+        let mut at = 0;
+        while at < block.len() {
+            if let Some(next) = self.fast_row(block, at, &mut chunk) {
+                at = next;
+            } else {
+                let end = memchr::memchr(b'\n', &block[at..]).map_or(block.len(), |end| at + end);
+                let line = block[at..end].strip_suffix(b"\r").unwrap_or(&block[at..end]);
+                if !self.dialect.is_ignored(line) {
+                    self.slow_row(path, at as u64, line, &mut chunk);
+                }
+                at = end + 1;
+            }
+            chunk.lines += 1;
+        }
+        chunk
+    }
+
+    /// Reads a row of plain numbers; `None`, with the chunk as before, where the row is not one.
+    #[inline(always)]
+    fn fast_row(&self, block: &[u8], start: usize, chunk: &mut Chunk) -> Option<usize> {
+        let rows = chunk.src.len();
+        let result = self.fast_fields(block, start, chunk);
+        if result.is_none() {
+            self.roll_back(rows, chunk);
+        }
+        result
+    }
+
+    #[inline(always)]
+    fn fast_fields(&self, block: &[u8], mut at: usize, chunk: &mut Chunk) -> Option<usize> {
+        let delimiter = self.dialect.delimiter;
+        let features = chunk.features.len();
+        if self.feature_width != 0 {
+            chunk.features.resize(features + self.feature_width, f32::NAN);
+        }
+        let last = self.actions.len() - 1;
+        for (column, &action) in self.actions.iter().enumerate() {
+            match action {
+                Action::Source => {
+                    let (value, end) = number::unsigned_at(block, at)?;
+                    at = end;
+                    push_fast(&mut chunk.src, value)?;
+                }
+                Action::Destination => {
+                    let (value, end) = number::unsigned_at(block, at)?;
+                    at = end;
+                    push_fast(&mut chunk.dst, value)?;
+                }
+                Action::DecimalTime => {
+                    let (stamp, end) = timestamp::decimal_at(block, at)?;
+                    at = end;
+                    if !chunk.time.push(stamp) {
+                        return None;
+                    }
+                }
+                Action::Weight => {
+                    let (value, end) = number::float_at(block, at)?;
+                    at = end;
+                    chunk.weight.push(value);
+                }
+                Action::NumberLabel => {
+                    let (value, end) = number::float_at(block, at)?;
+                    at = end;
+                    let LabelChunk::Numbers(labels) = &mut chunk.label else { return None };
+                    labels.push(value);
+                }
+                Action::Feature(index) => {
+                    // One digit and the delimiter: most fields of one-hot and count features.
+                    match (block.get(at), block.get(at + 1)) {
+                        (Some(&digit @ b'0'..=b'9'), Some(&next))
+                            if next == delimiter || next == b'\n' =>
+                        {
+                            at += 1;
+                            chunk.features[features + index] = f32::from(digit - b'0');
+                        }
+                        _ => {
+                            let (value, end) = number::float_at(block, at)?;
+                            at = end;
+                            chunk.features[features + index] = value;
+                        }
+                    }
+                }
+                Action::Skip => {
+                    if block.get(at) == Some(&b'"') {
+                        return None;
+                    }
+                    at += memchr::memchr2(delimiter, b'\n', &block[at..])?;
+                    if self.dialect.blanks && column == last {
+                        return None;
+                    }
+                    at -= usize::from(column == last && block[..at].last() == Some(&b'\r'));
+                }
+                _ => return None,
+            }
+            if column < last {
+                if block.get(at) != Some(&delimiter) {
+                    return None;
+                }
+                at += 1;
+            }
+        }
+        match block.get(at) {
+            None => Some(at),
+            Some(b'\n') => Some(at + 1),
+            Some(b'\r') if block.get(at + 1) == Some(&b'\n') => Some(at + 2),
+            _ => None,
+        }
+    }
+
+    fn roll_back(&self, rows: usize, chunk: &mut Chunk) {
+        chunk.src.truncate(rows);
+        chunk.dst.truncate(rows);
+        chunk.time.ticks.truncate(rows);
+        chunk.weight.truncate(rows);
+        chunk.kind.truncate(rows);
+        chunk.features.truncate(rows * self.feature_width);
+        for label in [&mut chunk.label, &mut chunk.src_class, &mut chunk.dst_class] {
+            match label {
+                LabelChunk::Numbers(values) => values.truncate(rows),
+                LabelChunk::Text { codes, .. } => codes.truncate(rows),
+            }
+        }
+    }
+
+    fn slow_row(&self, path: &std::path::Path, byte: u64, line: &[u8], chunk: &mut Chunk) {
+        let rows = chunk.src.len();
+        let missing = chunk.missing_values;
+        if let Err(mut problem) = self.slow_fields(line, chunk) {
+            self.roll_back(rows, chunk);
+            chunk.missing_values = missing;
+            chunk.bad_rows += 1;
+            if chunk.problems.len() < self.max_problems {
+                problem.at.path = path.to_owned();
+                problem.at.line = Some(chunk.lines);
+                problem.at.byte = Some(byte);
+                chunk.problems.push(problem);
+            }
+        }
+    }
+
+    fn slow_fields(&self, line: &[u8], chunk: &mut Chunk) -> Result<(), Problem> {
+        let fields = split_row(&self.dialect, line).map_err(|found| {
+            Problem::new(Location::default(), "quotes that are closed on the same line", found)
+        })?;
+        if fields.len() != self.actions.len() {
+            let expected = format!("{} columns", self.actions.len());
+            return Err(Problem::new(Location::default(), expected, format!("{}", fields.len())));
+        }
+        if self.feature_width != 0 {
+            let width = chunk.features.len() + self.feature_width;
+            chunk.features.resize(width, f32::NAN);
+        }
+        for (column, (&action, field)) in self.actions.iter().zip(&fields).enumerate() {
+            self.slow_field(action, field.trim_ascii(), chunk).map_err(|expected| {
+                let at = Location::default().column(&self.names[column]);
+                Problem::new(at, expected, format!("`{}`", String::from_utf8_lossy(field)))
+            })?;
+        }
+        if self.dst_is_missing(&fields) {
+            chunk.without_destination += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a row of text identifiers has no destination.
+    fn dst_is_missing(&self, fields: &[std::borrow::Cow<'_, [u8]>]) -> bool {
+        self.text_dst
+            && self
+                .actions
+                .iter()
+                .position(|&action| action == Action::Destination)
+                .is_some_and(|column| fields[column].trim_ascii().is_empty())
+    }
+
+    fn slow_field(
+        &self,
+        action: Action,
+        field: &[u8],
+        chunk: &mut Chunk,
+    ) -> Result<(), &'static str> {
+        let row = chunk.src.len().saturating_sub(1);
+        match action {
+            Action::Skip => {}
+            Action::Source if self.text_src && field.is_empty() => return Err("an identifier"),
+            Action::Source => push_id(&mut chunk.src, field)?,
+            Action::Destination if self.text_dst && field.is_empty() => {
+                // A row without a destination (a contract creation, say) happened to its source.
+                self.copy_source(chunk)?;
+            }
+            Action::Destination => push_id(&mut chunk.dst, field)?,
+            Action::DecimalTime => push_time(chunk, timestamp::decimal(field), "a time")?,
+            Action::IsoTime => {
+                push_time(chunk, timestamp::iso(field), "a date such as 2013-12-31 16:39:18")?;
+            }
+            Action::Weight => {
+                let value = optional_number(field, chunk)?;
+                chunk.weight.push(value);
+            }
+            Action::NumberLabel => {
+                let value = optional_number(field, chunk)?;
+                if let LabelChunk::Numbers(labels) = &mut chunk.label {
+                    labels.push(value);
+                }
+            }
+            Action::TextLabel => push_class(&mut chunk.label, field),
+            Action::SourceClass => push_class(&mut chunk.src_class, field),
+            Action::DestinationClass => push_class(&mut chunk.dst_class, field),
+            Action::Kind => chunk.kind.push(event_kind(field).ok_or("add or remove")?),
+            Action::Feature(index) => {
+                let value = optional_number(field, chunk)?;
+                let start = chunk.features.len() - self.feature_width;
+                chunk.features[start + index] = value;
+            }
+            Action::FeatureList(first, width) => {
+                let mut values = field.split(|&byte| byte == b',');
+                let start = chunk.features.len() - self.feature_width + first;
+                for index in 0..width {
+                    let value = values.next().ok_or("as many numbers as in the first row")?;
+                    chunk.features[start + index] = optional_number(value.trim_ascii(), chunk)?;
+                }
+                if values.next().is_some() {
+                    return Err("as many numbers as in the first row");
+                }
+            }
+        }
+        debug_assert!(row <= chunk.src.len());
+        Ok(())
+    }
+
+    fn copy_source(&self, chunk: &mut Chunk) -> Result<(), &'static str> {
+        let (IdChunk::Text { codes, table }, IdChunk::Text { codes: to, table: to_table }) =
+            (&chunk.src, &mut chunk.dst)
+        else {
+            return Err("an identifier");
+        };
+        // The destination column may stand before the source column: then there is nothing yet.
+        if codes.len() <= to.len() {
+            return Err("an identifier");
+        }
+        let code = to_table.code(table.text(codes[to.len()]));
+        to.push(code);
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn push_fast(ids: &mut IdChunk, value: u64) -> Option<()> {
+    match ids {
+        IdChunk::Narrow(values) if value <= u64::from(u32::MAX) => values.push(value as u32),
+        IdChunk::Text { .. } => return None,
+        _ => ids.push_integer(value as i64),
+    }
+    Some(())
+}
+
+fn push_id(ids: &mut IdChunk, field: &[u8]) -> Result<(), &'static str> {
+    if ids.is_text() {
+        ids.push_text(field);
+        return Ok(());
+    }
+    let value = number::integer(field)
+        .ok_or("an integer identifier as in the first rows (--text-ids reads any text)")?;
+    ids.push_integer(value);
+    Ok(())
+}
+
+fn push_time(
+    chunk: &mut Chunk,
+    stamp: Option<Stamp>,
+    expected: &'static str,
+) -> Result<(), &'static str> {
+    let stamp = stamp.ok_or(expected)?;
+    match chunk.time.push(stamp) {
+        true => Ok(()),
+        false => Err("a time that fits 64 bits at the precision of the other rows"),
+    }
+}
+
+fn push_class(class: &mut LabelChunk, field: &[u8]) {
+    if let LabelChunk::Text { codes, table } = class {
+        codes.push(table.code(field));
+    }
+}
+
+fn optional_number(field: &[u8], chunk: &mut Chunk) -> Result<f32, &'static str> {
+    if number::is_missing(field) {
+        chunk.missing_values += 1;
+        return Ok(f32::NAN);
+    }
+    number::float(field).filter(|value| value.is_finite()).ok_or("a finite number")
+}
+
+/// `add` and `remove` in the spellings that occur.
+pub(crate) fn event_kind(field: &[u8]) -> Option<u8> {
+    match field.to_ascii_lowercase().as_slice() {
+        b"add" | b"+" | b"+1" | b"1" | b"insert" | b"create" | b"a" => Some(0),
+        b"remove" | b"-" | b"-1" | b"delete" | b"del" | b"r" | b"d" => Some(1),
+        _ => None,
+    }
+}
