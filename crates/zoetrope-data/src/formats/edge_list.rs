@@ -10,14 +10,20 @@ use crate::progress::Progress;
 use crate::table::{self, Preset, Table};
 
 /// Why a file is an edge list, where its first bytes look like one.
-pub fn recognises(head: &[u8]) -> Option<String> {
+pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
     if head.contains(&0) {
         return None;
     }
-    let whole = true;
     let cut = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..=end]);
-    let layout = table::dialect::sniff(cut, whole, None, None).ok()?;
+    let layout = table::dialect::sniff(cut, true, None, None).ok()?;
     Some(format!("rows of {} columns {}", layout.kinds.len(), layout.dialect.describe()))
+}
+
+/// Whether a text table has a time column, so that it is a stream of events rather than a list
+/// of names beside one.
+pub(crate) fn has_timed_edges(path: &Path, head: &[u8]) -> bool {
+    let cut = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..=end]);
+    table::has_time(path, cut)
 }
 
 /// Reads an edge list.

@@ -13,7 +13,7 @@ use crate::roles::Roles;
 use crate::table::{self, Preset};
 
 /// Why a file is a JODIE file, where its header says so.
-pub fn recognises(head: &[u8]) -> Option<String> {
+pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
     let first = head.split(|&byte| byte == b'\n').next()?;
     let header = String::from_utf8_lossy(first).to_lowercase();
     let mut names = header.split(',').map(str::trim);

@@ -82,6 +82,15 @@ pub fn read(
     join::join(path, &layout, &plan, preset, options, chunks)
 }
 
+/// Whether the rows in `head` have a column of times.
+pub(crate) fn has_time(path: &Path, head: &[u8]) -> bool {
+    let options = ReadOptions::default();
+    dialect::sniff(head, true, None, None)
+        .ok()
+        .and_then(|layout| plan::make(path, &layout, &Preset::default(), &options).ok())
+        .is_some_and(|plan| plan.rows.has_time)
+}
+
 /// The first bytes, up to a line end; more than usual only where the first line is longer.
 fn read_head(source: &mut Source<'_>, options: &ReadOptions) -> Result<(Vec<u8>, bool), DataError> {
     let mut head = Vec::new();

@@ -1,0 +1,147 @@
+//! One door to every data set: a path or a `synthetic:` name in, a graph out.
+
+use std::path::{Path, PathBuf};
+
+use crate::dataset::Loaded;
+use crate::error::DataError;
+use crate::format::Format;
+use crate::formats::{edge_list, jodie};
+use crate::options::ReadOptions;
+use crate::progress::Progress;
+use crate::source::Source;
+use crate::synthetic;
+
+/// How a format is recognised and read. `recognises` sees the path and the first uncompressed
+/// bytes (none for a folder) and tells why it fits.
+struct Reader {
+    format: Format,
+    recognises: fn(&Path, &[u8]) -> Option<String>,
+    read: fn(&Path, &ReadOptions, &dyn Progress) -> Result<Loaded, DataError>,
+}
+
+/// In the order in which they are asked: formats with a signature first, free text last.
+const READERS: &[Reader] = &[
+    Reader { format: Format::JodieCsv, recognises: jodie::recognises, read: jodie::read },
+    Reader { format: Format::EdgeList, recognises: edge_list::recognises, read: edge_list::read },
+];
+
+/// How many bytes recognisers see.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Opens a data set: a file, a folder, or `synthetic:NAME?k=v&…`.
+///
+/// # Errors
+/// Where the path does not exist, no format fits, or the content is wrong.
+pub fn open(
+    name: &str,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> Result<Loaded, DataError> {
+    if synthetic::is_synthetic(name) {
+        return synthetic::generate(name, progress);
+    }
+    let path = Path::new(name);
+    let kind = std::fs::metadata(path).map_err(|error| DataError::io(path, error))?;
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(DataError::invalid(
+            crate::error::Location::file(path),
+            "a file or a folder",
+            "a device, pipe or socket",
+        ));
+    }
+    progress.begin("reading", kind.is_file().then_some(kind.len()));
+    let (reader, path, reason, warning) = match options.format {
+        Some(format) => (reader_of(format), path.to_owned(), None, None),
+        None => detect(path, kind.is_dir(), options)?,
+    };
+    let mut loaded = (reader.read)(&path, options, progress)?;
+    let asked = || format!("--format {}", reader.format);
+    let why = reason.unwrap_or_else(asked);
+    let details = std::mem::take(&mut loaded.notes.reason);
+    loaded.notes.reason = match details.is_empty() || details == why {
+        true => why,
+        false => format!("{why}; {details}"),
+    };
+    loaded.notes.warnings.extend(warning);
+    Ok(loaded)
+}
+
+fn reader_of(format: Format) -> &'static Reader {
+    READERS.iter().find(|reader| reader.format == format).expect("every format has a reader")
+}
+
+type Detected = (&'static Reader, PathBuf, Option<String>, Option<String>);
+
+fn detect(path: &Path, is_folder: bool, options: &ReadOptions) -> Result<Detected, DataError> {
+    let head = if is_folder { Vec::new() } else { read_head(path, options)? };
+    if let Some((reader, reason)) = ask(path, &head) {
+        return Ok((reader, path.to_owned(), Some(reason), None));
+    }
+    match is_folder {
+        true => search_folder(path, options),
+        false => Err(unrecognised(path, &head)),
+    }
+}
+
+fn ask(path: &Path, head: &[u8]) -> Option<(&'static Reader, String)> {
+    READERS.iter().find_map(|reader| Some((reader, (reader.recognises)(path, head)?)))
+}
+
+fn read_head(path: &Path, options: &ReadOptions) -> Result<Vec<u8>, DataError> {
+    let mut source = Source::open(path, &options.limits, &crate::progress::Quiet)?;
+    let mut head = vec![0; HEAD_BYTES];
+    let filled = source.fill(&mut head)?;
+    head.truncate(filled);
+    Ok(head)
+}
+
+/// A folder that is no format of its own may hold one data file among others: the first, by
+/// name, that holds timed events or snapshots.
+fn search_folder(folder: &Path, options: &ReadOptions) -> Result<Detected, DataError> {
+    let mut files = Vec::new();
+    let entries = std::fs::read_dir(folder).map_err(|error| DataError::io(folder, error))?;
+    for entry in entries.take(options.limits.members) {
+        let path = entry.map_err(|error| DataError::io(folder, error))?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut found: Vec<(&'static Reader, PathBuf, String)> = Vec::new();
+    for path in files {
+        let Ok(head) = read_head(&path, options) else { continue };
+        if let Some((reader, reason)) = ask(&path, &head)
+            && (reader.format != Format::EdgeList || edge_list::has_timed_edges(&path, &head))
+        {
+            found.push((reader, path, reason));
+        }
+    }
+    let others: Vec<String> = found
+        .iter()
+        .skip(1)
+        .map(|(_, path, _)| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+        .collect();
+    let Some((reader, path, reason)) = found.into_iter().next() else {
+        let reasons = vec!["no file in this folder holds timed events or snapshots".into()];
+        return Err(DataError::Unrecognised { path: folder.to_owned(), reasons });
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let warning = (!others.is_empty()).then(|| {
+        format!("read {name}; {} could be read too: name the file to choose it", others.join(", "))
+    });
+    let reason = format!("{name} in the folder: {reason}");
+    Ok((reader, path, Some(reason), warning))
+}
+
+fn unrecognised(path: &Path, head: &[u8]) -> DataError {
+    let seen = match head {
+        [] => "the file is empty".to_owned(),
+        head if head.contains(&0) => {
+            let first: Vec<String> =
+                head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            format!("binary content that starts with {}", first.join(" "))
+        }
+        _ => "the rows do not split into equal columns".to_owned(),
+    };
+    DataError::Unrecognised { path: path.to_owned(), reasons: vec![seen] }
+}
