@@ -1,6 +1,9 @@
 //! Everything that can go wrong in this crate.
 
+use std::path::PathBuf;
+
 use crate::ids::VertexId;
+use crate::store::StoreProblem;
 
 /// A failure while building or combining graph structures.
 #[derive(Debug, thiserror::Error)]
@@ -82,4 +85,34 @@ pub enum GraphError {
         /// A width that suits the data.
         suggestion: String,
     },
+    /// An event earlier than the one before it, where time order is required.
+    #[error("event {event} has time {time}, but the one before it has {before}")]
+    NotInTimeOrder {
+        /// Which event.
+        event: u64,
+        /// Its time.
+        time: i64,
+        /// The time of the event before.
+        before: i64,
+    },
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A store file that is not as its format demands.
+    #[error("{}: {}", path.display(), list(problems))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, by position.
+        problems: Vec<StoreProblem>,
+    },
+}
+
+fn list(problems: &[StoreProblem]) -> String {
+    problems.iter().map(StoreProblem::to_string).collect::<Vec<_>>().join("; ")
 }

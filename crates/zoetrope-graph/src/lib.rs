@@ -32,6 +32,7 @@ pub mod random;
 mod row_blocks;
 pub mod sliced;
 pub mod snapshot;
+pub mod store;
 pub mod time;
 mod transpose;
 pub mod window;

@@ -1,0 +1,39 @@
+//! The mapped file: the one place of this crate with unsafe code.
+//!
+//! Owns a read-only, private mapping of a whole file. It does not interpret the bytes.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+
+use memmap2::Mmap;
+
+use crate::column::Bytes;
+
+/// A file mapped into memory, read-only.
+///
+/// # When the file changes
+/// Zoetrope's own writers never change a file in place: they write a new one and rename it, and a
+/// mapping keeps the old one alive. If another program overwrites the mapped file, values read
+/// from it may change between two reads; if it shortens the file, touching a page beyond the new
+/// end stops the process (SIGBUS on Unix). Nothing in a process can prevent either: do not edit a
+/// store that is in use.
+pub(super) struct Mapping(Mmap);
+
+impl Mapping {
+    /// Maps all of `file`.
+    pub(super) fn new(file: &File) -> io::Result<Self> {
+        // SAFETY: the obligation is that the bytes do not change while slices of them are alive.
+        // The mapping is read-only and no writer of this crate modifies an existing file (they
+        // replace it by renaming), so it holds unless another program edits the file, which is
+        // documented above. All values cut out of it are plain numbers, valid for every bit
+        // pattern, so even then no invalid value comes into being.
+        unsafe { Mmap::map(file) }.map(Self)
+    }
+}
+
+impl Bytes for Mapping {
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
