@@ -13,16 +13,10 @@ pub type VertexId = u32;
 pub type EventId = u64;
 
 /// Strings end to end in one buffer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextTable {
     ends: Vec<u64>,
     bytes: Vec<u8>,
-}
-
-impl Default for TextTable {
-    fn default() -> Self {
-        Self { ends: Vec::new(), bytes: Vec::new() }
-    }
 }
 
 impl TextTable {

@@ -2,4 +2,5 @@
 
 pub mod edge_list;
 pub mod jodie;
+pub mod store;
 pub mod text;
