@@ -23,6 +23,7 @@ pub mod roles;
 pub mod save;
 pub mod sink;
 pub mod source;
+pub mod split;
 pub mod synthetic;
 pub mod table;
 
