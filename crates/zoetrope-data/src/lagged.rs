@@ -170,7 +170,8 @@ fn first_steps(sequence: &SnapshotSequence, steps: usize) -> Result<SnapshotSequ
     .map_err(graph)
 }
 
-fn check_sizes(signal: &Signal, sequence: &SnapshotSequence) -> Result<(), DataError> {
+/// Refuses a signal whose parts do not fit each other or the sequence.
+pub(crate) fn check_sizes(signal: &Signal, sequence: &SnapshotSequence) -> Result<(), DataError> {
     let wanted = (sequence.steps(), sequence.vertices() as usize);
     for series in [Some(&signal.values), signal.target.as_ref()].into_iter().flatten() {
         let got = (series.steps(), series.vertices());

@@ -141,6 +141,18 @@ impl<R: Read> NpyReader<R> {
         })
     }
 
+    /// All elements as bytes in C order.
+    ///
+    /// # Errors
+    /// As [`read_u32`](Self::read_u32), for values outside `0..256`.
+    pub fn read_u8(self) -> Result<Vec<u8>, DataError> {
+        self.expect_integers()?;
+        self.read_with("an integer from 0 to 255", |element| match element {
+            Element::Int(value) => u8::try_from(value).ok(),
+            Element::Float(_) => None,
+        })
+    }
+
     /// All elements as unsigned 64-bit integers in C order.
     ///
     /// # Errors

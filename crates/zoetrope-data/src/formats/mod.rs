@@ -3,4 +3,7 @@
 pub mod edge_list;
 pub mod jodie;
 pub mod store;
+#[cfg(test)]
+pub(crate) mod any_snapshots;
+pub mod npz;
 pub mod text;
