@@ -15,16 +15,24 @@ use crate::error::DataError;
 /// almost every heavy-tailed candidate is taken already.
 const ROUNDS_BEFORE_UNIFORM: u32 = 12;
 
+/// Where a candidate comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The distribution of the model.
+    Model,
+    /// All pairs of vertices alike.
+    Anywhere,
+}
+
 /// Draws `count` distinct edges, none of them a loop or in `taken` (sorted); sorted.
 ///
-/// `draw` makes a candidate from a draw number. The caller makes sure that at least twice as
-/// many free edges exist as are asked for, so that uniform redrawing ends.
+/// `draw` makes a candidate from random words. The caller makes sure that at least half of the
+/// edges that `draw` reaches from anywhere stay free, so that redrawing ends.
 pub(super) fn draw_distinct(
     count: usize,
-    vertices: u32,
     random: Random,
     taken: &[u64],
-    draw: impl Fn([u32; 4]) -> (VertexId, VertexId) + Sync,
+    draw: impl Fn([u32; 4], Reach) -> (VertexId, VertexId) + Sync,
 ) -> Vec<u64> {
     let mut kept: Vec<u64> = Vec::new();
     let mut drawn = 0u64;
@@ -32,12 +40,9 @@ pub(super) fn draw_distinct(
     while kept.len() < count {
         let missing = (count - kept.len()) as u64;
         let more = missing + missing / 8 + 16;
+        let reach = if round < ROUNDS_BEFORE_UNIFORM { Reach::Model } else { Reach::Anywhere };
         let candidate = |number: u64| {
-            let block = random.block(number);
-            let (src, dst) = match round < ROUNDS_BEFORE_UNIFORM {
-                true => draw(block),
-                false => (scale(block[0], vertices), scale(block[1], vertices)),
-            };
+            let (src, dst) = draw(random.block(number), reach);
             (src != dst).then(|| (zoetrope_graph::snapshot::edge_key(src, dst), number))
         };
         let mut candidates: Vec<(u64, u64)> =
@@ -60,6 +65,11 @@ pub(super) fn draw_distinct(
     kept
 }
 
+/// Any ordered pair of vertices, all alike.
+pub(super) fn any_pair(block: [u32; 4], vertices: u32) -> (VertexId, VertexId) {
+    (scale(block[0], vertices), scale(block[1], vertices))
+}
+
 /// A word as a number in `0..bound`.
 pub(super) fn scale(word: u32, bound: u32) -> u32 {
     ((u64::from(word) * u64::from(bound)) >> 32) as u32
@@ -69,9 +79,8 @@ pub(super) fn scale(word: u32, bound: u32) -> u32 {
 pub(super) fn replace(
     edges: &[u64],
     count: usize,
-    vertices: u32,
     (removal, addition): (Random, Random),
-    draw: impl Fn([u32; 4]) -> (VertexId, VertexId) + Sync,
+    draw: impl Fn([u32; 4], Reach) -> (VertexId, VertexId) + Sync,
 ) -> Vec<u64> {
     if count == 0 {
         return edges.to_vec();
@@ -91,7 +100,7 @@ pub(super) fn replace(
         .filter(|&(position, _)| gone.next_if_eq(&position).is_none())
         .map(|(_, &key)| key)
         .collect();
-    let fresh = draw_distinct(count, vertices, addition, edges, draw);
+    let fresh = draw_distinct(count, addition, edges, draw);
     merge(&stay, &fresh)
 }
 
@@ -164,9 +173,9 @@ mod tests {
             vertices in 5u32..40, density in 0.0f64..0.24, seed: u64
         ) {
             let count = (f64::from(vertices) * f64::from(vertices - 1) * density) as usize;
-            let uniform = |block: [u32; 4]| (scale(block[0], vertices), scale(block[1], vertices));
-            let first = draw_distinct(count, vertices, Random::new(seed, 1), &[], uniform);
-            let second = draw_distinct(count, vertices, Random::new(seed, 2), &first, uniform);
+            let uniform = |block: [u32; 4], _| (scale(block[0], vertices), scale(block[1], vertices));
+            let first = draw_distinct(count, Random::new(seed, 1), &[], uniform);
+            let second = draw_distinct(count, Random::new(seed, 2), &first, uniform);
             for set in [&first, &second] {
                 prop_assert_eq!(set.len(), count);
                 prop_assert!(set.windows(2).all(|pair| pair[0] < pair[1]));
@@ -180,11 +189,14 @@ mod tests {
             share in 0.0f64..=1.0, seed: u64
         ) {
             let vertices = 30;
-            let hubs = |block: [u32; 4]| (scale(block[0], 4), scale(block[1], vertices));
-            let first = draw_distinct(100, vertices, Random::new(seed, 1), &[], hubs);
+            let hubs = |block: [u32; 4], reach| {
+                let first = if reach == Reach::Model { 4 } else { vertices };
+                (scale(block[0], first), scale(block[1], vertices))
+            };
+            let first = draw_distinct(100, Random::new(seed, 1), &[], hubs);
             let count = (share * 100.0) as usize;
             let streams = (Random::new(seed, 2), Random::new(seed, 3));
-            let second = replace(&first, count, vertices, streams, hubs);
+            let second = replace(&first, count, streams, hubs);
             prop_assert_eq!(second.len(), 100);
             let kept = second.iter().filter(|key| first.binary_search(key).is_ok()).count();
             prop_assert_eq!(kept, 100 - count);

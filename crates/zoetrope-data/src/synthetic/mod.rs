@@ -5,12 +5,16 @@
 //! number of threads. A generator that would need more memory than the machine has free refuses
 //! before it starts.
 
+mod bipartite;
 mod budget;
+mod demo;
 mod edges;
 mod name;
 mod parameter;
 mod power;
 mod power_law;
+mod rhythm;
+mod stream;
 mod uniform;
 
 use zoetrope_graph::{Targets, VertexFeatures};
@@ -22,13 +26,15 @@ use crate::progress::Progress;
 
 pub use name::is_synthetic;
 pub use parameter::{Arguments, Generator, Parameter, Range};
+pub use stream::{EventChunk, EventStream};
 
 /// All generators, the one for first contact first.
 pub fn catalogue() -> &'static [Generator] {
     &CATALOGUE
 }
 
-static CATALOGUE: [Generator; 2] = [power_law::GENERATOR, uniform::GENERATOR];
+static CATALOGUE: [Generator; 4] =
+    [demo::GENERATOR, power_law::GENERATOR, uniform::GENERATOR, bipartite::GENERATOR];
 
 /// Makes the data set that `name` describes: `synthetic:NAME?key=value&…`, the prefix optional.
 ///
@@ -40,6 +46,27 @@ pub fn generate(name: &str, progress: &dyn Progress) -> Result<Loaded, DataError
     let dataset = (generator.build)(&arguments, progress)?;
     let notes = Notes::new(Format::Synthetic, format!("generated as {arguments}"));
     Ok(Loaded { dataset, notes })
+}
+
+/// The events that `name` describes, chunk by chunk in time order, without holding all of them;
+/// the same events as [`generate`] makes.
+///
+/// # Errors
+/// As [`generate`], and [`DataError::BadParameter`] where the generator cannot stream.
+pub fn stream(name: &str) -> Result<EventStream, DataError> {
+    let (generator, arguments) = name::parse(name, catalogue())?;
+    let stream = generator.stream.ok_or_else(|| {
+        let able = catalogue().iter().filter(|known| known.stream.is_some());
+        DataError::BadParameter {
+            parameter: "generator".into(),
+            value: generator.name.into(),
+            expected: format!(
+                "one that streams: {}",
+                able.map(|known| known.name).collect::<Vec<_>>().join(", ")
+            ),
+        }
+    })?;
+    stream(&arguments)
 }
 
 /// Snapshots whose vertices are `0..n`, with what was made for them.

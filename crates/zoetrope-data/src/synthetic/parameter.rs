@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use zoetrope_graph::GraphError;
 
+use super::stream::EventStream;
 use crate::dataset::Dataset;
 use crate::error::DataError;
 use crate::progress::Progress;
@@ -25,6 +26,14 @@ pub struct Generator {
     /// A complete name to copy.
     pub example: &'static str,
     pub(super) build: fn(&Arguments, &dyn Progress) -> Result<Dataset, DataError>,
+    pub(super) stream: Option<fn(&Arguments) -> Result<EventStream, DataError>>,
+}
+
+impl Generator {
+    /// Whether [`stream`](super::stream) can make it chunk by chunk.
+    pub fn streams(&self) -> bool {
+        self.stream.is_some()
+    }
 }
 
 /// A parameter of a generator.

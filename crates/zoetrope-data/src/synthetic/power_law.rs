@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, Targets, VertexFeatures};
 
-use super::edges::{Columns, draw_distinct, replace};
+use super::edges::{Columns, Reach, any_pair, draw_distinct, replace};
 use super::parameter::{Arguments, Generator, SEED, choice, integer, real};
 use super::power::{PowerRanks, shuffled, units};
 use crate::dataset::Dataset;
@@ -40,6 +40,7 @@ pub(super) const GENERATOR: Generator = Generator {
     ],
     example: "synthetic:power-law?vertices=200k&steps=16&edges=1M&features=2&change=0.1",
     build,
+    stream: None,
 };
 
 fn build(arguments: &Arguments, progress: &dyn Progress) -> Result<Dataset, DataError> {
@@ -77,9 +78,12 @@ fn topology(
     let seed = arguments.seed();
     let order = shuffled(vertices, Random::new(seed, STREAM_ORDER));
     let ranks = PowerRanks::for_degree_exponent(u64::from(vertices), arguments.real("exponent"));
-    let draw = |block| {
-        let [src, dst] = units(block);
-        (order[ranks.rank(src) as usize], order[ranks.rank(dst) as usize])
+    let draw = |block, reach| match reach {
+        Reach::Anywhere => any_pair(block, vertices),
+        Reach::Model => {
+            let [src, dst] = units(block).map(|unit| order[ranks.rank(unit) as usize]);
+            (src, dst)
+        }
     };
     let changed = (arguments.real("change") * edges as f64).round() as usize;
     let (added, removed) = (Random::new(seed, STREAM_ADDED), Random::new(seed, STREAM_REMOVED));
@@ -88,8 +92,8 @@ fn topology(
     for step in 0..steps {
         let (removed, added) = (removed.at_step(step as u32), added.at_step(step as u32));
         current = match step {
-            0 => draw_distinct(edges, vertices, added, &[], draw),
-            _ => replace(&current, changed, vertices, (removed, added), draw),
+            0 => draw_distinct(edges, added, &[], draw),
+            _ => replace(&current, changed, (removed, added), draw),
         };
         columns.push(&current);
         progress.advance(edges as u64);

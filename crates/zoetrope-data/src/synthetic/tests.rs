@@ -12,8 +12,18 @@ pub(super) fn snapshots_of(name: &str) -> SnapshotDataset {
     }
 }
 
+/// The events that a name makes.
+pub(super) fn events_of(name: &str) -> zoetrope_graph::EventStore {
+    match generate(name, &Quiet).unwrap().dataset {
+        Dataset::Events(store) => store,
+        Dataset::Snapshots(_) => panic!("{name} makes snapshots"),
+    }
+}
+
 /// Small enough for tests, large enough that parallel pieces are many.
-const SMALL: [&str; 2] = [
+const SMALL: [&str; 4] = [
+    "synthetic:bipartite?users=500&items=90&events=40k&features=3&labels=0.1",
+    "synthetic:demo?vertices=60&steps=30",
     "synthetic:power-law?vertices=3000&steps=4&edges=12000&features=2&targets=neighbours",
     "synthetic:uniform?vertices=3000&steps=5&density=4",
 ];

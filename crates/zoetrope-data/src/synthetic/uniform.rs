@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexFeatures};
 
-use super::edges::{Columns, draw_distinct, scale};
+use super::edges::{Columns, any_pair, draw_distinct};
 use super::parameter::{Arguments, Generator, SEED, choice, integer, real};
 use crate::dataset::Dataset;
 use crate::error::DataError;
@@ -29,6 +29,7 @@ pub(super) const GENERATOR: Generator = Generator {
     ],
     example: "synthetic:uniform?vertices=16384&steps=256&density=3",
     build,
+    stream: None,
 };
 
 fn build(arguments: &Arguments, progress: &dyn Progress) -> Result<Dataset, DataError> {
@@ -49,8 +50,8 @@ fn build(arguments: &Arguments, progress: &dyn Progress) -> Result<Dataset, Data
     let snapshots: Vec<Vec<u64>> = (0..steps)
         .into_par_iter()
         .map(|step| {
-            let keys = draw_distinct(edges, vertices, random.at_step(step as u32), &[], |block| {
-                (scale(block[0], vertices), scale(block[1], vertices))
+            let keys = draw_distinct(edges, random.at_step(step as u32), &[], |block, _| {
+                any_pair(block, vertices)
             });
             progress.advance(edges as u64);
             keys
