@@ -1,0 +1,1 @@
+"""The makers of the attack corpus, one module a family of formats."""

@@ -1,0 +1,5 @@
+"""Zoetrope's own store, damaged; made from the small store in attacks/seeds/."""
+
+
+def attacks():
+    return []

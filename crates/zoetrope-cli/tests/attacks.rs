@@ -1,0 +1,238 @@
+//! Hostile files: the real binary must decide about each within its time and memory, with a clear
+//! message and never a panic. `attacks/EXPECTED.tsv` says what; `attacks/make.py` makes the files.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use zoetrope_testkit::{Outcome, run_measured};
+
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+const MEMORY_FLOOR_BYTES: u64 = 64 << 20;
+const MEMORY_PER_FILE_BYTE: u64 = 8;
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../attacks")
+}
+
+fn inspect(target: &Path, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zoetrope"));
+    command.args(["data", "inspect", "--json"]).arg(target).args(arguments);
+    // A backtrace would read debug information and blur the measured memory of a panic.
+    command.env("RUST_BACKTRACE", "0");
+    run_measured(command, TIME_LIMIT).expect("the binary starts")
+}
+
+/// What is wrong with an outcome, whatever the file was.
+fn objections(outcome: &Outcome, memory_limit: u64) -> Vec<String> {
+    let mut found = Vec::new();
+    if outcome.timed_out {
+        found.push(format!("not decided within {} s", TIME_LIMIT.as_secs()));
+    } else if !matches!(outcome.code(), Some(0 | 3)) {
+        found.push(format!("ended with {}", outcome.status));
+    }
+    if outcome.peak_rss_bytes > memory_limit {
+        let (peak, limit) = (outcome.peak_rss_bytes >> 20, memory_limit >> 20);
+        found.push(format!("took {peak} MiB of memory, may take {limit}"));
+    }
+    let message = outcome.stderr_text();
+    if message.contains("panicked") {
+        found.push("panicked".into());
+    }
+    if message.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
+        found.push("the message holds control characters of the file".into());
+    }
+    if outcome.code() == Some(0) && !is_one_json_document(&outcome.stdout) {
+        found.push("standard output is not one JSON document".into());
+    }
+    found
+}
+
+fn is_one_json_document(stdout: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(stdout).is_ok()
+}
+
+fn bytes_on_disk(path: &Path) -> u64 {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_file() => meta.len(),
+        Ok(meta) if meta.is_dir() => fs::read_dir(path)
+            .map(|entries| entries.flatten().map(|entry| bytes_on_disk(&entry.path())).sum())
+            .unwrap_or(0),
+        _ => 0,
+    }
+}
+
+struct Attack {
+    path: String,
+    ok: bool,
+    message: String,
+    arguments: String,
+    why: String,
+}
+
+fn expectations() -> Vec<Attack> {
+    let text = fs::read_to_string(corpus().join("EXPECTED.tsv")).expect("EXPECTED.tsv is readable");
+    let rows = text.lines().skip(1).map(|line| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [path, outcome, message, arguments, why] = fields[..] else {
+            panic!("EXPECTED.tsv: five fields in {line:?}")
+        };
+        assert!(matches!(outcome, "ok" | "error"), "{line:?}");
+        Attack {
+            path: path.into(),
+            ok: outcome == "ok",
+            message: message.into(),
+            arguments: arguments.into(),
+            why: why.into(),
+        }
+    });
+    rows.collect()
+}
+
+fn judge(attack: &Attack) -> Vec<String> {
+    let is_name = attack.path.starts_with("synthetic:");
+    let target = if is_name {
+        PathBuf::from(&attack.path)
+    } else {
+        corpus().join("files").join(&attack.path)
+    };
+    let arguments: Vec<&str> = attack.arguments.split_whitespace().collect();
+    let outcome = inspect(&target, &arguments);
+    let limit = MEMORY_FLOOR_BYTES + MEMORY_PER_FILE_BYTE * bytes_on_disk(&target);
+    if is_name && outcome.code() == Some(2) {
+        // A wrong name is wrong usage, not bad data.
+        return Vec::new();
+    }
+    let mut found = objections(&outcome, limit);
+    let message = outcome.stderr_text();
+    match (attack.ok, outcome.code()) {
+        (true, Some(3)) => found.push(format!("should be read: {}", message.trim())),
+        (false, Some(0)) => found.push("should be refused".into()),
+        (false, Some(3)) => {
+            let name = Path::new(&attack.path).file_name().unwrap_or_default().to_string_lossy();
+            if !is_name && !message.contains(name.as_ref()) {
+                found.push(format!("the message does not name the file: {}", message.trim()));
+            }
+            if !message.contains(&attack.message) {
+                found.push(format!("{:?} is not in: {}", attack.message, message.trim()));
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+#[test]
+fn every_attack_is_decided_within_its_limits() {
+    let attacks = expectations();
+    assert!(attacks.len() >= 60, "{} attacks", attacks.len());
+    let mut report = String::new();
+    let mut failed = 0;
+    for attack in &attacks {
+        let found = judge(attack);
+        failed += usize::from(!found.is_empty());
+        for objection in found {
+            writeln!(report, "{} ({}): {objection}", attack.path, attack.why).unwrap();
+        }
+    }
+    assert!(failed == 0, "{failed} of {} attacks:\n{report}", attacks.len());
+}
+
+#[test]
+fn every_file_of_the_corpus_belongs_to_an_expectation() {
+    let attacks = expectations();
+    let files = corpus().join("files");
+    let mut folders = vec![files.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let path = entry.path();
+            let relative = path.strip_prefix(&files).unwrap();
+            let parent = relative.parent().unwrap();
+            let known = attacks.iter().any(|attack| {
+                let attacked = Path::new(&attack.path);
+                relative == attacked || parent == attacked || Some(parent) == attacked.parent()
+            });
+            assert!(known, "{} is in no line of EXPECTED.tsv", relative.display());
+        }
+    }
+}
+
+/// Things that cannot be committed: they are made in a fresh folder.
+mod places {
+    use super::*;
+
+    fn must_refuse(target: &Path) {
+        let outcome = inspect(target, &[]);
+        let found = objections(&outcome, MEMORY_FLOOR_BYTES + (64 << 20));
+        assert!(found.is_empty(), "{}: {found:?}\n{}", target.display(), outcome.stderr_text());
+        assert_eq!(outcome.code(), Some(3), "{}", outcome.stdout_text());
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_refused() {
+        must_refuse(Path::new("no/such/file.csv"));
+    }
+
+    #[test]
+    fn an_empty_folder_is_refused() {
+        must_refuse(tempfile::tempdir().unwrap().path());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn endless_devices_are_refused() {
+        must_refuse(Path::new("/dev/zero"));
+        must_refuse(Path::new("/dev/urandom"));
+        must_refuse(Path::new("/dev/null"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_that_nobody_writes_to_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("events.csv");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        must_refuse(&pipe);
+        must_refuse(folder.path());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_that_lead_in_circles_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("again");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        must_refuse(folder.path());
+        let own = folder.path().join("self.csv");
+        std::os::unix::fs::symlink(&own, &own).unwrap();
+        must_refuse(&own);
+    }
+
+    #[test]
+    fn a_tebibyte_of_nothing_is_refused_whatever_it_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.csv", "a.json", "a.npz", "a.parquet", "a.tar", "a.zoe", "ml_a.csv"] {
+            let path = folder.path().join(name);
+            // Sparse: it takes no space on the disk.
+            let file = File::create(&path).unwrap();
+            if file.set_len(1 << 40).is_ok() {
+                must_refuse(&path);
+            }
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn one_line_longer_than_the_limit_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("line.csv");
+        fs::write(&path, vec![b'7'; 40 << 20]).unwrap();
+        must_refuse(&path);
+    }
+}
