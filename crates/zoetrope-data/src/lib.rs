@@ -8,12 +8,14 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+mod budget;
 pub mod dataset;
 pub mod error;
 pub mod format;
 pub mod formats;
 pub mod inspect;
 pub mod lagged;
+pub mod negatives;
 pub mod npy;
 mod numbering;
 pub mod open;

@@ -60,7 +60,7 @@ pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result
         .map_err(|error| data_error(path, error, usize::MAX))
 }
 
-fn data_error(path: &Path, error: GraphError, max_problems: usize) -> DataError {
+pub(crate) fn data_error(path: &Path, error: GraphError, max_problems: usize) -> DataError {
     match error {
         GraphError::Io { path, source } => DataError::Io { path, source },
         GraphError::Damaged { path, problems } => DataError::Invalid {

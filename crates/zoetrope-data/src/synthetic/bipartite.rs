@@ -329,6 +329,16 @@ mod tests {
     }
 
     #[test]
+    fn a_store_written_in_chunks_holds_the_same_events() {
+        let name = "synthetic:bipartite?users=300&events=300k&features=2";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.zoe");
+        stream(name).unwrap().write_store(&path, &crate::Quiet).unwrap();
+        let read = crate::formats::store::read(&path, &Default::default(), &crate::Quiet).unwrap();
+        assert!(read.dataset == crate::synthetic::generate(name, &crate::Quiet).unwrap().dataset);
+    }
+
+    #[test]
     fn chunks_concatenate_to_the_whole() {
         let name = "synthetic:bipartite?users=300&events=600k&features=2";
         let store = events_of(name);

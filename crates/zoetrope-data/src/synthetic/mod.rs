@@ -6,7 +6,6 @@
 //! before it starts.
 
 mod bipartite;
-mod budget;
 mod demo;
 mod edges;
 mod name;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use zoetrope_graph::GraphError;
 
 use super::stream::EventStream;
+use crate::budget::require_memory;
 use crate::dataset::Dataset;
 use crate::error::DataError;
 use crate::progress::Progress;
@@ -210,6 +211,12 @@ impl Arguments {
             value: self.get(name).to_string(),
             expected: expected.into(),
         }
+    }
+
+    /// Fails where the data would need more memory than is free; `smaller` names the parameters
+    /// that shrink it.
+    pub(super) fn require_memory(&self, bytes: f64, smaller: &str) -> Result<(), DataError> {
+        require_memory(&format!("synthetic:{}", self.generator), bytes, smaller)
     }
 
     /// Turns a failure to assemble the graph into this crate's error.

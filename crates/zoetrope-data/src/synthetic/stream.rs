@@ -1,10 +1,14 @@
 //! Generated events in time order, chunk by chunk, for data larger than memory.
 
+use std::path::Path;
+
 use zoetrope_graph::events::EventColumns;
-use zoetrope_graph::{EventStore, Time, TimeScale, VertexId, VertexNames};
+use zoetrope_graph::store::{self, StoreAttributes, StoreColumns, StoreWriter};
+use zoetrope_graph::{EventStore, TextTable, Time, TimeScale, VertexId, VertexNames};
 
 use super::parameter::Arguments;
 use crate::error::DataError;
+use crate::formats::store::data_error;
 use crate::progress::Progress;
 
 /// Consecutive events of a stream, in columns.
@@ -53,6 +57,45 @@ impl Iterator for EventStream {
 }
 
 impl EventStream {
+    /// Writes the events as a store without holding more than a chunk of them.
+    ///
+    /// # Errors
+    /// [`DataError::Io`] where the disk refuses; the path is then untouched.
+    pub fn write_store(self, path: &Path, progress: &dyn Progress) -> Result<(), DataError> {
+        progress.begin("generating", Some(self.events));
+        let failed = |error| data_error(path, error, usize::MAX);
+        let columns = StoreColumns {
+            label: true,
+            feature_width: self.feature_width,
+            ..StoreColumns::default()
+        };
+        let names = self.names.clone();
+        let mut writer = StoreWriter::create(path, self.scale, columns).map_err(failed)?;
+        for chunk in self {
+            let columns = store::EventChunk {
+                src: &chunk.src,
+                dst: &chunk.dst,
+                time: &chunk.time,
+                label: &chunk.label,
+                features: &chunk.features,
+                ..store::EventChunk::default()
+            };
+            writer.append(&columns).map_err(failed)?;
+            progress.advance(chunk.time.len() as u64);
+        }
+        let nothing = TextTable::default();
+        let attributes = StoreAttributes {
+            names: &names,
+            label_names: &nothing,
+            feature_names: &nothing,
+            vertex_features: None,
+            vertex_labels: None,
+            vertex_label_names: &nothing,
+        };
+        progress.begin("writing", None);
+        writer.finish(&attributes, &|bytes| progress.advance(bytes)).map_err(failed)
+    }
+
     /// All events in memory.
     pub(super) fn collect_store(
         self,

@@ -1,29 +1,26 @@
-//! Refuses sizes that the machine cannot hold, before anything is allocated.
+//! Refuses what the machine cannot hold, before anything is allocated.
 
-use super::parameter::Arguments;
 use crate::error::DataError;
 
 /// Assumed where the system does not tell how much memory is free.
 const ASSUMED_FREE_BYTES: u64 = 8 << 30;
 
-impl Arguments {
-    /// Fails where `bytes` at the peak are more than the machine has free; `smaller` names the
-    /// parameters that shrink the result.
-    pub(super) fn require_memory(&self, bytes: f64, smaller: &str) -> Result<(), DataError> {
-        let free = free_bytes();
-        if bytes <= free as f64 {
-            return Ok(());
-        }
-        let gibibytes = |bytes: f64| bytes / (1u64 << 30) as f64;
-        Err(DataError::BadParameter {
-            parameter: format!("synthetic:{}", self.generator),
-            value: format!("about {:.1} GiB of memory", gibibytes(bytes)),
-            expected: format!(
-                "at most the {:.1} GiB that are free on this machine; lower {smaller}",
-                gibibytes(free as f64)
-            ),
-        })
+/// Fails where `what` needs more `bytes` at its peak than the machine has free; `smaller` names
+/// the parameters that shrink it.
+pub(crate) fn require_memory(what: &str, bytes: f64, smaller: &str) -> Result<(), DataError> {
+    let free = free_bytes();
+    if bytes <= free as f64 {
+        return Ok(());
     }
+    let gibibytes = |bytes: f64| bytes / (1u64 << 30) as f64;
+    Err(DataError::BadParameter {
+        parameter: what.into(),
+        value: format!("about {:.1} GiB of memory", gibibytes(bytes)),
+        expected: format!(
+            "at most the {:.1} GiB that are free on this machine; lower {smaller}",
+            gibibytes(free as f64)
+        ),
+    })
 }
 
 fn free_bytes() -> u64 {
