@@ -61,8 +61,7 @@ pub struct RawEvents {
 /// # Errors
 /// [`DataError::Graph`] where the columns make no event store.
 pub fn assemble(path: &Path, raw: RawEvents) -> Result<(EventStore, bool), DataError> {
-    let src = vec![raw.src.into_chunk()];
-    let dst = vec![raw.dst.into_chunk()];
+    let (src, dst) = (raw.src.into_chunk(), raw.dst.into_chunk());
     let numbered = numbering::number(path, src, dst, raw.bipartite)?;
     let sorted = is_sorted(&raw.time);
     let store = EventStore::new(

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use zoetrope_graph::{GraphError, NameTable, TextTable, VertexId, VertexNames};
 
@@ -20,14 +20,14 @@ pub(crate) struct Numbered {
     pub(crate) names: VertexNames,
 }
 
-/// Numbers the vertices of two columns that come in blocks.
+/// Numbers the vertices of two columns, in place where identifiers are narrow or text.
 ///
 /// # Errors
 /// [`DataError::Graph`] where there are more distinct identifiers than 32 bits can number.
 pub(crate) fn number(
     path: &Path,
-    src: Vec<IdChunk>,
-    dst: Vec<IdChunk>,
+    src: IdChunk,
+    dst: IdChunk,
     bipartite: bool,
 ) -> Result<Numbered, DataError> {
     let too_many = |source| DataError::Graph { path: path.to_owned(), source };
@@ -35,17 +35,16 @@ pub(crate) fn number(
         let first = Numbering::of(&[&src]).map_err(too_many)?;
         let second = Numbering::of(&[&dst]).map_err(too_many)?;
         let shift = first.len() as u32;
-        if u64::from(shift) + second.len() as u64 > u64::from(u32::MAX) {
-            return Err(too_many(too_many_vertices(u64::from(shift) + second.len() as u64)));
+        let count = first.len() as u64 + second.len() as u64;
+        if count > u64::from(u32::MAX) {
+            return Err(too_many(too_many_vertices(count)));
         }
-        let src = first.apply(src, 0);
-        let dst = second.apply(dst, shift);
+        let (src, dst) = rayon::join(|| first.apply(src, 0), || second.apply(dst, shift));
         let names = VertexNames { first: first.names(), second: Some(second.names()) };
         return Ok(Numbered { src, dst, names });
     }
     let numbering = Numbering::of(&[&src, &dst]).map_err(too_many)?;
-    let src = numbering.apply(src, 0);
-    let dst = numbering.apply(dst, 0);
+    let (src, dst) = rayon::join(|| numbering.apply(src, 0), || numbering.apply(dst, 0));
     Ok(Numbered { src, dst, names: VertexNames { first: numbering.names(), second: None } })
 }
 
@@ -65,73 +64,61 @@ enum Numbering {
 }
 
 impl Numbering {
-    fn of(columns: &[&Vec<IdChunk>]) -> Result<Self, GraphError> {
-        let chunks: Vec<&IdChunk> = columns.iter().flat_map(|column| column.iter()).collect();
-        if chunks.iter().any(|chunk| chunk.is_text()) {
-            return Self::of_texts(&chunks);
+    fn of(columns: &[&IdChunk]) -> Result<Self, GraphError> {
+        if columns.iter().any(|column| column.is_text()) {
+            return Self::of_texts(columns);
         }
-        let rows: usize = chunks.iter().map(|chunk| chunk.len()).sum();
-        let bounds = chunks.par_iter().filter_map(|chunk| bounds(chunk));
-        let Some((low, high)) = bounds.reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
+        let rows: usize = columns.iter().map(|column| column.len()).sum();
+        let bounds = columns.iter().filter_map(|column| bounds(column));
+        let Some((low, high)) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
             return Ok(Self::Identity(0));
         };
         let range = i128::from(high) - i128::from(low) + 1;
-        if range <= (2 * rows as i128).max(1 << 16) {
-            return Ok(Self::of_range(&chunks, low, range as usize));
+        if range <= (4 * rows as i128).max(1 << 16) {
+            return Ok(Self::of_range(columns, low, range as usize));
         }
-        Self::of_sparse(&chunks)
+        Self::of_sparse(columns)
     }
 
-    fn of_range(chunks: &[&IdChunk], low: i64, range: usize) -> Self {
-        // One table per thread would double the memory: marking is cheap, so one thread marks.
+    fn of_range(columns: &[&IdChunk], low: i64, range: usize) -> Self {
+        let mut seen = columns
+            .par_iter()
+            .map(|column| Bits::of(column, low, range))
+            .reduce_with(Bits::or)
+            .unwrap_or_else(|| Bits::new(0));
+        let count = seen.count();
+        if low == 0 && count == range {
+            return Self::Identity(range as u32);
+        }
         let mut table = vec![0u32; range];
-        for chunk in chunks {
-            match chunk {
-                IdChunk::Narrow(ids) => {
-                    ids.iter().for_each(|&id| table[(i64::from(id) - low) as usize] = 1);
-                }
-                IdChunk::Wide(ids) => ids.iter().for_each(|&id| table[(id - low) as usize] = 1),
+        let mut distinct = Vec::with_capacity(count);
+        for offset in seen.drain() {
+            table[offset] = distinct.len() as u32;
+            distinct.push(low + offset as i64);
+        }
+        Self::Table { low, table, distinct }
+    }
+
+    fn of_sparse(columns: &[&IdChunk]) -> Result<Self, GraphError> {
+        let mut seen: HashSet<i64> = HashSet::new();
+        for column in columns {
+            match column {
+                IdChunk::Narrow(ids) => seen.extend(ids.iter().map(|&id| i64::from(id))),
+                IdChunk::Wide(ids) => seen.extend(ids),
                 IdChunk::Text { .. } => unreachable!("text has a numbering of its own"),
             }
         }
-        let mut distinct = Vec::new();
-        for (offset, slot) in table.iter_mut().enumerate() {
-            if *slot != 0 {
-                *slot = distinct.len() as u32;
-                distinct.push(low + offset as i64);
-            }
-        }
-        match low == 0 && distinct.len() == range {
-            true => Self::Identity(range as u32),
-            false => Self::Table { low, table, distinct },
-        }
-    }
-
-    fn of_sparse(chunks: &[&IdChunk]) -> Result<Self, GraphError> {
-        let mut distinct: Vec<i64> = chunks
-            .par_iter()
-            .flat_map_iter(|chunk| {
-                let mut ids: Vec<i64> = match chunk {
-                    IdChunk::Narrow(ids) => ids.iter().map(|&id| i64::from(id)).collect(),
-                    IdChunk::Wide(ids) => ids.clone(),
-                    IdChunk::Text { .. } => unreachable!("text has a numbering of its own"),
-                };
-                ids.sort_unstable();
-                ids.dedup();
-                ids
-            })
-            .collect();
+        check_count(seen.len())?;
+        let mut distinct: Vec<i64> = seen.into_iter().collect();
         distinct.par_sort_unstable();
-        distinct.dedup();
-        check_count(distinct.len())?;
         let map = distinct.iter().zip(0u32..).map(|(&id, vertex)| (id, vertex)).collect();
         Ok(Self::Hashed { map, distinct })
     }
 
-    fn of_texts(chunks: &[&IdChunk]) -> Result<Self, GraphError> {
+    fn of_texts(columns: &[&IdChunk]) -> Result<Self, GraphError> {
         let mut distinct: HashMap<Vec<u8>, u32> = HashMap::new();
-        for chunk in chunks {
-            match chunk {
+        for column in columns {
+            match column {
                 IdChunk::Text { codes, table } => {
                     // A code whose rows were all rolled back must not become a vertex.
                     let mut used = vec![false; table.len()];
@@ -180,33 +167,20 @@ impl Numbering {
         }
     }
 
-    /// Translates the blocks into one column, block by block, and frees each behind it.
-    fn apply(&self, chunks: Vec<IdChunk>, shift: u32) -> Vec<VertexId> {
-        let rows = chunks.iter().map(IdChunk::len).sum();
-        let mut column = vec![0; rows];
-        let mut rest = &mut column[..];
-        let mut pieces = Vec::with_capacity(chunks.len());
-        for chunk in chunks {
-            let (piece, tail) = rest.split_at_mut(chunk.len());
-            pieces.push((chunk, piece));
-            rest = tail;
-        }
-        pieces.into_par_iter().for_each(|(chunk, piece)| self.translate(chunk, shift, piece));
-        column
-    }
-
-    fn translate(&self, chunk: IdChunk, shift: u32, piece: &mut [VertexId]) {
-        match (self, chunk) {
-            (Self::Identity(_), IdChunk::Narrow(ids)) if shift == 0 => piece.copy_from_slice(&ids),
-            (_, IdChunk::Narrow(ids)) => {
-                fill(piece, &ids, |&id| self.vertex(i64::from(id)) + shift);
+    /// Identifiers to vertices, in place where the column is as narrow as the result.
+    fn apply(&self, column: IdChunk, shift: u32) -> Vec<VertexId> {
+        match (self, column) {
+            (Self::Identity(_), IdChunk::Narrow(ids)) if shift == 0 => ids,
+            (Self::Table { low, table, .. }, IdChunk::Narrow(ids)) => {
+                replace(ids, |id| table[(i64::from(id) - low) as usize] + shift)
             }
-            (_, IdChunk::Wide(ids)) => fill(piece, &ids, |&id| self.vertex(id) + shift),
+            (_, IdChunk::Narrow(ids)) => replace(ids, |id| self.vertex(i64::from(id)) + shift),
+            (_, IdChunk::Wide(ids)) => ids.par_iter().map(|&id| self.vertex(id) + shift).collect(),
             (_, IdChunk::Text { codes, table }) => {
                 let vertices: Vec<u32> = (0..table.len() as u32)
                     .map(|code| self.text_vertex(table.text(code)))
                     .collect();
-                fill(piece, &codes, |&code| vertices[code as usize] + shift);
+                replace(codes, |code| vertices[code as usize] + shift)
             }
         }
     }
@@ -229,9 +203,52 @@ impl Numbering {
     }
 }
 
-fn fill<T>(piece: &mut [VertexId], ids: &[T], vertex: impl Fn(&T) -> VertexId) {
-    for (slot, id) in piece.iter_mut().zip(ids) {
-        *slot = vertex(id);
+fn replace(mut ids: Vec<u32>, vertex: impl Fn(u32) -> VertexId + Sync) -> Vec<VertexId> {
+    ids.par_iter_mut().with_min_len(1 << 16).for_each(|id| *id = vertex(*id));
+    ids
+}
+
+/// Which values of a range occur: one bit each, so that the set of a hundred thousand vertices
+/// stays in the level-1 cache while millions of rows are marked.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(range: usize) -> Self {
+        Self(vec![0; range.div_ceil(64)])
+    }
+
+    fn of(column: &IdChunk, low: i64, range: usize) -> Self {
+        let mut bits = Self::new(range);
+        let mut mark = |offset: usize| bits.0[offset / 64] |= 1 << (offset % 64);
+        match column {
+            IdChunk::Narrow(ids) => ids.iter().for_each(|&id| mark((i64::from(id) - low) as usize)),
+            IdChunk::Wide(ids) => ids.iter().for_each(|&id| mark((id - low) as usize)),
+            IdChunk::Text { .. } => unreachable!("text has a numbering of its own"),
+        }
+        bits
+    }
+
+    fn or(mut self, other: Self) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(word, more)| *word |= more);
+        self
+    }
+
+    fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The values that occur, ascending; clears the set.
+    fn drain(&mut self) -> impl Iterator<Item = usize> {
+        self.0.iter_mut().enumerate().flat_map(|(index, word)| {
+            let mut word = std::mem::take(word);
+            std::iter::from_fn(move || {
+                (word != 0).then(|| {
+                    let bit = word.trailing_zeros() as usize;
+                    word &= word - 1;
+                    index * 64 + bit
+                })
+            })
+        })
     }
 }
 
@@ -245,10 +262,10 @@ fn check_count(count: usize) -> Result<(), GraphError> {
 fn bounds(chunk: &IdChunk) -> Option<(i64, i64)> {
     match chunk {
         IdChunk::Narrow(ids) => {
-            let low = ids.iter().min()?;
-            Some((i64::from(*low), i64::from(*ids.iter().max()?)))
+            let low = ids.par_iter().with_min_len(1 << 16).min()?;
+            Some((i64::from(*low), i64::from(*ids.par_iter().with_min_len(1 << 16).max()?)))
         }
-        IdChunk::Wide(ids) => Some((*ids.iter().min()?, *ids.iter().max()?)),
+        IdChunk::Wide(ids) => Some((*ids.par_iter().min()?, *ids.par_iter().max()?)),
         IdChunk::Text { .. } => None,
     }
 }
@@ -257,14 +274,13 @@ fn bounds(chunk: &IdChunk) -> Option<(i64, i64)> {
 mod tests {
     use super::*;
 
-    fn numbered(src: Vec<IdChunk>, dst: Vec<IdChunk>, bipartite: bool) -> Numbered {
+    fn numbered(src: IdChunk, dst: IdChunk, bipartite: bool) -> Numbered {
         number(Path::new("test"), src, dst, bipartite).unwrap()
     }
 
     #[test]
     fn dense_identifiers_keep_their_value() {
-        let got =
-            numbered(vec![IdChunk::Narrow(vec![2, 0])], vec![IdChunk::Narrow(vec![1, 1])], false);
+        let got = numbered(IdChunk::Narrow(vec![2, 0]), IdChunk::Narrow(vec![1, 1]), false);
         assert_eq!((got.src, got.dst), (vec![2, 0], vec![1, 1]));
         assert_eq!(got.names, VertexNames::identity(3));
     }
@@ -272,19 +288,15 @@ mod tests {
     #[test]
     fn identifiers_are_numbered_in_ascending_order() {
         let wide = i64::MAX;
-        let got = numbered(
-            vec![IdChunk::Wide(vec![wide, -5]), IdChunk::Narrow(vec![7])],
-            vec![IdChunk::Narrow(vec![7, 9]), IdChunk::Wide(vec![wide])],
-            false,
-        );
+        let got =
+            numbered(IdChunk::Wide(vec![wide, -5, 7]), IdChunk::Wide(vec![7, 9, wide]), false);
         assert_eq!((got.src, got.dst), (vec![3, 0, 1], vec![1, 2, 3]));
         assert_eq!(got.names.first, NameTable::Integers(vec![-5, 7, 9, wide]));
     }
 
     #[test]
     fn two_sides_are_numbered_one_behind_the_other() {
-        let got =
-            numbered(vec![IdChunk::Narrow(vec![0, 1])], vec![IdChunk::Narrow(vec![5, 0])], true);
+        let got = numbered(IdChunk::Narrow(vec![0, 1]), IdChunk::Narrow(vec![5, 0]), true);
         assert_eq!((got.src, got.dst), (vec![0, 1], vec![3, 2]));
         assert_eq!(got.names.name(3), "5");
         assert_eq!(got.names.find_destination("5"), Some(3));
@@ -292,13 +304,13 @@ mod tests {
 
     #[test]
     fn texts_are_ordered_by_bytes_and_unused_ones_are_dropped() {
-        let mut src = IdChunk::text(0);
+        let mut src = IdChunk::text();
         src.push_text(b"b");
         src.push_text(b"unused");
         src.truncate(1);
-        let mut dst = IdChunk::text(0);
+        let mut dst = IdChunk::text();
         dst.push_text(b"a");
-        let got = numbered(vec![src], vec![dst], false);
+        let got = numbered(src, dst, false);
         assert_eq!((got.src, got.dst), (vec![1], vec![0]));
         assert_eq!(got.names.len(), 2);
     }

@@ -48,6 +48,7 @@ pub struct Source<'a> {
     consumed: Arc<AtomicU64>,
     produced: u64,
     guard: Option<(u64, u64)>,
+    content_bytes: Option<u64>,
 }
 
 impl<'a> Source<'a> {
@@ -61,7 +62,10 @@ impl<'a> Source<'a> {
         progress: &'a dyn Progress,
     ) -> Result<Self, DataError> {
         let file = File::open(path).map_err(|error| DataError::io(path, error))?;
-        Self::new(path, file, limits, progress)
+        let length = file.metadata().ok().map(|metadata| metadata.len());
+        let source = Self::new(path, file, limits, progress)?;
+        let content_bytes = length.filter(|_| source.guard.is_none());
+        Ok(Self { content_bytes, ..source })
     }
 
     /// As [`open`](Self::open) for bytes that are at hand already (a member of an archive).
@@ -101,12 +105,24 @@ impl<'a> Source<'a> {
         };
         let guard = (compression != Compression::None)
             .then_some((limits.expansion, limits.expansion_floor_bytes));
-        Ok(Self { path: path.to_owned(), reader, consumed, produced: 0, guard })
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            consumed,
+            produced: 0,
+            guard,
+            content_bytes: None,
+        })
     }
 
     /// Where the bytes come from.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The length of the whole content, where the file is not compressed.
+    pub fn content_bytes(&self) -> Option<u64> {
+        self.content_bytes
     }
 
     /// Fills as much of `buffer` as the stream still has; less than all of it only at the end.

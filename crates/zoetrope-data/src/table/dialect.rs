@@ -126,7 +126,7 @@ pub(crate) struct Layout {
 }
 
 /// At most this many rows are sampled.
-const SAMPLE_ROWS: usize = 1_000;
+const SAMPLE_ROWS: usize = 256;
 
 /// Finds the layout of a table from its first bytes, or says what is missing.
 ///

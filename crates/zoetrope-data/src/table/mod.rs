@@ -7,7 +7,7 @@
 
 pub(crate) mod chunk;
 pub(crate) mod dialect;
-mod join;
+mod finish;
 pub mod kind;
 pub(crate) mod number;
 mod pipeline;
@@ -78,8 +78,8 @@ pub fn read(
     let plan = plan::make(path, &layout, preset, options)?;
     let rows = &head[layout.data_start..];
     let start = layout.data_start as u64;
-    let chunks = pipeline::read_rows(&plan.rows, source, rows, start, &options.limits)?;
-    join::join(path, &layout, &plan, preset, options, chunks)
+    let columns = pipeline::read_rows(&plan.rows, source, rows, start, &options.limits)?;
+    finish::finish(path, &layout, &plan, preset, options, columns)
 }
 
 /// Whether the rows in `head` have a column of times.

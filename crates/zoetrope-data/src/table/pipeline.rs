@@ -1,11 +1,12 @@
-//! Blocks of lines through a reader and several parsers.
+//! Blocks of lines from a source to columns, on several threads.
 //!
-//! One thread reads (and decompresses) blocks that end at a line end; the others parse them.
-//! Buffers go round in a ring, so memory is bounded by the ring and the parsed columns, never by
-//! the file. Chunks come back in file order.
+//! Each thread takes the next block off the source (reading and decompressing under a lock),
+//! parses it into scratch columns of its own, and appends these to the whole when it is the
+//! block's turn. Rows keep the order of the file, and memory is the columns plus one block and
+//! its scratch per thread, whatever the size of the file.
 
-use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::error::{DataError, Location};
 use crate::options::Limits;
@@ -13,99 +14,158 @@ use crate::source::Source;
 use crate::table::chunk::Chunk;
 use crate::table::row::Plan;
 
-/// Blocks of this size keep two cores busy on small files and stay in the level-2 cache.
+/// A block and its scratch columns fit into the level-2 cache of a core.
 const BLOCK_BYTES: usize = 256 << 10;
+
+/// Reads the rest of `source` behind `head` (bytes already read, from the first data row on,
+/// `start` bytes into the content) as rows of `plan`.
+///
+/// # Errors
+/// Where reading fails or a line is longer than the limit. Bad rows are in the columns.
+pub(crate) fn read_rows(
+    plan: &Plan,
+    source: Source<'_>,
+    head: &[u8],
+    start: u64,
+    limits: &Limits,
+) -> Result<Chunk, DataError> {
+    let path = source.path().to_owned();
+    let rows = expected_rows(&source, head, start);
+    let feed = Feed { source, carried: head.to_vec(), start, index: 0, ended: false, limits };
+    let feed = Mutex::new(feed);
+    let mut columns = plan.new_chunk();
+    columns.reserve(rows, plan);
+    let whole = Mutex::new(Whole { columns, next: 0, error: None });
+    let turn = Condvar::new();
+    std::thread::scope(|scope| {
+        for _ in 1..rayon::current_num_threads().clamp(1, 16) {
+            scope.spawn(|| work(plan, &path, &feed, &whole, &turn));
+        }
+        work(plan, &path, &feed, &whole, &turn);
+    });
+    let whole = whole.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match whole.error {
+        Some(error) => Err(error),
+        None => Ok(whole.columns),
+    }
+}
+
+/// How many rows the file has if the others are as long as those in `head`. The estimate is
+/// bounded by bytes that are really there; reserving for it spares the columns from growing.
+fn expected_rows(source: &Source<'_>, head: &[u8], start: u64) -> usize {
+    let lines = memchr::memchr_iter(b'\n', head).count().max(1);
+    let rest = source.content_bytes().map_or(0, |bytes| bytes.saturating_sub(start));
+    (rest as f64 * lines as f64 / head.len().max(1) as f64 * 1.05) as usize
+}
+
+struct Whole {
+    columns: Chunk,
+    /// The block whose turn it is.
+    next: usize,
+    error: Option<DataError>,
+}
+
+fn work(plan: &Plan, path: &Path, feed: &Mutex<Feed<'_>>, whole: &Mutex<Whole>, turn: &Condvar) {
+    let mut scratch = plan.new_chunk();
+    let mut buffer = Vec::new();
+    let guard = StopOnPanic { whole, turn };
+    loop {
+        // A poisoned lock means that another thread panicked: `scope` will show it.
+        let Ok(mut taking) = feed.lock() else { break };
+        let taken = taking.take(&mut buffer);
+        drop(taking);
+        match taken {
+            Ok(None) => break,
+            Ok(Some(block)) => {
+                scratch.clear();
+                plan.read_block(path, &buffer[..block.length], &mut scratch);
+                for problem in &mut scratch.problems {
+                    problem.at.byte = problem.at.byte.map(|byte| byte + block.start);
+                }
+                let Ok(mut all) = whole.lock() else { break };
+                while all.next != block.index && all.error.is_none() {
+                    let Ok(woken) = turn.wait(all) else { return };
+                    all = woken;
+                }
+                if all.error.is_some() {
+                    break;
+                }
+                all.columns.append(&mut scratch, plan.max_problems);
+                all.next += 1;
+                turn.notify_all();
+            }
+            Err(error) => {
+                let Ok(mut all) = whole.lock() else { break };
+                all.error.get_or_insert(error);
+                turn.notify_all();
+                break;
+            }
+        }
+    }
+    std::mem::forget(guard);
+}
+
+/// Wakes the others where a thread panics while they wait for its block.
+struct StopOnPanic<'a> {
+    whole: &'a Mutex<Whole>,
+    turn: &'a Condvar,
+}
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        let mut all = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        all.error.get_or_insert(DataError::invalid(
+            Location::default(),
+            "a row",
+            "a bug in Zoetrope",
+        ));
+        self.turn.notify_all();
+    }
+}
 
 struct Block {
     index: usize,
-    bytes: Vec<u8>,
     length: usize,
     /// Offset of the block in the uncompressed content.
     start: u64,
 }
 
-/// Reads the rest of `source` behind `head` (bytes already read, from the first data row on) as
-/// rows of `plan`.
-///
-/// # Errors
-/// Where reading fails or a line is longer than the limit. Bad rows are in the chunks.
-pub(crate) fn read_rows(
-    plan: &Plan,
-    source: Source<'_>,
-    head: &[u8],
-    head_start: u64,
-    limits: &Limits,
-) -> Result<Vec<Chunk>, DataError> {
-    let path = source.path().to_owned();
-    let parsers = rayon::current_num_threads().clamp(1, 16);
-    let (to_parsers, blocks) = sync_channel::<Block>(parsers);
-    let (give_back, buffers) = sync_channel::<Vec<u8>>(2 * parsers + 2);
-    let blocks = Mutex::new(blocks);
-    let chunks: Mutex<Vec<(usize, Chunk)>> = Mutex::new(Vec::new());
-    let result = std::thread::scope(|scope| {
-        for _ in 0..parsers {
-            let give_back = give_back.clone();
-            scope.spawn(|| parse_blocks(plan, &path, &blocks, give_back, &chunks));
-        }
-        drop(give_back);
-        let mut feeder =
-            Feeder { source, limits, to_parsers, buffers, start: head_start, index: 0 };
-        feeder.run(head)
-    });
-    result?;
-    // A panic in a parser is a bug of ours and has surfaced in `scope` already.
-    let mut chunks = chunks.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    chunks.sort_unstable_by_key(|(index, _)| *index);
-    Ok(chunks.into_iter().map(|(_, chunk)| chunk).collect())
-}
-
-fn parse_blocks(
-    plan: &Plan,
-    path: &std::path::Path,
-    blocks: &Mutex<Receiver<Block>>,
-    give_back: SyncSender<Vec<u8>>,
-    chunks: &Mutex<Vec<(usize, Chunk)>>,
-) {
-    loop {
-        let Ok(receiver) = blocks.lock() else { return };
-        let Ok(block) = receiver.recv() else { return };
-        drop(receiver);
-        let mut chunk = plan.read_block(path, &block.bytes[..block.length]);
-        for problem in &mut chunk.problems {
-            problem.at.byte = problem.at.byte.map(|byte| byte + block.start);
-        }
-        // The ring may be full at the end of the file; then the buffer is simply freed.
-        let _ = give_back.try_send(block.bytes);
-        let Ok(mut chunks) = chunks.lock() else { return };
-        chunks.push((block.index, chunk));
-    }
-}
-
-struct Feeder<'a> {
+/// Hands out blocks that end at a line end.
+struct Feed<'a> {
     source: Source<'a>,
-    limits: &'a Limits,
-    to_parsers: SyncSender<Block>,
-    buffers: Receiver<Vec<u8>>,
+    /// What was read behind the last line end.
+    carried: Vec<u8>,
     start: u64,
     index: usize,
+    ended: bool,
+    limits: &'a Limits,
 }
 
-impl Feeder<'_> {
-    fn run(&mut self, head: &[u8]) -> Result<(), DataError> {
-        let mut carried = head.to_vec();
-        loop {
-            let mut bytes = self.buffers.try_recv().unwrap_or_default();
-            let wanted = BLOCK_BYTES.max(carried.len() + BLOCK_BYTES / 2);
-            bytes.resize(wanted, 0);
-            bytes[..carried.len()].copy_from_slice(&carried);
-            let filled = carried.len() + self.source.fill(&mut bytes[carried.len()..])?;
-            let ended = filled < wanted;
-            let cut = match memchr::memrchr(b'\n', &bytes[..filled]) {
-                _ if ended => filled,
+impl Feed<'_> {
+    /// Fills `buffer` with the next block, or returns `None` at the end.
+    fn take(&mut self, buffer: &mut Vec<u8>) -> Result<Option<Block>, DataError> {
+        while !self.ended {
+            let kept = self.carried.len();
+            let wanted = BLOCK_BYTES.max(kept + BLOCK_BYTES / 2);
+            buffer.resize(wanted, 0);
+            buffer[..kept].copy_from_slice(&self.carried);
+            let filled = match self.source.fill(&mut buffer[kept..]) {
+                Ok(count) => kept + count,
+                Err(error) => {
+                    self.ended = true;
+                    return Err(error);
+                }
+            };
+            self.ended = filled < wanted;
+            let length = match memchr::memrchr(b'\n', &buffer[..filled]) {
+                _ if self.ended => filled,
                 Some(end) => end + 1,
                 None => 0,
             };
-            if filled - cut > self.limits.line_bytes {
+            self.carried.clear();
+            self.carried.extend_from_slice(&buffer[length..filled]);
+            if self.carried.len() > self.limits.line_bytes {
+                self.ended = true;
                 return Err(DataError::Limit {
                     at: Location::file(self.source.path()).byte(self.start),
                     what: "the length of a line in bytes",
@@ -113,20 +173,13 @@ impl Feeder<'_> {
                     advice: "check that the file has line ends",
                 });
             }
-            carried.clear();
-            carried.extend_from_slice(&bytes[cut..filled]);
-            if cut > 0 {
-                let block = Block { index: self.index, bytes, length: cut, start: self.start };
+            if length > 0 {
+                let block = Block { index: self.index, length, start: self.start };
                 self.index += 1;
-                self.start += cut as u64;
-                if self.to_parsers.send(block).is_err() {
-                    // Every parser is gone, which only a panic in one can cause: `scope` shows it.
-                    return Ok(());
-                }
-            }
-            if ended {
-                return Ok(());
+                self.start += length as u64;
+                return Ok(Some(block));
             }
         }
+        Ok(None)
     }
 }

@@ -41,20 +41,13 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    fn has(&self, action: Action) -> bool {
-        self.actions.contains(&action)
-    }
-
-    /// Empty columns for a block of `bytes` bytes. Capacity is a guess from the shortest rows
-    /// that occur in practice, so that columns rarely grow.
-    pub(crate) fn new_chunk(&self, bytes: usize) -> Chunk {
-        let rows = bytes / (8 + 2 * self.actions.len());
-        let ids = |text: bool| if text { IdChunk::text(rows) } else { IdChunk::integers(rows) };
-        let label = match self.has(Action::TextLabel) {
-            true => LabelChunk::Text { codes: Vec::new(), table: Default::default() },
+    /// Empty columns.
+    pub(crate) fn new_chunk(&self) -> Chunk {
+        let ids = |text: bool| if text { IdChunk::text() } else { IdChunk::Narrow(Vec::new()) };
+        let label = match self.actions.contains(&Action::TextLabel) {
+            true => LabelChunk::text(),
             false => LabelChunk::Numbers(Vec::new()),
         };
-        let class = || LabelChunk::Text { codes: Vec::new(), table: Default::default() };
         Chunk {
             src: ids(self.text_src),
             dst: ids(self.text_dst),
@@ -62,35 +55,34 @@ impl Plan {
             weight: Vec::new(),
             label,
             kind: Vec::new(),
-            features: Vec::with_capacity(rows * self.feature_width),
-            src_class: class(),
-            dst_class: class(),
+            features: Vec::new(),
+            src_class: LabelChunk::text(),
+            dst_class: LabelChunk::text(),
             lines: 0,
             missing_values: 0,
             without_destination: 0,
             problems: Vec::new(),
             bad_rows: 0,
+            time_overflow: false,
         }
     }
 
     /// Reads all rows of a block that starts at a line start and ends at a line end.
-    pub(crate) fn read_block(&self, path: &std::path::Path, block: &[u8]) -> Chunk {
-        let mut chunk = self.new_chunk(block.len());
+    pub(crate) fn read_block(&self, path: &std::path::Path, block: &[u8], chunk: &mut Chunk) {
         let mut at = 0;
         while at < block.len() {
-            if let Some(next) = self.fast_row(block, at, &mut chunk) {
+            if let Some(next) = self.fast_row(block, at, chunk) {
                 at = next;
             } else {
                 let end = memchr::memchr(b'\n', &block[at..]).map_or(block.len(), |end| at + end);
                 let line = block[at..end].strip_suffix(b"\r").unwrap_or(&block[at..end]);
                 if !self.dialect.is_ignored(line) {
-                    self.slow_row(path, at as u64, line, &mut chunk);
+                    self.slow_row(path, at as u64, line, chunk);
                 }
                 at = end + 1;
             }
             chunk.lines += 1;
         }
-        chunk
     }
 
     /// Reads a row of plain numbers; `None`, with the chunk as before, where the row is not one.
@@ -132,31 +124,20 @@ impl Plan {
                     }
                 }
                 Action::Weight => {
-                    let (value, end) = number::float_at(block, at)?;
+                    let (value, end) = short_float_at(block, at, delimiter)?;
                     at = end;
                     chunk.weight.push(value);
                 }
                 Action::NumberLabel => {
-                    let (value, end) = number::float_at(block, at)?;
+                    let (value, end) = short_float_at(block, at, delimiter)?;
                     at = end;
                     let LabelChunk::Numbers(labels) = &mut chunk.label else { return None };
                     labels.push(value);
                 }
                 Action::Feature(index) => {
-                    // One digit and the delimiter: most fields of one-hot and count features.
-                    match (block.get(at), block.get(at + 1)) {
-                        (Some(&digit @ b'0'..=b'9'), Some(&next))
-                            if next == delimiter || next == b'\n' =>
-                        {
-                            at += 1;
-                            chunk.features[features + index] = f32::from(digit - b'0');
-                        }
-                        _ => {
-                            let (value, end) = number::float_at(block, at)?;
-                            at = end;
-                            chunk.features[features + index] = value;
-                        }
-                    }
+                    let (value, end) = short_float_at(block, at, delimiter)?;
+                    at = end;
+                    chunk.features[features + index] = value;
                 }
                 Action::Skip => {
                     if block.get(at) == Some(&b'"') {
@@ -192,12 +173,9 @@ impl Plan {
         chunk.weight.truncate(rows);
         chunk.kind.truncate(rows);
         chunk.features.truncate(rows * self.feature_width);
-        for label in [&mut chunk.label, &mut chunk.src_class, &mut chunk.dst_class] {
-            match label {
-                LabelChunk::Numbers(values) => values.truncate(rows),
-                LabelChunk::Text { codes, .. } => codes.truncate(rows),
-            }
-        }
+        chunk.label.truncate(rows);
+        chunk.src_class.truncate(rows);
+        chunk.dst_class.truncate(rows);
     }
 
     fn slow_row(&self, path: &std::path::Path, byte: u64, line: &[u8], chunk: &mut Chunk) {
@@ -318,6 +296,17 @@ impl Plan {
         let code = to_table.code(table.text(codes[to.len()]));
         to.push(code);
         Ok(())
+    }
+}
+
+/// A number; one digit before a delimiter, as most one-hot features and labels are, at once.
+#[inline(always)]
+fn short_float_at(block: &[u8], at: usize, delimiter: u8) -> Option<(f32, usize)> {
+    match block.get(at..at + 2) {
+        Some(&[digit @ b'0'..=b'9', next]) if next == delimiter || next == b'\n' => {
+            Some((f32::from(digit - b'0'), at + 1))
+        }
+        _ => number::float_at(block, at),
     }
 }
 

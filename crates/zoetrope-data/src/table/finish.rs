@@ -1,4 +1,4 @@
-//! Blocks to one event store.
+//! From the columns of a table to an event store.
 
 use std::path::Path;
 
@@ -7,57 +7,41 @@ use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{Column, EventStore, TextTable, TimeScale, TimeUnit, VertexId};
 
 use crate::assemble::{is_sorted, scale_of};
-use crate::error::{DataError, Location, Problem};
+use crate::error::{DataError, Location};
 use crate::numbering;
 use crate::options::ReadOptions;
-use crate::table::chunk::{Chunk, IdChunk, Interner, LabelChunk, TimeChunk};
+use crate::table::chunk::{Chunk, LabelChunk, TimeChunk};
 use crate::table::dialect::Layout;
 use crate::table::plan::TablePlan;
 use crate::table::row::Action;
-use crate::table::timestamp::rescale;
 use crate::table::{Preset, Table};
 
-/// Joins the chunks of a file, column by column, freeing each behind it.
+/// Turns the columns of a file into an event store.
 ///
 /// # Errors
 /// [`DataError::Invalid`] with the bad rows (unless reading is lenient), or where no row is left.
-pub(super) fn join(
+pub(super) fn finish(
     path: &Path,
     layout: &Layout,
     plan: &TablePlan,
     preset: &Preset,
     options: &ReadOptions,
-    mut chunks: Vec<Chunk>,
+    mut table: Chunk,
 ) -> Result<Table, DataError> {
-    let skipped_rows = report_problems(layout, options, &mut chunks)?;
-    let rows: usize = chunks.iter().map(|chunk| chunk.src.len()).sum();
+    report_problems(layout, options, &mut table)?;
+    let rows = table.src.len();
     if rows == 0 {
         return Err(DataError::invalid(Location::file(path), "at least one event", "none"));
     }
-    let mut warnings = warnings(plan, &chunks, skipped_rows);
-    let missing_values = chunks.iter().map(|chunk| chunk.missing_values).sum();
-
-    let take = |column: &mut dyn FnMut(&mut Chunk) -> IdChunk, chunks: &mut [Chunk]| {
-        chunks.iter_mut().map(column).collect::<Vec<IdChunk>>()
-    };
-    let none = || IdChunk::Narrow(Vec::new());
-    let src = take(&mut |chunk| std::mem::replace(&mut chunk.src, none()), &mut chunks);
-    let dst = take(&mut |chunk| std::mem::replace(&mut chunk.dst, none()), &mut chunks);
+    let (skipped_rows, missing_values) = (table.bad_rows, table.missing_values);
+    let mut warnings = warnings(plan, &table);
+    let (time, scale) = times(path, plan, options, rows, &mut table)?;
     let bipartite = options.bipartite.unwrap_or(preset.bipartite);
-    let numbered = numbering::number(path, src, dst, bipartite)?;
-    let (time, scale) = join_times(path, plan, options, rows, &mut chunks)?;
-    let (label, label_names) = join_labels(rows, chunks.iter_mut().map(|chunk| &mut chunk.label));
-    let weight = join_column(rows, chunks.iter_mut().map(|chunk| &mut chunk.weight));
-    let kind = join_column(rows, chunks.iter_mut().map(|chunk| &mut chunk.kind));
+    let numbered = numbering::number(path, table.src, table.dst, bipartite)?;
+    let (label, label_names) = labels(rows, table.label);
     let width = plan.rows.feature_width;
-    let features = join_column(rows * width, chunks.iter_mut().map(|chunk| &mut chunk.features));
-    let classes = plan.roles.classes.map(|_| {
-        let src = join_labels(rows, chunks.iter_mut().map(|chunk| &mut chunk.src_class));
-        let dst = join_labels(rows, chunks.iter_mut().map(|chunk| &mut chunk.dst_class));
-        (src, dst)
-    });
-    drop(chunks);
-
+    let classes =
+        plan.roles.classes.map(|_| (labels(rows, table.src_class), labels(rows, table.dst_class)));
     let classes = classes.and_then(|(src, dst)| {
         let classes = vertex_classes(&numbered.src, &numbered.dst, numbered.names.len(), src, dst);
         if classes.is_none() {
@@ -69,10 +53,10 @@ pub(super) fn join(
     let sorted = is_sorted(&time);
     let order = (preset.keep_order && !sorted).then(|| stable_order(&time));
     let columns = EventColumns {
-        weight: weight.map(Column::from),
+        weight: (!table.weight.is_empty()).then(|| Column::from(table.weight)),
         label: label.map(Column::from),
-        kind: kind.map(Column::from),
-        features: (width > 0).then(|| features.map(Column::from)).flatten(),
+        kind: (!table.kind.is_empty()).then(|| Column::from(table.kind)),
+        features: (width > 0).then(|| Column::from(table.features)),
         feature_width: width,
     };
     let mut store =
@@ -90,36 +74,29 @@ pub(super) fn join(
     Ok(Table { store, reason, sorted, order, skipped_rows, missing_values, warnings })
 }
 
-/// Turns block-relative lines into lines of the file. Fails unless reading is lenient.
+/// Fails with the bad rows, unless reading is lenient.
 fn report_problems(
     layout: &Layout,
     options: &ReadOptions,
-    chunks: &mut [Chunk],
-) -> Result<u64, DataError> {
-    let total: u64 = chunks.iter().map(|chunk| chunk.bad_rows).sum();
-    if total == 0 || options.lenient {
-        return Ok(total);
+    table: &mut Chunk,
+) -> Result<(), DataError> {
+    if table.bad_rows == 0 || options.lenient {
+        return Ok(());
     }
-    let mut problems: Vec<Problem> = Vec::new();
-    let mut lines = layout.lines_before + 1;
-    for chunk in chunks {
-        for mut problem in chunk.problems.drain(..) {
-            problem.at.line = problem.at.line.map(|line| line + lines);
-            problems.push(problem);
-        }
-        lines += chunk.lines;
+    let mut problems = std::mem::take(&mut table.problems);
+    for problem in &mut problems {
+        problem.at.line = problem.at.line.map(|line| line + layout.lines_before + 1);
     }
-    problems.truncate(options.max_problems);
-    Err(DataError::Invalid { problems, total })
+    Err(DataError::Invalid { problems, total: table.bad_rows })
 }
 
-fn warnings(plan: &TablePlan, chunks: &[Chunk], skipped_rows: u64) -> Vec<String> {
+fn warnings(plan: &TablePlan, table: &Chunk) -> Vec<String> {
     let mut warnings = Vec::new();
-    if skipped_rows > 0 {
-        warnings.push(format!("{skipped_rows} bad rows skipped"));
+    if table.bad_rows > 0 {
+        warnings.push(format!("{} bad rows skipped", table.bad_rows));
     }
-    let without: u64 = chunks.iter().map(|chunk| chunk.without_destination).sum();
-    if without > 0 {
+    if table.without_destination > 0 {
+        let without = table.without_destination;
         warnings.push(format!("{without} rows without a destination, kept as self-loops"));
     }
     if !plan.rows.has_time {
@@ -154,32 +131,21 @@ fn reason(layout: &Layout, plan: &TablePlan) -> String {
     )
 }
 
-/// Times at the finest precision that any block met.
-fn join_times(
+/// The time column and what its ticks mean.
+fn times(
     path: &Path,
     plan: &TablePlan,
     options: &ReadOptions,
     rows: usize,
-    chunks: &mut [Chunk],
+    table: &mut Chunk,
 ) -> Result<(Vec<i64>, TimeScale), DataError> {
     if !plan.rows.has_time {
         return Ok(((0..rows as i64).collect(), TimeScale::STEPS));
     }
-    let digits = chunks.iter().map(|chunk| chunk.time.digits).max().unwrap_or(0);
-    let mut time = Vec::with_capacity(rows);
-    for chunk in chunks {
-        let TimeChunk { ticks, digits: from } = std::mem::take(&mut chunk.time);
-        if from == digits {
-            time.extend_from_slice(&ticks);
-            continue;
-        }
-        for ticks in ticks {
-            let finer = rescale(ticks, from, digits).ok_or_else(|| {
-                let expected = format!("times that fit 64 bits with {digits} decimals");
-                DataError::invalid(Location::file(path), expected, format!("{ticks}"))
-            })?;
-            time.push(finer);
-        }
+    let TimeChunk { ticks: time, digits } = std::mem::take(&mut table.time);
+    if table.time_overflow {
+        let expected = format!("times that fit 64 bits with {digits} decimals");
+        return Err(DataError::invalid(Location::file(path), expected, "larger ones"));
     }
     let unit = match digits {
         0 => options.time_unit,
@@ -194,43 +160,18 @@ fn join_times(
     Ok((time, scale))
 }
 
-/// One column from its blocks; `None` where the file has no such column.
-fn join_column<'a, T: Copy + 'a>(
-    length: usize,
-    parts: impl Iterator<Item = &'a mut Vec<T>>,
-) -> Option<Vec<T>> {
-    let mut column = Vec::new();
-    for part in parts {
-        let part = std::mem::take(part);
-        if column.capacity() == 0 && !part.is_empty() {
-            column.reserve_exact(length);
+/// Labels as numbers; text becomes class numbers in the order of the names. `None` where the
+/// file has no such column.
+fn labels(rows: usize, column: LabelChunk) -> Labels {
+    let (mut numbers, texts) = match column {
+        LabelChunk::Numbers(numbers) => (numbers, TextTable::default()),
+        LabelChunk::Text { codes, table } => {
+            (codes.into_iter().map(|code| code as f32).collect(), table.into_texts())
         }
-        column.extend_from_slice(&part);
-    }
-    (length > 0 && column.len() == length).then_some(column)
-}
-
-/// Labels as numbers; text becomes class numbers in the order of the names.
-fn join_labels<'a>(
-    rows: usize,
-    parts: impl Iterator<Item = &'a mut LabelChunk>,
-) -> (Option<Vec<f32>>, TextTable) {
-    let mut numbers = Vec::new();
-    let mut texts = Interner::default();
-    for part in parts {
-        match std::mem::replace(part, LabelChunk::Numbers(Vec::new())) {
-            LabelChunk::Numbers(values) => numbers.extend_from_slice(&values),
-            LabelChunk::Text { codes, table } => {
-                let fresh: Vec<u32> =
-                    table.into_texts().iter().map(|text| texts.code(text)).collect();
-                numbers.extend(codes.into_iter().map(|code| fresh[code as usize] as f32));
-            }
-        }
-    }
+    };
     if numbers.len() != rows {
         return (None, TextTable::default());
     }
-    let texts = texts.into_texts();
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&code| texts.get(code));
     let mut class = vec![0.0; texts.len()];
