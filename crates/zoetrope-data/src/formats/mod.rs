@@ -6,4 +6,5 @@ pub mod edge_list;
 pub mod jodie;
 pub mod npz;
 pub mod store;
+pub mod parquet;
 pub mod text;

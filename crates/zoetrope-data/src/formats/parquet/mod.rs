@@ -1,0 +1,3 @@
+pub(crate) mod contain;
+pub(crate) mod guard;
+pub(crate) mod thrift;
