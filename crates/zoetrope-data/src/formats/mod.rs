@@ -5,6 +5,6 @@ pub(crate) mod any_snapshots;
 pub mod edge_list;
 pub mod jodie;
 pub mod npz;
-pub mod store;
 pub mod parquet;
+pub mod store;
 pub mod text;
