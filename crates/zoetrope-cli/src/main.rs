@@ -1,2 +1,24 @@
-//! Stub.
-fn main() {}
+//! The `zoetrope` command: flags in, reports out.
+//!
+//! This binary owns the command line, the pictures in the terminal, progress bars and exit codes.
+//! It computes nothing about graphs itself. Standard output carries the report and nothing else;
+//! with `--json` it is exactly one JSON document, also when the command fails.
+#![forbid(unsafe_code)]
+
+mod args;
+mod command;
+mod exit;
+mod input;
+mod machine;
+mod progress;
+mod report;
+mod terminal;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    exit::guard(|| {
+        let cli = args::parse()?;
+        command::run(&cli.command)
+    })
+}

@@ -20,6 +20,7 @@ pub mod npy;
 mod numbering;
 pub mod open;
 pub mod options;
+pub mod parts;
 pub mod progress;
 pub mod roles;
 pub mod save;

@@ -12,10 +12,8 @@
 #![deny(unsafe_code)]
 
 pub mod calendar;
-pub mod change;
 pub mod column;
 pub mod csr;
-pub mod degree;
 pub mod difference;
 pub mod difference_sequence;
 pub mod discretise;
@@ -27,17 +25,12 @@ pub mod events;
 pub mod features;
 pub mod ids;
 mod key_blocks;
-pub mod lag;
 pub mod normalise;
 pub mod overlap;
 mod overlap_walk;
-pub mod presence;
 pub mod random;
 mod row_blocks;
 pub mod sliced;
-pub mod smooth;
-mod smooth_arena;
-pub mod smooth_features;
 pub mod snapshot;
 pub mod store;
 pub mod time;
@@ -45,7 +38,6 @@ mod transpose;
 pub mod window;
 
 pub use calendar::CalendarUnit;
-pub use change::StepChange;
 pub use column::Column;
 pub use csr::Csr;
 pub use difference::Difference;
@@ -59,7 +51,6 @@ pub use events::{EventKind, EventStore};
 pub use features::{Targets, VertexFeatures};
 pub use ids::{EventId, NameTable, TextTable, VertexId, VertexNames};
 pub use overlap::Overlap;
-pub use presence::Presence;
 pub use sliced::SlicedCsr;
 pub use snapshot::{SnapshotSequence, SnapshotView};
 pub use time::{Time, TimeScale, TimeUnit};

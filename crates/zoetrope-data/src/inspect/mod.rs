@@ -10,11 +10,13 @@ mod report;
 mod structure;
 mod timeline;
 mod warnings;
+mod windows;
 
 pub use labels::{ClassCount, LabelSummary, Labels};
 pub use numbers::{FeatureSummary, NumberSummary};
 pub use report::{Bipartite, Counts, DegreeBin, Degrees, Report, SignalSummary, Topology, Widths};
 pub use timeline::{Gap, TimeReport};
+pub use windows::{SnapshotRow, WindowReport, describe_snapshots, describe_windows};
 
 use zoetrope_graph::{EventKind, EventStore};
 
@@ -86,7 +88,11 @@ fn of_snapshots(data: &SnapshotDataset, notes: &Notes) -> Report {
     let signal = data.signal.as_ref().map(|signal| SignalSummary {
         values: numbers::summarise_rows(signal.values.values(), signal.values.width(), |_| None),
         lags: signal.lags,
-        standardise: signal.standardise != Standardise::No,
+        standardise: match signal.standardise {
+            Standardise::No => "no",
+            Standardise::ByVertex { .. } => "by vertex",
+            Standardise::Overall => "overall",
+        },
     });
     let width = |summary: &FeatureSummary| summary.width;
     let topology = match sequence.is_constant() {

@@ -142,6 +142,6 @@ pub struct SignalSummary {
     pub values: FeatureSummary,
     /// Lags that the reference loader takes as features.
     pub lags: usize,
-    /// Whether the reference loader standardises each vertex's series.
-    pub standardise: bool,
+    /// How the reference loader scales the series: not at all, each vertex, or overall.
+    pub standardise: &'static str,
 }

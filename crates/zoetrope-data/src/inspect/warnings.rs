@@ -20,6 +20,19 @@ pub(super) fn collect(report: &Report, notes: &Notes) -> Vec<String> {
     warnings
 }
 
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Whether the reader said something on a subject already.
 fn told(warnings: &[String], subject: &str) -> bool {
     warnings.iter().any(|warning| warning.contains(subject))
@@ -50,10 +63,10 @@ fn about_rows(report: &Report, notes: &Notes, warnings: &mut Vec<String>) {
         warnings.push("there is not a single event".into());
     }
     if notes.skipped_rows > 0 && !told(warnings, "skipped") {
-        warnings.push(format!("{} bad rows skipped", notes.skipped_rows));
+        warnings.push(format!("{} bad rows skipped", grouped(notes.skipped_rows)));
     }
     if notes.missing_values > 0 && !told(warnings, "missing") {
-        warnings.push(format!("{} missing values", notes.missing_values));
+        warnings.push(format!("{} missing values", grouped(notes.missing_values)));
     }
 }
 
@@ -63,14 +76,14 @@ fn about_structure(report: &Report, warnings: &mut Vec<String>) {
         warnings.push(format!(
             "self-loops {} % ({} events from a vertex to itself)",
             (100.0 * share).round(),
-            report.counts.self_loops
+            grouped(report.counts.self_loops)
         ));
     }
     let idle = u64::from(report.vertices).saturating_sub(report.counts.active_vertices);
     if idle > 0 && report.events > 0 {
         warnings.push(match idle {
             1 => "1 vertex occurs in no event".into(),
-            _ => format!("{idle} vertices occur in no event"),
+            _ => format!("{} vertices occur in no event", grouped(idle)),
         });
     }
 }
@@ -80,13 +93,13 @@ fn about_values(report: &Report, warnings: &mut Vec<String>) {
         if weight.missing + weight.infinite > 0 {
             warnings.push(format!(
                 "{} weights are not finite numbers",
-                weight.missing + weight.infinite
+                grouped(weight.missing + weight.infinite)
             ));
         }
         if weight.negative > 0 {
             warnings.push(format!(
                 "{} weights are negative: symmetric normalisation is not defined for them",
-                weight.negative
+                grouped(weight.negative)
             ));
         }
     }
@@ -115,7 +128,8 @@ fn about_values(report: &Report, warnings: &mut Vec<String>) {
 fn about_features(carrier: &str, features: &FeatureSummary, warnings: &mut Vec<String>) {
     let broken = features.all.missing + features.all.infinite;
     if broken > 0 && !told(warnings, "missing") {
-        warnings.push(format!("{broken} {carrier} feature values are not finite numbers"));
+        warnings
+            .push(format!("{} {carrier} feature values are not finite numbers", grouped(broken)));
     }
     let constant = &features.constant;
     if constant.is_empty() {

@@ -1,0 +1,251 @@
+//! `zoetrope data convert`: a data set in another format, or events cut into snapshots.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use zoetrope_data::parts::Part;
+use zoetrope_data::{DataError, Dataset, Format, SnapshotDataset, save};
+use zoetrope_graph::{
+    DiscretiseOptions, EventStore, Lifetime, Merge, Targets, VertexFeatures, Windowing, Windows,
+    discretise,
+};
+
+use super::inspect::parse_window;
+use super::{document, prepare};
+use crate::args::{Reading, Running, parse_format};
+use crate::exit::Failure;
+use crate::input::{self, may_write};
+use crate::progress::{Bars, Unit};
+use crate::report::human::{bytes, elapsed, plural, whole};
+
+/// Flags of `data convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zoetrope data convert events.csv.gz events.zoe            opens at once ever after
+  zoetrope data convert events.csv events.parquet
+  zoetrope data convert events.csv days.npz --window 1d     one snapshot a day
+  zoetrope data convert trades.csv months.npz --window month --merge sum --drop
+
+The format comes from the name: .zoe store, .parquet, .npz snapshots, .json
+PyG-Temporal, .csv .tsv .txt edge list; .gz, .zst or .xz after it compresses.")]
+pub(crate) struct ConvertArgs {
+    /// File, folder or synthetic:NAME?key=value&…
+    #[arg(value_name = "IN")]
+    source: String,
+    /// File or folder to write
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// Format to write; from the name of OUT where absent
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
+    to: Option<Format>,
+    /// Cut events into snapshots: 1d, 6h, month, '1000 events', …
+    #[arg(long, value_name = "WINDOW", value_parser = parse_window)]
+    window: Option<Windowing>,
+    /// What becomes of several events of one pair in one snapshot
+    #[arg(long, value_enum, requires = "window", default_value_t = MergeRule::Sum)]
+    merge: MergeRule,
+    /// Edges live on after their window until an event removes them
+    #[arg(long, requires = "window")]
+    until_removed: bool,
+    /// Each event also makes the reverse edge
+    #[arg(long, requires = "window")]
+    undirected: bool,
+    /// Leave out what the format cannot hold
+    #[arg(long)]
+    drop: bool,
+    /// Replace OUT where it exists
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    running: Running,
+}
+
+/// What becomes of several events of one pair in one snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MergeRule {
+    /// One edge, weights added
+    Sum,
+    /// One edge, weights averaged
+    Mean,
+    /// One edge, the latest weight
+    Last,
+    /// One edge, weight is the number of events
+    Count,
+    /// Parallel edges
+    None,
+}
+
+impl From<MergeRule> for Merge {
+    fn from(rule: MergeRule) -> Self {
+        match rule {
+            MergeRule::Sum => Self::Sum,
+            MergeRule::Mean => Self::Mean,
+            MergeRule::Last => Self::Last,
+            MergeRule::Count => Self::Count,
+            MergeRule::None => Self::Keep,
+        }
+    }
+}
+
+/// What was written.
+pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
+    prepare(&args.running)?;
+    not_the_same(Path::new(&args.source), &args.out)?;
+    may_write(&args.out, args.force)?;
+    let start = Instant::now();
+    let opened = input::open(&args.source, &args.reading.options(), args.running.quiet)?;
+    let mut dropped = Vec::new();
+    let dataset = match &args.window {
+        None => opened.loaded.dataset,
+        Some(window) => cut(opened.loaded.dataset, window, args, &mut dropped)?,
+    };
+    let (dataset, format) = write(dataset, args, &mut dropped)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let size = size_of(&args.out);
+    let (kind, edges, snapshots) = match &dataset {
+        Dataset::Events(store) => ("event", store.len() as u64, None),
+        Dataset::Snapshots(data) => {
+            ("edge", data.sequence.stored_edges() as u64, Some(data.sequence.steps() as u64))
+        }
+    };
+    if args.running.json {
+        let dropped: Vec<String> = dropped.iter().map(Part::to_string).collect();
+        return document(&json!({
+            "schema": 1,
+            "in": args.source,
+            "out": args.out.display().to_string(),
+            "from": opened.loaded.notes.format.name(),
+            "format": format.name(),
+            "vertices": dataset.vertices(),
+            "events": edges,
+            "snapshots": snapshots,
+            "dropped": dropped,
+            "warnings": opened.loaded.notes.warnings,
+            "bytes": size,
+            "seconds": seconds,
+        }));
+    }
+    let mut text = format!(
+        "wrote {} ({format}, {}): {} vertices, {}{}, in {}\n",
+        args.out.display(),
+        bytes(size),
+        whole(dataset.vertices().into()),
+        plural(edges, kind),
+        snapshots.map(|count| format!(" in {}", plural(count, "snapshot"))).unwrap_or_default(),
+        elapsed(seconds),
+    );
+    if !dropped.is_empty() {
+        text.push_str(&format!("left out: {}\n", join(&dropped)));
+    }
+    for warning in &opened.loaded.notes.warnings {
+        text.push_str(&format!("note: {warning}\n"));
+    }
+    Ok(text)
+}
+
+fn join(parts: &[Part]) -> String {
+    let names: Vec<String> = parts.iter().map(Part::to_string).collect();
+    names.join(", ")
+}
+
+/// Reading and writing the same file at once would destroy it.
+fn not_the_same(source: &Path, out: &Path) -> Result<(), Failure> {
+    match (source.canonicalize(), out.canonicalize()) {
+        (Ok(source), Ok(out)) if source == out => {
+            Err(Failure::usage(format!("{}: input and output are the same file", out.display()))
+                .hint("write to another name, then replace the input yourself"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn size_of(path: &Path) -> u64 {
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries
+            .filter_map(|entry| entry.ok()?.metadata().ok())
+            .map(|metadata| metadata.len())
+            .sum(),
+        Err(_) => std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+    }
+}
+
+/// Cuts events into snapshots. What snapshots cannot hold is left out only where the user said
+/// so.
+fn cut(
+    dataset: Dataset,
+    window: &Windowing,
+    args: &ConvertArgs,
+    dropped: &mut Vec<Part>,
+) -> Result<Dataset, Failure> {
+    let Dataset::Events(store) = &dataset else {
+        return Err(Failure::usage(format!(
+            "{}: has snapshots already, --window cuts events",
+            args.source
+        )));
+    };
+    let mut lost = vec![Part::Labels, Part::EventFeatures];
+    lost.retain(|part| part.is_in(&dataset));
+    if !lost.is_empty() && !args.drop {
+        return Err(Failure::usage(format!("snapshots cannot hold {}", join(&lost)))
+            .hint("--drop leaves them out"));
+    }
+    dropped.extend(lost);
+    let options = DiscretiseOptions {
+        merge: args.merge.into(),
+        lifetime: if args.until_removed { Lifetime::UntilRemoved } else { Lifetime::Window },
+        undirected: args.undirected,
+        ..DiscretiseOptions::default()
+    };
+    let windows = Windows::cut(store, window)?;
+    let sequence = discretise(store, &windows, &options)?;
+    let features = given_features(store)?;
+    let targets = vertex_targets(store)?;
+    let names = store.names().clone();
+    Ok(Dataset::Snapshots(SnapshotDataset { sequence, names, features, targets, signal: None }))
+}
+
+fn given_features(store: &EventStore) -> Result<Option<VertexFeatures>, Failure> {
+    let Some((width, values)) = &store.vertex_features else { return Ok(None) };
+    let features = VertexFeatures::new(1, store.vertices() as usize, *width, values.to_vec())?;
+    Ok(Some(features))
+}
+
+fn vertex_targets(store: &EventStore) -> Result<Option<Targets>, Failure> {
+    let Some(values) = &store.vertex_labels else { return Ok(None) };
+    let classes = store.vertex_label_names.len() as u32;
+    let classes = (classes > 0).then_some(classes);
+    Ok(Some(Targets::new(1, store.vertices() as usize, classes, values.to_vec())?))
+}
+
+/// Writes, and where the format cannot hold a part and the user allows it, writes without.
+fn write(
+    mut dataset: Dataset,
+    args: &ConvertArgs,
+    dropped: &mut Vec<Part>,
+) -> Result<(Dataset, Format), Failure> {
+    let bars = Bars::new(Unit::Events, args.running.quiet);
+    loop {
+        let outcome = save(&args.out, args.to, &dataset, &bars);
+        bars.finish();
+        let (what, error) = match outcome {
+            Ok(format) => return Ok((dataset, format)),
+            Err(DataError::CannotHold { format, what, advice }) => {
+                (what, DataError::CannotHold { format, what, advice })
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(part) = Part::named_in(what).filter(|part| part.is_in(&dataset)) else {
+            return Err(error.into());
+        };
+        if !args.drop {
+            return Err(Failure::from(error).hint(format!("--drop leaves {part} out")));
+        }
+        dataset = part.left_out(dataset)?;
+        dropped.push(part);
+    }
+}

@@ -1,0 +1,157 @@
+//! `zoetrope doctor`: what this machine offers.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::document;
+use crate::exit::Failure;
+use crate::machine::{Gpu, Machine, Memory, Mpi, Processor};
+use crate::report::human::{bytes, plural};
+use crate::report::table::{Align, Table};
+use crate::terminal::Style;
+
+/// Flags of `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zoetrope doctor
+  zoetrope doctor --json
+
+Nothing is loaded or initialised: libraries are only searched for.")]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON document instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    version: &'static str,
+    #[serde(flatten)]
+    machine: &'a Machine,
+    /// What this binary can make use of.
+    build: Build,
+}
+
+#[derive(Serialize)]
+struct Build {
+    cpu: bool,
+    cuda: bool,
+    mpi: bool,
+}
+
+/// This binary has neither GPU nor MPI code yet; the report says so rather than promise.
+const BUILD: Build = Build { cpu: true, cuda: false, mpi: false };
+
+/// The report.
+pub(crate) fn run(args: &DoctorArgs) -> Result<String, Failure> {
+    let machine = Machine::look();
+    let version = env!("CARGO_PKG_VERSION");
+    match args.json {
+        true => document(&Document { schema: 1, version, machine: &machine, build: BUILD }),
+        false => Ok(render(&machine, version, Style::stdout())),
+    }
+}
+
+fn render(machine: &Machine, version: &str, style: Style) -> String {
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+    let mut row = |name: &str, state: Option<bool>, says: String| {
+        let mark = match state {
+            Some(true) => style.green("✓"),
+            Some(false) => style.yellow("–"),
+            None => " ".into(),
+        };
+        table.row([style.dim(name), mark, says]);
+    };
+    row("system", None, system(machine));
+    row("processor", Some(true), processor(&machine.cpu));
+    row("vector units", None, vector_units(&machine.cpu));
+    row("memory", Some(true), memory(&machine.memory));
+    for disk in &machine.disk {
+        let space = format!("{} free of {}", bytes(disk.available), bytes(disk.total));
+        row("disk", Some(disk.available > 1 << 30), format!("{space} ({})", disk.role));
+    }
+    row("GPU", Some(!machine.gpu.cards.is_empty()), gpu(&machine.gpu));
+    for library in &machine.libraries {
+        let says = match &library.path {
+            Some(path) => path.display().to_string(),
+            None => format!("not found (for {})", library.purpose),
+        };
+        row(library.name, Some(library.path.is_some()), says);
+    }
+    row("MPI", Some(machine.mpi.launcher.is_some()), mpi(&machine.mpi));
+    let heading = style.bold(&format!("zoetrope {version}"));
+    let notes = "This build runs on the CPU, in one process: it has no GPU and no MPI code yet.";
+    format!("{heading}\n{}\n{}\n", table.render(style), style.dim(notes))
+}
+
+fn system(machine: &Machine) -> String {
+    let system = &machine.system;
+    let release = system.release.as_deref().map(|release| format!(" {release}"));
+    format!("{}{}, {}", system.os, release.unwrap_or_default(), system.arch)
+}
+
+fn processor(cpu: &Processor) -> String {
+    let mut says = cpu.model.clone().unwrap_or_else(|| "unknown model".into());
+    says.push_str(&format!(", {}", plural(cpu.threads as u64, "thread")));
+    if let Some(cores) = cpu.cores {
+        says.push_str(&format!(" on {}", plural(cores as u64, "core")));
+    }
+    if let Some(quota) = cpu.quota {
+        says.push_str(&format!(", control group grants {quota:.1}"));
+    }
+    says
+}
+
+fn vector_units(cpu: &Processor) -> String {
+    let present: Vec<&str> =
+        cpu.features.iter().filter(|feature| feature.present).map(|feature| feature.name).collect();
+    match present.is_empty() {
+        true => "none known".into(),
+        false => present.join(" "),
+    }
+}
+
+fn memory(memory: &Memory) -> String {
+    let size = |size: Option<u64>| size.map_or_else(|| "unknown".into(), bytes);
+    let mut says = format!("{} available of {}", size(memory.available), size(memory.total));
+    if let Some(limit) = memory.group_limit {
+        says.push_str(&format!(", control group allows {}", bytes(limit)));
+    }
+    if let Some(limit) = memory.address_limit {
+        says.push_str(&format!(", ulimit allows {}", bytes(limit)));
+    }
+    says
+}
+
+fn gpu(gpu: &Gpu) -> String {
+    if gpu.cards.is_empty() {
+        return match (gpu.device_files, &gpu.driver) {
+            (0, None) => "none found".into(),
+            (files, driver) => format!(
+                "{}, driver {}, but no card answers",
+                plural(files as u64, "device file"),
+                driver.as_deref().unwrap_or("unknown")
+            ),
+        };
+    }
+    let cards: Vec<String> = gpu
+        .cards
+        .iter()
+        .map(|card| match card.memory_bytes {
+            Some(size) => format!("{} with {}", card.name, bytes(size)),
+            None => card.name.clone(),
+        })
+        .collect();
+    let driver = gpu.driver.as_deref().map(|driver| format!(", driver {driver}"));
+    format!("{}{}", cards.join(", "), driver.unwrap_or_default())
+}
+
+fn mpi(mpi: &Mpi) -> String {
+    match (&mpi.launcher, &mpi.version) {
+        (Some(launcher), Some(version)) => format!("{version} ({})", launcher.display()),
+        (Some(launcher), None) => format!("{}, version unknown", launcher.display()),
+        (None, _) => "no mpirun on the path".into(),
+    }
+}

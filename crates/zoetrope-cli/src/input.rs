@@ -1,0 +1,157 @@
+//! Opening what a command line names: a path or `synthetic:…`, with progress and timing.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use zoetrope_data::synthetic::is_synthetic;
+use zoetrope_data::{Loaded, ReadOptions};
+
+use crate::exit::Failure;
+use crate::progress::{Bars, Unit};
+
+/// A data set and what opening it took.
+pub(crate) struct Opened {
+    /// The data and the notes of its reader.
+    pub(crate) loaded: Loaded,
+    /// A short name: the last part of the path, or the synthetic name.
+    pub(crate) name: String,
+    /// The size of the files read; absent for synthetic data.
+    pub(crate) bytes: Option<u64>,
+    /// How long reading took.
+    pub(crate) seconds: f64,
+}
+
+/// Opens `source` with a progress bar.
+pub(crate) fn open(source: &str, options: &ReadOptions, quiet: bool) -> Result<Opened, Failure> {
+    let synthetic = is_synthetic(source);
+    if !synthetic {
+        must_exist(Path::new(source))?;
+    }
+    let bars = Bars::new(if synthetic { Unit::Events } else { Unit::Bytes }, quiet);
+    let start = Instant::now();
+    let outcome = zoetrope_data::open(source, options, &bars);
+    let seconds = start.elapsed().as_secs_f64();
+    bars.finish();
+    let loaded = outcome?;
+    let bytes = (!synthetic).then(|| size_of_all(&loaded.notes.files, Path::new(source)));
+    let name = match synthetic {
+        true => source.to_owned(),
+        false => short_name(Path::new(source)),
+    };
+    Ok(Opened { loaded, name, bytes, seconds })
+}
+
+fn size_of_all(files: &[PathBuf], source: &Path) -> u64 {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    match files.is_empty() {
+        true => size(source),
+        false => files.iter().map(|path| size(path)).sum(),
+    }
+}
+
+fn short_name(path: &Path) -> String {
+    match path.file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => path.display().to_string(),
+    }
+}
+
+/// Fails where a path does not exist, and names the nearest ones that do.
+fn must_exist(path: &Path) -> Result<(), Failure> {
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let failure = Failure::input(format!("{}: no such file or folder", path.display()));
+    let nearest = nearest_names(path);
+    Err(match nearest.as_slice() {
+        [] => failure,
+        [only] => failure.hint(format!("did you mean {only}?")),
+        several => failure.hint(format!("did you mean one of {}?", several.join(", "))),
+    })
+}
+
+/// The names in the folder of `path` that look most like its last part, best first.
+fn nearest_names(path: &Path) -> Vec<String> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let wanted = short_name(path);
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut scored: Vec<(usize, String)> = entries
+        .filter_map(Result::ok)
+        .take(10_000)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .map(|name| (distance(&wanted, &name), name))
+        // More than a third of the letters wrong is another name, not a slip; a forgotten suffix
+        // (`.csv` for `.csv.gz`) is a slip whatever its length.
+        .filter(|(distance, name)| {
+            *distance <= wanted.chars().count() / 3 || name.starts_with(&wanted)
+        })
+        .collect();
+    scored.sort();
+    scored
+        .into_iter()
+        .take(3)
+        .map(|(_, name)| match folder == Path::new(".") {
+            true => name,
+            false => folder.join(name).display().to_string(),
+        })
+        .collect()
+}
+
+/// How many letters must be inserted, removed or replaced to turn one text into the other.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, letter) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for column in 0..right.len() {
+            let replaced = diagonal + usize::from(letter != right[column]);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+/// Fails where writing to `path` would lose something: it exists and `force` was not given, or
+/// its folder does not exist.
+pub(crate) fn may_write(path: &Path, force: bool) -> Result<(), Failure> {
+    if path.symlink_metadata().is_ok() && !force {
+        return Err(Failure::usage(format!("{}: exists already", path.display()))
+            .hint("--force replaces it"));
+    }
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+            Err(Failure::usage(format!("{}: there is no such folder", parent.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+
+    #[test]
+    fn the_nearest_existing_names_come_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["wikipedia.csv.gz", "enron.csv", "notes.txt"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let nearest = nearest_names(&folder.path().join("wikpedia.csv"));
+        assert!(nearest[0].ends_with("wikipedia.csv.gz"), "{nearest:?}");
+        assert_eq!(nearest.len(), 1);
+    }
+}
