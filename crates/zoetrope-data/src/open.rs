@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::dataset::Loaded;
 use crate::error::DataError;
 use crate::format::Format;
-use crate::formats::{edge_list, jodie};
+use crate::formats::{edge_list, jodie, npz, store};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::source::Source;
@@ -21,6 +21,8 @@ struct Reader {
 
 /// In the order in which they are asked: formats with a signature first, free text last.
 const READERS: &[Reader] = &[
+    Reader { format: Format::Store, recognises: store::recognises, read: store::read },
+    Reader { format: Format::Npz, recognises: npz::recognises, read: npz::read },
     Reader { format: Format::JodieCsv, recognises: jodie::recognises, read: jodie::read },
     Reader { format: Format::EdgeList, recognises: edge_list::recognises, read: edge_list::read },
 ];

@@ -8,16 +8,20 @@ use crate::dataset::{Dataset, SnapshotDataset};
 use crate::error::DataError;
 use crate::format::Format;
 use crate::formats::text::{edge_list_writer, jodie_writer};
+use crate::formats::{npz, store};
 use crate::progress::Progress;
 use crate::source::bare_name;
 
 type EventWriter = fn(&Path, &EventStore, &dyn Progress) -> Result<(), DataError>;
 type SnapshotWriter = fn(&Path, &SnapshotDataset, &dyn Progress) -> Result<(), DataError>;
 
-const EVENT_WRITERS: &[(Format, EventWriter)] =
-    &[(Format::EdgeList, edge_list_writer::write), (Format::JodieCsv, jodie_writer::write)];
+const EVENT_WRITERS: &[(Format, EventWriter)] = &[
+    (Format::EdgeList, edge_list_writer::write),
+    (Format::JodieCsv, jodie_writer::write),
+    (Format::Store, store::write),
+];
 
-const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] = &[];
+const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] = &[(Format::Npz, npz::write)];
 
 /// Writes a data set; the format comes from the name of the file where it is not given.
 ///

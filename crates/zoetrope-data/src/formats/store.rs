@@ -20,7 +20,7 @@ use crate::progress::Progress;
 const VERIFY_BYTES: u64 = 8 << 30;
 
 /// Why a file is a store, where its first bytes say so.
-pub fn recognises(head: &[u8]) -> Option<String> {
+pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
     head.starts_with(&MAGIC).then(|| "it starts with the magic bytes of a Zoetrope store".into())
 }
 
