@@ -97,8 +97,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zoe");
         write(&path, &example(), &Quiet).unwrap();
-        assert!(recognises(&std::fs::read(&path).unwrap()).is_some());
-        assert!(recognises(b"src,dst").is_none());
+        assert!(recognises(&path, &std::fs::read(&path).unwrap()).is_some());
+        assert!(recognises(&path, b"src,dst").is_none());
         let loaded = read(&path, &ReadOptions::default(), &Quiet).unwrap();
         assert_eq!(loaded.dataset, Dataset::Events(example()));
         assert_eq!(loaded.notes.format, Format::Store);
