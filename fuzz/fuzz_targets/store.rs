@@ -1,0 +1,10 @@
+//! Zoetrope's own store.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use zoetrope_data::Format;
+use zoetrope_fuzz::read_file;
+
+fuzz_target!(|bytes: &[u8]| {
+    read_file(Format::Store, "events.zoe", bytes);
+});
