@@ -7,6 +7,7 @@ use crate::column::Column;
 use crate::error::GraphError;
 use crate::ids::{TextTable, VertexId, VertexNames};
 use crate::time::{Time, TimeScale};
+use crate::time_order;
 
 /// What an event does to its edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +72,9 @@ impl EventStore {
     ) -> Result<Self, GraphError> {
         let mut store =
             Self::from_columns(src.into(), dst.into(), time.into(), columns, scale, names)?;
-        store.sort_by_time();
+        check_range("src", &store.src, store.vertices())?;
+        check_range("dst", &store.dst, store.vertices())?;
+        store.sort_by_time()?;
         Ok(store)
     }
 
@@ -201,19 +204,15 @@ impl EventStore {
                 + 4 * self.columns.feature_width)
     }
 
-    fn sort_by_time(&mut self) {
-        if self.time.par_windows(2).all(|pair| pair[0] <= pair[1]) {
-            return;
+    fn sort_by_time(&mut self) -> Result<(), GraphError> {
+        if time_order::is_ordered(&self.time) {
+            return Ok(());
         }
-        let time = &self.time;
-        // Sorting (time, position) pairs makes the parallel unstable sort a stable one.
-        let mut order: Vec<(Time, u64)> =
-            time.par_iter().enumerate().map(|(event, &time)| (time, event as u64)).collect();
-        order.par_sort_unstable();
-        let order: Vec<u64> = order.into_par_iter().map(|(_, event)| event).collect();
+        let mut time = std::mem::take(&mut self.time).into_vec();
+        let order = time_order::sort(&mut time)?;
+        self.time = time.into();
         gather(&mut self.src, &order);
         gather(&mut self.dst, &order);
-        gather(&mut self.time, &order);
         let columns = &mut self.columns;
         for column in [&mut columns.weight, &mut columns.label].into_iter().flatten() {
             gather(column, &order);
@@ -224,15 +223,28 @@ impl EventStore {
         if let Some(features) = &mut columns.features {
             gather_rows(features, columns.feature_width, &order);
         }
+        Ok(())
     }
 }
 
-fn gather<T: Pod + Send + Sync>(column: &mut Column<T>, order: &[u64]) {
+fn check_range(column: &'static str, values: &[VertexId], vertices: u32) -> Result<(), GraphError> {
+    // The largest vertex is found without a branch per event; its place only where it is wrong.
+    match values.par_iter().with_min_len(1 << 16).max() {
+        Some(&largest) if largest >= vertices => {
+            let position = values.iter().position(|&vertex| vertex >= vertices).unwrap_or(0);
+            let vertex = values[position];
+            Err(GraphError::VertexOutOfRange { column, position, vertex, vertices })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn gather<T: Pod + Send + Sync>(column: &mut Column<T>, order: &[u32]) {
     let values: Vec<T> = order.par_iter().map(|&event| column[event as usize]).collect();
     *column = values.into();
 }
 
-fn gather_rows(column: &mut Column<f32>, width: usize, order: &[u64]) {
+fn gather_rows(column: &mut Column<f32>, width: usize, order: &[u32]) {
     if width == 0 {
         return;
     }

@@ -34,6 +34,7 @@ pub mod sliced;
 pub mod snapshot;
 pub mod store;
 pub mod time;
+mod time_order;
 mod transpose;
 pub mod window;
 

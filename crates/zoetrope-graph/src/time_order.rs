@@ -1,0 +1,89 @@
+//! Stable order by time.
+//!
+//! Time and position are packed into one 64-bit key where both fit (they do unless the stream
+//! spans more than 2^64 / events ticks), so that one parallel sort of plain integers is stable,
+//! and the sorted times fall out of the keys. Extra memory: 8 bytes an event for the keys, then
+//! 4 for the order.
+
+use rayon::prelude::*;
+
+use crate::error::GraphError;
+use crate::time::Time;
+
+/// Whether times do not decrease.
+pub(crate) fn is_ordered(time: &[Time]) -> bool {
+    time.par_windows(2).with_min_len(1 << 16).all(|pair| pair[0] <= pair[1])
+}
+
+/// Sorts `time` and returns, for each place, the place that its time came from; equal times keep
+/// their order.
+///
+/// # Errors
+/// [`GraphError::TooMany`] where positions do not fit 32 bits.
+pub(crate) fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
+    let events = time.len();
+    if events as u64 > u64::from(u32::MAX) {
+        return Err(GraphError::TooMany {
+            what: "events that are not in time order",
+            count: events as u64,
+            limit: u64::from(u32::MAX),
+        });
+    }
+    let (Some(&low), Some(&high)) = (time.par_iter().min(), time.par_iter().max()) else {
+        return Ok(Vec::new());
+    };
+    let span = high.wrapping_sub(low) as u64;
+    let position_bits = u64::BITS - (events as u64).leading_zeros();
+    if span.leading_zeros() < position_bits {
+        return Ok(sort_apart(time));
+    }
+    let mut keys: Vec<u64> = time
+        .par_iter()
+        .enumerate()
+        .map(|(position, &time)| (time.wrapping_sub(low) as u64) << position_bits | position as u64)
+        .collect();
+    keys.par_sort_unstable();
+    time.par_iter_mut().zip(&keys).for_each(|(time, key)| {
+        *time = low.wrapping_add((key >> position_bits) as i64);
+    });
+    let mask = (1u64 << position_bits) - 1;
+    Ok(keys.into_par_iter().map(|key| (key & mask) as u32).collect())
+}
+
+/// The same where time and position do not fit one word.
+fn sort_apart(time: &mut [Time]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..time.len() as u32).collect();
+    order.par_sort_by_key(|&position| time[position as usize]);
+    let sorted: Vec<Time> = order.par_iter().map(|&position| time[position as usize]).collect();
+    time.copy_from_slice(&sorted);
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(mut time: Vec<Time>) {
+        let mut expected: Vec<u32> = (0..time.len() as u32).collect();
+        expected.sort_by_key(|&position| time[position as usize]);
+        let sorted: Vec<Time> = expected.iter().map(|&position| time[position as usize]).collect();
+        assert_eq!(sort(&mut time).unwrap(), expected);
+        assert_eq!(time, sorted);
+        assert!(is_ordered(&time));
+    }
+
+    proptest! {
+        #[test]
+        fn narrow_times_are_sorted_stably(time in proptest::collection::vec(-20i64..20, 0..200)) {
+            check(time);
+        }
+
+        #[test]
+        fn times_over_the_whole_range_are_sorted_stably(
+            time in proptest::collection::vec(prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX)], 0..200),
+        ) {
+            check(time);
+        }
+    }
+}
