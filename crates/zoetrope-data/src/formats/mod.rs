@@ -6,5 +6,6 @@ pub mod edge_list;
 pub mod jodie;
 pub mod npz;
 pub mod parquet;
+pub mod pygt_json;
 pub mod store;
 pub mod text;
