@@ -70,7 +70,7 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
     row("memory", Some(true), memory(&machine.memory));
     for disk in &machine.disk {
         let space = format!("{} free of {}", bytes(disk.available), bytes(disk.total));
-        row("disk", Some(disk.available > 1 << 30), format!("{space} ({})", disk.role));
+        row("disk", Some(disk.available > 1 << 30), format!("{space} ({})", disk.roles.join(", ")));
     }
     row("GPU", Some(!machine.gpu.cards.is_empty()), gpu(&machine.gpu));
     for library in &machine.libraries {

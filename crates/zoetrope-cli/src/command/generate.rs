@@ -22,6 +22,7 @@ use crate::terminal::{Style, WIDTH, wrap};
 #[command(after_help = "\
 Examples:
   zoetrope data generate --list
+  zoetrope data generate --list power-law
   zoetrope data generate power-law vertices=10k steps=50 --out graph.npz
   zoetrope data generate 'synthetic:uniform?vertices=1000' --seed 7 --out graph.npz")]
 pub(crate) struct GenerateArgs {
@@ -31,8 +32,8 @@ pub(crate) struct GenerateArgs {
     /// Parameters of the generator
     #[arg(value_name = "KEY=VALUE", value_parser = parse_pair)]
     parameters: Vec<String>,
-    /// Print the generators and their parameters
-    #[arg(long, conflicts_with_all = ["name", "parameters", "out", "to", "seed", "force"])]
+    /// Print the generators, or all about the one that is named
+    #[arg(long, conflicts_with_all = ["parameters", "out", "to", "seed", "force"])]
     list: bool,
     /// File to write
     #[arg(long, value_name = "PATH", required_unless_present = "list")]
@@ -61,7 +62,7 @@ fn parse_pair(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: &GenerateArgs) -> Result<String, Failure> {
     prepare(&args.running)?;
     let (Some(name), Some(out)) = (&args.name, &args.out) else {
-        return list(args.running.json);
+        return list(args.name.as_deref(), args.running.json);
     };
     may_write(out, args.force)?;
     let name = full_name(name, &args.parameters, args.seed);
@@ -118,30 +119,62 @@ fn full_name(name: &str, parameters: &[String], seed: Option<u64>) -> String {
     full
 }
 
-fn list(json: bool) -> Result<String, Failure> {
+fn list(name: Option<&str>, json: bool) -> Result<String, Failure> {
+    let bare = name.map(|name| name.strip_prefix("synthetic:").unwrap_or(name));
+    let chosen: Vec<&Generator> = catalogue()
+        .iter()
+        .filter(|generator| bare.is_none_or(|bare| generator.name == bare))
+        .collect();
+    if chosen.is_empty() {
+        let known: Vec<&str> = catalogue().iter().map(|generator| generator.name).collect();
+        return Err(Failure::usage(format!("no generator `{}`", bare.unwrap_or_default()))
+            .hint(format!("there are {}", known.join(", "))));
+    }
     if json {
-        let generators: Vec<_> = catalogue().iter().map(describe).collect();
+        let generators: Vec<_> = chosen.into_iter().map(describe).collect();
         return document(&json!({ "schema": 1, "generators": generators }));
     }
     let style = Style::stdout();
+    Ok(match bare {
+        Some(_) => chosen.into_iter().map(|generator| page(generator, style)).collect(),
+        None => overview(&chosen, style),
+    })
+}
+
+fn overview(generators: &[&Generator], style: Style) -> String {
+    let widest = generators.iter().map(|generator| generator.name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for (index, generator) in catalogue().iter().enumerate() {
-        if index > 0 {
-            text.push('\n');
+    for generator in generators {
+        for (index, line) in wrap(generator.summary, WIDTH - widest - 4).iter().enumerate() {
+            let name = if index == 0 { generator.name } else { "" };
+            let blanks = " ".repeat(widest - name.len());
+            text.push_str(&format!("  {}{blanks}  {line}\n", style.bold(name)));
         }
-        text.push_str(&format!("{}  {}\n", style.bold(generator.name), generator.summary));
-        for line in wrap(&format!("{} ({})", generator.model, generator.source), WIDTH - 2) {
+    }
+    let advice = "zoetrope data generate --list NAME shows the parameters of one.";
+    format!("{text}\n{}\n", style.dim(advice))
+}
+
+fn page(generator: &Generator, style: Style) -> String {
+    let mut text = format!("{}\n", style.bold(generator.name));
+    for line in wrap(generator.summary, WIDTH - 2) {
+        text.push_str(&format!("  {line}\n"));
+    }
+    for paragraph in [generator.model, generator.source] {
+        text.push('\n');
+        for line in wrap(paragraph, WIDTH - 2) {
             text.push_str(&format!("  {}\n", style.dim(&line)));
         }
-        let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left)]);
-        for parameter in generator.parameters {
-            let pair = format!("{}={}", parameter.name, parameter.default);
-            table.row([pair, style.dim(&range(parameter.range)), parameter.meaning.to_owned()]);
-        }
-        text.push_str(&table.render(style));
-        text.push_str(&format!("  {} '{}'\n", style.dim("example:"), generator.example));
     }
-    Ok(text)
+    let mut table =
+        Table::new(&[("parameter", Align::Left), ("accepts", Align::Left), ("", Align::Left)]);
+    for parameter in generator.parameters {
+        let pair = format!("{}={}", parameter.name, parameter.default);
+        table.row([pair, range(parameter.range), parameter.meaning.to_owned()]);
+    }
+    text.push_str(&format!("\n{}", table.render(style)));
+    text.push_str(&format!("\n  {} '{}'\n", style.dim("example:"), generator.example));
+    text
 }
 
 fn describe(generator: &Generator) -> serde_json::Value {

@@ -22,10 +22,10 @@ pub(crate) struct Memory {
 /// Space on the disk that holds a folder.
 #[derive(Debug, Serialize)]
 pub(crate) struct Disk {
-    /// The folder.
-    pub(crate) path: PathBuf,
-    /// What it is used for.
-    pub(crate) role: &'static str,
+    /// The folders that are on it.
+    pub(crate) folders: Vec<PathBuf>,
+    /// What they are used for.
+    pub(crate) roles: Vec<&'static str>,
     /// All of it, in bytes.
     pub(crate) total: u64,
     /// What this user may still write, in bytes.
@@ -85,16 +85,36 @@ fn address_limit(limits: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The disks of the working folder and of temporary files.
+/// The disks of the working folder and of temporary files; one entry where they are the same.
 pub(super) fn disks() -> Vec<Disk> {
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    [("working folder", here), ("temporary files", std::env::temp_dir())]
-        .into_iter()
-        .filter_map(|(role, path)| {
-            let (total, available) = space(&path)?;
-            Some(Disk { path, role, total, available })
-        })
-        .collect()
+    let mut disks: Vec<(Option<u64>, Disk)> = Vec::new();
+    for (role, path) in [("working folder", here), ("temporary files", std::env::temp_dir())] {
+        let Some((total, available)) = space(&path) else { continue };
+        let device = device(&path);
+        match disks.iter_mut().find(|(known, _)| device.is_some() && *known == device) {
+            Some((_, disk)) => {
+                disk.folders.push(path);
+                disk.roles.push(role);
+            }
+            None => {
+                let disk = Disk { folders: vec![path], roles: vec![role], total, available };
+                disks.push((device, disk));
+            }
+        }
+    }
+    disks.into_iter().map(|(_, disk)| disk).collect()
+}
+
+#[cfg(unix)]
+fn device(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    Some(std::fs::metadata(path).ok()?.dev())
+}
+
+#[cfg(not(unix))]
+fn device(_: &Path) -> Option<u64> {
+    None
 }
 
 #[cfg(unix)]
