@@ -187,7 +187,8 @@ fn damaged_lists_are_refused_with_the_array_at_fault() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list.npz");
     let (good, _) = list(&store, options(Strategy::Random, 3));
-    let cases: [(&str, fn(&mut NegativeList)); 6] = [
+    type Spoil = fn(&mut NegativeList);
+    let cases: [(&str, Spoil); 6] = [
         ("negatives", |list| list.negatives[4] = 260),
         ("src", |list| list.src[0] = 999),
         ("time", |list| list.time[1] = -5),

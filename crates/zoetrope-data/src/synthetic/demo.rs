@@ -166,8 +166,9 @@ mod tests {
         for pivot in 0..N {
             for line in (0..N).filter(|&line| line != pivot) {
                 let factor = system[line][pivot] / system[pivot][pivot];
-                for at in 0..=N {
-                    system[line][at] -= factor * system[pivot][at];
+                let above = system[pivot];
+                for (value, above) in system[line].iter_mut().zip(above) {
+                    *value -= factor * above;
                 }
             }
         }

@@ -5,14 +5,17 @@
 //! number of threads. A generator that would need more memory than the machine has free refuses
 //! before it starts.
 
+mod aml;
 mod bipartite;
 mod demo;
 mod edges;
 mod name;
+mod non_uniform;
 mod parameter;
 mod power;
 mod power_law;
 mod rhythm;
+mod sbm;
 mod stream;
 mod uniform;
 
@@ -23,6 +26,7 @@ use crate::error::DataError;
 use crate::format::Format;
 use crate::progress::Progress;
 
+pub use aml::{Pattern, Payment, Planted, planted};
 pub use name::is_synthetic;
 pub use parameter::{Arguments, Generator, Parameter, Range};
 pub use stream::{EventChunk, EventStream};
@@ -32,8 +36,15 @@ pub fn catalogue() -> &'static [Generator] {
     &CATALOGUE
 }
 
-static CATALOGUE: [Generator; 4] =
-    [demo::GENERATOR, power_law::GENERATOR, uniform::GENERATOR, bipartite::GENERATOR];
+static CATALOGUE: [Generator; 7] = [
+    demo::GENERATOR,
+    power_law::GENERATOR,
+    uniform::GENERATOR,
+    sbm::GENERATOR,
+    non_uniform::GENERATOR,
+    bipartite::GENERATOR,
+    aml::GENERATOR,
+];
 
 /// Makes the data set that `name` describes: `synthetic:NAME?key=value&…`, the prefix optional.
 ///

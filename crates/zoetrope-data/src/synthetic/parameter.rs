@@ -11,6 +11,11 @@ use crate::dataset::Dataset;
 use crate::error::DataError;
 use crate::progress::Progress;
 
+/// Makes the whole data set.
+pub(super) type Build = fn(&Arguments, &dyn Progress) -> Result<Dataset, DataError>;
+/// Makes the events chunk by chunk.
+pub(super) type Stream = fn(&Arguments) -> Result<EventStream, DataError>;
+
 /// A generator: its documentation and the function that runs it.
 #[derive(Debug, Clone, Copy)]
 pub struct Generator {
@@ -26,8 +31,8 @@ pub struct Generator {
     pub parameters: &'static [Parameter],
     /// A complete name to copy.
     pub example: &'static str,
-    pub(super) build: fn(&Arguments, &dyn Progress) -> Result<Dataset, DataError>,
-    pub(super) stream: Option<fn(&Arguments) -> Result<EventStream, DataError>>,
+    pub(super) build: Build,
+    pub(super) stream: Option<Stream>,
 }
 
 impl Generator {

@@ -21,7 +21,10 @@ pub(super) fn events_of(name: &str) -> zoetrope_graph::EventStore {
 }
 
 /// Small enough for tests, large enough that parallel pieces are many.
-const SMALL: [&str; 4] = [
+const SMALL: [&str; 7] = [
+    "synthetic:aml?accounts=800&events=40k&patterns=20",
+    "synthetic:sbm?vertices=300&steps=6",
+    "synthetic:non-uniform?vertices=2000&steps=20&edges=20000&edge-deviation=200&lifetime=9",
     "synthetic:bipartite?users=500&items=90&events=40k&features=3&labels=0.1",
     "synthetic:demo?vertices=60&steps=30",
     "synthetic:power-law?vertices=3000&steps=4&edges=12000&features=2&targets=neighbours",
