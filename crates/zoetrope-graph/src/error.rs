@@ -85,6 +85,14 @@ pub enum GraphError {
         /// A width that suits the data.
         suggestion: String,
     },
+    /// Snapshots that would fill the memory.
+    #[error(
+        "the snapshots would have more than {limit} edges together; cut wider windows or raise the limit"
+    )]
+    TooManyEdges {
+        /// How many edges there may be.
+        limit: u64,
+    },
     /// An event earlier than the one before it, where time order is required.
     #[error("event {event} has time {time}, but the one before it has {before}")]
     NotInTimeOrder {

@@ -7,13 +7,23 @@
 //!
 //! Sums are accumulated in f64 in that order and rounded to f32 once.
 
-use rayon::prelude::*;
+mod collect;
+mod fold;
+mod join;
+mod living;
+mod partition;
+#[cfg(test)]
+mod reference;
+mod sort;
+#[cfg(test)]
+mod tests;
+mod windowed;
 
 use crate::error::GraphError;
-use crate::events::{EventKind, EventStore};
-use crate::snapshot::{SnapshotSequence, edge_key};
-use crate::time::Time;
+use crate::events::EventStore;
+use crate::snapshot::SnapshotSequence;
 use crate::window::Windows;
+use collect::Job;
 
 /// What becomes of several events of one edge in one snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,98 +87,23 @@ impl Default for DiscretiseOptions {
 /// Cuts a stream into one snapshot per window, with the windows' boundaries attached.
 ///
 /// # Errors
-/// [`GraphError::TooMany`] where the snapshots would have more than `max_edges` edges together.
+/// [`GraphError::TooManyEdges`] where the snapshots would have more than `max_edges` edges
+/// together, [`GraphError::ShapeMismatch`] where the windows were cut from a longer stream.
 pub fn discretise(
     store: &EventStore,
     windows: &Windows,
     options: &DiscretiseOptions,
 ) -> Result<SnapshotSequence, GraphError> {
-    let records: Vec<Vec<Record>> = (0..windows.len())
-        .into_par_iter()
-        .map(|window| records(store, windows.events(window), options))
-        .collect();
-    let mut living: Vec<(u64, f64)> = Vec::new();
-    let mut state = std::collections::BTreeMap::<u64, Vec<f32>>::new();
-    let mut offsets = vec![0_u64];
-    for window in records {
-        if options.lifetime == Lifetime::Window {
-            state.clear();
-        }
-        for record in window {
-            if record.add {
-                state.entry(record.key).or_default().push(record.weight);
-            } else {
-                state.remove(&record.key);
-            }
-        }
-        for (&key, weights) in &state {
-            merge(options.merge, weights, |weight| living.push((key, weight)));
-        }
-        if living.len() as u64 > options.max_edges {
-            return Err(GraphError::TooMany {
-                what: "edges of all snapshots",
-                count: living.len() as u64,
-                limit: options.max_edges,
-            });
-        }
-        offsets.push(living.len() as u64);
+    let covered = windows.offsets()[windows.len()] as usize;
+    if covered > store.len() {
+        let what = "events that windows cover against events of the store";
+        return Err(GraphError::ShapeMismatch { what, left: covered, right: store.len() });
     }
-    let src = living.par_iter().map(|&(key, _)| key as u32).collect();
-    let dst = living.par_iter().map(|&(key, _)| (key >> 32) as u32).collect();
-    let weight = has_weights(store, options)
-        .then(|| living.par_iter().map(|&(_, weight)| weight as f32).collect());
+    let job = Job::new(store, options);
+    let (offsets, src, dst, weight) = match options.lifetime {
+        Lifetime::Window => windowed::snapshots(&job, windows)?,
+        Lifetime::UntilRemoved => living::snapshots(&job, windows)?,
+    };
     SnapshotSequence::from_sorted(store.vertices(), offsets, src, dst, weight)
         .with_boundaries(windows.boundaries().to_vec())
-}
-
-/// Whether the snapshots have a weight column.
-fn has_weights(store: &EventStore, options: &DiscretiseOptions) -> bool {
-    let ones = store.weight().is_none()
-        && matches!(options.merge, Merge::Mean | Merge::Last | Merge::Keep);
-    options.weighted && !ones
-}
-
-struct Record {
-    key: u64,
-    time: Time,
-    add: bool,
-    weight: f32,
-}
-
-fn records(
-    store: &EventStore,
-    events: std::ops::Range<usize>,
-    options: &DiscretiseOptions,
-) -> Vec<Record> {
-    let mut records = Vec::with_capacity(events.len());
-    for event in events {
-        let (src, dst) = (store.src()[event], store.dst()[event]);
-        if src == dst && !options.self_loops {
-            continue;
-        }
-        let add = store.kind().is_none_or(|kind| kind[event] != EventKind::Remove as u8);
-        let weight = store.weight().map_or(1.0, |weight| weight[event]);
-        let time = store.time()[event];
-        records.push(Record { key: edge_key(src, dst), time, add, weight });
-        if options.undirected && src != dst {
-            records.push(Record { key: edge_key(dst, src), time, add, weight });
-        }
-    }
-    records.sort_by(|a, b| {
-        (a.key, a.time, a.add)
-            .cmp(&(b.key, b.time, b.add))
-            .then_with(|| a.weight.total_cmp(&b.weight))
-    });
-    records
-}
-
-fn merge(merge: Merge, weights: &[f32], mut push: impl FnMut(f64)) {
-    let sum = || weights.iter().fold(0.0, |sum, &weight| sum + f64::from(weight));
-    match merge {
-        Merge::Sum => push(sum()),
-        Merge::Mean => push(sum() / weights.len() as f64),
-        Merge::Last => push(weights[weights.len() - 1].into()),
-        Merge::Count => push(weights.len() as f64),
-        Merge::Keep => weights.iter().for_each(|&weight| push(weight.into())),
-    }
 }

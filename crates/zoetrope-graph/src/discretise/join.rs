@@ -1,0 +1,76 @@
+//! Pieces of the result and how they become one arena.
+
+use rayon::prelude::*;
+
+use super::collect::Job;
+use crate::error::GraphError;
+use crate::ids::VertexId;
+
+/// Offsets, sources, destinations and weights of all snapshots.
+pub(super) type Columns = (Vec<u64>, Vec<VertexId>, Vec<VertexId>, Option<Vec<f32>>);
+
+/// Consecutive edges of the result, and the edge counts of the windows that end among them.
+#[derive(Default)]
+pub(super) struct Part {
+    pub(super) src: Vec<VertexId>,
+    pub(super) dst: Vec<VertexId>,
+    pub(super) weight: Vec<f32>,
+    pub(super) counts: Vec<u64>,
+}
+
+impl Part {
+    /// A part with room for `edges`.
+    pub(super) fn with_capacity(job: &Job<'_>, edges: usize) -> Self {
+        Self {
+            src: Vec::with_capacity(edges),
+            dst: Vec::with_capacity(edges),
+            weight: Vec::with_capacity(if job.weighted { edges } else { 0 }),
+            counts: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, job: &Job<'_>, src: VertexId, dst: VertexId, weight: f32) {
+        self.src.push(src);
+        self.dst.push(dst);
+        if job.weighted {
+            self.weight.push(weight);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.src.len()
+    }
+}
+
+/// Prefix sums of window counts, checked against the limit.
+pub(super) fn offsets(
+    job: &Job<'_>,
+    counts: impl Iterator<Item = u64>,
+) -> Result<Vec<u64>, GraphError> {
+    let mut offsets = vec![0];
+    let mut total = 0;
+    for count in counts {
+        total += count;
+        offsets.push(total);
+    }
+    let limit = job.options.max_edges;
+    if total > limit { Err(GraphError::TooManyEdges { limit }) } else { Ok(offsets) }
+}
+
+/// Copies pieces end to end, in parallel; a single piece is moved.
+pub(super) fn concatenate<T: Copy + Default + Send + Sync>(mut pieces: Vec<Vec<T>>) -> Vec<T> {
+    if pieces.len() == 1 {
+        return pieces.swap_remove(0);
+    }
+    let mut whole = vec![T::default(); pieces.iter().map(Vec::len).sum()];
+    let mut places = Vec::with_capacity(pieces.len());
+    let mut rest = &mut whole[..];
+    for piece in &pieces {
+        let (place, tail) = rest.split_at_mut(piece.len());
+        places.push(place);
+        rest = tail;
+    }
+    // The piece is freed where it was copied: peak memory stays near one result.
+    places.into_par_iter().zip(pieces).for_each(|(place, piece)| place.copy_from_slice(&piece));
+    whole
+}

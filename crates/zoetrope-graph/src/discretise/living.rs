@@ -1,0 +1,243 @@
+//! Snapshots of edges that live until they are removed.
+//!
+//! Each snapshot is the one before merged with the sorted events of its window, so a window costs
+//! its living edges, which it has to write anyway. Windows depend on each other; edges do not:
+//! ranges of keys ("shards") run through all windows side by side, and their pieces of each
+//! snapshot are laid end to end. The shards do not show in the result.
+//!
+//! Peak memory: the sorted records (8 or 16 bytes an event) and twice the result.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use super::Merge;
+use super::collect::Job;
+use super::fold::Additions;
+use super::join::{Columns, Part, offsets};
+use super::partition::{self, LARGE};
+use super::sort::{Word, sort};
+use crate::error::GraphError;
+use crate::window::Windows;
+
+/// Records per shard below which another shard is not worth its bookkeeping.
+const SHARD_RECORDS: usize = 4_096;
+
+/// An edge that lives, with what its additions amount to so far.
+#[derive(Clone, Copy)]
+struct Edge {
+    key: u64,
+    value: f64,
+    count: u64,
+}
+
+pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, GraphError> {
+    let longest = (0..windows.len()).map(|window| windows.events(window).len()).max().unwrap_or(0);
+    match job.narrow(longest) {
+        true => snapshots_of::<u64>(job, windows, longest),
+        false => snapshots_of::<u128>(job, windows, longest),
+    }
+}
+
+fn snapshots_of<W: Word>(
+    job: &Job<'_>,
+    windows: &Windows,
+    longest: usize,
+) -> Result<Columns, GraphError> {
+    let bits = job.position_bits(longest);
+    let records: Vec<Vec<W>> = (0..windows.len())
+        .into_par_iter()
+        .map(|window| sorted_window(job, windows.events(window), bits))
+        .collect();
+    let produced = AtomicU64::new(0);
+    let shards: Option<Vec<Part>> = shard_keys(&records, bits)
+        .into_par_iter()
+        .map(|keys| Shard { job, windows, bits, keys }.run(&records, &produced))
+        .collect();
+    let shards = shards.ok_or(GraphError::TooManyEdges { limit: job.options.max_edges })?;
+    drop(records);
+    let counts = (0..windows.len()).map(|w| shards.iter().map(|shard| shard.counts[w]).sum());
+    let offsets = offsets(job, counts)?;
+    let starts: Vec<Vec<u64>> = shards.iter().map(|shard| starts(&shard.counts)).collect();
+    let gather_ids = |column: fn(&Part) -> &[u32]| gather(&offsets, &shards, &starts, column);
+    let src = gather_ids(|part| &part.src);
+    let dst = gather_ids(|part| &part.dst);
+    let weight = job
+        .weighted
+        .then(|| gather(&offsets, &shards, &starts, |part: &Part| -> &[f32] { &part.weight }));
+    Ok((offsets, src, dst, weight))
+}
+
+fn sorted_window<W: Word>(job: &Job<'_>, events: Range<usize>, bits: u32) -> Vec<W> {
+    let start = events.start;
+    if events.len() > LARGE {
+        let pieces = partition::sorted::<W, Vec<W>>(job, events, |words, own, base, piece| {
+            piece.extend(
+                words
+                    .iter()
+                    .map(|word| W::pack(base + word.key(own), word.position(own) as u64, bits)),
+            );
+        });
+        return super::join::concatenate(pieces);
+    }
+    let mut words = Vec::with_capacity(events.len());
+    job.collect(start, events, bits, &mut words);
+    sort(&mut words, &mut Vec::new(), bits, bits + job.key_bits());
+    words
+}
+
+/// Ranges of keys with about equally many records, from a regular sample of them.
+fn shard_keys<W: Word>(records: &[Vec<W>], bits: u32) -> Vec<Range<u64>> {
+    let total: usize = records.iter().map(Vec::len).sum();
+    let shards = (4 * rayon::current_num_threads()).min(total / SHARD_RECORDS).max(1);
+    let every = (total / (64 * shards)).max(1);
+    let mut sample: Vec<u64> =
+        records.iter().flatten().step_by(every).map(|word| word.key(bits)).collect();
+    sample.sort_unstable();
+    let mut cuts: Vec<u64> =
+        (1..shards).map(|shard| sample[shard * sample.len() / shards]).collect();
+    cuts.insert(0, 0);
+    cuts.dedup();
+    // No key reaches the last end: a key of all ones would need 2^32 vertices.
+    cuts.push(u64::MAX);
+    cuts.windows(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
+/// One range of keys on its way through the windows.
+struct Shard<'a> {
+    job: &'a Job<'a>,
+    windows: &'a Windows,
+    bits: u32,
+    keys: Range<u64>,
+}
+
+impl Shard<'_> {
+    /// The shard's edges of every window, or `None` once all shards together pass the limit.
+    fn run<W: Word>(&self, records: &[Vec<W>], produced: &AtomicU64) -> Option<Part> {
+        let mut part = Part::default();
+        let (mut living, mut next) = (Vec::<Edge>::new(), Vec::new());
+        let mut additions = Additions::default();
+        for (window, words) in records.iter().enumerate() {
+            let at = |key| words.partition_point(|word| word.key(self.bits) < key);
+            let words = &words[at(self.keys.start)..at(self.keys.end)];
+            if !words.is_empty() {
+                let start = self.windows.events(window).start;
+                self.advance(&living, &mut next, words, start, &mut additions);
+                std::mem::swap(&mut living, &mut next);
+            }
+            let edges = living.len() as u64;
+            if produced.fetch_add(edges, Ordering::Relaxed) + edges > self.job.options.max_edges {
+                return None;
+            }
+            self.write(&living, &mut part);
+            part.counts.push(edges);
+        }
+        Some(part)
+    }
+
+    /// Merges the living edges with the sorted records of a window.
+    fn advance<W: Word>(
+        &self,
+        living: &[Edge],
+        next: &mut Vec<Edge>,
+        words: &[W],
+        start: usize,
+        additions: &mut Additions,
+    ) {
+        next.clear();
+        let (mut old, mut rest) = (living, words);
+        while let Some(first) = rest.first() {
+            let key = first.key(self.bits);
+            let same = rest.iter().take_while(|word| word.key(self.bits) == key).count();
+            let (group, later) = rest.split_at(same);
+            rest = later;
+            let (before, from) = old.split_at(old.partition_point(|edge| edge.key < key));
+            let (existing, after) = from.split_at(from.partition_point(|edge| edge.key == key));
+            old = after;
+            next.extend_from_slice(before);
+            self.apply(key, existing, group, start, additions, next);
+        }
+        next.extend_from_slice(old);
+    }
+
+    /// Applies the events of one edge to what lives of it.
+    fn apply<W: Word>(
+        &self,
+        key: u64,
+        existing: &[Edge],
+        group: &[W],
+        start: usize,
+        additions: &mut Additions,
+        next: &mut Vec<Edge>,
+    ) {
+        let new = Edge { key, value: 0.0, count: 0 };
+        let merge = self.job.options.merge;
+        if !self.job.positions() && merge != Merge::Keep {
+            let edge = existing.first().copied().unwrap_or(new);
+            let added = group.len() as u64;
+            next.push(Edge { value: edge.value + added as f64, count: edge.count + added, ..edge });
+            return;
+        }
+        additions.replay(self.job, start, group, self.bits);
+        let existing = if additions.removed { &[] } else { existing };
+        if merge == Merge::Keep {
+            next.extend_from_slice(existing);
+            let kept = additions.weights.iter();
+            next.extend(kept.map(|&weight| Edge { key, value: weight.into(), count: 1 }));
+            return;
+        }
+        let mut edge = existing.first().copied().unwrap_or(new);
+        for &weight in &additions.weights {
+            edge.value = if merge == Merge::Last { 0.0 } else { edge.value } + f64::from(weight);
+            edge.count += 1;
+        }
+        if edge.count > 0 {
+            next.push(edge);
+        }
+    }
+
+    fn write(&self, living: &[Edge], part: &mut Part) {
+        part.src.extend(living.iter().map(|edge| self.job.source(edge.key)));
+        part.dst.extend(living.iter().map(|edge| self.job.destination(edge.key)));
+        if self.job.weighted {
+            let merge = self.job.options.merge;
+            part.weight.extend(living.iter().map(|edge| match merge {
+                Merge::Sum | Merge::Last | Merge::Keep => edge.value as f32,
+                Merge::Mean => (edge.value / edge.count as f64) as f32,
+                Merge::Count => edge.count as f32,
+            }));
+        }
+    }
+}
+
+/// Where each window starts in a shard.
+fn starts(counts: &[u64]) -> Vec<u64> {
+    counts.iter().scan(0, |sum, &count| Some(std::mem::replace(sum, *sum + count))).collect()
+}
+
+/// Lays the shards' pieces of each window end to end.
+fn gather<T: Copy + Default + Send + Sync>(
+    offsets: &[u64],
+    shards: &[Part],
+    starts: &[Vec<u64>],
+    column: impl Fn(&Part) -> &[T] + Sync,
+) -> Vec<T> {
+    let mut whole = vec![T::default(); offsets[offsets.len() - 1] as usize];
+    let mut places = Vec::with_capacity(offsets.len());
+    let mut rest = &mut whole[..];
+    for pair in offsets.windows(2) {
+        let (place, tail) = rest.split_at_mut((pair[1] - pair[0]) as usize);
+        places.push(place);
+        rest = tail;
+    }
+    places.into_par_iter().enumerate().for_each(|(window, mut place)| {
+        for (shard, starts) in shards.iter().zip(starts) {
+            let (from, count) = (starts[window] as usize, shard.counts[window] as usize);
+            let (head, tail) = place.split_at_mut(count);
+            head.copy_from_slice(&column(shard)[from..from + count]);
+            place = tail;
+        }
+    });
+    whole
+}

@@ -1,0 +1,113 @@
+//! Snapshots of separate windows: batches of small windows in parallel, large windows in parallel
+//! within themselves. No window sees another, so neither batching nor threads show in the result.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::collect::Job;
+use super::fold::emit;
+use super::join::{Columns, Part, concatenate, offsets};
+use super::partition::{self, LARGE};
+use super::sort::{Word, sort};
+use crate::error::GraphError;
+use crate::window::Windows;
+
+/// Events of a batch: enough to hide the cost of a task, few enough to balance.
+const BATCH: usize = 1 << 15;
+/// What a window costs beyond its events, in events; keeps batches of empty windows short.
+const WINDOW_COST: usize = 8;
+
+/// A window that is cut up further, or windows that are taken together.
+enum Task {
+    Large(usize),
+    Batch(Range<usize>),
+}
+
+pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, GraphError> {
+    let parts: Vec<Vec<Part>> = tasks(windows)
+        .into_par_iter()
+        .map(|task| match task {
+            Task::Large(window) => large(job, windows.events(window)),
+            Task::Batch(range) => vec![batch(job, windows, range)],
+        })
+        .collect();
+    let parts: Vec<Part> = parts.into_iter().flatten().collect();
+    let offsets = offsets(job, parts.iter().flat_map(|part| &part.counts).copied())?;
+    let (mut src, mut dst, mut weight) = (Vec::new(), Vec::new(), Vec::new());
+    for part in parts {
+        src.push(part.src);
+        dst.push(part.dst);
+        weight.push(part.weight);
+    }
+    let weight = job.weighted.then_some(weight).map(concatenate);
+    Ok((offsets, concatenate(src), concatenate(dst), weight))
+}
+
+fn tasks(windows: &Windows) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    let (mut from, mut cost) = (0, 0);
+    for window in 0..windows.len() {
+        let events = windows.events(window).len();
+        if events > LARGE {
+            if from < window {
+                tasks.push(Task::Batch(from..window));
+            }
+            tasks.push(Task::Large(window));
+            (from, cost) = (window + 1, 0);
+            continue;
+        }
+        cost += events + WINDOW_COST;
+        if cost >= BATCH {
+            tasks.push(Task::Batch(from..window + 1));
+            (from, cost) = (window + 1, 0);
+        }
+    }
+    if from < windows.len() {
+        tasks.push(Task::Batch(from..windows.len()));
+    }
+    tasks
+}
+
+fn batch(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> Part {
+    let longest = range.clone().map(|window| windows.events(window).len()).max().unwrap_or(0);
+    match job.narrow(longest) {
+        true => batch_of::<u64>(job, windows, range),
+        false => batch_of::<u128>(job, windows, range),
+    }
+}
+
+fn batch_of<W: Word>(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> Part {
+    let events = windows.offsets()[range.end] - windows.offsets()[range.start];
+    let mut part = Part::with_capacity(job, events as usize);
+    let (mut words, mut scratch) = (Vec::<W>::new(), Vec::new());
+    for window in range {
+        let events = windows.events(window);
+        let bits = job.position_bits(events.len());
+        let before = part.len();
+        words.clear();
+        job.collect(events.start, events.clone(), bits, &mut words);
+        sort(&mut words, &mut scratch, bits, bits + job.key_bits());
+        emit(job, events.start, &words, bits, 0, &mut part);
+        part.counts.push((part.len() - before) as u64);
+    }
+    part
+}
+
+/// The parts of one large window, in key order; the last carries the window's count.
+fn large(job: &Job<'_>, events: Range<usize>) -> Vec<Part> {
+    let mut parts = match job.narrow(events.len()) {
+        true => large_of::<u64>(job, events),
+        false => large_of::<u128>(job, events),
+    };
+    let total = parts.iter().map(|part| part.len() as u64).sum();
+    parts.push(Part { counts: vec![total], ..Part::default() });
+    parts
+}
+
+fn large_of<W: Word>(job: &Job<'_>, events: Range<usize>) -> Vec<Part> {
+    let start = events.start;
+    partition::sorted::<W, Part>(job, events, |words, bits, base, part| {
+        emit(job, start, words, bits, base, part);
+    })
+}
