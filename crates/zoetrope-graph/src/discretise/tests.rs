@@ -1,12 +1,12 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Duration;
 use crate::events::EventColumns;
 use crate::ids::VertexNames;
 use crate::random::Random;
 use crate::time::{Time, TimeScale};
 use crate::window::{Origin, Windowing};
-use crate::Duration;
 
 /// Source, destination, time, weight, whether it removes.
 type Row = (u32, u32, Time, f32, bool);

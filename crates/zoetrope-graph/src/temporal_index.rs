@@ -1,0 +1,206 @@
+//! The temporal index (T-CSR): for each vertex its events in time order.
+//!
+//! Owns per-vertex offsets and, entry by entry, the neighbour, the event and its time, so that a
+//! sampler finds "what happened at this vertex before now" by one binary search and reads the
+//! answer contiguously. It does not sample and does not keep weights or features: the event
+//! number leads to them.
+//!
+//! Entries of a vertex are in the order of the store: ascending time, equal times in input order.
+//! In [`Direction::Both`] an event stands at both of its ends; a self-loop stands once, since it
+//! is one event of one vertex.
+//!
+//! Event numbers take 4 bytes while the stream has at most 2^32 events, 8 beyond.
+//!
+//! Floor: 16 bytes read (source, destination, time) and 16 written (neighbour, event, time) per
+//! entry; see `bench/graph` for the measured rate.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::events::EventStore;
+use crate::ids::{EventId, VertexId};
+use crate::time::Time;
+
+mod build;
+
+/// Which events belong to a vertex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// Those that start at it; the neighbour is the destination.
+    Out,
+    /// Those that end at it; the neighbour is the source.
+    In,
+    /// Both; the neighbour is the other end.
+    #[default]
+    Both,
+}
+
+/// Event numbers as narrow as the stream allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum EventIds {
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+/// The events of every vertex in time order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemporalIndex {
+    direction: Direction,
+    offsets: Vec<u64>,
+    neighbour: Vec<VertexId>,
+    event: EventIds,
+    time: Vec<Time>,
+}
+
+/// Some consecutive events of one vertex, in time order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TemporalView<'a> {
+    /// The other end of each event.
+    pub neighbours: &'a [VertexId],
+    /// The time of each event; ascending.
+    pub times: &'a [Time],
+    events: EventIdSlice<'a>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EventIdSlice<'a> {
+    Narrow(&'a [u32]),
+    Wide(&'a [u64]),
+}
+
+impl<'a> TemporalView<'a> {
+    /// The number of events.
+    pub fn len(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    /// Whether there is no event.
+    pub fn is_empty(&self) -> bool {
+        self.neighbours.is_empty()
+    }
+
+    /// The number of the event at `index` in the store.
+    ///
+    /// # Panics
+    /// Where `index` is not below [`len`](Self::len).
+    pub fn event(&self, index: usize) -> EventId {
+        match self.events {
+            EventIdSlice::Narrow(events) => events[index].into(),
+            EventIdSlice::Wide(events) => events[index],
+        }
+    }
+
+    /// The numbers of the events in the store; ascending.
+    pub fn events(self) -> impl ExactSizeIterator<Item = EventId> + 'a {
+        (0..self.len()).map(move |index| self.event(index))
+    }
+
+    /// The last `count` events, or all where there are fewer.
+    pub fn last(self, count: usize) -> Self {
+        self.slice(self.len().saturating_sub(count)..self.len())
+    }
+
+    /// Some of the events, by position in this view.
+    ///
+    /// # Panics
+    /// Where `range` is out of bounds.
+    pub fn slice(self, range: Range<usize>) -> Self {
+        Self {
+            neighbours: &self.neighbours[range.clone()],
+            times: &self.times[range.clone()],
+            events: match self.events {
+                EventIdSlice::Narrow(events) => EventIdSlice::Narrow(&events[range]),
+                EventIdSlice::Wide(events) => EventIdSlice::Wide(&events[range]),
+            },
+        }
+    }
+}
+
+impl TemporalIndex {
+    /// Indexes a stream, in parallel; the same index for any number of threads.
+    pub fn new(store: &EventStore, direction: Direction) -> Self {
+        build::build(store, direction, store.len() as u64 > 1 << 32)
+    }
+
+    /// Which events belong to a vertex.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// The number of vertices.
+    pub fn vertices(&self) -> u32 {
+        (self.offsets.len() - 1) as u32
+    }
+
+    /// The number of entries: events, or ends of events in [`Direction::Both`].
+    pub fn len(&self) -> usize {
+        self.neighbour.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.neighbour.is_empty()
+    }
+
+    /// Where each vertex's entries start, and the end of the last.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// All events of a vertex.
+    ///
+    /// # Panics
+    /// Where `vertex` is not below [`vertices`](Self::vertices).
+    pub fn of(&self, vertex: VertexId) -> TemporalView<'_> {
+        let vertex = vertex as usize;
+        let range = self.offsets[vertex] as usize..self.offsets[vertex + 1] as usize;
+        TemporalView {
+            neighbours: &self.neighbour[range.clone()],
+            times: &self.time[range.clone()],
+            events: match &self.event {
+                EventIds::Narrow(events) => EventIdSlice::Narrow(&events[range]),
+                EventIds::Wide(events) => EventIdSlice::Wide(&events[range]),
+            },
+        }
+    }
+
+    /// The events of a vertex strictly before a time.
+    ///
+    /// # Panics
+    /// Where `vertex` is not below [`vertices`](Self::vertices).
+    pub fn before(&self, vertex: VertexId, time: Time) -> TemporalView<'_> {
+        let all = self.of(vertex);
+        all.slice(0..all.times.partition_point(|&at| at < time))
+    }
+
+    /// The events of a vertex up to and including a time.
+    ///
+    /// # Panics
+    /// Where `vertex` is not below [`vertices`](Self::vertices).
+    pub fn until(&self, vertex: VertexId, time: Time) -> TemporalView<'_> {
+        let all = self.of(vertex);
+        all.slice(0..all.times.partition_point(|&at| at <= time))
+    }
+
+    /// The events of a vertex that precede an event in the stream, those of equal time included.
+    ///
+    /// # Panics
+    /// Where `vertex` is not below [`vertices`](Self::vertices).
+    pub fn before_event(&self, vertex: VertexId, event: EventId) -> TemporalView<'_> {
+        let all = self.of(vertex);
+        let count = match all.events {
+            EventIdSlice::Narrow(events) => events.partition_point(|&e| EventId::from(e) < event),
+            EventIdSlice::Wide(events) => events.partition_point(|&e| e < event),
+        };
+        all.slice(0..count)
+    }
+
+    /// The number of events of each vertex.
+    pub fn degrees(&self) -> Vec<u64> {
+        self.offsets.par_windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
