@@ -21,6 +21,7 @@ use crate::edges::Edges;
 use crate::encoding::Encoding;
 use crate::error::GraphError;
 use crate::ids::VertexId;
+use crate::intersect::walk_pair;
 use crate::key_blocks::{BLOCK_EDGES, key_blocks};
 use crate::snapshot::{SnapshotView, edge_key};
 
@@ -174,13 +175,23 @@ impl Changes {
         from: (SnapshotView<'_>, &Range<usize>),
         to: (SnapshotView<'_>, &Range<usize>),
     ) -> Self {
-        let Self { mut removed, mut added_src, mut added_dst } = Self::default();
-        let added = |edge: usize| {
-            added_src.push(to.0.src[edge]);
-            added_dst.push(to.0.dst[edge]);
-        };
-        compare(from, to, |edge| removed.push(edge as u32), added);
-        Self { removed, added_src, added_dst }
+        let (mut removed, mut added) = (vec![0; from.1.len() + 1], vec![0; to.1.len() + 1]);
+        let (mut gone, mut new) = (0, 0);
+        let (left, right) = walk_pair(from, to, |at_from, at_to, only_from, only_to| {
+            removed[gone] = at_from as u32;
+            added[new] = at_to;
+            gone += usize::from(only_from);
+            new += usize::from(only_to);
+        });
+        removed.truncate(gone);
+        removed.extend((left..from.1.end).map(|edge| edge as u32));
+        added.truncate(new);
+        added.extend(right..to.1.end);
+        Self {
+            removed,
+            added_src: added.iter().map(|&edge| to.0.src[edge]).collect(),
+            added_dst: added.iter().map(|&edge| to.0.dst[edge]).collect(),
+        }
     }
 
     fn join(parts: &[Self]) -> Self {
@@ -192,31 +203,6 @@ impl Changes {
         }
         joined
     }
-}
-
-/// Walks two ranges of edges and reports, in order, positions that only one of them has.
-pub(crate) fn compare(
-    (from, from_range): (SnapshotView<'_>, &Range<usize>),
-    (to, to_range): (SnapshotView<'_>, &Range<usize>),
-    mut removed: impl FnMut(usize),
-    mut added: impl FnMut(usize),
-) {
-    let (mut left, mut right) = (from_range.start, to_range.start);
-    while left < from_range.end && right < to_range.end {
-        let (before, after) = (from.key(left), to.key(right));
-        if before == after {
-            left += 1;
-            right += 1;
-        } else if before < after {
-            removed(left);
-            left += 1;
-        } else {
-            added(right);
-            right += 1;
-        }
-    }
-    (left..from_range.end).for_each(removed);
-    (right..to_range.end).for_each(added);
 }
 
 pub(crate) fn expect_same_vertices(left: u32, right: u32) -> Result<(), GraphError> {

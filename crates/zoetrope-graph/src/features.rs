@@ -46,6 +46,11 @@ impl VertexFeatures {
         &self.values
     }
 
+    /// All values in the same order, to be changed in place.
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+
     /// The `vertices × width` matrix of a step; constant features hold for every step.
     ///
     /// # Panics

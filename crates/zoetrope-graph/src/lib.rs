@@ -12,8 +12,10 @@
 #![deny(unsafe_code)]
 
 pub mod calendar;
+pub mod change;
 pub mod column;
 pub mod csr;
+pub mod degree;
 pub mod difference;
 pub mod difference_sequence;
 pub mod discretise;
@@ -24,13 +26,18 @@ pub mod error;
 pub mod events;
 pub mod features;
 pub mod ids;
+mod intersect;
 mod key_blocks;
+pub mod lag;
 pub mod normalise;
 pub mod overlap;
-mod overlap_walk;
+pub mod presence;
 pub mod random;
 mod row_blocks;
 pub mod sliced;
+pub mod smooth;
+mod smooth_arena;
+pub mod smooth_features;
 pub mod snapshot;
 pub mod store;
 pub mod temporal_index;
@@ -40,6 +47,7 @@ mod transpose;
 pub mod window;
 
 pub use calendar::CalendarUnit;
+pub use change::StepChange;
 pub use column::Column;
 pub use csr::Csr;
 pub use difference::Difference;
@@ -53,6 +61,7 @@ pub use events::{EventKind, EventStore};
 pub use features::{Targets, VertexFeatures};
 pub use ids::{EventId, NameTable, TextTable, VertexId, VertexNames};
 pub use overlap::Overlap;
+pub use presence::Presence;
 pub use sliced::SlicedCsr;
 pub use snapshot::{SnapshotSequence, SnapshotView};
 pub use temporal_index::{Direction, TemporalIndex, TemporalView};

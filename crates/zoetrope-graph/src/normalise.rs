@@ -19,6 +19,9 @@ use crate::error::GraphError;
 use crate::row_blocks::{BLOCK_WORK, row_blocks, split_entries};
 use crate::snapshot::SnapshotView;
 
+/// Rows for which a task of its own pays.
+const MIN_ROWS: usize = 1 << 12;
+
 /// Options of [`gcn`], named as PyG names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcnOptions {
@@ -58,9 +61,10 @@ pub fn with_self_loops(matrix: &Csr, fill: f32) -> Result<Csr, GraphError> {
     let rows = matrix.rows();
     let lengths: Vec<u32> = (0..rows)
         .into_par_iter()
+        .with_min_len(MIN_ROWS)
         .map(|row| {
-            let (before, after) = beside_loops(matrix.row(row).0, row);
-            (before + matrix.row(row).0.len() - after + 1) as u32
+            let others = matrix.row(row).0.iter().filter(|&&column| column != row).count();
+            others as u32 + 1
         })
         .collect();
     let entries: u64 = lengths.iter().copied().map(u64::from).sum();
@@ -92,22 +96,25 @@ pub fn with_self_loops(matrix: &Csr, fill: f32) -> Result<Csr, GraphError> {
     Ok(Csr::from_arrays(rows, rows, offsets, indices, values))
 }
 
-/// Where the self-loops of a row start and where they end.
-fn beside_loops(columns: &[u32], row: u32) -> (usize, usize) {
-    let start = columns.partition_point(|&column| column < row);
-    let count = columns[start..].iter().take_while(|&&column| column == row).count();
-    (start, start + count)
-}
-
 fn write_row(matrix: &Csr, row: u32, fill: f32, indices: &mut [u32], values: &mut [f32]) {
     let (columns, weights) = matrix.row(row);
-    let (before, after) = beside_loops(columns, row);
-    indices[..before].copy_from_slice(&columns[..before]);
-    values[..before].copy_from_slice(&weights[..before]);
-    indices[before] = row;
-    values[before] = if after > before { weights[after - 1] } else { fill };
-    indices[before + 1..].copy_from_slice(&columns[after..]);
-    values[before + 1..].copy_from_slice(&weights[after..]);
+    let (mut next, mut place, mut own) = (0, 0, fill);
+    for (&column, &weight) in columns.iter().zip(weights) {
+        if column == row {
+            own = weight;
+            continue;
+        }
+        if column > row && next == place {
+            // The first column past the diagonal leaves a slot for the self-loop.
+            next += 1;
+        }
+        indices[next] = column;
+        values[next] = weight;
+        next += 1;
+        place += usize::from(column < row);
+    }
+    indices[place] = row;
+    values[place] = own;
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -120,6 +127,7 @@ fn symmetric(matrix: Csr, order: LoopOrder) -> Result<Csr, GraphError> {
     expect_square(&matrix)?;
     let scale: Vec<f32> = (0..matrix.rows())
         .into_par_iter()
+        .with_min_len(MIN_ROWS)
         .map(|row| {
             let inverse = 1.0 / in_degree(&matrix, row, order).sqrt();
             if inverse == f32::INFINITY { 0.0 } else { inverse }
@@ -138,9 +146,15 @@ fn in_degree(matrix: &Csr, row: u32, order: LoopOrder) -> f32 {
     if order == LoopOrder::AsStored {
         return values.iter().fold(0.0, |sum, value| sum + value);
     }
-    let (before, after) = beside_loops(columns, row);
-    let others = values[..before].iter().chain(&values[after..]);
-    others.chain(&values[before..after]).fold(0.0, |sum, value| sum + value)
+    let (mut sum, mut own) = (0.0, 0.0);
+    for (&column, &value) in columns.iter().zip(values) {
+        if column == row {
+            own = value;
+        } else {
+            sum += value;
+        }
+    }
+    sum + own
 }
 
 /// Each row divided by the sum of its weights; rows whose weights sum to 0 become 0.

@@ -20,8 +20,8 @@ use crate::difference::expect_same_vertices;
 use crate::edges::Edges;
 use crate::encoding::Encoding;
 use crate::error::GraphError;
+use crate::intersect::{Part, common_keys, merge, split_common};
 use crate::key_blocks::{BLOCK_EDGES, key_blocks};
-use crate::overlap_walk::{Part, walk};
 use crate::snapshot::SnapshotView;
 
 /// The weights of the edges that all snapshots of a group have.
@@ -116,19 +116,7 @@ impl Overlap {
     /// # Panics
     /// Where `snapshot` is not below [`snapshots`](Self::snapshots).
     pub fn reconstruct(&self, snapshot: usize) -> Edges {
-        let (common, own) = (self.common_of(snapshot), self.exclusive(snapshot));
-        let mut merged = Part::with_capacity(common.len() + own.len());
-        let mut next = 0;
-        for edge in 0..common.len() {
-            // Strictly less: the common copies of a repeated edge are its first ones.
-            while next < own.len() && own.key(next) < common.key(edge) {
-                merged.push(own, next);
-                next += 1;
-            }
-            merged.push(common, edge);
-        }
-        (next..own.len()).for_each(|edge| merged.push(own, edge));
-        merged.into_edges(common.vertices, common.weight.is_some())
+        merge(self.common_of(snapshot), self.exclusive(snapshot))
     }
 
     /// The share of all edges of the group that lie in the common part, 0 to 1; 1 for a group
@@ -173,22 +161,13 @@ struct Block {
 
 impl Block {
     fn of(snapshots: &[SnapshotView<'_>], ranges: &[Range<usize>]) -> Self {
-        let mut common = Part::default();
-        let mut common_weights = vec![Vec::new(); snapshots.len()];
-        let mut exclusive = vec![Part::default(); snapshots.len()];
-        walk(
-            snapshots,
-            ranges,
-            |edges| {
-                common.push_topology(snapshots[0], edges[0]);
-                for ((weights, view), &edge) in common_weights.iter_mut().zip(snapshots).zip(edges)
-                {
-                    weights.extend(view.weight.map(|weight| weight[edge]));
-                }
-            },
-            |snapshot, edges| exclusive[snapshot].extend(snapshots[snapshot], edges),
-        );
-        Self { common, common_weights, exclusive }
+        let keys = common_keys(snapshots, ranges);
+        let (common_weights, exclusive) = snapshots
+            .iter()
+            .zip(ranges)
+            .map(|(view, range)| split_common(*view, range.clone(), &keys))
+            .unzip();
+        Self { common: Part::from_keys(&keys), common_weights, exclusive }
     }
 }
 
