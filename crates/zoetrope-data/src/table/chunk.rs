@@ -247,6 +247,8 @@ pub(crate) struct Chunk {
     pub(crate) features: Vec<f32>,
     pub(crate) src_class: LabelChunk,
     pub(crate) dst_class: LabelChunk,
+    /// Complete rows; every column that the plan fills has one entry for each.
+    pub(crate) rows: usize,
     /// Lines, good and bad, blank and comment.
     pub(crate) lines: u64,
     pub(crate) missing_values: u64,
@@ -300,6 +302,7 @@ impl Chunk {
                 self.problems.push(problem);
             }
         }
+        self.rows += block.rows;
         self.lines += block.lines;
         self.missing_values += block.missing_values;
         self.without_destination += block.without_destination;
@@ -319,6 +322,7 @@ impl Chunk {
         self.src_class.clear();
         self.dst_class.clear();
         self.problems.clear();
+        self.rows = 0;
         (self.lines, self.missing_values, self.without_destination, self.bad_rows) = (0, 0, 0, 0);
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn finish(
     mut table: Chunk,
 ) -> Result<Table, DataError> {
     report_problems(layout, options, &mut table)?;
-    let rows = table.src.len();
+    let rows = table.rows;
     if rows == 0 {
         return Err(DataError::invalid(Location::file(path), "at least one event", "none"));
     }

@@ -7,6 +7,7 @@
 
 pub(crate) mod chunk;
 pub(crate) mod dialect;
+mod fast_row;
 mod finish;
 pub mod kind;
 pub(crate) mod number;

@@ -4,8 +4,8 @@
 //! (`None`) on anything else; the caller then takes the slow path, which accepts all forms and
 //! explains what is wrong. Both round identically, so which one read a field cannot be seen.
 
-/// 10^0 … 10^10, the powers that single precision holds exactly.
-const EXACT_POWERS: [f32; 11] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
+/// 10^0 … 10^8; single precision holds powers up to 10^10 exactly.
+const EXACT_POWERS: [f32; 9] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
 
 /// 10^0 … 10^8.
 const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
@@ -58,40 +58,33 @@ fn few_digits(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
 pub(crate) fn float_at(bytes: &[u8], at: usize) -> Option<(f32, usize)> {
     let negative = bytes.get(at) == Some(&b'-');
     let start = at + usize::from(negative);
-    let mut mantissa = 0u64;
-    let mut end = start;
-    while let Some(&byte) = bytes.get(end) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-        end += 1;
-    }
-    let whole_digits = end - start;
+    let (whole, whole_digits) = eight_digits(bytes, start)?;
+    let mut mantissa = whole;
+    let mut end = start + whole_digits;
     let mut fraction_digits = 0;
     if bytes.get(end) == Some(&b'.') {
-        end += 1;
-        let first = end;
-        while let Some(&byte) = bytes.get(end) {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                break;
-            }
-            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-            end += 1;
-        }
-        fraction_digits = end - first;
+        let (fraction, digits) = eight_digits(bytes, end + 1)?;
+        mantissa = whole * POWERS[digits] + fraction;
+        fraction_digits = digits;
+        end += 1 + digits;
     }
-    let digits = whole_digits + fraction_digits;
-    let exponent_follows = matches!(bytes.get(end), Some(b'e' | b'E'));
-    let exact = digits <= 18 && mantissa <= 1 << 24 && fraction_digits <= 10;
-    if digits == 0 || exponent_follows || !exact {
-        let (value, length) = fast_float2::parse_partial::<f32, _>(&bytes[at..]).ok()?;
-        return (length > 0 && value.is_finite()).then_some((value, at + length));
+    let plain = whole_digits < 8
+        && fraction_digits < 8
+        && whole_digits + fraction_digits != 0
+        && mantissa <= 1 << 24
+        && !matches!(bytes.get(end), Some(b'e' | b'E'));
+    if !plain {
+        return any_float_at(bytes, at);
     }
     let value = mantissa as f32 / EXACT_POWERS[fraction_digits];
     Some((if negative { -value } else { value }, end))
+}
+
+/// Any spelling of a finite number.
+#[inline(never)]
+fn any_float_at(bytes: &[u8], at: usize) -> Option<(f32, usize)> {
+    let (value, length) = fast_float2::parse_partial::<f32, _>(&bytes[at..]).ok()?;
+    (length > 0 && value.is_finite()).then_some((value, at + length))
 }
 
 /// A whole field as an integer; an integral float such as `12.0` counts.

@@ -9,6 +9,7 @@ use crate::options::ReadOptions;
 use crate::roles::{self, Roles};
 use crate::table::Preset;
 use crate::table::dialect::Layout;
+use crate::table::fast_row;
 use crate::table::kind::ColumnKind;
 use crate::table::row::{self, Action, Plan};
 use crate::table::timestamp;
@@ -108,9 +109,11 @@ pub(super) fn make(
         text_dst |= text_src;
     }
     let has_time = roles.time.is_some();
+    let steps = (!text_src && !text_dst).then(|| fast_row::steps(&actions)).flatten();
     let rows = Plan {
         dialect: layout.dialect,
         actions,
+        steps,
         names,
         feature_width,
         text_src,

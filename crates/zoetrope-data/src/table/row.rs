@@ -1,8 +1,10 @@
-//! Rows to columns: a fast path for plain rows and a slow path that accepts every form.
+//! Rows to columns: what to do with each column, and the slow path that accepts every form.
+//! Plain rows take the path in `fast_row`.
 
 use crate::error::{Location, Problem};
 use crate::table::chunk::{Chunk, IdChunk, LabelChunk};
 use crate::table::dialect::{Dialect, split_row};
+use crate::table::fast_row::Step;
 use crate::table::number;
 use crate::table::timestamp::{self, Stamp};
 
@@ -31,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) dialect: Dialect,
     /// One action per column of the file.
     pub(crate) actions: Vec<Action>,
+    /// The same for plain rows; `None` where no row of this table can be plain.
+    pub(crate) steps: Option<Vec<Step>>,
     /// Names for messages, one per column.
     pub(crate) names: Vec<String>,
     pub(crate) feature_width: usize,
@@ -58,6 +62,7 @@ impl Plan {
             features: Vec::new(),
             src_class: LabelChunk::text(),
             dst_class: LabelChunk::text(),
+            rows: 0,
             lines: 0,
             missing_values: 0,
             without_destination: 0,
@@ -85,88 +90,10 @@ impl Plan {
         }
     }
 
-    /// Reads a row of plain numbers; `None`, with the chunk as before, where the row is not one.
-    #[inline(always)]
-    fn fast_row(&self, block: &[u8], start: usize, chunk: &mut Chunk) -> Option<usize> {
-        let rows = chunk.src.len();
-        let result = self.fast_fields(block, start, chunk);
-        if result.is_none() {
-            self.roll_back(rows, chunk);
-        }
-        result
-    }
-
-    #[inline(always)]
-    fn fast_fields(&self, block: &[u8], mut at: usize, chunk: &mut Chunk) -> Option<usize> {
-        let delimiter = self.dialect.delimiter;
-        let features = chunk.features.len();
-        if self.feature_width != 0 {
-            chunk.features.resize(features + self.feature_width, f32::NAN);
-        }
-        let last = self.actions.len() - 1;
-        for (column, &action) in self.actions.iter().enumerate() {
-            match action {
-                Action::Source => {
-                    let (value, end) = number::unsigned_at(block, at)?;
-                    at = end;
-                    push_fast(&mut chunk.src, value)?;
-                }
-                Action::Destination => {
-                    let (value, end) = number::unsigned_at(block, at)?;
-                    at = end;
-                    push_fast(&mut chunk.dst, value)?;
-                }
-                Action::DecimalTime => {
-                    let (stamp, end) = timestamp::decimal_at(block, at)?;
-                    at = end;
-                    if !chunk.time.push(stamp) {
-                        return None;
-                    }
-                }
-                Action::Weight => {
-                    let (value, end) = short_float_at(block, at, delimiter)?;
-                    at = end;
-                    chunk.weight.push(value);
-                }
-                Action::NumberLabel => {
-                    let (value, end) = short_float_at(block, at, delimiter)?;
-                    at = end;
-                    let LabelChunk::Numbers(labels) = &mut chunk.label else { return None };
-                    labels.push(value);
-                }
-                Action::Feature(index) => {
-                    let (value, end) = short_float_at(block, at, delimiter)?;
-                    at = end;
-                    chunk.features[features + index] = value;
-                }
-                Action::Skip => {
-                    if block.get(at) == Some(&b'"') {
-                        return None;
-                    }
-                    at += memchr::memchr2(delimiter, b'\n', &block[at..])?;
-                    if self.dialect.blanks && column == last {
-                        return None;
-                    }
-                    at -= usize::from(column == last && block[..at].last() == Some(&b'\r'));
-                }
-                _ => return None,
-            }
-            if column < last {
-                if block.get(at) != Some(&delimiter) {
-                    return None;
-                }
-                at += 1;
-            }
-        }
-        match block.get(at) {
-            None => Some(at),
-            Some(b'\n') => Some(at + 1),
-            Some(b'\r') if block.get(at + 1) == Some(&b'\n') => Some(at + 2),
-            _ => None,
-        }
-    }
-
-    fn roll_back(&self, rows: usize, chunk: &mut Chunk) {
+    /// Removes what was read of a row that is not complete.
+    #[cold]
+    pub(super) fn roll_back(&self, chunk: &mut Chunk) {
+        let rows = chunk.rows;
         chunk.src.truncate(rows);
         chunk.dst.truncate(rows);
         chunk.time.ticks.truncate(rows);
@@ -179,18 +106,19 @@ impl Plan {
     }
 
     fn slow_row(&self, path: &std::path::Path, byte: u64, line: &[u8], chunk: &mut Chunk) {
-        let rows = chunk.src.len();
         let missing = chunk.missing_values;
-        if let Err(mut problem) = self.slow_fields(line, chunk) {
-            self.roll_back(rows, chunk);
-            chunk.missing_values = missing;
-            chunk.bad_rows += 1;
-            if chunk.problems.len() < self.max_problems {
-                problem.at.path = path.to_owned();
-                problem.at.line = Some(chunk.lines);
-                problem.at.byte = Some(byte);
-                chunk.problems.push(problem);
-            }
+        let Err(mut problem) = self.slow_fields(line, chunk) else {
+            chunk.rows += 1;
+            return;
+        };
+        self.roll_back(chunk);
+        chunk.missing_values = missing;
+        chunk.bad_rows += 1;
+        if chunk.problems.len() < self.max_problems {
+            problem.at.path = path.to_owned();
+            problem.at.line = Some(chunk.lines);
+            problem.at.byte = Some(byte);
+            chunk.problems.push(problem);
         }
     }
 
@@ -234,7 +162,6 @@ impl Plan {
         field: &[u8],
         chunk: &mut Chunk,
     ) -> Result<(), &'static str> {
-        let row = chunk.src.len().saturating_sub(1);
         match action {
             Action::Skip => {}
             Action::Source if self.text_src && field.is_empty() => return Err("an identifier"),
@@ -279,7 +206,6 @@ impl Plan {
                 }
             }
         }
-        debug_assert!(row <= chunk.src.len());
         Ok(())
     }
 
@@ -297,27 +223,6 @@ impl Plan {
         to.push(code);
         Ok(())
     }
-}
-
-/// A number; one digit before a delimiter, as most one-hot features and labels are, at once.
-#[inline(always)]
-fn short_float_at(block: &[u8], at: usize, delimiter: u8) -> Option<(f32, usize)> {
-    match block.get(at..at + 2) {
-        Some(&[digit @ b'0'..=b'9', next]) if next == delimiter || next == b'\n' => {
-            Some((f32::from(digit - b'0'), at + 1))
-        }
-        _ => number::float_at(block, at),
-    }
-}
-
-#[inline(always)]
-fn push_fast(ids: &mut IdChunk, value: u64) -> Option<()> {
-    match ids {
-        IdChunk::Narrow(values) if value <= u64::from(u32::MAX) => values.push(value as u32),
-        IdChunk::Text { .. } => return None,
-        _ => ids.push_integer(value as i64),
-    }
-    Some(())
 }
 
 fn push_id(ids: &mut IdChunk, field: &[u8]) -> Result<(), &'static str> {
