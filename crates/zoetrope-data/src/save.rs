@@ -8,7 +8,7 @@ use crate::dataset::{Dataset, SnapshotDataset};
 use crate::error::DataError;
 use crate::format::Format;
 use crate::formats::text::{edge_list_writer, jodie_writer};
-use crate::formats::{npz, store};
+use crate::formats::{npz, parquet, pygt_json, store};
 use crate::progress::Progress;
 use crate::source::bare_name;
 
@@ -18,10 +18,12 @@ type SnapshotWriter = fn(&Path, &SnapshotDataset, &dyn Progress) -> Result<(), D
 const EVENT_WRITERS: &[(Format, EventWriter)] = &[
     (Format::EdgeList, edge_list_writer::write),
     (Format::JodieCsv, jodie_writer::write),
+    (Format::Parquet, parquet::write),
     (Format::Store, store::write),
 ];
 
-const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] = &[(Format::Npz, npz::write)];
+const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] =
+    &[(Format::Npz, npz::write), (Format::PygtJson, pygt_json::write)];
 
 /// Writes a data set; the format comes from the name of the file where it is not given.
 ///
