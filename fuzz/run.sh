@@ -19,6 +19,11 @@ else
 fi
 host=$(rustc -vV | sed -n 's/^host: //p')
 mkdir -p artifacts corpus logs
+memory=/dev/shm
+[ -w "$memory" ] || memory="${TMPDIR:-/tmp}"
+ZOETROPE_FUZZ_FOLDER=$(mktemp -d "$memory/zoetrope-fuzz.XXXXXX")
+export ZOETROPE_FUZZ_FOLDER
+trap 'rm -rf "$ZOETROPE_FUZZ_FOLDER"' EXIT
 
 # Two rayon threads a process: more would only fight over the cores. An input may take 10 s and
 # 1 GiB: far above the promise of the binary, because the sanitizer multiplies both.
@@ -32,5 +37,4 @@ printf '%s\n' "$@" | xargs -P 2 -I TARGET sh -c '
     cover=$(sed -n "s/.* cov: \([0-9]*\) .*/\1/p" "logs/TARGET.log" | tail -1)
     printf "%-18s %10s runs  %7s edges  %s\n" TARGET "${runs:-?}" "${cover:-?}" "$verdict"
 '
-rm -rf /dev/shm/zoetrope-fuzz-* 2>/dev/null || true
 ! grep -lq "SUMMARY: " logs/*.log

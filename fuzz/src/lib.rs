@@ -12,10 +12,9 @@ use zoetrope_data::{Format, Loaded, Quiet, ReadOptions, open};
 /// Stands between the files of a folder in one input.
 pub const NEXT_FILE: &[u8] = b"\n--next file--\n";
 
-/// Reads `bytes` as a file of a format, then lets detection decide.
+/// Reads `bytes` as a file of a format.
 pub fn read_file(format: Format, name: &str, bytes: &[u8]) {
-    let folder = folder();
-    let path = folder.join(name);
+    let path = folder().join(name);
     write(&path, bytes);
     read(&path, Some(format));
 }
@@ -79,8 +78,9 @@ fn follow(loaded: &Loaded) {
 }
 
 fn folder() -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    // `fuzz/run.sh` names a folder in memory and removes it afterwards.
+    let parent = std::env::var_os("ZOETROPE_FUZZ_FOLDER").map(PathBuf::from);
+    let parent = parent.unwrap_or_else(std::env::temp_dir);
     let folder = parent.join(format!("zoetrope-fuzz-{}", std::process::id()));
     create(&folder);
     folder
