@@ -8,6 +8,7 @@ import zipfile
 from .attack import Attack, error, folder, ok
 from .tables import scrambled
 
+TGL_MORE = b"".join(b"%d,0,1,%d.0,0\n" % (i, 10 + i) for i in range(3, 33))
 ML = b",u,i,ts,label,idx\n0,1,2,0.0,0,1\n1,2,3,5.0,0,2\n"
 TGL = b",src,dst,time,ext_roll\n0,0,1,0.0,0\n1,1,2,5.0,1\n2,2,0,9.0,2\n"
 
@@ -59,13 +60,13 @@ def snapshots(**changes) -> bytes:
 def npz():
     yield ok("npz/honest.npz", snapshots(), "an honest file")
     yield error("npz/offsets-missing.npz", snapshots(edge_offsets=None), "edge_offsets", "an array that must be there is not")
-    yield error("npz/offsets-decrease.npz", snapshots(edge_offsets=u64(0, 3, 1)), "edge_offsets", "offsets that fall")
-    yield error("npz/offsets-beyond.npz", snapshots(edge_offsets=u64(0, 2, 1 << 62)), "edge_offsets", "offsets beyond the edges")
-    yield error("npz/offsets-start.npz", snapshots(edge_offsets=u64(1, 2, 3)), "edge_offsets", "offsets that do not start at 0")
+    yield error("npz/offsets-decrease.npz", snapshots(edge_offsets=u64(0, 3, 1)), "edge offset 2", "offsets that fall")
+    yield error("npz/offsets-beyond.npz", snapshots(edge_offsets=u64(0, 2, 1 << 62)), "edge offset 2", "offsets beyond the edges")
+    yield error("npz/offsets-start.npz", snapshots(edge_offsets=u64(1, 2, 3)), "edge offset 0", "offsets that do not start at 0")
     yield error("npz/offsets-empty.npz", snapshots(edge_offsets=u64()), "edge_offsets", "no offset")
     yield error("npz/offsets-float.npz", snapshots(edge_offsets=npy("<f8", "(3,)", struct.pack("<3d", 0, 2, 3))), "edge_offsets", "offsets with a decimal point")
     yield error("npz/lengths-differ.npz", snapshots(edge_dst=u32(1, 2)), "edge_dst", "fewer destinations than sources")
-    yield error("npz/vertex-2-to-32.npz", snapshots(edge_src=u32(0, 1, 0xFFFFFFFF)), "", "the largest 32-bit vertex: a table by vertex would take gigabytes")
+    yield ok("npz/vertex-2-to-32.npz", snapshots(edge_src=u32(0, 1, 0xFFFFFFFF)), "the largest 32-bit vertex: a table by vertex would take gigabytes")
     yield error("npz/vertex-negative.npz", snapshots(edge_src=npy("<i8", "(3,)", struct.pack("<3q", 0, -1, 2))), "edge_src", "a negative vertex")
     yield error("npz/vertex-2-to-40.npz", snapshots(edge_src=npy("<i8", "(3,)", struct.pack("<3q", 0, 1 << 40, 2))), "edge_src", "a vertex of 2^40")
     yield error("npz/features-too-few.npz", snapshots(features=f32("(2, 1)", 1, 2)), "features", "features for fewer vertices than edges name")
@@ -93,7 +94,7 @@ def npz_zip():
     yield error("npz/no-directory.npz", whole[:-22], "", "an archive without its last record")
     yield error("npz/only-end.npz", whole[-22:], "", "the last record of an archive alone")
     yield error("npz/bomb.npz", zipped([*names, ("features.npy", npy("<f4", "(16777216,)", bytes(64 << 20)))], zipfile.ZIP_DEFLATED), "", "64 MiB of zeros in 64 KiB")
-    yield error("npz/names-outside.npz", zipped([*names, ("../../outside.npy", u32(1))]), "", "a member whose name leads out of the archive")
+    yield ok("npz/names-outside.npz", zipped([*names, ("../../outside.npy", u32(1))]), "a member whose name leads out of the archive: it is never unpacked")
     yield error("npz/names-twice.npz", twice(names), "", "two members of one name")
     yield ok("npz/names-strange.npz", zipped([*names, ("a\nb\x1b[31m.npy", u32(1))]), "a member with control characters in its name")
     yield error("npz/thousand-members.npz", zipped([(f"{i}.npy", b"") for i in range(1000)]), "", "1,000 empty members, none of them known")
@@ -161,6 +162,6 @@ def tgl():
     yield folder("tgl/truncated-features", {"edges.csv": TGL, "edge_features.npy": f32("(3, 2)", 1, 2, 3)}, "error", "edge_features.npy", "an array that lacks half of its bytes")
     yield folder("tgl/object-features", {"edges.csv": TGL, "node_features.npy": npy("|O", "(3, 2)", pickle.dumps([1], 2))}, "error", "node_features.npy", "features that are Python objects")
     yield folder("tgl/no-edges", {"ext_full.npz": zipped([("indptr.npy", u64(0, 1))])}, "error", "", "an index without edges")
-    yield folder("tgl/word-time", {"edges.csv": TGL + b"3,1,2,late,0\n"}, "error", "edges.csv:5", "a time that is a word")
+    yield folder("tgl/word-time", {"edges.csv": TGL + TGL_MORE + b"9,1,2,late,0\n"}, "error", "edges.csv:35", "a time that is a word")
     yield folder("tgl/negative-vertex", {"edges.csv": TGL + b"3,-1,2,10.0,0\n"}, "error", "edges.csv:5", "a negative vertex")
     yield folder("tgl/vertex-2-to-40", {"edges.csv": TGL + b"3,1099511627776,2,10.0,0\n"}, "error", "edges.csv:5", "a vertex of 2^40: TGL's ids are positions")

@@ -44,10 +44,13 @@ pub(super) fn make(
         });
     }
     let roles = find_roles(path, layout, preset, options)?;
-    if columns <= roles.src.max(roles.dst) {
+    let single =
+        [Some(roles.src), Some(roles.dst), roles.time, roles.weight, roles.label, roles.kind];
+    let last = single.into_iter().flatten().max().unwrap_or(1);
+    if columns <= last {
         return Err(DataError::invalid(
-            Location::file(path),
-            "at least two columns",
+            Location::file(path).line(layout.lines_before + 1),
+            format!("at least {} columns", last + 1),
             format!("{columns}"),
         ));
     }
