@@ -59,7 +59,7 @@ def identifiers():
     yield ok("edge-list/id-beyond-64-bits.csv", b"1,123456789012345678901234567890,10\n2,3,20\n", "an id that no integer holds becomes text")
     yield ok("edge-list/id-negative.csv", b"-1,-2,10\n-2,3,20\n", "negative ids")
     yield ok("edge-list/id-float.csv", b"1.5,2,10\n2,3,20\n", "an id with a fraction is a text")
-    yield ok("edge-list/id-late-text.csv", b"".join(b"%d,%d,%d\n" % (i, i + 1, i) for i in range(3000)) + b"x,1,3000\n", "integer ids for 3,000 rows, then a text")
+    yield error("edge-list/id-late-text.csv", b"".join(b"%d,%d,%d\n" % (i, i + 1, i) for i in range(3000)) + b"x,1,3000\n", ":3001", "integer ids for 3,000 rows, then a text")
     yield ok("edge-list/id-long.csv.gz", squeezed(b"a,b,1\n" + b"q" * (1 << 20) + b",b,2\n"), "an id of a mebibyte")
     yield error("edge-list/id-empty.csv", b"src,dst,time\n1,2,10\n,2,20\n", ":3", "a row without a source")
     yield ok("edge-list/id-same.csv", b"1,1,1\n1,1,1\n1,1,1\n", "one vertex, three self-loops at one time")

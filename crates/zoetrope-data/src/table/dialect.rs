@@ -128,6 +128,10 @@ pub(crate) struct Layout {
 /// At most this many rows are sampled.
 const SAMPLE_ROWS: usize = 256;
 
+/// At most this many columns are sampled: more than the limit on columns lets through, so that a
+/// wider table is refused, and few enough that it costs no memory to find out.
+const SAMPLE_COLUMNS: usize = (64 << 10) + 1;
+
 /// Finds the layout of a table from its first bytes, or says what is missing.
 ///
 /// # Errors
@@ -142,6 +146,9 @@ pub(crate) fn sniff(
     let lines = sample_lines(&head[skip..], whole);
     if lines.is_empty() {
         return Err("no row of data");
+    }
+    if !head.contains(&b'\n') && head.trim_ascii_end().contains(&b'\r') {
+        return Err("lines that end with a carriage return alone; convert the line ends");
     }
     let dialect = match delimiter {
         Some(delimiter) => Dialect::of(delimiter),
@@ -198,7 +205,8 @@ fn sample_lines(head: &[u8], whole: bool) -> Vec<Line<'_>> {
 
 fn texts(dialect: &Dialect, line: &[u8]) -> Vec<String> {
     let fields = split_row(dialect, line).unwrap_or_default();
-    fields.iter().map(|field| String::from_utf8_lossy(field.trim_ascii()).into_owned()).collect()
+    let texts = fields.iter().take(SAMPLE_COLUMNS);
+    texts.map(|field| String::from_utf8_lossy(field.trim_ascii()).into_owned()).collect()
 }
 
 /// The separator under which most rows, the header among them, have the same number (≥ 2) of

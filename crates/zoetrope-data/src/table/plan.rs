@@ -35,7 +35,8 @@ pub(super) fn make(
     options: &ReadOptions,
 ) -> Result<TablePlan, DataError> {
     let columns = layout.kinds.len();
-    if columns > options.limits.columns {
+    let named = layout.header.as_ref().map_or(0, Vec::len);
+    if columns.max(named) > options.limits.columns {
         return Err(DataError::Limit {
             at: Location::file(path).line(layout.lines_before + 1),
             what: "the number of columns",
