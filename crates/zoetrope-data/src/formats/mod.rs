@@ -7,5 +7,6 @@ pub mod jodie;
 pub mod npz;
 pub mod parquet;
 pub mod pygt_json;
+pub mod snapshot_folder;
 pub mod store;
 pub mod text;

@@ -1,0 +1,189 @@
+//! Where the members come from: the files of a folder, or a tar archive read as a stream.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::SyncSender;
+
+use crate::error::{DataError, Location};
+use crate::options::{Limits, ReadOptions};
+use crate::progress::Progress;
+use crate::source::{Source, bare_name};
+
+/// A folder or an archive.
+pub(super) enum Origin {
+    Folder { folder: PathBuf, files: Vec<PathBuf>, unnumbered: u64 },
+    Tar(PathBuf),
+}
+
+/// What was passed over.
+#[derive(Default)]
+pub(super) struct Skipped {
+    unnumbered: u64,
+    special: u64,
+}
+
+impl Skipped {
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.unnumbered > 0 {
+            let count = self.unnumbered;
+            warnings.push(format!("{count} files without a number in their name were skipped"));
+        }
+        if self.special > 0 {
+            let count = self.special;
+            warnings.push(format!("{count} links or special files in the archive were skipped"));
+        }
+        warnings
+    }
+}
+
+/// What sending the members found.
+pub(super) struct Collected {
+    pub(super) skipped: Skipped,
+    /// How many members were sent.
+    pub(super) names: usize,
+}
+
+/// Whether a name is that of a snapshot: visible, and with a number in it.
+fn is_snapshot(path: &Path) -> bool {
+    let name = bare_name(path);
+    !name.starts_with('.') && name.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+impl Origin {
+    /// The numbered files of a folder in the order of their names, or the one archive it holds.
+    ///
+    /// # Errors
+    /// [`DataError::Io`] where the folder cannot be listed.
+    pub(super) fn of_folder(folder: &Path) -> Result<Self, DataError> {
+        let fail = |error| DataError::io(folder, error);
+        let mut files = Vec::new();
+        let mut unnumbered = 0;
+        for entry in std::fs::read_dir(folder).map_err(fail)? {
+            let path = entry.map_err(fail)?.path();
+            if !path.is_file() || bare_name(&path).starts_with('.') {
+                continue;
+            }
+            match is_snapshot(&path) || bare_name(&path).ends_with(".tar") {
+                true => files.push(path),
+                false => unnumbered += 1,
+            }
+        }
+        files.sort();
+        match files.as_slice() {
+            [only] if bare_name(only).ends_with(".tar") => Ok(Self::Tar(only.clone())),
+            _ => Ok(Self::Folder { folder: folder.to_owned(), files, unnumbered }),
+        }
+    }
+
+    /// Sends every snapshot's path and raw bytes.
+    ///
+    /// # Errors
+    /// [`DataError::Io`], [`DataError::Invalid`] for a damaged archive, [`DataError::Limit`].
+    pub(super) fn send_members(
+        &self,
+        options: &ReadOptions,
+        progress: &dyn Progress,
+        sender: &SyncSender<(PathBuf, Vec<u8>)>,
+    ) -> Result<Collected, DataError> {
+        match self {
+            Self::Folder { folder, files, unnumbered } => {
+                let sizes = files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
+                progress.begin("reading", Some(sizes.sum()));
+                check_count(files.len(), &options.limits, folder)?;
+                for path in files {
+                    let bytes = std::fs::read(path).map_err(|error| DataError::io(path, error))?;
+                    progress.advance(bytes.len() as u64);
+                    // The receiver is gone only where the whole read is being given up.
+                    if sender.send((path.clone(), bytes)).is_err() {
+                        break;
+                    }
+                }
+                let skipped = Skipped { unnumbered: *unnumbered, special: 0 };
+                Ok(Collected { skipped, names: files.len() })
+            }
+            Self::Tar(path) => send_archive(path, options, progress, sender),
+        }
+    }
+}
+
+fn check_count(count: usize, limits: &Limits, path: &Path) -> Result<(), DataError> {
+    match count > limits.members {
+        false => Ok(()),
+        true => Err(DataError::Limit {
+            at: Location::file(path),
+            what: "the number of files or members",
+            limit: limits.members as u64,
+            advice: "merge snapshots, or convert the data to npz",
+        }),
+    }
+}
+
+fn send_archive(
+    path: &Path,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+    sender: &SyncSender<(PathBuf, Vec<u8>)>,
+) -> Result<Collected, DataError> {
+    let file = File::open(path).map_err(|error| DataError::io(path, error))?;
+    progress.begin("reading", file.metadata().ok().map(|data| data.len()));
+    let mut archive = tar::Archive::new(Source::new(path, file, &options.limits, progress)?);
+    let damaged = |error| damaged(path, error);
+    let mut collected = Collected { skipped: Skipped::default(), names: 0 };
+    let mut entries = 0;
+    for entry in archive.entries().map_err(damaged)? {
+        let mut entry = entry.map_err(damaged)?;
+        entries += 1;
+        check_count(entries, &options.limits, path)?;
+        let kind = entry.header().entry_type();
+        if kind.is_dir() || kind.is_pax_global_extensions() {
+            continue;
+        }
+        // Sparse members could unpack to any size from nothing, so only plain files are read.
+        if !kind.is_file() {
+            collected.skipped.special += 1;
+            continue;
+        }
+        let name = PathBuf::from(String::from_utf8_lossy(&entry.path_bytes()).into_owned());
+        if !is_snapshot(&name) {
+            collected.skipped.unnumbered += 1;
+            continue;
+        }
+        let declared = entry.size();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).map_err(damaged)?;
+        let member = member_path(path, &name);
+        if (bytes.len() as u64) < declared {
+            let found = format!("{} bytes", bytes.len());
+            let at = Location::file(member).byte(bytes.len() as u64);
+            return Err(DataError::invalid(at, format!("{declared} bytes"), found));
+        }
+        collected.names += 1;
+        if sender.send((member, bytes)).is_err() {
+            break;
+        }
+    }
+    Ok(collected)
+}
+
+/// `archive/member`, for messages; the member's own name is never used as a path.
+fn member_path(archive: &Path, member: &Path) -> PathBuf {
+    PathBuf::from(format!("{}/{}", archive.display(), member.display()))
+}
+
+fn damaged(path: &Path, error: io::Error) -> DataError {
+    if error.raw_os_error().is_some() {
+        return DataError::io(path, error);
+    }
+    error.downcast::<DataError>().unwrap_or_else(|error| {
+        // The archive reader wraps errors of the stream below it once more.
+        let text = error.to_string();
+        match error.into_inner().and_then(|inner| inner.downcast::<io::Error>().ok()) {
+            Some(inner) if inner.get_ref().is_some_and(|inner| inner.is::<DataError>()) => {
+                DataError::reading(path, *inner)
+            }
+            _ => DataError::invalid(Location::file(path), "an intact tar archive", text),
+        }
+    })
+}

@@ -1,0 +1,277 @@
+//! The rows of one member: parsed, checked and sorted, independently of all others.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{DataError, Location, Problem};
+use crate::options::ReadOptions;
+use crate::progress::Quiet;
+use crate::source::{Compression, Source};
+
+/// Edges ordered by (target, source), with the ids of the file. Renumbering keeps the order of
+/// ids, so the order of edges is final.
+pub(super) enum Edges {
+    /// `target << 32 | source`, where all ids are below 2^32.
+    Narrow(Vec<u64>),
+    /// (target, source).
+    Wide(Vec<(i64, i64)>),
+}
+
+/// One member.
+pub(super) struct Snapshot {
+    pub(super) path: PathBuf,
+    pub(super) edges: Edges,
+    pub(super) weight: Option<Vec<f32>>,
+    pub(super) skipped: u64,
+    failure: Option<DataError>,
+    problems: Vec<Problem>,
+    total: u64,
+}
+
+impl Snapshot {
+    /// Parses the rows of a member, compressed or not.
+    pub(super) fn parse(path: PathBuf, bytes: Vec<u8>, options: &ReadOptions) -> Self {
+        let mut parser = Parser::new(path, options);
+        if Compression::of(&bytes) == Compression::None {
+            parser.run(&bytes);
+        } else {
+            let text = Source::new(&parser.path, &bytes[..], &options.limits, &Quiet)
+                .and_then(|mut source| source.read_all(u64::MAX));
+            match text {
+                Ok(text) => parser.run(&text),
+                Err(error) => parser.failure = Some(error),
+            }
+        }
+        parser.finish()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match &self.edges {
+            Edges::Narrow(edges) => edges.len(),
+            Edges::Wide(edges) => edges.len(),
+        }
+    }
+}
+
+/// Fails with the problems of all members, in their order, up to the limit.
+///
+/// # Errors
+/// [`DataError::Invalid`], or the failure of the first member that could not be read at all.
+pub(super) fn check(snapshots: &[Snapshot], options: &ReadOptions) -> Result<(), DataError> {
+    let (mut problems, mut total) = (Vec::new(), 0);
+    let weighted = snapshots.iter().find(|snapshot| snapshot.len() > 0).map(|s| s.weight.is_some());
+    for snapshot in snapshots {
+        if let Some(DataError::Invalid { problems: found, total: count }) = &snapshot.failure {
+            problems.extend_from_slice(found);
+            total += count;
+        } else if let Some(failure) = &snapshot.failure {
+            let at = Location::file(&snapshot.path);
+            return Err(DataError::invalid(at, "a readable member", failure.to_string()));
+        }
+        problems.extend_from_slice(&snapshot.problems);
+        total += snapshot.total;
+        if snapshot.len() > 0 && weighted != Some(snapshot.weight.is_some()) {
+            let at = Location::file(&snapshot.path);
+            let (expected, found) = match weighted {
+                Some(true) => ("weights, as the first snapshot has them", "none"),
+                _ => ("no third column, as in the first snapshot", "weights"),
+            };
+            problems.push(Problem::new(at, expected, found));
+            total += 1;
+        }
+    }
+    if total == 0 {
+        return Ok(());
+    }
+    problems.truncate(options.max_problems.max(1));
+    Err(DataError::Invalid { problems, total })
+}
+
+/// Whether the first row of a file is one of edges.
+pub(super) fn looks_like_edges(path: &Path) -> bool {
+    let options = ReadOptions::default();
+    let mut head = vec![0; 16 << 10];
+    let filled = Source::open(path, &options.limits, &Quiet)
+        .and_then(|mut source| source.fill(&mut head))
+        .unwrap_or(0);
+    let text = &head[..filled];
+    let end = if filled < head.len() {
+        filled
+    } else {
+        text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0)
+    };
+    let mut parser = Parser::new(path.to_owned(), &options);
+    parser.run(&text[..end]);
+    parser.total == 0 && !parser.narrow.is_empty()
+}
+
+struct Parser<'a> {
+    path: PathBuf,
+    options: &'a ReadOptions,
+    narrow: Vec<u64>,
+    wide: Vec<(i64, i64)>,
+    weights: Vec<f32>,
+    weighted: Option<bool>,
+    skipped: u64,
+    failure: Option<DataError>,
+    problems: Vec<Problem>,
+    total: u64,
+}
+
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b',' | b';')
+}
+
+impl<'a> Parser<'a> {
+    fn new(path: PathBuf, options: &'a ReadOptions) -> Self {
+        Self {
+            path,
+            options,
+            narrow: Vec::new(),
+            wide: Vec::new(),
+            weights: Vec::new(),
+            weighted: None,
+            skipped: 0,
+            failure: None,
+            problems: Vec::new(),
+            total: 0,
+        }
+    }
+
+    fn run(&mut self, text: &[u8]) {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let mut first_row = true;
+        let mut start = 0;
+        let mut number = 0;
+        while start < text.len() {
+            number += 1;
+            let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at);
+            let line = text[start..end].trim_ascii();
+            start = end + 1;
+            if line.is_empty() || line[0] == b'#' || line[0] == b'%' {
+                continue;
+            }
+            let header = std::mem::take(&mut first_row) && self.is_header(line);
+            if !header && let Err((column, expected, found)) = self.row(line) {
+                self.refuse(number, column, expected, found);
+            }
+        }
+    }
+
+    /// Names of columns without a comment sign.
+    fn is_header(&self, line: &[u8]) -> bool {
+        self.options.header.unwrap_or(line[0].is_ascii_alphabetic() || line[0] == b'"')
+    }
+
+    fn row(&mut self, line: &[u8]) -> Result<(), (&'static str, &'static str, String)> {
+        let mut rest = line;
+        let src = integer(&mut rest).map_err(|found| ("source", "a whole number", found))?;
+        let dst = integer(&mut rest).map_err(|found| ("target", "a whole number", found))?;
+        let weight = match rest {
+            [] => None,
+            _ => Some(weight(rest)?),
+        };
+        match (*self.weighted.get_or_insert(weight.is_some()), weight) {
+            (true, Some(weight)) => self.weights.push(weight),
+            (false, None) => {}
+            (true, None) => return Err(("weight", "a weight, as other rows have", "none".into())),
+            (false, Some(_)) => {
+                let found = String::from_utf8_lossy(rest).into_owned();
+                return Err(("weight", "two columns, as in other rows", found));
+            }
+        }
+        match (u32::try_from(src), u32::try_from(dst)) {
+            (Ok(src), Ok(dst)) if self.wide.is_empty() => {
+                self.narrow.push(u64::from(dst) << 32 | u64::from(src));
+            }
+            _ => {
+                let widen = |edge: u64| ((edge >> 32) as i64, (edge & 0xffff_ffff) as i64);
+                self.wide.extend(std::mem::take(&mut self.narrow).into_iter().map(widen));
+                self.wide.push((dst, src));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, line: u64, column: &str, expected: &str, found: String) {
+        if self.options.lenient {
+            self.skipped += 1;
+            return;
+        }
+        self.total += 1;
+        if self.problems.len() < self.options.max_problems.max(1) {
+            let at = Location::file(&self.path).line(line).column(column);
+            self.problems.push(Problem::new(at, expected, found));
+        }
+    }
+
+    fn finish(mut self) -> Snapshot {
+        let weighted = self.weighted == Some(true);
+        let mut weight = weighted.then_some(self.weights);
+        let edges = match self.wide.is_empty() {
+            true => {
+                sort(&mut self.narrow, weight.as_mut());
+                Edges::Narrow(self.narrow)
+            }
+            false => {
+                sort(&mut self.wide, weight.as_mut());
+                Edges::Wide(self.wide)
+            }
+        };
+        Snapshot {
+            path: self.path,
+            edges,
+            weight,
+            skipped: self.skipped,
+            failure: self.failure,
+            problems: self.problems,
+            total: self.total,
+        }
+    }
+}
+
+/// Sorts edges, and their weights with them; equal edges keep the order of their weights.
+fn sort<T: Ord + Copy>(edges: &mut Vec<T>, weight: Option<&mut Vec<f32>>) {
+    let Some(weight) = weight else { return edges.sort_unstable() };
+    let mut rows: Vec<(T, f32)> = edges.iter().copied().zip(weight.iter().copied()).collect();
+    rows.sort_by_key(|&(edge, _)| edge);
+    *edges = rows.iter().map(|&(edge, _)| edge).collect();
+    *weight = rows.into_iter().map(|(_, weight)| weight).collect();
+}
+
+/// Takes a whole number and the separators after it off the line.
+fn integer(rest: &mut &[u8]) -> Result<i64, String> {
+    let text = *rest;
+    let refused = || {
+        let end = text.iter().position(|&byte| is_separator(byte)).unwrap_or(text.len());
+        match &text[..end] {
+            [] => "no value".to_owned(),
+            field => String::from_utf8_lossy(field).into_owned(),
+        }
+    };
+    let negative = text.first() == Some(&b'-');
+    let start = usize::from(negative);
+    let mut value = 0i64;
+    let mut at = start;
+    while let Some(digit) = text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&d| d < 10) {
+        let digit = i64::from(digit);
+        value =
+            value.checked_mul(10).and_then(|tens| tens.checked_add(digit)).ok_or_else(refused)?;
+        at += 1;
+    }
+    if at == start || text.get(at).is_some_and(|&byte| !is_separator(byte)) {
+        return Err(refused());
+    }
+    while text.get(at).is_some_and(|&byte| is_separator(byte)) {
+        at += 1;
+    }
+    *rest = &text[at..];
+    Ok(if negative { -value } else { value })
+}
+
+fn weight(text: &[u8]) -> Result<f32, (&'static str, &'static str, String)> {
+    let found = || String::from_utf8_lossy(text).into_owned();
+    match fast_float2::parse::<f32, _>(text) {
+        Ok(weight) if weight.is_finite() => Ok(weight),
+        _ => Err(("weight", "one finite number at the end of the row", found())),
+    }
+}

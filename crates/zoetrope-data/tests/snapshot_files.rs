@@ -1,0 +1,43 @@
+//! The real data sets that hold snapshots, with the counts of their table.
+
+use std::path::Path;
+use std::time::Instant;
+
+use zoetrope_data::formats::snapshot_folder;
+use zoetrope_data::{DataError, Dataset, Loaded, Quiet, ReadOptions, SnapshotDataset};
+use zoetrope_testkit::shared_data;
+
+type Read = fn(&Path, &ReadOptions, &dyn zoetrope_data::Progress) -> Result<Loaded, DataError>;
+
+fn read(path: &Path, read: Read) -> (SnapshotDataset, zoetrope_data::Notes) {
+    let start = Instant::now();
+    let loaded = read(path, &ReadOptions::default(), &Quiet).unwrap();
+    println!("{}: {:.3} s", path.display(), start.elapsed().as_secs_f64());
+    match loaded.dataset {
+        Dataset::Snapshots(data) => (data, loaded.notes),
+        Dataset::Events(_) => panic!("{} was read as events", path.display()),
+    }
+}
+
+#[test]
+fn as_733_has_733_days_of_autonomous_systems() {
+    for name in ["as-733", "as-733/as-733.tar.xz"] {
+        let Some(path) = shared_data(name) else { return };
+        let (data, notes) = read(&path, snapshot_folder::read);
+        let sequence = &data.sequence;
+        assert_eq!(
+            (sequence.vertices(), sequence.stored_edges(), sequence.steps()),
+            (7_716, 11_965_533, 733)
+        );
+        let boundaries = sequence.boundaries().unwrap();
+        assert_eq!((boundaries[0], boundaries[732]), (878_947_200, 946_771_200));
+        assert!(notes.warnings.is_empty(), "{:?}", notes.warnings);
+        let distinct = sequence.iter().map(|view| {
+            let pair = |edge: usize| (view.src[edge] <= view.dst[edge]).then_some(view.key(edge));
+            let mut keys: Vec<u64> = (0..view.len()).filter_map(pair).collect();
+            keys.dedup();
+            keys.len()
+        });
+        assert_eq!(distinct.sum::<usize>(), 6_260_128);
+    }
+}
