@@ -9,7 +9,7 @@ use zoetrope_data::options::ColumnRef;
 use zoetrope_data::{ColumnMap, Format, ReadOptions};
 use zoetrope_graph::TimeUnit;
 
-use crate::command::{completions, convert, doctor, generate, inspect, man};
+use crate::command::{completions, convert, doctor, generate, inspect, man, negatives};
 use crate::exit::Failure;
 
 /// Train neural networks on graphs that change over time.
@@ -51,6 +51,8 @@ pub(crate) enum DataCommand {
     Convert(convert::ConvertArgs),
     /// Write a synthetic data set to a file
     Generate(generate::GenerateArgs),
+    /// Write fixed negative samples for evaluation to a file
+    Negatives(negatives::NegativesArgs),
 }
 
 /// What the user may say about the data to read.

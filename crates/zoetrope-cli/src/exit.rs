@@ -180,6 +180,7 @@ impl From<DataError> for Failure {
             DataError::Graph { .. } => Self::new(Cause::Input, "graph", message),
             DataError::CannotHold { .. } => Self::new(Cause::Usage, "cannot-hold", message),
             DataError::BadParameter { .. } => Self::usage(message),
+            DataError::Memory { .. } => Self::resource(message),
             _ => Self::new(Cause::Other, "other", message),
         }
     }

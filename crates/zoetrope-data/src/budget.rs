@@ -12,14 +12,11 @@ pub(crate) fn require_memory(what: &str, bytes: f64, smaller: &str) -> Result<()
     if bytes <= free as f64 {
         return Ok(());
     }
-    let gibibytes = |bytes: f64| bytes / (1u64 << 30) as f64;
-    Err(DataError::BadParameter {
-        parameter: what.into(),
-        value: format!("about {:.1} GiB of memory", gibibytes(bytes)),
-        expected: format!(
-            "at most the {:.1} GiB that are free on this machine; lower {smaller}",
-            gibibytes(free as f64)
-        ),
+    Err(DataError::Memory {
+        what: what.into(),
+        needed_bytes: bytes as u64,
+        free_bytes: free,
+        smaller: smaller.into(),
     })
 }
 

@@ -161,6 +161,22 @@ pub enum DataError {
         /// What would have been accepted.
         expected: String,
     },
+    /// The machine has not enough free memory for what was asked.
+    #[error(
+        "{what} needs about {:.1} GiB of memory, {:.1} GiB are free; lower {smaller}",
+        gibibytes(*needed_bytes),
+        gibibytes(*free_bytes)
+    )]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// How much it needs at its peak.
+        needed_bytes: u64,
+        /// How much is free.
+        free_bytes: u64,
+        /// The parameters that shrink it.
+        smaller: String,
+    },
     /// The columns make no graph.
     #[error("{}: {source}", path.display())]
     Graph {
@@ -187,6 +203,10 @@ impl DataError {
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io { path: path.into(), source }
     }
+}
+
+fn gibibytes(bytes: u64) -> f64 {
+    bytes as f64 / (1u64 << 30) as f64
 }
 
 fn list_problems(problems: &[Problem], total: u64) -> String {

@@ -1,12 +1,13 @@
 //! `zoetrope data generate`: a synthetic data set on file, and the catalogue of generators.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
-use zoetrope_data::synthetic::{Generator, Range, catalogue, generate};
-use zoetrope_data::{Dataset, Format, save};
+use zoetrope_data::save::{format_of_name, save};
+use zoetrope_data::synthetic::{Generator, Range, catalogue, generate, stream};
+use zoetrope_data::{Dataset, Format};
 
 use super::{document, prepare};
 use crate::args::{Running, parse_format};
@@ -24,6 +25,7 @@ Examples:
   zoetrope data generate --list
   zoetrope data generate --list power-law
   zoetrope data generate power-law vertices=10k steps=50 --out graph.npz
+  zoetrope data generate bipartite events=5M --out stream.zoe
   zoetrope data generate 'synthetic:uniform?vertices=1000' --seed 7 --out graph.npz")]
 pub(crate) struct GenerateArgs {
     /// Name of a generator, or a whole synthetic:NAME?key=value&…
@@ -66,43 +68,71 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<String, Failure> {
     };
     may_write(out, args.force)?;
     let name = full_name(name, &args.parameters, args.seed);
-    let bars = Bars::new(Unit::Events, args.running.quiet);
     let start = Instant::now();
-    let loaded = generate(&name, &bars)?;
-    let made = start.elapsed().as_secs_f64();
-    let format = save(out, args.to, &loaded.dataset, &bars)?;
-    bars.finish();
+    let made = make(&name, out, args)?;
     let seconds = start.elapsed().as_secs_f64();
     let size = std::fs::metadata(out).map_or(0, |metadata| metadata.len());
-    let (kind, edges, snapshots) = match &loaded.dataset {
-        Dataset::Events(store) => ("event", store.len() as u64, None),
-        Dataset::Snapshots(data) => {
-            ("edge", data.sequence.stored_edges() as u64, Some(data.sequence.steps() as u64))
-        }
-    };
     if args.running.json {
         return document(&json!({
             "schema": 1,
             "name": name,
             "out": out.display().to_string(),
-            "format": format.name(),
-            "vertices": loaded.dataset.vertices(),
-            "events": edges,
-            "snapshots": snapshots,
+            "format": made.format.name(),
+            "vertices": made.vertices,
+            "events": made.events,
+            "snapshots": made.snapshots,
             "bytes": size,
-            "seconds": { "generate": made, "write": seconds - made },
+            "seconds": seconds,
         }));
     }
-    let in_snapshots = snapshots.map(|count| format!(" in {}", plural(count, "snapshot")));
+    let contents = match made.snapshots {
+        None => plural(made.events, "event"),
+        Some(count) => {
+            format!("{} in {}", plural(made.events, "edge"), plural(count, "snapshot"))
+        }
+    };
     Ok(format!(
-        "wrote {} ({format}, {}): {} vertices, {}{}, in {}\n",
+        "wrote {} ({}, {}): {} vertices, {contents}, in {}\n",
         out.display(),
+        made.format,
         bytes(size),
-        whole(loaded.dataset.vertices().into()),
-        plural(edges, kind),
-        in_snapshots.unwrap_or_default(),
+        whole(made.vertices),
         elapsed(seconds),
     ))
+}
+
+/// What was written.
+struct Made {
+    format: Format,
+    vertices: u64,
+    events: u64,
+    snapshots: Option<u64>,
+}
+
+/// Generates and writes; a store of events is written as it is made, so that it need not fit into
+/// memory.
+fn make(name: &str, out: &Path, args: &GenerateArgs) -> Result<Made, Failure> {
+    let bars = Bars::new(Unit::Events, args.running.quiet);
+    let format = match args.to {
+        Some(format) => format,
+        None => format_of_name(out)?,
+    };
+    if format == Format::Store
+        && let Ok(events) = stream(name)
+    {
+        let (vertices, count) = (events.names.len() as u64, events.events);
+        events.write_store(out, &bars)?;
+        return Ok(Made { format, vertices, events: count, snapshots: None });
+    }
+    let dataset = generate(name, &bars)?.dataset;
+    save(out, Some(format), &dataset, &bars)?;
+    let (events, snapshots) = match &dataset {
+        Dataset::Events(store) => (store.len(), None),
+        Dataset::Snapshots(data) => {
+            (data.sequence.stored_edges(), Some(data.sequence.steps() as u64))
+        }
+    };
+    Ok(Made { format, vertices: dataset.vertices().into(), events: events as u64, snapshots })
 }
 
 /// Joins name, parameters and seed to one `synthetic:` name; the library checks it.

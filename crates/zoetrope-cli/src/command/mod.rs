@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod man;
+pub(crate) mod negatives;
 
 use serde::Serialize;
 
@@ -19,6 +20,7 @@ pub(crate) fn run(command: &Command) -> Result<String, Failure> {
             DataCommand::Inspect(args) => inspect::run(args),
             DataCommand::Convert(args) => convert::run(args),
             DataCommand::Generate(args) => generate::run(args),
+            DataCommand::Negatives(args) => negatives::run(args),
         },
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
