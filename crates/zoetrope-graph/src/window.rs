@@ -159,7 +159,7 @@ impl Windows {
                 })
             }
         };
-        let mut windows = Self::given(time, boundaries)?;
+        let mut windows = Self::given(time, closed(boundaries))?;
         if let Some(end) = windows.offsets.last_mut() {
             *end = time.len() as u64;
         }
@@ -246,6 +246,16 @@ fn regular(
     Ok((0..=windows).map(|window| clamp(start + window * width)).collect())
 }
 
+/// A window that would start at [`Time::MAX`] could not end later: it joins the one before, or
+/// starts a tick earlier where it is the only one.
+fn closed(mut boundaries: Vec<Time>) -> Vec<Time> {
+    boundaries.dedup();
+    if boundaries == [Time::MAX] {
+        boundaries.insert(0, Time::MAX - 1);
+    }
+    boundaries
+}
+
 fn clamp(time: i128) -> Time {
     time.clamp(Time::MIN.into(), Time::MAX.into()) as Time
 }
@@ -272,8 +282,7 @@ fn by_count(time: &[Time], next: impl Fn(u64) -> u64) -> Vec<Time> {
         boundaries.push(time[position]);
         cut = position as u64;
     }
-    boundaries
-        .extend(Some(last.saturating_add(1)).filter(|&end| end > boundaries[boundaries.len() - 1]));
+    boundaries.push(last.saturating_add(1));
     boundaries
 }
 
@@ -340,3 +349,6 @@ fn human_widths() -> impl Iterator<Item = u128> {
     let days = [1, 2, 7, 14, 28, 91, 364, 1_820, 3_640, 36_400];
     below.chain(clock.map(|seconds| seconds * SECOND)).chain(days.map(|days| days * DAY))
 }
+
+#[cfg(test)]
+mod tests;
