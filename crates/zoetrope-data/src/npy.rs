@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub use header::NpyHeader;
-pub use writer::{NpyElement, write_npy};
+pub use writer::{NpyElement, write_npy, write_npy_parts};
 
 use crate::error::{DataError, Location};
 use crate::options::Limits;

@@ -122,6 +122,23 @@ impl EventStore {
         })
     }
 
+    /// The same events with other optional columns, in the order of the events.
+    ///
+    /// # Errors
+    /// [`GraphError::LengthMismatch`] where a column does not have one entry per event.
+    pub fn with_columns(mut self, columns: EventColumns) -> Result<Self, GraphError> {
+        let checked = Self::from_columns(
+            std::mem::take(&mut self.src),
+            std::mem::take(&mut self.dst),
+            std::mem::take(&mut self.time),
+            columns,
+            self.scale,
+            VertexNames::identity(0),
+        )?;
+        let Self { src, dst, time, columns, .. } = checked;
+        Ok(Self { src, dst, time, columns, ..self })
+    }
+
     /// The number of events.
     pub fn len(&self) -> usize {
         self.src.len()

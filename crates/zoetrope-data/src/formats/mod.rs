@@ -4,9 +4,11 @@
 pub(crate) mod any_snapshots;
 pub mod edge_list;
 pub mod jodie;
+pub mod ml_triple;
 pub mod npz;
 pub mod parquet;
 pub mod pygt_json;
 pub mod snapshot_folder;
+pub(crate) mod side_features;
 pub mod store;
 pub mod text;

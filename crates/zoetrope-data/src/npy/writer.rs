@@ -24,6 +24,7 @@ macro_rules! element {
 }
 
 element!(u8, "|u1");
+element!(i32, "<i4");
 element!(u32, "<u4");
 element!(u64, "<u8");
 element!(i64, "<i8");
@@ -42,10 +43,26 @@ pub fn write_npy<T: NpyElement>(
     shape: &[usize],
     values: &[T],
 ) -> io::Result<()> {
-    assert_eq!(shape.iter().product::<usize>(), values.len(), "shape {shape:?}");
+    write_npy_parts(out, shape, &[values])
+}
+
+/// As [`write_npy`], for values that come in several slices.
+///
+/// # Errors
+/// Where the stream refuses bytes.
+///
+/// # Panics
+/// Where `parts` do not have as many elements together as `shape` says.
+pub fn write_npy_parts<T: NpyElement>(
+    out: &mut impl Write,
+    shape: &[usize],
+    parts: &[&[T]],
+) -> io::Result<()> {
+    let elements: usize = parts.iter().map(|part| part.len()).sum();
+    assert_eq!(shape.iter().product::<usize>(), elements, "shape {shape:?}");
     out.write_all(&header(T::DESCR, shape))?;
     let mut bytes = Vec::with_capacity(64 << 10);
-    for chunk in values.chunks(8 << 10) {
+    for chunk in parts.iter().flat_map(|part| part.chunks(8 << 10)) {
         bytes.clear();
         for &value in chunk {
             value.append_to(&mut bytes);

@@ -136,7 +136,11 @@ fn find_roles(
 ) -> Result<Roles, DataError> {
     if let Some(roles) = &preset.roles {
         let mut roles = roles.clone();
-        roles.features.retain(|&column| column < layout.kinds.len());
+        let exists = |column: &usize| *column < layout.kinds.len();
+        roles.features.retain(exists);
+        for role in [&mut roles.time, &mut roles.weight, &mut roles.label, &mut roles.kind] {
+            *role = role.filter(exists);
+        }
         return Ok(roles);
     }
     match &layout.header {

@@ -32,8 +32,10 @@ pub(crate) enum Field {
     Time(TimeFormat),
     /// The weight.
     Weight,
-    /// The label, 0 where there is none.
+    /// The label by its name where it has one, 0 where events have none.
     Label,
+    /// The label as a number, 0 where events have none.
+    LabelNumber,
     /// `add` or `remove`.
     Kind,
     /// Every feature, a column each.
@@ -80,9 +82,10 @@ impl<'a> Rows<'a> {
             }
             _ => (VertexId::MAX, Names::Number(0)),
         };
-        let label_names = match store.label_names.is_empty() {
-            true => None,
-            false => Some(quote_all(format, &store.label_names, delimiter)?),
+        let named = fields.iter().any(|field| matches!(field, Field::Label));
+        let label_names = match named && !store.label_names.is_empty() {
+            true => Some(quote_all(format, &store.label_names, delimiter)?),
+            false => None,
         };
         Ok(Self { store, delimiter, fields, sides: [first, second], boundary, label_names })
     }
@@ -151,6 +154,7 @@ impl<'a> Rows<'a> {
             Field::Time(format) => format.append(store.time()[event], buffer),
             Field::Weight => float(store.weight().map_or(1.0, |weight| weight[event]), buffer),
             Field::Label => self.append_label(event, buffer),
+            Field::LabelNumber => float(store.label().map_or(0.0, |label| label[event]), buffer),
             Field::Kind => {
                 let removes = store.kind().is_some_and(|kind| kind[event] != 0);
                 buffer.extend_from_slice(if removes { b"remove" } else { b"add" });
