@@ -8,7 +8,7 @@ use crate::dataset::{Dataset, SnapshotDataset};
 use crate::error::DataError;
 use crate::format::Format;
 use crate::formats::text::{edge_list_writer, jodie_writer};
-use crate::formats::{npz, parquet, pygt_json, store};
+use crate::formats::{ml_triple, npz, parquet, pygt_json, store, tgl};
 use crate::progress::Progress;
 use crate::source::bare_name;
 
@@ -18,8 +18,10 @@ type SnapshotWriter = fn(&Path, &SnapshotDataset, &dyn Progress) -> Result<(), D
 const EVENT_WRITERS: &[(Format, EventWriter)] = &[
     (Format::EdgeList, edge_list_writer::write),
     (Format::JodieCsv, jodie_writer::write),
+    (Format::MlTriple, ml_triple::write),
     (Format::Parquet, parquet::write),
     (Format::Store, store::write),
+    (Format::Tgl, tgl::write),
 ];
 
 const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] =

@@ -74,7 +74,9 @@ pub fn read(
         classes: None,
     };
     let preset = Preset { roles: Some(roles), bipartite: false, keep_order: true };
-    let table = table::read(path, &preset, options, progress)?;
+    // Identifiers index the rows of feature files: text is a bad row, not another kind of name.
+    let numbered = ReadOptions { text_ids: options.text_ids.or(Some(false)), ..options.clone() };
+    let table = table::read(path, &preset, &numbered, progress)?;
     let mut notes = Notes {
         files: vec![path.to_owned()],
         sorted: table.sorted,
