@@ -129,7 +129,7 @@ impl<'a> NegativeSampler<'a> {
             Strategy::Mixed => (of_source(&self.pairs, src), negatives.len() / 2),
         };
         let mut filled = 0;
-        let places = Order::new(stream(STREAM_EDGES), first, pool.len() as u64);
+        let places = Order::new(stream(STREAM_EDGES), first, pool.len() as u64, wanted);
         for key in places.map(|place| pool[place as usize]).filter(|&key| !happens(key)) {
             if filled == wanted {
                 break;
@@ -141,13 +141,14 @@ impl<'a> NegativeSampler<'a> {
         let same_source = negatives[..filled].iter().filter(|negative| negative.src == src);
         let mut drawn: Vec<VertexId> = same_source.map(|negative| negative.dst).collect();
         drawn.sort_unstable();
-        let places = Order::new(stream(STREAM_DESTINATIONS), first, self.destinations.len());
+        let (size, missing) = (self.destinations.len(), negatives.len() - filled);
+        let places = Order::new(stream(STREAM_DESTINATIONS), first, size, missing);
         let others = places
             .map(|place| self.destinations.get(place))
             .filter(|other| !happens(pair_key(src, *other)) && drawn.binary_search(other).is_err());
-        let rest: Vec<VertexId> = others.take(negatives.len() - filled).collect();
+        let rest: Vec<VertexId> = others.take(missing).collect();
         debug_assert!(beside.is_none() || !rest.contains(&dst));
-        tally.missing = (negatives.len() - filled - rest.len()) as u64;
+        tally.missing = (missing - rest.len()) as u64;
         tally.fallback = tally.fallback.saturating_sub(tally.missing);
         let rest = rest.into_iter().chain(std::iter::repeat(MISSING));
         for (place, dst) in (filled..negatives.len()).zip(rest) {

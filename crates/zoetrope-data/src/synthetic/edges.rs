@@ -1,8 +1,7 @@
 //! Sets of distinct directed edges as sorted keys, drawn and replaced in exact numbers.
 //!
 //! A key orders edges by (destination, source) as snapshots do. Rejected candidates (loops,
-//! repeats, edges that are taken) are drawn again; which candidates are kept depends on their
-//! draw number alone.
+//! repeats, edges that are taken) are drawn again.
 
 use rayon::prelude::*;
 use zoetrope_graph::random::Random;
@@ -13,7 +12,7 @@ use crate::error::DataError;
 
 /// After this many rounds of redrawing, candidates are drawn uniformly: between saturated hubs
 /// almost every heavy-tailed candidate is taken already.
-const ROUNDS_BEFORE_UNIFORM: u32 = 12;
+const ROUNDS_BEFORE_UNIFORM: u32 = 24;
 
 /// Where a candidate comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,28 +37,22 @@ pub(super) fn draw_distinct(
     let mut drawn = 0u64;
     let mut round = 0;
     while kept.len() < count {
+        // Never more candidates than edges are missing: then all that are free are kept, which is
+        // what drawing one after the other would keep.
         let missing = (count - kept.len()) as u64;
-        let more = missing + missing / 8 + 16;
         let reach = if round < ROUNDS_BEFORE_UNIFORM { Reach::Model } else { Reach::Anywhere };
         let candidate = |number: u64| {
             let (src, dst) = draw(random.block(number), reach);
-            (src != dst).then(|| (zoetrope_graph::snapshot::edge_key(src, dst), number))
+            (src != dst).then(|| zoetrope_graph::snapshot::edge_key(src, dst))
         };
-        let mut candidates: Vec<(u64, u64)> =
-            (drawn..drawn + more).into_par_iter().filter_map(candidate).collect();
+        let mut candidates: Vec<u64> =
+            (drawn..drawn + missing).into_par_iter().filter_map(candidate).collect();
         candidates.par_sort_unstable();
-        candidates.dedup_by_key(|(key, _)| *key);
+        candidates.dedup();
         drop_taken(&mut candidates, taken);
         drop_taken(&mut candidates, &kept);
-        if candidates.len() as u64 > missing {
-            // The earliest draws win: the choice must not favour low keys.
-            candidates.sort_unstable_by_key(|&(_, number)| number);
-            candidates.truncate(missing as usize);
-            candidates.par_sort_unstable();
-        }
-        let fresh: Vec<u64> = candidates.into_iter().map(|(key, _)| key).collect();
-        kept = merge(&kept, &fresh);
-        drawn += more;
+        kept = if kept.is_empty() { candidates } else { merge(&kept, &candidates) };
+        drawn += missing;
         round += 1;
     }
     kept
@@ -104,10 +97,10 @@ pub(super) fn replace(
     merge(&stay, &fresh)
 }
 
-/// Removes candidates whose key is in `taken`; both sorted.
-fn drop_taken(candidates: &mut Vec<(u64, u64)>, taken: &[u64]) {
+/// Removes candidates that are in `taken`; both sorted.
+fn drop_taken(candidates: &mut Vec<u64>, taken: &[u64]) {
     let mut at = 0;
-    candidates.retain(|&(key, _)| {
+    candidates.retain(|&key| {
         at += taken[at..].iter().take_while(|&&other| other < key).count();
         taken.get(at) != Some(&key)
     });

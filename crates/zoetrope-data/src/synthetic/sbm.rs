@@ -190,7 +190,7 @@ mod tests {
         let data = snapshots_of(NAME);
         let (features, targets) = (data.features.unwrap(), data.targets.unwrap());
         let class = |step: usize, vertex: usize| targets.values()[step * 500 + vertex] as usize;
-        let mut sums = vec![([0.0f32; 8], 0.0f32); 5];
+        let mut sums = [([0.0f32; 8], 0.0f32); 5];
         for step in 0..15 {
             for (vertex, row) in features.at(step).chunks(8).enumerate() {
                 let (sum, count) = &mut sums[class(step, vertex)];
