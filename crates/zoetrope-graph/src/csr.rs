@@ -9,7 +9,9 @@
 //! normalise (see [`normalise`](crate::normalise)).
 //!
 //! Floor of [`Csr::from_view`]: 4 bytes of destinations read, 8 bytes of sources and weights
-//! read and 8 written per edge, 4 bytes written per row.
+//! read and 8 written per edge, 4 bytes written per row. Measured on 1,000,000 edges of 100,000
+//! vertices: 2.0 ms, 10 GB/s of that (15 November 2026, processor time of one core of an AMD EPYC
+//! virtual machine that was busy with other work; the same for the figures of other modules).
 
 use rayon::prelude::*;
 
@@ -19,6 +21,14 @@ use crate::row_blocks::BLOCK_WORK;
 use crate::snapshot::SnapshotView;
 
 /// A sparse matrix in compressed rows: destinations by sources.
+///
+/// ```
+/// # use zoetrope_graph::{Csr, SnapshotSequence};
+/// let graph = SnapshotSequence::new(3, vec![0, 2], vec![2, 0], vec![1, 1], None)?;
+/// let matrix = Csr::from_view(graph.at(0))?;
+/// assert_eq!(matrix.row(1), (&[0, 2][..], &[1.0, 1.0][..]));
+/// # Ok::<(), zoetrope_graph::GraphError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csr {
     rows: u32,

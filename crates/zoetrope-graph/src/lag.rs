@@ -24,8 +24,17 @@ pub enum StandardOver {
     TimeAndVertices,
 }
 
-/// Features and targets from the values of earlier steps; the target is value `target` of a
-/// vertex, 0 where there is only one.
+/// Features and targets from the values of earlier steps.
+///
+/// ```
+/// # use zoetrope_graph::{VertexFeatures, lag::lagged};
+/// let cases = VertexFeatures::new(4, 1, 1, vec![10.0, 20.0, 30.0, 40.0])?;
+/// let (features, targets) = lagged(&cases, 2, 0)?;
+/// assert_eq!((features.at(1), targets.values()), (&[20.0, 30.0][..], &[30.0, 40.0][..]));
+/// # Ok::<(), zoetrope_graph::GraphError>(())
+/// ```
+///
+/// The target is value `target` of a vertex, 0 where there is only one.
 ///
 /// # Errors
 /// [`GraphError::BadParameter`] where `lags` is 0, no step remains, or there is no such value.

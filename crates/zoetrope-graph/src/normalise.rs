@@ -40,6 +40,18 @@ impl Default for GcnOptions {
 
 /// The symmetrically normalised matrix of a snapshot.
 ///
+/// ```
+/// # use zoetrope_graph::SnapshotSequence;
+/// # use zoetrope_graph::normalise::{GcnOptions, gcn};
+/// // One edge 0 → 1: vertex 1 has two in-edges with its self-loop, vertex 0 only its own.
+/// let graph = SnapshotSequence::new(2, vec![0, 1], vec![0], vec![1], None)?;
+/// let matrix = gcn(graph.at(0), GcnOptions::default())?;
+/// assert_eq!(matrix.row(0), (&[0][..], &[1.0][..]));
+/// assert_eq!(matrix.row(1).0, [0, 1]);
+/// assert!((matrix.row(1).1[0] - 0.5f32.sqrt()).abs() < 1e-6);
+/// # Ok::<(), zoetrope_graph::GraphError>(())
+/// ```
+///
 /// # Errors
 /// [`GraphError::TooMany`] where entries outnumber what 32-bit offsets can name.
 pub fn gcn(view: SnapshotView<'_>, options: GcnOptions) -> Result<Csr, GraphError> {

@@ -17,7 +17,9 @@
 //! each step, so the work is that of sorting the input plus writing the output.
 //!
 //! Floor: 12 bytes read per edge of the input, 12 written per edge of the output; in between 16
-//! bytes per edge of the input are held.
+//! bytes per edge of the input are held. Measured on 10 snapshots of 1,000,000 edges with an
+//! edge-life of 10 (15.4 million edges of output): 0.48 s, 0.63 GB/s of that, most of it sorting
+//! (conditions as in [`csr`](crate::csr)).
 
 use std::ops::Range;
 
@@ -31,13 +33,27 @@ use crate::snapshot::{SnapshotSequence, SnapshotView};
 /// Edges of the input in one block: a few hundred kilobytes, which a core sorts in its cache.
 const BLOCK_EDGES: usize = 1 << 15;
 
+/// Edges that a block must have for each step of the sequence: a block keeps counters and slices
+/// per step (56 bytes), which must not outgrow the edges of long sequences of small snapshots.
+const BLOCK_EDGES_PER_STEP: usize = 4;
+
 /// Lets each edge live for `life` snapshots; 1 only adds up edges that repeat in a snapshot.
+///
+/// ```
+/// # use zoetrope_graph::{SnapshotSequence, smooth::edge_life};
+/// // 0 → 1 in the first snapshot, 1 → 2 in the second, nothing in the third.
+/// let graph = SnapshotSequence::new(3, vec![0, 1, 2, 2], vec![0, 1], vec![1, 2], None)?;
+/// let smooth = edge_life(&graph, 2)?;
+/// let edges: Vec<usize> = smooth.iter().map(|snapshot| snapshot.len()).collect();
+/// assert_eq!(edges, [1, 2, 1]);
+/// # Ok::<(), zoetrope_graph::GraphError>(())
+/// ```
 ///
 /// # Errors
 /// [`GraphError::BadParameter`] where `life` is 0.
 pub fn edge_life(sequence: &SnapshotSequence, life: usize) -> Result<SnapshotSequence, GraphError> {
     expect_positive("edge-life", life)?;
-    window_sums(sequence, life, |_| 1.0, BLOCK_EDGES)
+    window_sums(sequence, life, |_| 1.0, block_edges(sequence))
 }
 
 /// Replaces each snapshot by the mean of the last `window` ones; fewer at the start.
@@ -54,7 +70,7 @@ pub fn m_product(
     if sequence.is_constant() && sequence.steps() > 0 {
         return merged_constant(sequence);
     }
-    window_sums(sequence, window, |step| window.min(step + 1) as f64, BLOCK_EDGES)
+    window_sums(sequence, window, |step| window.min(step + 1) as f64, block_edges(sequence))
 }
 
 /// A constant sequence with repeated edges added up: the mean of equal matrices is the matrix.
@@ -73,6 +89,10 @@ fn merged_constant(sequence: &SnapshotSequence) -> Result<SnapshotSequence, Grap
     let (src, dst) = (view.src.to_vec(), view.dst.to_vec());
     let constant = SnapshotSequence::constant(view.vertices, sequence.steps(), src, dst, weight)?;
     with_boundaries_of(constant, sequence)
+}
+
+fn block_edges(sequence: &SnapshotSequence) -> usize {
+    BLOCK_EDGES.max(BLOCK_EDGES_PER_STEP * sequence.steps())
 }
 
 /// One occurrence of an edge.
