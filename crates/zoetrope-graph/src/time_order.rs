@@ -1,9 +1,9 @@
 //! Stable order by time.
 //!
 //! Time and position are packed into one 64-bit key where both fit (they do unless the stream
-//! spans more than 2^64 / events ticks), so that one parallel sort of plain integers is stable,
-//! and the sorted times fall out of the keys. Extra memory: 8 bytes an event for the keys, then
-//! 4 for the order.
+//! spans more than 2^64 / events ticks), so that one parallel sort of plain integers is stable.
+//! The keys are made in the time column itself and become times again after the sort, so the
+//! only extra memory is the order, 4 bytes an event.
 
 use rayon::prelude::*;
 
@@ -37,17 +37,17 @@ pub(crate) fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
     if span.leading_zeros() < position_bits {
         return Ok(sort_apart(time));
     }
-    let mut keys: Vec<u64> = time
-        .par_iter()
-        .enumerate()
-        .map(|(position, &time)| (time.wrapping_sub(low) as u64) << position_bits | position as u64)
-        .collect();
-    keys.par_sort_unstable();
-    time.par_iter_mut().zip(&keys).for_each(|(time, key)| {
-        *time = low.wrapping_add((key >> position_bits) as i64);
+    let keys: &mut [u64] = bytemuck::cast_slice_mut(time);
+    keys.par_iter_mut().enumerate().for_each(|(position, key)| {
+        *key = key.wrapping_sub(low as u64) << position_bits | position as u64;
     });
+    keys.par_sort_unstable();
     let mask = (1u64 << position_bits) - 1;
-    Ok(keys.into_par_iter().map(|key| (key & mask) as u32).collect())
+    let order = keys.par_iter().map(|key| (key & mask) as u32).collect();
+    keys.par_iter_mut().for_each(|key| {
+        *key = (*key >> position_bits).wrapping_add(low as u64);
+    });
+    Ok(order)
 }
 
 /// The same where time and position do not fit one word.

@@ -15,7 +15,7 @@ use crate::table::chunk::Chunk;
 use crate::table::row::Plan;
 
 /// A block and its scratch columns fit into the level-2 cache of a core.
-const BLOCK_BYTES: usize = 256 << 10;
+const BLOCK_BYTES: usize = 128 << 10;
 
 /// Reads the rest of `source` behind `head` (bytes already read, from the first data row on,
 /// `start` bytes into the content) as rows of `plan`.
