@@ -5,10 +5,16 @@ Standard library only. Inputs that fuzzing found stay; only missing files are ad
 """
 
 import hashlib
+import json
 import pathlib
+import struct
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE.parent / "attacks" / "files"
+sys.path.insert(0, str(HERE.parent / "attacks"))
+
+from makers import arrays
 NEXT_FILE = b"\n--next file--\n"
 # Longer inputs slow a fuzzer down more than they teach it.
 LONGEST = 64 << 10
@@ -57,8 +63,26 @@ HONEST = {
 }
 
 
+def negatives(strategy: str, sources: bool) -> bytes:
+    """A list of fixed negatives: two events for validation, one for test, two negatives each."""
+    metadata = json.dumps({
+        "schema": 1, "strategy": strategy, "per_event": 2, "seed": 1, "avoid_positives": True,
+        "vertices": 4, "validation_events": 2, "test_events": 1, "fallback": 0, "missing": 0,
+        "events_sha256": "00" * 32,
+    }).encode()
+    matrix = arrays.npy("<u4", "(3, 2)", struct.pack("<6I", 0, 1, 2, 3, 0, 1))
+    members = [
+        ("src.npy", arrays.u32(0, 1, 2)), ("dst.npy", arrays.u32(1, 2, 3)),
+        ("time.npy", arrays.npy("<i8", "(3,)", struct.pack("<3q", 5, 6, 7))), ("negatives.npy", matrix),
+    ]
+    if sources:
+        members.append(("negative_sources.npy", matrix))
+    members.append(("metadata.npy", arrays.npy("|u1", f"({len(metadata)},)", metadata)))
+    return arrays.zipped(members)
+
+
 def main():
-    count = 0
+    count = sum(add("negatives", negatives(*kind)) for kind in [("random", False), ("historical", True)])
     for target, folders in SINGLE.items():
         for folder in folders:
             for path in sorted((FILES / folder).glob("*")):

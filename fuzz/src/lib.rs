@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zoetrope_data::inspect::inspect;
-use zoetrope_data::{Format, Loaded, Quiet, ReadOptions, open};
+use zoetrope_data::negatives::NegativeList;
+use zoetrope_data::split::Part;
+use zoetrope_data::{Format, Limits, Loaded, Quiet, ReadOptions, open};
 
 /// Stands between the files of a folder in one input.
 pub const NEXT_FILE: &[u8] = b"\n--next file--\n";
@@ -45,6 +47,19 @@ pub fn read_folder(format: Format, target: &str, names: &[&str], bytes: &[u8]) {
         }
     }
     read(&if target.is_empty() { folder } else { folder.join(target) }, Some(format));
+}
+
+/// Reads `bytes` as a list of fixed negatives and walks over what was let through.
+pub fn read_negatives(bytes: &[u8]) {
+    let path = folder().join("negatives.npz");
+    write(&path, bytes);
+    if let Ok(list) = NegativeList::read(&path, &Limits::default(), &Quiet) {
+        for part in [Part::Validation, Part::Test] {
+            for row in list.rows(part) {
+                std::hint::black_box(list.row(row).count());
+            }
+        }
+    }
 }
 
 fn cut(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {

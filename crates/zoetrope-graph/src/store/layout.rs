@@ -269,7 +269,11 @@ fn decode_table(
         }
         let (offset, length) = (u64_at(entry, 40), u64_at(entry, 48));
         if aligned(end) != Some(offset) {
-            return problem(40, format!("offset {:?}", aligned(end)), offset.to_string());
+            let expected = match aligned(end) {
+                Some(place) => format!("offset {place}"),
+                None => "an offset below 2^64".into(),
+            };
+            return problem(40, expected, offset.to_string());
         }
         if offset.checked_add(length).is_none_or(|end| end > file_length) {
             let expected = format!("a section within the file of {file_length} bytes");
