@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use zoetrope_data::formats::snapshot_folder;
+use zoetrope_data::formats::{snapshot_folder, traffic};
 use zoetrope_data::{DataError, Dataset, Loaded, Quiet, ReadOptions, SnapshotDataset};
 use zoetrope_testkit::shared_data;
 
@@ -39,5 +39,32 @@ fn as_733_has_733_days_of_autonomous_systems() {
             keys.len()
         });
         assert_eq!(distinct.sum::<usize>(), 6_260_128);
+    }
+}
+
+#[test]
+fn traffic_weeks_have_the_counts_of_their_table() {
+    let table = [
+        ("metr-la-week", 207, 2_833),
+        ("metr-la-week/los_adj.csv", 207, 2_833),
+        ("metr-la-week/los_speed.csv.gz", 207, 2_833),
+        ("pemsd7-week", 228, 1_664),
+        ("pemsd7-week/PeMSD7_V_228_week.csv.gz", 228, 1_664),
+    ];
+    for (name, vertices, edges) in table {
+        let Some(path) = shared_data(name) else { continue };
+        let (data, notes) = read(&path, traffic::read);
+        let sequence = &data.sequence;
+        assert_eq!(
+            (sequence.vertices(), sequence.stored_edges(), sequence.steps()),
+            (vertices, edges, 2_016),
+            "{name}"
+        );
+        assert_eq!(notes.missing_values, 0);
+        assert!(traffic::recognises(&path, b"").is_some(), "{name}");
+        assert_eq!(name.starts_with("pems"), notes.warnings.len() == 1, "{name}");
+        if name.starts_with("metr") {
+            assert_eq!(data.names.name(0), "773869");
+        }
     }
 }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 pub(crate) mod any_snapshots;
 pub mod edge_list;
+pub(crate) mod folder_sink;
 pub mod jodie;
 pub mod ml_triple;
 pub mod npz;
@@ -13,3 +14,4 @@ pub mod snapshot_folder;
 pub mod store;
 pub mod text;
 pub mod tgl;
+pub mod traffic;

@@ -1,7 +1,7 @@
 //! Writing one edge list per snapshot, as a folder or a tar archive.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -10,6 +10,7 @@ use zoetrope_graph::{NameTable, SnapshotSequence, SnapshotView};
 use crate::dataset::SnapshotDataset;
 use crate::error::DataError;
 use crate::format::Format;
+use crate::formats::folder_sink::FolderSink;
 use crate::progress::Progress;
 use crate::sink::Sink;
 use crate::source::bare_name;
@@ -68,36 +69,14 @@ fn write_folder(
     data: &SnapshotDataset,
     progress: &dyn Progress,
 ) -> Result<(), DataError> {
-    let unfinished = Unfinished::create(path)?;
+    let folder = FolderSink::create(path)?;
     for (name, view) in file_names(&data.sequence).into_iter().zip(data.sequence.iter()) {
-        let mut file = Sink::create_plain(&unfinished.folder.join(name))?;
+        let mut file = Sink::create_plain(&folder.file(name))?;
         file.put(text_of(&view, &data.names.first).as_bytes())?;
         file.finish()?;
         progress.advance(1);
     }
-    std::fs::rename(&unfinished.folder, path).map_err(|error| DataError::io(path, error))
-}
-
-/// A folder in the making, removed on drop unless it was renamed away.
-struct Unfinished {
-    folder: PathBuf,
-}
-
-impl Unfinished {
-    fn create(path: &Path) -> Result<Self, DataError> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.tmp", std::process::id()));
-        let folder = path.with_file_name(name);
-        std::fs::create_dir(&folder).map_err(|error| DataError::io(&folder, error))?;
-        Ok(Self { folder })
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // Gone already after success; after a failure, that failure is on its way to the caller.
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
+    folder.finish()
 }
 
 /// Names by date where every boundary is a day and the last snapshot lasts one, else by number.

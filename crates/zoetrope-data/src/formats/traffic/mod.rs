@@ -1,0 +1,108 @@
+//! `traffic`: a dense adjacency matrix and a table of values, both csv (METR-LA, PeMSD7).
+//!
+//! The path is a folder that holds both, or either file with its partner beside it. The matrix is
+//! the file with as many rows as columns; the table has a column for each of its vertices, a row a
+//! step, and optionally a header with the names of the sensors. An entry in row `i` and column `j`
+//! of the matrix is an edge from `i` to `j`. Empty cells and NaN in the table are missing values.
+//!
+//! A matrix with a zero diagonal, positive entries almost everywhere else and some above 1 holds
+//! distances in metres. As in STGCN, which publishes such matrices, the weight of an edge is then
+//! `exp(-(d / 10,000)^2 / 0.1)`, kept where it is at least 0.5. Any other matrix holds weights.
+//!
+//! Features are 12 lags, standardised over all sensors and steps, as PyG-Temporal's METR-LA loader
+//! takes them; the target is the next step.
+
+mod matrix;
+mod pair;
+mod table;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use zoetrope_graph::{NameTable, SnapshotSequence, TextTable, VertexFeatures, VertexNames};
+
+pub use matrix::{KERNEL_KEPT, KERNEL_METRES, KERNEL_VARIANCE};
+pub use write::write;
+
+use crate::dataset::{Dataset, Loaded, Notes, Signal, SnapshotDataset, Standardise};
+use crate::error::{DataError, Location};
+use crate::format::Format;
+use crate::options::ReadOptions;
+use crate::progress::Progress;
+use pair::Pair;
+use table::Table;
+
+/// The lags that the METR-LA loader takes.
+const LAGS: usize = 12;
+/// Smaller squares are too often a coincidence to be recognised unasked.
+const LEAST_SENSORS: usize = 5;
+
+/// Says why a folder or file is traffic data, where it is.
+pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
+    if !path.is_dir() && !table::may_be_table(path, head) {
+        return None;
+    }
+    let pair = Pair::find(path, &ReadOptions::default()).ok()?;
+    (pair.vertices >= LEAST_SENSORS).then(|| pair.reason())
+}
+
+/// Reads a matrix and its table of values.
+///
+/// # Errors
+/// [`DataError::Invalid`] with file, line and column where no pair of files fits, a row is ragged,
+/// a cell is no number, or sizes disagree.
+pub fn read(
+    path: &Path,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> Result<Loaded, DataError> {
+    let pair = Pair::find(path, options)?;
+    let mut notes = Notes::new(Format::Traffic, pair.reason());
+    notes.files = vec![pair.adjacency.clone(), pair.values.clone()];
+    let sizes = notes.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
+    progress.begin("reading", Some(sizes.sum()));
+    let strict = ReadOptions { header: Some(false), lenient: false, ..options.clone() };
+    let matrix = Table::read(&pair.adjacency, &strict, progress)?;
+    let table = Table::read(&pair.values, options, progress)?;
+    let vertices = matrix.columns;
+    if matrix.rows != vertices {
+        let found = format!("{} rows of {vertices}", matrix.rows);
+        return Err(DataError::invalid(Location::file(&pair.adjacency), "a square matrix", found));
+    }
+    if table.columns != vertices {
+        let expected = format!("{vertices} columns, one for each row of the matrix");
+        let at = Location::file(&pair.values).line(1);
+        return Err(DataError::invalid(at, expected, table.columns.to_string()));
+    }
+    if table.rows == 0 {
+        return Err(DataError::invalid(Location::file(&pair.values), "rows of values", "none"));
+    }
+    notes.skipped_rows = table.skipped;
+    notes.missing_values = table.missing;
+    let edges = matrix::edges(&matrix, &pair.adjacency, &mut notes.warnings)?;
+    let graph = |source| DataError::Graph { path: path.to_owned(), source };
+    let (src, dst, weight) = edges;
+    let steps = table.rows;
+    let sequence = SnapshotSequence::constant(vertices as u32, steps, src, dst, Some(weight))
+        .map_err(graph)?;
+    let names = names(table.header, vertices);
+    let values = table.values.into_iter().map(|value| value as f32).collect();
+    let values = VertexFeatures::new(steps, vertices, 1, values).map_err(graph)?;
+    let signal = Signal { standardise: Standardise::Overall, ..Signal::new(values, LAGS) };
+    let data =
+        SnapshotDataset { sequence, names, features: None, targets: None, signal: Some(signal) };
+    Ok(Loaded { dataset: Dataset::Snapshots(data), notes })
+}
+
+fn names(header: Option<Vec<String>>, vertices: usize) -> VertexNames {
+    let Some(header) = header else { return VertexNames::identity(vertices as u32) };
+    let integer = |name: &String| name.parse::<i64>().ok().filter(|id| id.to_string() == *name);
+    let first = match header.iter().map(integer).collect::<Option<Vec<i64>>>() {
+        Some(ids) => NameTable::Integers(ids),
+        None => NameTable::Text(header.iter().collect::<TextTable>()),
+    };
+    VertexNames { first, second: None }
+}

@@ -1,0 +1,173 @@
+//! Which two files belong together: a square matrix and a table with as many columns.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::table::{self, is_csv};
+use crate::error::{DataError, Location};
+use crate::options::ReadOptions;
+use crate::progress::Quiet;
+use crate::source::{Source, bare_name};
+
+/// Files beside the given one that are looked at.
+const MOST_FILES: usize = 64;
+
+/// A matrix and its table.
+pub(super) struct Pair {
+    pub(super) adjacency: PathBuf,
+    pub(super) values: PathBuf,
+    pub(super) vertices: usize,
+}
+
+/// What the start of a file shows.
+struct Shape {
+    path: PathBuf,
+    columns: usize,
+    /// Rows, counted no further than two more than there are columns.
+    rows: usize,
+}
+
+impl Shape {
+    fn is_square(&self) -> bool {
+        self.rows == self.columns
+    }
+
+    /// Whether the name speaks of a matrix.
+    fn sounds_like_matrix(&self) -> bool {
+        let name = bare_name(&self.path).to_ascii_lowercase();
+        let words = name.split(|c: char| !c.is_ascii_alphabetic());
+        let hints = ["adj", "adjacency", "w", "dist", "distance", "distances", "weights"];
+        words.into_iter().any(|word| hints.contains(&word))
+    }
+}
+
+impl Pair {
+    /// Finds the pair in a folder, or the partner of a file.
+    ///
+    /// # Errors
+    /// [`DataError::Invalid`] where there is no such pair, or more than one.
+    pub(super) fn find(path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
+        let folder = match path.is_dir() {
+            true => path,
+            false => path.parent().unwrap_or(Path::new(".")),
+        };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let fail = |error| DataError::io(folder, error);
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(fail)? {
+            let file = entry.map_err(fail)?.path();
+            if file.is_file() && is_csv(&file) {
+                files.push(file);
+            }
+        }
+        files.sort();
+        files.truncate(MOST_FILES);
+        let mut shapes: Vec<Shape> =
+            files.iter().filter_map(|file| probe(file, options).ok().flatten()).collect();
+        if !path.is_dir() {
+            let Some(given) =
+                shapes.iter().position(|shape| shape.path.file_name() == path.file_name())
+            else {
+                let expected = "a csv table of numbers";
+                return Err(DataError::invalid(Location::file(path), expected, "something else"));
+            };
+            let columns = shapes[given].columns;
+            if shapes.len() > 2 {
+                shapes.retain(|shape| shape.columns == columns);
+            }
+        }
+        choose(path, &shapes)
+    }
+
+    pub(super) fn reason(&self) -> String {
+        format!(
+            "{} is a square matrix of {} rows and {} has as many columns",
+            bare_name(&self.adjacency),
+            self.vertices,
+            bare_name(&self.values)
+        )
+    }
+}
+
+fn choose(path: &Path, shapes: &[Shape]) -> Result<Pair, DataError> {
+    let mut pairs = Vec::new();
+    for matrix in shapes.iter().filter(|shape| shape.is_square()) {
+        let partners = shapes.iter().filter(|table| table.path != matrix.path);
+        for table in partners.filter(|table| table.columns == matrix.columns) {
+            pairs.push((matrix, table));
+        }
+    }
+    // Two squares of one size: only their names can tell which is the matrix.
+    if pairs.len() > 1 {
+        pairs.retain(|(matrix, table)| matrix.sounds_like_matrix() && !table.sounds_like_matrix());
+    }
+    if let [(matrix, table)] = pairs[..] {
+        return Ok(Pair {
+            adjacency: matrix.path.clone(),
+            values: table.path.clone(),
+            vertices: matrix.columns,
+        });
+    }
+    Err(explain(path, shapes))
+}
+
+/// Why no two files fit, as precisely as two files allow.
+fn explain(path: &Path, shapes: &[Shape]) -> DataError {
+    if let [one, two] = shapes {
+        let (matrix, table) = match (one.is_square(), two.is_square()) {
+            (true, _) => (one, two),
+            (false, true) => (two, one),
+            _ if one.sounds_like_matrix() => (one, two),
+            _ => (two, one),
+        };
+        if matrix.is_square() {
+            let expected = format!("{} columns, one for each row of the matrix", matrix.columns);
+            let at = Location::file(&table.path).line(1);
+            return DataError::invalid(at, expected, table.columns.to_string());
+        }
+        let more = if matrix.rows > matrix.columns { "or more " } else { "" };
+        let found = format!("{} {more}rows of {} cells", matrix.rows, matrix.columns);
+        return DataError::invalid(Location::file(&matrix.path), "a square matrix", found);
+    }
+    let found = format!("{} tables of numbers that do not pair up", shapes.len());
+    let expected = "one square matrix and one table with as many columns, both csv";
+    DataError::invalid(Location::file(path), expected, found)
+}
+
+/// The number of columns and rows, or `None` where the file is no table of numbers.
+fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError> {
+    let source = Source::open(path, &options.limits, &Quiet)?;
+    let mut reader = BufReader::new(source);
+    let mut shape = Shape { path: path.to_owned(), columns: 0, rows: 0 };
+    let mut delimiter = b',';
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = reader.by_ref().take(options.limits.line_bytes as u64);
+        let read = limited.read_until(b'\n', &mut line);
+        let read = read.map_err(|error| DataError::reading(path, error))?;
+        if read == 0 {
+            break;
+        }
+        let text = line.trim_ascii();
+        if text.is_empty() || text[0] == b'#' {
+            continue;
+        }
+        if shape.rows == 0 {
+            delimiter = options.delimiter.unwrap_or_else(|| table::delimiter(text));
+            shape.columns = table::split(text, delimiter).len();
+        } else if shape.rows == 1 {
+            let cells = table::split(text, delimiter);
+            let numeric = cells.iter().filter(|cell| table::number(cell.as_bytes()).is_some());
+            // A cell or two may be wrong, which reading will say; text throughout is no table.
+            if shape.columns < 2 || 2 * numeric.count() < cells.len() {
+                return Ok(None);
+            }
+        }
+        shape.rows += 1;
+        if shape.rows > shape.columns + 1 {
+            break;
+        }
+    }
+    Ok((shape.rows > 0).then_some(shape))
+}

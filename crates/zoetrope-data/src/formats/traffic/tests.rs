@@ -1,0 +1,135 @@
+use tempfile::TempDir;
+
+use super::*;
+use crate::progress::Quiet;
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn load(path: &Path) -> Result<(SnapshotDataset, Notes), DataError> {
+    let loaded = read(path, &ReadOptions::default(), &Quiet)?;
+    match loaded.dataset {
+        Dataset::Snapshots(data) => Ok((data, loaded.notes)),
+        Dataset::Events(_) => panic!("snapshots were read as events"),
+    }
+}
+
+fn message(files: &[(&str, &str)]) -> String {
+    match load(folder(files).path()) {
+        Ok(_) => panic!("bad input was accepted"),
+        Err(error) => error.to_string(),
+    }
+}
+
+const ADJACENCY: (&str, &str) = ("adj.csv", "1,0.5,0\n0,1,0\n0,0.25,1\n");
+const VALUES: (&str, &str) = ("speed.csv", "1.5,2,3\n4,,nan\n");
+
+#[test]
+fn weights_are_taken_as_they_are_and_empty_cells_are_missing() {
+    let files = folder(&[ADJACENCY, VALUES]);
+    for path in
+        [files.path().to_owned(), files.path().join("adj.csv"), files.path().join("speed.csv")]
+    {
+        let (data, notes) = load(&path).unwrap();
+        let view = data.sequence.at(1);
+        assert_eq!((data.sequence.vertices(), data.sequence.steps(), view.len()), (3, 2, 5));
+        assert_eq!((view.src, view.dst), (&[0, 0, 1, 2, 2][..], &[0, 1, 1, 1, 2][..]));
+        assert_eq!(notes.missing_values, 2);
+        assert_eq!(data.signal.unwrap().values.at(0), [1.5, 2.0, 3.0]);
+    }
+}
+
+#[test]
+fn distances_go_through_the_kernel_which_the_notes_show() {
+    let matrix = ("W.csv", "0,1000,9000\n1000,0,2000\n9000,2000,0\n");
+    let files = folder(&[matrix, VALUES]);
+    let (data, notes) = load(files.path()).unwrap();
+    assert_eq!(data.sequence.stored_edges(), 4);
+    let weight = data.sequence.weight().unwrap()[0];
+    assert!((weight - (-0.1f32).exp()).abs() < 1e-6);
+    assert!(notes.warnings[0].contains("10000") && notes.warnings[0].contains("0.1"));
+}
+
+#[test]
+fn headers_of_text_or_of_numbers_become_names() {
+    let named = ("v.csv", "\"a,1\",b,c\n1,2,3\n4,5,6\n");
+    let (data, _) = load(folder(&[ADJACENCY, named]).path()).unwrap();
+    assert_eq!((data.names.name(0).as_ref(), data.sequence.steps()), ("a,1", 2));
+    let numbered = ("v.csv", "773869,767541,717447\n64.375,67.6,61\n1,2,3\n");
+    let (data, _) = load(folder(&[ADJACENCY, numbered]).path()).unwrap();
+    assert_eq!((data.names.name(1).as_ref(), data.sequence.steps()), ("767541", 2));
+    let counts = ("v.csv", "7,8,9\n10,11,12\n4,5,6\n7,8,9\n");
+    let (data, _) = load(folder(&[ADJACENCY, counts]).path()).unwrap();
+    assert_eq!((data.names.name(1).as_ref(), data.sequence.steps()), ("1", 4));
+}
+
+#[test]
+fn bad_cells_and_ragged_rows_are_named_with_line_and_column() {
+    let text = message(&[ADJACENCY, ("v.csv", "1,2,3\n1,x,3\n1,2\n1,2,3\n1,inf,3\n")]);
+    for part in ["v.csv:2, `column 2`", "found x", "v.csv:3: expected 3 cells", "v.csv:5"] {
+        assert!(text.contains(part), "{text} lacks {part}");
+    }
+    let text = message(&[("adj.csv", "1,0,0\n0,y,0\n0,0,1\n"), VALUES]);
+    assert!(text.contains("adj.csv:2, `column 2`"), "{text}");
+    let text = message(&[("adj.csv", "1,0,0\n0,,0\n0,0,1\n"), VALUES]);
+    assert!(text.contains("row 2, column 2"), "{text}");
+    let options = ReadOptions { lenient: true, ..ReadOptions::default() };
+    let files = folder(&[ADJACENCY, ("v.csv", "1,2,3\n1,x,3\n1,2\n1,2,3\n7,8,9\n")]);
+    let loaded = read(files.path(), &options, &Quiet).unwrap();
+    assert_eq!(loaded.notes.skipped_rows, 2);
+}
+
+#[test]
+fn sizes_that_disagree_are_explained() {
+    let text = message(&[("adj.csv", "1,0,0\n0,1,0\n0,0,1\n0,0,0\n"), VALUES]);
+    assert!(
+        text.contains("adj.csv: expected a square matrix, found 4 or more rows of 3"),
+        "{text}"
+    );
+    let text = message(&[ADJACENCY, ("v.csv", "1,2\n3,4\n5,6\n")]);
+    assert!(text.contains("v.csv:1: expected 3 columns"), "{text}");
+    assert!(message(&[ADJACENCY]).contains("1 tables of numbers"));
+    assert!(message(&[]).contains("0 tables of numbers"));
+}
+
+#[test]
+fn small_squares_and_event_files_are_not_recognised_unasked() {
+    let files = folder(&[ADJACENCY, VALUES]);
+    assert_eq!(recognises(files.path(), b""), None);
+    let events = folder(&[("a.csv", "u,i,ts\n1,2,3\n4,5,6\n"), ("b.csv", "1,2,3\n1,2,3\n1,2,3\n")]);
+    assert_eq!(recognises(&events.path().join("a.csv"), b"u,i,ts\n1,2,3\n"), None);
+    let row = "1,0,0,0,0\n".repeat(5);
+    let table = "1,2,3,4,5.5\n".repeat(9);
+    let files = folder(&[("m.csv", &row), ("t.csv", &table)]);
+    let reason = recognises(files.path(), b"").unwrap();
+    assert!(reason.contains("m.csv is a square matrix of 5 rows"), "{reason}");
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    for names in ["", "10,20,30\n", "a,\"b \"\"c\"\"\",d\n"] {
+        let text = format!("{names}1.5,2,3\n4,,0.1\n7,8,9\n");
+        let (data, _) = load(folder(&[ADJACENCY, ("v.csv", &text)]).path()).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        let path = out.path().join("copy");
+        write(&path, &data, &Quiet).unwrap();
+        let (again, _) = load(&path).unwrap();
+        // Missing values are NaN, which equals nothing: compare what is printed.
+        assert_eq!(format!("{again:?}"), format!("{data:?}"));
+    }
+}
+
+#[test]
+fn what_the_format_cannot_hold_is_refused_and_leaves_nothing() {
+    let (mut data, _) = load(folder(&[ADJACENCY, VALUES]).path()).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    data.signal = None;
+    let refused = write(&out.path().join("copy"), &data, &Quiet);
+    assert!(matches!(refused, Err(DataError::CannotHold { .. })));
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
+}
