@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::dataset::Loaded;
 use crate::error::DataError;
 use crate::format::Format;
-use crate::formats::{edge_list, jodie, ml_triple, npz, parquet, pygt_json, store, tgl};
+use crate::formats::{
+    edge_list, jodie, ml_triple, npz, parquet, pygt_json, snapshot_folder, store, tgl, traffic,
+};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::source::Source;
@@ -25,8 +27,14 @@ const READERS: &[Reader] = &[
     Reader { format: Format::Npz, recognises: npz::recognises, read: npz::read },
     Reader { format: Format::Parquet, recognises: parquet::recognises, read: parquet::read },
     Reader { format: Format::PygtJson, recognises: pygt_json::recognises, read: pygt_json::read },
+    Reader {
+        format: Format::SnapshotFolder,
+        recognises: snapshot_folder::recognises,
+        read: snapshot_folder::read,
+    },
     Reader { format: Format::Tgl, recognises: tgl::recognises, read: tgl::read },
     Reader { format: Format::MlTriple, recognises: ml_triple::recognises, read: ml_triple::read },
+    Reader { format: Format::Traffic, recognises: traffic::recognises, read: traffic::read },
     Reader { format: Format::JodieCsv, recognises: jodie::recognises, read: jodie::read },
     Reader { format: Format::EdgeList, recognises: edge_list::recognises, read: edge_list::read },
 ];

@@ -8,7 +8,7 @@ use crate::dataset::{Dataset, SnapshotDataset};
 use crate::error::DataError;
 use crate::format::Format;
 use crate::formats::text::{edge_list_writer, jodie_writer};
-use crate::formats::{ml_triple, npz, parquet, pygt_json, store, tgl};
+use crate::formats::{ml_triple, npz, parquet, pygt_json, snapshot_folder, store, tgl, traffic};
 use crate::progress::Progress;
 use crate::source::bare_name;
 
@@ -24,8 +24,12 @@ const EVENT_WRITERS: &[(Format, EventWriter)] = &[
     (Format::Tgl, tgl::write),
 ];
 
-const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] =
-    &[(Format::Npz, npz::write), (Format::PygtJson, pygt_json::write)];
+const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] = &[
+    (Format::Npz, npz::write),
+    (Format::PygtJson, pygt_json::write),
+    (Format::SnapshotFolder, snapshot_folder::write),
+    (Format::Traffic, traffic::write),
+];
 
 /// Writes a data set; the format comes from the name of the file where it is not given.
 ///
@@ -83,14 +87,15 @@ pub fn format_of_name(path: &Path) -> Result<Format, DataError> {
         "parquet" | "pq" => Ok(Format::Parquet),
         "npz" => Ok(Format::Npz),
         "json" => Ok(Format::PygtJson),
+        "tar" => Ok(Format::SnapshotFolder),
         "csv" if name.starts_with("ml_") => Ok(Format::MlTriple),
         "csv" | "tsv" | "txt" | "edges" => Ok(Format::EdgeList),
         _ => Err(DataError::BadParameter {
             parameter: "output".into(),
             value: path.display().to_string(),
             expected: format!(
-                "a name that ends in .zoe, .parquet, .npz, .json, .csv, .tsv or .txt (also with .gz, \
-                 .zst or .xz), or --to with one of {}",
+                "a name that ends in .zoe, .parquet, .npz, .json, .tar, .csv, .tsv or .txt (also with \
+                 .gz, .zst or .xz), or --to with one of {}",
                 Format::list()
             ),
         }),
