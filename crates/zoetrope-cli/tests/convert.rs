@@ -49,6 +49,17 @@ fn merging_decides_the_weights() {
 }
 
 #[test]
+fn degrees_become_features_of_vertices() {
+    let folder = Folder::new();
+    folder.write("events.csv", EVENTS);
+    let arguments = ["data", "convert", "events.csv", "out.npz", "--window", "1d"];
+    folder.text(&[&arguments[..], &["--features", "degree"]].concat());
+    let found = folder.json(&["data", "inspect", "out.npz", "--json"]);
+    assert_eq!(found["features"]["node"], 2);
+    assert_eq!(found["node_features"]["all"]["max"], 2.0);
+}
+
+#[test]
 fn nothing_is_replaced_without_force() {
     let folder = Folder::new();
     folder.write("events.csv", EVENTS);

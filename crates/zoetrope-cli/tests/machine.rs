@@ -52,6 +52,7 @@ fn every_command_shows_examples_in_its_help() {
         &["data", "inspect"][..],
         &["data", "convert"],
         &["data", "generate"],
+        &["data", "negatives"],
         &["doctor"],
         &["completions"],
         &["man"],

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use zoetrope_data::parts::Part;
 use zoetrope_data::{DataError, Dataset, Format, SnapshotDataset, save};
+use zoetrope_graph::degree::{Degree, degree_features};
 use zoetrope_graph::{
     DiscretiseOptions, EventStore, Lifetime, Merge, Targets, VertexFeatures, Windowing, Windows,
     discretise,
@@ -27,7 +28,7 @@ Examples:
   zoetrope data convert events.csv.gz events.zoe            opens at once ever after
   zoetrope data convert events.csv events.parquet
   zoetrope data convert events.csv days.npz --window 1d     one snapshot a day
-  zoetrope data convert trades.csv months.npz --window month --merge sum --drop
+  zoetrope data convert trades.csv months.npz --window month --features degree --drop
 
 The format comes from the name: .zoe store, .parquet, .npz snapshots, .json
 PyG-Temporal, .csv .tsv .txt edge list; .gz, .zst or .xz after it compresses.")]
@@ -47,6 +48,9 @@ pub(crate) struct ConvertArgs {
     /// What becomes of several events of one pair in one snapshot
     #[arg(long, value_enum, requires = "window", default_value_t = MergeRule::Sum)]
     merge: MergeRule,
+    /// Features of vertices in each snapshot
+    #[arg(long, value_enum, requires = "window", default_value_t = FeatureRule::None)]
+    features: FeatureRule,
     /// Edges live on after their window until an event removes them
     #[arg(long, requires = "window")]
     until_removed: bool,
@@ -78,6 +82,15 @@ enum MergeRule {
     Count,
     /// Parallel edges
     None,
+}
+
+/// Features of vertices in each snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FeatureRule {
+    /// Those of the input, where it has any
+    None,
+    /// In-degree and out-degree
+    Degree,
 }
 
 impl From<MergeRule> for Merge {
@@ -189,6 +202,9 @@ fn cut(
         )));
     };
     let mut lost = vec![Part::Labels, Part::EventFeatures];
+    if args.features == FeatureRule::Degree {
+        lost.push(Part::VertexFeatures);
+    }
     lost.retain(|part| part.is_in(&dataset));
     if !lost.is_empty() && !args.drop {
         return Err(Failure::usage(format!("snapshots cannot hold {}", join(&lost)))
@@ -203,7 +219,10 @@ fn cut(
     };
     let windows = Windows::cut(store, window)?;
     let sequence = discretise(store, &windows, &options)?;
-    let features = given_features(store)?;
+    let features = match args.features {
+        FeatureRule::Degree => Some(degree_features(&sequence, Degree::Edges)?),
+        FeatureRule::None => given_features(store)?,
+    };
     let targets = vertex_targets(store)?;
     let names = store.names().clone();
     Ok(Dataset::Snapshots(SnapshotDataset { sequence, names, features, targets, signal: None }))

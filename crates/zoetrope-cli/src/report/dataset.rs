@@ -43,7 +43,7 @@ pub(crate) fn summary(opened: &Opened, report: &Report, style: Style) -> String 
     }
     for (name, features) in [("node", &report.node_features), ("edge", &report.edge_features)] {
         if let Some(features) = features {
-            facts.add("features", &format!("{name}: {}", feature_line(features)));
+            facts.add("features", &format!("{name}: {}", feature_line(features, "feature")));
         }
     }
     if let Some(signal) = &report.signal {
@@ -53,7 +53,7 @@ pub(crate) fn summary(opened: &Opened, report: &Report, style: Style) -> String 
         };
         let says = format!(
             "{}; features are {}{scaled}",
-            feature_line(&signal.values).replace("features", "channels"),
+            feature_line(&signal.values, "channel"),
             plural(signal.lags as u64, "lag"),
         );
         facts.add("signal", &says);
@@ -174,13 +174,8 @@ fn range(numbers: &NumberSummary) -> String {
     says
 }
 
-fn feature_line(features: &FeatureSummary) -> String {
-    let noun = if features.width == 1 { "1 feature" } else { "features" };
-    let count = match features.width {
-        1 => noun.to_owned(),
-        width => format!("{} {noun}", whole(width as u64)),
-    };
-    format!("{count}, {}", range(&features.all))
+fn feature_line(features: &FeatureSummary, noun: &str) -> String {
+    format!("{}, {}", plural(features.width as u64, noun), range(&features.all))
 }
 
 fn label_line(labels: &LabelSummary) -> String {
@@ -202,9 +197,14 @@ fn label_line(labels: &LabelSummary) -> String {
 }
 
 fn reading(opened: &Opened, report: &Report) -> String {
-    let rate = report.events as f64 / opened.seconds.max(1e-9);
-    let noun = if report.topology == Topology::Events { "events" } else { "edges" };
-    let took = format!("{} ({} {noun} a second)", elapsed(opened.seconds), million(rate));
+    let per_second = |amount: f64| amount / opened.seconds.max(1e-9);
+    let rate = match (report.topology, opened.bytes) {
+        (Topology::Events, _) => format!("{} events", million(per_second(report.events as f64))),
+        // One topology has few edges; what is read is the series.
+        (Topology::Static, Some(size)) => bytes(per_second(size as f64) as u64),
+        _ => format!("{} edges", million(per_second(report.events as f64))),
+    };
+    let took = format!("{} ({rate} a second)", elapsed(opened.seconds));
     match opened.bytes {
         Some(size) => format!("{}, read in {took}", bytes(size)),
         None => format!("in {took}"),
@@ -217,7 +217,7 @@ pub(crate) fn degrees(report: &Report, style: Style) -> String {
     if degrees.histogram.is_empty() {
         return String::new();
     }
-    let bins = merged(&degrees.histogram, 10);
+    let bins = merged(&degrees.histogram, 12);
     let most = bins.iter().map(|bin| bin.vertices).max().unwrap_or(0) as f64;
     let mut table = Table::new(&[("", Align::Right), ("", Align::Left), ("", Align::Right)]);
     for bin in &bins {

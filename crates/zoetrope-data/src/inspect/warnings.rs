@@ -60,7 +60,7 @@ fn about_order(report: &Report, notes: &Notes, warnings: &mut Vec<String>) {
 
 fn about_rows(report: &Report, notes: &Notes, warnings: &mut Vec<String>) {
     if report.events == 0 {
-        warnings.push("there is not a single event".into());
+        warnings.push("there is not a single event or edge".into());
     }
     if notes.skipped_rows > 0 && !told(warnings, "skipped") {
         warnings.push(format!("{} bad rows skipped", grouped(notes.skipped_rows)));
@@ -71,10 +71,11 @@ fn about_rows(report: &Report, notes: &Notes, warnings: &mut Vec<String>) {
 }
 
 fn about_structure(report: &Report, warnings: &mut Vec<String>) {
+    let noun = if report.topology == Topology::Events { "event" } else { "edge" };
     let share = report.counts.self_loops as f64 / report.events.max(1) as f64;
     if share >= NOTABLE_SELF_LOOPS && !told(warnings, "self-loops") {
         warnings.push(format!(
-            "self-loops {} % ({} events from a vertex to itself)",
+            "self-loops {} % ({} {noun}s from a vertex to itself)",
             (100.0 * share).round(),
             grouped(report.counts.self_loops)
         ));
@@ -82,8 +83,8 @@ fn about_structure(report: &Report, warnings: &mut Vec<String>) {
     let idle = u64::from(report.vertices).saturating_sub(report.counts.active_vertices);
     if idle > 0 && report.events > 0 {
         warnings.push(match idle {
-            1 => "1 vertex occurs in no event".into(),
-            _ => format!("{} vertices occur in no event", grouped(idle)),
+            1 => format!("1 vertex occurs in no {noun}"),
+            _ => format!("{} vertices occur in no {noun}", grouped(idle)),
         });
     }
 }

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use serde::Serialize;
 use zoetrope_graph::{
-    DiscretiseOptions, EventKind, EventStore, GraphError, Lifetime, Merge, SnapshotSequence,
-    SnapshotView, Time, Windowing, Windows, discretise,
+    DiscretiseOptions, EventKind, EventStore, GraphError, Lifetime, Merge, Presence,
+    SnapshotSequence, StepChange, Time, Windowing, Windows, discretise,
 };
 
 /// More edges than this in all snapshots together are too many for a description: living edges
@@ -39,8 +39,8 @@ pub struct SnapshotRow {
     pub edges: u64,
     /// Vertices with at least one edge.
     pub active: u64,
-    /// The share of edges, of those in this snapshot or the one before, that are in only one of
-    /// the two; absent for the first snapshot and where both are empty.
+    /// The share of the edges of this snapshot and the one before that the two do not share (see
+    /// [`StepChange`]); absent for the first snapshot.
     pub change: Option<f64>,
 }
 
@@ -74,23 +74,21 @@ pub fn describe_windows(
 /// Describes the snapshots of a sequence; one row where the topology is constant.
 pub fn describe_snapshots(sequence: &SnapshotSequence) -> WindowReport {
     let stored = sequence.offsets().len() - 1;
-    let words = (sequence.vertices() as usize).div_ceil(64);
+    let presence = Presence::of(sequence);
+    let active = presence.active_per_step();
     let rows: Vec<SnapshotRow> = (0..stored)
         .into_par_iter()
-        .map_init(
-            || vec![0_u64; words],
-            |seen, step| {
-                let view = sequence.at(step);
-                let before = step.checked_sub(1).map(|before| sequence.at(before));
-                SnapshotRow {
-                    start: sequence.boundaries().map(|boundaries| boundaries[step]),
-                    events: view.len() as u64,
-                    edges: view.len() as u64,
-                    active: count_active(&view, seen),
-                    change: before.and_then(|before| change_rate(&before, &view)),
-                }
-            },
-        )
+        .map(|step| {
+            let view = sequence.at(step);
+            let change = |before| StepChange::between(sequence.at(before), view).change_rate();
+            SnapshotRow {
+                start: sequence.boundaries().map(|boundaries| boundaries[step]),
+                events: view.len() as u64,
+                edges: view.len() as u64,
+                active: active[step].into(),
+                change: step.checked_sub(1).map(change),
+            }
+        })
         .collect();
     let changes: Vec<f64> = rows.iter().filter_map(|row| row.change).collect();
     WindowReport {
@@ -102,43 +100,6 @@ pub fn describe_snapshots(sequence: &SnapshotSequence) -> WindowReport {
             .then(|| changes.iter().sum::<f64>() / changes.len() as f64),
         rows,
     }
-}
-
-/// Counts vertices with an edge; `seen` is a clear bitmap and is left clear.
-fn count_active(view: &SnapshotView<'_>, seen: &mut [u64]) -> u64 {
-    let mut active = 0;
-    for &vertex in view.src.iter().chain(view.dst) {
-        let (word, bit) = (vertex as usize / 64, 1 << (vertex % 64));
-        active += u64::from(seen[word] & bit == 0);
-        seen[word] |= bit;
-    }
-    for &vertex in view.src.iter().chain(view.dst) {
-        seen[vertex as usize / 64] = 0;
-    }
-    active
-}
-
-/// Edges in only one of two snapshots as a share of those in either, parallel edges counted
-/// once.
-fn change_rate(before: &SnapshotView<'_>, after: &SnapshotView<'_>) -> Option<f64> {
-    let (mut left, mut right) = (0, 0);
-    let (mut common, mut either) = (0_u64, 0_u64);
-    let skip = |view: &SnapshotView<'_>, mut at: usize, key: u64| {
-        while at < view.len() && view.key(at) == key {
-            at += 1;
-        }
-        at
-    };
-    while left < before.len() || right < after.len() {
-        let first = (left < before.len()).then(|| before.key(left));
-        let second = (right < after.len()).then(|| after.key(right));
-        let Some(key) = first.into_iter().chain(second).min() else { break };
-        common += u64::from(first == second);
-        either += 1;
-        left = skip(before, left, key);
-        right = skip(after, right, key);
-    }
-    (either > 0).then(|| (either - common) as f64 / either as f64)
 }
 
 #[cfg(test)]
@@ -166,8 +127,8 @@ mod tests {
         assert_eq!(report.snapshots, 3);
         let rows: Vec<_> =
             report.rows.iter().map(|row| (row.events, row.edges, row.active, row.change)).collect();
-        assert_eq!(rows, [(3, 2, 4, None), (1, 1, 2, Some(0.5)), (1, 1, 2, Some(1.0))]);
-        assert_eq!(report.change_rate, Some(0.75));
+        assert_eq!(rows, [(3, 2, 4, None), (1, 1, 2, Some(1.0 / 3.0)), (1, 1, 2, Some(1.0))]);
+        assert_eq!(report.change_rate, Some(2.0 / 3.0));
         assert_eq!(report.width.as_deref(), Some("10s"));
     }
 
@@ -181,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn empty_snapshots_are_counted_and_have_no_change_between_them() {
+    fn empty_snapshots_are_counted_and_do_not_change() {
         let store = store(&[(0, 1, 0), (0, 1, 39)], None);
         let report = describe_windows(&store, &"10s".parse().unwrap()).unwrap();
         assert_eq!(report.empty, 2);
-        assert_eq!(report.rows[2].change, None);
+        assert_eq!(report.rows[2].change, Some(0.0));
         assert_eq!(report.rows[3].change, Some(1.0));
     }
 
