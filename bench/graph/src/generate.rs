@@ -21,7 +21,7 @@ pub(crate) fn generate(events: u64, vertices: u32, weighted: bool) -> EventStore
 /// Sources, destinations and times of some of the events.
 pub(crate) fn chunk(events: Range<u64>, vertices: u32) -> (Vec<u32>, Vec<u32>, Vec<i64>) {
     let random = Random::new(1, 0);
-    let below = |draw: u32| (u64::from(draw) * u64::from(vertices) >> 32) as u32;
+    let below = |draw: u32| ((u64::from(draw) * u64::from(vertices)) >> 32) as u32;
     let (mut src, mut dst, mut time) = (Vec::new(), Vec::new(), Vec::new());
     for event in events {
         let block = random.block(event);

@@ -6,6 +6,9 @@ use super::join::Part;
 use super::sort::Word;
 use crate::events::EventKind;
 
+/// Records from which weights are gathered ahead.
+const GATHER_FROM: usize = 2_048;
+
 /// The additions of one edge since its last removal, in canonical order.
 #[derive(Default)]
 pub(super) struct Additions {
@@ -63,33 +66,64 @@ pub(super) fn emit<W: Word>(
     base: u64,
     part: &mut Part,
 ) {
+    if !job.positions() {
+        return emit_counted(job, words, bits, base, part);
+    }
+    let weights = gathered(job, start, words, bits);
     let mut additions = Additions::default();
+    let merge = job.options.merge;
+    let mut at = 0;
+    while at < words.len() {
+        let key = words[at].key(bits);
+        let length = 1 + words[at + 1..].iter().take_while(|word| word.key(bits) == key).count();
+        let group = &words[at..at + length];
+        let (src, dst) = (job.source(base + key), job.destination(base + key));
+        let weight = |nth: usize| match weights.get(at + nth) {
+            Some(&weight) => weight,
+            None => job.weight.map_or(1.0, |w| w[start + group[nth].position(bits)]),
+        };
+        match (length, merge) {
+            (1, _) if job.kind.is_none() => part.push(job, src, dst, weight(0)),
+            // Two are added in either order alike: their times need not be looked up.
+            (2, Merge::Sum | Merge::Mean) if job.kind.is_none() => {
+                part.push(job, src, dst, merged(merge, &[weight(0), weight(1)]));
+            }
+            _ => {
+                additions.replay(job, start, group, bits);
+                let weights = &additions.weights;
+                match merge {
+                    Merge::Keep => weights.iter().for_each(|&w| part.push(job, src, dst, w)),
+                    _ if weights.is_empty() => {}
+                    _ => part.push(job, src, dst, merged(merge, weights)),
+                }
+            }
+        }
+        at += length;
+    }
+}
+
+/// Edges whose events are all alike: how many there are is all that matters.
+fn emit_counted<W: Word>(job: &Job<'_>, words: &[W], bits: u32, base: u64, part: &mut Part) {
     let keep = job.options.merge == Merge::Keep;
     let mut rest = words;
     while let Some(first) = rest.first() {
         let key = first.key(bits);
         let length = 1 + rest[1..].iter().take_while(|word| word.key(bits) == key).count();
-        let (group, later) = rest.split_at(length);
-        rest = later;
+        rest = &rest[length..];
         let (src, dst) = (job.source(base + key), job.destination(base + key));
-        if !job.positions() {
-            let copies = if keep { length } else { 1 };
-            (0..copies).for_each(|_| part.push(job, src, dst, length as f32));
-            continue;
+        for _ in 0..if keep { length } else { 1 } {
+            part.push(job, src, dst, length as f32);
         }
-        if let ([word], None, Some(weight)) = (group, job.kind, job.weight) {
-            part.push(job, src, dst, weight[start + word.position(bits)]);
-            continue;
+    }
+}
+
+/// The weight of each record, where there are so many that their cache misses had better overlap
+/// in a loop of their own; empty otherwise.
+fn gathered<W: Word>(job: &Job<'_>, start: usize, words: &[W], bits: u32) -> Vec<f32> {
+    match job.weight {
+        Some(weight) if words.len() >= GATHER_FROM => {
+            words.iter().map(|word| weight[start + word.position(bits)]).collect()
         }
-        additions.replay(job, start, group, bits);
-        match (additions.weights.is_empty(), keep) {
-            (true, _) => {}
-            (false, false) => {
-                part.push(job, src, dst, merged(job.options.merge, &additions.weights));
-            }
-            (false, true) => {
-                additions.weights.iter().for_each(|&weight| part.push(job, src, dst, weight));
-            }
-        }
+        _ => Vec::new(),
     }
 }

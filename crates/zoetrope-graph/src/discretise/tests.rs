@@ -118,7 +118,7 @@ fn many_rows(events: u64, vertices: u64, times: u64) -> Vec<Row> {
     (0..events)
         .map(|event| {
             let [a, b, c, d] = random.block(event);
-            let below = |draw: u32, bound: u64| u64::from(draw) * bound >> 32;
+            let below = |draw: u32, bound: u64| (u64::from(draw) * bound) >> 32;
             let hub = below(a, vertices).min(below(b, vertices)) as u32;
             let time = (event * times / events) as Time;
             let weight = d as f32 / u32::MAX as f32 - 0.5;
