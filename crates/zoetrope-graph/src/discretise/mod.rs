@@ -6,6 +6,18 @@
 //! threads: the snapshots of a shuffled file equal those of the sorted one, bit by bit.
 //!
 //! Sums are accumulated in f64 in that order and rounded to f32 once.
+//!
+//! Files: `collect` packs an edge and a position into one integer of as few bits as the vertices
+//! need, `sort` orders them, `partition` splits large windows for many threads, `fold` merges the
+//! events of an edge, `windowed` and `living` are the two lifetimes, `join` lays the pieces end to
+//! end.
+//!
+//! Floor of [`Lifetime::Window`]: 8 bytes an event read (source, destination; 12 with weights) and
+//! up to 12 an edge written, 20 bytes or about 2 ns at 10 GB/s. What is measured is mostly the
+//! sort (three to five passes over 8 bytes) and the first touch of the result's pages: 18 to 28 ns
+//! of processor time an event, so about a tenth of the floor, for 5 million generated events in 1,
+//! 10, 1,000 or 1,000,000 windows; 18 ns (2.9 ms in all) for the 157,474 wikipedia events in hours.
+//! `bench/graph`, 2 cores of an AMD EPYC shared with other work, 15 November 2026.
 
 mod collect;
 mod fold;
