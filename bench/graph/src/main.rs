@@ -3,6 +3,7 @@
 //! - `bench-graph snapshots [STORE.zoe]`: the events of a store in hours, then 5 million generated
 //!   events over several vertex and window counts.
 //! - `bench-graph index`: the temporal index of 5 million generated events.
+//! - `bench-graph structures`: matrices, differences, overlaps and smoothing of generated snapshots.
 //! - `bench-graph store FILE EVENTS`: streams so many events into a store, opens and verifies it.
 //!
 //! Medians of several runs, on one thread and on two. Beside the time on the clock stands the
@@ -11,6 +12,7 @@
 
 mod clock;
 mod generate;
+mod structures;
 
 use std::path::Path;
 use std::time::Instant;
@@ -40,8 +42,11 @@ fn main() {
             generated_snapshots();
         }
         ["index"] => index(),
+        ["structures"] => structures::structures(),
         ["store", path, events] => on_disk(Path::new(path), events.parse().expect("a number")),
-        _ => eprintln!("usage: bench-graph snapshots [STORE.zoe] | index | store FILE EVENTS"),
+        _ => eprintln!(
+            "usage: bench-graph snapshots [STORE.zoe] | index | structures | store FILE EVENTS"
+        ),
     }
 }
 

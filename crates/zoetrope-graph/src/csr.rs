@@ -10,8 +10,11 @@
 //!
 //! Floor of [`Csr::from_view`]: 4 bytes of destinations read, 8 bytes of sources and weights
 //! read and 8 written per edge, 4 bytes written per row. Measured on 1,000,000 edges of 100,000
-//! vertices: 2.0 ms, 10 GB/s of that (15 November 2026, processor time of one core of an AMD EPYC
-//! virtual machine that was busy with other work; the same for the figures of other modules).
+//! vertices: 2.1 ms, 9.9 GB/s of that.
+//!
+//! This and the figures of other modules: one run of `bench-graph structures`, processor time of
+//! one thread, 15 November 2026, on an AMD EPYC virtual machine with 2 cores that was busy with
+//! other work at the time.
 
 use rayon::prelude::*;
 

@@ -10,8 +10,8 @@
 //! as the paper does. A snapshot without weights sends no values.
 //!
 //! Floor: 8 bytes read per edge of both, 8 bytes copied per value, the changes written. Measured
-//! on 1,000,000 edges each, of which a fifth differs: 6.8 ms, 290 million edges a second, 3.8 GB/s
-//! of that; applying it 7.7 ms (conditions as in [`csr`](crate::csr)).
+//! on 1,000,000 edges each, of which a fifth differs: 9.4 ms, 210 million edges a second, 2.8 GB/s
+//! of that (conditions as in [`csr`](crate::csr)).
 //!
 //! A whole sequence, in blocks that start with a full snapshot, is
 //! [`DifferenceSequence`](crate::difference_sequence::DifferenceSequence).

@@ -11,6 +11,9 @@
 //! Sums are taken in f32 in the order of the snapshot with the self-loop last, the order in
 //! which PyG adds when it is given the same edges; weights that cancel there cancel here. Rows
 //! are computed in parallel, each by one thread, so the bits do not depend on their number.
+//!
+//! Floor of [`gcn`]: 12 bytes read and 8 written per edge, 12 per vertex. Measured on 1,000,000
+//! edges of 100,000 vertices: 12.3 ms, 1.7 GB/s of that (conditions as in [`csr`](crate::csr)).
 
 use rayon::prelude::*;
 

@@ -10,7 +10,7 @@
 //! ([`CommonWeights`]). Common and exclusive part together give each snapshot back, bit for bit.
 //!
 //! Floor: 12 bytes read per edge of the group and the result written. Measured on snapshots of
-//! 1,000,000 edges: groups of 2, 4 and 8 at 120, 100 and 75 million edges a second, 2.6 to 1.7
+//! 1,000,000 edges: groups of 2, 4 and 8 at 72, 93 and 87 million edges a second, 1.5 to 2.0
 //! GB/s of that (conditions as in [`csr`](crate::csr)).
 //!
 //! The paper names a *topology overlap rate* of a group without a formula; [`Overlap::rate`] is

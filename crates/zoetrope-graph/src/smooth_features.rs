@@ -8,7 +8,7 @@
 //! other. Sums are f64. Spans are computed in parallel, each by one thread.
 //!
 //! Floor: 4 bytes read and 4 written per value; each value is read twice here. Measured on
-//! 10,000,000 values: 32 ms for a window of 5 and 36 ms for one of 20, 2.5 and 2.2 GB/s of that
+//! 10,000,000 values: 33 ms for windows of 5 and of 20, 2.4 GB/s of that
 //! (conditions as in [`csr`](crate::csr)).
 
 use rayon::prelude::*;

@@ -4,7 +4,8 @@
 //! repeated edges keep theirs: the result is unique whatever the number of threads.
 //!
 //! Floor: 12 bytes read and 8 written per entry, 4 per row and column; the writes are scattered.
-//! Measured on 1,000,000 entries, 100,000 columns: 11 ms (conditions as in [`csr`](crate::csr)).
+//! Measured on 1,000,000 entries, 100,000 columns: 11.5 ms, 1.8 GB/s of that (conditions as in
+//! [`csr`](crate::csr)).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
