@@ -253,3 +253,19 @@ fn vertices_without_an_event_survive_in_our_own_files() {
     write(&path, &store, &Quiet).unwrap();
     assert_eq!(events(&load(&path, &ReadOptions::default()).unwrap()), &store);
 }
+
+#[test]
+fn every_hostile_file_ends_as_the_corpus_says() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../attacks");
+    let expected = std::fs::read_to_string(corpus.join("EXPECTED.tsv")).unwrap();
+    let mut wrong = Vec::new();
+    for line in expected.lines().filter(|line| line.starts_with("parquet/")) {
+        let mut fields = line.split('\t');
+        let (name, outcome) = (fields.next().unwrap(), fields.next().unwrap());
+        let result = load(&corpus.join("files").join(name), &ReadOptions::default());
+        if result.is_ok() != (outcome == "ok") {
+            wrong.push(format!("{name}: {:?}", result.err().map(|error| error.to_string())));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -97,8 +97,12 @@ pub(crate) fn decode(
             let (mut codes, mut table) = (Vec::new(), Interner::default());
             each(reader, rows, levels.value, |value| {
                 let text = value.map(|value| value.data()).filter(|text| !text.is_empty());
-                if text.is_none() {
-                    filler.bad("an identifier", "nothing");
+                match text {
+                    None => filler.bad("an identifier", "nothing"),
+                    Some(text) if std::str::from_utf8(text).is_err() => {
+                        filler.bad("an identifier in UTF-8", &String::from_utf8_lossy(text));
+                    }
+                    Some(_) => {}
                 }
                 codes.push(table.code(text.unwrap_or_default()));
                 filler.row += 1;
