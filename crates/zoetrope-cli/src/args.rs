@@ -104,6 +104,9 @@ pub(crate) struct Reading {
     /// Source and destination share one numbering
     #[arg(long, conflicts_with = "bipartite")]
     pub(crate) no_bipartite: bool,
+    /// Vertex identifiers are text, also where the first rows look like integers
+    #[arg(long)]
+    pub(crate) text_ids: bool,
     /// Skip and count bad rows instead of failing
     #[arg(long)]
     pub(crate) lenient: bool,
@@ -135,6 +138,7 @@ impl Reading {
             header: either(self.header, self.no_header),
             time_unit: self.time_unit,
             bipartite: either(self.bipartite, self.no_bipartite),
+            text_ids: self.text_ids.then_some(true),
             lenient: self.lenient,
             max_problems: self.max_problems,
             ..ReadOptions::default()

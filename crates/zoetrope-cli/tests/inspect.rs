@@ -132,3 +132,15 @@ fn lenient_reading_skips_and_counts_bad_rows() {
     assert_eq!(found["events"], 2);
     assert_eq!(found["skipped_rows"], 1);
 }
+
+#[test]
+fn identifiers_are_text_on_request() {
+    let folder = Folder::new();
+    let rows: String = (0..200).map(|row| format!("{row},{},{row}\n", row + 1)).collect();
+    folder.write("mixed.csv", &format!("src,dst,t\n{rows}ann,bob,300\n"));
+    let refused = folder.run(&["data", "inspect", "mixed.csv"]);
+    assert_eq!(refused.code(), Some(3));
+    assert!(refused.stderr_text().contains("--text-ids"), "{}", refused.stderr_text());
+    let found = folder.json(&["data", "inspect", "mixed.csv", "--json", "--text-ids"]);
+    assert_eq!(found["vertices"], 203);
+}

@@ -145,9 +145,10 @@ fn about_features(carrier: &str, features: &FeatureSummary, warnings: &mut Vec<S
         listed.push("…".into());
     }
     warnings.push(format!(
-        "{} of {} {carrier} features never change: {}",
+        "{} of {} {carrier} features never {}: {}",
         constant.len(),
         features.width,
+        if constant.len() == 1 { "changes" } else { "change" },
         listed.join(", ")
     ));
 }
