@@ -14,9 +14,11 @@
 //!
 //! Floor of [`Lifetime::Window`]: 8 bytes an event read (source, destination; 12 with weights) and
 //! up to 12 an edge written, 20 bytes or about 2 ns at 10 GB/s. What is measured is mostly the
-//! sort (three to five passes over 8 bytes) and the first touch of the result's pages: 18 to 28 ns
-//! of processor time an event, so about a tenth of the floor, for 5 million generated events in 1,
-//! 10, 1,000 or 1,000,000 windows; 18 ns (2.9 ms in all) for the 157,474 wikipedia events in hours.
+//! sort (three to five passes over 8 bytes) and the first touch of the result's pages: 18 to 29 ns
+//! of processor time an event without weights, 14 to 39 ns with, so a tenth of the floor or less,
+//! for 5 million generated events in 1, 10, 1,000 or 1,000,000 windows; the most is one window with
+//! weights, whose weights are fetched from all over memory. 18 ns (2.9 ms in all) for the 157,474
+//! wikipedia events in hours.
 //! `bench/graph`, 2 cores of an AMD EPYC shared with other work, 15 November 2026.
 
 mod collect;
