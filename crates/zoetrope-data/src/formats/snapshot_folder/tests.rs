@@ -209,7 +209,7 @@ proptest! {
                 };
                 prop_assert_eq!(names(&read, left.src), names(&plain, right.src));
                 prop_assert_eq!(names(&read, left.dst), names(&plain, right.dst));
-                if left.len() > 0 {
+                if !left.is_empty() {
                     prop_assert_eq!(left.weight, right.weight);
                 }
             }
