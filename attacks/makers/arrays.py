@@ -134,10 +134,10 @@ def sizes(archive: bytes, size: int) -> bytes:
     return directory_fields(archive, 20, struct.pack("<II", size, size))
 
 
-def beside(name: str, features: bytes, outcome: str, message: str, why: str) -> Attack:
+def beside(name: str, features: bytes, outcome: str, message: str, why: str, table: bytes = ML) -> Attack:
     """An ml_* table with a feature file beside it; the program is given the table."""
     path = f"ml-triple/{name}/ml_x.csv"
-    files = {path: ML, f"ml-triple/{name}/ml_x.npy": features}
+    files = {path: table, f"ml-triple/{name}/ml_x.npy": features}
     return Attack(path, files, outcome, message, why)
 
 
@@ -150,9 +150,10 @@ def ml():
     yield beside("not-an-array", b"features\n", "error", "ml_x.npy", "a text that is called npy")
     yield beside("shape-2-to-60", npy("<f4", "(1152921504606846976, 2)", bytes(24)), "error", "ml_x.npy", "2^60 rows of features in 24 bytes")
     yield beside("shape-overflow", npy("<f4", "(9223372036854775807, 9223372036854775807)", bytes(24)), "error", "ml_x.npy", "a shape whose product no integer holds")
-    yield beside("vector", f32("(3,)", 1, 2, 3), "error", "ml_x.npy", "features without a second dimension")
+    yield beside("vector", f32("(3,)", 1, 2, 3), "ok", "", "features without a second dimension are one column")
     yield beside("empty", b"", "error", "ml_x.npy", "an empty file beside the table")
-    yield error("ml-triple/index-lies/ml_x.csv", b",u,i,ts,label,idx\n0,1,2,0.0,0,99999999999\n", "", "a row number that is far beyond the features")
+    lie = b",u,i,ts,label,idx\n0,1,2,0.0,0,1\n1,2,3,5.0,0,99999999999\n"
+    yield beside("index-lies", rows, "error", "ml_x", "a row number that is far beyond the features", lie)
     yield error("ml-triple/short-row/ml_x.csv", ML + b"2,3\n", ":4", "a row that stops early")
 
 
@@ -163,5 +164,6 @@ def tgl():
     yield folder("tgl/object-features", {"edges.csv": TGL, "node_features.npy": npy("|O", "(3, 2)", pickle.dumps([1], 2))}, "error", "node_features.npy", "features that are Python objects")
     yield folder("tgl/no-edges", {"ext_full.npz": zipped([("indptr.npy", u64(0, 1))])}, "error", "", "an index without edges")
     yield folder("tgl/word-time", {"edges.csv": TGL + TGL_MORE + b"9,1,2,late,0\n"}, "error", "edges.csv:35", "a time that is a word")
-    yield folder("tgl/negative-vertex", {"edges.csv": TGL + b"3,-1,2,10.0,0\n"}, "error", "edges.csv:5", "a negative vertex")
-    yield folder("tgl/vertex-2-to-40", {"edges.csv": TGL + b"3,1099511627776,2,10.0,0\n"}, "error", "edges.csv:5", "a vertex of 2^40: TGL's ids are positions")
+    yield folder("tgl/negative-vertex", {"edges.csv": TGL + b"3,-1,2,10.0,0\n"}, "ok", "", "a negative vertex is an identifier like any other")
+    yield folder("tgl/vertex-2-to-40", {"edges.csv": TGL + b"3,1099511627776,2,10.0,0\n"}, "ok", "", "one vertex id of 2^40")
+    yield folder("tgl/vertex-2-to-40-features", {"edges.csv": TGL + b"3,1099511627776,2,10.0,0\n", "node_features.npy": f32("(3, 1)", 1, 2, 3)}, "error", "", "a vertex of 2^40 beside features for three: then ids are positions")

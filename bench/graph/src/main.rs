@@ -9,6 +9,7 @@
 //! Medians of several runs, on one thread and on two. Beside the time on the clock stands the
 //! processor time per event, summed over threads: it is what a core does and, unlike the clock,
 //! means the same on a busy machine.
+#![forbid(unsafe_code)]
 
 mod clock;
 mod generate;

@@ -2,6 +2,7 @@
 //!
 //! `bench-ingest FILE [REPEATS]`. `compare.py` beside this runs it alternately with pandas and
 //! polars.
+#![forbid(unsafe_code)]
 
 use std::time::Instant;
 

@@ -111,8 +111,7 @@ fn judge(attack: &Attack) -> Vec<String> {
         (true, Some(3)) => found.push(format!("should be read: {}", message.trim())),
         (false, Some(0)) => found.push("should be refused".into()),
         (false, Some(3)) => {
-            let name = Path::new(&attack.path).file_name().unwrap_or_default().to_string_lossy();
-            if !is_name && !message.contains(name.as_ref()) {
+            if !is_name && !names_place(&message, Path::new(&attack.path)) {
                 found.push(format!("the message does not name the file: {}", message.trim()));
             }
             if !message.contains(&attack.message) {
@@ -122,6 +121,13 @@ fn judge(attack: &Attack) -> Vec<String> {
         _ => {}
     }
     found
+}
+
+/// Whether a message names the attacked file, or a file beside it in a folder of its own.
+fn names_place(message: &str, attacked: &Path) -> bool {
+    let own_folder = attacked.parent().filter(|parent| parent.components().count() > 1);
+    let places = [attacked.file_name(), own_folder.and_then(Path::file_name)];
+    places.into_iter().flatten().any(|name| message.contains(&*name.to_string_lossy()))
 }
 
 #[test]

@@ -155,6 +155,9 @@ fn unrecognised(path: &Path, head: &[u8]) -> DataError {
                 head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
             format!("binary content that starts with {}", first.join(" "))
         }
+        head if matches!(head.trim_ascii_start().first(), Some(b'{' | b'[')) => {
+            "JSON, but not an object with the keys of a PyG-Temporal data set".to_owned()
+        }
         _ => "the rows do not split into equal columns".to_owned(),
     };
     DataError::Unrecognised { path: path.to_owned(), reasons: vec![seen] }

@@ -11,7 +11,8 @@ use crate::table::{self, Preset, Table};
 
 /// Why a file is an edge list, where its first bytes look like one.
 pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
-    if head.contains(&0) {
+    let is_json = matches!(head.trim_ascii_start().first(), Some(b'{' | b'['));
+    if is_json || head.contains(&0) {
         return None;
     }
     let cut = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..=end]);

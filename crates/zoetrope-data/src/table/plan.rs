@@ -44,6 +44,14 @@ pub(super) fn make(
             advice: "store wide features as npy or Parquet",
         });
     }
+    // A JODIE header names its list of features once, whether rows have any or not.
+    if named > columns + 1 {
+        return Err(DataError::invalid(
+            Location::file(path).line(layout.lines_before + 1),
+            format!("{named} columns, as the header names"),
+            format!("{columns}"),
+        ));
+    }
     let roles = find_roles(path, layout, preset, options)?;
     let single =
         [Some(roles.src), Some(roles.dst), roles.time, roles.weight, roles.label, roles.kind];
