@@ -195,7 +195,7 @@ prop_compose! {
         };
         let names = VertexNames { first: names(kind, sources), second };
         let mut store = EventStore::new(src, dst, time, event_columns, TimeScale { unit, unix: unix && unit != TimeUnit::Step }, names).unwrap();
-        if columns[0] {
+        if columns[0] && bipartite {
             store.feature_names = ["f0", "f1", "f2"].into_iter().collect();
         }
         if columns[2] && text_labels && events > 1 {

@@ -28,6 +28,8 @@ pub(crate) struct Note {
     /// The number of vertices on each side whose identifiers were `0..n`, so that vertices
     /// without an event are not lost.
     pub(crate) identity: Option<(u32, Option<u32>)>,
+    /// Whether the features had names, rather than getting `f0`, `f1`, … for the file.
+    pub(crate) named_features: bool,
 }
 
 /// An open file and what its footer says.

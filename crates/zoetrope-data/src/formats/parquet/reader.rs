@@ -449,7 +449,9 @@ impl Gathered {
         };
         notes.sorted = sorted;
         store.label_names = label_names;
-        store.feature_names = feature_names(roles, names, &self.features.widths);
+        if note.is_none_or(|note| note.named_features) {
+            store.feature_names = feature_names(roles, names, &self.features.widths);
+        }
         Ok(Loaded { dataset: Dataset::Events(store), notes })
     }
 }

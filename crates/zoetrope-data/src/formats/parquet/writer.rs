@@ -183,8 +183,13 @@ fn properties(store: &EventStore, columns: &[Column]) -> Result<WriterProperties
         None => identity(&names.first).map(|first| (first, None)),
         Some(second) => identity(&names.first).zip(identity(second)).map(|(a, b)| (a, Some(b))),
     };
-    let note =
-        Note { version: 1, scale: store.scale(), bipartite: names.second.is_some(), identity };
+    let note = Note {
+        version: 1,
+        scale: store.scale(),
+        bipartite: names.second.is_some(),
+        identity,
+        named_features: !store.feature_names.is_empty(),
+    };
     let note =
         serde_json::to_string(&note).map_err(|error| ParquetError::External(Box::new(error)))?;
     let mut properties = WriterProperties::builder()
