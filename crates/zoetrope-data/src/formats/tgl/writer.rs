@@ -126,7 +126,7 @@ fn write_labels(
     sink.put(b",node,time,label,ext_roll\n")?;
     let mut line = Vec::new();
     let mut row = 0;
-    for event in 0..store.len() {
+    for (event, &label) in labels.iter().enumerate() {
         if !is_labelled(&event) && !keep.contains(&key(event)) {
             continue;
         }
@@ -137,7 +137,7 @@ fn write_labels(
         line.push(b',');
         time.append(store.time()[event], &mut line);
         line.push(b',');
-        float(labels[event], &mut line);
+        float(label, &mut line);
         line.push(b',');
         line.push(b'0' + u8::from(event >= train) + u8::from(event >= validation));
         line.push(b'\n');
