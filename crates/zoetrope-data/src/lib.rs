@@ -29,6 +29,7 @@ pub mod source;
 pub mod split;
 pub mod synthetic;
 pub mod table;
+pub mod unroll;
 
 pub use dataset::{Dataset, Loaded, Notes, SnapshotDataset};
 pub use error::{DataError, Location, Problem};
