@@ -25,12 +25,12 @@ ZOETROPE_FUZZ_FOLDER=$(mktemp -d "$memory/zoetrope-fuzz.XXXXXX")
 export ZOETROPE_FUZZ_FOLDER
 trap 'rm -rf "$ZOETROPE_FUZZ_FOLDER"' EXIT
 
-# Two rayon threads a process: more would only fight over the cores. An input may take 10 s and
+# Two rayon threads a process: more would only fight over the cores. An input may take 20 s and
 # 1 GiB: far above the promise of the binary, because the sanitizer multiplies both.
 printf '%s\n' "$@" | xargs -P 2 -I TARGET sh -c '
     mkdir -p "corpus/TARGET" "artifacts/TARGET"
     RAYON_NUM_THREADS=2 "target/'"$host"'/release/TARGET" "corpus/TARGET" \
-        -artifact_prefix="artifacts/TARGET/" -max_total_time='"$seconds"' -timeout=10 \
+        -artifact_prefix="artifacts/TARGET/" -max_total_time='"$seconds"' -timeout=20 \
         -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 >"logs/TARGET.log" 2>&1 \
         && verdict="no finding" || verdict="FINDING, see fuzz/logs/TARGET.log"
     runs=$(sed -n "s/^stat::number_of_executed_units: *//p" "logs/TARGET.log" | tail -1)
