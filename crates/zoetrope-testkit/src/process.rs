@@ -17,7 +17,8 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// What it wrote to standard error.
     pub stderr: Vec<u8>,
-    /// The most memory it had resident, in bytes.
+    /// The most memory it had resident, in bytes. Linux counts from the fork on, so that this is
+    /// never less than what the calling process had resident then.
     pub peak_rss_bytes: u64,
     /// How long it ran.
     pub seconds: f64,
