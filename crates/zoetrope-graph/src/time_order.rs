@@ -2,8 +2,8 @@
 //!
 //! Time and position are packed into one 64-bit key where both fit (they do unless the stream
 //! spans more than 2^64 / events ticks), so that one parallel sort of plain integers is stable.
-//! The keys are made in the time column itself and become times again after the sort, so the
-//! only extra memory is the order, 4 bytes an event.
+//! The keys are made in the time column itself and become times again after the sort; extra
+//! memory is 8 bytes an event for the passes, then 4 for the order.
 
 use rayon::prelude::*;
 
@@ -41,13 +41,54 @@ pub(crate) fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
     keys.par_iter_mut().enumerate().for_each(|(position, key)| {
         *key = key.wrapping_sub(low as u64) << position_bits | position as u64;
     });
-    keys.par_sort_unstable();
+    sort_keys(keys, position_bits, u64::BITS - span.leading_zeros());
     let mask = (1u64 << position_bits) - 1;
     let order = keys.par_iter().map(|key| (key & mask) as u32).collect();
     keys.par_iter_mut().for_each(|key| {
         *key = (*key >> position_bits).wrapping_add(low as u64);
     });
     Ok(order)
+}
+
+/// Bits sorted by in one pass: 2,048 counters stay in the level-1 cache.
+const DIGIT_BITS: u32 = 11;
+
+/// Sorts keys by the `bits` bits above `low_bit`; the bits below ascend already and a radix sort
+/// keeps their order. Streams that span up to a few years of seconds take three passes, about a
+/// third of the time of a comparison sort; wide spans go to the latter.
+fn sort_keys(keys: &mut [u64], low_bit: u32, bits: u32) {
+    let passes = bits.div_ceil(DIGIT_BITS);
+    if passes > 4 || keys.len() < 1 << 12 {
+        keys.par_sort_unstable();
+        return;
+    }
+    let mut other = vec![0; keys.len()];
+    for pass in 0..passes {
+        let shift = low_bit + pass * DIGIT_BITS;
+        match pass % 2 {
+            0 => scatter(keys, &mut other, shift),
+            _ => scatter(&other, keys, shift),
+        }
+    }
+    if passes % 2 == 1 {
+        keys.copy_from_slice(&other);
+    }
+}
+
+/// One pass: `to` becomes `from`, stably ordered by one digit.
+fn scatter(from: &[u64], to: &mut [u64], shift: u32) {
+    let digit = |key: u64| (key >> shift) as usize & ((1 << DIGIT_BITS) - 1);
+    let mut places = [0usize; 1 << DIGIT_BITS];
+    from.iter().for_each(|&key| places[digit(key)] += 1);
+    let mut total = 0;
+    for place in &mut places {
+        total += std::mem::replace(place, total);
+    }
+    for &key in from {
+        let place = &mut places[digit(key)];
+        to[*place] = key;
+        *place += 1;
+    }
 }
 
 /// The same where time and position do not fit one word.
@@ -74,9 +115,17 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn narrow_times_are_sorted_stably(time in proptest::collection::vec(-20i64..20, 0..200)) {
             check(time);
+        }
+
+        #[test]
+        fn long_streams_are_sorted_stably(seed: u64, bits in 1u32..45) {
+            let random = crate::random::Random::new(seed, 0);
+            check((0..5_000).map(|at| (random.u64(at) >> (64 - bits)) as i64 - 7).collect());
         }
 
         #[test]
