@@ -12,19 +12,19 @@ def attacks():
 
 def traffic():
     def pair(name, adjacency, values, outcome, message, why):
-        return folder(f"traffic/{name}", {"x_adj.csv": adjacency, "x_speed.csv": values}, outcome, message, why)
+        return folder(f"traffic/{name}", {"x_adj.csv": adjacency, "x_speed.csv": values}, outcome, message, why, "--format traffic")
 
     yield pair("honest", SQUARE, VALUES, "ok", "", "an honest pair")
     yield pair("not-square", SQUARE + b"0,0,0\n", VALUES, "error", "", "a matrix of four rows and three columns")
     yield pair("ragged-matrix", b"1,0.5,0\n0.5,1\n0,0,1\n", VALUES, "error", "x_adj.csv:2", "a row that stops early")
     yield pair("word-in-matrix", SQUARE.replace(b"0.5,1", b"half,1"), VALUES, "error", "x_adj.csv:2", "a word among weights")
-    yield pair("nan-in-matrix", SQUARE.replace(b"0.5,1", b"nan,1"), VALUES, "error", "x_adj.csv:2", "a weight that is not a number")
+    yield pair("nan-in-matrix", SQUARE.replace(b"0.5,1", b"nan,1"), VALUES, "error", "row 2", "a weight that is not a number")
     yield pair("infinite-in-matrix", SQUARE.replace(b"0.5,1", b"inf,1"), VALUES, "error", "x_adj.csv:2", "an infinite weight")
     yield pair("fewer-sensors", SQUARE, b"1.5,2.5\n" * 20, "error", "x_speed.csv", "values for two of three sensors")
     yield pair("ragged-values", SQUARE, VALUES + b"1,2\n", "error", "x_speed.csv:22", "a step that lacks a sensor")
     yield pair("word-in-values", SQUARE, VALUES + b"1,2,fast\n", "error", "x_speed.csv:22", "a word among values")
-    yield pair("empty-values", SQUARE, b"", "error", "x_speed.csv", "no value at all")
-    yield pair("empty-matrix", b"", VALUES, "error", "x_adj.csv", "no weight at all")
+    yield pair("empty-values", SQUARE, b"", "error", "one square matrix and one table", "no value at all")
+    yield pair("empty-matrix", b"", VALUES, "error", "one square matrix and one table", "no weight at all")
 
 
 def snapshots():

@@ -12,6 +12,10 @@ use crate::source::{Source, bare_name};
 /// Files beside the given one that are looked at.
 const MOST_FILES: usize = 64;
 
+/// The longest line looked at: any file may lie beside the given one, and a row of as many
+/// numbers as the limit on columns allows is shorter.
+const LONGEST_LINE_BYTES: u64 = 2 << 20;
+
 /// A matrix and its table.
 pub(super) struct Pair {
     pub(super) adjacency: PathBuf,
@@ -143,11 +147,14 @@ fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError>
     let mut line = Vec::new();
     loop {
         line.clear();
-        let mut limited = reader.by_ref().take(options.limits.line_bytes as u64);
+        let mut limited = reader.by_ref().take(LONGEST_LINE_BYTES);
         let read = limited.read_until(b'\n', &mut line);
         let read = read.map_err(|error| DataError::reading(path, error))?;
         if read == 0 {
             break;
+        }
+        if read as u64 == LONGEST_LINE_BYTES {
+            return Ok(None);
         }
         let text = line.trim_ascii();
         if text.is_empty() || text[0] == b'#' {
@@ -155,6 +162,9 @@ fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError>
         }
         if shape.rows == 0 {
             delimiter = options.delimiter.unwrap_or_else(|| table::delimiter(text));
+            if text.iter().filter(|&&byte| byte == delimiter).count() >= options.limits.columns {
+                return Ok(None);
+            }
             shape.columns = table::split(text, delimiter).len();
         } else if shape.rows == 1 {
             let cells = table::split(text, delimiter);

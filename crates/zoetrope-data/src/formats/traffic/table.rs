@@ -22,7 +22,8 @@ pub(super) struct Table {
 /// Whether a file is worth a closer look: a csv by name, whose start has several columns.
 pub(super) fn may_be_table(path: &Path, head: &[u8]) -> bool {
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    is_csv(path) && (head.is_empty() || split(line, delimiter(line)).len() > 1)
+    let wide = || split(line, delimiter(line)).len() >= super::LEAST_SENSORS;
+    is_csv(path) && (head.is_empty() || wide())
 }
 
 /// Whether the name is that of a table.
