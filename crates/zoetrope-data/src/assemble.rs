@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zoetrope_graph::events::EventColumns;
-use zoetrope_graph::{EventStore, TextTable, TimeScale, TimeUnit};
+use zoetrope_graph::{EventStore, TextTable, TimeOrder, TimeScale, TimeUnit};
 
 use crate::error::DataError;
 use crate::numbering;
@@ -60,24 +60,22 @@ pub struct RawEvents {
 ///
 /// # Errors
 /// [`DataError::Graph`] where the columns make no event store.
-pub fn assemble(path: &Path, raw: RawEvents) -> Result<(EventStore, bool), DataError> {
+pub fn assemble(path: &Path, mut raw: RawEvents) -> Result<(EventStore, bool), DataError> {
     let (src, dst) = (raw.src.into_chunk(), raw.dst.into_chunk());
     let numbered = numbering::number(path, src, dst, raw.bipartite)?;
-    let sorted = is_sorted(&raw.time);
-    let store = EventStore::new(
+    let wrong = |source| DataError::Graph { path: path.to_owned(), source };
+    let order = TimeOrder::sort(&mut raw.time).map_err(wrong)?;
+    let store = EventStore::with_order(
         numbered.src,
         numbered.dst,
         raw.time,
+        &order,
         raw.columns,
         raw.scale,
         numbered.names,
     )
-    .map_err(|source| DataError::Graph { path: path.to_owned(), source })?;
-    Ok((store, sorted))
-}
-
-pub(crate) fn is_sorted(time: &[i64]) -> bool {
-    time.is_sorted()
+    .map_err(wrong)?;
+    Ok((store, order.moves().is_none()))
 }
 
 /// The unit of integer times, from their magnitude: Unix seconds stay below 10^11 until the year

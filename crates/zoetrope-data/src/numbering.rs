@@ -259,15 +259,20 @@ fn check_count(count: usize) -> Result<(), GraphError> {
     }
 }
 
-fn bounds(chunk: &IdChunk) -> Option<(i64, i64)> {
-    match chunk {
+fn bounds(column: &IdChunk) -> Option<(i64, i64)> {
+    match column {
         IdChunk::Narrow(ids) => {
-            let low = ids.par_iter().with_min_len(1 << 16).min()?;
-            Some((i64::from(*low), i64::from(*ids.par_iter().with_min_len(1 << 16).max()?)))
+            least_and_most(ids).map(|(low, high)| (i64::from(low), i64::from(high)))
         }
-        IdChunk::Wide(ids) => Some((*ids.par_iter().min()?, *ids.par_iter().max()?)),
+        IdChunk::Wide(ids) => least_and_most(ids),
         IdChunk::Text { .. } => None,
     }
+}
+
+fn least_and_most<T: Copy + Ord + Send + Sync>(ids: &[T]) -> Option<(T, T)> {
+    ids.par_chunks(1 << 16)
+        .filter_map(|part| Some((*part.iter().min()?, *part.iter().max()?)))
+        .reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::column::Column;
 use crate::error::GraphError;
 use crate::ids::{TextTable, VertexId, VertexNames};
 use crate::time::{Time, TimeScale};
-use crate::time_order;
+use crate::time_order::TimeOrder;
 
 /// What an event does to its edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,25 @@ impl EventStore {
     pub fn new(
         src: Vec<VertexId>,
         dst: Vec<VertexId>,
+        mut time: Vec<Time>,
+        columns: EventColumns,
+        scale: TimeScale,
+        names: VertexNames,
+    ) -> Result<Self, GraphError> {
+        let order = TimeOrder::sort(&mut time)?;
+        Self::with_order(src, dst, time, &order, columns, scale, names)
+    }
+
+    /// As [`new`](Self::new) for times that [`TimeOrder::sort`] has sorted; the other columns
+    /// are moved as `order` says.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_order(
+        src: Vec<VertexId>,
+        dst: Vec<VertexId>,
         time: Vec<Time>,
+        order: &TimeOrder,
         columns: EventColumns,
         scale: TimeScale,
         names: VertexNames,
@@ -74,7 +92,9 @@ impl EventStore {
             Self::from_columns(src.into(), dst.into(), time.into(), columns, scale, names)?;
         check_range("src", &store.src, store.vertices())?;
         check_range("dst", &store.dst, store.vertices())?;
-        store.sort_by_time()?;
+        if let Some(moves) = order.moves() {
+            store.reorder(moves)?;
+        }
         Ok(store)
     }
 
@@ -221,24 +241,22 @@ impl EventStore {
                 + 4 * self.columns.feature_width)
     }
 
-    fn sort_by_time(&mut self) -> Result<(), GraphError> {
-        if time_order::is_ordered(&self.time) {
-            return Ok(());
+    fn reorder(&mut self, order: &[u32]) -> Result<(), GraphError> {
+        if order.len() != self.len() {
+            let (expected, got) = (self.len(), order.len());
+            return Err(GraphError::LengthMismatch { column: "order", expected, got });
         }
-        let mut time = std::mem::take(&mut self.time).into_vec();
-        let order = time_order::sort(&mut time)?;
-        self.time = time.into();
-        gather(&mut self.src, &order);
-        gather(&mut self.dst, &order);
+        gather(&mut self.src, order);
+        gather(&mut self.dst, order);
         let columns = &mut self.columns;
         for column in [&mut columns.weight, &mut columns.label].into_iter().flatten() {
-            gather(column, &order);
+            gather(column, order);
         }
         if let Some(kind) = &mut columns.kind {
-            gather(kind, &order);
+            gather(kind, order);
         }
         if let Some(features) = &mut columns.features {
-            gather_rows(features, columns.feature_width, &order);
+            gather_rows(features, columns.feature_width, order);
         }
         Ok(())
     }

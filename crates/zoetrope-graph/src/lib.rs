@@ -68,4 +68,5 @@ pub use sliced::SlicedCsr;
 pub use snapshot::{SnapshotSequence, SnapshotView};
 pub use temporal_index::{Direction, TemporalIndex, TemporalView};
 pub use time::{Time, TimeScale, TimeUnit};
+pub use time_order::TimeOrder;
 pub use window::{Origin, Windowing, Windows, suggest_window};

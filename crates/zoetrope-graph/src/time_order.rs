@@ -15,12 +15,30 @@ pub(crate) fn is_ordered(time: &[Time]) -> bool {
     time.par_windows(2).with_min_len(1 << 16).all(|pair| pair[0] <= pair[1])
 }
 
-/// Sorts `time` and returns, for each place, the place that its time came from; equal times keep
-/// their order.
-///
-/// # Errors
-/// [`GraphError::TooMany`] where positions do not fit 32 bits.
-pub(crate) fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
+/// How events must be moved to be in time order; equal times keep their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeOrder(Option<Vec<u32>>);
+
+impl TimeOrder {
+    /// Sorts a column of times and remembers where each came from.
+    ///
+    /// # Errors
+    /// [`GraphError::TooMany`] where times are not in order and positions do not fit 32 bits.
+    pub fn sort(time: &mut [Time]) -> Result<Self, GraphError> {
+        match is_ordered(time) {
+            true => Ok(Self(None)),
+            false => sort(time).map(|order| Self(Some(order))),
+        }
+    }
+
+    /// For each place the place that its event came from; `None` where nothing moved.
+    pub fn moves(&self) -> Option<&[u32]> {
+        self.0.as_deref()
+    }
+}
+
+/// Sorts `time` and returns, for each place, the place that its time came from.
+fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
     let events = time.len();
     if events as u64 > u64::from(u32::MAX) {
         return Err(GraphError::TooMany {
@@ -29,7 +47,9 @@ pub(crate) fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
             limit: u64::from(u32::MAX),
         });
     }
-    let (Some(&low), Some(&high)) = (time.par_iter().min(), time.par_iter().max()) else {
+    let ends = |times: &[Time]| Some((*times.iter().min()?, *times.iter().max()?));
+    let bounds = time.par_chunks(1 << 16).filter_map(ends);
+    let Some((low, high)) = bounds.reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
         return Ok(Vec::new());
     };
     let span = high.wrapping_sub(low) as u64;
@@ -38,55 +58,87 @@ pub(crate) fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
         return Ok(sort_apart(time));
     }
     let keys: &mut [u64] = bytemuck::cast_slice_mut(time);
-    keys.par_iter_mut().enumerate().for_each(|(position, key)| {
-        *key = key.wrapping_sub(low as u64) << position_bits | position as u64;
+    let packing = Packing { low: low as u64, position_bits };
+    let passes = (u64::BITS - span.leading_zeros()).div_ceil(DIGIT_BITS);
+    match passes <= 4 && events >= 1 << 12 {
+        true => Ok(sort_by_digits(keys, packing, passes)),
+        false => Ok(sort_by_comparison(keys, packing)),
+    }
+}
+
+/// Time above, position below, in one word.
+#[derive(Clone, Copy)]
+struct Packing {
+    low: u64,
+    position_bits: u32,
+}
+
+impl Packing {
+    fn pack(self, time: u64, position: usize) -> u64 {
+        time.wrapping_sub(self.low) << self.position_bits | position as u64
+    }
+
+    fn time(self, key: u64) -> u64 {
+        (key >> self.position_bits).wrapping_add(self.low)
+    }
+
+    fn position(self, key: u64) -> u32 {
+        (key & ((1 << self.position_bits) - 1)) as u32
+    }
+}
+
+fn sort_by_comparison(times: &mut [u64], packing: Packing) -> Vec<u32> {
+    times.par_iter_mut().enumerate().for_each(|(position, time)| {
+        *time = packing.pack(*time, position);
     });
-    sort_keys(keys, position_bits, u64::BITS - span.leading_zeros());
-    let mask = (1u64 << position_bits) - 1;
-    let order = keys.par_iter().map(|key| (key & mask) as u32).collect();
-    keys.par_iter_mut().for_each(|key| {
-        *key = (*key >> position_bits).wrapping_add(low as u64);
-    });
-    Ok(order)
+    times.par_sort_unstable();
+    let order = times.par_iter().map(|&key| packing.position(key)).collect();
+    times.par_iter_mut().for_each(|key| *key = packing.time(*key));
+    order
 }
 
 /// Bits sorted by in one pass: 2,048 counters stay in the level-1 cache.
 const DIGIT_BITS: u32 = 11;
 
-/// Sorts keys by the `bits` bits above `low_bit`; the bits below ascend already and a radix sort
-/// keeps their order. Streams that span up to a few years of seconds take three passes, about a
-/// third of the time of a comparison sort; wide spans go to the latter.
-fn sort_keys(keys: &mut [u64], low_bit: u32, bits: u32) {
-    let passes = bits.div_ceil(DIGIT_BITS);
-    if passes > 4 || keys.len() < 1 << 12 {
-        keys.par_sort_unstable();
-        return;
+/// A radix sort by the bits above the position; positions ascend already and each pass keeps the
+/// order of equal digits. A stream that spans a few years of seconds takes three passes, about a
+/// third of the time of a comparison sort. The last pass writes times and positions apart.
+fn sort_by_digits(times: &mut [u64], packing: Packing, passes: u32) -> Vec<u32> {
+    let mut spare = vec![0; times.len()];
+    let packed = times.iter().enumerate().map(|(position, &time)| packing.pack(time, position));
+    // The passes alternate between two columns and the last must read the spare one.
+    if passes % 2 == 1 {
+        spare.iter_mut().zip(packed).for_each(|(key, packed)| *key = packed);
+    } else {
+        (0..times.len()).for_each(|at| times[at] = packing.pack(times[at], at));
     }
-    let mut other = vec![0; keys.len()];
-    for pass in 0..passes {
-        let shift = low_bit + pass * DIGIT_BITS;
-        match pass % 2 {
-            0 => scatter(keys, &mut other, shift),
-            _ => scatter(&other, keys, shift),
+    for pass in 0..passes - 1 {
+        let shift = packing.position_bits + pass * DIGIT_BITS;
+        match (passes - pass) % 2 {
+            0 => scatter(times, shift, |place, key| spare[place] = key),
+            _ => scatter(&spare, shift, |place, key| times[place] = key),
         }
     }
-    if passes % 2 == 1 {
-        keys.copy_from_slice(&other);
-    }
+    let mut order = vec![0; times.len()];
+    scatter(&spare, packing.position_bits + (passes - 1) * DIGIT_BITS, |place, key| {
+        times[place] = packing.time(key);
+        order[place] = packing.position(key);
+    });
+    order
 }
 
-/// One pass: `to` becomes `from`, stably ordered by one digit.
-fn scatter(from: &[u64], to: &mut [u64], shift: u32) {
+/// One pass: puts each key, in order, at the next place of its digit.
+fn scatter(keys: &[u64], shift: u32, mut put: impl FnMut(usize, u64)) {
     let digit = |key: u64| (key >> shift) as usize & ((1 << DIGIT_BITS) - 1);
     let mut places = [0usize; 1 << DIGIT_BITS];
-    from.iter().for_each(|&key| places[digit(key)] += 1);
+    keys.iter().for_each(|&key| places[digit(key)] += 1);
     let mut total = 0;
     for place in &mut places {
         total += std::mem::replace(place, total);
     }
-    for &key in from {
+    for &key in keys {
         let place = &mut places[digit(key)];
-        to[*place] = key;
+        put(*place, key);
         *place += 1;
     }
 }

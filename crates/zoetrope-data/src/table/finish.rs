@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
 use zoetrope_graph::events::EventColumns;
-use zoetrope_graph::{Column, EventStore, TextTable, TimeScale, TimeUnit, VertexId};
+use zoetrope_graph::{Column, EventStore, TextTable, TimeOrder, TimeScale, TimeUnit, VertexId};
 
-use crate::assemble::{is_sorted, scale_of};
+use crate::assemble::scale_of;
 use crate::error::{DataError, Location};
-use crate::numbering;
+use crate::numbering::{self, Numbered};
 use crate::options::ReadOptions;
 use crate::table::chunk::{Chunk, LabelChunk, TimeChunk};
 use crate::table::dialect::Layout;
@@ -35,9 +34,16 @@ pub(super) fn finish(
     }
     let (skipped_rows, missing_values) = (table.bad_rows, table.missing_values);
     let mut warnings = warnings(plan, &table);
-    let (time, scale) = times(path, plan, options, rows, &mut table)?;
+    let (mut time, digits) = times(path, plan, rows, &mut table)?;
     let bipartite = options.bipartite.unwrap_or(preset.bipartite);
-    let numbered = numbering::number(path, table.src, table.dst, bipartite)?;
+    // Numbering looks at vertices alone and sorting at times alone.
+    let (numbered, order) = rayon::join(
+        || numbering::number(path, table.src, table.dst, bipartite),
+        || TimeOrder::sort(&mut time),
+    );
+    let wrong = |source| DataError::Graph { path: path.to_owned(), source };
+    let (numbered, order) = (numbered?, order.map_err(wrong)?);
+    let scale = scale(plan, options, digits, &time);
     let (label, label_names) = labels(rows, table.label);
     let width = plan.rows.feature_width;
     let classes =
@@ -50,8 +56,6 @@ pub(super) fn finish(
         }
         classes
     });
-    let sorted = is_sorted(&time);
-    let order = (preset.keep_order && !sorted).then(|| stable_order(&time));
     let columns = EventColumns {
         weight: (!table.weight.is_empty()).then(|| Column::from(table.weight)),
         label: label.map(Column::from),
@@ -59,9 +63,9 @@ pub(super) fn finish(
         features: (width > 0).then(|| Column::from(table.features)),
         feature_width: width,
     };
+    let Numbered { src, dst, names } = numbered;
     let mut store =
-        EventStore::new(numbered.src, numbered.dst, time, columns, scale, numbered.names)
-            .map_err(|source| DataError::Graph { path: path.to_owned(), source })?;
+        EventStore::with_order(src, dst, time, &order, columns, scale, names).map_err(wrong)?;
     store.label_names = label_names;
     if layout.header.is_some() || width > 0 {
         store.feature_names = plan.feature_names.clone();
@@ -71,6 +75,9 @@ pub(super) fn finish(
         store.vertex_label_names = names;
     }
     let reason = reason(layout, plan);
+    let sorted = order.moves().is_none();
+    let order = order.moves().filter(|_| preset.keep_order);
+    let order = order.map(|moves| moves.iter().map(|&row| u64::from(row)).collect());
     Ok(Table { store, reason, sorted, order, skipped_rows, missing_values, warnings })
 }
 
@@ -131,21 +138,28 @@ fn reason(layout: &Layout, plan: &TablePlan) -> String {
     )
 }
 
-/// The time column and what its ticks mean.
+/// The time column, and how many decimals of the file's unit a tick has.
 fn times(
     path: &Path,
     plan: &TablePlan,
-    options: &ReadOptions,
     rows: usize,
     table: &mut Chunk,
-) -> Result<(Vec<i64>, TimeScale), DataError> {
+) -> Result<(Vec<i64>, u8), DataError> {
     if !plan.rows.has_time {
-        return Ok(((0..rows as i64).collect(), TimeScale::STEPS));
+        return Ok(((0..rows as i64).collect(), 0));
     }
-    let TimeChunk { ticks: time, digits } = std::mem::take(&mut table.time);
+    let TimeChunk { ticks, digits } = std::mem::take(&mut table.time);
     if table.time_overflow {
         let expected = format!("times that fit 64 bits with {digits} decimals");
         return Err(DataError::invalid(Location::file(path), expected, "larger ones"));
+    }
+    Ok((ticks, digits))
+}
+
+/// What a tick of the sorted times means.
+fn scale(plan: &TablePlan, options: &ReadOptions, digits: u8, time: &[i64]) -> TimeScale {
+    if !plan.rows.has_time {
+        return TimeScale::STEPS;
     }
     let unit = match digits {
         0 => options.time_unit,
@@ -153,11 +167,13 @@ fn times(
         6 => Some(TimeUnit::Microsecond),
         _ => Some(TimeUnit::Nanosecond),
     };
-    let mut scale = scale_of(&time, unit);
-    if plan.rows.actions.contains(&Action::IsoTime) {
-        scale = TimeScale { unit: unit.unwrap_or(TimeUnit::Second), unix: true };
+    match plan.rows.actions.contains(&Action::IsoTime) {
+        true => TimeScale { unit: unit.unwrap_or(TimeUnit::Second), unix: true },
+        false => {
+            let ends = [time.first().copied(), time.last().copied()];
+            scale_of(&ends.into_iter().flatten().collect::<Vec<_>>(), unit)
+        }
     }
-    Ok((time, scale))
 }
 
 /// Labels as numbers; text becomes class numbers in the order of the names. `None` where the
@@ -213,11 +229,4 @@ fn vertex_classes(
         }
     }
     Some((labels, names.into_iter().collect()))
-}
-
-/// The rows in time order, equal times in file order.
-fn stable_order(time: &[i64]) -> Vec<u64> {
-    let mut order: Vec<u64> = (0..time.len() as u64).collect();
-    order.par_sort_by_key(|&row| time[row as usize]);
-    order
 }

@@ -1,9 +1,10 @@
 //! Blocks of lines from a source to columns, on several threads.
 //!
 //! Each thread takes the next block off the source (reading and decompressing under a lock),
-//! parses it into scratch columns of its own, and appends these to the whole when it is the
-//! block's turn. Rows keep the order of the file, and memory is the columns plus one block and
-//! its scratch per thread, whatever the size of the file.
+//! parses it into scratch columns, and appends these to the whole when it is the block's turn. A
+//! block that is ready too early is left for the thread that fills the gap, so that no thread
+//! sleeps for another. Rows keep the order of the file, and memory is the columns plus a few
+//! blocks and their scratch, whatever the size of the file.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -35,7 +36,8 @@ pub(crate) fn read_rows(
     let feed = Mutex::new(feed);
     let mut columns = plan.new_chunk();
     columns.reserve(rows, plan);
-    let whole = Mutex::new(Whole { columns, next: 0, error: None });
+    let whole = Whole { columns, next: 0, early: Vec::new(), spare: Vec::new(), error: None };
+    let whole = Mutex::new(whole);
     let turn = Condvar::new();
     std::thread::scope(|scope| {
         for _ in 1..rayon::current_num_threads().clamp(1, 16) {
@@ -58,11 +60,32 @@ fn expected_rows(source: &Source<'_>, head: &[u8], start: u64) -> usize {
     (rest as f64 * lines as f64 / head.len().max(1) as f64 * 1.05) as usize
 }
 
+/// So many blocks may be ready before their turn; then threads wait for the one that is behind.
+const MOST_EARLY: usize = 8;
+
 struct Whole {
     columns: Chunk,
     /// The block whose turn it is.
     next: usize,
+    /// Blocks that were ready before their turn.
+    early: Vec<(usize, Chunk)>,
+    /// Scratch columns to use again.
+    spare: Vec<Chunk>,
     error: Option<DataError>,
+}
+
+impl Whole {
+    /// Appends a block whose turn it is, and the early ones that follow it.
+    fn append(&mut self, block: &mut Chunk, max_problems: usize) {
+        self.columns.append(block, max_problems);
+        self.next += 1;
+        while let Some(at) = self.early.iter().position(|(index, _)| *index == self.next) {
+            let (_, mut block) = self.early.swap_remove(at);
+            self.columns.append(&mut block, max_problems);
+            self.next += 1;
+            self.spare.push(block);
+        }
+    }
 }
 
 fn work(plan: &Plan, path: &Path, feed: &Mutex<Feed<'_>>, whole: &Mutex<Whole>, turn: &Condvar) {
@@ -83,16 +106,24 @@ fn work(plan: &Plan, path: &Path, feed: &Mutex<Feed<'_>>, whole: &Mutex<Whole>, 
                     problem.at.byte = problem.at.byte.map(|byte| byte + block.start);
                 }
                 let Ok(mut all) = whole.lock() else { break };
-                while all.next != block.index && all.error.is_none() {
+                while all.next != block.index
+                    && all.early.len() >= MOST_EARLY
+                    && all.error.is_none()
+                {
                     let Ok(woken) = turn.wait(all) else { return };
                     all = woken;
                 }
                 if all.error.is_some() {
                     break;
                 }
-                all.columns.append(&mut scratch, plan.max_problems);
-                all.next += 1;
-                turn.notify_all();
+                if all.next == block.index {
+                    all.append(&mut scratch, plan.max_problems);
+                    turn.notify_all();
+                } else {
+                    let spare = all.spare.pop().unwrap_or_else(|| plan.new_chunk());
+                    let ready = std::mem::replace(&mut scratch, spare);
+                    all.early.push((block.index, ready));
+                }
             }
             Err(error) => {
                 let Ok(mut all) = whole.lock() else { break };

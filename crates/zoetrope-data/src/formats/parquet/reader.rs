@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, NameTable, TextTable, TimeScale, TimeUnit, VertexNames};
 
-use crate::assemble::{RawEvents, assemble, is_sorted};
+use crate::assemble::{RawEvents, assemble};
 use crate::dataset::{Dataset, Loaded, Notes};
 use crate::error::{DataError, Location, Problem};
 use crate::format::Format;
@@ -436,7 +436,7 @@ impl Gathered {
             feature_width: width,
         };
         let bipartite = options.bipartite.unwrap_or(note.is_some_and(|note| note.bipartite));
-        let sorted = is_sorted(&time);
+        let sorted = time.is_sorted();
         let identity = note.and_then(|note| identity_ids(note, bipartite, &self.src, &self.dst));
         let (mut store, _) = match identity {
             Some((src, dst, names)) => EventStore::new(src, dst, time, columns, scale, names)
