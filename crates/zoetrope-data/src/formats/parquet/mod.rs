@@ -6,8 +6,8 @@
 //! labels and features are any numbers or truth values, features also a list column of fixed
 //! length. A null identifier or time makes its row bad, any other null is a missing value (NaN).
 //!
-//! The decoder is third-party code: headers are checked before it sees them ([`guard`]), and what
-//! it still does wrong is contained ([`contain`]). Row groups and columns are decoded in parallel
+//! The decoder is third-party code: headers are checked before it sees them (`guard`), and what
+//! it still does wrong is contained (`contain`). Row groups and columns are decoded in parallel
 //! and joined in file order.
 //!
 //! Nested data beyond one list level, decimals, 16-bit floats and encrypted files are not read.

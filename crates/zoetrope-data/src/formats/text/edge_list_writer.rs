@@ -35,10 +35,10 @@ pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result
     write_styled(path, store, EdgeListStyle::default(), progress)
 }
 
-/// As [`write`], in a chosen style.
+/// As [`write()`], in a chosen style.
 ///
 /// # Errors
-/// As [`write`], and [`DataError::BadParameter`] where dates are asked for and the times do not
+/// As [`write()`], and [`DataError::BadParameter`] where dates are asked for and the times do not
 /// count from 1970.
 pub fn write_styled(
     path: &Path,
