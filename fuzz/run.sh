@@ -1,6 +1,7 @@
 #!/bin/sh
 # usage: fuzz/run.sh SECONDS [TARGET…]
-# Runs every target (or those named) for that long, two at a time, and says what each found.
+# Runs every target (or those named) for that long and says what each found: two at a time, or
+# as many as ZOETROPE_FUZZ_JOBS says.
 # Needs cargo-fuzz, a C++ compiler and python3; works with a stable toolchain.
 set -eu
 cd "$(dirname "$0")"
@@ -27,7 +28,7 @@ trap 'rm -rf "$ZOETROPE_FUZZ_FOLDER"' EXIT
 
 # Two rayon threads a process: more would only fight over the cores. An input may take 20 s and
 # 1 GiB: far above the promise of the binary, because the sanitizer multiplies both.
-printf '%s\n' "$@" | xargs -P 2 -I TARGET sh -c '
+printf '%s\n' "$@" | xargs -P "${ZOETROPE_FUZZ_JOBS:-2}" -I TARGET sh -c '
     mkdir -p "corpus/TARGET" "artifacts/TARGET"
     RAYON_NUM_THREADS=2 "target/'"$host"'/release/TARGET" "corpus/TARGET" \
         -artifact_prefix="artifacts/TARGET/" -max_total_time='"$seconds"' -timeout=20 \

@@ -125,6 +125,14 @@ pub(crate) fn names_an_edge(names: &[String]) -> bool {
     find(names, SOURCE).is_some() && find(names, DESTINATION).is_some()
 }
 
+/// Whether a header calls the ends of an edge users and items: these are numbered apart, as in
+/// JODIE files.
+pub(crate) fn names_users_and_items(names: &[String]) -> bool {
+    let has =
+        |wanted: [&str; 2]| names.iter().any(|name| wanted.contains(&name.to_lowercase().as_str()));
+    has(["user", "user_id"]) && has(["item", "item_id"])
+}
+
 /// Roles from the names of the columns; what the user said goes first.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ use crate::formats::text::{edge_list_writer, jodie_writer};
 use crate::formats::{ml_triple, npz, parquet, pygt_json, snapshot_folder, store, tgl, traffic};
 use crate::progress::Progress;
 use crate::source::bare_name;
+use crate::unroll::events_of;
 
 type EventWriter = fn(&Path, &EventStore, &dyn Progress) -> Result<(), DataError>;
 type SnapshotWriter = fn(&Path, &SnapshotDataset, &dyn Progress) -> Result<(), DataError>;
@@ -46,33 +47,55 @@ pub fn save(
         None => format_of_name(path)?,
     };
     match dataset {
-        Dataset::Events(store) => {
-            progress.begin("writing", Some(store.len() as u64));
-            let writer = find(
-                EVENT_WRITERS,
-                format,
-                "a stream of events",
-                "give --window to cut snapshots",
-            )?;
-            writer(path, store, progress)?;
-        }
-        Dataset::Snapshots(data) => {
-            progress.begin("writing", Some(data.sequence.stored_edges() as u64));
-            let writer = find(SNAPSHOT_WRITERS, format, "snapshots", "write npz or pygt-json")?;
-            writer(path, data, progress)?;
-        }
+        Dataset::Events(store) => save_events(path, format, store, progress)?,
+        Dataset::Snapshots(data) => match find(SNAPSHOT_WRITERS, format) {
+            Some(writer) => {
+                progress.begin("writing", Some(data.sequence.stored_edges() as u64));
+                writer(path, data, progress)?;
+            }
+            None => save_events(path, format, &unrolled(path, format, data)?, progress)?,
+        },
     }
     Ok(format)
 }
 
-fn find<W: Copy>(
-    writers: &[(Format, W)],
+fn save_events(
+    path: &Path,
     format: Format,
-    what: &'static str,
-    advice: &'static str,
-) -> Result<W, DataError> {
-    let writer = writers.iter().find(|(known, _)| *known == format).map(|(_, writer)| *writer);
-    writer.ok_or(DataError::CannotHold { format, what, advice })
+    store: &EventStore,
+    progress: &dyn Progress,
+) -> Result<(), DataError> {
+    let Some(writer) = find(EVENT_WRITERS, format) else {
+        let advice = "give --window to cut snapshots";
+        return Err(DataError::CannotHold { format, what: "a stream of events", advice });
+    };
+    let advice = "write a .zoe store";
+    let holds_features = [Format::Store, Format::MlTriple, Format::Tgl].contains(&format);
+    if store.vertex_features.is_some() && !holds_features {
+        return Err(DataError::CannotHold { format, what: "features of vertices", advice });
+    }
+    if store.vertex_labels.is_some() && format != Format::Store {
+        return Err(DataError::CannotHold { format, what: "labels of vertices", advice });
+    }
+    progress.begin("writing", Some(store.len() as u64));
+    writer(path, store, progress)
+}
+
+/// Snapshots as events, for formats that hold nothing else.
+fn unrolled(path: &Path, format: Format, data: &SnapshotDataset) -> Result<EventStore, DataError> {
+    let parts = [
+        (data.features.is_some(), "features of vertices"),
+        (data.targets.is_some(), "targets"),
+        (data.signal.is_some(), "a measured series"),
+    ];
+    if let Some((_, what)) = parts.into_iter().find(|(present, _)| *present) {
+        return Err(DataError::CannotHold { format, what, advice: "write npz or pygt-json" });
+    }
+    events_of(data).map_err(|source| DataError::Graph { path: path.to_owned(), source })
+}
+
+fn find<W: Copy>(writers: &[(Format, W)], format: Format) -> Option<W> {
+    writers.iter().find(|(known, _)| *known == format).map(|(_, writer)| *writer)
 }
 
 /// The format that a file name stands for.
@@ -99,5 +122,36 @@ pub fn format_of_name(path: &Path) -> Result<Format, DataError> {
                 Format::list()
             ),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Quiet, ReadOptions, open, synthetic};
+
+    #[test]
+    fn snapshots_are_unrolled_into_a_format_of_events() {
+        let name = "synthetic:uniform?steps=3&vertices=10&density=2";
+        let loaded = synthetic::generate(name, &Quiet).unwrap();
+        let Dataset::Snapshots(mut data) = loaded.dataset else { panic!("snapshots") };
+        (data.features, data.targets, data.signal) = (None, None, None);
+        let edges = data.sequence.stored_edges();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("edges.csv");
+        assert_eq!(save(&path, None, &Dataset::Snapshots(data), &Quiet).unwrap(), Format::EdgeList);
+        let read = open(&path.to_string_lossy(), &ReadOptions::default(), &Quiet).unwrap();
+        let Dataset::Events(store) = read.dataset else { panic!("events") };
+        assert_eq!((store.len(), store.time().last()), (edges, Some(&2)));
+    }
+
+    #[test]
+    fn parts_that_a_format_cannot_hold_are_not_lost_silently() {
+        let loaded = synthetic::generate("synthetic:demo", &Quiet).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("demo.csv");
+        let outcome = save(&path, None, &loaded.dataset, &Quiet);
+        assert!(matches!(outcome, Err(DataError::CannotHold { .. })));
+        assert!(!path.exists());
     }
 }

@@ -54,7 +54,6 @@ fn rows(store: &EventStore) -> Vec<Row> {
 fn options(store: &EventStore) -> ReadOptions {
     ReadOptions {
         time_unit: Some(store.scale().unit),
-        bipartite: Some(store.names().second.is_some()),
         text_ids: Some(matches!(store.names().first, NameTable::Text(_))),
         ..ReadOptions::default()
     }
@@ -71,7 +70,6 @@ fn through(name: &str, write: Write, read: Read, store: &EventStore) -> Option<E
     let mut options = options(store);
     if ["folder", "ml_a.csv"].contains(&name) {
         // These number all vertices together.
-        options.bipartite = None;
         options.text_ids = None;
     }
     let loaded = read(&path, &options, &Quiet).unwrap_or_else(|error| panic!("{name}: {error}"));

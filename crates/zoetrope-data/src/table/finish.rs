@@ -35,10 +35,9 @@ pub(super) fn finish(
     let (skipped_rows, missing_values) = (table.bad_rows, table.missing_values);
     let mut warnings = warnings(plan, &table);
     let (mut time, digits) = times(path, plan, rows, &mut table)?;
-    let bipartite = options.bipartite.unwrap_or(preset.bipartite);
     // Numbering looks at vertices alone and sorting at times alone.
     let (numbered, order) = rayon::join(
-        || numbering::number(path, table.src, table.dst, bipartite),
+        || numbering::number(path, table.src, table.dst, plan.bipartite),
         || TimeOrder::sort(&mut time),
     );
     let wrong = |source| DataError::Graph { path: path.to_owned(), source };

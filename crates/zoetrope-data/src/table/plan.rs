@@ -19,6 +19,8 @@ use crate::table::timestamp;
 pub(super) struct TablePlan {
     pub(super) rows: Plan,
     pub(super) roles: Roles,
+    /// Whether source and destination number their vertices separately.
+    pub(super) bipartite: bool,
     pub(super) feature_names: TextTable,
     /// Columns that are not used, for a note.
     pub(super) unused: Vec<String>,
@@ -116,7 +118,10 @@ pub(super) fn make(
     };
     // One id space is text where either side is, so that both sides name the same vertices.
     let (mut text_src, mut text_dst) = (text(roles.src), text(roles.dst));
-    if !options.bipartite.unwrap_or(preset.bipartite) {
+    let bipartite = options.bipartite.unwrap_or_else(|| {
+        preset.bipartite || layout.header.as_deref().is_some_and(roles::names_users_and_items)
+    });
+    if !bipartite {
         text_src |= text_dst;
         text_dst |= text_src;
     }
@@ -133,7 +138,7 @@ pub(super) fn make(
         has_time,
         max_problems: options.max_problems,
     };
-    Ok(TablePlan { rows, roles, feature_names, unused })
+    Ok(TablePlan { rows, roles, bipartite, feature_names, unused })
 }
 
 fn find_roles(

@@ -49,7 +49,11 @@ pub fn write_styled(
     let by_suffix = if bare_name(path).ends_with(".tsv") { b'\t' } else { b',' };
     let delimiter = style.delimiter.unwrap_or(by_suffix);
     let time = TimeFormat::new(style.time, store.scale())?;
-    let mut names: Vec<&[u8]> = vec![b"src", b"dst", b"time"];
+    // Two sides with identifiers of their own are users and items: readers number them apart.
+    let mut names: Vec<&[u8]> = match store.names().second {
+        Some(_) => vec![b"user_id", b"item_id", b"time"],
+        None => vec![b"src", b"dst", b"time"],
+    };
     let mut fields = vec![Field::SourceName, Field::DestinationName, Field::Time(time)];
     let optional: [(bool, &[u8], Field); 3] = [
         (store.weight().is_some(), b"weight", Field::Weight),
