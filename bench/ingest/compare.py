@@ -103,7 +103,7 @@ def picture(results):
     bar, gap, left, width = 16, 26, 190, 520
     height = len(results) * (len(PEERS) * bar + gap) + 40
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 110}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 170}" height="{height}" '
         'font-family="sans-serif" font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
         '<text x="10" y="20" font-size="14">Reading events: median milliseconds, two threads</text>',
@@ -150,4 +150,5 @@ def main():
     print(table(results))
 
 
-main()
+if __name__ == "__main__":
+    main()

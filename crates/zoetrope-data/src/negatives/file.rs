@@ -10,21 +10,16 @@
 //! Vertices are numbered as in the store that the list was made for. In Python:
 //! `z = numpy.load(path); meta = json.loads(z["metadata"].tobytes())`.
 
-use std::io::Write;
 use std::path::Path;
 
-use zip::CompressionMethod;
-use zip::write::{SimpleFileOptions, StreamWriter, ZipWriter};
 use zoetrope_graph::VertexId;
 
 use super::list::{ListMetadata, NegativeList};
 use super::{MISSING, NegativeOptions};
 use crate::error::{DataError, Location};
-use crate::formats::npz::NpzArchive;
-use crate::npy::{NpyElement, write_npy};
+use crate::formats::npz::{NpzArchive, NpzSink};
 use crate::options::Limits;
 use crate::progress::Progress;
-use crate::sink::Sink;
 
 impl NegativeList {
     /// Writes the list; the file is replaced whole or not at all.
@@ -36,10 +31,9 @@ impl NegativeList {
             .map_err(|error| DataError::io(path, error.into()))?;
         let cells = self.negatives.len() * if self.sources.is_some() { 2 } else { 1 };
         progress.begin("writing", Some((16 * self.src.len() + 4 * cells) as u64));
-        let mut zip = ZipWriter::new_stream(Sink::create_plain(path)?);
         let rows = self.src.len();
         let matrix = [rows, self.metadata.per_event];
-        let mut out = Out { zip: &mut zip, path, progress };
+        let mut out = NpzSink::create(path, progress)?;
         out.put("src", &[rows], &self.src)?;
         out.put("dst", &[rows], &self.dst)?;
         out.put("time", &[rows], &self.time)?;
@@ -48,8 +42,7 @@ impl NegativeList {
             out.put("negative_sources", &matrix, sources)?;
         }
         out.put("metadata", &[metadata.len()], &metadata)?;
-        let finished = zip.finish().map_err(|error| DataError::io(path, error.into()))?;
-        finished.into_inner().finish()
+        out.finish()
     }
 
     /// Reads a list and checks that it is consistent in itself; whether it belongs to the data
@@ -101,33 +94,6 @@ impl NegativeList {
             return Err(input.wrong("time", expected, time[at + 1].to_string()));
         }
         Ok(Self { metadata, src, dst, time, negatives, sources })
-    }
-}
-
-struct Out<'a> {
-    zip: &'a mut ZipWriter<StreamWriter<Sink>>,
-    path: &'a Path,
-    progress: &'a dyn Progress,
-}
-
-impl Out<'_> {
-    fn put<T: NpyElement>(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        values: &[T],
-    ) -> Result<(), DataError> {
-        let bytes = size_of_val(values) as u64;
-        let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Stored)
-            .large_file(bytes + 4096 > u64::from(u32::MAX));
-        let started = self.zip.start_file(format!("{name}.npy"), options);
-        started.map_err(|error| DataError::io(self.path, error.into()))?;
-        write_npy(&mut self.zip, shape, values)
-            .and_then(|()| self.zip.flush())
-            .map_err(|error| DataError::io(self.path, error))?;
-        self.progress.advance(bytes);
-        Ok(())
     }
 }
 

@@ -25,6 +25,7 @@
 mod archive;
 mod members;
 mod read;
+mod sink;
 mod write;
 
 #[cfg(test)]
@@ -34,6 +35,7 @@ use std::path::Path;
 
 pub use archive::{Member, NpzArchive};
 pub use read::read;
+pub(crate) use sink::NpzSink;
 pub use write::write;
 
 use crate::source::bare_name;

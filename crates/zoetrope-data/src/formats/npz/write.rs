@@ -1,18 +1,14 @@
 //! Writing snapshots as an archive of arrays.
 
-use std::io::Write;
 use std::path::Path;
 
-use zip::CompressionMethod;
-use zip::write::{SimpleFileOptions, StreamWriter, ZipWriter};
 use zoetrope_graph::{NameTable, VertexFeatures};
 
+use super::sink::NpzSink;
 use crate::dataset::{Signal, SnapshotDataset, Standardise};
 use crate::error::DataError;
 use crate::format::Format;
-use crate::npy::{NpyElement, write_npy};
 use crate::progress::Progress;
-use crate::sink::Sink;
 
 /// Writes an archive that `numpy.load` opens; uncompressed, as `numpy.savez` writes it.
 ///
@@ -32,8 +28,7 @@ pub fn write(
         });
     }
     progress.begin("writing", None);
-    let zip = ZipWriter::new_stream(Sink::create_plain(path)?);
-    let mut out = Arrays { zip, path, progress };
+    let mut out = NpzSink::create(path, progress)?;
     let sequence = &data.sequence;
     out.put("edge_offsets", &[sequence.offsets().len()], sequence.offsets())?;
     out.put("edge_src", &[sequence.src().len()], sequence.src())?;
@@ -69,36 +64,10 @@ pub fn write(
         out.signal(signal)?;
     }
     out.names(data)?;
-    let fail = |error: zip::result::ZipError| DataError::io(path, error.into());
-    out.zip.finish().map_err(fail)?.into_inner().finish()
+    out.finish()
 }
 
-struct Arrays<'a> {
-    zip: ZipWriter<StreamWriter<Sink>>,
-    path: &'a Path,
-    progress: &'a dyn Progress,
-}
-
-impl Arrays<'_> {
-    fn put<T: NpyElement>(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        values: &[T],
-    ) -> Result<(), DataError> {
-        let bytes = size_of_val(values) as u64;
-        let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Stored)
-            .large_file(bytes + 4096 > u64::from(u32::MAX));
-        let started = self.zip.start_file(format!("{name}.npy"), options);
-        started.map_err(|error| DataError::io(self.path, error.into()))?;
-        write_npy(&mut self.zip, shape, values)
-            .and_then(|()| self.zip.flush())
-            .map_err(|error| DataError::io(self.path, error))?;
-        self.progress.advance(bytes);
-        Ok(())
-    }
-
+impl NpzSink<'_> {
     fn features(&mut self, features: &VertexFeatures, constant: bool) -> Result<(), DataError> {
         let shape = [features.steps(), features.vertices(), features.width()];
         let shape = if constant { &shape[1..] } else { &shape[..] };
