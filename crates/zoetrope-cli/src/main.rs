@@ -10,6 +10,7 @@ mod command;
 mod exit;
 mod input;
 mod machine;
+mod output;
 mod progress;
 mod report;
 mod terminal;

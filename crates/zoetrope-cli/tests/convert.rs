@@ -160,3 +160,40 @@ fn an_unknown_generator_or_parameter_is_wrong_usage() {
     }
     assert!(!folder.path("x.npz").exists());
 }
+
+#[test]
+fn snapshots_of_a_shuffled_file_equal_those_of_the_sorted_one() {
+    let folder = Folder::new();
+    folder.text(&["data", "generate", "aml", "events=3k", "--out", "sorted.csv"]);
+    let sorted = String::from_utf8(folder.bytes("sorted.csv")).unwrap();
+    let mut rows: Vec<&str> = sorted.lines().skip(1).collect();
+    // Any fixed permutation will do: order by a hash-like function of the position.
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|&row| (row * 7_919 + 13) % 10_007);
+    rows = order.into_iter().map(|row| rows[row]).collect();
+    let header = sorted.lines().next().unwrap();
+    folder.write("shuffled.csv", &format!("{header}\n{}\n", rows.join("\n")));
+    for (rule, more) in
+        [("sum", None), ("mean", None), ("last", None), ("count", Some("--undirected"))]
+    {
+        for name in ["sorted", "shuffled"] {
+            let (source, out) = (format!("{name}.csv"), format!("{name}-{rule}.npz"));
+            let mut arguments =
+                vec!["data", "convert", &source, &out, "--window", "6h", "--merge", rule, "--drop"];
+            arguments.extend(more);
+            folder.text(&arguments);
+        }
+        let bytes = |name: &str| folder.bytes(&format!("{name}-{rule}.npz"));
+        assert!(bytes("sorted") == bytes("shuffled"), "{rule}");
+    }
+}
+
+#[test]
+fn snapshots_become_events_of_their_step_in_a_format_of_events() {
+    let folder = Folder::new();
+    let name = "synthetic:uniform?steps=4&vertices=50&density=2&features=none";
+    let done = folder.json(&["data", "convert", name, "edges.parquet", "--json"]);
+    assert_eq!(done["format"], "parquet");
+    let found = folder.json(&["data", "inspect", "edges.parquet", "--json"]);
+    assert_eq!((found["events"].as_u64(), found["time"]["last"].as_i64()), (Some(400), Some(3)));
+}

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use zoetrope_data::parts::Part;
-use zoetrope_data::{DataError, Dataset, Format, SnapshotDataset, save};
+use zoetrope_data::{Dataset, Format, SnapshotDataset};
 use zoetrope_graph::degree::{Degree, degree_features};
 use zoetrope_graph::{
     DiscretiseOptions, EventStore, Lifetime, Merge, Targets, VertexFeatures, Windowing, Windows,
@@ -18,7 +18,7 @@ use super::{document, prepare};
 use crate::args::{Reading, Running, parse_format};
 use crate::exit::Failure;
 use crate::input::{self, may_write};
-use crate::progress::{Bars, Unit};
+use crate::output;
 use crate::report::human::{bytes, elapsed, plural, whole};
 
 /// Flags of `data convert`.
@@ -117,7 +117,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
         None => opened.loaded.dataset,
         Some(window) => cut(opened.loaded.dataset, window, args, &mut dropped)?,
     };
-    let (dataset, format) = write(dataset, args, &mut dropped)?;
+    let written = output::write(dataset, &args.out, args.to, args.drop, args.running.quiet)?;
+    let (dataset, format) = (written.dataset, written.format);
+    dropped.extend(written.dropped);
     let seconds = start.elapsed().as_secs_f64();
     let size = size_of(&args.out);
     let (kind, edges, snapshots) = match &dataset {
@@ -153,17 +155,12 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
         elapsed(seconds),
     );
     if !dropped.is_empty() {
-        text.push_str(&format!("left out: {}\n", join(&dropped)));
+        text.push_str(&format!("left out: {}\n", output::list(&dropped)));
     }
     for warning in &opened.loaded.notes.warnings {
         text.push_str(&format!("note: {warning}\n"));
     }
     Ok(text)
-}
-
-fn join(parts: &[Part]) -> String {
-    let names: Vec<String> = parts.iter().map(Part::to_string).collect();
-    names.join(", ")
 }
 
 /// Reading and writing the same file at once would destroy it.
@@ -207,7 +204,7 @@ fn cut(
     }
     lost.retain(|part| part.is_in(&dataset));
     if !lost.is_empty() && !args.drop {
-        return Err(Failure::usage(format!("snapshots cannot hold {}", join(&lost)))
+        return Err(Failure::usage(format!("snapshots cannot hold {}", output::list(&lost)))
             .hint("--drop leaves them out"));
     }
     dropped.extend(lost);
@@ -239,32 +236,4 @@ fn vertex_targets(store: &EventStore) -> Result<Option<Targets>, Failure> {
     let classes = store.vertex_label_names.len() as u32;
     let classes = (classes > 0).then_some(classes);
     Ok(Some(Targets::new(1, store.vertices() as usize, classes, values.to_vec())?))
-}
-
-/// Writes, and where the format cannot hold a part and the user allows it, writes without.
-fn write(
-    mut dataset: Dataset,
-    args: &ConvertArgs,
-    dropped: &mut Vec<Part>,
-) -> Result<(Dataset, Format), Failure> {
-    let bars = Bars::new(Unit::Events, args.running.quiet);
-    loop {
-        let outcome = save(&args.out, args.to, &dataset, &bars);
-        bars.finish();
-        let (what, error) = match outcome {
-            Ok(format) => return Ok((dataset, format)),
-            Err(DataError::CannotHold { format, what, advice }) => {
-                (what, DataError::CannotHold { format, what, advice })
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let Some(part) = Part::named_in(what).filter(|part| part.is_in(&dataset)) else {
-            return Err(error.into());
-        };
-        if !args.drop {
-            return Err(Failure::from(error).hint(format!("--drop leaves {part} out")));
-        }
-        dataset = part.left_out(dataset)?;
-        dropped.push(part);
-    }
 }

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
-use zoetrope_data::save::{format_of_name, save};
+use zoetrope_data::parts::Part;
+use zoetrope_data::save::format_of_name;
 use zoetrope_data::synthetic::{Generator, Range, catalogue, generate, stream};
 use zoetrope_data::{Dataset, Format};
 
@@ -13,6 +14,7 @@ use super::{document, prepare};
 use crate::args::{Running, parse_format};
 use crate::exit::Failure;
 use crate::input::may_write;
+use crate::output;
 use crate::progress::{Bars, Unit};
 use crate::report::human::{bytes, elapsed, plural, whole};
 use crate::report::table::{Align, Table};
@@ -81,6 +83,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<String, Failure> {
             "vertices": made.vertices,
             "events": made.events,
             "snapshots": made.snapshots,
+            "dropped": made.dropped.iter().map(Part::to_string).collect::<Vec<_>>(),
             "bytes": size,
             "seconds": seconds,
         }));
@@ -91,8 +94,12 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<String, Failure> {
             format!("{} in {}", plural(made.events, "edge"), plural(count, "snapshot"))
         }
     };
+    let left_out = match made.dropped[..] {
+        [] => String::new(),
+        _ => format!("left out: {}\n", output::list(&made.dropped)),
+    };
     Ok(format!(
-        "wrote {} ({}, {}): {} vertices, {contents}, in {}\n",
+        "wrote {} ({}, {}): {} vertices, {contents}, in {}\n{left_out}",
         out.display(),
         made.format,
         bytes(size),
@@ -107,6 +114,7 @@ struct Made {
     vertices: u64,
     events: u64,
     snapshots: Option<u64>,
+    dropped: Vec<Part>,
 }
 
 /// Generates and writes; a store of events is written as it is made, so that it need not fit into
@@ -122,17 +130,21 @@ fn make(name: &str, out: &Path, args: &GenerateArgs) -> Result<Made, Failure> {
     {
         let (vertices, count) = (events.names.len() as u64, events.events);
         events.write_store(out, &bars)?;
-        return Ok(Made { format, vertices, events: count, snapshots: None });
+        return Ok(Made { format, vertices, events: count, snapshots: None, dropped: Vec::new() });
     }
     let dataset = generate(name, &bars)?.dataset;
-    save(out, Some(format), &dataset, &bars)?;
+    bars.finish();
+    // What the format cannot hold was never on file: it is left out and named.
+    let written = output::write(dataset, out, Some(format), true, args.running.quiet)?;
+    let dataset = written.dataset;
     let (events, snapshots) = match &dataset {
         Dataset::Events(store) => (store.len(), None),
         Dataset::Snapshots(data) => {
             (data.sequence.stored_edges(), Some(data.sequence.steps() as u64))
         }
     };
-    Ok(Made { format, vertices: dataset.vertices().into(), events: events as u64, snapshots })
+    let (vertices, events) = (dataset.vertices().into(), events as u64);
+    Ok(Made { format, vertices, events, snapshots, dropped: written.dropped })
 }
 
 /// Joins name, parameters and seed to one `synthetic:` name; the library checks it.

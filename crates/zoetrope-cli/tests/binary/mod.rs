@@ -26,6 +26,10 @@ impl Folder {
         path
     }
 
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
     /// Runs `zoetrope` with these arguments.
     pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
         let outcome = run_measured(command(self.0.path(), arguments), Duration::from_secs(60));
