@@ -31,7 +31,8 @@ pub(crate) fn read_rows(
     limits: &Limits,
 ) -> Result<Chunk, DataError> {
     let path = source.path().to_owned();
-    let rows = expected_rows(&source, head, start);
+    let rest = source.content_bytes().map_or(0, |bytes| bytes.saturating_sub(start));
+    let rows = expected_rows(rest, head, plan.actions.len().max(plan.feature_width));
     let feed = Feed { source, carried: head.to_vec(), start, index: 0, ended: false, limits };
     let feed = Mutex::new(feed);
     let mut columns = plan.new_chunk();
@@ -52,12 +53,13 @@ pub(crate) fn read_rows(
     }
 }
 
-/// How many rows the file has if the others are as long as those in `head`. The estimate is
-/// bounded by bytes that are really there; reserving for it spares the columns from growing.
-fn expected_rows(source: &Source<'_>, head: &[u8], start: u64) -> usize {
+/// How many rows `rest` bytes have if they are as long as those in `head`; reserving for them
+/// spares the columns from growing. Never more than there can be with a separator per column, so
+/// that a few wide rows before a desert of blank lines reserve no more than the file is worth.
+fn expected_rows(rest: u64, head: &[u8], columns: usize) -> usize {
     let lines = memchr::memchr_iter(b'\n', head).count().max(1);
-    let rest = source.content_bytes().map_or(0, |bytes| bytes.saturating_sub(start));
-    (rest as f64 * lines as f64 / head.len().max(1) as f64 * 1.05) as usize
+    let alike = rest as f64 * lines as f64 / head.len().max(1) as f64 * 1.05;
+    (alike as u64).min(rest / columns.max(1) as u64) as usize
 }
 
 /// So many blocks may be ready before their turn; then threads wait for the one that is behind.
@@ -212,5 +214,22 @@ impl Feed<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_made_for_rows_like_the_first_ones() {
+        assert_eq!(expected_rows(1_000, b"1,2,3\n1,2,3\n", 3), 175);
+    }
+
+    #[test]
+    fn blank_lines_behind_a_wide_row_reserve_no_more_than_the_file_is_worth() {
+        let mut head = b"7,".repeat(1_000);
+        head.extend([b'\n'; 10_000]);
+        assert!(expected_rows(1 << 20, &head, 1_001) * 1_001 <= 1 << 20);
     }
 }
