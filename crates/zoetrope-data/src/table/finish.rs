@@ -44,6 +44,10 @@ pub(super) fn finish(
     let (numbered, order) = (numbered?, order.map_err(wrong)?);
     let scale = scale(plan, options, digits, &time);
     let (label, label_names) = labels(rows, table.label);
+    if plan.roles.label.is_some() && label.is_none() {
+        warnings
+            .push("the label column is ignored: nearly every row has a label of its own".into());
+    }
     let width = plan.rows.feature_width;
     let classes =
         plan.roles.classes.map(|_| (labels(rows, table.src_class), labels(rows, table.dst_class)));
@@ -175,26 +179,29 @@ fn scale(plan: &TablePlan, options: &ReadOptions, digits: u8, time: &[i64]) -> T
     }
 }
 
+/// Classes beyond this many are no numbers that single precision tells apart.
+const MOST_CLASSES: usize = 1 << 24;
+
 /// Labels as numbers; text becomes class numbers in the order of the names. `None` where the
-/// file has no such column.
+/// file has no such column, or so many different texts that they are no classes.
 fn labels(rows: usize, column: LabelChunk) -> Labels {
-    let (mut numbers, texts) = match column {
-        LabelChunk::Numbers(numbers) => (numbers, TextTable::default()),
-        LabelChunk::Text { codes, table } => {
-            (codes.into_iter().map(|code| code as f32).collect(), table.into_texts())
+    match column {
+        LabelChunk::Numbers(numbers) => {
+            ((numbers.len() == rows).then_some(numbers), TextTable::default())
         }
-    };
-    if numbers.len() != rows {
-        return (None, TextTable::default());
+        LabelChunk::Text { codes, table } => {
+            let texts = table.into_texts();
+            if codes.len() != rows || texts.len() > MOST_CLASSES {
+                return (None, TextTable::default());
+            }
+            let mut order: Vec<usize> = (0..texts.len()).collect();
+            order.sort_by_key(|&code| texts.get(code));
+            let mut class = vec![0.0; texts.len()];
+            order.iter().enumerate().for_each(|(rank, &code)| class[code] = rank as f32);
+            let numbers = codes.into_iter().map(|code| class[code as usize]).collect();
+            (Some(numbers), order.into_iter().map(|code| texts.get(code)).collect())
+        }
     }
-    let mut order: Vec<usize> = (0..texts.len()).collect();
-    order.sort_by_key(|&code| texts.get(code));
-    let mut class = vec![0.0; texts.len()];
-    order.iter().enumerate().for_each(|(rank, &code)| class[code] = rank as f32);
-    if !class.is_empty() {
-        numbers.iter_mut().for_each(|value| *value = class[*value as usize]);
-    }
-    (Some(numbers), order.into_iter().map(|code| texts.get(code)).collect())
 }
 
 type Labels = (Option<Vec<f32>>, TextTable);
