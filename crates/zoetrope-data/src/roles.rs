@@ -145,6 +145,7 @@ pub fn roles_by_name(
     map: &ColumnMap,
 ) -> Result<Roles, DataError> {
     let given = Given::new(path, names, kinds.len(), map)?;
+    let named = |column: usize| names.get(column).map_or("f", String::as_str);
     let mut taken = given.taken();
     let mut pick = |given: Option<usize>, known: &[&str]| {
         let found = given.or_else(|| find(names, known).filter(|column| !taken.contains(column)));
@@ -155,23 +156,31 @@ pub fn roles_by_name(
     let dst =
         pick(given.dst, DESTINATION).ok_or_else(|| missing(path, "destination", "--dst", names))?;
     let time = pick(given.time, TIME);
-    let weight = pick(given.weight, WEIGHT)
-        .filter(|&column| given.weight.is_some() || kinds[column].is_number());
+    let weight = pick(given.weight, WEIGHT).filter(|&column| {
+        let empty_weight = kinds[column] == ColumnKind::Empty && named(column) == "weight";
+        given.weight.is_some() || kinds[column].is_number() || empty_weight
+    });
     let label = pick(given.label, LABEL);
     let kind = pick(given.kind, KIND);
     let features = given.features.clone().unwrap_or_else(|| {
         (0..kinds.len())
             .filter(|column| !taken.contains(column))
-            .filter(|&column| {
-                let name = names.get(column).map(String::as_str).unwrap_or("f");
-                !ROW_NAMES.contains(&name.to_lowercase().as_str())
-            })
-            .filter(|&column| {
-                kinds[column].is_number() || matches!(kinds[column], ColumnKind::NumberList(_))
+            .filter(|&column| !ROW_NAMES.contains(&named(column).to_lowercase().as_str()))
+            .filter(|&column| match kinds[column] {
+                ColumnKind::Empty => is_numbered_feature(named(column)),
+                kind => kind.is_number() || matches!(kind, ColumnKind::NumberList(_)),
             })
             .collect()
     });
     Ok(Roles { src, dst, time, weight, label, kind, features, classes: None })
+}
+
+/// `f0`, `f1`, …: what Zoetrope calls features without names; they count even where every value
+/// is missing.
+fn is_numbered_feature(name: &str) -> bool {
+    name.strip_prefix('f').is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// Roles of a table without names: `src dst t [w] [features]`, unless the values say otherwise.
