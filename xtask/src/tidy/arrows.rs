@@ -12,7 +12,7 @@ use crate::validate;
 const ARROWS: [(&str, &[&str]); 14] = [
     ("zoetrope-graph", &[]),
     ("zoetrope-data", &["zoetrope-graph"]),
-    ("zoetrope-tensor", &[]),
+    ("zoetrope-tensor", &["zoetrope-graph"]),
     ("zoetrope-nn", &["zoetrope-graph", "zoetrope-tensor"]),
     ("zoetrope-dist", &["zoetrope-tensor"]),
     ("zoetrope-plan", &["zoetrope-graph"]),

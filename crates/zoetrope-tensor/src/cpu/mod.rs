@@ -1,0 +1,1 @@
+//! Kernels on the processor: plain functions over slices, one file per operator.

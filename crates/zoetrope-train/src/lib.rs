@@ -1,0 +1,4 @@
+//! Executes a plan: epochs, frames, evaluation, checkpoints, run folders.
+//!
+//! It decides no strategy: what to compute in which order is written in the plan.
+#![forbid(unsafe_code)]
