@@ -30,6 +30,7 @@ pub mod ids;
 mod intersect;
 mod key_blocks;
 pub mod lag;
+pub mod laplacian;
 pub mod normalise;
 pub mod overlap;
 pub mod presence;
