@@ -2,3 +2,9 @@
 //!
 //! It decides no strategy: what to compute in which order is written in the plan.
 #![forbid(unsafe_code)]
+
+pub mod config;
+pub mod error;
+
+pub use config::Config;
+pub use error::TrainError;

@@ -1,0 +1,224 @@
+//! `[data]`: what is learned from, and how it is cut.
+
+use toml::Value;
+use zoetrope_data::Format;
+use zoetrope_data::split::Fractions;
+use zoetrope_graph::{Merge, Windowing};
+
+use super::names::names;
+use super::rule::{Filled, Whole};
+use super::section::section;
+use super::setting::Setting;
+
+section! {
+    /// What is learned from.
+    DataConfig = "data" {
+        /// File, folder or `synthetic:NAME?key=value&…`.
+        path: String = "synthetic:demo?vertices=100&steps=200".into(),
+            Filled("a file, a folder or synthetic:NAME?key=value&…");
+        /// Format of the input; detected where not set.
+        format: Option<Format> = None;
+        /// How many steps of a measured series are the features; as the reference loader of the
+        /// data has it where not set.
+        lags: Option<usize> = None, Whole(1, 1 << 20);
+        /// Which snapshots train, validate and test, in this order of time.
+        split: SplitRule = SplitRule::Shares { train: 70.0, validation: 15.0, test: 15.0 };
+        /// How events are cut into snapshots; a width that suits the data where not set.
+        window: Option<Windowing> = None;
+        /// What becomes of several events of one pair in one snapshot.
+        merge: MergeRule = MergeRule::Sum;
+        /// Whether edges live on after their window until an event removes them.
+        until_removed: bool = false;
+        /// Whether each event also makes the reverse edge.
+        undirected: bool = false;
+        /// Where the features of vertices come from.
+        features: FeatureRule = FeatureRule::Auto;
+        /// How a measured series is scaled before lags are taken.
+        scaling: Scaling = Scaling::Auto;
+    }
+}
+
+names! {
+    /// What becomes of several events of one pair in one snapshot.
+    MergeRule {
+        /// One edge, weights added.
+        Sum = "sum",
+        /// One edge, weights averaged.
+        Mean = "mean",
+        /// One edge, the latest weight.
+        Last = "last",
+        /// One edge that weighs as many as there were events.
+        Count = "count",
+        /// Parallel edges.
+        Keep = "keep",
+    }
+}
+
+impl From<MergeRule> for Merge {
+    fn from(rule: MergeRule) -> Self {
+        match rule {
+            MergeRule::Sum => Self::Sum,
+            MergeRule::Mean => Self::Mean,
+            MergeRule::Last => Self::Last,
+            MergeRule::Count => Self::Count,
+            MergeRule::Keep => Self::Keep,
+        }
+    }
+}
+
+names! {
+    /// Where the features of vertices come from.
+    FeatureRule {
+        /// Those of the data; in- and out-degrees where it has none.
+        Auto = "auto",
+        /// In- and out-degrees in each snapshot, whatever the data has.
+        Degree = "degree",
+        /// A single 1 for every vertex, whatever the data has.
+        Ones = "ones",
+    }
+}
+
+names! {
+    /// How a measured series is scaled.
+    Scaling {
+        /// As the reference loader of the data does it.
+        Auto = "auto",
+        /// Not at all.
+        Raw = "raw",
+        /// Each vertex by its own mean and deviation over time.
+        ByVertex = "by-vertex",
+        /// All vertices by one mean and deviation.
+        Overall = "overall",
+    }
+}
+
+/// Which snapshots train, validate and test.
+///
+/// Written as shares in any unit: `80/20` (training, test), `70/15/15` (with validation between),
+/// `none` (everything trains), or as a table `{ train = 0.7, validation = 0.15, test = 0.15 }`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SplitRule {
+    /// Everything trains, nothing is held out.
+    All,
+    /// Shares of the whole, in time order.
+    Shares {
+        /// What is learned from.
+        train: f64,
+        /// What decisions during training look at; may be 0.
+        validation: f64,
+        /// What is looked at once, at the end; may be 0.
+        test: f64,
+    },
+}
+
+impl SplitRule {
+    /// Where training and validation end, as fractions of the whole.
+    pub fn fractions(self) -> Fractions {
+        match self {
+            Self::All => Fractions { train_end: 1.0, validation_end: 1.0 },
+            Self::Shares { train, validation, test } => {
+                let whole = train + validation + test;
+                // Without a test part the end is the end, whatever rounding says.
+                let validation_end = if test > 0.0 { (train + validation) / whole } else { 1.0 };
+                Fractions { train_end: train / whole, validation_end }
+            }
+        }
+    }
+
+    /// Whether a part for validation is held out.
+    pub fn has_validation(self) -> bool {
+        matches!(self, Self::Shares { validation, .. } if validation > 0.0)
+    }
+
+    fn shares(train: f64, validation: f64, test: f64) -> Option<Self> {
+        let sound = |share: f64| share.is_finite() && (0.0..=1e9).contains(&share);
+        let all = [train, validation, test].into_iter().all(sound);
+        (all && train > 0.0).then_some(Self::Shares { train, validation, test })
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        if text == "none" {
+            return Some(Self::All);
+        }
+        let shares: Option<Vec<f64>> =
+            text.split(['/', ',']).map(|share| share.trim().parse().ok()).collect();
+        match shares?.as_slice() {
+            &[train, test] => Self::shares(train, 0.0, test),
+            &[train, validation, test] => Self::shares(train, validation, test),
+            _ => None,
+        }
+    }
+
+    fn from_table(table: &toml::Table) -> Option<Self> {
+        if table.keys().any(|key| !["train", "validation", "test"].contains(&key.as_str())) {
+            return None;
+        }
+        let given = |key| table.get(key).map(f64::read);
+        let validation = given("validation").unwrap_or(Some(0.0))?;
+        let train = given("train")??;
+        // Fractions of 1 may leave the last one out.
+        let test = given("test").unwrap_or_else(|| Some((1.0 - train - validation).max(0.0)))?;
+        Self::shares(train, validation, test)
+    }
+}
+
+impl std::fmt::Display for SplitRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::All => f.write_str("none"),
+            Self::Shares { train, validation: 0.0, test } => write!(f, "{train}/{test}"),
+            Self::Shares { train, validation, test } => write!(f, "{train}/{validation}/{test}"),
+        }
+    }
+}
+
+impl Setting for SplitRule {
+    fn expected() -> String {
+        "\"none\", shares such as \"80/20\" (training, test) or \"70/15/15\" (training, \
+         validation, test), or { train = 0.7, validation = 0.15, test = 0.15 }"
+            .into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Table(table) => Self::from_table(table),
+            value => value.as_str().and_then(Self::from_text),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::from_text(text.trim()).or_else(|| Self::read(&text.parse().ok()?))
+    }
+
+    fn write(&self) -> Value {
+        Value::String(self.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cut_where_the_reference_cuts() {
+        let ends = |text| {
+            let fractions = SplitRule::parse(text).unwrap().fractions();
+            (fractions.train_end, fractions.validation_end)
+        };
+        assert_eq!(ends("80/20"), (0.8, 0.8));
+        assert_eq!(ends("0.8/0.2"), (0.8, 0.8));
+        assert_eq!(ends("70/15/15"), (0.7, 0.85));
+        assert_eq!(ends("90/10/0"), (0.9, 1.0));
+        assert_eq!(ends("none"), (1.0, 1.0));
+        assert_eq!(ends("{ train = 0.5, validation = 0.25 }"), (0.5, 0.75));
+    }
+
+    #[test]
+    fn shares_that_make_no_split_are_refused() {
+        for text in
+            ["", "80", "80/-1", "0/1", "nan/1", "a/b", "1/2/3/4", "{ train = 0.8, val = 0.1 }"]
+        {
+            assert_eq!(SplitRule::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The layers of a configuration: flag over environment over file over default.
+//!
+//! Every layer is checked as a whole, also what a stronger one overrides, and all problems are
+//! reported at once.
+
+use std::path::{Path, PathBuf};
+
+use super::Config;
+use super::file::{self, Entry};
+use super::nearest::nearest;
+use super::problem::{ConfigProblem, Origin};
+use super::section::Refusal;
+use super::setting::{Given, shorten};
+use crate::error::TrainError;
+
+/// What the names of environment variables start with: `ZOETROPE_TRAIN_EPOCHS`.
+const PREFIX: &str = "ZOETROPE_";
+
+/// Layers in the making; the order of the calls does not matter between kinds of layers, and
+/// within a kind the later call wins.
+#[derive(Debug, Default)]
+pub struct ConfigBuilder {
+    files: Vec<Wish>,
+    variables: Vec<Wish>,
+    flags: Vec<Wish>,
+    problems: Vec<ConfigProblem>,
+}
+
+/// One value that a layer asks for.
+#[derive(Debug)]
+struct Wish {
+    section: Option<String>,
+    key: String,
+    given: Given,
+    origin: Origin,
+}
+
+impl ConfigBuilder {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file.
+    pub fn file(mut self, path: &Path) -> Self {
+        match file::read(path) {
+            Ok(text) => self.text(&text, path),
+            Err(problem) => {
+                self.problems.push(problem);
+                self
+            }
+        }
+    }
+
+    /// Adds the text of a file; `path` is for messages only.
+    pub fn text(mut self, text: &str, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        match file::entries(text, &path) {
+            Ok(entries) => {
+                self.files.extend(entries.into_iter().map(
+                    |Entry { section, key, value, line }| {
+                        let origin = Origin::File { path: path.clone(), line };
+                        Wish { section, key, given: Given::Value(value), origin }
+                    },
+                ));
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+        self
+    }
+
+    /// Adds environment variables: `ZOETROPE_SECTION_KEY`. Others are none of ours.
+    pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        for (variable, value) in variables {
+            let Some(rest) = variable.strip_prefix(PREFIX) else { continue };
+            let lower = rest.to_ascii_lowercase();
+            let Some((section, key)) = lower.split_once('_') else { continue };
+            if !Config::SECTIONS.contains(&section) {
+                continue;
+            }
+            let (section, key) = (Some(section.to_owned()), key.to_owned());
+            let origin = Origin::Environment { variable };
+            self.variables.push(Wish { section, key, given: Given::Text(value), origin });
+        }
+        // The order in which a system lists variables must not decide anything.
+        self.variables.sort_by(|left, right| left.key.cmp(&right.key));
+        self
+    }
+
+    /// Adds `section.key=value` from the command line.
+    pub fn set(mut self, setting: &str) -> Self {
+        let origin = Origin::Flag { flag: "--set".into() };
+        let parts = setting.split_once('=').and_then(|(name, value)| {
+            name.trim().split_once('.').map(|(section, key)| (section, key, value))
+        });
+        match parts {
+            Some((section, key, value)) => self.flags.push(Wish {
+                section: Some(section.to_owned()),
+                key: key.to_owned(),
+                given: Given::Text(value.to_owned()),
+                origin,
+            }),
+            None => {
+                self.problems.push(ConfigProblem::NotASetting { origin, got: shorten(setting) });
+            }
+        }
+        self
+    }
+
+    /// Adds the value of a flag of its own, for example `flag("--lr", "train.lr", "0.1")`.
+    pub fn flag(mut self, flag: &str, key: &str, value: impl Into<String>) -> Self {
+        let (section, name) = match key.split_once('.') {
+            Some((section, name)) => (Some(section.to_owned()), name.to_owned()),
+            None => (None, key.to_owned()),
+        };
+        self.flags.push(Wish {
+            section,
+            key: name,
+            given: Given::Text(value.into()),
+            origin: Origin::Flag { flag: flag.to_owned() },
+        });
+        self
+    }
+
+    /// The tree, without looking for contradictions: the caller may fill in what the data
+    /// decides and call [`Config::check`] itself.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] with every problem of every layer.
+    pub fn build_unchecked(mut self) -> Result<Config, TrainError> {
+        let mut config = Config::default();
+        for wish in self.files.into_iter().chain(self.variables).chain(self.flags) {
+            if let Err(problem) = put(&mut config, wish) {
+                self.problems.push(problem);
+            }
+        }
+        match self.problems.is_empty() {
+            true => Ok(config),
+            false => Err(TrainError::Config { problems: self.problems }),
+        }
+    }
+
+    /// The tree, free of contradictions.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] with every problem of every layer, or with every contradiction.
+    pub fn build(self) -> Result<Config, TrainError> {
+        let config = self.build_unchecked()?;
+        config.check()?;
+        Ok(config)
+    }
+}
+
+fn put(config: &mut Config, wish: Wish) -> Result<(), ConfigProblem> {
+    let Wish { section, key, given, origin } = wish;
+    let Some(name) = section else {
+        let nearest = nearest_key("", &key);
+        return Err(ConfigProblem::UnknownSection { origin, got: shorten(&key), nearest });
+    };
+    let Some(section) = config.section_mut(&name) else {
+        let nearest = nearest(&name, Config::SECTIONS).map(str::to_owned);
+        return Err(ConfigProblem::UnknownSection { origin, got: shorten(&name), nearest });
+    };
+    if key.is_empty() && matches!(&given, Given::Value(value) if value.is_table()) {
+        return Ok(());
+    }
+    match section.put(&key, &given) {
+        Ok(()) => Ok(()),
+        Err(Refusal::Unknown) => {
+            let nearest = nearest_key(&name, &key);
+            Err(ConfigProblem::UnknownKey {
+                origin,
+                key: shorten(&format!("{name}.{key}")),
+                nearest,
+            })
+        }
+        Err(Refusal::Value { expected, names }) => {
+            let text = match &given {
+                Given::Value(value) => value.as_str().unwrap_or_default(),
+                Given::Text(text) => text,
+            };
+            let nearest = nearest(text, names).map(str::to_owned);
+            let key = format!("{name}.{key}");
+            Err(ConfigProblem::BadValue { origin, key, expected, got: given.shown(), nearest })
+        }
+    }
+}
+
+/// The key that was probably meant: of the same name in another section, else spelt alike in this
+/// one, else spelt alike anywhere.
+fn nearest_key(section: &str, wanted: &str) -> Option<String> {
+    let keys = Config::keys();
+    let full = |key: &super::Key| format!("{}.{}", key.section, key.name);
+    let of = |name: &str, home: Option<&str>| {
+        keys.iter()
+            .find(|key| key.name == name && home.is_none_or(|home| home == key.section))
+            .map(full)
+    };
+    let inside = keys.iter().filter(|key| key.section == section).map(|key| key.name);
+    of(wanted, None)
+        .or_else(|| nearest(wanted, inside).and_then(|name| of(name, Some(section))))
+        .or_else(|| {
+            nearest(wanted, keys.iter().map(|key| key.name)).and_then(|name| of(name, None))
+        })
+}

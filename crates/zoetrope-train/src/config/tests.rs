@@ -1,0 +1,181 @@
+use super::*;
+
+fn message(build: impl FnOnce(ConfigBuilder) -> ConfigBuilder) -> String {
+    build(Config::builder()).build().unwrap_err().to_string()
+}
+
+#[test]
+fn defaults_are_in_their_own_ranges_and_free_of_contradictions() {
+    let config = Config::default();
+    config.check().unwrap();
+    assert_eq!(Config::from_toml(&config.to_toml(), "config.toml").unwrap(), config);
+}
+
+#[test]
+fn the_effective_tree_reads_back_equal() {
+    let settings = [
+        "data.path=/tmp/a \"quoted\" näme.csv",
+        "data.format=edge-list",
+        "data.lags=4",
+        "data.split=0.7/0.1/0.2",
+        "data.window=1d12h",
+        "data.merge=count",
+        "data.scaling=by-vertex",
+        "model.name=dysat",
+        "model.layers=2",
+        "model.dropout=0.1",
+        "model.variant=paper",
+        "task.name=link-prediction",
+        "task.metric=mrr",
+        "task.theta=0.25",
+        "train.lr=1e-3",
+        "train.clip=5",
+        "train.frame=all",
+        "train.truncate=16",
+        "train.seed=9223372036854775807",
+        "train.device=cuda:3",
+        "train.checkpoint_every=none",
+        "train.weights=w.safetensors",
+        "plan.group=4",
+        "plan.order=update-first",
+        "output.dir=runs/x",
+    ];
+    let config = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
+    let config = config.build().unwrap();
+    assert_eq!(config.train.checkpoint_every, None);
+    assert_eq!(config.train.seed, i64::MAX as u64);
+    let text = config.to_toml();
+    assert!(text.contains("[train]\nepochs = 50\nlr = 0.001\n"), "{text}");
+    let back = Config::from_toml(&text, "config.toml").unwrap();
+    assert_eq!(back, config, "{text}");
+}
+
+#[test]
+fn flags_win_over_the_environment_over_the_file_over_defaults() {
+    let text = "[train]\nepochs = 1\nlr = 0.1\nseed = 1\n";
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let config = Config::builder()
+        .flag("--epochs", "train.epochs", "3")
+        .environment([
+            variable("ZOETROPE_TRAIN_EPOCHS", "2"),
+            variable("ZOETROPE_TRAIN_LR", "0.2"),
+            variable("ZOETROPE_LOG", "debug"),
+            variable("HOME", "/root"),
+        ])
+        .text(text, "a.toml")
+        .build()
+        .unwrap();
+    assert_eq!((config.train.epochs, config.train.lr, config.train.seed), (3, 0.2, 1));
+    assert_eq!(config.train.batch_size, 1);
+}
+
+#[test]
+fn an_unknown_key_names_file_line_key_and_the_nearest_name() {
+    let text = "[train]\nepochs = 5\noptimizer = \"adam\"\n";
+    assert_eq!(
+        message(|layers| layers.text(text, "a.toml")),
+        "a.toml:3: unknown key `train.optimizer`, did you mean `train.optimiser`?"
+    );
+    let text = "[train]\nhidden = 5\n";
+    assert_eq!(
+        message(|layers| layers.text(text, "a.toml")),
+        "a.toml:2: unknown key `train.hidden`, did you mean `model.hidden`?"
+    );
+    let flag = message(|layers| layers.set("train.zzzzzzzz=1"));
+    assert_eq!(flag, "--set: unknown key `train.zzzzzzzz`");
+}
+
+#[test]
+fn an_unknown_section_and_a_key_outside_any_are_named() {
+    let wrong = message(|layers| layers.text("\n[trian]\nepochs = 5\n", "a.toml"));
+    assert!(
+        wrong.starts_with("a.toml:3: unknown section `trian`, did you mean `train`?"),
+        "{wrong}"
+    );
+    let wrong = message(|layers| layers.text("[modle]\n", "a.toml"));
+    assert!(
+        wrong.starts_with("a.toml:1: unknown section `modle`, did you mean `model`?"),
+        "{wrong}"
+    );
+    let wrong = message(|layers| layers.text("epochs = 5\n", "a.toml"));
+    assert!(wrong.contains("did you mean `train.epochs`?"), "{wrong}");
+}
+
+#[test]
+fn wrong_types_and_values_name_key_expectation_and_finding() {
+    let text = "[train]\nepochs = \"many\"\nlr = nan\nframe = 0\n[model]\nname = \"tgnc\"\n";
+    let expected = "a.toml:2: train.epochs: expected a whole number from 1 to 1073741824, got \"many\"\n\
+         a.toml:3: train.lr: expected a number above 0, got nan\n\
+         a.toml:4: train.frame: expected a whole number from 1, or \"all\", got 0\n\
+         a.toml:6: model.name: expected one of tgcn, a3tgcn, gc-lstm, evolvegcn-o, evolvegcn-h, \
+         mpnn-lstm, cd-gcn, wd-gcn, tm-gcn, dysat, got \"tgnc\", did you mean `tgcn`?";
+    assert_eq!(message(|layers| layers.text(text, "a.toml")), expected);
+    for (setting, part) in [
+        ("train.lr=-0.1", "above 0"),
+        ("train.lr=inf", "above 0"),
+        ("train.stride=0", "from 1"),
+        ("train.batch_size=1.5", "from 1"),
+        ("model.dropout=1", "below 1"),
+        ("task.theta=0", "above 0 and up to 1"),
+        ("train.device=gpu", "cpu, cuda or cuda:N"),
+        ("data.window=soon", "a width such as 1d"),
+        ("data.path=", "a file, a folder"),
+        ("train.seed=-1", "below 2^63"),
+        ("train.shuffle=maybe", "true or false"),
+    ] {
+        let text = message(|layers| layers.set(setting));
+        assert!(text.contains("--set: ") && text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_toml_is_named_with_line_and_column() {
+    let text = message(|layers| layers.text("[train]\nepochs = = 3\n", "a.toml"));
+    assert!(text.starts_with("a.toml:2:"), "{text}");
+    let text = message(|layers| layers.text("[train]\nlr = 1\nlr = 2\n", "a.toml"));
+    assert!(text.starts_with("a.toml:3:") && text.contains("duplicate"), "{text}");
+    let text = message(|layers| layers.set("epochs"));
+    assert!(text.starts_with("--set epochs: expected section.key=value"), "{text}");
+    let text = message(|layers| layers.file("/nonexistent/a.toml".as_ref()));
+    assert!(text.starts_with("/nonexistent/a.toml: "), "{text}");
+}
+
+#[test]
+fn contradictions_are_refused_with_advice() {
+    let refused = |settings: &[&str], part: &str| {
+        let text = message(|layers| settings.iter().fold(layers, |layers, text| layers.set(text)));
+        assert!(text.contains(part) && text.contains("; "), "{text}");
+    };
+    refused(
+        &["train.carry_state=true", "train.shuffle=true"],
+        "train.carry_state and train.shuffle",
+    );
+    refused(&["train.carry_state=true", "train.batch_size=4"], "side by side");
+    refused(&["train.frame=4", "train.truncate=5"], "train.truncate = 5 and train.frame = 4");
+    refused(&["train.patience=3", "data.split=80/20"], "no validation part");
+    refused(&["train.schedule=plateau", "data.split=none"], "no validation part");
+    refused(&["train.momentum=0.9"], "only sgd and rmsprop would read it");
+    refused(&["train.step_every=3"], "only step would read it");
+    refused(&["model.k=5"], "only gc-lstm would read it");
+    refused(&["train.schedule=warm-up"], "rise over no epoch");
+    refused(&["train.schedule=cosine", "train.min_lr=1"], "above the first");
+    refused(&["model.name=dysat", "model.hidden=30"], "multiple of the heads");
+    refused(&["task.name=node-regression", "model.decoder=dot"], "does not answer");
+    refused(&["task.name=node-regression", "task.metric=mrr"], "use one of mse");
+    refused(&["task.name=link-prediction", "task.classes=3"], "no classes");
+    refused(&["train.weights=a", "train.resume=b"], "its own weights");
+}
+
+#[test]
+fn configuration_failures_exit_with_2() {
+    let error = Config::builder().set("train.lr=x").build().unwrap_err();
+    assert_eq!(error.kind().exit_code(), 2);
+}
+
+#[test]
+fn every_key_has_a_meaning_and_a_range() {
+    for key in Config::keys() {
+        assert!(!key.summary.is_empty() && key.summary.ends_with('.'), "{}", key.name);
+        assert!(!key.expected.is_empty(), "{}", key.name);
+    }
+}

@@ -1,0 +1,210 @@
+//! `[train]`: how it learns.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use toml::Value;
+
+use super::names::names;
+use super::rule::{Below, Positive, Share, Whole, Within};
+use super::section::section;
+use super::setting::Setting;
+
+section! {
+    /// How it learns.
+    TrainConfig = "train" {
+        /// Passes over the training part.
+        epochs: usize = 50, Whole(1, 1 << 30);
+        /// Learning rate.
+        lr: f64 = 0.01, Positive;
+        /// Which optimiser.
+        optimiser: OptimiserName = OptimiserName::Adam;
+        /// Momentum of sgd and rmsprop.
+        momentum: f64 = 0.0, Below(0.0, 1.0);
+        /// How slowly adam and adamw forget the mean of gradients.
+        beta1: f64 = 0.9, Below(0.0, 1.0);
+        /// How slowly adam and adamw forget the mean of squared gradients.
+        beta2: f64 = 0.999, Below(0.0, 1.0);
+        /// How slowly rmsprop forgets the mean of squared gradients.
+        rho: f64 = 0.99, Below(0.0, 1.0);
+        /// Keeps the quotient of adaptive optimisers finite.
+        epsilon: f64 = 1e-8, Positive;
+        /// How strongly weights are drawn to 0.
+        weight_decay: f64 = 0.0, Within(0.0, 1.0);
+        /// How the learning rate changes.
+        schedule: ScheduleName = ScheduleName::Constant;
+        /// Epochs over which the learning rate rises from 0, before any schedule.
+        warm_up: usize = 0, Whole(0, 1 << 30);
+        /// Epochs between two steps of the step schedule.
+        step_every: usize = 10, Whole(1, 1 << 30);
+        /// By what the step and plateau schedules multiply the learning rate.
+        decay: f64 = 0.5, Share;
+        /// Epochs without progress before the plateau schedule acts.
+        plateau_patience: usize = 5, Whole(1, 1 << 30);
+        /// The learning rate below which no schedule goes.
+        min_lr: f64 = 0.0, Within(0.0, 1e6);
+        /// Largest norm of all gradients together.
+        clip: Option<f64> = None, Positive;
+        /// Epochs without progress on the validation part before training stops.
+        patience: Option<usize> = None, Whole(1, 1 << 30);
+        /// Snapshots in a frame, or "all" for the whole sequence.
+        frame: Frame = Frame::Steps(8);
+        /// Snapshots from the start of one frame to the start of the next.
+        stride: usize = 1, Whole(1, 1 << 30);
+        /// Whether the hidden state goes on from one frame to the next.
+        carry_state: bool = false;
+        /// Which snapshots of a frame the loss looks at.
+        loss: LossOn = LossOn::Every;
+        /// Whether frames come in a new random order every epoch.
+        shuffle: bool = false;
+        /// Snapshots after which the gradient no longer flows back; through the whole frame
+        /// where not set.
+        truncate: Option<usize> = None, Whole(1, 1 << 30);
+        /// Frames in one update.
+        batch_size: usize = 1, Whole(1, 1 << 30);
+        /// The same seed makes the same run.
+        seed: u64 = 0;
+        /// Threads; as many as there are cores where not set. They do not change the result.
+        threads: Option<usize> = None, Whole(1, 4096);
+        /// Where it is computed.
+        device: Device = Device::Cpu;
+        /// Processes that share the work.
+        ranks: usize = 1, Whole(1, 1 << 16);
+        /// Epochs between two checkpoints; only one at the end where not set.
+        checkpoint_every: Option<usize> = Some(10), Whole(1, 1 << 30);
+        /// Checkpoints that are kept.
+        keep_checkpoints: usize = 2, Whole(1, 1 << 16);
+        /// Weights to start from, as safetensors.
+        weights: Option<PathBuf> = None;
+        /// Run folder to continue.
+        resume: Option<PathBuf> = None;
+    }
+}
+
+names! {
+    /// The optimisers.
+    OptimiserName {
+        /// Stochastic gradient descent.
+        Sgd = "sgd",
+        /// Adam.
+        Adam = "adam",
+        /// Adam with decoupled weight decay.
+        AdamW = "adamw",
+        /// RMSprop.
+        RmsProp = "rmsprop",
+    }
+}
+
+names! {
+    /// How the learning rate changes.
+    ScheduleName {
+        /// It does not.
+        Constant = "constant",
+        /// Multiplied by `decay` every `step_every` epochs.
+        Step = "step",
+        /// Half a cosine from `lr` to `min_lr` over all epochs.
+        Cosine = "cosine",
+        /// Rises over `warm_up` epochs, then stays.
+        WarmUp = "warm-up",
+        /// Multiplied by `decay` after `plateau_patience` epochs without progress.
+        Plateau = "plateau",
+    }
+}
+
+names! {
+    /// Which snapshots of a frame the loss looks at.
+    LossOn {
+        /// The mean over all of them.
+        Every = "every",
+        /// The last one.
+        Last = "last",
+    }
+}
+
+/// How many snapshots a frame has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// The whole sequence.
+    All,
+    /// So many.
+    Steps(usize),
+}
+
+impl Frame {
+    /// The number of snapshots, given how many there are.
+    pub fn steps(self, all: usize) -> usize {
+        match self {
+            Self::All => all,
+            Self::Steps(steps) => steps,
+        }
+    }
+}
+
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Steps(steps) => steps.fmt(f),
+        }
+    }
+}
+
+impl Setting for Frame {
+    fn expected() -> String {
+        "a whole number from 1, or \"all\"".into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        match value.as_str() {
+            Some("all") => Some(Self::All),
+            _ => usize::read(value).filter(|&steps| steps > 0).map(Self::Steps),
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Self::All => Value::String("all".into()),
+            Self::Steps(steps) => steps.write(),
+        }
+    }
+}
+
+/// Where it is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Device {
+    /// The processor.
+    Cpu,
+    /// A GPU by its number.
+    Cuda(u32),
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+        }
+    }
+}
+
+impl Setting for Device {
+    fn expected() -> String {
+        "cpu, cuda or cuda:N".into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "cpu" => Some(Self::Cpu),
+            "cuda" => Some(Self::Cuda(0)),
+            text => text.strip_prefix("cuda:")?.parse().ok().map(Self::Cuda),
+        }
+    }
+
+    fn write(&self) -> Value {
+        Value::String(self.to_string())
+    }
+
+    fn names() -> Vec<&'static str> {
+        vec!["cpu", "cuda"]
+    }
+}

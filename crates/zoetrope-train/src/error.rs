@@ -1,0 +1,124 @@
+//! Everything that can go wrong around a run, and which kind of failure it is.
+
+use std::path::PathBuf;
+
+use zoetrope_data::DataError;
+use zoetrope_graph::GraphError;
+
+use crate::config::ConfigProblem;
+
+/// A failure to configure, start, execute, save or resume a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The configuration is wrong at one or several places.
+    #[error("{}", list(problems))]
+    Config {
+        /// All problems found, in the order of the layers.
+        problems: Vec<ConfigProblem>,
+    },
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The data set cannot be read or does not fit the configuration.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The graph cannot be cut, normalised or smoothed as asked.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
+/// What a failure means for the user, coarse enough for an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// The command line or a configuration file must change: exit code 2.
+    Configuration,
+    /// The data, the weights or a checkpoint are wrong: exit code 3.
+    Data,
+    /// A device, memory, disk or lock is not to be had: exit code 4.
+    Resource,
+    /// Numbers stopped being finite: exit code 1.
+    NonFinite,
+    /// Anything else: exit code 1.
+    Other,
+}
+
+impl FailureKind {
+    /// The exit code of the command line for this kind of failure.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Configuration => 2,
+            Self::Data => 3,
+            Self::Resource => 4,
+            Self::NonFinite | Self::Other => 1,
+        }
+    }
+}
+
+impl TrainError {
+    /// The kind of failure.
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::Config { .. } => FailureKind::Configuration,
+            Self::Io { source, .. } => io_kind(source),
+            Self::Data(error) => data_kind(error),
+            Self::Graph(error) => graph_kind(error),
+        }
+    }
+
+    /// An operating-system failure on a path.
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+}
+
+/// What a run folder's files fail with is the disk's fault, unless the path itself is wrong.
+fn io_kind(error: &std::io::Error) -> FailureKind {
+    match error.kind() {
+        std::io::ErrorKind::NotFound
+        | std::io::ErrorKind::NotADirectory
+        | std::io::ErrorKind::IsADirectory
+        | std::io::ErrorKind::InvalidInput => FailureKind::Configuration,
+        _ => FailureKind::Resource,
+    }
+}
+
+fn data_kind(error: &DataError) -> FailureKind {
+    match error {
+        DataError::BadParameter { .. } | DataError::CannotHold { .. } => FailureKind::Configuration,
+        DataError::Memory { .. } => FailureKind::Resource,
+        _ => FailureKind::Data,
+    }
+}
+
+fn graph_kind(error: &GraphError) -> FailureKind {
+    match error {
+        GraphError::BadParameter { .. } | GraphError::TooManyWindows { .. } => {
+            FailureKind::Configuration
+        }
+        GraphError::TooMany { .. } => FailureKind::Resource,
+        _ => FailureKind::Data,
+    }
+}
+
+fn list(problems: &[ConfigProblem]) -> String {
+    let lines: Vec<String> = problems.iter().map(ConfigProblem::to_string).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_and_a_wrong_path_have_different_exit_codes() {
+        let of = |kind| TrainError::io("runs", std::io::Error::from(kind)).kind().exit_code();
+        assert_eq!(of(std::io::ErrorKind::StorageFull), 4);
+        assert_eq!(of(std::io::ErrorKind::NotADirectory), 2);
+    }
+}
