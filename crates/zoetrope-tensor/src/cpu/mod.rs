@@ -1,1 +1,27 @@
 //! Kernels on the processor: plain functions over slices, one file per operator.
+//!
+//! Matrices are row-major and contiguous unless a stride is named. A `…_backward` function adds
+//! into its gradient outputs; a forward function overwrites unless it takes an [`Accumulate`].
+//! Kernels check the lengths of their slices and panic when they do not fit: callers (the
+//! operators of the tape) have turned wrong shapes into errors before.
+//!
+//! Every kernel gives the same bits whatever the number of threads: the boundaries of parallel
+//! blocks depend on shapes only, and sums over blocks are added in block order. Different
+//! instruction sets may differ in the last bits.
+//!
+//! [`Accumulate`]: matmul::Accumulate
+
+pub mod activation;
+mod blocks;
+mod chain;
+pub mod elementwise;
+pub mod loss;
+mod math;
+pub mod matmul;
+pub mod optimiser;
+pub mod reduce;
+mod scratch;
+pub mod simd;
+pub mod spmm;
+#[cfg(test)]
+mod trial;

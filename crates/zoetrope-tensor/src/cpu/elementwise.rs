@@ -1,0 +1,218 @@
+//! Sums, differences, products and scalings, element by element or per row and column.
+//!
+//! Chains of such operations are fused by [`chain_forward`].
+
+pub use super::chain::{Instr, MAX_INPUTS, MAX_INSTRUCTIONS, chain_backward, chain_forward};
+
+use super::blocks::{for_each_block, lanewise, rows_per_block};
+use super::simd::{Lanewise, current};
+use pulp::Simd;
+
+/// y = a + b.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn add(a: &[f32], b: &[f32], y: &mut [f32]) {
+    lanewise(Add, [a, b], y);
+}
+
+/// y = a − b.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn sub(a: &[f32], b: &[f32], y: &mut [f32]) {
+    lanewise(Sub, [a, b], y);
+}
+
+/// y = a ∘ b.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn mul(a: &[f32], b: &[f32], y: &mut [f32]) {
+    lanewise(Mul, [a, b], y);
+}
+
+/// y += a ∘ b.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn mul_add(a: &[f32], b: &[f32], y: &mut [f32]) {
+    lanewise(MulAdd, [a, b], y);
+}
+
+/// y = a·x.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn scale(a: f32, x: &[f32], y: &mut [f32]) {
+    lanewise(Scale(a), [x], y);
+}
+
+/// y += a·x.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn scale_add(a: f32, x: &[f32], y: &mut [f32]) {
+    lanewise(ScaleAdd(a), [x], y);
+}
+
+struct Add;
+impl Lanewise<2> for Add {
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, [a, b]: [S::f32s; 2], _: S::f32s) -> S::f32s {
+        simd.add_f32s(a, b)
+    }
+}
+
+struct Sub;
+impl Lanewise<2> for Sub {
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, [a, b]: [S::f32s; 2], _: S::f32s) -> S::f32s {
+        simd.sub_f32s(a, b)
+    }
+}
+
+struct Mul;
+impl Lanewise<2> for Mul {
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, [a, b]: [S::f32s; 2], _: S::f32s) -> S::f32s {
+        simd.mul_f32s(a, b)
+    }
+}
+
+struct MulAdd;
+impl Lanewise<2> for MulAdd {
+    const READS_OUTPUT: bool = true;
+
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, [a, b]: [S::f32s; 2], y: S::f32s) -> S::f32s {
+        simd.mul_add_e_f32s(a, b, y)
+    }
+}
+
+struct Scale(f32);
+impl Lanewise<1> for Scale {
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, [x]: [S::f32s; 1], _: S::f32s) -> S::f32s {
+        simd.mul_f32s(x, simd.splat_f32s(self.0))
+    }
+}
+
+struct ScaleAdd(f32);
+impl Lanewise<1> for ScaleAdd {
+    const READS_OUTPUT: bool = true;
+
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, [x]: [S::f32s; 1], y: S::f32s) -> S::f32s {
+        simd.mul_add_e_f32s(x, simd.splat_f32s(self.0), y)
+    }
+}
+
+/// y[i, j] = x[i, j] + bias[j].
+///
+/// # Panics
+///
+/// When the lengths do not fit `rows × cols`.
+pub fn add_bias(x: &[f32], bias: &[f32], rows: usize, cols: usize, y: &mut [f32]) {
+    assert_eq!(bias.len(), cols, "one bias per column");
+    for_each_row(x, rows, cols, y, |_, x, y| {
+        for ((y, x), b) in y.iter_mut().zip(x).zip(bias) {
+            *y = x + b;
+        }
+    });
+}
+
+/// y[i, j] = s[i]·x[i, j].
+///
+/// # Panics
+///
+/// When the lengths do not fit `rows × cols`.
+pub fn row_scale(x: &[f32], s: &[f32], rows: usize, cols: usize, y: &mut [f32]) {
+    assert_eq!(s.len(), rows, "one factor per row");
+    for_each_row(x, rows, cols, y, |i, x, y| {
+        let s = s[i];
+        for (y, x) in y.iter_mut().zip(x) {
+            *y = s * x;
+        }
+    });
+}
+
+/// dx[i, j] += s[i]·dy[i, j] and, where wanted, ds[i] += Σⱼ x[i, j]·dy[i, j].
+///
+/// # Panics
+///
+/// When the lengths do not fit `rows × cols`.
+pub fn row_scale_backward(
+    x: &[f32],
+    s: &[f32],
+    rows: usize,
+    cols: usize,
+    dy: &[f32],
+    dx: Option<&mut [f32]>,
+    ds: Option<&mut [f32]>,
+) {
+    assert_eq!(s.len(), rows, "one factor per row");
+    if let Some(dx) = dx {
+        for_each_row(dy, rows, cols, dx, |i, dy, dx| {
+            let s = s[i];
+            for (dx, dy) in dx.iter_mut().zip(dy) {
+                *dx += s * dy;
+            }
+        });
+    }
+    if let Some(ds) = ds {
+        assert_eq!((x.len(), dy.len(), ds.len()), (rows * cols, rows * cols, rows));
+        let block = rows_per_block(cols);
+        for_each_block(ds, block, |i, ds| {
+            for (row, ds) in (i * block..).zip(ds) {
+                let range = row * cols..(row + 1) * cols;
+                *ds += x[range.clone()].iter().zip(&dy[range]).map(|(x, dy)| x * dy).sum::<f32>();
+            }
+        });
+    }
+}
+
+/// y[i, j] = s[j]·x[i, j].
+///
+/// # Panics
+///
+/// When the lengths do not fit `rows × cols`.
+pub fn column_scale(x: &[f32], s: &[f32], rows: usize, cols: usize, y: &mut [f32]) {
+    assert_eq!(s.len(), cols, "one factor per column");
+    for_each_row(x, rows, cols, y, |_, x, y| {
+        for ((y, x), s) in y.iter_mut().zip(x).zip(s) {
+            *y = s * x;
+        }
+    });
+}
+
+/// Calls `f(row, x, y)` for every row, in parallel by blocks, compiled for the vector level.
+fn for_each_row(
+    x: &[f32],
+    rows: usize,
+    cols: usize,
+    y: &mut [f32],
+    f: impl Fn(usize, &[f32], &mut [f32]) + Sync + Send,
+) {
+    assert_eq!((x.len(), y.len()), (rows * cols, rows * cols), "{rows}x{cols} matrices");
+    if cols == 0 {
+        return;
+    }
+    let block = rows_per_block(cols);
+    let cpu = current();
+    for_each_block(y, block * cols, |i, y| {
+        let from = i * block;
+        let x = &x[from * cols..][..y.len()];
+        cpu.run(|| {
+            for (row, (x, y)) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)).enumerate() {
+                f(from + row, x, y);
+            }
+        });
+    });
+}

@@ -1,0 +1,495 @@
+//! Matrix products C (+)= op(A)·op(B), with an optional bias and activation while C is in cache.
+//!
+//! `gemm-f32` computes fixed blocks, each on one thread; this file decides the blocks. A product
+//! is split by rows, or by columns when it is flat and wide, or along the inner dimension when C
+//! is small (weight gradients), with the partial sums added in order. The choice and the
+//! boundaries depend on the shape only.
+//!
+//! Not here: products over sparse matrices (`spmm`), and the small products inside a recurrent
+//! step (`gru`, `lstm`).
+
+use rayon::prelude::*;
+
+use super::activation::{Activation, Function, Visitor};
+use super::scratch;
+use super::simd::{Cpu, current};
+use pulp::{Simd, WithSimd};
+
+/// Multiply-adds below which a product is one call on this thread (about five microseconds).
+const WHOLE: usize = 1 << 18;
+/// Multiply-adds of one block of a larger product.
+const BLOCK: usize = 1 << 20;
+/// Rows or columns of a block are at least this many, so that packing the other operand again
+/// for each block stays a small part of the work.
+const MIN_SIDE: usize = 64;
+/// Length of a block of the inner dimension, at least, and how many blocks at most.
+const MIN_INNER: usize = 1024;
+const MAX_INNER_BLOCKS: usize = 32;
+/// Largest C (elements) for which partial sums are worth their memory.
+const MAX_PARTIAL: usize = 1 << 17;
+
+/// A stored matrix `rows × cols` with a row stride; op(A) is its transpose if `transposed`.
+#[derive(Debug, Clone, Copy)]
+pub struct MatRef<'a> {
+    /// The elements, row by row.
+    pub data: &'a [f32],
+    /// Stored rows.
+    pub rows: usize,
+    /// Stored columns.
+    pub cols: usize,
+    /// Distance between the beginnings of rows.
+    pub stride: usize,
+    /// Whether the product uses the transpose.
+    pub transposed: bool,
+}
+
+impl<'a> MatRef<'a> {
+    /// A contiguous matrix.
+    pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
+        Self { data, rows, cols, stride: cols, transposed: false }
+    }
+
+    /// The transpose, without moving anything.
+    pub fn t(self) -> Self {
+        Self { transposed: !self.transposed, ..self }
+    }
+
+    /// Rows and columns of op(A).
+    fn shape(&self) -> (usize, usize) {
+        if self.transposed { (self.cols, self.rows) } else { (self.rows, self.cols) }
+    }
+
+    /// Row and column strides of op(A).
+    fn strides(&self) -> (isize, isize) {
+        let stride = self.stride as isize;
+        if self.transposed { (1, stride) } else { (stride, 1) }
+    }
+
+    fn check(&self) {
+        check_extent(self.data.len(), self.rows, self.cols, self.stride);
+    }
+}
+
+/// A matrix to write, `rows × cols` with a row stride.
+#[derive(Debug)]
+pub struct MatMut<'a> {
+    /// The elements, row by row.
+    pub data: &'a mut [f32],
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Distance between the beginnings of rows.
+    pub stride: usize,
+}
+
+impl<'a> MatMut<'a> {
+    /// A contiguous matrix.
+    pub fn new(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
+        Self { data, rows, cols, stride: cols }
+    }
+}
+
+fn check_extent(len: usize, rows: usize, cols: usize, stride: usize) {
+    assert!(stride >= cols, "row stride {stride} is shorter than a row of {cols}");
+    if rows > 0 && cols > 0 {
+        let need = (rows - 1) * stride + cols;
+        assert!(len >= need, "a {rows}x{cols} matrix needs {need} elements, has {len}");
+    }
+}
+
+/// Whether a kernel replaces its output or adds to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accumulate {
+    /// The old values are ignored.
+    Overwrite,
+    /// The result is added to the old values.
+    Add,
+}
+
+/// C (+)= op(A)·op(B).
+///
+/// # Panics
+///
+/// When the shapes do not fit.
+pub fn matmul(a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate) {
+    linear(a, b, None, Activation::Identity, c, accumulate);
+}
+
+/// C = activation(op(A)·op(B) (+ C) + bias), the bias one value per column.
+///
+/// # Panics
+///
+/// When the shapes do not fit.
+#[allow(unsafe_code)]
+pub fn linear(
+    a: MatRef,
+    b: MatRef,
+    bias: Option<&[f32]>,
+    activation: Activation,
+    c: MatMut,
+    accumulate: Accumulate,
+) {
+    let ((m, k), (inner, n)) = (a.shape(), b.shape());
+    assert_eq!(k, inner, "inner dimensions of a product");
+    assert_eq!((m, n), (c.rows, c.cols), "shape of a product's result");
+    a.check();
+    b.check();
+    check_extent(c.data.len(), c.rows, c.cols, c.stride);
+    if let Some(bias) = bias {
+        assert_eq!(bias.len(), n, "one bias per column");
+    }
+    if m == 0 || n == 0 {
+        return;
+    }
+    let epilogue = Epilogue { bias, activation, cpu: current() };
+    let (a_strides, b_strides) = (a.strides(), b.strides());
+    let product = Product {
+        shape: [m, n, k],
+        a: a.data.as_ptr(),
+        a_strides,
+        b: b.data.as_ptr(),
+        b_strides,
+        c: c.data.as_mut_ptr(),
+        c_stride: c.stride,
+    };
+    match split(m, n, k) {
+        Split::Whole => {
+            // SAFETY: the extents of the three matrices were checked above, and `c` is borrowed
+            // mutably for the whole call.
+            unsafe { product.run(accumulate) };
+            epilogue.apply(c.data, m, n, c.stride);
+        }
+        Split::Rows(rows) => {
+            c.data.par_chunks_mut(rows * c.stride).enumerate().for_each(|(i, block)| {
+                let from = i * rows;
+                let count = rows.min(m.saturating_sub(from));
+                if count > 0 {
+                    // SAFETY: a range of rows of a checked product; it writes only inside the
+                    // chunk that this closure owns.
+                    unsafe { product.rows(from, count).run(accumulate) };
+                    epilogue.apply(block, count, n, c.stride);
+                }
+            });
+        }
+        Split::Columns(cols) => {
+            (0..n.div_ceil(cols)).into_par_iter().for_each(|i| {
+                let from = i * cols;
+                // SAFETY: a range of columns of a checked product; the ranges are disjoint and
+                // nothing else touches `c` until the loop ends.
+                unsafe { product.columns(from, cols.min(n - from)).run(accumulate) };
+            });
+            epilogue.apply(c.data, m, n, c.stride);
+        }
+        Split::Inner(inner) => {
+            split_inner(product, inner, c.data, accumulate);
+            epilogue.apply(c.data, m, n, c.stride);
+        }
+    }
+}
+
+/// How a product is cut into blocks.
+#[derive(Debug, PartialEq, Eq)]
+enum Split {
+    Whole,
+    Rows(usize),
+    Columns(usize),
+    Inner(usize),
+}
+
+fn split(m: usize, n: usize, k: usize) -> Split {
+    let work = m.saturating_mul(n).saturating_mul(k);
+    if work <= WHOLE {
+        return Split::Whole;
+    }
+    let side = |work_per_line: usize| {
+        (BLOCK / work_per_line.max(1)).max(MIN_SIDE).next_multiple_of(MIN_SIDE)
+    };
+    if k >= 2 * MIN_INNER && m * n <= MAX_PARTIAL && k >= 4 * m.max(n) {
+        return Split::Inner(k.div_ceil(MAX_INNER_BLOCKS).max(MIN_INNER));
+    }
+    if m >= 2 * MIN_SIDE && m >= n / 8 {
+        return Split::Rows(side(n * k));
+    }
+    if n >= 2 * MIN_SIDE {
+        return Split::Columns(side(m * k));
+    }
+    Split::Whole
+}
+
+/// Sums blocks of the inner dimension into scratch, then adds them to C in order.
+#[allow(unsafe_code)]
+fn split_inner(product: Product, inner: usize, c: &mut [f32], accumulate: Accumulate) {
+    let [m, n, k] = product.shape;
+    let blocks = k.div_ceil(inner);
+    let mut parts = scratch::take(blocks * m * n);
+    parts.par_chunks_mut(m * n).enumerate().for_each(|(i, part)| {
+        let from = i * inner;
+        let mut block = product.inner(from, inner.min(k - from));
+        block.c = part.as_mut_ptr();
+        block.c_stride = n;
+        // SAFETY: a range of the inner dimension of a checked product, written to a chunk of
+        // m·n elements that this closure owns.
+        unsafe { block.run(Accumulate::Overwrite) };
+    });
+    if accumulate == Accumulate::Overwrite {
+        for row in c.chunks_mut(product.c_stride).take(m) {
+            row[..n].fill(0.0);
+        }
+    }
+    for part in parts.chunks_exact(m * n) {
+        for (row, part) in c.chunks_mut(product.c_stride).zip(part.chunks_exact(n)) {
+            for (c, part) in row.iter_mut().zip(part) {
+                *c += part;
+            }
+        }
+    }
+}
+
+/// A product by addresses, so that blocks of it can be handed to threads.
+#[derive(Clone, Copy)]
+struct Product {
+    shape: [usize; 3],
+    a: *const f32,
+    a_strides: (isize, isize),
+    b: *const f32,
+    b_strides: (isize, isize),
+    c: *mut f32,
+    c_stride: usize,
+}
+
+// SAFETY: only addresses and sizes; every use states why its accesses are exclusive.
+#[allow(unsafe_code)]
+unsafe impl Send for Product {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for Product {}
+
+impl Product {
+    fn rows(mut self, from: usize, count: usize) -> Self {
+        self.a = self.a.wrapping_offset(from as isize * self.a_strides.0);
+        self.c = self.c.wrapping_add(from * self.c_stride);
+        self.shape[0] = count;
+        self
+    }
+
+    fn columns(mut self, from: usize, count: usize) -> Self {
+        self.b = self.b.wrapping_offset(from as isize * self.b_strides.1);
+        self.c = self.c.wrapping_add(from);
+        self.shape[1] = count;
+        self
+    }
+
+    fn inner(mut self, from: usize, count: usize) -> Self {
+        self.a = self.a.wrapping_offset(from as isize * self.a_strides.1);
+        self.b = self.b.wrapping_offset(from as isize * self.b_strides.0);
+        self.shape[2] = count;
+        self
+    }
+
+    /// Computes the product on this thread.
+    ///
+    /// # Safety
+    ///
+    /// The addresses cover the shape with the strides, and nothing else accesses the elements
+    /// of C meanwhile.
+    #[allow(unsafe_code)]
+    unsafe fn run(self, accumulate: Accumulate) {
+        let [m, n, k] = self.shape;
+        let add = accumulate == Accumulate::Add;
+        let old = if add { 1.0 } else { 0.0 };
+        let gemm = gemm_f32::gemm::f32::get_gemm_fn();
+        // The microkernels want a column-major result: Cᵀ = op(B)ᵀ·op(A)ᵀ is one.
+        // SAFETY: the caller vouches for the addresses; sides and strides are passed in the
+        // order columns, rows of the transposed product.
+        unsafe {
+            gemm(
+                n,
+                m,
+                k,
+                self.c,
+                self.c_stride as isize,
+                1,
+                add,
+                self.b,
+                self.b_strides.0,
+                self.b_strides.1,
+                self.a,
+                self.a_strides.0,
+                self.a_strides.1,
+                old,
+                1.0,
+                false,
+                false,
+                false,
+                gemm_common::Parallelism::None,
+            );
+        }
+    }
+}
+
+/// What is done to a block of C after its product.
+struct Epilogue<'a> {
+    bias: Option<&'a [f32]>,
+    activation: Activation,
+    cpu: Cpu,
+}
+
+impl Epilogue<'_> {
+    fn apply(&self, c: &mut [f32], rows: usize, cols: usize, stride: usize) {
+        if self.bias.is_none() && self.activation == Activation::Identity {
+            return;
+        }
+        self.activation.visit(EpilogueRows {
+            bias: self.bias,
+            cpu: self.cpu,
+            c,
+            rows,
+            cols,
+            stride,
+        });
+    }
+}
+
+struct EpilogueRows<'a> {
+    bias: Option<&'a [f32]>,
+    cpu: Cpu,
+    c: &'a mut [f32],
+    rows: usize,
+    cols: usize,
+    stride: usize,
+}
+
+impl Visitor for EpilogueRows<'_> {
+    type Output = ();
+
+    fn visit<F: Function>(self, f: F) {
+        self.cpu.run(EpilogueWith { rows: self, f });
+    }
+}
+
+struct EpilogueWith<'a, F> {
+    rows: EpilogueRows<'a>,
+    f: F,
+}
+
+impl<F: Function> WithSimd for EpilogueWith<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { rows: EpilogueRows { bias, c, rows, cols, stride, .. }, f } = self;
+        let (bias_heads, bias_tail) = S::as_simd_f32s(bias.unwrap_or(&[]));
+        for row in c.chunks_mut(stride).take(rows) {
+            let (heads, tail) = S::as_mut_simd_f32s(&mut row[..cols]);
+            if bias.is_some() {
+                for (y, b) in heads.iter_mut().zip(bias_heads) {
+                    *y = f.value(simd, simd.add_f32s(*y, *b));
+                }
+            } else {
+                for y in heads.iter_mut() {
+                    *y = f.value(simd, *y);
+                }
+            }
+            if !tail.is_empty() {
+                let y = simd.partial_load_f32s(tail);
+                let b = simd.partial_load_f32s(bias_tail);
+                let y = if bias.is_some() { simd.add_f32s(y, b) } else { y };
+                simd.partial_store_f32s(tail, f.value(simd, y));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::trial::{assert_close, everywhere, numbers};
+
+    fn reference(a: MatRef, b: MatRef, c: &[f64], accumulate: Accumulate) -> Vec<f64> {
+        let ((m, k), (_, n)) = (a.shape(), b.shape());
+        let at = |x: &MatRef, i: usize, j: usize| {
+            let (i, j) = if x.transposed { (j, i) } else { (i, j) };
+            f64::from(x.data[i * x.stride + j])
+        };
+        let mut out = c.to_vec();
+        for i in 0..m {
+            for j in 0..n {
+                let sum: f64 = (0..k).map(|l| at(&a, i, l) * at(&b, l, j)).sum();
+                let old = if accumulate == Accumulate::Add { out[i * n + j] } else { 0.0 };
+                out[i * n + j] = old + sum;
+            }
+        }
+        out
+    }
+
+    fn stored(data: &[f32], rows: usize, cols: usize, transposed: bool) -> MatRef<'_> {
+        let (rows, cols) = if transposed { (cols, rows) } else { (rows, cols) };
+        MatRef { transposed, ..MatRef::new(data, rows, cols) }
+    }
+
+    #[test]
+    fn products_agree_with_f64_for_all_transposes_and_splits() {
+        let shapes = [
+            (1, 1, 1),
+            (3, 5, 2),
+            (129, 96, 8),
+            (7, 1, 33),
+            (700, 40, 50),
+            (20, 900, 20),
+            (12, 17, 5000),
+            (5, 4, 0),
+        ];
+        for (m, n, k) in shapes {
+            let (a, b) = (numbers(1, m * k, 1.0), numbers(2, k * n, 1.0));
+            let c = numbers(3, m * n, 1.0);
+            for (ta, tb) in [(false, false), (true, false), (false, true), (true, true)] {
+                for accumulate in [Accumulate::Overwrite, Accumulate::Add] {
+                    let (a, b) = (stored(&a, m, k, ta), stored(&b, k, n, tb));
+                    let old: Vec<f64> = c.iter().map(|&x| f64::from(x)).collect();
+                    let expected = reference(a, b, &old, accumulate);
+                    let run = || {
+                        let mut c = c.clone();
+                        matmul(a, b, MatMut::new(&mut c, m, n), accumulate);
+                        c
+                    };
+                    // Rounding errors of a sum of k terms grow like a random walk.
+                    let tolerance = 2e-6 * (1.0 + (k as f64).sqrt());
+                    everywhere(run, |level, c| assert_close(level, c, &expected, tolerance));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_linear_layer_adds_bias_and_activates_within_its_columns_only() {
+        for (m, n, k) in [(9, 19, 6), (1000, 33, 40), (4, 3000, 30)] {
+            let stride = n + 3;
+            let (x, w) = (numbers(1, m * k, 1.0), numbers(2, n * k, 1.0));
+            let bias = numbers(3, n, 1.0);
+            let (x, w) = (MatRef::new(&x, m, k), MatRef::new(&w, n, k).t());
+            let product = reference(x, w, &vec![0.0; m * n], Accumulate::Overwrite);
+            let mut expected = vec![7.0; m * stride];
+            for i in 0..m {
+                for j in 0..n {
+                    expected[i * stride + j] = (product[i * n + j] + f64::from(bias[j])).tanh();
+                }
+            }
+            let run = || {
+                let mut y = vec![7.0; m * stride];
+                let c = MatMut { data: &mut y, rows: m, cols: n, stride };
+                linear(x, w, Some(&bias), Activation::Tanh, c, Accumulate::Overwrite);
+                y
+            };
+            everywhere(run, |level, y| assert_close(level, y, &expected, 3e-5));
+        }
+    }
+
+    #[test]
+    fn weight_gradients_split_the_inner_dimension() {
+        assert_eq!(split(96, 32, 50_000), Split::Inner(1563));
+        assert!(matches!(split(50_000, 96, 32), Split::Rows(_)));
+        assert!(matches!(split(20, 40_000, 20), Split::Columns(_)));
+        assert_eq!(split(129, 96, 8), Split::Whole);
+    }
+}

@@ -1,0 +1,301 @@
+//! Sparse times dense: y[r] (+)= Σ v·x[c] over the entries (c, v) of row r.
+//!
+//! Rows are split by the work in them, so that a few rows with most of the entries do not leave
+//! threads idle. A row is computed by one thread in the order of its entries: the result does
+//! not depend on the split. The backward pass is the same product with the transposed matrix.
+
+use super::matmul::Accumulate;
+use super::simd::{Cpu, current};
+use pulp::{Simd, WithSimd};
+
+/// Multiply-adds of one block of rows.
+const BLOCK: usize = 1 << 15;
+
+/// A sparse matrix by rows: destinations are rows, sources are columns.
+#[derive(Debug, Clone, Copy)]
+pub struct CsrRef<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// `rows + 1` positions into `columns` and `values`.
+    pub offsets: &'a [u32],
+    /// Column of each entry.
+    pub columns: &'a [u32],
+    /// Value of each entry.
+    pub values: &'a [f32],
+}
+
+impl<'a> CsrRef<'a> {
+    /// The positions of a row's entries.
+    #[inline(always)]
+    pub fn entries(&self, row: usize) -> std::ops::Range<usize> {
+        self.offsets[row] as usize..self.offsets[row + 1] as usize
+    }
+
+    /// Checks that offsets, columns and values belong together.
+    ///
+    /// # Panics
+    ///
+    /// When they do not.
+    pub(crate) fn check(&self) {
+        assert_eq!(self.offsets.len(), self.rows + 1, "one offset per row and one more");
+        assert_eq!(self.columns.len(), self.values.len(), "one value per entry");
+        assert_eq!(self.offsets[self.rows] as usize, self.columns.len(), "the last offset");
+    }
+
+    /// The row that halves the work (entries plus rows) of `from..to`, strictly inside.
+    pub(crate) fn halve(&self, from: usize, to: usize) -> usize {
+        let position = |row: usize| self.offsets[row] as usize + row;
+        let target = (position(from) + position(to)) / 2;
+        let (mut low, mut high) = (from + 1, to - 1);
+        while low < high {
+            let middle = (low + high) / 2;
+            if position(middle) < target {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Entries plus rows of `from..to`.
+    pub(crate) fn work(&self, from: usize, to: usize) -> usize {
+        (self.offsets[to] - self.offsets[from]) as usize + to - from
+    }
+}
+
+/// y (+)= M·x for `x` with rows of `width` elements.
+///
+/// # Panics
+///
+/// When `y` is not `m.rows × width`, or a column lies outside `x`.
+pub fn spmm(m: CsrRef, x: &[f32], width: usize, y: &mut [f32], accumulate: Accumulate) {
+    m.check();
+    assert_eq!(y.len(), m.rows * width, "rows of the result");
+    if width == 0 || m.rows == 0 {
+        return;
+    }
+    let job = Job { width, accumulate, cpu: current() };
+    job.rows(m, x, 0, m.rows, y);
+}
+
+/// y (+)= diag(M₀, M₁, …)·x for stacked `x` (`x_rows` rows for each matrix) and stacked `y`.
+///
+/// # Panics
+///
+/// When the lengths do not fit, or a column lies outside its part of `x`.
+pub fn spmm_group(
+    ms: &[CsrRef],
+    x: &[f32],
+    x_rows: usize,
+    width: usize,
+    y: &mut [f32],
+    accumulate: Accumulate,
+) {
+    let rows: usize = ms.iter().map(|m| m.rows).sum();
+    assert_eq!(x.len(), ms.len() * x_rows * width, "rows of the stacked input");
+    assert_eq!(y.len(), rows * width, "rows of the stacked result");
+    for m in ms {
+        m.check();
+    }
+    if width == 0 || rows == 0 {
+        return;
+    }
+    let job = Job { width, accumulate, cpu: current() };
+    job.group(ms, x, x_rows, y);
+}
+
+#[derive(Clone, Copy)]
+struct Job {
+    width: usize,
+    accumulate: Accumulate,
+    cpu: Cpu,
+}
+
+impl Job {
+    fn group(self, ms: &[CsrRef], x: &[f32], x_rows: usize, y: &mut [f32]) {
+        let work: usize = ms.iter().map(|m| m.work(0, m.rows)).sum();
+        if work * self.width <= BLOCK {
+            let (mut x, mut y) = (x, y);
+            for m in ms {
+                let (x_own, x_rest) = x.split_at(x_rows * self.width);
+                let (y_own, y_rest) = y.split_at_mut(m.rows * self.width);
+                self.rows(*m, x_own, 0, m.rows, y_own);
+                (x, y) = (x_rest, y_rest);
+            }
+            return;
+        }
+        match ms {
+            [] => {}
+            [m] => self.rows(*m, x, 0, m.rows, y),
+            _ => {
+                let (first, second) = ms.split_at(ms.len() / 2);
+                let rows: usize = first.iter().map(|m| m.rows).sum();
+                let (x0, x1) = x.split_at(first.len() * x_rows * self.width);
+                let (y0, y1) = y.split_at_mut(rows * self.width);
+                rayon::join(
+                    || self.group(first, x0, x_rows, y0),
+                    || self.group(second, x1, x_rows, y1),
+                );
+            }
+        }
+    }
+
+    fn rows(self, m: CsrRef, x: &[f32], from: usize, to: usize, y: &mut [f32]) {
+        if to - from <= 1 || m.work(from, to) * self.width <= BLOCK {
+            if from < to {
+                self.cpu.run(Block { m, x, width: self.width, from, y, job: self });
+            }
+            return;
+        }
+        let middle = m.halve(from, to);
+        let (y0, y1) = y.split_at_mut((middle - from) * self.width);
+        rayon::join(|| self.rows(m, x, from, middle, y0), || self.rows(m, x, middle, to, y1));
+    }
+}
+
+/// A block of rows on one thread.
+struct Block<'a> {
+    m: CsrRef<'a>,
+    x: &'a [f32],
+    width: usize,
+    from: usize,
+    y: &'a mut [f32],
+    job: Job,
+}
+
+impl WithSimd for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match self.width {
+            1 => self.narrow::<1>(),
+            2 => self.narrow::<2>(),
+            3 => self.narrow::<3>(),
+            4 => self.narrow::<4>(),
+            6 => self.narrow::<6>(),
+            8 => self.narrow::<8>(),
+            _ => self.wide(simd),
+        }
+    }
+}
+
+impl Block<'_> {
+    #[inline(always)]
+    fn narrow<const W: usize>(self) {
+        let (x, _) = self.x.as_chunks::<W>();
+        let (y, _) = self.y.as_chunks_mut::<W>();
+        for (row, y) in (self.from..).zip(y) {
+            let mut sum = if self.job.accumulate == Accumulate::Add { *y } else { [0.0; W] };
+            let entries = self.m.entries(row);
+            for (&c, &v) in self.m.columns[entries.clone()].iter().zip(&self.m.values[entries]) {
+                let x = &x[c as usize];
+                for j in 0..W {
+                    sum[j] += v * x[j];
+                }
+            }
+            *y = sum;
+        }
+    }
+
+    #[inline(always)]
+    fn wide<S: Simd>(self, simd: S) {
+        for (row, y) in (self.from..).zip(self.y.chunks_exact_mut(self.width)) {
+            if self.job.accumulate == Accumulate::Overwrite {
+                y.fill(0.0);
+            }
+            let entries = self.m.entries(row);
+            let (y, y_tail) = S::as_mut_simd_f32s(y);
+            for (&c, &v) in self.m.columns[entries.clone()].iter().zip(&self.m.values[entries]) {
+                let v = simd.splat_f32s(v);
+                let x = &self.x[c as usize * self.width..][..self.width];
+                let (x, x_tail) = S::as_simd_f32s(x);
+                for (y, x) in y.iter_mut().zip(x) {
+                    *y = simd.mul_add_e_f32s(v, *x, *y);
+                }
+                if !y_tail.is_empty() {
+                    let sum = simd.mul_add_e_f32s(
+                        v,
+                        simd.partial_load_f32s(x_tail),
+                        simd.partial_load_f32s(y_tail),
+                    );
+                    simd.partial_store_f32s(y_tail, sum);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::trial::{assert_close, everywhere, numbers, sparse};
+
+    #[test]
+    fn all_widths_agree_with_f64() {
+        let m = sparse(5, 137, 90, 900);
+        for width in
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 48, 64, 65, 96, 128, 200]
+        {
+            let x = numbers(1, 90 * width, 1.0);
+            let old = numbers(2, 137 * width, 1.0);
+            for accumulate in [Accumulate::Overwrite, Accumulate::Add] {
+                let mut expected = vec![0.0; old.len()];
+                for row in 0..m.rows {
+                    for j in 0..width {
+                        let at = row * width + j;
+                        if accumulate == Accumulate::Add {
+                            expected[at] = f64::from(old[at]);
+                        }
+                        for e in m.view().entries(row) {
+                            let c = m.columns[e] as usize;
+                            expected[at] += f64::from(m.values[e]) * f64::from(x[c * width + j]);
+                        }
+                    }
+                }
+                let run = || {
+                    let mut y = old.clone();
+                    spmm(m.view(), &x, width, &mut y, accumulate);
+                    y
+                };
+                everywhere(run, |level, y| assert_close(level, y, &expected, 2e-6));
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_is_the_products_one_after_another() {
+        let ms: Vec<_> = (0..5).map(|i| sparse(i, 60, 60, 300 * i as usize)).collect();
+        let views: Vec<_> = ms.iter().map(|m| m.view()).collect();
+        let width = 24;
+        let x = numbers(1, 5 * 60 * width, 1.0);
+        let run = || {
+            let mut y = vec![f32::NAN; 5 * 60 * width];
+            spmm_group(&views, &x, 60, width, &mut y, Accumulate::Overwrite);
+            y
+        };
+        everywhere(run, |level, y| {
+            crate::cpu::simd::with_level(level, || {
+                let mut one = vec![0.0; 60 * width];
+                for (i, m) in views.iter().enumerate() {
+                    let range = i * 60 * width..(i + 1) * 60 * width;
+                    spmm(*m, &x[range.clone()], width, &mut one, Accumulate::Overwrite);
+                    assert_eq!(one, y[range]);
+                }
+            });
+        });
+    }
+
+    #[test]
+    fn matrices_without_rows_or_entries_are_fine() {
+        let empty = CsrRef { rows: 0, offsets: &[0], columns: &[], values: &[] };
+        spmm(empty, &[], 3, &mut [], Accumulate::Overwrite);
+        let blank = CsrRef { rows: 2, offsets: &[0, 0, 0], columns: &[], values: &[] };
+        let mut y = [5.0; 4];
+        spmm(blank, &[], 2, &mut y, Accumulate::Add);
+        assert_eq!(y, [5.0; 4]);
+        spmm(blank, &[], 2, &mut y, Accumulate::Overwrite);
+        assert_eq!(y, [0.0; 4]);
+    }
+}
