@@ -31,6 +31,38 @@ pub enum TrainError {
     /// The graph cannot be cut, normalised or smoothed as asked.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// Another process works on the run folder.
+    #[error("{}: in use by {}; wait for it, or choose another folder with --out", folder.display(), process(*owner))]
+    Busy {
+        /// The run folder.
+        folder: PathBuf,
+        /// The process that holds its lock, where it is known.
+        owner: Option<u32>,
+    },
+    /// The folder for a new run holds something.
+    #[error("{}: {}", folder.display(), occupied(*is_run))]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+        /// Whether that is a run.
+        is_run: bool,
+    },
+    /// The folder holds no run.
+    #[error("{}: not a run folder: it has no {missing}", folder.display())]
+    NotARun {
+        /// The folder.
+        folder: PathBuf,
+        /// What a run folder would have.
+        missing: &'static str,
+    },
+    /// A file of a run is not as it was written.
+    #[error("{}: damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 /// What a failure means for the user, coarse enough for an exit code.
@@ -68,6 +100,9 @@ impl TrainError {
             Self::Io { source, .. } => io_kind(source),
             Self::Data(error) => data_kind(error),
             Self::Graph(error) => graph_kind(error),
+            Self::Busy { .. } => FailureKind::Resource,
+            Self::Occupied { .. } | Self::NotARun { .. } => FailureKind::Configuration,
+            Self::Damaged { .. } => FailureKind::Data,
         }
     }
 
@@ -92,6 +127,14 @@ fn data_kind(error: &DataError) -> FailureKind {
     match error {
         DataError::BadParameter { .. } | DataError::CannotHold { .. } => FailureKind::Configuration,
         DataError::Memory { .. } => FailureKind::Resource,
+        DataError::Io { source, .. } => match source.kind() {
+            std::io::ErrorKind::StorageFull
+            | std::io::ErrorKind::QuotaExceeded
+            | std::io::ErrorKind::FileTooLarge
+            | std::io::ErrorKind::ReadOnlyFilesystem
+            | std::io::ErrorKind::OutOfMemory => FailureKind::Resource,
+            _ => FailureKind::Data,
+        },
         _ => FailureKind::Data,
     }
 }
@@ -103,6 +146,17 @@ fn graph_kind(error: &GraphError) -> FailureKind {
         }
         GraphError::TooMany { .. } => FailureKind::Resource,
         _ => FailureKind::Data,
+    }
+}
+
+fn process(owner: Option<u32>) -> String {
+    owner.map_or_else(|| "another process".into(), |owner| format!("process {owner}"))
+}
+
+fn occupied(is_run: bool) -> &'static str {
+    match is_run {
+        true => "holds a run already; --resume continues it, --out chooses another folder",
+        false => "holds files that are not of a run; choose a new or empty folder with --out",
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod error;
+pub mod run;
 
 pub use config::Config;
-pub use error::TrainError;
+pub use error::{FailureKind, TrainError};

@@ -112,7 +112,7 @@ fn schedule(config: &Config) -> Vec<ConfigProblem> {
 fn model(config: &Config) -> Vec<ConfigProblem> {
     let model = &config.model;
     conflict(
-        model.name == ModelName::Dysat && model.hidden % model.heads != 0,
+        model.name == ModelName::Dysat && !model.hidden.is_multiple_of(model.heads),
         format!("model.hidden = {} and model.heads = {}", model.hidden, model.heads),
         "each head takes an equal share of the hidden width",
         "choose a hidden width that is a multiple of the heads",

@@ -142,9 +142,9 @@ impl SplitRule {
         }
         let shares: Option<Vec<f64>> =
             text.split(['/', ',']).map(|share| share.trim().parse().ok()).collect();
-        match shares?.as_slice() {
-            &[train, test] => Self::shares(train, 0.0, test),
-            &[train, validation, test] => Self::shares(train, validation, test),
+        match *shares?.as_slice() {
+            [train, test] => Self::shares(train, 0.0, test),
+            [train, validation, test] => Self::shares(train, validation, test),
             _ => None,
         }
     }

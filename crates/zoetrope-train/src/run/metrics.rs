@@ -1,0 +1,161 @@
+//! `metrics.jsonl`: one line an epoch, flushed as it is written.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::write_whole;
+use super::number::{map_or_nan, or_nan};
+use super::summary::Metrics;
+use crate::error::TrainError;
+
+/// An epoch as the summary lists it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpochRecord {
+    /// From 1.
+    pub epoch: usize,
+    /// Training time alone, without evaluation.
+    pub seconds: f64,
+    /// The mean training loss.
+    #[serde(deserialize_with = "or_nan")]
+    pub loss: f64,
+    /// The metrics on the validation part.
+    #[serde(deserialize_with = "map_or_nan")]
+    pub val: Metrics,
+}
+
+/// An epoch as `metrics.jsonl` lists it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricsLine {
+    /// What the summary has, too.
+    #[serde(flatten)]
+    pub record: EpochRecord,
+    /// The learning rate of the epoch.
+    pub lr: f64,
+}
+
+/// `metrics.jsonl` in the making.
+#[derive(Debug)]
+pub struct MetricsLog {
+    file: File,
+    path: PathBuf,
+}
+
+impl MetricsLog {
+    /// Starts an empty log.
+    ///
+    /// # Errors
+    /// [`TrainError::Io`] where the file cannot be made.
+    pub fn create(path: &Path) -> Result<Self, TrainError> {
+        let file = File::create(path).map_err(|error| TrainError::io(path, error))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Goes on with a log after `epoch`: later lines, which a killed run wrote and whose work is
+    /// done again, are dropped, and so is a line that was not finished.
+    ///
+    /// # Errors
+    /// [`TrainError::Io`] where the file cannot be read or written, [`TrainError::Damaged`] where
+    /// a line before the last is no line of metrics.
+    pub fn resume(path: &Path, epoch: usize) -> Result<Self, TrainError> {
+        let kept = match path.exists() {
+            true => read_metrics(path)?,
+            false => Vec::new(),
+        };
+        let mut text = Vec::new();
+        for line in kept.iter().filter(|line| line.record.epoch <= epoch) {
+            text.extend(encoded(line, path)?);
+        }
+        write_whole(path, &text)?;
+        let file = OpenOptions::new().append(true).open(path);
+        let file = file.map_err(|error| TrainError::io(path, error))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Adds a line; whoever reads the file sees all of it when this returns.
+    ///
+    /// # Errors
+    /// [`TrainError::Io`] where the disk is full or fails.
+    pub fn push(&mut self, line: &MetricsLine) -> Result<(), TrainError> {
+        let text = encoded(line, &self.path)?;
+        let written = self.file.write_all(&text).and_then(|()| self.file.flush());
+        written.map_err(|error| TrainError::io(&self.path, error))
+    }
+}
+
+fn encoded(line: &MetricsLine, path: &Path) -> Result<Vec<u8>, TrainError> {
+    let mut text = serde_json::to_vec(line).map_err(|error| TrainError::io(path, error.into()))?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Reads a log; a last line that was not finished is left out.
+///
+/// # Errors
+/// [`TrainError::Io`] where the file cannot be read, [`TrainError::Damaged`] where a finished
+/// line is no line of metrics.
+pub fn read_metrics(path: &Path) -> Result<Vec<MetricsLine>, TrainError> {
+    let text = std::fs::read(path).map_err(|error| TrainError::io(path, error))?;
+    let finished = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let lines = text[..finished].split(|&byte| byte == b'\n').enumerate();
+    lines
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(number, line)| {
+            serde_json::from_slice(line).map_err(|error| TrainError::Damaged {
+                path: path.to_owned(),
+                reason: format!("line {}: {error}", number + 1),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(epoch: usize) -> MetricsLine {
+        let val = [("mse".to_owned(), 0.5 / epoch as f64)].into();
+        MetricsLine { record: EpochRecord { epoch, seconds: 0.1, loss: 1.0 / 3.0, val }, lr: 0.01 }
+    }
+
+    #[test]
+    fn every_line_is_there_as_soon_as_it_is_pushed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        let mut log = MetricsLog::create(&path).unwrap();
+        for epoch in 1..=3 {
+            log.push(&line(epoch)).unwrap();
+            let expected: Vec<_> = (1..=epoch).map(line).collect();
+            assert_eq!(read_metrics(&path).unwrap(), expected);
+        }
+        let first = std::fs::read_to_string(&path).unwrap();
+        assert!(first.starts_with(r#"{"epoch":1,"seconds":0.1,"loss":0.333"#), "{first}");
+    }
+
+    #[test]
+    fn a_continued_log_has_each_epoch_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        let mut log = MetricsLog::create(&path).unwrap();
+        (1..=3).for_each(|epoch| log.push(&line(epoch)).unwrap());
+        drop(log);
+        let mut torn = std::fs::read(&path).unwrap();
+        torn.extend(b"{\"epoch\":4,\"sec");
+        std::fs::write(&path, torn).unwrap();
+        let mut log = MetricsLog::resume(&path, 2).unwrap();
+        (3..=4).for_each(|epoch| log.push(&line(epoch)).unwrap());
+        assert_eq!(read_metrics(&path).unwrap(), (1..=4).map(line).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        let error = read_metrics(&path).unwrap_err();
+        assert!(error.to_string().contains("metrics.jsonl: damaged: line 1: "), "{error}");
+        assert_eq!(error.kind().exit_code(), 3);
+    }
+}

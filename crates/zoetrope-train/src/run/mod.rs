@@ -1,0 +1,25 @@
+//! The run folder: everything that a run leaves behind, and who may write there.
+//!
+//! Owns the files that the contract names (`config.toml`, `metrics.jsonl`, `summary.json`,
+//! `trace.json`, event files for TensorBoard), the lock that keeps a second process out, and the
+//! measured time by phase. Files that are read as a whole are written whole or not at all; files
+//! that grow are flushed line by line.
+//!
+//! It does not train, and it does not know what is in `checkpoints/`.
+
+mod folder;
+mod lock;
+mod metrics;
+mod number;
+mod phase;
+mod summary;
+pub mod tensorboard;
+mod timeline;
+mod trace;
+
+pub use folder::RunFolder;
+pub use metrics::{EpochRecord, MetricsLine, MetricsLog, read_metrics};
+pub use phase::{Phase, Seconds};
+pub use summary::{Bytes, DataSummary, Metrics, SCHEMA, Summary};
+pub use timeline::{Span, Timeline};
+pub use trace::TraceFile;
