@@ -3,9 +3,11 @@
 //! It decides no strategy: what to compute in which order is written in the plan.
 #![forbid(unsafe_code)]
 
+pub mod baseline;
 pub mod config;
 pub mod error;
 pub mod run;
+pub mod sampling;
 
 pub use config::Config;
 pub use error::{FailureKind, TrainError};

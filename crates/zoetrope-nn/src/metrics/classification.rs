@@ -46,6 +46,21 @@ impl Classification {
         }
     }
 
+    /// Adds predicted and true classes that are kept as numbers; NaN where there is no true class.
+    ///
+    /// # Panics
+    /// Where there are not as many of one as of the other, or a number is not a class below the
+    /// number of classes.
+    pub fn add_numbers(&mut self, predicted: &[f32], truth: &[f32]) {
+        assert_eq!(predicted.len(), truth.len(), "predictions and true classes");
+        for (&predicted, &truth) in predicted.iter().zip(truth) {
+            match truth.is_nan() {
+                true => self.missing += 1,
+                false => self.add_one(class_of(predicted), class_of(truth)),
+            }
+        }
+    }
+
     /// Adds rows of scores, one per class; the class with the largest score is predicted, the
     /// lowest-numbered of those that share it. True classes are whole numbers, NaN where a row
     /// has none.
@@ -205,10 +220,10 @@ impl Classification {
     }
 }
 
-/// A true class as a place.
-fn class_of(truth: f32) -> usize {
-    assert!(truth >= 0.0 && truth.fract() == 0.0, "{truth} is not the number of a class");
-    truth as usize
+/// A class as a place.
+fn class_of(class: f32) -> usize {
+    assert!(class >= 0.0 && class.fract() == 0.0, "{class} is not the number of a class");
+    class as usize
 }
 
 /// The place of the largest score, the first of equals; `None` where a score is NaN.
@@ -234,6 +249,13 @@ mod tests {
         let mut counts = Classification::new(2);
         counts.add_rows(&[1.0, 1.0, 0.0, 2.0, 3.0, 0.0], &[0.0, 1.0, f32::NAN]);
         assert_eq!((counts.accuracy(), counts.missing()), (Ok(1.0), 1));
+    }
+
+    #[test]
+    fn classes_may_come_as_numbers() {
+        let mut counts = Classification::new(3);
+        counts.add_numbers(&[2.0, 1.0, 0.0], &[2.0, f32::NAN, 1.0]);
+        assert_eq!((counts.accuracy(), counts.missing()), (Ok(0.5), 1));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::metric::Metric;
+use super::scores::ordered;
 use super::undefined::{Undefined, check};
 
 /// What the rank of a positive is where negatives share its score.
@@ -49,7 +50,7 @@ impl TieRule {
 /// ranks.add(0.5, &[0.7, 0.2]);
 /// assert_eq!((ranks.mrr(), ranks.hits_at(1), ranks.hits_at(3)), (Ok(0.5), Ok(0.0), Ok(1.0)));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Ranking {
     ties: TieRule,
     places: Vec<u32>,
@@ -59,6 +60,8 @@ pub struct Ranking {
     observations: u64,
     without_negatives: u64,
     not_finite: u64,
+    /// Scores of the negatives of a row, ascending; only memory.
+    row: Vec<u32>,
 }
 
 impl Ranking {
@@ -73,6 +76,7 @@ impl Ranking {
             observations: 0,
             without_negatives: 0,
             not_finite: 0,
+            row: Vec::new(),
         }
     }
 
@@ -109,6 +113,40 @@ impl Ranking {
         for (row, &positive) in positives.iter().enumerate() {
             self.add(positive, &negatives[row * columns..(row + 1) * columns]);
         }
+    }
+
+    /// Ranks every positive of a row of candidates against the row's negatives; other positives do
+    /// not stand in its way. A label of 1 marks a positive.
+    ///
+    /// # Panics
+    /// Where there are not as many scores as labels.
+    pub fn add_candidates(&mut self, scores: &[f32], labels: &[f32]) {
+        assert_eq!(scores.len(), labels.len(), "scores and labels");
+        let positives = || (0..labels.len()).filter(|&at| labels[at] == 1.0);
+        let count = positives().count() as u64;
+        if count == 0 {
+            return;
+        }
+        if scores.iter().any(|score| score.is_nan()) {
+            self.observations += count;
+            self.not_finite += count;
+            return;
+        }
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        let negatives = (0..labels.len()).filter(|&at| labels[at] != 1.0);
+        row.extend(negatives.map(|at| ordered(scores[at])));
+        row.sort_unstable();
+        match row.is_empty() {
+            true => self.without_negatives += count,
+            false => positives().for_each(|at| {
+                let score = ordered(scores[at]);
+                let below = row.partition_point(|&negative| negative < score);
+                let not_above = row.partition_point(|&negative| negative <= score);
+                self.add_counts((row.len() - not_above) as u64, (not_above - below) as u64);
+            }),
+        }
+        self.row = row;
     }
 
     /// Adds a positive of which it is known how many negatives are above and beside it.
@@ -216,7 +254,26 @@ mod tests {
         ranks.add(f32::NAN, &[0.0]);
         assert_eq!(ranks.hits_at(10), Err(Undefined::NotFinite { count: 2 }));
         ranks.clear();
-        assert_eq!(ranks, Ranking::new(TieRule::Average, &[10]));
+        assert_eq!((ranks.observations(), ranks.without_negatives()), (0, 0));
+        assert_eq!(ranks.mrr(), Err(Undefined::NoObservations));
+    }
+
+    #[test]
+    fn positives_of_a_row_do_not_stand_in_each_others_way() {
+        let scores = [0.9, 0.8, 0.7, 0.8, 0.1];
+        let labels = [1.0, 1.0, 0.0, 0.0, 1.0];
+        let mut row = Ranking::new(TieRule::Average, &[1]);
+        row.add_candidates(&scores, &labels);
+        let mut single = Ranking::new(TieRule::Average, &[1]);
+        for positive in [0.9, 0.8, 0.1] {
+            single.add(positive, &[0.7, 0.8]);
+        }
+        assert_eq!(row.report(), single.report());
+        row.add_candidates(&[1.0], &[1.0]);
+        row.add_candidates(&[1.0], &[0.0]);
+        assert_eq!((row.observations(), row.without_negatives()), (3, 1));
+        row.add_candidates(&[1.0, f32::NAN], &[1.0, 0.0]);
+        assert_eq!(row.mrr(), Err(Undefined::NotFinite { count: 1 }));
     }
 
     #[test]

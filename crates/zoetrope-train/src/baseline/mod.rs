@@ -1,0 +1,57 @@
+//! What a model must beat: predictions that need no training.
+//!
+//! | task | baselines |
+//! | --- | --- |
+//! | node regression | [`Persistence`], [`HistoricalMean`] |
+//! | node classification | [`MajorityClass`], [`Persistence`] (the vertex's last known class) |
+//! | link prediction | [`EdgeBank`], [`Popularity`] |
+//! | edge classification | [`MajorityClass`] |
+//!
+//! A baseline is told the past step by step and asked about the next one; it is never handed
+//! anything else. So it cannot see the query's step or a later one, whatever its code does:
+//! [`replay_targets`] and [`replay_links`] hold the order.
+//!
+//! It does not score or print: measures are `zoetrope_nn::metrics`, reports are the trainer's.
+
+mod edge_bank;
+mod historical_mean;
+mod majority_class;
+mod persistence;
+mod popularity;
+mod replay;
+
+pub use edge_bank::EdgeBank;
+pub use historical_mean::HistoricalMean;
+pub use majority_class::MajorityClass;
+pub use persistence::{Persistence, last_lag_column};
+pub use popularity::Popularity;
+pub use replay::{replay_links, replay_targets};
+
+use zoetrope_graph::{SnapshotView, VertexId};
+
+/// Predicts one value (or class number) for each vertex, or for each of a step's edges.
+pub trait StepBaseline {
+    /// The name in reports.
+    fn name(&self) -> &'static str;
+
+    /// Writes the prediction for the step after the last observed one.
+    fn predict(&self, out: &mut [f32]);
+
+    /// Learns the truth of the next step; NaN where there is none.
+    fn observe(&mut self, truth: &[f32]);
+}
+
+/// Scores pairs of vertices by how likely they are linked in the next snapshot.
+pub trait LinkBaseline {
+    /// The name in reports.
+    fn name(&self) -> &'static str;
+
+    /// Writes the score of each pair for the snapshot after the last observed one.
+    ///
+    /// # Panics
+    /// Where the three slices differ in length.
+    fn score(&self, src: &[VertexId], dst: &[VertexId], out: &mut [f32]);
+
+    /// Learns the edges of the next snapshot.
+    fn observe(&mut self, snapshot: SnapshotView<'_>);
+}

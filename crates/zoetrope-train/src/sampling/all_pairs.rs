@@ -1,0 +1,55 @@
+//! Every pair of different vertices, as EvolveGCN evaluates.
+//!
+//! A row is a source with all other vertices as destinations, labelled by the target. That is
+//! `N·(N - 1)` pairs a step, so rows come in chunks; `PositiveThresholds` of the metrics counts
+//! negatives without keeping them when it is given the scores of [`AllPairs::links`] first.
+//! EvolveGCN's code also scores self-loops; here they are never asked for.
+
+use std::ops::Range;
+
+use zoetrope_graph::{SnapshotView, VertexId};
+
+use super::candidates::Candidates;
+use super::link_set::LinkSet;
+use super::pairs::Pairs;
+
+/// All pairs of a snapshot's vertices, in chunks of sources.
+#[derive(Debug, Clone, Default)]
+pub struct AllPairs {
+    links: LinkSet,
+}
+
+impl AllPairs {
+    /// Takes the links of the target and returns how many there are.
+    pub fn load(&mut self, target: SnapshotView<'_>) -> usize {
+        self.links.load_by_source(target);
+        self.links.len()
+    }
+
+    /// Replaces `pairs` by the links, ordered by (source, destination).
+    pub fn links(&self, pairs: &mut Pairs) {
+        pairs.clear();
+        for (src, dst) in (0..self.links.len()).map(|link| self.links.ends(link)) {
+            pairs.push(src, dst, 1.0);
+        }
+    }
+
+    /// Replaces `candidates` by one row for each of some sources: all other vertices, ascending.
+    ///
+    /// # Panics
+    /// Where a source is not a vertex.
+    pub fn fill(&self, sources: Range<VertexId>, candidates: &mut Candidates) {
+        let vertices = self.links.vertices();
+        assert!(sources.end <= vertices, "sources {sources:?} of {vertices}");
+        candidates.clear();
+        for src in sources {
+            let row = self.links.of(src);
+            let mut links = row.links().peekable();
+            for dst in (0..vertices).filter(|&dst| dst != src) {
+                let linked = links.next_if_eq(&dst).is_some();
+                candidates.pairs.push(src, dst, f32::from(u8::from(linked)));
+            }
+            candidates.end_row();
+        }
+    }
+}

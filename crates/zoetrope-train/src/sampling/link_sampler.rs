@@ -1,0 +1,157 @@
+//! Pairs for training link prediction, and for accuracy as ESDG measures it.
+//!
+//! Chakaravarthy, Pandian, Raje, Sabharwal, Suzumura and Ubaru, "Efficient scaling of dynamic
+//! graph neural networks", SC 2021, section 6.4: of the edges of a snapshot a fraction θ is
+//! selected with label 1, and as many random pairs of vertices get label 0; the test pairs come
+//! from snapshot T + 1 in the same manner, and accuracy is the share of pairs that are classified
+//! rightly. The paper sets θ to 0.1.
+//!
+//! Where the paper leaves room: a query at step t is asked for the links of t + 1 in training as
+//! in the test; links are selected without repeats; negatives are drawn with repeats and are
+//! never links of the snapshot, so that no label is wrong.
+
+use serde::{Deserialize, Serialize};
+use zoetrope_graph::SnapshotView;
+
+use super::distinct::Distinct;
+use super::draw_key::{DrawKey, Draws, Purpose};
+use super::link_set::LinkSet;
+use super::pairs::Pairs;
+
+/// Which ends of a negative are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NegativeEnds {
+    /// Both: any pair that is not a link (ESDG).
+    #[default]
+    Both,
+    /// The destination: the source is that of a positive, which is harder where few vertices are
+    /// active at a time.
+    Destination,
+}
+
+/// What is sampled from each snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LinkSampling {
+    /// The fraction θ of the links that become positives; above 0 and up to 1. At least one link
+    /// is taken where there is any.
+    pub theta: f64,
+    /// Negatives for each positive.
+    pub negatives: usize,
+    /// Which ends of a negative are drawn.
+    pub ends: NegativeEnds,
+    /// The same seed draws the same pairs.
+    pub seed: u64,
+}
+
+/// ESDG's setting.
+impl Default for LinkSampling {
+    fn default() -> Self {
+        Self { theta: 0.1, negatives: 1, ends: NegativeEnds::Both, seed: 0 }
+    }
+}
+
+/// Samples labelled pairs from a target snapshot.
+///
+/// ```
+/// # use zoetrope_graph::SnapshotSequence;
+/// # use zoetrope_train::sampling::{DrawKey, LinkSampler, LinkSampling, Pairs};
+/// let graph = SnapshotSequence::new(4, vec![0, 2], vec![0, 2], vec![1, 3], None)?;
+/// let mut sampler = LinkSampler::new(LinkSampling { theta: 1.0, ..LinkSampling::default() });
+/// let mut pairs = Pairs::default();
+/// sampler.fill(graph.at(0), DrawKey::training(0, 0), &mut pairs);
+/// assert_eq!(pairs.label, [1.0, 1.0, 0.0, 0.0]);
+/// # Ok::<(), zoetrope_graph::GraphError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LinkSampler {
+    sampling: LinkSampling,
+    links: LinkSet,
+    chosen: Vec<usize>,
+    distinct: Distinct,
+}
+
+impl LinkSampler {
+    /// A sampler with its buffers.
+    ///
+    /// # Panics
+    /// Where θ is not above 0 and up to 1, or no negative is asked for: configuration refuses
+    /// both.
+    pub fn new(sampling: LinkSampling) -> Self {
+        assert!(sampling.theta > 0.0 && sampling.theta <= 1.0, "theta {}", sampling.theta);
+        assert!(sampling.negatives > 0, "negatives for each positive");
+        Self {
+            sampling,
+            links: LinkSet::default(),
+            chosen: Vec::new(),
+            distinct: Distinct::default(),
+        }
+    }
+
+    /// What is sampled.
+    pub fn sampling(&self) -> LinkSampling {
+        self.sampling
+    }
+
+    /// Replaces `pairs` by positives of the target, then negatives. Fewer negatives come where a
+    /// graph (or, for drawn destinations, a source) is linked with everything.
+    pub fn fill(&mut self, target: SnapshotView<'_>, key: DrawKey, pairs: &mut Pairs) {
+        pairs.clear();
+        match self.sampling.ends {
+            NegativeEnds::Both => self.links.load_by_destination(target),
+            NegativeEnds::Destination => self.links.load_by_source(target),
+        }
+        if self.links.is_empty() {
+            return;
+        }
+        self.choose(key.draws(self.sampling.seed, Purpose::Positives));
+        for &link in &self.chosen {
+            let (first, second) = self.links.ends(link);
+            match self.sampling.ends {
+                NegativeEnds::Both => pairs.push(second, first, 1.0),
+                NegativeEnds::Destination => pairs.push(first, second, 1.0),
+            }
+        }
+        let draws = key.draws(self.sampling.seed, Purpose::Negatives);
+        match self.sampling.ends {
+            NegativeEnds::Both => self.any_pairs(draws, pairs),
+            NegativeEnds::Destination => self.other_destinations(draws, pairs),
+        }
+    }
+
+    /// Chooses `round(θ · links)` links, in their order.
+    fn choose(&mut self, draws: Draws) {
+        let all = self.links.len();
+        let count = ((self.sampling.theta * all as f64).round() as usize).max(1);
+        self.chosen.clear();
+        let chosen = &mut self.chosen;
+        self.distinct.draw(draws, 0, count, all, |link| chosen.push(link));
+        chosen.sort_unstable();
+    }
+
+    fn any_pairs(&self, draws: Draws, pairs: &mut Pairs) {
+        let non_links = self.links.non_links();
+        if non_links == 0 {
+            return;
+        }
+        for position in 0..(self.chosen.len() * self.sampling.negatives) as u64 {
+            let (dst, src) = self.links.non_link(draws.below(position, non_links));
+            pairs.push(src, dst, 0.0);
+        }
+    }
+
+    fn other_destinations(&self, draws: Draws, pairs: &mut Pairs) {
+        let count = self.sampling.negatives as u64;
+        for (first, &link) in (0..).step_by(self.sampling.negatives).zip(&self.chosen) {
+            let (src, _) = self.links.ends(link);
+            let row = self.links.of(src);
+            if row.non_links() == 0 {
+                continue;
+            }
+            for position in first..first + count {
+                let rank = draws.below(position, row.non_links() as u64) as usize;
+                pairs.push(src, row.non_link(rank), 0.0);
+            }
+        }
+    }
+}
