@@ -127,7 +127,7 @@ pub fn linear(
     b: MatRef,
     bias: Option<&[f32]>,
     activation: Activation,
-    c: MatMut,
+    mut c: MatMut,
     accumulate: Accumulate,
 ) {
     let ((m, k), (inner, n)) = (a.shape(), b.shape());
@@ -143,16 +143,7 @@ pub fn linear(
         return;
     }
     let epilogue = Epilogue { bias, activation, cpu: current() };
-    let (a_strides, b_strides) = (a.strides(), b.strides());
-    let product = Product {
-        shape: [m, n, k],
-        a: a.data.as_ptr(),
-        a_strides,
-        b: b.data.as_ptr(),
-        b_strides,
-        c: c.data.as_mut_ptr(),
-        c_stride: c.stride,
-    };
+    let product = Product::new(a, b, &mut c);
     match split(m, n, k) {
         Split::Whole => {
             // SAFETY: the extents of the three matrices were checked above, and `c` is borrowed
@@ -185,6 +176,20 @@ pub fn linear(
             split_inner(product, inner, c.data, accumulate);
             epilogue.apply(c.data, m, n, c.stride);
         }
+    }
+}
+
+/// C (+)= op(A)·op(B) as one call, for kernels that are parallel over something else.
+#[allow(unsafe_code)]
+pub(crate) fn matmul_on_this_thread(a: MatRef, b: MatRef, mut c: MatMut, accumulate: Accumulate) {
+    let ((m, k), (inner, n)) = (a.shape(), b.shape());
+    assert_eq!((m, n, k), (c.rows, c.cols, inner), "shape of a product");
+    a.check();
+    b.check();
+    check_extent(c.data.len(), m, n, c.stride);
+    if m > 0 && n > 0 {
+        // SAFETY: the extents were checked above and `c` is borrowed mutably.
+        unsafe { Product::new(a, b, &mut c).run(accumulate) };
     }
 }
 
@@ -266,6 +271,19 @@ unsafe impl Send for Product {}
 unsafe impl Sync for Product {}
 
 impl Product {
+    fn new(a: MatRef, b: MatRef, c: &mut MatMut) -> Self {
+        let ((m, k), (_, n)) = (a.shape(), b.shape());
+        Self {
+            shape: [m, n, k],
+            a: a.data.as_ptr(),
+            a_strides: a.strides(),
+            b: b.data.as_ptr(),
+            b_strides: b.strides(),
+            c: c.data.as_mut_ptr(),
+            c_stride: c.stride,
+        }
+    }
+
     fn rows(mut self, from: usize, count: usize) -> Self {
         self.a = self.a.wrapping_offset(from as isize * self.a_strides.0);
         self.c = self.c.wrapping_add(from * self.c_stride);

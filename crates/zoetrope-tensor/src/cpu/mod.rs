@@ -14,13 +14,21 @@
 pub mod activation;
 mod blocks;
 mod chain;
+pub mod concat;
 pub mod elementwise;
+pub mod gather;
+pub mod gru;
+mod gru_cell;
 pub mod loss;
+pub mod lstm;
+mod lstm_cell;
 mod math;
 pub mod matmul;
 pub mod optimiser;
+mod recurrent;
 pub mod reduce;
 mod scratch;
+mod shared;
 pub mod simd;
 pub mod spmm;
 #[cfg(test)]

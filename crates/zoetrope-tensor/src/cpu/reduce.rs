@@ -33,7 +33,7 @@ pub fn column_sums(x: &[f32], rows: usize, cols: usize, out: &mut [f32]) {
 
 /// part[j] += Σ over rows of x[row, j], in order.
 #[inline(always)]
-fn add_rows(x: &[f32], part: &mut [f32]) {
+pub(crate) fn add_rows(x: &[f32], part: &mut [f32]) {
     for row in x.chunks_exact(part.len()) {
         for (sum, x) in part.iter_mut().zip(row) {
             *sum += x;

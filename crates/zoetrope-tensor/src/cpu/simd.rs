@@ -209,6 +209,59 @@ impl<F: Lanewise<N>, const N: usize> WithSimd for Map<'_, F, N> {
     }
 }
 
+/// Loading and storing at a position of a row: whole vectors, or what is left of the row.
+pub(crate) trait Access {
+    fn load<S: Simd>(simd: S, x: &[f32], at: usize) -> S::f32s;
+    fn store<S: Simd>(simd: S, y: &mut [f32], at: usize, value: S::f32s);
+}
+
+/// Something done at every position of a row, a vector at a time.
+pub(crate) trait Cells {
+    fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize);
+}
+
+/// Goes along a row of `len` elements: whole vectors, then the rest.
+#[inline(always)]
+pub(crate) fn along<S: Simd>(simd: S, len: usize, cells: &mut impl Cells) {
+    let whole = len / S::F32_LANES * S::F32_LANES;
+    for at in (0..whole).step_by(S::F32_LANES) {
+        cells.cell::<S, Whole>(simd, at);
+    }
+    if whole < len {
+        cells.cell::<S, Rest>(simd, whole);
+    }
+}
+
+/// A whole vector.
+pub(crate) struct Whole;
+
+impl Access for Whole {
+    #[inline(always)]
+    fn load<S: Simd>(_: S, x: &[f32], at: usize) -> S::f32s {
+        S::as_simd_f32s(&x[at..at + S::F32_LANES]).0[0]
+    }
+
+    #[inline(always)]
+    fn store<S: Simd>(_: S, y: &mut [f32], at: usize, value: S::f32s) {
+        S::as_mut_simd_f32s(&mut y[at..at + S::F32_LANES]).0[0] = value;
+    }
+}
+
+/// Fewer elements than a vector: from the position to the end of the slice.
+pub(crate) struct Rest;
+
+impl Access for Rest {
+    #[inline(always)]
+    fn load<S: Simd>(simd: S, x: &[f32], at: usize) -> S::f32s {
+        simd.partial_load_f32s(&x[at..])
+    }
+
+    #[inline(always)]
+    fn store<S: Simd>(simd: S, y: &mut [f32], at: usize, value: S::f32s) {
+        simd.partial_store_f32s(&mut y[at..], value);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

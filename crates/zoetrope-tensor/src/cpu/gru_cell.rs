@@ -1,0 +1,456 @@
+//! The element-wise part of a GRU step for a block of vertices; the products are in `gru`.
+//!
+//! Rows of gates are `3·h` wide (r, z, n). Saved rows are r, z, n and, reset after, the product
+//! h·U_nᵀ + b_n.
+
+use super::math;
+use super::simd::{Access, Cells, along};
+use pulp::{Simd, WithSimd};
+
+#[inline(always)]
+fn thirds(x: &[f32], h: usize) -> [&[f32]; 3] {
+    [&x[..h], &x[h..2 * h], &x[2 * h..3 * h]]
+}
+
+#[inline(always)]
+fn thirds_mut(x: &mut [f32], h: usize) -> [&mut [f32]; 3] {
+    let (a, rest) = x.split_at_mut(h);
+    let (b, c) = rest.split_at_mut(h);
+    [a, b, &mut c[..h]]
+}
+
+#[inline(always)]
+fn row(x: &[f32], i: usize, width: usize) -> &[f32] {
+    &x[i * width..(i + 1) * width]
+}
+
+#[inline(always)]
+fn row_mut(x: &mut [f32], i: usize, width: usize) -> &mut [f32] {
+    &mut x[i * width..(i + 1) * width]
+}
+
+#[inline(always)]
+fn is_masked(mask: Option<&[f32]>, i: usize) -> bool {
+    mask.is_some_and(|mask| mask[i] == 0.0)
+}
+
+/// A whole step, reset after.
+pub(super) struct After<'a> {
+    pub(super) h: usize,
+    pub(super) gi: &'a [f32],
+    pub(super) gh: &'a [f32],
+    pub(super) bias: &'a [f32],
+    pub(super) mask: Option<&'a [f32]>,
+    pub(super) state: &'a [f32],
+    pub(super) new: &'a mut [f32],
+    pub(super) saved: &'a mut [f32],
+}
+
+impl WithSimd for After<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let h = self.h;
+        let bias = thirds(self.bias, h);
+        for i in 0..self.state.len() / h.max(1) {
+            let [r, z, rest] = thirds_mut_wide(row_mut(self.saved, i, 4 * h), h);
+            let (n, product) = rest.split_at_mut(h);
+            let mut cells = AfterRow {
+                gi: thirds(row(self.gi, i, 3 * h), h),
+                gh: thirds(row(self.gh, i, 3 * h), h),
+                bias,
+                state: row(self.state, i, h),
+                new: row_mut(self.new, i, h),
+                saved: [r, z, n, product],
+            };
+            along(simd, h, &mut cells);
+            if is_masked(self.mask, i) {
+                cells.new.copy_from_slice(cells.state);
+            }
+        }
+    }
+}
+
+/// The first two parts of `h` elements, and everything after them.
+#[inline(always)]
+fn thirds_mut_wide(x: &mut [f32], h: usize) -> [&mut [f32]; 3] {
+    let (a, rest) = x.split_at_mut(h);
+    let (b, c) = rest.split_at_mut(h);
+    [a, b, c]
+}
+
+struct AfterRow<'a> {
+    gi: [&'a [f32]; 3],
+    gh: [&'a [f32]; 3],
+    bias: [&'a [f32]; 3],
+    state: &'a [f32],
+    new: &'a mut [f32],
+    saved: [&'a mut [f32]; 4],
+}
+
+impl Cells for AfterRow<'_> {
+    #[inline(always)]
+    fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
+        let sum = |gate: usize| {
+            let product =
+                simd.add_f32s(A::load(simd, self.gh[gate], at), A::load(simd, self.bias[gate], at));
+            (A::load(simd, self.gi[gate], at), product)
+        };
+        let (gi, gh) = sum(0);
+        let r = math::sigmoid(simd, simd.add_f32s(gi, gh));
+        let (gi, gh) = sum(1);
+        let z = math::sigmoid(simd, simd.add_f32s(gi, gh));
+        let (gi, product) = sum(2);
+        let n = math::tanh(simd, simd.mul_add_e_f32s(r, product, gi));
+        let state = A::load(simd, self.state, at);
+        let new = simd.mul_add_e_f32s(z, simd.sub_f32s(state, n), n);
+        A::store(simd, self.new, at, new);
+        for (saved, value) in self.saved.iter_mut().zip([r, z, n, product]) {
+            A::store(simd, saved, at, value);
+        }
+    }
+}
+
+/// Reset before: the gates r and z, and r∘h.
+pub(super) struct BeforeGates<'a> {
+    pub(super) h: usize,
+    pub(super) gi: &'a [f32],
+    pub(super) gh: &'a [f32],
+    pub(super) bias: &'a [f32],
+    pub(super) state: &'a [f32],
+    pub(super) saved: &'a mut [f32],
+    pub(super) reset: &'a mut [f32],
+}
+
+impl WithSimd for BeforeGates<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let h = self.h;
+        let bias = thirds(self.bias, h);
+        for i in 0..self.state.len() / h.max(1) {
+            let [r, z, _] = thirds_mut(row_mut(self.saved, i, 3 * h), h);
+            let mut cells = BeforeGatesRow {
+                gi: thirds(row(self.gi, i, 3 * h), h),
+                gh: thirds(row(self.gh, i, 3 * h), h),
+                bias,
+                state: row(self.state, i, h),
+                saved: [r, z],
+                reset: row_mut(self.reset, i, h),
+            };
+            along(simd, h, &mut cells);
+        }
+    }
+}
+
+struct BeforeGatesRow<'a> {
+    gi: [&'a [f32]; 3],
+    gh: [&'a [f32]; 3],
+    bias: [&'a [f32]; 3],
+    state: &'a [f32],
+    saved: [&'a mut [f32]; 2],
+    reset: &'a mut [f32],
+}
+
+impl Cells for BeforeGatesRow<'_> {
+    #[inline(always)]
+    fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
+        let gate = |gate: usize| {
+            let gi = A::load(simd, self.gi[gate], at);
+            let gh = A::load(simd, self.gh[gate], at);
+            let bias = A::load(simd, self.bias[gate], at);
+            math::sigmoid(simd, simd.add_f32s(gi, simd.add_f32s(gh, bias)))
+        };
+        let (r, z) = (gate(0), gate(1));
+        A::store(simd, self.saved[0], at, r);
+        A::store(simd, self.saved[1], at, z);
+        A::store(simd, self.reset, at, simd.mul_f32s(r, A::load(simd, self.state, at)));
+    }
+}
+
+/// Reset before: the candidate n and the new state.
+pub(super) struct BeforeState<'a> {
+    pub(super) h: usize,
+    pub(super) gi: &'a [f32],
+    pub(super) gh: &'a [f32],
+    pub(super) bias: &'a [f32],
+    pub(super) mask: Option<&'a [f32]>,
+    pub(super) state: &'a [f32],
+    pub(super) new: &'a mut [f32],
+    pub(super) saved: &'a mut [f32],
+}
+
+impl WithSimd for BeforeState<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let h = self.h;
+        for i in 0..self.state.len() / h.max(1) {
+            let [_, z, n] = thirds_mut(row_mut(self.saved, i, 3 * h), h);
+            let mut cells = BeforeStateRow {
+                gi: thirds(row(self.gi, i, 3 * h), h)[2],
+                gh: thirds(row(self.gh, i, 3 * h), h)[2],
+                bias: &self.bias[2 * h..3 * h],
+                state: row(self.state, i, h),
+                new: row_mut(self.new, i, h),
+                z,
+                n,
+            };
+            along(simd, h, &mut cells);
+            if is_masked(self.mask, i) {
+                cells.new.copy_from_slice(cells.state);
+            }
+        }
+    }
+}
+
+struct BeforeStateRow<'a> {
+    gi: &'a [f32],
+    gh: &'a [f32],
+    bias: &'a [f32],
+    state: &'a [f32],
+    new: &'a mut [f32],
+    z: &'a [f32],
+    n: &'a mut [f32],
+}
+
+impl Cells for BeforeStateRow<'_> {
+    #[inline(always)]
+    fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
+        let gh = simd.add_f32s(A::load(simd, self.gh, at), A::load(simd, self.bias, at));
+        let n = math::tanh(simd, simd.add_f32s(A::load(simd, self.gi, at), gh));
+        let state = A::load(simd, self.state, at);
+        let z = A::load(simd, self.z, at);
+        A::store(simd, self.new, at, simd.mul_add_e_f32s(z, simd.sub_f32s(state, n), n));
+        A::store(simd, self.n, at, n);
+    }
+}
+
+/// A step back, reset after: the gradients of the products, of `gi`, and z∘dh as the first part
+/// of the gradient of the state.
+pub(super) struct AfterBack<'a> {
+    pub(super) h: usize,
+    pub(super) saved: &'a [f32],
+    pub(super) state: &'a [f32],
+    pub(super) d_out: &'a [f32],
+    pub(super) mask: Option<&'a [f32]>,
+    pub(super) carry: &'a mut [f32],
+    pub(super) d_gh: &'a mut [f32],
+    pub(super) d_gi: Option<&'a mut [f32]>,
+}
+
+impl WithSimd for AfterBack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let h = self.h;
+        for i in 0..self.state.len() / h.max(1) {
+            let carry = row_mut(self.carry, i, h);
+            let d_out = row(self.d_out, i, h);
+            if is_masked(self.mask, i) {
+                pass(carry, d_out);
+                row_mut(self.d_gh, i, 3 * h).fill(0.0);
+                continue;
+            }
+            let mut cells = AfterBackRow {
+                saved: std::array::from_fn(|part| row(self.saved, 4 * i + part, h)),
+                state: row(self.state, i, h),
+                d_out,
+                carry,
+                d_gh: thirds_mut(row_mut(self.d_gh, i, 3 * h), h),
+                d_gi: self.d_gi.as_mut().map(|d| thirds_mut(row_mut(d, i, 3 * h), h)),
+            };
+            along(simd, h, &mut cells);
+        }
+    }
+}
+
+/// The gradient of a state that passes unchanged.
+#[inline(always)]
+fn pass(carry: &mut [f32], d_out: &[f32]) {
+    for (carry, d) in carry.iter_mut().zip(d_out) {
+        *carry += d;
+    }
+}
+
+struct AfterBackRow<'a> {
+    saved: [&'a [f32]; 4],
+    state: &'a [f32],
+    d_out: &'a [f32],
+    carry: &'a mut [f32],
+    d_gh: [&'a mut [f32]; 3],
+    d_gi: Option<[&'a mut [f32]; 3]>,
+}
+
+impl Cells for AfterBackRow<'_> {
+    #[inline(always)]
+    fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
+        let one = simd.splat_f32s(1.0);
+        let [r, z, n, product] = self.saved.map(
+            #[inline(always)]
+            |saved| A::load(simd, saved, at),
+        );
+        let d = simd.add_f32s(A::load(simd, self.carry, at), A::load(simd, self.d_out, at));
+        let d_z = simd.mul_f32s(d, simd.sub_f32s(A::load(simd, self.state, at), n));
+        let d_z = simd.mul_f32s(d_z, simd.mul_f32s(z, simd.sub_f32s(one, z)));
+        let d_n = simd.mul_f32s(d, simd.sub_f32s(one, z));
+        let d_n = simd.mul_f32s(d_n, simd.sub_f32s(one, simd.mul_f32s(n, n)));
+        let d_r = simd.mul_f32s(d_n, product);
+        let d_r = simd.mul_f32s(d_r, simd.mul_f32s(r, simd.sub_f32s(one, r)));
+        A::store(simd, self.carry, at, simd.mul_f32s(d, z));
+        for (out, value) in self.d_gh.iter_mut().zip([d_r, d_z, simd.mul_f32s(d_n, r)]) {
+            A::store(simd, out, at, value);
+        }
+        for (out, value) in self.d_gi.iter_mut().flatten().zip([d_r, d_z, d_n]) {
+            let sum = simd.add_f32s(A::load(simd, out, at), value);
+            A::store(simd, out, at, sum);
+        }
+    }
+}
+
+/// A step back, reset before, first half: the gradients of z and n before their activation, r∘h
+/// again, and z∘dh.
+pub(super) struct BeforeBackGates<'a> {
+    pub(super) h: usize,
+    pub(super) saved: &'a [f32],
+    pub(super) state: &'a [f32],
+    pub(super) d_out: &'a [f32],
+    pub(super) mask: Option<&'a [f32]>,
+    pub(super) carry: &'a mut [f32],
+    pub(super) gates: &'a mut [f32],
+    pub(super) reset: &'a mut [f32],
+}
+
+impl WithSimd for BeforeBackGates<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let h = self.h;
+        for i in 0..self.state.len() / h.max(1) {
+            let carry = row_mut(self.carry, i, h);
+            let d_out = row(self.d_out, i, h);
+            let reset = row_mut(self.reset, i, h);
+            if is_masked(self.mask, i) {
+                pass(carry, d_out);
+                row_mut(self.gates, i, 3 * h).fill(0.0);
+                reset.fill(0.0);
+                continue;
+            }
+            let [_, d_z, d_n] = thirds_mut(row_mut(self.gates, i, 3 * h), h);
+            let mut cells = BeforeBackGatesRow {
+                saved: thirds(row(self.saved, i, 3 * h), h),
+                state: row(self.state, i, h),
+                d_out,
+                carry,
+                d_z,
+                d_n,
+                reset,
+            };
+            along(simd, h, &mut cells);
+        }
+    }
+}
+
+struct BeforeBackGatesRow<'a> {
+    saved: [&'a [f32]; 3],
+    state: &'a [f32],
+    d_out: &'a [f32],
+    carry: &'a mut [f32],
+    d_z: &'a mut [f32],
+    d_n: &'a mut [f32],
+    reset: &'a mut [f32],
+}
+
+impl Cells for BeforeBackGatesRow<'_> {
+    #[inline(always)]
+    fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
+        let one = simd.splat_f32s(1.0);
+        let [r, z, n] = self.saved.map(
+            #[inline(always)]
+            |saved| A::load(simd, saved, at),
+        );
+        let state = A::load(simd, self.state, at);
+        let d = simd.add_f32s(A::load(simd, self.carry, at), A::load(simd, self.d_out, at));
+        let d_z = simd.mul_f32s(d, simd.sub_f32s(state, n));
+        let d_z = simd.mul_f32s(d_z, simd.mul_f32s(z, simd.sub_f32s(one, z)));
+        let d_n = simd.mul_f32s(d, simd.sub_f32s(one, z));
+        let d_n = simd.mul_f32s(d_n, simd.sub_f32s(one, simd.mul_f32s(n, n)));
+        A::store(simd, self.d_z, at, d_z);
+        A::store(simd, self.d_n, at, d_n);
+        A::store(simd, self.carry, at, simd.mul_f32s(d, z));
+        A::store(simd, self.reset, at, simd.mul_f32s(r, state));
+    }
+}
+
+/// A step back, reset before, second half: with the gradient of r∘h, the gradient of r and the
+/// second part of the gradient of the state.
+pub(super) struct BeforeBackState<'a> {
+    pub(super) h: usize,
+    pub(super) saved: &'a [f32],
+    pub(super) state: &'a [f32],
+    pub(super) d_reset: &'a [f32],
+    pub(super) carry: &'a mut [f32],
+    pub(super) gates: &'a mut [f32],
+    pub(super) d_gi: Option<&'a mut [f32]>,
+}
+
+impl WithSimd for BeforeBackState<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let h = self.h;
+        for i in 0..self.state.len() / h.max(1) {
+            let [d_r, d_z, d_n] = thirds_mut(row_mut(self.gates, i, 3 * h), h);
+            let mut cells = BeforeBackStateRow {
+                r: row(self.saved, 3 * i, h),
+                state: row(self.state, i, h),
+                d_reset: row(self.d_reset, i, h),
+                carry: row_mut(self.carry, i, h),
+                d_r,
+                rest: [d_z, d_n],
+                d_gi: self.d_gi.as_mut().map(|d| thirds_mut(row_mut(d, i, 3 * h), h)),
+            };
+            along(simd, h, &mut cells);
+        }
+    }
+}
+
+struct BeforeBackStateRow<'a> {
+    r: &'a [f32],
+    state: &'a [f32],
+    d_reset: &'a [f32],
+    carry: &'a mut [f32],
+    d_r: &'a mut [f32],
+    rest: [&'a [f32]; 2],
+    d_gi: Option<[&'a mut [f32]; 3]>,
+}
+
+impl Cells for BeforeBackStateRow<'_> {
+    #[inline(always)]
+    fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
+        let one = simd.splat_f32s(1.0);
+        let r = A::load(simd, self.r, at);
+        let d_reset = A::load(simd, self.d_reset, at);
+        let d_r = simd.mul_f32s(d_reset, A::load(simd, self.state, at));
+        let d_r = simd.mul_f32s(d_r, simd.mul_f32s(r, simd.sub_f32s(one, r)));
+        let carry = simd.mul_add_e_f32s(d_reset, r, A::load(simd, self.carry, at));
+        A::store(simd, self.carry, at, carry);
+        A::store(simd, self.d_r, at, d_r);
+        if let Some(d_gi) = &mut self.d_gi {
+            let [d_z, d_n] = self.rest.map(
+                #[inline(always)]
+                |d| A::load(simd, d, at),
+            );
+            for (out, value) in d_gi.iter_mut().zip([d_r, d_z, d_n]) {
+                let sum = simd.add_f32s(A::load(simd, out, at), value);
+                A::store(simd, out, at, sum);
+            }
+        }
+    }
+}
