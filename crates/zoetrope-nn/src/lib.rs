@@ -1,7 +1,32 @@
 //! Layers, models, optimisers, metrics and parameter naming.
 //!
-//! It knows neither ranks nor files of data sets: a model sees matrices on a tape and groups of
-//! snapshots, nothing else.
+//! A model is blocks of a *structure encoder*, which takes a group of snapshots, and a *time
+//! encoder*, which takes masked sequences. Both see matrices of `T·N` rows stacked by time.
+//!
+//! The crate knows neither ranks nor files of data sets: a model sees matrices on a tape and groups
+//! of snapshots, nothing else.
 #![forbid(unsafe_code)]
 
+pub mod decoder;
+pub mod encoder;
+pub mod error;
+pub mod forward;
+pub mod frame;
+pub mod graph;
+pub mod initialise;
 pub mod metrics;
+pub mod model;
+pub mod optimiser;
+pub mod parameters;
+pub mod state;
+pub mod weights;
+
+pub use encoder::{Sequence, StructureEncoder, TimeEncoder};
+pub use error::NnError;
+pub use forward::Forward;
+pub use frame::{Frame, Order};
+pub use graph::{Adjacency, PreparedGraph};
+pub use initialise::Initialise;
+pub use model::{Embedding, Model};
+pub use parameters::{Builder, ParameterId, Parameters};
+pub use state::State;

@@ -1,4 +1,24 @@
 //! The plan of an epoch: who computes what, where and when.
 //!
-//! Planners are pure functions: they touch no device and no file.
+//! A [`Plan`] is a plain value that can be printed, saved and read back. Planners are pure
+//! functions from a [`Workload`] (what the graph and the model look like) and a [`Choice`] (what
+//! the user decided) to a plan: they touch no device and no file. The trainer executes plans and
+//! decides nothing.
 #![forbid(unsafe_code)]
+
+pub mod check;
+pub mod error;
+pub mod frames;
+pub mod memory;
+pub mod placement;
+pub mod plan;
+pub mod planner;
+pub mod workload;
+
+pub use error::PlanError;
+pub use frames::{Frame, FrameRule};
+pub use memory::Memory;
+pub use placement::{Placement, Placements};
+pub use plan::{Grouping, LayerOrder, OperatorOrder, Plan, Reuse};
+pub use planner::{Choice, plan};
+pub use workload::{ActivationCost, Workload};

@@ -7,4 +7,25 @@
 //! Invariants: results do not depend on the number of threads; an operator allocates no heap
 //! memory once the pools of its tape are warm.
 
+pub mod buffer;
 pub mod cpu;
+pub mod error;
+pub mod matrix;
+pub mod ops;
+pub mod pool;
+pub mod sparse;
+pub mod tape;
+
+pub use buffer::Buffer;
+pub use cpu::activation::Activation;
+pub use cpu::dropout::DropoutKey;
+pub use cpu::elementwise::Instr;
+pub use cpu::gru::GruKind;
+pub use error::TensorError;
+pub use matrix::{Matrix, Shape};
+pub use ops::chain::Chain;
+pub use ops::loss::Loss;
+pub use ops::lstm::{LstmRecurrence, LstmStates};
+pub use ops::norm::BatchStatistics;
+pub use sparse::{SparseGroup, SparseMatrix};
+pub use tape::{Tape, Var};

@@ -60,7 +60,7 @@ pub enum Instr {
 }
 
 impl Instr {
-    fn operands(self) -> usize {
+    pub(crate) fn operands(self) -> usize {
         match self {
             Self::Input(_) | Self::Const(_) => 0,
             Self::Add | Self::Sub | Self::Mul | Self::Div => 2,

@@ -1,0 +1,91 @@
+//! Heads that answer for pairs of vertices.
+
+use std::sync::Arc;
+
+use zoetrope_tensor::{Activation, Chain, Instr, Var};
+
+use crate::decoder::vertex::linear;
+use crate::error::NnError;
+use crate::forward::Forward;
+use crate::parameters::{Builder, ParameterId};
+
+/// Which head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EdgeRule {
+    /// `h_u · h_v`, without parameters; one number only.
+    Dot,
+    /// `relu([h_u, h_v]·W₁ᵀ + b₁)·W₂ᵀ + b₂`, the classifier of EvolveGCN; parameters under
+    /// `decoder.0.` and `decoder.2.`.
+    Concat,
+}
+
+/// Pairs by the rows of their two ends.
+#[derive(Debug, Clone, Default)]
+pub struct Ends {
+    /// The row of each source.
+    pub src: Arc<Vec<u32>>,
+    /// The row of each destination.
+    pub dst: Arc<Vec<u32>>,
+}
+
+/// A scalar product or two linear layers.
+#[derive(Debug)]
+pub struct EdgeDecoder {
+    layers: Option<[[ParameterId; 2]; 2]>,
+    width: usize,
+}
+
+impl EdgeDecoder {
+    /// A head from embeddings of `width` to `outputs` numbers for each pair.
+    pub fn new(builder: &mut Builder<'_>, rule: EdgeRule, width: usize, outputs: usize) -> Self {
+        let layers = (rule == EdgeRule::Concat).then(|| {
+            [
+                linear(&mut builder.child("decoder.0"), 2 * width, width),
+                linear(&mut builder.child("decoder.2"), width, outputs),
+            ]
+        });
+        Self { layers, width }
+    }
+
+    /// From `rows × width` to `pairs × outputs`.
+    ///
+    /// # Errors
+    /// Where the embeddings have another width, or a pair names a row that is not there.
+    pub fn decode(
+        &self,
+        forward: &mut Forward<'_>,
+        embeddings: Var,
+        ends: &Ends,
+    ) -> Result<Var, NnError> {
+        let Some([[first, first_bias], [second, second_bias]]) = self.layers else {
+            return dot(forward, embeddings, ends, self.width);
+        };
+        // The first layer is linear in each end, so it runs over vertices and not over pairs, of
+        // which there are many more.
+        let weight = forward.parameter(first);
+        let left = forward.tape.columns(weight, 0..self.width)?;
+        let right = forward.tape.columns(weight, self.width..2 * self.width)?;
+        let bias = forward.parameter(first_bias);
+        let as_source = forward.tape.linear(embeddings, left, Some(bias), Activation::Identity)?;
+        let as_destination = forward.tape.linear(embeddings, right, None, Activation::Identity)?;
+        let src = forward.tape.gather(as_source, &ends.src)?;
+        let dst = forward.tape.gather(as_destination, &ends.dst)?;
+        let sum = Chain::new(&[Instr::Input(0), Instr::Input(1), Instr::Add, Instr::Relu])?;
+        let hidden = forward.tape.chain(sum, &[src, dst])?;
+        let (weight, bias) = (forward.parameter(second), forward.parameter(second_bias));
+        Ok(forward.tape.linear(hidden, weight, Some(bias), Activation::Identity)?)
+    }
+}
+
+fn dot(
+    forward: &mut Forward<'_>,
+    embeddings: Var,
+    ends: &Ends,
+    width: usize,
+) -> Result<Var, NnError> {
+    let src = forward.tape.gather(embeddings, &ends.src)?;
+    let dst = forward.tape.gather(embeddings, &ends.dst)?;
+    let product = forward.tape.mul(src, dst)?;
+    let ones = forward.tape.ones(1, width);
+    Ok(forward.tape.linear(product, ones, None, Activation::Identity)?)
+}

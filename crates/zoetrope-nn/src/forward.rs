@@ -1,0 +1,122 @@
+//! One run of a model: its tape, its parameters, and whether it trains.
+
+use zoetrope_tensor::{DropoutKey, Tape, Var};
+
+use crate::error::NnError;
+use crate::parameters::{ParameterId, Parameters};
+
+/// Running statistics of a batch norm that are due after a forward pass.
+#[derive(Debug, Clone, Copy)]
+struct StatisticsUpdate {
+    mean: ParameterId,
+    variance: ParameterId,
+    count: ParameterId,
+    normalised: Var,
+    epsilon: f32,
+    momentum: f32,
+}
+
+/// Updates that a forward pass found and that [`Updates::apply`] makes.
+#[derive(Debug, Default)]
+pub struct Updates {
+    statistics: Vec<StatisticsUpdate>,
+}
+
+impl Updates {
+    /// Moves running means and variances towards those of the last batch. Call it before the
+    /// backward pass, which gives the statistics away.
+    pub fn apply(&mut self, tape: &Tape, parameters: &mut Parameters) {
+        for update in self.statistics.drain(..) {
+            let Some(batch) = tape.batch_statistics(update.normalised) else { continue };
+            let rows = tape.shape(update.normalised).rows as f32;
+            // PyTorch keeps the unbiased variance, but normalises with the biased one.
+            let unbiased = if rows > 1.0 { rows / (rows - 1.0) } else { 1.0 };
+            let toward = |kept: &mut f32, new: f32| {
+                *kept = (1.0 - update.momentum) * *kept + update.momentum * new;
+            };
+            let means = parameters.get_mut(update.mean).as_mut_slice();
+            means.iter_mut().zip(batch.mean).for_each(|(kept, &new)| toward(kept, new));
+            let variances = parameters.get_mut(update.variance).as_mut_slice();
+            for (kept, &inverse) in variances.iter_mut().zip(batch.inverse_deviation) {
+                let variance = 1.0 / (inverse * inverse) - update.epsilon;
+                toward(kept, variance * unbiased);
+            }
+            parameters.get_mut(update.count).as_mut_slice()[0] += 1.0;
+        }
+    }
+}
+
+/// A forward pass in progress.
+#[derive(Debug)]
+pub struct Forward<'a> {
+    /// Where operators are recorded.
+    pub tape: &'a mut Tape,
+    parameters: &'a Parameters,
+    updates: &'a mut Updates,
+    training: bool,
+    seed: u64,
+    step: u32,
+    dropouts: u32,
+}
+
+impl<'a> Forward<'a> {
+    /// A pass that trains: dropout drops (keyed by `seed` and `step`), batch norms use the batch.
+    pub fn training(
+        tape: &'a mut Tape,
+        parameters: &'a Parameters,
+        updates: &'a mut Updates,
+        seed: u64,
+        step: u32,
+    ) -> Self {
+        Self { tape, parameters, updates, training: true, seed, step, dropouts: 0 }
+    }
+
+    /// A pass that evaluates: nothing is dropped, batch norms use their running statistics.
+    pub fn evaluating(
+        tape: &'a mut Tape,
+        parameters: &'a Parameters,
+        updates: &'a mut Updates,
+    ) -> Self {
+        Self { tape, parameters, updates, training: false, seed: 0, step: 0, dropouts: 0 }
+    }
+
+    /// Whether the pass trains.
+    pub fn is_training(&self) -> bool {
+        self.training
+    }
+
+    /// A parameter on the tape.
+    pub fn parameter(&mut self, id: ParameterId) -> Var {
+        self.tape.parameter(id.index(), self.parameters.get(id))
+    }
+
+    /// The values of a parameter without history.
+    pub fn values(&self, id: ParameterId) -> &'a [f32] {
+        self.parameters.get(id).as_slice()
+    }
+
+    /// Dropout while training; each call of a pass has its own mask.
+    ///
+    /// # Errors
+    /// Where the rate is not in `[0, 1)`.
+    pub fn dropout(&mut self, x: Var, rate: f32) -> Result<Var, NnError> {
+        if !self.training || rate == 0.0 {
+            return Ok(x);
+        }
+        let key = DropoutKey { seed: self.seed, stream: self.dropouts, step: self.step };
+        self.dropouts += 1;
+        Ok(self.tape.dropout(x, rate, key)?)
+    }
+
+    /// Remembers to move running statistics after this pass.
+    pub(crate) fn update_statistics(
+        &mut self,
+        [mean, variance, count]: [ParameterId; 3],
+        normalised: Var,
+        epsilon: f32,
+        momentum: f32,
+    ) {
+        let update = StatisticsUpdate { mean, variance, count, normalised, epsilon, momentum };
+        self.updates.statistics.push(update);
+    }
+}

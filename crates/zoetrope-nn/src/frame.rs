@@ -1,0 +1,147 @@
+//! A frame: some consecutive snapshots as a model sees them.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use zoetrope_tensor::{SparseGroup, Var};
+
+use crate::encoder::StructureEncoder;
+use crate::error::NnError;
+use crate::forward::Forward;
+use crate::graph::{Adjacency, PreparedGraph};
+
+/// Which of the two products of a graph convolution comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// `(Â·X)·W`: less work where the input is narrower than the output, and `Â·X` can be kept.
+    AggregateFirst,
+    /// `Â·(X·W)`: less work where the output is narrower.
+    UpdateFirst,
+}
+
+impl Order {
+    /// The order with less work for a layer of these widths.
+    pub fn cheaper(inputs: usize, outputs: usize) -> Self {
+        if inputs <= outputs { Self::AggregateFirst } else { Self::UpdateFirst }
+    }
+}
+
+/// Some consecutive snapshots with their features on a tape.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// The snapshots.
+    pub graph: &'a PreparedGraph,
+    /// `T·N × F` features stacked by time.
+    pub features: Var,
+    /// `Â·X` of the first layer where it was computed before.
+    pub aggregated: Option<Var>,
+    /// `T·N × 1`, 0 where a vertex is not there; None where all are.
+    pub mask: Option<Var>,
+    /// How structure encoders take the snapshots: consecutive ranges that cover the frame.
+    pub groups: &'a [Range<usize>],
+    /// The order of the two products in each structure layer, from the first on.
+    pub orders: &'a [Order],
+    /// The position of the first snapshot in the whole sequence.
+    pub first_step: usize,
+}
+
+impl<'a> Frame<'a> {
+    /// The number of snapshots.
+    pub fn steps(&self) -> usize {
+        self.graph.steps()
+    }
+
+    /// The number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.graph.vertices()
+    }
+
+    /// All snapshots of the frame in one form.
+    pub fn form(&self, form: Adjacency) -> &'a SparseGroup {
+        self.graph.form(form)
+    }
+
+    /// The order of the products in a structure layer of these widths: what the plan says, or the
+    /// cheaper one.
+    pub fn order(&self, layer: usize, inputs: usize, outputs: usize) -> Order {
+        self.orders.get(layer).copied().unwrap_or(Order::cheaper(inputs, outputs))
+    }
+
+    /// Runs a structure encoder over the frame, group by group as planned.
+    ///
+    /// `layer` is its position among the structure layers; the first one (0) may use the kept
+    /// aggregation.
+    ///
+    /// # Errors
+    /// As the encoder.
+    pub fn encode(
+        &self,
+        forward: &mut Forward<'_>,
+        encoder: &dyn StructureEncoder,
+        layer: usize,
+        x: Var,
+    ) -> Result<Var, NnError> {
+        let vertices = self.vertices();
+        if self.groups.len() <= 1 {
+            let aggregated = self.aggregated.filter(|_| layer == 0);
+            return encoder.encode(forward, &self.group(0..self.steps(), layer, aggregated), x);
+        }
+        let mut parts = [None; MAX_GROUPS];
+        for (steps, part) in self.groups.iter().zip(&mut parts) {
+            let rows = steps.start * vertices..steps.end * vertices;
+            let aggregated = match self.aggregated.filter(|_| layer == 0) {
+                Some(kept) => Some(forward.tape.rows(kept, rows.clone())?),
+                None => None,
+            };
+            let x = forward.tape.rows(x, rows)?;
+            let group = self.group(steps.clone(), layer, aggregated);
+            *part = Some(encoder.encode(forward, &group, x)?);
+        }
+        let mut vars = [x; MAX_GROUPS];
+        for (var, part) in vars.iter_mut().zip(parts.iter().flatten()) {
+            *var = *part;
+        }
+        Ok(forward.tape.concat_rows(&vars[..self.groups.len()])?)
+    }
+
+    fn group(&self, steps: Range<usize>, layer: usize, aggregated: Option<Var>) -> Group<'a> {
+        Group { graph: self.graph, steps, layer, aggregated, orders: self.orders }
+    }
+}
+
+/// The most groups of one frame.
+pub const MAX_GROUPS: usize = 64;
+
+/// Consecutive snapshots that a structure encoder takes at once.
+#[derive(Debug, Clone)]
+pub struct Group<'a> {
+    graph: &'a PreparedGraph,
+    steps: Range<usize>,
+    layer: usize,
+    orders: &'a [Order],
+    /// `Â·X` where it was computed before.
+    pub aggregated: Option<Var>,
+}
+
+impl Group<'_> {
+    /// The snapshots of the group in one form.
+    pub fn form(&self, form: Adjacency) -> SparseGroup {
+        self.graph.form(form).cut(self.steps.clone())
+    }
+
+    /// The number of snapshots.
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.graph.vertices()
+    }
+
+    /// The order of the products for a layer of these widths.
+    pub fn order(&self, inputs: usize, outputs: usize) -> Order {
+        self.orders.get(self.layer).copied().unwrap_or(Order::cheaper(inputs, outputs))
+    }
+}

@@ -1,0 +1,115 @@
+//! Snapshots in the forms that layers multiply with, made once for a whole sequence.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use zoetrope_graph::normalise::{self, GcnOptions};
+use zoetrope_graph::{Csr, SnapshotSequence, SnapshotView, laplacian};
+use zoetrope_tensor::{SparseGroup, SparseMatrix};
+
+use crate::error::NnError;
+
+/// A form of a snapshot's matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Adjacency {
+    /// `D^-1/2 (A + I) D^-1/2` as PyG's `gcn_norm` makes it.
+    Gcn,
+    /// The scaled Laplacian `2L/λ - I` with the symmetric `L`, as PyG's `ChebConv` makes it.
+    Chebyshev,
+    /// Rows that average over in-edges, without weights: GraphSAGE-mean.
+    Mean,
+    /// `A` with one self-loop a vertex: attention with PyG's convention.
+    SelfLoops,
+    /// `A` as given.
+    Plain,
+}
+
+impl Adjacency {
+    /// The name in plans and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gcn => "gcn",
+            Self::Chebyshev => "chebyshev",
+            Self::Mean => "mean",
+            Self::SelfLoops => "self-loops",
+            Self::Plain => "plain",
+        }
+    }
+
+    fn of(self, view: SnapshotView<'_>) -> Result<Csr, NnError> {
+        Ok(match self {
+            Self::Gcn => normalise::gcn(view, GcnOptions::default())?,
+            Self::Chebyshev => laplacian::scaled(view)?,
+            Self::Mean => normalise::mean(Csr::from_view(view)?),
+            Self::SelfLoops => normalise::with_self_loops(&Csr::from_view(view)?, 1.0)?,
+            Self::Plain => Csr::from_view(view)?,
+        })
+    }
+}
+
+/// A sequence of snapshots in every form that a model needs.
+#[derive(Debug, Clone)]
+pub struct PreparedGraph {
+    forms: Vec<(Adjacency, SparseGroup)>,
+    vertices: usize,
+    steps: usize,
+}
+
+impl PreparedGraph {
+    /// Prepares all snapshots; a topology that does not change is prepared once and shared.
+    ///
+    /// # Errors
+    /// Where a snapshot has more entries than 32-bit offsets can name, or there is no snapshot.
+    pub fn new(sequence: &SnapshotSequence, forms: &[Adjacency]) -> Result<Self, NnError> {
+        let steps = sequence.steps();
+        if steps == 0 {
+            return Err(NnError::NoSnapshots);
+        }
+        let prepare = |&form: &Adjacency| -> Result<(Adjacency, SparseGroup), NnError> {
+            let one = |step| Ok(Arc::new(SparseMatrix::new(form.of(sequence.at(step))?)));
+            let matrices: Vec<Arc<SparseMatrix>> = match sequence.is_constant() {
+                true => vec![one(0)?; steps],
+                false => (0..steps).into_par_iter().map(one).collect::<Result<_, NnError>>()?,
+            };
+            Ok((form, SparseGroup::new(matrices.into())))
+        };
+        let forms = forms.iter().map(prepare).collect::<Result<_, _>>()?;
+        Ok(Self { forms, vertices: sequence.vertices() as usize, steps })
+    }
+
+    /// The number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.vertices
+    }
+
+    /// The number of snapshots.
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Some consecutive snapshots, without copying.
+    ///
+    /// # Panics
+    /// Where there are no such snapshots.
+    pub fn cut(&self, steps: Range<usize>) -> Self {
+        let forms = self.forms.iter().map(|(form, group)| (*form, group.cut(steps.clone())));
+        Self { forms: forms.collect(), vertices: self.vertices, steps: steps.len() }
+    }
+
+    /// The snapshots in one form.
+    ///
+    /// # Panics
+    /// Where the graph was not prepared in that form: a model names what it needs.
+    pub fn form(&self, form: Adjacency) -> &SparseGroup {
+        let found = self.forms.iter().find(|(have, _)| *have == form);
+        &found.unwrap_or_else(|| panic!("the model did not ask for `{}`", form.name())).1
+    }
+
+    /// The bytes of all matrices, shared ones once.
+    pub fn bytes(&self) -> usize {
+        let mut seen = std::collections::HashSet::new();
+        let matrices = self.forms.iter().flat_map(|(_, group)| group.members());
+        matrices.filter(|m| seen.insert(Arc::as_ptr(m))).map(|m| m.bytes()).sum()
+    }
+}

@@ -1,0 +1,68 @@
+//! Gradients of a step, and their clipping.
+
+use zoetrope_tensor::Buffer;
+use zoetrope_tensor::cpu::{elementwise, reduce};
+
+use crate::parameters::{ParameterId, Parameters};
+
+/// The gradients of a table of parameters, kept from step to step without allocating.
+#[derive(Debug, Clone)]
+pub struct Gradients {
+    values: Vec<Buffer>,
+    present: Vec<bool>,
+}
+
+impl Gradients {
+    /// Room for the gradients of all parameters, none of them present.
+    pub fn new(parameters: &Parameters) -> Self {
+        let values: Vec<_> =
+            parameters.iter().map(|(_, p)| Buffer::zeroed(p.matrix.shape().len())).collect();
+        Self { present: vec![false; values.len()], values }
+    }
+
+    /// Forgets all gradients.
+    pub fn clear(&mut self) {
+        self.present.fill(false);
+    }
+
+    /// The gradient of a parameter; None where the loss did not depend on it.
+    pub fn get(&self, id: ParameterId) -> Option<&[f32]> {
+        self.present[id.index()].then(|| self.values[id.index()].as_slice())
+    }
+
+    /// Adds to the gradient of a parameter.
+    pub fn add(&mut self, id: ParameterId, gradient: &[f32], factor: f32) {
+        let kept = self.values[id.index()].as_mut_slice();
+        if !std::mem::replace(&mut self.present[id.index()], true) {
+            kept.fill(0.0);
+        }
+        elementwise::scale_add(factor, gradient, kept);
+    }
+
+    /// The Euclidean norm over all gradients; not finite where one of them is not.
+    pub fn norm(&self) -> f64 {
+        self.present_values()
+            .map(|buffer| reduce::squared_norm(buffer.as_slice()))
+            .sum::<f64>()
+            .sqrt()
+    }
+
+    fn present_values(&self) -> impl Iterator<Item = &Buffer> {
+        self.values.iter().zip(&self.present).filter_map(|(buffer, &here)| here.then_some(buffer))
+    }
+}
+
+/// Scales all gradients so that their norm is at most `limit` (PyTorch's `clip_grad_norm_`) and
+/// returns the norm before.
+pub fn clip_norm(gradients: &mut Gradients, limit: f64) -> f64 {
+    let norm = gradients.norm();
+    let factor = (limit / (norm + 1e-6)).min(1.0) as f32;
+    if factor < 1.0 {
+        for (buffer, &here) in gradients.values.iter_mut().zip(&gradients.present) {
+            if here {
+                buffer.as_mut_slice().iter_mut().for_each(|value| *value *= factor);
+            }
+        }
+    }
+    norm
+}

@@ -1,0 +1,196 @@
+//! Weights as safetensors: names, shapes and values of a `state_dict`, both ways.
+
+use std::collections::BTreeMap;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use crate::error::NnError;
+use crate::parameters::{Parameter, Parameters, Role};
+
+/// The bytes of a safetensors file with all parameters.
+///
+/// # Errors
+/// Where the format refuses the arrays, which it does not for parameters of a model.
+pub fn to_safetensors(parameters: &Parameters) -> Result<Vec<u8>, NnError> {
+    let bytes: Vec<Vec<u8>> = parameters.iter().map(|(_, parameter)| encode(parameter)).collect();
+    let views = parameters.iter().zip(&bytes).map(|((_, parameter), bytes)| {
+        let dtype = if parameter.role == Role::Counter { Dtype::I64 } else { Dtype::F32 };
+        let view = TensorView::new(dtype, parameter.dims.clone(), bytes);
+        view.map(|view| (parameter.name.as_str(), view))
+    });
+    let views = views.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    safetensors::serialize(views, None).map_err(refused)
+}
+
+fn refused(error: safetensors::SafeTensorError) -> NnError {
+    NnError::NotSafetensors(error.to_string())
+}
+
+fn encode(parameter: &Parameter) -> Vec<u8> {
+    let values = parameter.matrix.as_slice();
+    match parameter.role {
+        Role::Counter => values.iter().flat_map(|&v| (v as i64).to_le_bytes()).collect(),
+        _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+    }
+}
+
+/// Fills the parameters from the bytes of a safetensors file, which must hold exactly the model's
+/// names with its shapes. Nothing is changed where anything does not fit.
+///
+/// Running statistics and counters may be missing (a `state_dict` of another library version);
+/// they then keep their first values.
+///
+/// # Errors
+/// Where the file is damaged, or a name, a shape or a value does not fit.
+pub fn load_safetensors(parameters: &mut Parameters, bytes: &[u8]) -> Result<(), NnError> {
+    let file = SafeTensors::deserialize(bytes).map_err(refused)?;
+    let mut found: BTreeMap<&str, TensorView<'_>> = file.iter().collect();
+    let names: Vec<String> = found.keys().map(|name| (*name).to_owned()).collect();
+    let mut values: Vec<Option<Vec<f32>>> = Vec::with_capacity(parameters.len());
+    for (_, parameter) in parameters.iter() {
+        values.push(match found.remove(parameter.name.as_str()) {
+            Some(view) => Some(decode(parameter, &view)?),
+            None if parameter.role == Role::Weight => {
+                let name = parameter.name.clone();
+                let nearest = nearest(&name, names.iter().map(String::as_str));
+                return Err(NnError::MissingWeight { name, nearest });
+            }
+            None => None,
+        });
+    }
+    if let Some(name) = found.keys().next() {
+        let known = parameters.iter().map(|(_, parameter)| parameter.name.as_str());
+        return Err(NnError::UnknownWeight {
+            name: (*name).to_owned(),
+            nearest: nearest(name, known),
+        });
+    }
+    for ((_, parameter), values) in parameters.iter_mut().zip(values) {
+        if let Some(values) = values {
+            parameter.matrix.as_mut_slice().copy_from_slice(&values);
+        }
+    }
+    Ok(())
+}
+
+fn decode(parameter: &Parameter, view: &TensorView<'_>) -> Result<Vec<f32>, NnError> {
+    let name = || parameter.name.clone();
+    if view.shape() != parameter.dims {
+        let (expected, got) = (parameter.dims.clone(), view.shape().to_vec());
+        return Err(NnError::WeightShape { name: name(), expected, got });
+    }
+    let data = view.data();
+    let values: Vec<f32> = match view.dtype() {
+        Dtype::F32 => data.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect(),
+        Dtype::F64 => {
+            data.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b) as f32).collect()
+        }
+        Dtype::I64 => {
+            data.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b) as f32).collect()
+        }
+        Dtype::BF16 => data
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|b| f32::from_bits(u32::from(u16::from_le_bytes(*b)) << 16))
+            .collect(),
+        Dtype::F16 => {
+            data.as_chunks::<2>().0.iter().map(|b| half(u16::from_le_bytes(*b))).collect()
+        }
+        other => return Err(NnError::WeightType { name: name(), got: format!("{other:?}") }),
+    };
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(position) => {
+            Err(NnError::WeightValue { name: name(), position, value: values[position] })
+        }
+        None => Ok(values),
+    }
+}
+
+/// The f32 of an IEEE half-precision number.
+fn half(bits: u16) -> f32 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2f32.powi(-24),
+        31 if fraction == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => (1.0 + fraction / 1024.0) * 2f32.powi(exponent - 15),
+    }
+}
+
+/// The candidate that shares most of its parts with `name`, if any is near.
+fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+    let shared = |candidate: &str| {
+        let front = name.bytes().zip(candidate.bytes()).take_while(|(a, b)| a == b).count();
+        let back =
+            name.bytes().rev().zip(candidate.bytes().rev()).take_while(|(a, b)| a == b).count();
+        (front + back).min(name.len().max(candidate.len()))
+    };
+    let best = candidates.max_by_key(|candidate| shared(candidate))?;
+    (2 * shared(best) >= name.len()).then(|| best.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::initialise::Initialise;
+    use crate::parameters::Builder;
+
+    fn two_layers() -> Parameters {
+        let mut parameters = Parameters::default();
+        let mut builder = Builder::new(&mut parameters, 1);
+        builder.child("recurrent").weight("weight", &[2, 3], Initialise::Glorot);
+        builder.child("recurrent").counter("num_batches_tracked");
+        builder.child("linear").weight("bias", &[2], Initialise::Uniform(1.0));
+        parameters
+    }
+
+    #[test]
+    fn weights_survive_a_round_trip() {
+        let saved = two_layers();
+        let bytes = to_safetensors(&saved).unwrap();
+        let mut loaded = two_layers();
+        loaded.iter_mut().for_each(|(_, p)| p.matrix.as_mut_slice().fill(0.0));
+        load_safetensors(&mut loaded, &bytes).unwrap();
+        for ((_, a), (_, b)) in saved.iter().zip(loaded.iter()) {
+            assert_eq!((&a.name, &a.matrix), (&b.name, &b.matrix));
+        }
+    }
+
+    #[test]
+    fn a_missing_name_is_told_with_the_nearest_one() {
+        let bytes = to_safetensors(&two_layers()).unwrap();
+        let mut other = Parameters::default();
+        Builder::new(&mut other, 1).child("recurrents").weight(
+            "weight",
+            &[2, 3],
+            Initialise::Zeros,
+        );
+        let error = load_safetensors(&mut other, &bytes).unwrap_err().to_string();
+        assert!(
+            error.contains("`recurrents.weight`") && error.contains("`recurrent.weight`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn another_shape_is_refused_and_nothing_changes() {
+        let bytes = to_safetensors(&two_layers()).unwrap();
+        let mut other = Parameters::default();
+        let mut builder = Builder::new(&mut other, 1);
+        builder.child("linear").weight("bias", &[2], Initialise::Ones);
+        builder.child("recurrent").weight("weight", &[2, 4], Initialise::Ones);
+        let error = load_safetensors(&mut other, &bytes).unwrap_err();
+        assert!(matches!(error, NnError::WeightShape { .. }), "{error}");
+        assert!(other.iter().all(|(_, p)| p.matrix.as_slice().iter().all(|&v| v == 1.0)));
+    }
+
+    #[test]
+    fn half_precision_numbers_are_exact() {
+        assert_eq!(half(0x3c00), 1.0);
+        assert_eq!(half(0xc000), -2.0);
+        assert_eq!(half(0x0001), 2f32.powi(-24));
+        assert_eq!(half(0x7bff), 65504.0);
+    }
+}

@@ -1,0 +1,44 @@
+//! The memory that a run will take, by consumer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::PlanError;
+
+/// Bytes by consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Features, targets, topology and the matrices made of it.
+    pub data: u64,
+    /// Kept aggregations of the first layer.
+    pub reuse: u64,
+    /// Parameters, gradients and the state of the optimiser.
+    pub parameters: u64,
+    /// Values and gradients of a step.
+    pub activations: u64,
+    /// The program itself.
+    pub program: u64,
+}
+
+impl Memory {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.data + self.reuse + self.parameters + self.activations + self.program
+    }
+
+    /// Refuses a limit that is too small, naming the largest consumer and what would help.
+    ///
+    /// # Errors
+    /// [`PlanError::TooLarge`].
+    pub fn check(&self, limit: Option<u64>) -> Result<(), PlanError> {
+        let Some(limit) = limit.filter(|&limit| self.total() > limit) else { return Ok(()) };
+        let consumers = [
+            (self.data, "the data set", "choose fewer snapshots or features"),
+            (self.reuse, "kept aggregations", "set plan.reuse to false"),
+            (self.parameters, "parameters", "choose a smaller hidden size"),
+            (self.activations, "activations", "choose a shorter frame or a smaller hidden size"),
+        ];
+        let (largest_bytes, largest, advice) =
+            consumers.into_iter().max_by_key(|(bytes, ..)| *bytes).expect("there are consumers");
+        Err(PlanError::TooLarge { needed: self.total(), limit, largest, largest_bytes, advice })
+    }
+}

@@ -1,0 +1,111 @@
+//! The plan: a plain, serialisable description of one epoch.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::PlanError;
+use crate::frames::{Frame, FrameRule};
+use crate::memory::Memory;
+use crate::placement::Placements;
+
+/// Which of the two products of a structure layer comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OperatorOrder {
+    /// `(Â·X)·W`.
+    AggregateFirst,
+    /// `Â·(X·W)`.
+    UpdateFirst,
+}
+
+/// The order of the products in a structure layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerOrder {
+    /// The width of the input.
+    pub inputs: usize,
+    /// The width of the output.
+    pub outputs: usize,
+    /// What comes first.
+    pub order: OperatorOrder,
+}
+
+/// How structure encoders take the snapshots of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grouping {
+    /// Snapshots that one call takes.
+    pub snapshots: usize,
+}
+
+impl Grouping {
+    /// The groups of a frame of `steps` snapshots, as ranges within the frame.
+    pub fn ranges(self, steps: usize) -> Vec<std::ops::Range<usize>> {
+        let size = self.snapshots.clamp(1, steps.max(1));
+        (0..steps).step_by(size).map(|start| start..(start + size).min(steps)).collect()
+    }
+}
+
+/// Whether `Â·X` of the first layer is computed once and kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reuse {
+    /// Whether it is kept.
+    pub first_aggregation: bool,
+    /// What that costs.
+    pub bytes: u64,
+    /// Multiplications of a snapshot's matrix that an epoch saves, after the first one.
+    pub products_saved: u64,
+}
+
+/// One epoch, laid out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The version of this format.
+    pub schema: u32,
+    /// The planner that made it.
+    pub planner: String,
+    /// The data set it was made for.
+    pub data: String,
+    /// The model it was made for.
+    pub model: String,
+    /// The number of vertices.
+    pub vertices: usize,
+    /// Processes that share the work.
+    pub ranks: usize,
+    /// Which rank computes which cell.
+    pub placement: Placements,
+    /// How frames are cut, also for evaluation.
+    pub rule: FrameRule,
+    /// The frames of an epoch in time order.
+    pub frames: Vec<Frame>,
+    /// How structure encoders take the snapshots of a frame.
+    pub group: Grouping,
+    /// The order of the products in each structure layer.
+    pub orders: Vec<LayerOrder>,
+    /// What is kept between frames and epochs.
+    pub reuse: Reuse,
+    /// The memory that the run will take.
+    pub memory: Memory,
+    /// Why the planner chose what it chose.
+    pub reasons: Vec<String>,
+}
+
+impl Plan {
+    /// The version of the format that this crate writes and reads.
+    pub const SCHEMA: u32 = 1;
+
+    /// The plan as text.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a plan holds numbers, names and lists only")
+            + "\n"
+    }
+
+    /// Reads a plan and checks it against itself.
+    ///
+    /// # Errors
+    /// Where the text is no plan, of another version, or contradicts itself.
+    pub fn from_json(text: &str) -> Result<Self, PlanError> {
+        let plan: Self =
+            serde_json::from_str(text).map_err(|error| PlanError::NotAPlan(error.to_string()))?;
+        plan.check()?;
+        Ok(plan)
+    }
+}

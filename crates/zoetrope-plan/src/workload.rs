@@ -1,0 +1,48 @@
+//! What a planner is told: the graph, the model, the machine, as numbers.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// The memory of one step of training, as a function of the size of a frame.
+///
+/// Found by running the real model on two miniature graphs: what a tape holds grows linearly with
+/// vertices and edges.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ActivationCost {
+    /// Bytes whatever the size.
+    pub fixed_bytes: f64,
+    /// Bytes for each vertex of a frame of the planned length.
+    pub bytes_per_vertex: f64,
+    /// Bytes for each edge of a frame, self-loops included.
+    pub bytes_per_edge: f64,
+}
+
+/// The graph and the model of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// The name of the data set.
+    pub data: String,
+    /// The name of the model.
+    pub model: String,
+    /// The snapshots to train on.
+    pub training: Range<usize>,
+    /// The number of vertices.
+    pub vertices: usize,
+    /// The number of edges of each snapshot of the whole sequence.
+    pub edges: Vec<usize>,
+    /// The number of features of a vertex.
+    pub features: usize,
+    /// The widths `(in, out)` of the structure layers that may choose their order.
+    pub structure_widths: Vec<(usize, usize)>,
+    /// Whether `Â·X` of the first layer depends on data alone.
+    pub can_reuse: bool,
+    /// The number of values that the optimiser changes.
+    pub weights: usize,
+    /// The arrays that the optimiser keeps for each of them.
+    pub optimiser_slots: usize,
+    /// Bytes of the data set and of the prepared graph.
+    pub data_bytes: u64,
+    /// The memory of a step.
+    pub activations: ActivationCost,
+}

@@ -1,0 +1,327 @@
+//! Batch normalisation (over rows, per column) and layer normalisation (over columns, per row).
+//!
+//! ```text
+//! x̂ = (x − mean) / √(variance + eps)    y = x̂·weight + bias
+//! ```
+//!
+//! The variance of a batch is divided by the number of rows; running statistics are kept by the
+//! caller. Sums over rows go by fixed blocks in f32 around a first mean, so that large offsets do
+//! not cancel.
+
+use super::blocks::{for_each_block, rows_per_block, sum_over_blocks};
+use super::reduce::column_sums;
+use super::scratch;
+use super::simd::current;
+
+/// Mean and inverse standard deviation of every column (biased variance).
+///
+/// # Panics
+///
+/// When the lengths do not fit `rows × cols`.
+pub fn batch_statistics(
+    x: &[f32],
+    rows: usize,
+    cols: usize,
+    eps: f32,
+    mean: &mut [f32],
+    inverse_std: &mut [f32],
+) {
+    assert_eq!((mean.len(), inverse_std.len()), (cols, cols), "one statistic per column");
+    mean.fill(0.0);
+    column_sums(x, rows, cols, mean);
+    let share = 1.0 / rows.max(1) as f32;
+    mean.iter_mut().for_each(|mean| *mean *= share);
+    let mut squares = scratch::zeroed(cols);
+    let block = rows_per_block(cols).max(16);
+    let cpu = current();
+    let mean = &*mean;
+    sum_over_blocks(rows.div_ceil(block), &mut squares, |i, squares| {
+        let x = &x[i * block * cols..x.len().min((i + 1) * block * cols)];
+        cpu.run(|| {
+            for row in x.chunks_exact(cols) {
+                for ((square, x), mean) in squares.iter_mut().zip(row).zip(mean) {
+                    *square += (x - mean) * (x - mean);
+                }
+            }
+        });
+    });
+    for (inverse, square) in inverse_std.iter_mut().zip(&squares[..]) {
+        *inverse = 1.0 / (square * share + eps).sqrt();
+    }
+}
+
+/// y = (x − mean)·inverse_std·weight + bias, all per column: batch statistics in training, given
+/// ones in evaluation.
+///
+/// # Panics
+///
+/// When the lengths do not fit.
+pub fn batch_norm_forward(
+    x: &[f32],
+    cols: usize,
+    mean: &[f32],
+    inverse_std: &[f32],
+    weight: Option<&[f32]>,
+    bias: Option<&[f32]>,
+    y: &mut [f32],
+) {
+    assert_eq!(x.len(), y.len(), "matrices of one shape");
+    assert_eq!((mean.len(), inverse_std.len()), (cols, cols), "one statistic per column");
+    check_affine(weight, bias, cols);
+    if cols == 0 {
+        return;
+    }
+    // y = x·scale + shift.
+    let mut scale = scratch::take(cols);
+    let mut shift = scratch::take(cols);
+    for j in 0..cols {
+        scale[j] = inverse_std[j] * weight.map_or(1.0, |w| w[j]);
+        shift[j] = bias.map_or(0.0, |b| b[j]);
+    }
+    let (scale, shift) = (&scale[..], &shift[..]);
+    let block = rows_per_block(cols) * cols;
+    let cpu = current();
+    for_each_block(y, block, |i, y| {
+        let x = &x[i * block..][..y.len()];
+        cpu.run(|| {
+            for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
+                for j in 0..cols {
+                    y[j] = (x[j] - mean[j]) * scale[j] + shift[j];
+                }
+            }
+        });
+    });
+}
+
+/// Adds the gradients of [`batch_norm_forward`] with the statistics of the batch itself.
+///
+/// # Panics
+///
+/// When the lengths do not fit.
+#[allow(clippy::too_many_arguments)]
+pub fn batch_norm_backward(
+    x: &[f32],
+    cols: usize,
+    mean: &[f32],
+    inverse_std: &[f32],
+    weight: Option<&[f32]>,
+    dy: &[f32],
+    dx: Option<&mut [f32]>,
+    d_weight: Option<&mut [f32]>,
+    d_bias: Option<&mut [f32]>,
+) {
+    assert_eq!(x.len(), dy.len(), "matrices of one shape");
+    assert_eq!((mean.len(), inverse_std.len()), (cols, cols), "one statistic per column");
+    check_affine(weight, None, cols);
+    if cols == 0 || x.is_empty() {
+        return;
+    }
+    let rows = x.len() / cols;
+    let cpu = current();
+    // Σ dy and Σ dy·x̂ per column.
+    let mut sums = scratch::zeroed(2 * cols);
+    let block = rows_per_block(cols).max(16);
+    sum_over_blocks(rows.div_ceil(block), &mut sums, |i, sums| {
+        let range = i * block * cols..x.len().min((i + 1) * block * cols);
+        let (x, dy) = (&x[range.clone()], &dy[range]);
+        let (plain, scaled) = sums.split_at_mut(cols);
+        cpu.run(|| {
+            for (x, dy) in x.chunks_exact(cols).zip(dy.chunks_exact(cols)) {
+                for j in 0..cols {
+                    plain[j] += dy[j];
+                    scaled[j] += dy[j] * ((x[j] - mean[j]) * inverse_std[j]);
+                }
+            }
+        });
+    });
+    let (plain, scaled) = sums.split_at(cols);
+    for (d, sums) in [(d_bias, plain), (d_weight, scaled)] {
+        for (d, sum) in d.into_iter().flatten().zip(sums) {
+            *d += sum;
+        }
+    }
+    let Some(dx) = dx else { return };
+    assert_eq!(dx.len(), x.len(), "gradient of the input");
+    let share = 1.0 / rows as f32;
+    for_each_block(dx, block * cols, |i, dx| {
+        let range = i * block * cols..i * block * cols + dx.len();
+        let (x, dy) = (&x[range.clone()], &dy[range]);
+        cpu.run(|| {
+            let rows = x.chunks_exact(cols).zip(dy.chunks_exact(cols));
+            for ((x, dy), dx) in rows.zip(dx.chunks_exact_mut(cols)) {
+                for j in 0..cols {
+                    let normal = (x[j] - mean[j]) * inverse_std[j];
+                    let centred = dy[j] - share * (plain[j] + normal * scaled[j]);
+                    dx[j] += weight.map_or(1.0, |w| w[j]) * inverse_std[j] * centred;
+                }
+            }
+        });
+    });
+}
+
+/// Adds the gradients of [`batch_norm_forward`] with given statistics (evaluation).
+///
+/// # Panics
+///
+/// When the lengths do not fit.
+pub fn batch_norm_fixed_backward(
+    cols: usize,
+    inverse_std: &[f32],
+    weight: Option<&[f32]>,
+    dy: &[f32],
+    dx: &mut [f32],
+) {
+    assert_eq!(dx.len(), dy.len(), "matrices of one shape");
+    for (dx, dy) in dx.chunks_exact_mut(cols.max(1)).zip(dy.chunks_exact(cols.max(1))) {
+        for j in 0..cols {
+            dx[j] += dy[j] * inverse_std[j] * weight.map_or(1.0, |w| w[j]);
+        }
+    }
+}
+
+fn check_affine(weight: Option<&[f32]>, bias: Option<&[f32]>, cols: usize) {
+    assert!(weight.is_none_or(|w| w.len() == cols), "one weight per column");
+    assert!(bias.is_none_or(|b| b.len() == cols), "one bias per column");
+}
+
+/// Layer normalisation of every row; saves mean and inverse standard deviation per row as
+/// `statistics` [rows, 2].
+///
+/// # Panics
+///
+/// When the lengths do not fit.
+pub fn layer_norm_forward(
+    x: &[f32],
+    cols: usize,
+    eps: f32,
+    weight: Option<&[f32]>,
+    bias: Option<&[f32]>,
+    y: &mut [f32],
+    statistics: &mut [f32],
+) {
+    assert_eq!(x.len(), y.len(), "matrices of one shape");
+    check_affine(weight, bias, cols);
+    if cols == 0 {
+        return;
+    }
+    assert_eq!(statistics.len(), x.len() / cols * 2, "two statistics per row");
+    let block = rows_per_block(cols);
+    let cpu = current();
+    for_each_block(statistics, 2 * block, |i, statistics| {
+        let x = x[i * block * cols..].chunks_exact(cols);
+        cpu.run(|| {
+            for (x, statistic) in x.zip(statistics.chunks_exact_mut(2)) {
+                let mean = lanes_sum(x, |x| x) / cols as f32;
+                let variance = lanes_sum(x, |x| (x - mean) * (x - mean)) / cols as f32;
+                statistic.copy_from_slice(&[mean, 1.0 / (variance + eps).sqrt()]);
+            }
+        });
+    });
+    let statistics = &*statistics;
+    for_each_block(y, block * cols, |i, y| {
+        let x = x[i * block * cols..].chunks_exact(cols);
+        let statistics = statistics[2 * i * block..].chunks_exact(2);
+        cpu.run(|| {
+            for ((x, y), s) in x.zip(y.chunks_exact_mut(cols)).zip(statistics) {
+                for j in 0..cols {
+                    let scaled = (x[j] - s[0]) * s[1] * weight.map_or(1.0, |w| w[j]);
+                    y[j] = scaled + bias.map_or(0.0, |b| b[j]);
+                }
+            }
+        });
+    });
+}
+
+/// Adds the gradients of [`layer_norm_forward`].
+///
+/// # Panics
+///
+/// When the lengths do not fit.
+#[allow(clippy::too_many_arguments)]
+pub fn layer_norm_backward(
+    x: &[f32],
+    cols: usize,
+    statistics: &[f32],
+    weight: Option<&[f32]>,
+    dy: &[f32],
+    dx: Option<&mut [f32]>,
+    d_weight: Option<&mut [f32]>,
+    d_bias: Option<&mut [f32]>,
+) {
+    assert_eq!(x.len(), dy.len(), "matrices of one shape");
+    check_affine(weight, None, cols);
+    if cols == 0 {
+        return;
+    }
+    let rows = x.len() / cols;
+    assert_eq!(statistics.len(), rows * 2, "two statistics per row");
+    let block = rows_per_block(cols).max(16);
+    let cpu = current();
+    if let Some(d_bias) = d_bias {
+        column_sums(dy, rows, cols, d_bias);
+    }
+    if let Some(d_weight) = d_weight {
+        sum_over_blocks(rows.div_ceil(block), d_weight, |i, sums| {
+            let last = rows.min((i + 1) * block);
+            cpu.run(|| {
+                for row in i * block..last {
+                    let (mean, inverse) = (statistics[2 * row], statistics[2 * row + 1]);
+                    let (x, dy) = (&x[row * cols..][..cols], &dy[row * cols..][..cols]);
+                    for j in 0..cols {
+                        sums[j] += dy[j] * ((x[j] - mean) * inverse);
+                    }
+                }
+            });
+        });
+    }
+    let Some(dx) = dx else { return };
+    assert_eq!(dx.len(), x.len(), "gradient of the input");
+    for_each_block(dx, block * cols, |i, dx| {
+        cpu.run(|| {
+            for (row, dx) in (i * block..).zip(dx.chunks_exact_mut(cols)) {
+                let (mean, inverse) = (statistics[2 * row], statistics[2 * row + 1]);
+                let (x, dy) = (&x[row * cols..][..cols], &dy[row * cols..][..cols]);
+                layer_norm_row_back(x, mean, inverse, weight, dy, dx);
+            }
+        });
+    });
+}
+
+#[inline(always)]
+fn layer_norm_row_back(
+    x: &[f32],
+    mean: f32,
+    inverse: f32,
+    weight: Option<&[f32]>,
+    dy: &[f32],
+    dx: &mut [f32],
+) {
+    let share = 1.0 / x.len() as f32;
+    let (mut plain, mut scaled) = (0.0, 0.0);
+    for j in 0..x.len() {
+        let d = dy[j] * weight.map_or(1.0, |w| w[j]);
+        plain += d;
+        scaled += d * ((x[j] - mean) * inverse);
+    }
+    for j in 0..x.len() {
+        let d = dy[j] * weight.map_or(1.0, |w| w[j]);
+        let normal = (x[j] - mean) * inverse;
+        dx[j] += inverse * (d - share * (plain + normal * scaled));
+    }
+}
+
+/// Σ f(x) in sixteen lanes joined in order.
+#[inline(always)]
+fn lanes_sum(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+    let mut lanes = [0.0; 16];
+    let (chunks, rest) = x.as_chunks::<16>();
+    for chunk in chunks {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane += f(*x);
+        }
+    }
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane += f(*x);
+    }
+    lanes.iter().sum()
+}

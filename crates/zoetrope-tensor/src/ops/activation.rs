@@ -1,0 +1,27 @@
+//! Activations that are not fused into another operator.
+
+use crate::cpu::activation::{self, Activation};
+use crate::tape::{Op, Tape, Var};
+
+impl Tape {
+    /// `activation(x)`, value by value.
+    pub fn activate(&mut self, x: Var, activation: Activation) -> Var {
+        let shape = self.shape(x);
+        let mut y = self.pool.take(shape.len());
+        activation::forward(activation, self.value(x), y.as_mut_slice());
+        self.record(Op::Activation { x, activation }, shape, y, None, &[x])
+    }
+
+    pub(super) fn activation_backward(
+        &mut self,
+        node: Var,
+        x: Var,
+        activation: Activation,
+        dy: &[f32],
+    ) {
+        if let Some(mut dx) = self.open(x) {
+            activation::backward(activation, self.value(node), dy, dx.slice());
+            self.close([Some(dx)]);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Dropout whose mask is a function of a counter, so that it is never stored.
+
+use crate::cpu::dropout::{self, DropoutKey};
+use crate::error::TensorError;
+use crate::tape::{Op, Tape, Var};
+
+impl Tape {
+    /// Sets each value to 0 with probability `rate` and scales the others by `1 / (1 - rate)`.
+    /// The same key gives the same mask. A rate of 0 returns `x` itself.
+    ///
+    /// # Errors
+    /// Where the rate is not in `[0, 1)`.
+    pub fn dropout(&mut self, x: Var, rate: f32, key: DropoutKey) -> Result<Var, TensorError> {
+        if !(0.0..1.0).contains(&rate) {
+            return Err(TensorError::Argument {
+                operator: "dropout",
+                name: "the rate",
+                expected: "at least 0 and below 1",
+                got: rate.to_string(),
+            });
+        }
+        if rate == 0.0 {
+            return Ok(x);
+        }
+        let shape = self.shape(x);
+        let mut y = self.pool.take(shape.len());
+        dropout::dropout_forward(self.value(x), rate, key, y.as_mut_slice());
+        Ok(self.record(Op::Dropout { x, rate, key }, shape, y, None, &[x]))
+    }
+
+    pub(super) fn dropout_backward(&mut self, x: Var, rate: f32, key: DropoutKey, dy: &[f32]) {
+        if let Some(mut dx) = self.open(x) {
+            dropout::dropout_backward(dy, rate, key, dx.slice());
+            self.close([Some(dx)]);
+        }
+    }
+}

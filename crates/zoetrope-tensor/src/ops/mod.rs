@@ -1,0 +1,69 @@
+//! The operators of the tape: shapes are checked here, kernels of the same file name compute.
+//!
+//! Each file adds methods to [`Tape`] and the matching step of the backward pass. To add an
+//! operator: a kernel with tests in `cpu/`, a variant of `Op`, a method here with its backward
+//! step, a line in [`Tape::operator_backward`], a gradient check in `tests/gradients.rs` and golden
+//! values in `tests/golden/`.
+
+mod activation;
+pub mod chain;
+mod concat;
+mod dropout;
+mod elementwise;
+mod gather;
+mod gru;
+pub mod loss;
+pub mod lstm;
+mod matmul;
+pub mod norm;
+mod reduce;
+mod softmax;
+mod spmm;
+
+use crate::tape::{Op, Tape, Var};
+
+impl Tape {
+    /// Adds the gradient `dy` of `node` to the gradients of its operands.
+    pub(crate) fn operator_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
+        match *op {
+            Op::Leaf => {}
+            Op::Matmul { a, b, a_transposed, b_transposed } => {
+                self.matmul_backward(node, [a, b], [a_transposed, b_transposed], dy);
+            }
+            Op::Linear { x, weight, bias, plus, activation } => {
+                self.linear_backward(node, x, weight, bias, plus, activation, dy);
+            }
+            Op::Spmm { ref group, x } => self.spmm_backward(group, x, dy),
+            Op::AddScaled { a, b, factor } => self.add_scaled_backward(a, b, factor, dy),
+            Op::Mul { a, b } => self.mul_backward(a, b, dy),
+            Op::Scale { x, factor } => self.scale_backward(x, factor, dy),
+            Op::AddBias { x, bias } => self.add_bias_backward(x, bias, dy),
+            Op::RowScale { x, factors } => self.row_scale_backward(x, factors, dy),
+            Op::Activation { x, activation } => self.activation_backward(node, x, activation, dy),
+            Op::Chain { ref chain, inputs } => self.chain_backward(chain, inputs, dy),
+            Op::ConcatColumns { parts } => self.concat_columns_backward(node, parts, dy),
+            Op::ConcatRows { parts } => self.concat_rows_backward(parts, dy),
+            Op::Columns { x, start } => self.columns_backward(node, x, start, dy),
+            Op::Gather { x, ref indices } => self.gather_backward(x, indices, dy),
+            Op::Gru { .. } => self.gru_backward(op, node, dy),
+            Op::Lstm { .. } => self.lstm_backward(op, node, dy),
+            Op::Softmax { x } => self.softmax_backward(node, x, dy),
+            Op::BatchNorm { x, scale, shift, fixed } => {
+                self.batch_norm_backward(node, x, scale, shift, fixed, dy);
+            }
+            Op::LayerNorm { x, scale, shift } => {
+                self.layer_norm_backward(node, x, scale, shift, dy)
+            }
+            Op::Dropout { x, rate, key } => self.dropout_backward(x, rate, key, dy),
+            Op::UnitVector { x } => self.unit_vector_backward(node, x, dy),
+            Op::Mean { x } => self.mean_backward(x, dy),
+            Op::Loss { loss, prediction, target, weight } => {
+                self.loss_backward(loss, prediction, target, weight, dy);
+            }
+            Op::CrossEntropy { logits, ref labels, start, weight } => {
+                let classes = &labels[start..start + self.shape(logits).rows];
+                self.cross_entropy_backward(logits, classes, weight, dy);
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Products of the sparse matrices of a group of snapshots with stacked features.
+
+use crate::cpu::matmul::Accumulate;
+use crate::cpu::spmm::{self, CsrRef};
+use crate::error::TensorError;
+use crate::matrix::Shape;
+use crate::sparse::{SparseGroup, SparseMatrix};
+use crate::tape::{Op, Tape, Var, expect_shape};
+
+/// Snapshots that one call of the kernel takes: their views lie on the stack.
+const AT_ONCE: usize = 16;
+
+/// Which of the two matrices of a snapshot to multiply with.
+#[derive(Clone, Copy)]
+enum Side {
+    Matrix,
+    Transpose,
+}
+
+impl Side {
+    fn of(self, member: &SparseMatrix) -> CsrRef<'_> {
+        match self {
+            Self::Matrix => member.csr(),
+            Self::Transpose => member.transposed_csr(),
+        }
+    }
+}
+
+fn multiply(group: &SparseGroup, side: Side, x: &[f32], y: &mut [f32], mode: Accumulate) {
+    let vertices = group.vertices();
+    let width = x.len() / (vertices * group.len()).max(1);
+    let block = (AT_ONCE * vertices * width).max(1);
+    let parts = x.chunks(block).zip(y.chunks_mut(block));
+    for (members, (x, y)) in group.members().chunks(AT_ONCE).zip(parts) {
+        let mut views = [CsrRef { rows: 0, offsets: &[0], columns: &[], values: &[] }; AT_ONCE];
+        for (place, member) in views.iter_mut().zip(members) {
+            *place = side.of(member);
+        }
+        spmm::spmm_group(&views[..members.len()], x, vertices, width, y, mode);
+    }
+}
+
+impl Tape {
+    /// Each snapshot's matrix times its rows of `x`: `T·N × F` stacked by time, in and out.
+    ///
+    /// # Errors
+    /// Where `x` has not one row per vertex and snapshot of the group.
+    pub fn spmm(&mut self, group: &SparseGroup, x: Var) -> Result<Var, TensorError> {
+        let got = self.shape(x);
+        let shape = Shape::new(group.len() * group.vertices(), got.cols);
+        expect_shape("spmm", "the features", shape, got)?;
+        let mut y = self.pool.take(shape.len());
+        multiply(group, Side::Matrix, self.value(x), y.as_mut_slice(), Accumulate::Overwrite);
+        Ok(self.record(Op::Spmm { group: group.clone(), x }, shape, y, None, &[x]))
+    }
+
+    pub(super) fn spmm_backward(&mut self, group: &SparseGroup, x: Var, dy: &[f32]) {
+        if let Some(mut dx) = self.open_to_overwrite(x) {
+            let mode = dx.mode;
+            multiply(group, Side::Transpose, dy, dx.slice(), mode);
+            self.close([Some(dx)]);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Sparse matrices as operands: a matrix with its transpose, and groups of them.
+//!
+//! The backward pass of a product with `Â` is a product with `Âᵀ`. The transpose is made once,
+//! when the graph is prepared, and shared by all steps and epochs.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_graph::Csr;
+
+use crate::cpu::spmm::CsrRef;
+
+/// A sparse matrix, its transpose, and where each entry of the transpose comes from.
+#[derive(Debug)]
+pub struct SparseMatrix {
+    matrix: Csr,
+    /// None where the matrix is its own transpose, bit for bit.
+    transposed: Option<Csr>,
+    edge_of: Vec<u32>,
+}
+
+impl SparseMatrix {
+    /// Takes a square or rectangular matrix and derives its transpose.
+    pub fn new(matrix: Csr) -> Self {
+        let transposed = matrix.transpose();
+        let edge_of = origins(&matrix);
+        let transposed = (transposed != matrix).then_some(transposed);
+        Self { matrix, transposed, edge_of }
+    }
+
+    /// The number of rows (destinations).
+    pub fn rows(&self) -> usize {
+        self.matrix.rows() as usize
+    }
+
+    /// The number of columns (sources).
+    pub fn cols(&self) -> usize {
+        self.matrix.cols() as usize
+    }
+
+    /// The number of entries.
+    pub fn entries(&self) -> usize {
+        self.matrix.entries()
+    }
+
+    /// The bytes held, transpose included.
+    pub fn bytes(&self) -> usize {
+        let one = |csr: &Csr| csr.space_words() * 4;
+        one(&self.matrix) + self.transposed.as_ref().map_or(0, one) + self.edge_of.len() * 4
+    }
+
+    /// The matrix.
+    pub fn matrix(&self) -> &Csr {
+        &self.matrix
+    }
+
+    /// For each entry of the transpose, the position of the same entry in the matrix.
+    pub(crate) fn edge_of(&self) -> &[u32] {
+        &self.edge_of
+    }
+
+    pub(crate) fn csr(&self) -> CsrRef<'_> {
+        csr_ref(&self.matrix)
+    }
+
+    pub(crate) fn transposed_csr(&self) -> CsrRef<'_> {
+        csr_ref(self.transposed.as_ref().unwrap_or(&self.matrix))
+    }
+}
+
+fn csr_ref(csr: &Csr) -> CsrRef<'_> {
+    CsrRef {
+        rows: csr.rows() as usize,
+        offsets: csr.row_offsets(),
+        columns: csr.column_indices(),
+        values: csr.values(),
+    }
+}
+
+/// The positions of the entries in the order of the transpose: by column, then by row.
+fn origins(matrix: &Csr) -> Vec<u32> {
+    let mut next = vec![0u32; matrix.cols() as usize + 1];
+    for &column in matrix.column_indices() {
+        next[column as usize + 1] += 1;
+    }
+    for at in 1..next.len() {
+        next[at] += next[at - 1];
+    }
+    let mut origins = vec![0; matrix.entries()];
+    for (entry, &column) in matrix.column_indices().iter().enumerate() {
+        origins[next[column as usize] as usize] = entry as u32;
+        next[column as usize] += 1;
+    }
+    origins
+}
+
+/// The matrices of a group of snapshots, applied to stacked features as one block-diagonal matrix.
+///
+/// All matrices are square and of one size. Groups cut from one sequence share it: cutting costs a
+/// counter, not a copy.
+#[derive(Debug, Clone)]
+pub struct SparseGroup {
+    sequence: Arc<[Arc<SparseMatrix>]>,
+    steps: Range<usize>,
+    vertices: usize,
+}
+
+impl SparseGroup {
+    /// All snapshots of a sequence as one group.
+    ///
+    /// # Panics
+    /// Where there is no matrix, or they are not square and of one size: that is a bug of whoever
+    /// prepared the graph.
+    pub fn new(sequence: Arc<[Arc<SparseMatrix>]>) -> Self {
+        let vertices = sequence.first().expect("a group holds at least one snapshot").rows();
+        let fits = |m: &Arc<SparseMatrix>| m.rows() == vertices && m.cols() == vertices;
+        assert!(sequence.iter().all(fits), "the matrices of a group are square and of one size");
+        Self { steps: 0..sequence.len(), sequence, vertices }
+    }
+
+    /// The group of some consecutive snapshots of this one.
+    ///
+    /// # Panics
+    /// Where the range is empty or reaches beyond the group.
+    pub fn cut(&self, steps: Range<usize>) -> Self {
+        assert!(!steps.is_empty() && steps.end <= self.len(), "no snapshots {steps:?}");
+        let steps = self.steps.start + steps.start..self.steps.start + steps.end;
+        Self { sequence: Arc::clone(&self.sequence), steps, vertices: self.vertices }
+    }
+
+    /// The number of snapshots.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Never true: a group holds at least one snapshot.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The number of vertices of each snapshot.
+    pub fn vertices(&self) -> usize {
+        self.vertices
+    }
+
+    /// The matrices in time order.
+    pub fn members(&self) -> &[Arc<SparseMatrix>] {
+        &self.sequence[self.steps.clone()]
+    }
+}

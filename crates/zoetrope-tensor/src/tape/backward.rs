@@ -1,0 +1,61 @@
+//! The walk back: from a scalar to the gradients of the leaves.
+
+use crate::error::TensorError;
+use crate::matrix::Shape;
+use crate::tape::gradient::Gradient;
+use crate::tape::{Tape, Value, Var, expect_shape};
+
+impl Tape {
+    /// Computes the gradients of `loss` with respect to every leaf that wants one.
+    ///
+    /// Values of intermediate results are given back on the way: only leaves can be read
+    /// afterwards.
+    ///
+    /// # Errors
+    /// Where `loss` is not 1 × 1.
+    pub fn backward(&mut self, loss: Var) -> Result<(), TensorError> {
+        expect_shape("backward", "the loss", Shape::new(1, 1), self.shape(loss))?;
+        self.backward_from(loss, &[1.0])
+    }
+
+    /// Computes gradients from a given gradient of `output`: the backward pass of a part of a
+    /// computation whose rest was differentiated elsewhere.
+    ///
+    /// # Errors
+    /// Where the gradient has not as many values as `output`.
+    pub fn backward_from(&mut self, output: Var, gradient: &[f32]) -> Result<(), TensorError> {
+        let shape = self.shape(output);
+        if gradient.len() != shape.len() {
+            return Err(TensorError::Length { shape, got: gradient.len() });
+        }
+        self.gradients.resize_with(self.nodes.len(), Gradient::default);
+        if let Some(mut opened) = self.open(output) {
+            crate::cpu::elementwise::scale_add(1.0, gradient, opened.slice());
+            self.close([Some(opened)]);
+        }
+        for index in (0..=output.index as usize).rev() {
+            self.step_back(index);
+        }
+        Ok(())
+    }
+
+    /// Sends the gradient of one node to its operands and frees what is no longer needed.
+    fn step_back(&mut self, index: usize) {
+        if self.nodes[index].op.is_leaf() {
+            return;
+        }
+        if let Gradient::Held(gradient) = std::mem::take(&mut self.gradients[index]) {
+            let op = std::mem::take(&mut self.nodes[index].op);
+            self.operator_backward(&op, self.var_at(index), gradient.as_slice());
+            self.nodes[index].op = op;
+            self.pool.give(gradient);
+        }
+        let node = &mut self.nodes[index];
+        if let Value::Owned(buffer) = std::mem::replace(&mut node.value, Value::Released) {
+            self.pool.give(buffer);
+        }
+        if let Some(buffer) = self.nodes[index].saved.take() {
+            self.pool.give(buffer);
+        }
+    }
+}

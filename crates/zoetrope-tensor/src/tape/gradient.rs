@@ -1,0 +1,111 @@
+//! Gradients under construction: opening one to add to it, closing it again.
+//!
+//! A kernel may write the gradients of several operands at once. Operands can be the same matrix
+//! or look at the same one, so a gradient that is already open is lent a block of zeros instead,
+//! which is added when it closes.
+
+use crate::buffer::Buffer;
+use crate::cpu::elementwise;
+use crate::cpu::matmul::Accumulate;
+use crate::tape::{Tape, Var};
+
+/// The gradient of a node.
+#[derive(Debug, Default)]
+pub(crate) enum Gradient {
+    /// Nothing has flowed here yet.
+    #[default]
+    Absent,
+    /// What has flowed here so far.
+    Held(Buffer),
+    /// Lent to a kernel.
+    Open,
+}
+
+/// A gradient lent to a kernel.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    buffer: Buffer,
+    root: Var,
+    offset: usize,
+    len: usize,
+    /// Lent zeros, because the gradient itself is open already.
+    apart: bool,
+    /// Whether the kernel has to overwrite instead of add: the block is fresh and not zeroed.
+    pub(crate) mode: Accumulate,
+}
+
+impl Opened {
+    /// Where the kernel writes.
+    pub(crate) fn slice(&mut self) -> &mut [f32] {
+        match self.apart {
+            true => self.buffer.as_mut_slice(),
+            false => &mut self.buffer.as_mut_slice()[self.offset..self.offset + self.len],
+        }
+    }
+}
+
+impl Tape {
+    /// The gradient of a matrix after [`Tape::backward`]; None where the loss does not depend on
+    /// it. Only leaves keep theirs.
+    pub fn gradient(&self, var: Var) -> Option<&[f32]> {
+        match self.gradients.get(var.index as usize) {
+            Some(Gradient::Held(buffer)) => Some(buffer.as_slice()),
+            _ => None,
+        }
+    }
+
+    /// Opens the gradient of an operand to add to it; None where no gradient is needed.
+    pub(crate) fn open(&mut self, var: Var) -> Option<Opened> {
+        self.open_as(var, false)
+    }
+
+    /// Opens the gradient of an operand for a kernel that can overwrite a fresh block, which saves
+    /// zeroing it: the kernel has to follow `mode`.
+    pub(crate) fn open_to_overwrite(&mut self, var: Var) -> Option<Opened> {
+        self.open_as(var, true)
+    }
+
+    /// The same where an operand may be absent.
+    pub(crate) fn open_optional(&mut self, var: Option<Var>) -> Option<Opened> {
+        var.and_then(|var| self.open(var))
+    }
+
+    fn open_as(&mut self, var: Var, can_overwrite: bool) -> Option<Opened> {
+        if !self.needs_gradient(var) {
+            return None;
+        }
+        let (root, offset) = self.root(var);
+        let len = self.shape(var).len();
+        let whole = self.shape(root).len();
+        let slot = &mut self.gradients[root.index as usize];
+        let (buffer, apart, mode) = match std::mem::replace(slot, Gradient::Open) {
+            Gradient::Held(buffer) => (buffer, false, Accumulate::Add),
+            Gradient::Absent if can_overwrite && len == whole => {
+                (self.pool.take(whole), false, Accumulate::Overwrite)
+            }
+            Gradient::Absent => (self.pool.take_zeroed(whole), false, Accumulate::Add),
+            Gradient::Open => (self.pool.take_zeroed(len), true, Accumulate::Add),
+        };
+        Some(Opened { buffer, root, offset, len, apart, mode })
+    }
+
+    /// Takes lent gradients back.
+    pub(crate) fn close<const N: usize>(&mut self, opened: [Option<Opened>; N]) {
+        self.close_all(opened.into_iter().flatten());
+    }
+
+    pub(crate) fn close_all(&mut self, opened: impl IntoIterator<Item = Opened>) {
+        // A gradient lent apart was opened after the one it belongs to, so by now that one is back.
+        for one in opened {
+            let slot = &mut self.gradients[one.root.index as usize];
+            if !one.apart {
+                *slot = Gradient::Held(one.buffer);
+                continue;
+            }
+            let Gradient::Held(sum) = slot else { unreachable!("closed in the order of opening") };
+            let target = &mut sum.as_mut_slice()[one.offset..one.offset + one.len];
+            elementwise::scale_add(1.0, one.buffer.as_slice(), target);
+            self.pool.give(one.buffer);
+        }
+    }
+}

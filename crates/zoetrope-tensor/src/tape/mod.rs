@@ -1,0 +1,290 @@
+//! The reverse-mode tape: what was computed, in order, and how to go back.
+//!
+//! Operators append nodes; [`Tape::backward`] walks them in reverse. Values live in blocks of a
+//! [`Pool`], so a step that repeats the shapes of the step before allocates nothing. During the
+//! backward pass the blocks of values and gradients that nobody needs any more return to the pool
+//! at once: read what you want to keep before calling it.
+//!
+//! A row range and a reshape are aliases: they own no block, and gradients of their readers go
+//! straight into the gradient of the matrix they look at.
+//!
+//! The tape knows no device memory and no model. Operators are in [`ops`](crate::ops).
+
+mod backward;
+mod gradient;
+mod node;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::error::TensorError;
+use crate::matrix::{Matrix, Shape};
+use crate::pool::Pool;
+
+pub(crate) use gradient::Opened;
+pub(crate) use node::{List, Node, Op, Value};
+
+/// A matrix on a tape. Valid until the tape is reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Var {
+    pub(crate) index: u32,
+    generation: u32,
+}
+
+/// A record of computations with the blocks they live in.
+#[derive(Debug, Default)]
+pub struct Tape {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) pool: Pool,
+    pub(crate) gradients: Vec<gradient::Gradient>,
+    pub(crate) lists: Vec<Var>,
+    parameters: Vec<Option<Var>>,
+    generation: u32,
+}
+
+impl Tape {
+    /// An empty tape.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets everything recorded and keeps the blocks for the next step.
+    pub fn reset(&mut self) {
+        for node in self.nodes.drain(..) {
+            if let Value::Owned(buffer) = node.value {
+                self.pool.give(buffer);
+            }
+            if let Some(buffer) = node.saved {
+                self.pool.give(buffer);
+            }
+        }
+        for gradient in self.gradients.drain(..) {
+            if let gradient::Gradient::Held(buffer) = gradient {
+                self.pool.give(buffer);
+            }
+        }
+        self.lists.clear();
+        self.parameters.fill(None);
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    /// The most bytes that values and gradients took at one time since the tape was made.
+    pub fn peak_bytes(&self) -> usize {
+        self.pool.peak_bytes()
+    }
+
+    /// The bytes that the tape holds, in use or not.
+    pub fn allocated_bytes(&self) -> usize {
+        self.pool.allocated_bytes()
+    }
+
+    /// The number of nodes recorded since the last reset.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether nothing was recorded since the last reset.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// A constant that shares its values with the caller: some rows of a matrix.
+    ///
+    /// # Errors
+    /// Where the matrix has no such rows.
+    pub fn constant(
+        &mut self,
+        matrix: &Arc<Matrix>,
+        rows: Range<usize>,
+    ) -> Result<Var, TensorError> {
+        let shape = matrix.shape();
+        if rows.end > shape.rows || rows.start > rows.end {
+            let (index, count) = (rows.end, shape.rows);
+            return Err(TensorError::OutOfRange {
+                operator: "constant",
+                what: "row",
+                index,
+                count,
+            });
+        }
+        let value = Value::Shared(Arc::clone(matrix), rows.start * shape.cols);
+        Ok(self.push(Op::Leaf, Shape::new(rows.len(), shape.cols), value, None, false))
+    }
+
+    /// A constant whose values are copied onto the tape.
+    ///
+    /// # Errors
+    /// Where there are not `rows × cols` values.
+    pub fn copied(&mut self, rows: usize, cols: usize, values: &[f32]) -> Result<Var, TensorError> {
+        let shape = Shape::new(rows, cols);
+        if values.len() != shape.len() {
+            return Err(TensorError::Length { shape, got: values.len() });
+        }
+        let mut buffer = self.pool.take(values.len());
+        buffer.as_mut_slice().copy_from_slice(values);
+        Ok(self.push(Op::Leaf, shape, Value::Owned(buffer), None, false))
+    }
+
+    /// A constant of zeros.
+    pub fn zeros(&mut self, rows: usize, cols: usize) -> Var {
+        let buffer = self.pool.take_zeroed(rows * cols);
+        self.push(Op::Leaf, Shape::new(rows, cols), Value::Owned(buffer), None, false)
+    }
+
+    /// A constant of ones.
+    pub fn ones(&mut self, rows: usize, cols: usize) -> Var {
+        let mut buffer = self.pool.take(rows * cols);
+        buffer.as_mut_slice().fill(1.0);
+        self.push(Op::Leaf, Shape::new(rows, cols), Value::Owned(buffer), None, false)
+    }
+
+    /// The parameter that the caller numbers `slot`; the same node however often it is asked for,
+    /// so that its gradient is the sum over all uses.
+    pub fn parameter(&mut self, slot: usize, matrix: &Matrix) -> Var {
+        if self.parameters.len() <= slot {
+            self.parameters.resize(slot + 1, None);
+        }
+        if let Some(var) = self.parameters[slot] {
+            return var;
+        }
+        let mut buffer = self.pool.take(matrix.shape().len());
+        buffer.as_mut_slice().copy_from_slice(matrix.as_slice());
+        let var = self.push(Op::Leaf, matrix.shape(), Value::Owned(buffer), None, true);
+        self.parameters[slot] = Some(var);
+        var
+    }
+
+    /// A leaf whose gradient is wanted, with values copied onto the tape.
+    ///
+    /// # Errors
+    /// Where there are not `rows × cols` values.
+    pub fn variable(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        values: &[f32],
+    ) -> Result<Var, TensorError> {
+        let var = self.copied(rows, cols, values)?;
+        self.nodes[var.index as usize].needs_gradient = true;
+        Ok(var)
+    }
+
+    /// The gradient of the parameter `slot` after [`Tape::backward`]; None where the loss does not
+    /// depend on it.
+    pub fn parameter_gradient(&self, slot: usize) -> Option<&[f32]> {
+        self.parameters.get(slot).copied().flatten().and_then(|var| self.gradient(var))
+    }
+
+    /// Rows and columns of a matrix.
+    pub fn shape(&self, var: Var) -> Shape {
+        self.node(var).shape
+    }
+
+    /// The values of a matrix, row by row.
+    ///
+    /// # Panics
+    /// Where the backward pass has already given the block away.
+    pub fn value(&self, var: Var) -> &[f32] {
+        let node = self.node(var);
+        match &node.value {
+            Value::Owned(buffer) => buffer.as_slice(),
+            Value::Shared(matrix, offset) => {
+                &matrix.as_slice()[*offset..*offset + node.shape.len()]
+            }
+            Value::Alias { root, offset } => {
+                &self.value(*root)[*offset..*offset + node.shape.len()]
+            }
+            Value::Released => panic!("read a value before the backward pass, not after it"),
+        }
+    }
+
+    /// The only value of a 1 × 1 matrix.
+    ///
+    /// # Panics
+    /// Where the matrix is empty, or as for [`Tape::value`].
+    pub fn scalar(&self, var: Var) -> f32 {
+        self.value(var)[0]
+    }
+
+    /// Whether a gradient flows into this matrix.
+    pub(crate) fn needs_gradient(&self, var: Var) -> bool {
+        self.node(var).needs_gradient
+    }
+
+    pub(crate) fn node(&self, var: Var) -> &Node {
+        debug_assert_eq!(var.generation, self.generation, "this matrix belongs to an earlier step");
+        &self.nodes[var.index as usize]
+    }
+
+    /// Appends a node.
+    pub(crate) fn push(
+        &mut self,
+        op: Op,
+        shape: Shape,
+        value: Value,
+        saved: Option<Buffer>,
+        needs_gradient: bool,
+    ) -> Var {
+        let index = u32::try_from(self.nodes.len()).expect("a step records less than 2^32 nodes");
+        self.nodes.push(Node { op, shape, value, saved, needs_gradient });
+        Var { index, generation: self.generation }
+    }
+
+    /// Appends the result of an operator, whose gradient flows where any input's does.
+    pub(crate) fn record(
+        &mut self,
+        op: Op,
+        shape: Shape,
+        value: Buffer,
+        saved: Option<Buffer>,
+        inputs: &[Var],
+    ) -> Var {
+        let needs_gradient = inputs.iter().any(|&input| self.needs_gradient(input));
+        self.push(op, shape, Value::Owned(value), saved, needs_gradient)
+    }
+
+    /// Appends a node that looks at part of another.
+    pub(crate) fn alias(&mut self, var: Var, offset: usize, shape: Shape) -> Var {
+        let (root, base) = self.root(var);
+        let needs_gradient = self.needs_gradient(var);
+        let value = Value::Alias { root, offset: base + offset };
+        self.push(Op::Leaf, shape, value, None, needs_gradient)
+    }
+
+    /// The node that owns the values of `var`, and where in it they begin.
+    pub(crate) fn root(&self, var: Var) -> (Var, usize) {
+        match self.node(var).value {
+            Value::Alias { root, offset } => (root, offset),
+            _ => (var, 0),
+        }
+    }
+
+    pub(crate) fn var_at(&self, index: usize) -> Var {
+        Var { index: index as u32, generation: self.generation }
+    }
+
+    /// Keeps a list of operands without a heap allocation per operator.
+    pub(crate) fn keep_list(&mut self, vars: &[Var]) -> List {
+        let start = self.lists.len();
+        self.lists.extend_from_slice(vars);
+        List { start: start as u32, len: vars.len() as u32 }
+    }
+
+    pub(crate) fn listed(&self, list: List, at: usize) -> Var {
+        self.lists[list.start as usize + at]
+    }
+}
+
+/// Refuses an operand of another shape than needed.
+pub(crate) fn expect_shape(
+    operator: &'static str,
+    operand: &'static str,
+    expected: Shape,
+    got: Shape,
+) -> Result<(), TensorError> {
+    match expected == got {
+        true => Ok(()),
+        false => Err(TensorError::Shape { operator, operand, expected, got }),
+    }
+}

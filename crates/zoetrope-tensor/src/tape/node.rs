@@ -1,0 +1,173 @@
+//! What a tape remembers of one operator.
+
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::cpu::activation::Activation;
+use crate::cpu::dropout::DropoutKey;
+use crate::cpu::gru::GruKind;
+use crate::matrix::{Matrix, Shape};
+use crate::ops::chain::Chain;
+use crate::ops::loss::Loss;
+use crate::sparse::SparseGroup;
+use crate::tape::Var;
+
+/// One matrix of a tape and how it came about.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) op: Op,
+    pub(crate) shape: Shape,
+    pub(crate) value: Value,
+    /// What the forward kernel left for the backward kernel.
+    pub(crate) saved: Option<Buffer>,
+    pub(crate) needs_gradient: bool,
+}
+
+/// Where the values of a node are.
+#[derive(Debug)]
+pub(crate) enum Value {
+    Owned(Buffer),
+    /// Part of a matrix of the caller, from this position on.
+    Shared(Arc<Matrix>, usize),
+    /// Part of another node's values; `root` is never itself an alias.
+    Alias {
+        root: Var,
+        offset: usize,
+    },
+    /// Given back during the backward pass.
+    Released,
+}
+
+/// A list of operands, kept by the tape.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct List {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// The operator that made a node, with what its backward pass needs besides values.
+#[derive(Debug, Default)]
+pub(crate) enum Op {
+    #[default]
+    Leaf,
+    Matmul {
+        a: Var,
+        b: Var,
+        a_transposed: bool,
+        b_transposed: bool,
+    },
+    Linear {
+        x: Var,
+        weight: Var,
+        bias: Option<Var>,
+        plus: Option<Var>,
+        activation: Activation,
+    },
+    Spmm {
+        group: SparseGroup,
+        x: Var,
+    },
+    AddScaled {
+        a: Var,
+        b: Var,
+        factor: f32,
+    },
+    Mul {
+        a: Var,
+        b: Var,
+    },
+    Scale {
+        x: Var,
+        factor: f32,
+    },
+    AddBias {
+        x: Var,
+        bias: Var,
+    },
+    RowScale {
+        x: Var,
+        factors: Var,
+    },
+    Activation {
+        x: Var,
+        activation: Activation,
+    },
+    Chain {
+        chain: Chain,
+        inputs: List,
+    },
+    ConcatColumns {
+        parts: List,
+    },
+    ConcatRows {
+        parts: List,
+    },
+    Columns {
+        x: Var,
+        start: usize,
+    },
+    Gather {
+        x: Var,
+        indices: Arc<Vec<u32>>,
+    },
+    Gru {
+        kind: GruKind,
+        gates: Var,
+        state: Var,
+        weight: Var,
+        bias: Option<Var>,
+        mask: Option<Var>,
+    },
+    Lstm {
+        gates: Var,
+        hidden: Var,
+        cell: Var,
+        weight: Option<Var>,
+        bias: Option<Var>,
+        mask: Option<Var>,
+    },
+    Softmax {
+        x: Var,
+    },
+    BatchNorm {
+        x: Var,
+        scale: Var,
+        shift: Var,
+        /// Statistics given from outside (evaluation) instead of those of the batch.
+        fixed: bool,
+    },
+    LayerNorm {
+        x: Var,
+        scale: Var,
+        shift: Var,
+    },
+    Dropout {
+        x: Var,
+        rate: f32,
+        key: DropoutKey,
+    },
+    UnitVector {
+        x: Var,
+    },
+    Mean {
+        x: Var,
+    },
+    Loss {
+        loss: Loss,
+        prediction: Var,
+        target: Var,
+        weight: Option<Var>,
+    },
+    CrossEntropy {
+        logits: Var,
+        labels: Arc<Vec<u32>>,
+        start: usize,
+        weight: Option<Var>,
+    },
+}
+
+impl Op {
+    pub(crate) fn is_leaf(&self) -> bool {
+        matches!(self, Self::Leaf)
+    }
+}

@@ -1,0 +1,95 @@
+//! The network of a run: a model, the head of its task, and their parameters.
+
+use zoetrope_nn::decoder::{EdgeDecoder, EdgeRule, VertexDecoder, VertexRule};
+use zoetrope_nn::model::{self, Model, ModelOptions};
+use zoetrope_nn::{Builder, Parameters};
+
+use crate::config::{Config, DecoderName, TaskName, Variant};
+use crate::error::TrainError;
+
+/// The head of a network.
+#[derive(Debug)]
+pub enum Head {
+    /// Answers for vertices.
+    Vertex(VertexDecoder),
+    /// Answers for pairs of vertices.
+    Edge(EdgeDecoder),
+}
+
+/// A model with a head.
+pub struct Network {
+    /// The model.
+    pub model: Box<dyn Model>,
+    /// The head.
+    pub head: Head,
+    /// The parameters of both.
+    pub parameters: Parameters,
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Network").field("model", &self.model.name()).finish_non_exhaustive()
+    }
+}
+
+impl Network {
+    /// Builds the network that the configuration names, with first values drawn from its seed.
+    ///
+    /// `features` is the width of the input, `outputs` the numbers that the task asks for and
+    /// `frame` the snapshots in a frame.
+    ///
+    /// # Errors
+    /// Where an option of the model does not fit.
+    pub fn new(
+        config: &Config,
+        task: TaskName,
+        features: usize,
+        outputs: usize,
+        frame: usize,
+    ) -> Result<Self, TrainError> {
+        let mut parameters = Parameters::default();
+        let mut builder = Builder::new(&mut parameters, config.train.seed);
+        let options = ModelOptions {
+            features,
+            hidden: config.model.hidden,
+            layers: config.model.layers,
+            heads: config.model.heads,
+            dropout: config.model.dropout as f32,
+            chebyshev: config.model.k,
+            bandwidth: config.model.bandwidth,
+            frame,
+            paper: config.model.variant == Variant::Paper,
+        };
+        let model = model::build(config.model.name.name(), &mut builder, &options)?;
+        let width = model.width();
+        let vertex = |builder: &mut Builder<'_>, rule| {
+            Head::Vertex(VertexDecoder::new(builder, rule, width, outputs))
+        };
+        let edge = |builder: &mut Builder<'_>, rule| {
+            Head::Edge(EdgeDecoder::new(builder, rule, width, outputs))
+        };
+        let of_edges = matches!(task, TaskName::LinkPrediction | TaskName::EdgeClassification);
+        let head = match (config.model.decoder, of_edges) {
+            (DecoderName::Auto | DecoderName::Linear, false) => {
+                vertex(&mut builder, VertexRule::Linear)
+            }
+            (DecoderName::Mlp, false) => vertex(&mut builder, VertexRule::Mlp),
+            (DecoderName::Auto | DecoderName::Concat, true) => edge(&mut builder, EdgeRule::Concat),
+            (DecoderName::Dot, true) if outputs == 1 => edge(&mut builder, EdgeRule::Dot),
+            (other, _) => {
+                return Err(TrainError::Unfit {
+                    what: format!(
+                        "model.decoder = \"{}\" does not answer {}",
+                        other.name(),
+                        task.name()
+                    ),
+                    advice: match of_edges {
+                        true => "use \"concat\", or \"dot\" for link prediction".to_owned(),
+                        false => "use \"linear\" or \"mlp\"".to_owned(),
+                    },
+                });
+            }
+        };
+        Ok(Self { model, head, parameters })
+    }
+}

@@ -1,0 +1,65 @@
+//! The digest by which a run says what it learned from.
+
+use std::fs::File;
+use std::io::Read;
+
+use sha2::{Digest, Sha256};
+use zoetrope_data::{Dataset, Loaded};
+
+use crate::error::TrainError;
+
+/// The SHA-256 of the file, of the digests of several files in order, or of the contents of data
+/// that was not read from a file.
+pub(super) fn of(loaded: &Loaded) -> Result<String, TrainError> {
+    let files: Vec<_> = loaded.notes.files.iter().filter(|path| path.is_file()).collect();
+    match files.as_slice() {
+        [] => Ok(hex(contents(&loaded.dataset))),
+        [only] => Ok(hex(file(only)?)),
+        several => {
+            let mut all = Sha256::new();
+            for path in several {
+                all.update(file(path)?.finalize());
+            }
+            Ok(hex(all))
+        }
+    }
+}
+
+fn file(path: &std::path::Path) -> Result<Sha256, TrainError> {
+    let mut source = File::open(path).map_err(|error| TrainError::io(path, error))?;
+    let mut digest = Sha256::new();
+    let mut block = vec![0; 1 << 18];
+    loop {
+        match source.read(&mut block).map_err(|error| TrainError::io(path, error))? {
+            0 => return Ok(digest),
+            count => digest.update(&block[..count]),
+        }
+    }
+}
+
+fn contents(dataset: &Dataset) -> Sha256 {
+    let mut digest = Sha256::new();
+    match dataset {
+        Dataset::Events(store) => {
+            digest.update(bytemuck::cast_slice(store.src()));
+            digest.update(bytemuck::cast_slice(store.dst()));
+            digest.update(bytemuck::cast_slice(store.time()));
+        }
+        Dataset::Snapshots(data) => {
+            digest.update(bytemuck::cast_slice(data.sequence.offsets()));
+            digest.update(bytemuck::cast_slice(data.sequence.src()));
+            digest.update(bytemuck::cast_slice(data.sequence.dst()));
+            digest.update(bytemuck::cast_slice(data.sequence.weight().unwrap_or_default()));
+            let series = data.signal.as_ref().map(|signal| signal.values.values());
+            let given = data.features.as_ref().map(|features| features.values());
+            digest.update(bytemuck::cast_slice(series.or(given).unwrap_or_default()));
+            let targets = data.targets.as_ref().map(|targets| targets.values());
+            digest.update(bytemuck::cast_slice(targets.unwrap_or_default()));
+        }
+    }
+    digest
+}
+
+fn hex(digest: Sha256) -> String {
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,152 @@
+//! What a run learns from, ready to be put on a tape: snapshots, stacked features, targets, parts.
+//!
+//! Owns opening a data set as the configuration says, cutting events into snapshots, choosing
+//! features, and refusing numbers that are not finite. It does not normalise graphs (that depends
+//! on the model) and draws no samples.
+
+mod cut;
+mod digest;
+mod stack;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_data::split::{Part, Split};
+use zoetrope_data::{Dataset, Progress, ReadOptions, SnapshotDataset};
+use zoetrope_graph::{SnapshotSequence, Time, VertexNames};
+use zoetrope_tensor::Matrix;
+
+use crate::config::{Config, TaskName};
+use crate::error::TrainError;
+
+pub use stack::Goal;
+
+/// A data set as the trainer sees it.
+#[derive(Debug)]
+pub struct Material {
+    /// A short name: the last part of the path, or the synthetic name.
+    pub name: String,
+    /// The format it was read from.
+    pub format: String,
+    /// The topology of every step.
+    pub sequence: SnapshotSequence,
+    /// The original identifiers of the vertices.
+    pub names: VertexNames,
+    /// `T·N × F`, stacked by time.
+    pub features: Arc<Matrix>,
+    /// What to predict for each vertex and step, where the data says so.
+    pub goal: Option<Goal>,
+    /// Edges over all snapshots, or events before they were cut.
+    pub events: usize,
+    /// The digest of the files, or of the contents where there are no files.
+    pub sha256: String,
+    /// Which steps train, validate and test.
+    pub split: Split,
+    /// The boundaries of the windows, where events were cut.
+    pub boundaries: Option<Vec<Time>>,
+    /// What a user should know about the data.
+    pub warnings: Vec<String>,
+}
+
+impl Material {
+    /// Opens what `[data]` names and brings it into shape.
+    ///
+    /// # Errors
+    /// Where the data cannot be read, cut or scaled as asked, or holds numbers that are not
+    /// finite.
+    pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
+        let options = ReadOptions { format: config.data.format, ..ReadOptions::default() };
+        let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
+        let sha256 = digest::of(&loaded)?;
+        let format = loaded.notes.format.to_string();
+        let mut warnings = loaded.notes.warnings;
+        let events = match &loaded.dataset {
+            Dataset::Events(store) => store.len(),
+            Dataset::Snapshots(data) => data.sequence.stored_edges(),
+        };
+        let data = cut::snapshots(loaded.dataset, &config.data, &mut warnings)?;
+        let mut material = Self::new(data, config, &mut warnings)?;
+        material.name = short_name(&config.data.path);
+        (material.format, material.sha256, material.events) = (format, sha256, events);
+        material.warnings = warnings;
+        Ok(material)
+    }
+
+    fn new(
+        data: SnapshotDataset,
+        config: &Config,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, TrainError> {
+        let SnapshotDataset { sequence, names, features, targets, .. } = data;
+        let steps = sequence.steps();
+        if steps == 0 || sequence.vertices() == 0 {
+            return Err(TrainError::Unfit {
+                what: "the data has no snapshot or no vertex".to_owned(),
+                advice: "look at it with `zoetrope data inspect`".to_owned(),
+            });
+        }
+        let features =
+            stack::features(&sequence, features, config.data.features, &names, warnings)?;
+        let goal = targets.map(|targets| stack::goal(&sequence, &targets, &names)).transpose()?;
+        let split = Split::by_snapshots(steps, config.data.split.fractions());
+        let boundaries = sequence.boundaries().map(<[Time]>::to_vec);
+        Ok(Self {
+            name: String::new(),
+            format: String::new(),
+            sequence,
+            names,
+            features: Arc::new(features),
+            goal,
+            events: 0,
+            sha256: String::new(),
+            split,
+            boundaries,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// The number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.sequence.vertices() as usize
+    }
+
+    /// The number of snapshots.
+    pub fn steps(&self) -> usize {
+        self.sequence.steps()
+    }
+
+    /// The number of features of a vertex.
+    pub fn width(&self) -> usize {
+        self.features.shape().cols
+    }
+
+    /// The steps at which a task asks its questions, by part.
+    ///
+    /// A question about the next snapshot belongs to the part in which its answer lies, so that no
+    /// edge of a later part is ever trained on.
+    pub fn steps_of(&self, part: Part, task: TaskName) -> Range<usize> {
+        let range = self.split.part(part);
+        match task {
+            TaskName::LinkPrediction => range.start.saturating_sub(1)..range.end.saturating_sub(1),
+            _ => range,
+        }
+    }
+
+    /// The bytes of features, targets and topology.
+    pub fn bytes(&self) -> u64 {
+        let edges = self.sequence.stored_edges();
+        let per_edge = 8 + if self.sequence.weight().is_some() { 4 } else { 0 };
+        let goal = self.goal.as_ref().map_or(0, Goal::bytes);
+        (edges * per_edge + self.features.bytes() + goal) as u64
+    }
+}
+
+/// The last part of a path, or a synthetic name as it is.
+fn short_name(path: &str) -> String {
+    match path.starts_with("synthetic:") {
+        true => path.to_owned(),
+        false => std::path::Path::new(path)
+            .file_name()
+            .map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned()),
+    }
+}

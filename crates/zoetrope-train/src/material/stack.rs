@@ -1,0 +1,153 @@
+//! Features and targets of all steps in one matrix each.
+
+use std::sync::Arc;
+
+use zoetrope_graph::degree::{Degree, degree_features};
+use zoetrope_graph::{SnapshotSequence, Targets, VertexFeatures, VertexNames};
+use zoetrope_tensor::Matrix;
+
+use crate::config::FeatureRule;
+use crate::error::TrainError;
+
+/// What to predict for each vertex and step.
+#[derive(Debug, Clone)]
+pub enum Goal {
+    /// A number.
+    Numbers {
+        /// `T·N × 1`, 0 where there is none.
+        values: Arc<Matrix>,
+        /// `T·N × 1`, 1 where there is one; None where all are there.
+        present: Option<Arc<Matrix>>,
+    },
+    /// A class.
+    Classes {
+        /// `T·N` classes, 0 where there is none.
+        labels: Arc<Vec<u32>>,
+        /// `T·N × 1`, 1 where there is one; None where all are there.
+        present: Option<Arc<Matrix>>,
+        /// The number of classes.
+        classes: usize,
+    },
+}
+
+impl Goal {
+    /// Where targets are there; None where all are.
+    pub fn present(&self) -> Option<&Arc<Matrix>> {
+        match self {
+            Self::Numbers { present, .. } | Self::Classes { present, .. } => present.as_ref(),
+        }
+    }
+
+    /// The bytes held.
+    pub fn bytes(&self) -> usize {
+        let own = match self {
+            Self::Numbers { values, .. } => values.bytes(),
+            Self::Classes { labels, .. } => labels.len() * 4,
+        };
+        own + self.present().map_or(0, |present| present.bytes())
+    }
+}
+
+/// The features of all steps.
+pub(super) fn features(
+    sequence: &SnapshotSequence,
+    given: Option<VertexFeatures>,
+    rule: FeatureRule,
+    names: &VertexNames,
+    warnings: &mut Vec<String>,
+) -> Result<Matrix, TrainError> {
+    let (steps, vertices) = (sequence.steps(), sequence.vertices() as usize);
+    let features = match (rule, given) {
+        (FeatureRule::Auto, Some(features)) if features.width() > 0 => features,
+        (FeatureRule::Ones, _) => VertexFeatures::new(1, vertices, 1, vec![1.0; vertices])?,
+        (rule, _) => {
+            if rule == FeatureRule::Auto {
+                warnings.push("the data has no features: in- and out-degrees are used".to_owned());
+            }
+            logarithms(degree_features(sequence, Degree::Edges)?)
+        }
+    };
+    check(&features, names)?;
+    let width = features.width();
+    if features.steps() != 1 && features.steps() != steps {
+        return Err(TrainError::Unfit {
+            what: format!("there are features of {} steps for {steps} snapshots", features.steps()),
+            advice: "give features of every snapshot, or of one for all".to_owned(),
+        });
+    }
+    let mut stacked = Matrix::zeros(steps * vertices, width);
+    let size = vertices * width;
+    for (step, block) in stacked.as_mut_slice().chunks_mut(size.max(1)).enumerate() {
+        block.copy_from_slice(features.at(step));
+    }
+    Ok(stacked)
+}
+
+/// Degrees of real graphs span orders of magnitude: `ln(1 + degree)` keeps hubs within reach of a
+/// sigmoid.
+fn logarithms(mut features: VertexFeatures) -> VertexFeatures {
+    features.values_mut().iter_mut().for_each(|value| *value = value.ln_1p());
+    features
+}
+
+fn check(features: &VertexFeatures, names: &VertexNames) -> Result<(), TrainError> {
+    let Some(at) = features.values().iter().position(|value| !value.is_finite()) else {
+        return Ok(());
+    };
+    let (width, vertices) = (features.width(), features.vertices());
+    Err(TrainError::NotFinite {
+        what: "feature",
+        column: Some(at % width),
+        step: at / (width * vertices),
+        vertex: names.name((at / width % vertices) as u32).to_string(),
+        value: features.values()[at],
+    })
+}
+
+/// The targets of all steps; NaN means that there is none.
+pub(super) fn goal(
+    sequence: &SnapshotSequence,
+    targets: &Targets,
+    names: &VertexNames,
+) -> Result<Goal, TrainError> {
+    let (steps, vertices) = (sequence.steps(), sequence.vertices() as usize);
+    if targets.steps() != 1 && targets.steps() != steps {
+        return Err(TrainError::Unfit {
+            what: format!("there are targets of {} steps for {steps} snapshots", targets.steps()),
+            advice: "give targets of every snapshot, or of one for all".to_owned(),
+        });
+    }
+    let rows = steps * vertices;
+    let value = |row: usize| match targets.steps() {
+        1 => targets.values()[row % vertices],
+        _ => targets.values()[row],
+    };
+    if let Some(row) = (0..rows).find(|&row| value(row).is_infinite()) {
+        return Err(TrainError::NotFinite {
+            what: "target",
+            column: None,
+            step: row / vertices,
+            vertex: names.name((row % vertices) as u32).to_string(),
+            value: value(row),
+        });
+    }
+    let present = match (0..rows).any(|row| value(row).is_nan()) {
+        true => {
+            let flags: Vec<f32> =
+                (0..rows).map(|row| if value(row).is_nan() { 0.0 } else { 1.0 }).collect();
+            Some(Arc::new(Matrix::from_slice(rows, 1, &flags)?))
+        }
+        false => None,
+    };
+    Ok(match targets.classes() {
+        Some(classes) => {
+            let labels = (0..rows).map(|row| if value(row).is_nan() { 0 } else { value(row) as u32 });
+            Goal::Classes { labels: Arc::new(labels.collect()), present, classes: classes as usize }
+        }
+        None => {
+            let values: Vec<f32> =
+                (0..rows).map(|row| if value(row).is_nan() { 0.0 } else { value(row) }).collect();
+            Goal::Numbers { values: Arc::new(Matrix::from_slice(rows, 1, &values)?), present }
+        }
+    })
+}

@@ -1,0 +1,146 @@
+//! Tasks: what is asked of embeddings, what a wrong answer costs, how answers are judged.
+//!
+//! A task sees the embeddings of a snapshot and the questions of that snapshot, never a later one
+//! than the question is about.
+
+mod baselines;
+mod edge_classification;
+mod edge_pairs;
+mod link_prediction;
+mod node_classification;
+mod node_regression;
+mod results;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_data::split::Part;
+use zoetrope_nn::Forward;
+use zoetrope_tensor::{Matrix, Var};
+
+use crate::config::{Config, TaskName};
+use crate::engine::Network;
+use crate::error::TrainError;
+use crate::material::{Goal, Material};
+use crate::run::Metrics;
+
+pub use baselines::baselines;
+pub use edge_classification::EdgeClassification;
+pub use link_prediction::LinkPrediction;
+pub use node_classification::NodeClassification;
+pub use node_regression::NodeRegression;
+
+/// The rows of an embedding that a loss looks at.
+#[derive(Debug, Clone)]
+pub struct Questions {
+    /// The snapshots, in the whole sequence.
+    pub steps: Range<usize>,
+    /// The epoch, for draws.
+    pub epoch: u32,
+}
+
+/// What is asked, and how answers are judged.
+pub trait Task {
+    /// The loss of the embeddings (`steps·N × width`) of some consecutive snapshots, as a mean, and
+    /// how many answers it is the mean of; None where there is nothing to learn from.
+    ///
+    /// # Errors
+    /// Where shapes do not fit.
+    fn loss(
+        &mut self,
+        forward: &mut Forward<'_>,
+        network: &Network,
+        questions: &Questions,
+        embeddings: Var,
+    ) -> Result<Option<(Var, f64)>, TrainError>;
+
+    /// Forgets answers judged so far.
+    fn begin(&mut self);
+
+    /// Judges the answers of one snapshot, given its embeddings (`N × width`). Where `answers` is
+    /// there, appends what a prediction file has for this snapshot.
+    ///
+    /// # Errors
+    /// Where shapes do not fit.
+    fn judge(
+        &mut self,
+        judge: &mut Judge<'_>,
+        step: usize,
+        embeddings: &Arc<Matrix>,
+    ) -> Result<(), TrainError>;
+
+    /// The metrics of the answers judged since the last beginning.
+    fn metrics(&mut self) -> Metrics;
+
+    /// How answers are judged, for the summary.
+    fn protocol(&self) -> serde_json::Value;
+
+    /// The numbers that a prediction file has for each vertex; None where the task has no answer
+    /// for a vertex.
+    fn answers_per_vertex(&self) -> Option<usize>;
+}
+
+/// What judging needs besides the embeddings.
+pub struct Judge<'a> {
+    /// The network with its parameters.
+    pub network: &'a Network,
+    /// A tape that is reset for every snapshot.
+    pub tape: &'a mut zoetrope_tensor::Tape,
+    /// Where answers are collected for a prediction file.
+    pub answers: Option<&'a mut Vec<f32>>,
+}
+
+/// The task that the configuration names, or the one that the data has targets for.
+///
+/// # Errors
+/// Where the data has no targets for the task.
+pub fn choose(config: &Config, material: &Material) -> Result<TaskName, TrainError> {
+    let natural = match &material.goal {
+        Some(Goal::Numbers { .. }) => TaskName::NodeRegression,
+        Some(Goal::Classes { .. }) => TaskName::NodeClassification,
+        None => TaskName::LinkPrediction,
+    };
+    let chosen = config.task.name.unwrap_or(natural);
+    let fits = match chosen {
+        TaskName::NodeRegression => matches!(material.goal, Some(Goal::Numbers { .. })),
+        TaskName::NodeClassification => material.goal.is_some(),
+        TaskName::LinkPrediction | TaskName::EdgeClassification => true,
+    };
+    match fits {
+        true => Ok(chosen),
+        false => Err(TrainError::Unfit {
+            what: format!("{} has no targets for {}", material.name, chosen.name()),
+            advice: format!("leave task.name out to train {}", natural.name()),
+        }),
+    }
+}
+
+/// The numbers that the head of a network gives for a task.
+///
+/// # Errors
+/// Where the data does not tell the classes.
+pub fn outputs(config: &Config, task: TaskName, material: &Material) -> Result<usize, TrainError> {
+    match task {
+        TaskName::NodeRegression | TaskName::LinkPrediction => Ok(1),
+        TaskName::NodeClassification => node_classification::classes(config, material),
+        TaskName::EdgeClassification => edge_classification::classes(config, material),
+    }
+}
+
+/// Makes the task of a run.
+///
+/// # Errors
+/// Where the data does not fit it.
+pub fn make(
+    config: &Config,
+    task: TaskName,
+    material: &Material,
+) -> Result<Box<dyn Task>, TrainError> {
+    Ok(match task {
+        TaskName::NodeRegression => Box::new(NodeRegression::new(material)?),
+        TaskName::NodeClassification => Box::new(NodeClassification::new(config, material)?),
+        TaskName::LinkPrediction => Box::new(LinkPrediction::new(config, material)),
+        TaskName::EdgeClassification => Box::new(EdgeClassification::new(config, material)?),
+    })
+}
+

@@ -1,0 +1,15 @@
+//! From measures that may be undefined to the metrics of a summary.
+
+use zoetrope_nn::metrics::{Metric, Undefined};
+
+use crate::run::Metrics;
+
+/// Puts measures under their names; NaN (null in files) where one is undefined.
+pub(super) fn put(
+    metrics: &mut Metrics,
+    report: impl IntoIterator<Item = (Metric, Result<f64, Undefined>)>,
+) {
+    for (metric, value) in report {
+        metrics.insert(metric.to_string(), value.unwrap_or(f64::NAN));
+    }
+}
