@@ -127,4 +127,18 @@ proptest! {
             prop_assert_eq!(rows.mrr(), ranks.mrr());
         }
     }
+
+    #[test]
+    fn ranking_a_row_ranks_each_of_its_positives_against_its_negatives(pairs in scored()) {
+        let (scores, labels): (Vec<f32>, Vec<f32>) = pairs.iter().copied().unzip();
+        let side = |wanted: f32| -> Vec<f32> {
+            pairs.iter().filter(|(_, label)| *label == wanted).map(|&(score, _)| score).collect()
+        };
+        let (mut row, mut single) =
+            (Ranking::new(TieRule::Average, &[2]), Ranking::new(TieRule::Average, &[2]));
+        row.add_candidates(&scores, &labels);
+        side(1.0).iter().for_each(|&positive| single.add(positive, &side(0.0)));
+        prop_assert_eq!(row.report(), single.report());
+        prop_assert_eq!(row.without_negatives(), single.without_negatives());
+    }
 }

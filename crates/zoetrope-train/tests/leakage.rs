@@ -22,7 +22,7 @@ use zoetrope_train::sampling::{
 const SEEDS: [u64; 3] = [1, 2, 3];
 
 fn generated(name: &str) -> SnapshotDataset {
-    let loaded = zoetrope_data::open(name.as_ref(), &ReadOptions::default(), &Quiet).unwrap();
+    let loaded = zoetrope_data::open(name, &ReadOptions::default(), &Quiet).unwrap();
     match loaded.dataset {
         Dataset::Snapshots(data) => data.with_lags(None).unwrap(),
         Dataset::Events(_) => panic!("{name} makes events"),
@@ -66,13 +66,13 @@ fn predictions_for_vertices_do_not_know_the_target_of_their_step_or_later() {
 }
 
 /// Scores of all pairs at one query.
-fn scored<B: LinkBaseline>(mut baseline: B, data: &SnapshotDataset, query: usize) -> Vec<u32> {
+fn scored(baseline: impl LinkBaseline + 'static, data: &SnapshotDataset, query: usize) -> Vec<u32> {
     let vertices = data.sequence.vertices();
     let (src, dst): (Vec<VertexId>, Vec<VertexId>) =
         (0..vertices).flat_map(|src| (0..vertices).map(move |dst| (src, dst))).unzip();
     let mut scores = vec![0.0; src.len()];
-    replay_links(&mut baseline, &data.sequence, [query], |_, baseline| {
-        baseline.score(&src, &dst, &mut scores);
+    replay_links(&mut [Box::new(baseline)], &data.sequence, [query], |_, baselines| {
+        baselines[0].score(&src, &dst, &mut scores);
     });
     scores.iter().map(|score| score.to_bits()).collect()
 }

@@ -17,6 +17,9 @@ use super::metric::Metric;
 use super::scores::ordered;
 use super::undefined::{Undefined, check};
 
+/// Positives of a row from which its negatives are sorted.
+const SORT_FROM: u64 = 8;
+
 /// What the rank of a positive is where negatives share its score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -136,15 +139,27 @@ impl Ranking {
         row.clear();
         let negatives = (0..labels.len()).filter(|&at| labels[at] != 1.0);
         row.extend(negatives.map(|at| ordered(scores[at])));
-        row.sort_unstable();
-        match row.is_empty() {
-            true => self.without_negatives += count,
-            false => positives().for_each(|at| {
-                let score = ordered(scores[at]);
-                let below = row.partition_point(|&negative| negative < score);
-                let not_above = row.partition_point(|&negative| negative <= score);
-                self.add_counts((row.len() - not_above) as u64, (not_above - below) as u64);
-            }),
+        // Counting one by one is cheaper than sorting where there are few to count for.
+        let sorts = count >= SORT_FROM;
+        if sorts {
+            row.sort_unstable();
+        }
+        for score in positives().map(|at| ordered(scores[at])) {
+            let (higher, equal) = match sorts {
+                true => {
+                    let below = row.partition_point(|&negative| negative < score);
+                    let not_above = row.partition_point(|&negative| negative <= score);
+                    (row.len() - not_above, not_above - below)
+                }
+                false => (
+                    row.iter().filter(|&&negative| negative > score).count(),
+                    row.iter().filter(|&&negative| negative == score).count(),
+                ),
+            };
+            match row.is_empty() {
+                true => self.without_negatives += 1,
+                false => self.add_counts(higher as u64, equal as u64),
+            }
         }
         self.row = row;
     }

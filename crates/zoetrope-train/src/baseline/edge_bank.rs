@@ -57,6 +57,10 @@ impl LinkBaseline for EdgeBank {
         }
     }
 
+    fn threshold(&self) -> Option<f32> {
+        Some(0.5)
+    }
+
     fn observe(&mut self, snapshot: SnapshotView<'_>) {
         self.observed += 1;
         for edge in 0..snapshot.len() {

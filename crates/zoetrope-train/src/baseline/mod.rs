@@ -11,8 +11,10 @@
 //! anything else. So it cannot see the query's step or a later one, whatever its code does:
 //! [`replay_targets`] and [`replay_links`] hold the order.
 //!
-//! It does not score or print: measures are `zoetrope_nn::metrics`, reports are the trainer's.
+//! [`compare_values`] and its siblings measure the baselines of a task as a model is measured: on
+//! the same steps, the same pairs and with the same accumulators. They print nothing.
 
+mod comparison;
 mod edge_bank;
 mod historical_mean;
 mod majority_class;
@@ -20,6 +22,9 @@ mod persistence;
 mod popularity;
 mod replay;
 
+pub use comparison::{
+    Comparison, compare_classes, compare_edge_classes, compare_links, compare_values,
+};
 pub use edge_bank::EdgeBank;
 pub use historical_mean::HistoricalMean;
 pub use majority_class::MajorityClass;
@@ -51,6 +56,9 @@ pub trait LinkBaseline {
     /// # Panics
     /// Where the three slices differ in length.
     fn score(&self, src: &[VertexId], dst: &[VertexId], out: &mut [f32]);
+
+    /// The score above which a pair is called a link; `None` where scores only rank.
+    fn threshold(&self) -> Option<f32>;
 
     /// Learns the edges of the next snapshot.
     fn observe(&mut self, snapshot: SnapshotView<'_>);

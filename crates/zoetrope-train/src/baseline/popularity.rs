@@ -31,6 +31,10 @@ impl LinkBaseline for Popularity {
         }
     }
 
+    fn threshold(&self) -> Option<f32> {
+        None
+    }
+
     fn observe(&mut self, snapshot: SnapshotView<'_>) {
         for &dst in snapshot.dst {
             self.received[dst as usize] += 1;

@@ -37,17 +37,17 @@ pub fn replay_targets(
     }
 }
 
-/// Tells a link baseline the snapshots up to each of `queries` (ascending), then hands it to
-/// `visit(query, baseline)` to score pairs of the snapshot after: at query `t` it knows snapshots
-/// `0..=t`, as a model does that is asked for the edges of `t + 1`.
+/// Tells link baselines the snapshots up to each of `queries` (ascending), then hands them to
+/// `visit(query, baselines)` to score pairs of the snapshot after: at query `t` they know
+/// snapshots `0..=t`, as a model does that is asked for the edges of `t + 1`.
 ///
 /// # Panics
 /// Where `queries` do not ascend, or one is not a snapshot.
-pub fn replay_links<B: LinkBaseline + ?Sized>(
-    baseline: &mut B,
+pub fn replay_links(
+    baselines: &mut [Box<dyn LinkBaseline>],
     sequence: &SnapshotSequence,
     queries: impl IntoIterator<Item = usize>,
-    mut visit: impl FnMut(usize, &B),
+    mut visit: impl FnMut(usize, &[Box<dyn LinkBaseline>]),
 ) {
     let mut told = 0;
     let mut previous = None;
@@ -55,10 +55,10 @@ pub fn replay_links<B: LinkBaseline + ?Sized>(
         assert!(previous.is_none_or(|previous| previous < query), "query {query} comes too late");
         previous = Some(query);
         while told <= query {
-            baseline.observe(sequence.at(told));
+            baselines.iter_mut().for_each(|baseline| baseline.observe(sequence.at(told)));
             told += 1;
         }
-        visit(query, baseline);
+        visit(query, baselines);
     }
 }
 
@@ -92,9 +92,11 @@ mod tests {
     fn a_query_knows_its_own_snapshot_and_not_the_next() {
         let graph = SnapshotSequence::new(3, vec![0, 1, 2], vec![0, 1], vec![1, 2], None).unwrap();
         let mut known = Vec::new();
-        replay_links(&mut EdgeBank::unlimited(), &graph, 0..2, |_, bank| {
-            known.push((bank.remembers(0, 1), bank.remembers(1, 2)));
+        replay_links(&mut [Box::new(EdgeBank::unlimited())], &graph, 0..2, |_, banks| {
+            let mut scores = [0.0; 2];
+            banks[0].score(&[0, 1], &[1, 2], &mut scores);
+            known.push(scores);
         });
-        assert_eq!(known, [(true, false), (true, true)]);
+        assert_eq!(known, [[1.0, 0.0], [1.0, 1.0]]);
     }
 }

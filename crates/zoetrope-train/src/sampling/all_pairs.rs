@@ -26,6 +26,11 @@ impl AllPairs {
         self.links.len()
     }
 
+    /// The number of vertices, and so of sources.
+    pub fn vertices(&self) -> u32 {
+        self.links.vertices()
+    }
+
     /// Replaces `pairs` by the links, ordered by (source, destination).
     pub fn links(&self, pairs: &mut Pairs) {
         pairs.clear();

@@ -9,8 +9,9 @@
 //!   earlier or a later snapshot.
 //! - [`LinkSampler`] makes pairs to train on, and to measure accuracy with as ESDG does;
 //!   [`OneVersusMany`] gives each positive its own negatives to be ranked among; [`AllPairs`]
-//!   compares with everything, as EvolveGCN's evaluation does; [`EdgeClassRule`] says what the class of
-//!   an edge is.
+//!   compares with everything, as EvolveGCN's evaluation does; [`LinkCandidates`] is one of these
+//!   two, and [`LinkScores`] what the scores of its pairs amount to. [`EdgeClassRule`] says what the
+//!   class of an edge is.
 //!
 //! Draws are functions of (seed, purpose, epoch, step, position): they depend neither on threads
 //! nor on what was drawn before. All buffers are flat and reused: after the largest snapshot
@@ -21,7 +22,9 @@ mod candidates;
 mod distinct;
 mod draw_key;
 mod edge_classes;
+mod link_candidates;
 mod link_sampler;
+mod link_scores;
 mod link_set;
 mod one_versus_many;
 mod pairs;
@@ -32,7 +35,9 @@ pub use all_pairs::AllPairs;
 pub use candidates::Candidates;
 pub use draw_key::DrawKey;
 pub use edge_classes::{EdgeClassRule, hide_weights, label_snapshots};
+pub use link_candidates::LinkCandidates;
 pub use link_sampler::{LinkSampler, LinkSampling, NegativeEnds};
+pub use link_scores::LinkScores;
 pub use link_set::LinkSet;
 pub use one_versus_many::OneVersusMany;
 pub use pairs::Pairs;

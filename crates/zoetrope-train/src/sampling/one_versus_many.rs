@@ -37,6 +37,11 @@ impl OneVersusMany {
         self.negatives
     }
 
+    /// The number of links of the target.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
     /// Takes the links of the target and returns how many there are; they are numbered by
     /// (source, destination).
     pub fn load(&mut self, target: SnapshotView<'_>) -> usize {

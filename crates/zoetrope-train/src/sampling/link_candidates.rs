@@ -1,0 +1,88 @@
+//! The pairs that link prediction is measured on, in chunks that fit in memory.
+
+use zoetrope_graph::SnapshotView;
+
+use super::all_pairs::AllPairs;
+use super::candidates::Candidates;
+use super::draw_key::DrawKey;
+use super::one_versus_many::OneVersusMany;
+
+/// About so many pairs are scored at a time: a megabyte of columns.
+const CHUNK_PAIRS: usize = 1 << 16;
+
+/// What links are compared with.
+#[derive(Debug, Clone)]
+pub enum LinkCandidates {
+    /// A number of negatives for each link.
+    Sampled(OneVersusMany),
+    /// Every pair of different vertices.
+    All(AllPairs),
+}
+
+impl LinkCandidates {
+    /// `negatives` for each link, drawn with `seed`.
+    ///
+    /// # Panics
+    /// Where `negatives` is 0: configuration refuses it.
+    pub fn sampled(negatives: usize, seed: u64) -> Self {
+        Self::Sampled(OneVersusMany::new(negatives, seed))
+    }
+
+    /// Every pair of different vertices: `N·(N - 1)` a step.
+    pub fn all() -> Self {
+        Self::All(AllPairs::default())
+    }
+
+    /// What is compared, for the protocol of a report.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Sampled(sampler) => format!(
+                "{} random destinations for each link, none of them a link of the step",
+                sampler.negatives()
+            ),
+            Self::All(_) => "all pairs of different vertices".to_owned(),
+        }
+    }
+
+    /// Takes the links of the target and returns into how many chunks its pairs are cut; there is
+    /// none where nothing is linked, as nothing can be measured.
+    pub fn load(&mut self, target: SnapshotView<'_>) -> usize {
+        let links = match self {
+            Self::Sampled(sampler) => sampler.load(target),
+            Self::All(pairs) => pairs.load(target),
+        };
+        match links {
+            0 => 0,
+            _ => self.rows().div_ceil(self.rows_of_chunk()),
+        }
+    }
+
+    /// Replaces `candidates` by the rows of a chunk.
+    ///
+    /// # Panics
+    /// Where there is no such chunk.
+    pub fn fill(&mut self, chunk: usize, key: DrawKey, candidates: &mut Candidates) {
+        let (rows, length) = (self.rows(), self.rows_of_chunk());
+        let range = chunk * length..((chunk + 1) * length).min(rows);
+        assert!(range.start < rows, "chunk {chunk}");
+        match self {
+            Self::Sampled(sampler) => sampler.fill(range, key, candidates),
+            Self::All(pairs) => pairs.fill(range.start as u32..range.end as u32, candidates),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        match self {
+            Self::Sampled(sampler) => sampler.links(),
+            Self::All(pairs) => pairs.vertices() as usize,
+        }
+    }
+
+    fn rows_of_chunk(&self) -> usize {
+        let pairs = match self {
+            Self::Sampled(sampler) => sampler.negatives() + 1,
+            Self::All(pairs) => pairs.vertices() as usize,
+        };
+        (CHUNK_PAIRS / pairs.max(1)).max(1)
+    }
+}
