@@ -18,6 +18,15 @@ pub struct DropoutKey {
     pub step: u32,
 }
 
+/// A probability of dropping and the mask's key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dropout {
+    /// Probability that an element is dropped.
+    pub p: f32,
+    /// Names the mask.
+    pub key: DropoutKey,
+}
+
 /// Decides for every index whether it is kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mask {
@@ -25,6 +34,12 @@ pub(crate) struct Mask {
     threshold: u32,
     /// 1 / (1 − p), or 0 when nothing is kept.
     scale: f32,
+}
+
+impl From<Dropout> for Mask {
+    fn from(dropout: Dropout) -> Self {
+        Self::new(dropout.p, dropout.key)
+    }
 }
 
 impl Mask {

@@ -12,11 +12,13 @@
 //! [`Accumulate`]: matmul::Accumulate
 
 pub mod activation;
+pub mod attention;
 mod blocks;
 mod chain;
 pub mod concat;
 pub mod dropout;
 pub mod elementwise;
+pub mod gat;
 pub mod gather;
 pub mod gru;
 mod gru_cell;
@@ -33,6 +35,7 @@ mod scratch;
 mod shared;
 pub mod simd;
 pub mod softmax;
+mod sparse_rows;
 pub mod spmm;
 #[cfg(test)]
 mod trial;

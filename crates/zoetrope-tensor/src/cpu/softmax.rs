@@ -6,6 +6,7 @@
 use super::blocks::{for_each_block, rows_per_block};
 use super::math;
 use super::simd::{Cpu, current};
+use super::sparse_rows::{Part, for_each_range};
 use super::spmm::CsrRef;
 use pulp::{Simd, WithSimd};
 
@@ -74,7 +75,7 @@ pub fn log_softmax_rows_backward(y: &[f32], cols: usize, dy: &[f32], dx: &mut [f
 pub fn segment_softmax(m: CsrRef, x: &[f32], y: &mut [f32]) {
     assert_eq!((x.len(), y.len()), (m.columns.len(), m.columns.len()), "one value per entry");
     let cpu = current();
-    segments(m, 0, m.rows, y, &|entries, y| cpu.run(SoftmaxRow { x: &x[entries], y }));
+    segments(m, y, |entries, y| cpu.run(SoftmaxRow { x: &x[entries], y }));
 }
 
 /// dx += y∘(dy − Σ dy∘y) within every row of `m`, from the output `y` of [`segment_softmax`].
@@ -86,7 +87,7 @@ pub fn segment_softmax_backward(m: CsrRef, y: &[f32], dy: &[f32], dx: &mut [f32]
     let entries = m.columns.len();
     assert_eq!((y.len(), dy.len(), dx.len()), (entries, entries, entries), "one value per entry");
     let cpu = current();
-    segments(m, 0, m.rows, dx, &|entries, dx| {
+    segments(m, dx, |entries, dx| {
         cpu.run(|| softmax_slope(&y[entries.clone()], &dy[entries], dx));
     });
 }
@@ -112,31 +113,21 @@ fn each_row(
     });
 }
 
-/// Calls `f(entries, part of y)` for every row that has entries, in parallel by halves of the
-/// work.
-fn segments<F: Fn(std::ops::Range<usize>, &mut [f32]) + Sync>(
-    m: CsrRef,
-    from: usize,
-    to: usize,
-    y: &mut [f32],
-    f: &F,
-) {
-    if from >= to {
-        return;
-    }
-    if to - from == 1 || m.work(from, to) <= BLOCK {
+/// Calls `f(entries, part of y)` for every row that has entries, in parallel.
+fn segments<F>(m: CsrRef, y: &mut [f32], f: F)
+where
+    F: Fn(std::ops::Range<usize>, &mut [f32]) + Sync,
+{
+    let parts = [Part::entries(y, 1), Part::maybe_rows(None, 0)];
+    for_each_range(m, BLOCK, parts, &|from, to, [y, _]| {
         let first = m.offsets[from] as usize;
         for row in from..to {
             let entries = m.entries(row);
             if !entries.is_empty() {
-                f(entries.clone(), &mut y[entries.start - first..entries.end - first]);
+                f(entries.clone(), &mut y.data[entries.start - first..entries.end - first]);
             }
         }
-        return;
-    }
-    let middle = m.halve(from, to);
-    let (y0, y1) = y.split_at_mut((m.offsets[middle] - m.offsets[from]) as usize);
-    rayon::join(|| segments(m, from, middle, y0, f), || segments(m, middle, to, y1, f));
+    });
 }
 
 #[inline(always)]
