@@ -63,6 +63,28 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A run has checkpoints and none of them is as it was written.
+    #[error("{}: every checkpoint is damaged:\n{}", folder.display(), reasons.iter().map(Self::to_string).collect::<Vec<_>>().join("\n"))]
+    AllDamaged {
+        /// The folder of the checkpoints.
+        folder: PathBuf,
+        /// What is wrong with each, newest first.
+        reasons: Vec<TrainError>,
+    },
+    /// A number is NaN or infinite. Nothing was stored.
+    #[error(
+        "{what} [{index}] is {value} after {step} updates; a lower train.lr or a train.clip may help, and NaN in the data is found by `zoetrope data inspect`"
+    )]
+    NonFinite {
+        /// What the number belongs to.
+        what: String,
+        /// Its place there.
+        index: usize,
+        /// The number.
+        value: f64,
+        /// Updates of the weights before it was found.
+        step: u64,
+    },
 }
 
 /// What a failure means for the user, coarse enough for an exit code.
@@ -102,7 +124,8 @@ impl TrainError {
             Self::Graph(error) => graph_kind(error),
             Self::Busy { .. } => FailureKind::Resource,
             Self::Occupied { .. } | Self::NotARun { .. } => FailureKind::Configuration,
-            Self::Damaged { .. } => FailureKind::Data,
+            Self::Damaged { .. } | Self::AllDamaged { .. } => FailureKind::Data,
+            Self::NonFinite { .. } => FailureKind::NonFinite,
         }
     }
 

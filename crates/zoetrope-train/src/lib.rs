@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
+pub mod checkpoint;
 pub mod config;
 pub mod error;
 pub mod run;

@@ -5,7 +5,7 @@
 //! measured time by phase. Files that are read as a whole are written whole or not at all; files
 //! that grow are flushed line by line.
 //!
-//! It does not train, and it does not know what is in `checkpoints/`.
+//! It does not train, and it leaves `checkpoints/` to [`checkpoint`](crate::checkpoint).
 
 mod folder;
 mod lock;

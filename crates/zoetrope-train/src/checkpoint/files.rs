@@ -1,0 +1,103 @@
+//! What checkpoints ask of a file system, as a seam: tests fail any operation there.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// The operations that checkpoints are made of.
+pub trait FileLayer {
+    /// Makes a folder and those above it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Writes a new file and flushes it to the disk.
+    ///
+    /// # Errors
+    /// What the system says; the file may then be there in part.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+
+    /// Flushes the names in a folder to the disk.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Gives a file or folder another name.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a folder with what is in it; none there is fine.
+    ///
+    /// # Errors
+    /// What the system says; a part may then be gone.
+    fn remove_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// The names in a folder; none where there is no such folder.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+
+    /// Reads a file that is at most `most` bytes long.
+    ///
+    /// # Errors
+    /// What the system says, and [`io::ErrorKind::FileTooLarge`] where it is longer.
+    fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>>;
+}
+
+/// The file system of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+impl FileLayer for Disk {
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(path)
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = File::create(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        // Folders can be opened and flushed on Unix only; elsewhere renames are journalled.
+        match cfg!(unix) {
+            true => File::open(path)?.sync_all(),
+            false => Ok(()),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        match std::fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let entries = match std::fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        let file = File::open(path)?;
+        if !file.metadata()?.is_file() || file.metadata()?.len() > most {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,43 @@
+//! Checkpoints: whole or invisible, checked when read, and enough to continue to the same bits.
+//!
+//! Owns what a checkpoint holds ([`SavedState`]), its canonical [`state_hash`], and the protocol
+//! by which it reaches the disk. A checkpoint is a folder `step-N`:
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `weights.safetensors` | parameters under their state_dict names; also good for `--weights` |
+//! | `optimiser.safetensors` | moments and the like |
+//! | `hidden.safetensors` | hidden state that is carried between frames |
+//! | `cursor.json` | epoch, frame, counters of random streams, schedules, metrics so far |
+//! | `MANIFEST` | length and SHA-256 of each of them, and a SHA-256 of itself |
+//!
+//! Saving writes `step-N.tmp`, flushes every file, then the manifest, then the folder, renames the
+//! folder, flushes its parent, reads everything back, moves `latest` in the same way, and only
+//! then deletes what is older. Killed or failing at any point, the checkpoint before still loads.
+//!
+//! Loading trusts nothing but manifests: it takes the newest folder whose every byte is as it was
+//! written. `latest` is for people and scripts.
+//!
+//! Numbers that are not finite are refused before anything is written.
+//!
+//! It does not know tapes, models or optimisers: the trainer fills and takes apart a state.
+
+mod cursor;
+mod digest;
+mod encode;
+mod exact;
+mod files;
+mod load;
+mod manifest;
+mod state;
+mod store;
+
+pub use cursor::Cursor;
+pub use digest::state_hash;
+pub use files::{Disk, FileLayer};
+pub use load::Restored;
+pub use state::{SavedState, SavedTensor, Tensors};
+pub use store::{CheckpointStore, Written};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,345 @@
+use std::cell::Cell;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use super::*;
+use crate::error::TrainError;
+use crate::run::EpochRecord;
+
+/// A small state that differs in every part from that of another step.
+fn state(step: u64) -> SavedState {
+    let seed = step as f32;
+    let tensor = |dims: &[usize], shift: f32| {
+        let size = dims.iter().product::<usize>();
+        let data = (0..size).map(|index| seed + shift + index as f32 / 3.0).collect();
+        SavedTensor::new(dims.to_vec(), data)
+    };
+    let mut state = SavedState::default();
+    state.weights.insert("linear.weight".into(), tensor(&[1, 3], 0.1));
+    state.weights.insert("linear.bias".into(), tensor(&[1], 0.2));
+    state.optimiser.insert("linear.weight.m".into(), tensor(&[1, 3], 0.3));
+    state.hidden.insert("h".into(), tensor(&[2, 1], 0.4));
+    state.cursor = Cursor {
+        epoch: step as usize,
+        frame: 1,
+        step,
+        counters: [("shuffle".to_owned(), u64::MAX - step)].into(),
+        numbers: [("lr".to_owned(), 0.1 / (step as f64 + 3.0))].into(),
+        epochs: vec![EpochRecord {
+            epoch: 1,
+            seconds: 0.125,
+            loss: 0.3 + step as f64,
+            val: [("auc".to_owned(), f64::from_bits(0x7ff8_0000_0000_0000))].into(),
+        }],
+    };
+    state
+}
+
+fn hash_of_latest(folder: &Path) -> String {
+    CheckpointStore::new(folder, 2).load_latest().unwrap().unwrap().state_hash
+}
+
+#[test]
+fn a_state_reads_back_to_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CheckpointStore::new(folder.path().join("checkpoints"), 2);
+    assert!(store.load_latest().unwrap().is_none());
+    let saved = state(3);
+    let written = store.save(&saved).unwrap();
+    let restored = store.load_latest().unwrap().unwrap();
+    assert_eq!(restored.state_hash, state_hash(&saved));
+    assert_eq!(restored.state_hash, written.state_hash);
+    assert_eq!(restored.state.weights, saved.weights);
+    assert_eq!(restored.state.cursor.numbers, saved.cursor.numbers);
+    assert!(restored.rejected.is_empty());
+    assert_eq!(written.path, restored.path);
+}
+
+#[test]
+fn only_the_newest_are_kept_and_latest_names_the_newest() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CheckpointStore::new(folder.path(), 2);
+    std::fs::create_dir(folder.path().join("step-1.tmp")).unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+    for step in [5, 9, 10] {
+        store.save(&state(step)).unwrap();
+    }
+    let mut names = Disk.list(folder.path()).unwrap();
+    names.sort();
+    assert_eq!(names, ["latest", "notes.txt", "step-10", "step-9"]);
+    assert_eq!(std::fs::read_to_string(folder.path().join("latest")).unwrap(), "step-10\n");
+}
+
+#[test]
+fn weights_are_a_plain_safetensors_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = CheckpointStore::new(folder.path(), 1).save(&state(1)).unwrap();
+    let bytes = std::fs::read(written.path.join("weights.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(file.tensor("linear.weight").unwrap().shape(), [1, 3]);
+    assert_eq!(file.names().len(), 2);
+}
+
+#[test]
+fn the_hash_covers_every_part_of_the_state_but_seconds() {
+    let original = state_hash(&state(1));
+    let changes: [fn(&mut SavedState); 13] = [
+        |state| {
+            state.weights.insert("x".into(), SavedTensor::new(vec![0], vec![])).map_or((), drop)
+        },
+        |state| drop(state.weights.remove("linear.bias")),
+        |state| drop(state.optimiser.remove("linear.weight.m")),
+        |state| drop(state.hidden.remove("h")),
+        |state| {
+            let data = state.hidden.remove("h").unwrap().into_data();
+            state.hidden.insert("h".into(), SavedTensor::new(vec![1, 2], data));
+        },
+        |state| {
+            let bias = SavedTensor::new(vec![1], vec![f32::from_bits(1.2f32.to_bits() + 1)]);
+            state.weights.insert("linear.bias".into(), bias);
+        },
+        |state| state.cursor.epoch += 1,
+        |state| state.cursor.frame += 1,
+        |state| state.cursor.step += 1,
+        |state| state.cursor.counters.clear(),
+        |state| state.cursor.numbers.clear(),
+        |state| state.cursor.epochs[0].loss += 1.0,
+        |state| state.cursor.epochs[0].val.clear(),
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut changed = state(1);
+        change(&mut changed);
+        assert_ne!(state_hash(&changed), original, "change {index}");
+    }
+    let mut slower = state(1);
+    slower.cursor.epochs[0].seconds = 99.0;
+    assert_eq!(state_hash(&slower), original);
+    assert_eq!(original.len(), 64);
+}
+
+#[test]
+fn numbers_that_are_not_finite_never_reach_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CheckpointStore::new(folder.path(), 2);
+    store.save(&state(1)).unwrap();
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let mut broken = state(2);
+        broken.optimiser.insert("v".into(), SavedTensor::new(vec![2], vec![0.0, bad]));
+        let error = store.save(&broken).unwrap_err();
+        assert!(error.to_string().starts_with("optimiser v [1] is "), "{error}");
+        assert_eq!(error.kind(), crate::FailureKind::NonFinite);
+        let mut broken = state(2);
+        broken.cursor.numbers.insert("best".into(), bad.into());
+        assert!(matches!(store.save(&broken), Err(TrainError::NonFinite { .. })));
+    }
+    assert_eq!(Disk.list(folder.path()).unwrap().len(), 2);
+    assert_eq!(hash_of_latest(folder.path()), state_hash(&state(1)));
+}
+
+/// Every truncation and every flipped bit of every file of the newest checkpoint.
+#[test]
+fn any_damage_is_noticed_and_the_newest_whole_checkpoint_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CheckpointStore::new(folder.path(), 2);
+    store.save(&state(1)).unwrap();
+    let newest = store.save(&state(2)).unwrap().path;
+    let before = state_hash(&state(1));
+    let mut damages = 0;
+    for name in Disk.list(&newest).unwrap() {
+        let path = newest.join(&name);
+        let whole = std::fs::read(&path).unwrap();
+        let mut check = |damaged: &[u8], what: &dyn Fn() -> String| {
+            std::fs::write(&path, damaged).unwrap();
+            let noticed = super::load::load(&Disk, &newest);
+            assert!(matches!(noticed, Err(TrainError::Damaged { .. })), "{name}: {}", what());
+            // Falling back is the same after any damage: one in a hundred is enough.
+            if damages % 101 == 0 {
+                let restored = store.load_latest().unwrap().unwrap();
+                assert_eq!(restored.state_hash, before, "{name}: {}", what());
+                assert_eq!(restored.rejected.len(), 1);
+            }
+            damages += 1;
+        };
+        for length in 0..whole.len() {
+            check(&whole[..length], &|| format!("cut to {length}"));
+        }
+        check(&[&whole[..], b"\n"].concat(), &|| "longer".into());
+        let mut flipped = whole.clone();
+        for bit in 0..8 * whole.len() {
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            check(&flipped, &|| format!("bit {bit}"));
+            flipped[bit / 8] ^= 1 << (bit % 8);
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(store.load_latest().unwrap().unwrap().state_hash, before);
+        std::fs::write(&path, &whole).unwrap();
+    }
+    assert!(damages > 10_000, "{damages}");
+    assert_eq!(hash_of_latest(folder.path()), state_hash(&state(2)));
+}
+
+#[test]
+fn where_every_checkpoint_is_damaged_each_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CheckpointStore::new(folder.path(), 2);
+    for step in [1, 2] {
+        let path = store.save(&state(step)).unwrap().path;
+        std::fs::write(path.join("cursor.json"), "{}").unwrap();
+    }
+    let error = store.load_latest().unwrap_err().to_string();
+    assert!(
+        error.contains("step-1/cursor.json") && error.contains("step-2/cursor.json"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_damaged_checkpoint_of_the_same_step_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CheckpointStore::new(folder.path(), 2);
+    let path = store.save(&state(1)).unwrap().path;
+    std::fs::write(path.join("MANIFEST"), "").unwrap();
+    store.save(&state(1)).unwrap();
+    assert_eq!(hash_of_latest(folder.path()), state_hash(&state(1)));
+    let mut other = state(1);
+    other.cursor.frame = 7;
+    store.save(&other).unwrap();
+    assert_eq!(hash_of_latest(folder.path()), state_hash(&other));
+    let mut names = Disk.list(folder.path()).unwrap();
+    names.sort();
+    assert_eq!(names, ["latest", "step-1"]);
+}
+
+/// How an operation of [`Failing`] fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    /// Nothing happens.
+    Refused(ErrorKind),
+    /// Half of the bytes are written, then the disk is full.
+    ShortWrite,
+    /// It happens, and an error is reported all the same.
+    AfterTheFact,
+}
+
+/// The disk, whose operation number `at` fails, and for a killed process or a broken disk every
+/// operation after it.
+struct Failing {
+    at: usize,
+    fault: Fault,
+    for_ever: bool,
+    done: Cell<usize>,
+}
+
+impl Failing {
+    fn act<T>(
+        &self,
+        short: impl FnOnce() -> io::Result<()>,
+        whole: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        let number = self.done.replace(self.done.get() + 1);
+        if number < self.at || (number > self.at && !self.for_ever) {
+            return whole();
+        }
+        match self.fault {
+            _ if number > self.at => Err(ErrorKind::Other.into()),
+            Fault::Refused(kind) => Err(kind.into()),
+            Fault::ShortWrite => short().and(Err(ErrorKind::StorageFull.into())),
+            Fault::AfterTheFact => whole().and(Err(ErrorKind::Other.into())),
+        }
+    }
+}
+
+impl FileLayer for Failing {
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        self.act(|| Ok(()), || Disk.create_folder(path))
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.act(|| Disk.write(path, &bytes[..bytes.len() / 2]), || Disk.write(path, bytes))
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.act(|| Ok(()), || Disk.sync_folder(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.act(|| Ok(()), || Disk.rename(from, to))
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        // Half of a removal: the first file is gone, the folder stays.
+        let half = || match Disk.list(path)?.first() {
+            Some(name) => std::fs::remove_file(path.join(name)),
+            None => Ok(()),
+        };
+        self.act(half, || Disk.remove_folder(path))
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.act(|| Ok(()), || Disk.list(path))
+    }
+
+    fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        self.act(|| Ok(()), || Disk.read(path, most))
+    }
+}
+
+/// Saves `next` over the checkpoint of step 1 with every operation failing in turn, in every way.
+/// Whatever happens, what loads afterwards is one of the two, whole, and the next save succeeds.
+fn survive_every_fault(keep: usize, next: &SavedState) -> usize {
+    let before = state_hash(&state(1));
+    let after = state_hash(next);
+    let mut faults = 0;
+    for fault in [
+        Fault::Refused(ErrorKind::StorageFull),
+        Fault::Refused(ErrorKind::PermissionDenied),
+        Fault::ShortWrite,
+        Fault::AfterTheFact,
+    ] {
+        for for_ever in [false, true] {
+            for at in 0.. {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("checkpoints");
+                CheckpointStore::new(&path, keep).save(&state(1)).unwrap();
+                let files = Failing { at, fault, for_ever, done: Cell::new(0) };
+                let store = CheckpointStore::with_files(&path, keep, files);
+                let outcome = store.save(next);
+                let reached = store.files_done() > at;
+                let found = hash_of_latest(&path);
+                match &outcome {
+                    Ok(_) => assert_eq!(found, after, "{fault:?} {at}"),
+                    Err(_) => assert!(found == before || found == after, "{fault:?} {at}"),
+                }
+                let whole = CheckpointStore::new(&path, keep);
+                whole.save(next).unwrap();
+                assert_eq!(hash_of_latest(&path), after, "{fault:?} {at}");
+                assert!(Disk.list(&path).unwrap().iter().all(|name| !name.ends_with(".old")));
+                if !reached {
+                    assert!(outcome.is_ok());
+                    break;
+                }
+                faults += 1;
+            }
+        }
+    }
+    faults
+}
+
+impl CheckpointStore<Failing> {
+    fn files_done(&self) -> usize {
+        self.files().done.get()
+    }
+}
+
+#[test]
+fn every_operation_may_fail_and_the_checkpoint_before_still_loads() {
+    let faults = survive_every_fault(1, &state(2));
+    assert!(faults > 8 * 20, "{faults}");
+}
+
+#[test]
+fn every_operation_may_fail_while_a_checkpoint_of_the_same_step_is_replaced() {
+    let mut other = state(1);
+    other.cursor.frame = 5;
+    assert!(survive_every_fault(1, &other) > 8 * 20);
+}
