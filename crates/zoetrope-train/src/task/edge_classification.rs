@@ -1,0 +1,154 @@
+//! A class for each edge of a snapshot.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use zoetrope_graph::SnapshotSequence;
+use zoetrope_nn::Forward;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::metrics::Classification;
+use zoetrope_tensor::{Matrix, Var};
+
+use super::edge_pairs::StackedPairs;
+use super::results::put;
+use super::{Judge, Questions, Task};
+use crate::config::Config;
+use crate::engine::{Head, Network, evaluating};
+use crate::error::TrainError;
+use crate::material::Material;
+use crate::run::Metrics;
+use crate::sampling::{EdgeClassRule, Pairs};
+
+/// Cross-entropy of a class for each edge.
+#[derive(Debug)]
+pub struct EdgeClassification {
+    labelled: Arc<SnapshotSequence>,
+    rule: EdgeClassRule,
+    right: Classification,
+    pairs: Pairs,
+    stacked: StackedPairs,
+    labels: Arc<Vec<u32>>,
+    updates: Updates,
+    classes: usize,
+}
+
+/// The number of classes.
+pub(super) fn classes(config: &Config, material: &Material) -> Result<usize, TrainError> {
+    let (labelled, rule) = edge_labels(material)?;
+    let found = rule.classes(labelled)? as usize;
+    let classes = config.task.classes.unwrap_or(found);
+    match classes >= found {
+        true => Ok(classes),
+        false => Err(TrainError::Unfit {
+            what: format!("task.classes = {classes}, but the data has {found}"),
+            advice: "leave task.classes out".to_owned(),
+        }),
+    }
+}
+
+fn edge_labels(
+    material: &Material,
+) -> Result<(&Arc<SnapshotSequence>, EdgeClassRule), TrainError> {
+    material.edge_labels.as_ref().map(|(labelled, rule)| (labelled, *rule)).ok_or_else(|| {
+        TrainError::Unfit {
+            what: format!("the edges of {} have neither labels nor weights", material.name),
+            advice: "choose another task.name".to_owned(),
+        }
+    })
+}
+
+impl EdgeClassification {
+    /// The task of a data set.
+    ///
+    /// # Errors
+    /// Where the data does not tell the classes of its edges.
+    pub fn new(config: &Config, material: &Material) -> Result<Self, TrainError> {
+        let classes = classes(config, material)?;
+        let (labelled, rule) = edge_labels(material)?;
+        Ok(Self {
+            labelled: Arc::clone(labelled),
+            rule,
+            right: Classification::new(classes as u32),
+            pairs: Pairs::default(),
+            stacked: StackedPairs::default(),
+            labels: Arc::default(),
+            updates: Updates::default(),
+            classes,
+        })
+    }
+}
+
+impl Task for EdgeClassification {
+    fn loss(
+        &mut self,
+        forward: &mut Forward<'_>,
+        network: &Network,
+        questions: &Questions,
+        embeddings: Var,
+    ) -> Result<Option<(Var, f64)>, TrainError> {
+        let Head::Edge(head) = &network.head else { unreachable!("an edge task has its head") };
+        let vertices = self.labelled.vertices() as usize;
+        self.stacked.clear();
+        for (at, step) in questions.steps.clone().enumerate() {
+            self.rule.fill(self.labelled.at(step), &mut self.pairs);
+            self.stacked.extend(&self.pairs, at * vertices);
+        }
+        if self.stacked.len() == 0 {
+            return Ok(None);
+        }
+        let labels = Arc::make_mut(&mut self.labels);
+        labels.clear();
+        labels.extend(self.stacked.labels.iter().map(|&label| label as u32));
+        let logits = head.decode(forward, embeddings, &self.stacked.ends)?;
+        let loss = forward.tape.cross_entropy(logits, &self.labels, 0, None)?;
+        Ok(Some((loss, self.stacked.len() as f64)))
+    }
+
+    fn begin(&mut self) {
+        self.right.clear();
+    }
+
+    fn judge(
+        &mut self,
+        judge: &mut Judge<'_>,
+        step: usize,
+        embeddings: &Arc<Matrix>,
+    ) -> Result<(), TrainError> {
+        let Head::Edge(head) = &judge.network.head else {
+            unreachable!("an edge task has its head")
+        };
+        self.rule.fill(self.labelled.at(step), &mut self.pairs);
+        if self.pairs.is_empty() {
+            return Ok(());
+        }
+        let mut forward = evaluating(judge.tape, &judge.network.parameters, &mut self.updates);
+        self.stacked.clear();
+        self.stacked.extend(&self.pairs, 0);
+        let rows = forward.tape.constant(embeddings, 0..embeddings.shape().rows)?;
+        let logits = head.decode(&mut forward, rows, &self.stacked.ends)?;
+        self.right.add_rows(judge.tape.value(logits), &self.stacked.labels);
+        judge.tape.reset();
+        Ok(())
+    }
+
+    fn metrics(&mut self) -> Metrics {
+        let mut metrics = Metrics::new();
+        put(&mut metrics, self.right.report());
+        metrics
+    }
+
+    fn protocol(&self) -> serde_json::Value {
+        json!({
+            "question": "the class of each edge of a snapshot, from the embeddings of the same snapshot",
+            "classes": self.classes,
+            "class_of_an_edge": match self.rule {
+                EdgeClassRule::WeightSign => "1 where its weight is above 0, else 0; the model sees the graph without weights",
+                EdgeClassRule::WeightIsClass => "the label of its latest event in the window",
+            },
+        })
+    }
+
+    fn answers_per_vertex(&self) -> Option<usize> {
+        None
+    }
+}

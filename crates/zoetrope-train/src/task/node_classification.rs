@@ -1,0 +1,180 @@
+//! A class for each vertex and snapshot.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use zoetrope_nn::Forward;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::metrics::Classification;
+use zoetrope_tensor::{Matrix, Var};
+
+use super::results::put;
+use super::{Judge, Questions, Task};
+use crate::config::Config;
+use crate::engine::{Head, Network, evaluating};
+use crate::error::TrainError;
+use crate::material::{Goal, Material};
+use crate::run::Metrics;
+
+/// Cross-entropy of a class for each vertex.
+#[derive(Debug)]
+pub struct NodeClassification {
+    labels: Arc<Vec<u32>>,
+    present: Option<Arc<Matrix>>,
+    vertices: usize,
+    right: Classification,
+    truth: Vec<f32>,
+    updates: Updates,
+    classes: usize,
+}
+
+/// The number of classes.
+pub(super) fn classes(config: &Config, material: &Material) -> Result<usize, TrainError> {
+    let found = match &material.goal {
+        Some(Goal::Classes { classes, .. }) => *classes,
+        Some(Goal::Numbers { values, present }) => whole_classes(material, values, present.as_deref())?,
+        None => {
+            return Err(TrainError::Unfit {
+                what: format!("{} has no classes of vertices", material.name),
+                advice: "choose another task.name".to_owned(),
+            });
+        }
+    };
+    let classes = config.task.classes.unwrap_or(found.max(2));
+    match classes >= found {
+        true => Ok(classes),
+        false => Err(TrainError::Unfit {
+            what: format!("task.classes = {classes}, but the data has {found}"),
+            advice: "leave task.classes out".to_owned(),
+        }),
+    }
+}
+
+/// Numbers that are all whole and small can be classes; anything else is refused.
+fn whole_classes(
+    material: &Material,
+    values: &Matrix,
+    present: Option<&Matrix>,
+) -> Result<usize, TrainError> {
+    let here = |row: usize| present.is_none_or(|present| present.as_slice()[row] != 0.0);
+    let whole = |value: f32| value >= 0.0 && value < 65_536.0 && value.fract() == 0.0;
+    let wrong = (0..values.shape().rows).find(|&row| here(row) && !whole(values.as_slice()[row]));
+    match wrong {
+        Some(row) => Err(TrainError::Unfit {
+            what: format!(
+                "the target {} of vertex {} at step {} is no class",
+                values.as_slice()[row],
+                material.names.name((row % material.vertices()) as u32),
+                row / material.vertices(),
+            ),
+            advice: "classes are whole numbers from 0; use node-regression for other targets"
+                .to_owned(),
+        }),
+        None => Ok(values.as_slice().iter().fold(0.0f32, |most, &v| most.max(v)) as usize + 1),
+    }
+}
+
+impl NodeClassification {
+    /// The task of a data set.
+    ///
+    /// # Errors
+    /// Where the data has no classes.
+    pub fn new(config: &Config, material: &Material) -> Result<Self, TrainError> {
+        let classes = classes(config, material)?;
+        let (labels, present) = match &material.goal {
+            Some(Goal::Classes { labels, present, .. }) => (Arc::clone(labels), present.clone()),
+            Some(Goal::Numbers { values, present }) => {
+                let labels = values.as_slice().iter().map(|&value| value as u32);
+                (Arc::new(labels.collect()), present.clone())
+            }
+            None => unreachable!("counting the classes found them"),
+        };
+        Ok(Self {
+            labels,
+            present,
+            vertices: material.vertices(),
+            right: Classification::new(classes as u32),
+            truth: Vec::new(),
+            updates: Updates::default(),
+            classes,
+        })
+    }
+}
+
+impl Task for NodeClassification {
+    fn loss(
+        &mut self,
+        forward: &mut Forward<'_>,
+        network: &Network,
+        questions: &Questions,
+        embeddings: Var,
+    ) -> Result<Option<(Var, f64)>, TrainError> {
+        let Head::Vertex(head) = &network.head else { unreachable!("a vertex task has its head") };
+        let logits = head.decode(forward, embeddings)?;
+        let rows = questions.steps.start * self.vertices..questions.steps.end * self.vertices;
+        let (weight, count) = match &self.present {
+            Some(present) => {
+                let count: f32 = present.as_slice()[rows.clone()].iter().sum();
+                (Some(forward.tape.constant(present, rows.clone())?), f64::from(count))
+            }
+            None => (None, rows.len() as f64),
+        };
+        if count == 0.0 {
+            return Ok(None);
+        }
+        let loss = forward.tape.cross_entropy(logits, &self.labels, rows.start, weight)?;
+        Ok(Some((loss, count)))
+    }
+
+    fn begin(&mut self) {
+        self.right.clear();
+    }
+
+    fn judge(
+        &mut self,
+        judge: &mut Judge<'_>,
+        step: usize,
+        embeddings: &Arc<Matrix>,
+    ) -> Result<(), TrainError> {
+        let Head::Vertex(head) = &judge.network.head else {
+            unreachable!("a vertex task has its head")
+        };
+        let mut forward = evaluating(judge.tape, &judge.network.parameters, &mut self.updates);
+        let rows = forward.tape.constant(embeddings, 0..self.vertices)?;
+        let logits = head.decode(&mut forward, rows)?;
+        let scores = judge.tape.value(logits);
+        let at = step * self.vertices..(step + 1) * self.vertices;
+        self.truth.clear();
+        self.truth.extend(self.labels[at.clone()].iter().map(|&label| label as f32));
+        if let Some(present) = &self.present {
+            for (truth, here) in self.truth.iter_mut().zip(&present.as_slice()[at]) {
+                if *here == 0.0 {
+                    *truth = f32::NAN;
+                }
+            }
+        }
+        self.right.add_rows(scores, &self.truth);
+        if let Some(answers) = judge.answers.as_deref_mut() {
+            answers.extend_from_slice(scores);
+        }
+        Ok(())
+    }
+
+    fn metrics(&mut self) -> Metrics {
+        let mut metrics = Metrics::new();
+        put(&mut metrics, self.right.report());
+        metrics
+    }
+
+    fn protocol(&self) -> serde_json::Value {
+        json!({
+            "classes": self.classes,
+            "prediction": "the class with the largest logit, the lowest-numbered of equals",
+            "missing": "vertices without a class count nowhere",
+        })
+    }
+
+    fn answers_per_vertex(&self) -> Option<usize> {
+        Some(self.classes)
+    }
+}
