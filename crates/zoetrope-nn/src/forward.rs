@@ -1,6 +1,6 @@
 //! One run of a model: its tape, its parameters, and whether it trains.
 
-use zoetrope_tensor::{DropoutKey, Tape, Var};
+use zoetrope_tensor::{Dropout, DropoutKey, Tape, Var};
 
 use crate::error::NnError;
 use crate::parameters::{ParameterId, Parameters};
@@ -95,17 +95,25 @@ impl<'a> Forward<'a> {
         self.parameters.get(id).as_slice()
     }
 
+    /// Dropout for an operator that drops by itself; None where nothing is to be dropped.
+    pub fn dropout_mask(&mut self, rate: f32) -> Option<Dropout> {
+        if !self.training || rate == 0.0 {
+            return None;
+        }
+        let key = DropoutKey { seed: self.seed, stream: self.dropouts, step: self.step };
+        self.dropouts += 1;
+        Some(Dropout { p: rate, key })
+    }
+
     /// Dropout while training; each call of a pass has its own mask.
     ///
     /// # Errors
     /// Where the rate is not in `[0, 1)`.
     pub fn dropout(&mut self, x: Var, rate: f32) -> Result<Var, NnError> {
-        if !self.training || rate == 0.0 {
-            return Ok(x);
+        match self.dropout_mask(rate) {
+            Some(Dropout { p, key }) => Ok(self.tape.dropout(x, p, key)?),
+            None => Ok(x),
         }
-        let key = DropoutKey { seed: self.seed, stream: self.dropouts, step: self.step };
-        self.dropouts += 1;
-        Ok(self.tape.dropout(x, rate, key)?)
     }
 
     /// Remembers to move running statistics after this pass.

@@ -18,12 +18,14 @@ pub mod tape;
 
 pub use buffer::Buffer;
 pub use cpu::activation::Activation;
-pub use cpu::dropout::DropoutKey;
+pub use cpu::dropout::{Dropout, DropoutKey};
 pub use cpu::elementwise::Instr;
 pub use cpu::gru::GruKind;
 pub use error::TensorError;
 pub use matrix::{Matrix, Shape};
+pub use ops::attention::AttentionOptions;
 pub use ops::chain::Chain;
+pub use ops::gat::GatOptions;
 pub use ops::loss::Loss;
 pub use ops::lstm::{LstmRecurrence, LstmStates};
 pub use ops::norm::BatchStatistics;

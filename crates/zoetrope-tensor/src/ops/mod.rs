@@ -6,10 +6,12 @@
 //! values in `tests/golden/`.
 
 mod activation;
+pub mod attention;
 pub mod chain;
 mod concat;
 mod dropout;
 mod elementwise;
+pub mod gat;
 mod gather;
 mod gru;
 pub mod loss;
@@ -47,6 +49,8 @@ impl Tape {
             Op::Gather { x, ref indices } => self.gather_backward(x, indices, dy),
             Op::Gru { .. } => self.gru_backward(op, node, dy),
             Op::Lstm { .. } => self.lstm_backward(op, node, dy),
+            Op::Attention { .. } => self.attention_backward(op, node, dy),
+            Op::Gat { .. } => self.gat_backward(op, node, dy),
             Op::Softmax { x } => self.softmax_backward(node, x, dy),
             Op::BatchNorm { x, scale, shift, fixed } => {
                 self.batch_norm_backward(node, x, scale, shift, fixed, dy);

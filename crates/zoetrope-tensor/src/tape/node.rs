@@ -7,7 +7,9 @@ use crate::cpu::activation::Activation;
 use crate::cpu::dropout::DropoutKey;
 use crate::cpu::gru::GruKind;
 use crate::matrix::{Matrix, Shape};
+use crate::ops::attention::AttentionOptions;
 use crate::ops::chain::Chain;
+use crate::ops::gat::GatOptions;
 use crate::ops::loss::Loss;
 use crate::sparse::SparseGroup;
 use crate::tape::Var;
@@ -125,6 +127,19 @@ pub(crate) enum Op {
         weight: Option<Var>,
         bias: Option<Var>,
         mask: Option<Var>,
+    },
+    Attention {
+        query: Var,
+        key: Var,
+        value: Var,
+        options: AttentionOptions,
+    },
+    Gat {
+        group: SparseGroup,
+        x: Var,
+        source: Var,
+        destination: Var,
+        options: GatOptions,
     },
     Softmax {
         x: Var,

@@ -1,0 +1,129 @@
+//! Graph attention: a softmax over the in-edges of each vertex, then their weighted sum.
+
+use crate::cpu::dropout::{Dropout, DropoutKey};
+use crate::cpu::gat::{self, Gat};
+use crate::error::TensorError;
+use crate::matrix::Shape;
+use crate::sparse::SparseGroup;
+use crate::tape::{Op, Tape, Var, expect_shape};
+
+/// How a vertex attends over its in-edges.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GatOptions {
+    /// The number of heads; the width is divided among them.
+    pub heads: usize,
+    /// The slope of the leaky relu below 0.
+    pub slope: f32,
+    /// Whether the sum of both scores is multiplied with the weight of the edge before the leaky
+    /// relu (DySAT).
+    pub weighted: bool,
+    /// Dropout on the attention weights.
+    pub dropout: Option<Dropout>,
+}
+
+impl GatOptions {
+    /// The kernel's numbers for rows of `cols` values.
+    fn kernel(self, cols: usize) -> Gat {
+        let (heads, slope, weighted) = (self.heads, self.slope, self.weighted);
+        Gat { heads, width: cols / heads, slope, weighted }
+    }
+
+    /// The dropout of one snapshot of a group: each has its own mask.
+    fn dropout_of(self, step: usize) -> Option<Dropout> {
+        self.dropout.map(|dropout| {
+            let stream = dropout.key.stream ^ ((step as u32) << 16);
+            Dropout { key: DropoutKey { stream, ..dropout.key }, ..dropout }
+        })
+    }
+}
+
+impl Tape {
+    /// Attention over the edges of a group of snapshots.
+    ///
+    /// `x` is `T·N × heads·D`, `source` and `destination` are `T·N × heads`. The score of an edge
+    /// `c → r` is `leaky_relu(source[c] + destination[r])`; the row `r` of the result is the sum of
+    /// the rows `x[c]` weighted by the softmax of the scores over the in-edges of `r`, and 0 where
+    /// there is none.
+    ///
+    /// # Errors
+    /// Where shapes do not fit the group, or the width is not a multiple of the heads.
+    pub fn gat(
+        &mut self,
+        group: &SparseGroup,
+        x: Var,
+        source: Var,
+        destination: Var,
+        options: GatOptions,
+    ) -> Result<Var, TensorError> {
+        let shape = self.shape(x);
+        let rows = group.len() * group.vertices();
+        expect_shape("gat", "the features", Shape::new(rows, shape.cols), shape)?;
+        let heads = options.heads;
+        if heads == 0 || !shape.cols.is_multiple_of(heads) {
+            return Err(TensorError::Argument {
+                operator: "gat",
+                name: "the number of heads",
+                expected: "a divisor of the width",
+                got: format!("{heads} for {}", shape.cols),
+            });
+        }
+        let scores = Shape::new(rows, heads);
+        expect_shape("gat", "the source scores", scores, self.shape(source))?;
+        expect_shape("gat", "the destination scores", scores, self.shape(destination))?;
+        let mut y = self.pool.take(shape.len());
+        let entries: usize = group.members().iter().map(|member| member.entries()).sum();
+        let mut saved = self.pool.take(entries * heads);
+        let vertices = group.vertices();
+        let (mut from, mut edge) = (0, 0);
+        for member in group.members() {
+            let (wide, narrow) = (vertices * shape.cols, vertices * heads);
+            let edges = member.entries() * heads;
+            gat::gat_forward(
+                options.kernel(shape.cols),
+                member.csr(),
+                &self.value(x)[from * wide..(from + 1) * wide],
+                &self.value(source)[from * narrow..(from + 1) * narrow],
+                &self.value(destination)[from * narrow..(from + 1) * narrow],
+                options.dropout_of(from),
+                &mut y.as_mut_slice()[from * wide..(from + 1) * wide],
+                &mut saved.as_mut_slice()[edge..edge + edges],
+            );
+            (from, edge) = (from + 1, edge + edges);
+        }
+        let op = Op::Gat { group: group.clone(), x, source, destination, options };
+        Ok(self.record(op, shape, y, Some(saved), &[x, source, destination]))
+    }
+
+    pub(super) fn gat_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
+        let Op::Gat { ref group, x, source, destination, options } = *op else { unreachable!() };
+        let cols = self.shape(x).cols;
+        let (wide, narrow) = (group.vertices() * cols, group.vertices() * options.heads);
+        let mut dx = self.open(x);
+        let mut d_source = self.open(source);
+        let mut d_destination = self.open(destination);
+        let saved = self.node(node).saved.as_ref().expect("the forward pass saved its weights");
+        let mut edge = 0;
+        for (step, member) in group.members().iter().enumerate() {
+            let (wide, narrow) =
+                (step * wide..(step + 1) * wide, step * narrow..(step + 1) * narrow);
+            let edges = member.entries() * options.heads;
+            gat::gat_backward(
+                options.kernel(cols),
+                member.csr(),
+                member.transposed_csr(),
+                member.edge_of(),
+                &self.value(x)[wide.clone()],
+                &self.value(source)[narrow.clone()],
+                &self.value(destination)[narrow.clone()],
+                options.dropout_of(step),
+                &saved.as_slice()[edge..edge + edges],
+                &dy[wide.clone()],
+                dx.as_mut().map(|d| &mut d.slice()[wide.clone()]),
+                d_source.as_mut().map(|d| &mut d.slice()[narrow.clone()]),
+                d_destination.as_mut().map(|d| &mut d.slice()[narrow.clone()]),
+            );
+            edge += edges;
+        }
+        self.close([dx, d_source, d_destination]);
+    }
+}
