@@ -50,6 +50,11 @@ proptest! {
         counted.add_negatives(first);
         counted.add_negatives(second);
         prop_assert_eq!(counted.report(), binary(&pairs).report());
+        let (scores, labels): (Vec<f32>, Vec<f32>) = pairs.iter().copied().unzip();
+        let mut among = PositiveThresholds::default();
+        among.begin(&side(1.0));
+        among.add_negatives_among(&scores, &labels);
+        prop_assert_eq!(among.report(), counted.report());
     }
 
     #[test]

@@ -7,7 +7,9 @@ use zoetrope_data::{Dataset, Quiet, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{DiscretiseOptions, Origin, Windowing, Windows, discretise};
 use zoetrope_nn::metrics::TieRule;
 use zoetrope_testkit::shared_data;
-use zoetrope_train::baseline::{Comparison, compare_links, compare_values, last_lag_column};
+use zoetrope_train::baseline::{
+    Comparison, compare_links, compare_links_with_all, compare_values, last_lag_column,
+};
 use zoetrope_train::sampling::{LinkCandidates, LinkSampler, LinkSampling, LinkScores};
 
 fn golden() -> Value {
@@ -93,4 +95,10 @@ fn link_baselines_equal_scikit_learn_on_all_pairs_of_uci_messages() {
         assert_measures(comparison, &case["measured"][comparison.name], 1e-10);
     }
     assert_eq!(found.len(), 3);
+
+    let by_step = compare_links_with_all(&sequence, &queries, TieRule::Average);
+    for comparison in &by_step {
+        assert_measures(comparison, &case["measured_by_step"][comparison.name], 1e-10);
+    }
+    assert_eq!(by_step.len(), 3);
 }

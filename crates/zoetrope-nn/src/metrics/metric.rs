@@ -31,13 +31,18 @@ pub enum Metric {
     Auc,
     /// Mean reciprocal rank.
     Mrr,
+    /// Mean over steps of each step's average precision (EvolveGCN's MAP).
+    MeanAp,
+    /// Mean reciprocal rank of the positives of a source among all its candidates, averaged over
+    /// sources and steps (EvolveGCN's MRR).
+    RowMrr,
     /// Share of positives among the best k.
     HitsAt(u32),
 }
 
 impl Metric {
     /// All measures without a parameter.
-    pub const PLAIN: [Self; 12] = [
+    pub const PLAIN: [Self; 14] = [
         Self::Mse,
         Self::Rmse,
         Self::Mae,
@@ -50,6 +55,8 @@ impl Metric {
         Self::AveragePrecision,
         Self::Auc,
         Self::Mrr,
+        Self::MeanAp,
+        Self::RowMrr,
     ];
 }
 
@@ -68,6 +75,8 @@ impl fmt::Display for Metric {
             Self::AveragePrecision => "ap",
             Self::Auc => "auc",
             Self::Mrr => "mrr",
+            Self::MeanAp => "map",
+            Self::RowMrr => "row_mrr",
             Self::HitsAt(k) => return write!(f, "hits@{k}"),
         })
     }

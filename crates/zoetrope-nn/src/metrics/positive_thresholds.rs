@@ -58,15 +58,31 @@ impl PositiveThresholds {
         if self.between.is_empty() {
             self.begin(&[]);
         }
-        for &score in negatives {
-            if score.is_nan() {
-                self.not_finite += 1;
-                continue;
-            }
-            match self.thresholds.binary_search(&ordered(score)) {
-                Ok(place) => self.equal[place] += 1,
-                Err(place) => self.between[place] += 1,
-            }
+        negatives.iter().for_each(|&score| self.add_negative(score));
+    }
+
+    /// Counts the pairs whose label is 0; positives are known already and passed over.
+    ///
+    /// # Panics
+    /// Where there are not as many scores as labels.
+    pub fn add_negatives_among(&mut self, scores: &[f32], labels: &[f32]) {
+        assert_eq!(scores.len(), labels.len(), "scores and labels");
+        if self.between.is_empty() {
+            self.begin(&[]);
+        }
+        for (&score, _) in scores.iter().zip(labels).filter(|(_, label)| **label == 0.0) {
+            self.add_negative(score);
+        }
+    }
+
+    fn add_negative(&mut self, score: f32) {
+        if score.is_nan() {
+            self.not_finite += 1;
+            return;
+        }
+        match self.thresholds.binary_search(&ordered(score)) {
+            Ok(place) => self.equal[place] += 1,
+            Err(place) => self.between[place] += 1,
         }
     }
 

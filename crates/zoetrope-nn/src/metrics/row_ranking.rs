@@ -91,7 +91,7 @@ impl RowRanking {
 
     /// The measure with its name.
     pub fn report(&self) -> [(Metric, Result<f64, Undefined>); 1] {
-        [(Metric::Mrr, self.mrr())]
+        [(Metric::RowMrr, self.mrr())]
     }
 }
 

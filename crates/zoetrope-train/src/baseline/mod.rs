@@ -23,7 +23,8 @@ mod popularity;
 mod replay;
 
 pub use comparison::{
-    Comparison, compare_classes, compare_edge_classes, compare_links, compare_values,
+    Comparison, compare_classes, compare_edge_classes, compare_links, compare_links_with_all,
+    compare_values,
 };
 pub use edge_bank::EdgeBank;
 pub use historical_mean::HistoricalMean;

@@ -1,8 +1,8 @@
 //! Every pair of different vertices, as EvolveGCN evaluates.
 //!
 //! A row is a source with all other vertices as destinations, labelled by the target. That is
-//! `N·(N - 1)` pairs a step, so rows come in chunks; `PositiveThresholds` of the metrics counts
-//! negatives without keeping them when it is given the scores of [`AllPairs::links`] first.
+//! `N·(N - 1)` pairs a step, so rows come in chunks, and
+//! [`AllPairScores`](super::AllPairScores) keeps none of them.
 //! EvolveGCN's code also scores self-loops; here they are never asked for.
 
 use std::ops::Range;
@@ -11,7 +11,6 @@ use zoetrope_graph::{SnapshotView, VertexId};
 
 use super::candidates::Candidates;
 use super::link_set::LinkSet;
-use super::pairs::Pairs;
 
 /// All pairs of a snapshot's vertices, in chunks of sources.
 #[derive(Debug, Clone, Default)]
@@ -26,17 +25,9 @@ impl AllPairs {
         self.links.len()
     }
 
-    /// The number of vertices, and so of sources.
-    pub fn vertices(&self) -> u32 {
-        self.links.vertices()
-    }
-
-    /// Replaces `pairs` by the links, ordered by (source, destination).
-    pub fn links(&self, pairs: &mut Pairs) {
-        pairs.clear();
-        for (src, dst) in (0..self.links.len()).map(|link| self.links.ends(link)) {
-            pairs.push(src, dst, 1.0);
-        }
+    /// The links of the target; the first end is the source.
+    pub fn links(&self) -> &LinkSet {
+        &self.links
     }
 
     /// Replaces `candidates` by one row for each of some sources: all other vertices, ascending.

@@ -6,6 +6,7 @@ use super::all_pairs::AllPairs;
 use super::candidates::Candidates;
 use super::draw_key::DrawKey;
 use super::one_versus_many::OneVersusMany;
+use super::pairs::Pairs;
 
 /// About so many pairs are scored at a time: a megabyte of columns.
 const CHUNK_PAIRS: usize = 1 << 16;
@@ -57,6 +58,14 @@ impl LinkCandidates {
         }
     }
 
+    /// Replaces `pairs` by the links, ordered by (source, destination).
+    pub fn links(&self, pairs: &mut Pairs) {
+        match self {
+            Self::Sampled(sampler) => sampler.links().copy_to(pairs),
+            Self::All(all) => all.links().copy_to(pairs),
+        }
+    }
+
     /// Replaces `candidates` by the rows of a chunk.
     ///
     /// # Panics
@@ -73,15 +82,15 @@ impl LinkCandidates {
 
     fn rows(&self) -> usize {
         match self {
-            Self::Sampled(sampler) => sampler.links(),
-            Self::All(pairs) => pairs.vertices() as usize,
+            Self::Sampled(sampler) => sampler.links().len(),
+            Self::All(pairs) => pairs.links().vertices() as usize,
         }
     }
 
     fn rows_of_chunk(&self) -> usize {
         let pairs = match self {
             Self::Sampled(sampler) => sampler.negatives() + 1,
-            Self::All(pairs) => pairs.vertices() as usize,
+            Self::All(pairs) => pairs.links().vertices() as usize,
         };
         (CHUNK_PAIRS / pairs.max(1)).max(1)
     }

@@ -8,6 +8,8 @@
 
 use zoetrope_graph::{SnapshotView, VertexId};
 
+use super::pairs::Pairs;
+
 /// Distinct links between different vertices, ascending by (first end, second end).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkSet {
@@ -59,6 +61,15 @@ impl LinkSet {
     /// The ends of link `index`, first end first.
     pub fn ends(&self, index: usize) -> (VertexId, VertexId) {
         ends(self.keys[index])
+    }
+
+    /// Replaces `pairs` by the links as positives: the first end as the source.
+    pub fn copy_to(&self, pairs: &mut Pairs) {
+        pairs.clear();
+        for &key in &self.keys {
+            let (first, second) = ends(key);
+            pairs.push(first, second, 1.0);
+        }
     }
 
     /// Whether there is a link between a first and a second end.

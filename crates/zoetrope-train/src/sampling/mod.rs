@@ -10,13 +10,14 @@
 //! - [`LinkSampler`] makes pairs to train on, and to measure accuracy with as ESDG does;
 //!   [`OneVersusMany`] gives each positive its own negatives to be ranked among; [`AllPairs`]
 //!   compares with everything, as EvolveGCN's evaluation does; [`LinkCandidates`] is one of these
-//!   two, and [`LinkScores`] what the scores of its pairs amount to. [`EdgeClassRule`] says what the
+//!   two, and [`LinkScores`] and [`AllPairScores`] are what the scores of pairs amount to. [`EdgeClassRule`] says what the
 //!   class of an edge is.
 //!
 //! Draws are functions of (seed, purpose, epoch, step, position): they depend neither on threads
 //! nor on what was drawn before. All buffers are flat and reused: after the largest snapshot
 //! nothing is allocated.
 
+mod all_pair_scores;
 mod all_pairs;
 mod candidates;
 mod distinct;
@@ -31,6 +32,7 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
+pub use all_pair_scores::AllPairScores;
 pub use all_pairs::AllPairs;
 pub use candidates::Candidates;
 pub use draw_key::DrawKey;

@@ -37,9 +37,9 @@ impl OneVersusMany {
         self.negatives
     }
 
-    /// The number of links of the target.
-    pub fn links(&self) -> usize {
-        self.links.len()
+    /// The links of the target; the first end is the source.
+    pub fn links(&self) -> &LinkSet {
+        &self.links
     }
 
     /// Takes the links of the target and returns how many there are; they are numbered by

@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(candidates.rows(), others + 1);
         prop_assert!((0..=others).all(|row| candidates.row(row).len() == others));
         let found = candidates.pairs.label.iter().filter(|&&label| label == 1.0).count();
-        all.links(&mut links);
+        all.links().copy_to(&mut links);
         prop_assert_eq!((found, links.len()), (count, count));
         assert_labels(graph.at(0), &links);
     }

@@ -59,6 +59,20 @@ def values(path, features, targets, last_lag):
     }
 
 
+def mean(measure, labels, steps, different):
+    pairs = zip(labels, steps)
+    return float(np.mean([measure(y[different], s[different].astype(float)) for y, s in pairs]))
+
+
+def row_mrr(label, scores, different):
+    """As EvolveGCN's get_MRR, with equal scores sharing their mean rank."""
+    rows = []
+    for src in np.nonzero(label.any(axis=1))[0]:
+        ranks = rankdata(-scores[src][different[src]].astype(float))
+        rows.append((1 / ranks[label[src][different[src]]]).mean())
+    return np.mean(rows)
+
+
 def links(path, width, tested):
     """EdgeBank and popularity against all pairs of different vertices, on the last snapshots."""
     with gzip.open(path, "rt") as file:
@@ -82,7 +96,7 @@ def links(path, width, tested):
         known["popularity"].append(np.broadcast_to(seen.sum(axis=0), (size, size)))
         labels.append(snapshots[query + 1] & different)
     flat = lambda steps: np.concatenate([step[different] for step in steps])  # noqa: E731
-    measured = {}
+    measured, measured_by_step = {}, {}
     for name, steps in known.items():
         ranks = []
         for scores, label in zip(steps, labels):
@@ -92,6 +106,11 @@ def links(path, width, tested):
                     # The rank of the link among itself and the negatives, ties averaged.
                     ranks.append(rankdata(-np.append(others, scores[src, dst]))[-1])
         ranks = np.array(ranks)
+        measured_by_step[name] = {
+            "map": mean(average_precision_score, labels, steps, different),
+            "auc": mean(roc_auc_score, labels, steps, different),
+            "row_mrr": float(np.mean([row_mrr(*pair, different) for pair in zip(labels, steps)])),
+        }
         measured[name] = {
             "ap": average_precision_score(flat(labels), flat(steps).astype(float)),
             "auc": roc_auc_score(flat(labels), flat(steps).astype(float)),
@@ -105,6 +124,7 @@ def links(path, width, tested):
         "pairs": len(flat(labels)),
         "links": int(flat(labels).sum()),
         "measured": measured,
+        "measured_by_step": measured_by_step,
     }
 
 
