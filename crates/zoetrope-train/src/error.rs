@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use zoetrope_data::DataError;
 use zoetrope_graph::GraphError;
+use zoetrope_nn::NnError;
+use zoetrope_plan::PlanError;
+use zoetrope_tensor::TensorError;
 
 use crate::config::ConfigProblem;
 
@@ -31,6 +34,53 @@ pub enum TrainError {
     /// The graph cannot be cut, normalised or smoothed as asked.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// A plan cannot be made, read or executed for this run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A model cannot be built or computed.
+    #[error(transparent)]
+    Nn(#[from] NnError),
+    /// Operands of an operator do not fit.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// A file of weights does not fit the model.
+    #[error("{}: {source}", path.display())]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        source: NnError,
+    },
+    /// Configuration and data do not go together.
+    #[error("{what}; {advice}")]
+    Unfit {
+        /// What does not fit.
+        what: String,
+        /// What to change.
+        advice: String,
+    },
+    /// A feature or target in the data is NaN or infinite.
+    #[error("the {what}{} of vertex {vertex} at step {step} is {value}; mend the data, or leave the vertex out", column.map_or_else(String::new, |column| format!(" {column}")))]
+    NotFinite {
+        /// Feature or target.
+        what: &'static str,
+        /// Which feature.
+        column: Option<usize>,
+        /// The snapshot, from 0.
+        step: usize,
+        /// The vertex as the data names it.
+        vertex: String,
+        /// The value.
+        value: f32,
+    },
+    /// The machine, or this build, lacks something.
+    #[error("{what} is not available; {advice}")]
+    Unavailable {
+        /// What is missing.
+        what: String,
+        /// What to do instead.
+        advice: String,
+    },
     /// Another process works on the run folder.
     #[error("{}: in use by {}; wait for it, or choose another folder with --out", folder.display(), process(*owner))]
     Busy {
@@ -75,7 +125,7 @@ pub enum TrainError {
     #[error(
         "{what} [{index}] is {value} after {step} updates; a lower train.lr or a train.clip may help, and NaN in the data is found by `zoetrope data inspect`"
     )]
-    NonFinite {
+    Diverged {
         /// What the number belongs to.
         what: String,
         /// Its place there.
@@ -98,6 +148,8 @@ pub enum FailureKind {
     Resource,
     /// Numbers stopped being finite: exit code 1.
     NonFinite,
+    /// Shapes that should fit do not, which is a bug: exit code 1.
+    Tensor,
     /// Anything else: exit code 1.
     Other,
 }
@@ -109,7 +161,7 @@ impl FailureKind {
             Self::Configuration => 2,
             Self::Data => 3,
             Self::Resource => 4,
-            Self::NonFinite | Self::Other => 1,
+            Self::NonFinite | Self::Tensor | Self::Other => 1,
         }
     }
 }
@@ -122,10 +174,17 @@ impl TrainError {
             Self::Io { source, .. } => io_kind(source),
             Self::Data(error) => data_kind(error),
             Self::Graph(error) => graph_kind(error),
-            Self::Busy { .. } => FailureKind::Resource,
-            Self::Occupied { .. } | Self::NotARun { .. } => FailureKind::Configuration,
-            Self::Damaged { .. } | Self::AllDamaged { .. } => FailureKind::Data,
-            Self::NonFinite { .. } => FailureKind::NonFinite,
+            Self::Plan(error) => plan_kind(error),
+            Self::Nn(error) | Self::Weights { source: error, .. } => nn_kind(error),
+            Self::Tensor(_) => FailureKind::Tensor,
+            Self::Busy { .. } | Self::Unavailable { .. } => FailureKind::Resource,
+            Self::Unfit { .. } | Self::Occupied { .. } | Self::NotARun { .. } => {
+                FailureKind::Configuration
+            }
+            Self::NotFinite { .. } | Self::Damaged { .. } | Self::AllDamaged { .. } => {
+                FailureKind::Data
+            }
+            Self::Diverged { .. } => FailureKind::NonFinite,
         }
     }
 
@@ -168,6 +227,23 @@ fn graph_kind(error: &GraphError) -> FailureKind {
             FailureKind::Configuration
         }
         GraphError::TooMany { .. } => FailureKind::Resource,
+        _ => FailureKind::Data,
+    }
+}
+
+fn plan_kind(error: &PlanError) -> FailureKind {
+    match error {
+        PlanError::TooLarge { .. } => FailureKind::Resource,
+        PlanError::NoSnapshots | PlanError::Broken(_) | PlanError::NotAPlan(_) => FailureKind::Data,
+        _ => FailureKind::Configuration,
+    }
+}
+
+fn nn_kind(error: &NnError) -> FailureKind {
+    match error {
+        NnError::Tensor(_) => FailureKind::Tensor,
+        NnError::Graph(error) => graph_kind(error),
+        NnError::Option { .. } | NnError::UnknownModel { .. } => FailureKind::Configuration,
         _ => FailureKind::Data,
     }
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::exact;
+use crate::error::TrainError;
 use crate::run::EpochRecord;
 
 /// Where a run stands.
@@ -26,7 +29,60 @@ pub struct Cursor {
     /// epoch.
     #[serde(with = "exact::map")]
     pub numbers: BTreeMap<String, f64>,
+    /// Other state by name, for example of a schedule; see [`put`](Self::put).
+    pub parts: BTreeMap<String, Value>,
     /// The finished epochs with their metrics.
     #[serde(with = "exact::epochs")]
     pub epochs: Vec<EpochRecord>,
+}
+
+impl Cursor {
+    /// Keeps a value of another type, its floats by their bits. NaN and infinities become `null`,
+    /// which only an optional field reads back.
+    ///
+    /// # Errors
+    /// [`TrainError::Damaged`] where it cannot be turned into JSON.
+    pub fn put(&mut self, name: &str, value: &impl Serialize) -> Result<(), TrainError> {
+        let value = serde_json::to_value(value).map_err(|error| damaged(name, &error))?;
+        self.parts.insert(name.into(), exact::hide(value));
+        Ok(())
+    }
+
+    /// Takes a value back that was [`put`](Self::put).
+    ///
+    /// # Errors
+    /// [`TrainError::Damaged`] where there is none of that name or it is of another type.
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, TrainError> {
+        let value = self.parts.get(name).cloned().unwrap_or_default();
+        serde_json::from_value(exact::show(value)).map_err(|error| damaged(name, &error))
+    }
+}
+
+fn damaged(name: &str, error: &serde_json::Error) -> TrainError {
+    TrainError::Damaged { path: "cursor.json".into(), reason: format!("`{name}`: {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_state_comes_back_to_the_bit() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Other {
+            best: Option<f64>,
+            none: Option<f64>,
+            list: Vec<f64>,
+            count: u64,
+        }
+        // Texts of these many digits are where a hasty reader of decimals rounds wrongly.
+        let values = (1..200u32).map(|n| 1.0 / f64::from(n * n + 7)).collect::<Vec<_>>();
+        let other = Other { best: Some(0.1 + 0.2), none: None, list: values, count: u64::MAX };
+        let mut cursor = Cursor::default();
+        cursor.put("other", &other).unwrap();
+        let text = serde_json::to_string(&cursor).unwrap();
+        let back: Cursor = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.get::<Other>("other").unwrap(), other);
+        assert!(back.get::<Other>("missing").is_err());
+    }
 }

@@ -61,7 +61,7 @@ impl Canonical {
 
     fn cursor(&mut self, cursor: &Cursor) {
         // Taken apart so that a field that is added and not hashed does not compile.
-        let Cursor { epoch, frame, step, counters, numbers, epochs } = cursor;
+        let Cursor { epoch, frame, step, counters, numbers, parts, epochs } = cursor;
         self.integer(*epoch as u64);
         self.integer(*frame as u64);
         self.integer(*step);
@@ -71,6 +71,11 @@ impl Canonical {
             self.integer(counter);
         }
         self.numbers(numbers);
+        self.integer(parts.len() as u64);
+        for (name, value) in parts {
+            self.text(name);
+            self.text(&value.to_string());
+        }
         self.integer(epochs.len() as u64);
         for record in epochs {
             self.integer(record.epoch as u64);

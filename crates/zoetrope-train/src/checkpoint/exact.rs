@@ -5,6 +5,7 @@
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::run::EpochRecord;
 
@@ -23,6 +24,41 @@ impl<'de> Deserialize<'de> for Exact {
         let bits = (text.len() == 16).then(|| u64::from_str_radix(&text, 16).ok()).flatten();
         let wrong = || Error::custom("a float that is not sixteen hexadecimal digits");
         bits.map(|bits| Self(f64::from_bits(bits))).ok_or_else(wrong)
+    }
+}
+
+/// The key under which a float stands among other JSON.
+const KEY: &str = "f64";
+
+/// Turns every float of a document into its bits.
+pub(super) fn hide(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let bits = number.as_f64().unwrap_or_default().to_bits();
+            Value::Object(
+                [(KEY.to_owned(), Value::from(format!("{bits:016x}")))].into_iter().collect(),
+            )
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(hide).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().map(|(name, value)| (name, hide(value))).collect())
+        }
+        other => other,
+    }
+}
+
+/// Turns bits back into the floats of a document.
+pub(super) fn show(value: Value) -> Value {
+    match value {
+        Value::Object(fields) if fields.len() == 1 && fields.contains_key(KEY) => {
+            let bits = fields[KEY].as_str().and_then(|text| u64::from_str_radix(text, 16).ok());
+            bits.map_or(Value::Null, |bits| Value::from(f64::from_bits(bits)))
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(show).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().map(|(name, value)| (name, show(value))).collect())
+        }
+        other => other,
     }
 }
 

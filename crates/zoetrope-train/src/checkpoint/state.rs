@@ -64,7 +64,7 @@ impl SavedState {
     /// Refuses values that are not finite.
     ///
     /// # Errors
-    /// [`TrainError::NonFinite`] with the first one found.
+    /// [`TrainError::Diverged`] with the first one found.
     pub fn check_finite(&self) -> Result<(), TrainError> {
         let step = self.cursor.step;
         for (group, tensors) in self.groups() {
@@ -72,7 +72,7 @@ impl SavedState {
                 if let Some(index) = tensor.data.iter().position(|value| !value.is_finite()) {
                     let value = f64::from(tensor.data[index]);
                     let what = format!("{group} {name}");
-                    return Err(TrainError::NonFinite { what, index, value, step });
+                    return Err(TrainError::Diverged { what, index, value, step });
                 }
             }
         }
@@ -80,7 +80,7 @@ impl SavedState {
         let numbers = self.cursor.numbers.iter().map(|(name, &value)| (name.as_str(), value));
         for (index, (name, value)) in losses.chain(numbers).enumerate() {
             if !value.is_finite() {
-                return Err(TrainError::NonFinite { what: name.into(), index, value, step });
+                return Err(TrainError::Diverged { what: name.into(), index, value, step });
             }
         }
         Ok(())

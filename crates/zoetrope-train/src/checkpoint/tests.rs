@@ -25,6 +25,7 @@ fn state(step: u64) -> SavedState {
         step,
         counters: [("shuffle".to_owned(), u64::MAX - step)].into(),
         numbers: [("lr".to_owned(), 0.1 / (step as f64 + 3.0))].into(),
+        parts: [("schedule".to_owned(), step.into())].into(),
         epochs: vec![EpochRecord {
             epoch: 1,
             seconds: 0.125,
@@ -83,7 +84,7 @@ fn weights_are_a_plain_safetensors_file() {
 #[test]
 fn the_hash_covers_every_part_of_the_state_but_seconds() {
     let original = state_hash(&state(1));
-    let changes: [fn(&mut SavedState); 13] = [
+    let changes: [fn(&mut SavedState); 14] = [
         |state| {
             state.weights.insert("x".into(), SavedTensor::new(vec![0], vec![])).map_or((), drop)
         },
@@ -103,6 +104,7 @@ fn the_hash_covers_every_part_of_the_state_but_seconds() {
         |state| state.cursor.step += 1,
         |state| state.cursor.counters.clear(),
         |state| state.cursor.numbers.clear(),
+        |state| state.cursor.parts.clear(),
         |state| state.cursor.epochs[0].loss += 1.0,
         |state| state.cursor.epochs[0].val.clear(),
     ];
@@ -130,7 +132,7 @@ fn numbers_that_are_not_finite_never_reach_the_disk() {
         assert_eq!(error.kind(), crate::FailureKind::NonFinite);
         let mut broken = state(2);
         broken.cursor.numbers.insert("best".into(), bad.into());
-        assert!(matches!(store.save(&broken), Err(TrainError::NonFinite { .. })));
+        assert!(matches!(store.save(&broken), Err(TrainError::Diverged { .. })));
     }
     assert_eq!(Disk.list(folder.path()).unwrap().len(), 2);
     assert_eq!(hash_of_latest(folder.path()), state_hash(&state(1)));
