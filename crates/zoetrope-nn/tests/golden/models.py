@@ -527,4 +527,5 @@ def main():
         print(f"{path.name}: {len(tensors)} tensors, loss {first:.4f} -> {last:.4f}")
 
 
-main()
+if __name__ == "__main__":
+    main()
