@@ -182,42 +182,44 @@ class PaperGcLstmCell(GCLSTM):
 class EvolvingLayer(nn.Module):
     """One layer of EvolveGCN by the paper: a rectangular weight whose columns are the sequence
     elements of an LSTM (-O: the weight is its own input) or of a GRU (-H: the input is the
-    summary of the vertices). Biases are matrices, one column for each column of the weight."""
+    summary of the vertices). Biases are matrices, one column for each column of the weight.
+    Everything is stored transposed, as linear layers are: a row here is a column there."""
 
-    def __init__(self, kind, rows, cols):
+    def __init__(self, kind, inputs, outputs):
         super().__init__()
-        gates = 4 if kind == "o" else 3
-        self.kind, self.rows, self.cols = kind, rows, cols
-        self.initial_weight = nn.Parameter(torch.empty(rows, cols))
-        self.weight_ih = nn.Parameter(torch.empty(gates * rows, rows))
-        self.weight_hh = nn.Parameter(torch.empty(gates * rows, rows))
-        self.bias = nn.Parameter(torch.empty(gates * rows, cols))
+        rows = (4 if kind == "o" else 3) * inputs
+        self.kind, self.inputs, self.outputs = kind, inputs, outputs
+        self.initial_weight = nn.Parameter(torch.empty(outputs, inputs))
+        self.weight_ih = nn.Parameter(torch.empty(rows, inputs))
+        self.weight_hh = nn.Parameter(torch.empty(rows, inputs))
+        self.bias = nn.Parameter(torch.empty(outputs, rows))
         if kind == "h":
-            self.scorer = nn.Parameter(torch.empty(1, rows))
+            self.scorer = nn.Parameter(torch.empty(1, inputs))
         for p in self.parameters():
-            bound = 1 / math.sqrt(rows)
+            bound = 1 / math.sqrt(inputs)
             nn.init.uniform_(p, -bound, bound)
 
     def summary(self, x):
         score = torch.tanh(x @ self.scorer.squeeze(0) / self.scorer.norm())
-        chosen = score.topk(self.cols).indices
-        return (x[chosen] * score[chosen, None]).T
+        chosen = score.topk(self.outputs).indices
+        return x[chosen] * score[chosen, None]
 
     def evolve(self, w, c, x):
         if self.kind == "o":
-            i, f, g, o = (self.weight_ih @ w + self.weight_hh @ w + self.bias).chunk(4)
+            gates = w @ self.weight_ih.T + w @ self.weight_hh.T + self.bias
+            i, f, g, o = gates.chunk(4, dim=1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
             return torch.sigmoid(o) * torch.tanh(c), c
-        a = self.weight_ih @ self.summary(x) + self.bias
-        (ar, az, an), (ur, uz, un) = a.chunk(3), self.weight_hh.chunk(3)
-        r, z = torch.sigmoid(ar + ur @ w), torch.sigmoid(az + uz @ w)
-        return z * w + (1 - z) * torch.tanh(an + un @ (r * w)), c
+        a = self.summary(x) @ self.weight_ih.T + self.bias
+        (ar, az, an), (ur, uz, un) = a.chunk(3, dim=1), self.weight_hh.chunk(3)
+        r, z = torch.sigmoid(ar + w @ ur.T), torch.sigmoid(az + w @ uz.T)
+        return z * w + (1 - z) * torch.tanh(an + (r * w) @ un.T), c
 
     def forward(self, graph, x):
-        w, c, rows = self.initial_weight, torch.zeros(self.rows, self.cols), []
+        w, c, rows = self.initial_weight, torch.zeros(self.outputs, self.inputs), []
         for (edges, weight), features in zip(graph, x):
             w, c = self.evolve(w, c, features)
-            rows.append(F.relu(propagate(edges, weight, features @ w)))
+            rows.append(F.relu(propagate(edges, weight, features @ w.T)))
         return rows
 
 
