@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use zoetrope_graph::laplacian::{self, Laplacian};
 use zoetrope_graph::normalise::{self, GcnOptions};
-use zoetrope_graph::{Csr, SnapshotSequence, SnapshotView, laplacian};
+use zoetrope_graph::{Csr, SnapshotSequence, SnapshotView};
 use zoetrope_tensor::{SparseGroup, SparseMatrix};
 
 use crate::error::NnError;
@@ -15,8 +16,8 @@ use crate::error::NnError;
 pub enum Adjacency {
     /// `D^-1/2 (A + I) D^-1/2` as PyG's `gcn_norm` makes it.
     Gcn,
-    /// The scaled Laplacian `2L/λ - I` with the symmetric `L`, as PyG's `ChebConv` makes it.
-    Chebyshev,
+    /// The scaled Laplacian `2L/λ - I` as PyG's `ChebConv` makes it.
+    Chebyshev(Laplacian),
     /// Rows that average over in-edges, without weights: GraphSAGE-mean.
     Mean,
     /// `A` with one self-loop a vertex: attention with PyG's convention.
@@ -30,7 +31,7 @@ impl Adjacency {
     pub fn name(self) -> &'static str {
         match self {
             Self::Gcn => "gcn",
-            Self::Chebyshev => "chebyshev",
+            Self::Chebyshev(_) => "chebyshev",
             Self::Mean => "mean",
             Self::SelfLoops => "self-loops",
             Self::Plain => "plain",
@@ -40,8 +41,12 @@ impl Adjacency {
     fn of(self, view: SnapshotView<'_>) -> Result<Csr, NnError> {
         Ok(match self {
             Self::Gcn => normalise::gcn(view, GcnOptions::default())?,
-            Self::Chebyshev => laplacian::scaled(view)?,
-            Self::Mean => normalise::mean(Csr::from_view(view)?),
+            Self::Chebyshev(kind) => laplacian::scaled(view, kind)?,
+            Self::Mean => {
+                let mut matrix = Csr::from_view(view)?;
+                matrix.values_mut().fill(1.0);
+                normalise::mean(matrix)
+            }
             Self::SelfLoops => normalise::with_self_loops(&Csr::from_view(view)?, 1.0)?,
             Self::Plain => Csr::from_view(view)?,
         })

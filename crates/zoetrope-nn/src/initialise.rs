@@ -15,6 +15,8 @@ pub enum Initialise {
     Glorot,
     /// Uniform in `±bound`.
     Uniform(f32),
+    /// Uniform in 0 to 1 (PyTorch's `uniform_`).
+    Unit,
     /// Normal with this deviation.
     Normal(f32),
 }
@@ -39,6 +41,11 @@ impl Initialise {
             Self::Constant(value) => values.fill(value),
             Self::Glorot => uniform((6.0 / (rows + cols).max(1) as f32).sqrt(), values),
             Self::Uniform(bound) => uniform(bound, values),
+            Self::Unit => {
+                for (at, value) in values.iter_mut().enumerate() {
+                    *value = random.unit(at as u64) as f32;
+                }
+            }
             Self::Normal(deviation) => {
                 for (at, value) in values.iter_mut().enumerate() {
                     *value = random.normal(at as u64) as f32 * deviation;

@@ -14,11 +14,14 @@ pub mod forward;
 pub mod frame;
 pub mod graph;
 pub mod initialise;
+pub mod layer;
 pub mod metrics;
 pub mod model;
 pub mod optimiser;
 pub mod parameters;
 pub mod state;
+pub mod structure;
+pub mod time;
 pub mod weights;
 
 pub use encoder::{Sequence, StructureEncoder, TimeEncoder};

@@ -1,4 +1,17 @@
 //! Models: from a frame of snapshots to embeddings of vertices.
+//!
+//! One file a model, with its formula, its paper and its shapes. Where the reference implementation
+//! departs from the paper, [`ModelOptions::paper`] chooses, and the file says what differs.
+
+mod a3tgcn;
+mod build;
+mod dynamic_gcn;
+mod evolvegcn;
+mod gc_lstm;
+mod mpnn_lstm;
+mod options;
+mod tgcn;
+mod tm_gcn;
 
 use zoetrope_tensor::Var;
 
@@ -6,8 +19,17 @@ use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::Frame;
 use crate::graph::Adjacency;
-use crate::parameters::Builder;
 use crate::state::State;
+
+pub use a3tgcn::A3tgcn;
+pub use build::{NAMES, build};
+pub use dynamic_gcn::DynamicGcn;
+pub use evolvegcn::EvolveGcn;
+pub use gc_lstm::GcLstm;
+pub use mpnn_lstm::MpnnLstm;
+pub use options::ModelOptions;
+pub use tgcn::Tgcn;
+pub use tm_gcn::TmGcn;
 
 /// Which snapshots of a frame a model describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,42 +85,4 @@ pub trait Model: Send + Sync {
         frame: &Frame<'_>,
         state: State,
     ) -> Result<Embedding, NnError>;
-}
-
-/// What a model is built from besides its name.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ModelOptions {
-    /// Features of a vertex.
-    pub features: usize,
-    /// Width of the hidden state.
-    pub hidden: usize,
-    /// Layers; as many as the paper has where None.
-    pub layers: Option<usize>,
-    /// Attention heads.
-    pub heads: usize,
-    /// Share of values that dropout sets to 0.
-    pub dropout: f32,
-    /// Size of the Chebyshev filter.
-    pub chebyshev: usize,
-    /// Snapshots that an M-product mixes.
-    pub bandwidth: usize,
-    /// Snapshots in a frame.
-    pub frame: usize,
-    /// Whether the paper is followed where the reference implementation departs from it.
-    pub paper: bool,
-}
-
-/// The names of the models.
-pub const NAMES: [&str; 0] = [];
-
-/// Builds the model of that name, its parameters under `recurrent.`.
-///
-/// # Errors
-/// Where there is no such model, or an option does not fit.
-pub fn build(
-    name: &str,
-    _builder: &mut Builder<'_>,
-    _options: &ModelOptions,
-) -> Result<Box<dyn Model>, NnError> {
-    Err(NnError::UnknownModel { name: name.to_owned(), known: NAMES.join(", ") })
 }

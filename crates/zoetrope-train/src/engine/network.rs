@@ -1,10 +1,11 @@
 //! The network of a run: a model, the head of its task, and their parameters.
 
+use zoetrope_graph::laplacian::Laplacian;
 use zoetrope_nn::decoder::{EdgeDecoder, EdgeRule, VertexDecoder, VertexRule};
 use zoetrope_nn::model::{self, Model, ModelOptions};
 use zoetrope_nn::{Builder, Parameters};
 
-use crate::config::{Config, DecoderName, TaskName, Variant};
+use crate::config::{Config, DecoderName, Normalisation, TaskName, Variant};
 use crate::error::TrainError;
 
 /// The head of a network.
@@ -35,8 +36,8 @@ impl std::fmt::Debug for Network {
 impl Network {
     /// Builds the network that the configuration names, with first values drawn from its seed.
     ///
-    /// `features` is the width of the input, `outputs` the numbers that the task asks for and
-    /// `frame` the snapshots in a frame.
+    /// `features` is the width of the input, `outputs` the numbers that the task asks for,
+    /// `frame` the snapshots in a frame and `vertices` those of a snapshot.
     ///
     /// # Errors
     /// Where an option of the model does not fit.
@@ -46,6 +47,7 @@ impl Network {
         features: usize,
         outputs: usize,
         frame: usize,
+        vertices: usize,
     ) -> Result<Self, TrainError> {
         let mut parameters = Parameters::default();
         let mut builder = Builder::new(&mut parameters, config.train.seed);
@@ -56,8 +58,14 @@ impl Network {
             heads: config.model.heads,
             dropout: config.model.dropout as f32,
             chebyshev: config.model.k,
+            laplacian: match config.model.normalisation {
+                Normalisation::Symmetric => Laplacian::Symmetric,
+                Normalisation::RandomWalk => Laplacian::RandomWalk,
+                Normalisation::Unnormalised => Laplacian::Unnormalised,
+            },
             bandwidth: config.model.bandwidth,
             frame,
+            vertices,
             paper: config.model.variant == Variant::Paper,
         };
         let model = model::build(config.model.name.name(), &mut builder, &options)?;

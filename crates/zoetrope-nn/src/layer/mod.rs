@@ -1,0 +1,7 @@
+//! Layers that know neither graphs nor time.
+
+mod batch_norm;
+mod linear;
+
+pub use batch_norm::BatchNorm;
+pub use linear::Linear;

@@ -1,0 +1,164 @@
+//! CD-GCN and WD-GCN: layers of a graph convolution and an LSTM over the sequence of each vertex.
+//!
+//! Manessi, Rozza and Manzo, "Dynamic graph convolutional networks", Pattern Recognition 2020.
+//!
+//! - `wd-gcn` (waterfall): `LSTM(relu(Â·X·Wᵀ + b))`.
+//! - `cd-gcn` (concatenate): the LSTM also gets the features past the convolution. By the paper,
+//!   `LSTM([X, relu(Â·X·Wᵀ + b)])`; by the reference, ESDG section 5.1,
+//!   `LSTM(relu([Â·X, Â·X·Wᵀ + b]))`, which needs the aggregation only.
+//!
+//! Manessi's networks have one such layer, ESDG's CD-GCN has two.
+
+use zoetrope_tensor::{Activation, Var};
+
+use super::{Embedding, Model, ModelOptions};
+use crate::encoder::{Sequence, TimeEncoder};
+use crate::error::NnError;
+use crate::forward::Forward;
+use crate::frame::Frame;
+use crate::graph::Adjacency;
+use crate::parameters::Builder;
+use crate::state::State;
+use crate::structure::{Aggregation, Gcn};
+use crate::time::Lstm;
+
+/// What the LSTM sees besides the convolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Skip {
+    Nothing,
+    Features,
+    Aggregated,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Layer {
+    convolution: Gcn,
+    memory: Lstm,
+    inputs: usize,
+}
+
+/// CD-GCN or WD-GCN: from `T·N × F` features to `T·N × H` states.
+///
+/// Parameters under `recurrent.layers.0.`, …: a [`Gcn`] `conv` and an [`Lstm`] `lstm`.
+#[derive(Debug)]
+pub struct DynamicGcn {
+    name: &'static str,
+    skip: Skip,
+    layers: Vec<Layer>,
+    hidden: usize,
+    dropout: f32,
+}
+
+impl DynamicGcn {
+    /// Adds the parameters of CD-GCN.
+    ///
+    /// # Errors
+    /// Where there would be more layers than states can be carried.
+    pub fn concatenate(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
+        match options.paper {
+            false => Self::new(builder, options, "cd-gcn", Skip::Aggregated, 2),
+            true => Self::new(builder, options, "cd-gcn", Skip::Features, 1),
+        }
+    }
+
+    /// Adds the parameters of WD-GCN.
+    ///
+    /// # Errors
+    /// Where there would be more layers than states can be carried.
+    pub fn waterfall(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
+        Self::new(builder, options, "wd-gcn", Skip::Nothing, 1)
+    }
+
+    fn new(
+        builder: &mut Builder<'_>,
+        options: &ModelOptions,
+        name: &'static str,
+        skip: Skip,
+        default: usize,
+    ) -> Result<Self, NnError> {
+        let &ModelOptions { features, hidden, dropout, .. } = options;
+        let count = options.layers_within(name, default, 2)?;
+        // The reference applies its ReLU to the concatenation.
+        let activation = match skip {
+            Skip::Aggregated => Activation::Identity,
+            Skip::Nothing | Skip::Features => Activation::Relu,
+        };
+        let layer = |at| {
+            let inputs = if at == 0 { features } else { hidden };
+            let mut builder = builder.child(&format!("recurrent.layers.{at}"));
+            let convolution = Gcn::new(&mut builder.child("conv"), inputs, hidden, activation);
+            let seen = if skip == Skip::Nothing { hidden } else { hidden + inputs };
+            let memory = Lstm::new(&mut builder.child("lstm"), seen, hidden);
+            Layer { convolution, memory, inputs }
+        };
+        let layers = (0..count).map(layer).collect();
+        Ok(Self { name, skip, layers, hidden, dropout })
+    }
+
+    /// What the LSTM of a layer sees.
+    fn structure(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        x: Var,
+        at: usize,
+    ) -> Result<Var, NnError> {
+        let layer = &self.layers[at];
+        if self.skip != Skip::Aggregated {
+            let convolved = frame.encode(forward, &layer.convolution, at, x)?;
+            return match self.skip {
+                Skip::Features => Ok(forward.tape.concat_columns(&[x, convolved])?),
+                _ => Ok(convolved),
+            };
+        }
+        let aggregated = frame.encode(forward, &Aggregation { width: layer.inputs }, at, x)?;
+        let (weight, bias) = (layer.convolution.weight(forward), layer.convolution.bias(forward));
+        let tape = &mut *forward.tape;
+        let updated = tape.linear(aggregated, weight, Some(bias), Activation::Identity)?;
+        let both = tape.concat_columns(&[aggregated, updated])?;
+        Ok(tape.activate(both, Activation::Relu))
+    }
+}
+
+impl Model for DynamicGcn {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn width(&self) -> usize {
+        self.hidden
+    }
+
+    fn forms(&self) -> Vec<Adjacency> {
+        vec![Adjacency::Gcn]
+    }
+
+    fn structure_widths(&self) -> Vec<(usize, usize)> {
+        self.layers.iter().map(|layer| (layer.inputs, self.hidden)).collect()
+    }
+
+    fn can_reuse(&self) -> bool {
+        true
+    }
+
+    fn carries_state(&self) -> bool {
+        true
+    }
+
+    fn embed(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        mut state: State,
+    ) -> Result<Embedding, NnError> {
+        let (steps, vertices, mask) = (frame.steps(), frame.vertices(), frame.mask);
+        let mut x = frame.features;
+        for (at, layer) in self.layers.iter().enumerate() {
+            let rows = self.structure(forward, frame, x, at)?;
+            let rows = forward.dropout(rows, self.dropout)?;
+            let sequence = Sequence { rows, steps, vertices, mask };
+            x = layer.memory.encode(forward, sequence, &mut state, at * layer.memory.carried())?;
+        }
+        Ok(Embedding { rows: x, state })
+    }
+}

@@ -1,0 +1,167 @@
+//! MPNN-LSTM: two graph convolutions, then two LSTMs over the sequence of each vertex.
+//!
+//! Panagopoulos, Nikolentzos and Vazirgiannis, "Transfer graph neural networks for pandemic
+//! forecasting", AAAI 2021.
+//!
+//! ```text
+//! R_1 = norm(relu(Â·X·W_1ᵀ + b_1))     R_2 = norm(relu(Â·R_1·W_2ᵀ + b_2))
+//! A   = LSTM_1([R_1, R_2])             B   = LSTM_2(A)
+//! ```
+//!
+//! - reference (PyG-Temporal's `MPNNLSTM`): one row a vertex, for the last snapshot:
+//!   `[A_T, B_T, S]` with the skip connection `S`: all features of the first snapshot and the last
+//!   feature of each later one (with lagged features that is every value of the window once).
+//! - paper, as PiPAD and DGC run it: a row for every snapshot, `[A_t, B_t, X_t]`.
+//!
+//! Batch norms take their statistics over all rows of the frame.
+
+use zoetrope_tensor::{Activation, Var};
+
+use super::{Coverage, Embedding, Model, ModelOptions};
+use crate::encoder::{Sequence, TimeEncoder};
+use crate::error::NnError;
+use crate::forward::Forward;
+use crate::frame::Frame;
+use crate::graph::Adjacency;
+use crate::layer::BatchNorm;
+use crate::parameters::Builder;
+use crate::state::State;
+use crate::structure::Gcn;
+use crate::time::Lstm;
+
+/// MPNN-LSTM: from `T·N × F` features to `N × (2H + F + T − 1)` (reference) or
+/// `T·N × (2H + F)` (paper).
+///
+/// Parameters under `recurrent.`: [`Gcn`] `_convolution_1`, `_convolution_2`, [`BatchNorm`]
+/// `_batch_norm_1`, `_batch_norm_2`, [`Lstm`] `_recurrent_1` (of `2H` inputs), `_recurrent_2`.
+#[derive(Debug)]
+pub struct MpnnLstm {
+    convolutions: [Gcn; 2],
+    norms: [BatchNorm; 2],
+    memories: [Lstm; 2],
+    options: ModelOptions,
+}
+
+impl MpnnLstm {
+    /// Adds the parameters of the model.
+    ///
+    /// # Errors
+    /// Where more than one layer (of two convolutions and two LSTMs) is asked for.
+    pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
+        options.single_layer("mpnn-lstm")?;
+        let &ModelOptions { features, hidden, .. } = options;
+        let mut builder = builder.child("recurrent");
+        let relu = Activation::Relu;
+        Ok(Self {
+            convolutions: [
+                Gcn::new(&mut builder.child("_convolution_1"), features, hidden, relu),
+                Gcn::new(&mut builder.child("_convolution_2"), hidden, hidden, relu),
+            ],
+            norms: [
+                BatchNorm::new(&mut builder.child("_batch_norm_1"), hidden),
+                BatchNorm::new(&mut builder.child("_batch_norm_2"), hidden),
+            ],
+            memories: [
+                Lstm::new(&mut builder.child("_recurrent_1"), 2 * hidden, hidden),
+                Lstm::new(&mut builder.child("_recurrent_2"), hidden, hidden),
+            ],
+            options: *options,
+        })
+    }
+
+    /// `[R_1, R_2]`, `T·N × 2H`.
+    fn structure(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<Var, NnError> {
+        let mut x = frame.features;
+        let mut both = [x; 2];
+        for (at, (convolution, norm)) in self.convolutions.iter().zip(&self.norms).enumerate() {
+            x = frame.encode(forward, convolution, at, x)?;
+            x = norm.apply(forward, x)?;
+            x = forward.dropout(x, self.options.dropout)?;
+            both[at] = x;
+        }
+        Ok(forward.tape.concat_columns(&both)?)
+    }
+
+    /// `[A_T, B_T, S]`.
+    fn last_with_skip(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        memories: [Var; 2],
+    ) -> Result<Var, NnError> {
+        let (steps, vertices) = (frame.steps(), frame.vertices());
+        if steps != self.options.frame {
+            return Err(NnError::Option {
+                model: "mpnn-lstm",
+                option: "the length of a frame",
+                expected: format!("{}, what it was built for", self.options.frame),
+                got: steps.to_string(),
+            });
+        }
+        let tape = &mut *forward.tape;
+        let mut parts = Vec::with_capacity(steps + 2);
+        for memory in memories {
+            parts.push(tape.rows(memory, (steps - 1) * vertices..steps * vertices)?);
+        }
+        parts.push(tape.rows(frame.features, 0..vertices)?);
+        let features = self.options.features;
+        for step in 1..steps {
+            let own = tape.rows(frame.features, step * vertices..(step + 1) * vertices)?;
+            parts.push(tape.columns(own, features - 1..features)?);
+        }
+        Ok(tape.concat_columns(&parts)?)
+    }
+}
+
+impl Model for MpnnLstm {
+    fn name(&self) -> &'static str {
+        "mpnn-lstm"
+    }
+
+    fn width(&self) -> usize {
+        let &ModelOptions { features, hidden, frame, paper, .. } = &self.options;
+        2 * hidden + features + if paper { 0 } else { frame - 1 }
+    }
+
+    fn coverage(&self) -> Coverage {
+        if self.options.paper { Coverage::Every } else { Coverage::Last }
+    }
+
+    fn forms(&self) -> Vec<Adjacency> {
+        vec![Adjacency::Gcn]
+    }
+
+    fn structure_widths(&self) -> Vec<(usize, usize)> {
+        let &ModelOptions { features, hidden, .. } = &self.options;
+        vec![(features, hidden), (hidden, hidden)]
+    }
+
+    fn can_reuse(&self) -> bool {
+        true
+    }
+
+    fn carries_state(&self) -> bool {
+        true
+    }
+
+    fn embed(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        mut state: State,
+    ) -> Result<Embedding, NnError> {
+        let (steps, vertices, mask) = (frame.steps(), frame.vertices(), frame.mask);
+        let mut rows = self.structure(forward, frame)?;
+        let mut memories = [rows; 2];
+        for (at, memory) in self.memories.iter().enumerate() {
+            let sequence = Sequence { rows, steps, vertices, mask };
+            rows = memory.encode(forward, sequence, &mut state, at * memory.carried())?;
+            memories[at] = rows;
+        }
+        let rows = match self.options.paper {
+            false => self.last_with_skip(forward, frame, memories)?,
+            true => forward.tape.concat_columns(&[memories[0], memories[1], frame.features])?,
+        };
+        Ok(Embedding { rows, state })
+    }
+}

@@ -1,0 +1,60 @@
+//! A graph convolution with weights that are on the tape already.
+//!
+//! Models that derive their weights (several convolutions in one product, weights composed with
+//! the layer that follows, weights that evolve) use it directly; [`Gcn`](super::Gcn) is the layer
+//! with parameters of its own.
+
+use zoetrope_tensor::{Activation, Var};
+
+use crate::encoder::StructureEncoder;
+use crate::error::NnError;
+use crate::forward::Forward;
+use crate::frame::{Group, Order};
+use crate::graph::Adjacency;
+
+/// `activation(Â·X·Wᵀ + b)`, in the order of products that the plan says.
+#[derive(Debug, Clone, Copy)]
+pub struct Convolution {
+    /// `out × in`.
+    pub weight: Var,
+    /// `1 × out`.
+    pub bias: Option<Var>,
+    /// What the result passes through.
+    pub activation: Activation,
+    /// The width of the features.
+    pub inputs: usize,
+    /// The width of the result.
+    pub outputs: usize,
+}
+
+impl StructureEncoder for Convolution {
+    fn width(&self) -> usize {
+        self.outputs
+    }
+
+    fn form(&self) -> Adjacency {
+        Adjacency::Gcn
+    }
+
+    fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError> {
+        let Self { weight, bias, activation, .. } = *self;
+        let tape = &mut *forward.tape;
+        if let Some(kept) = group.aggregated {
+            return Ok(tape.linear(kept, weight, bias, activation)?);
+        }
+        let matrices = group.form(Adjacency::Gcn);
+        if group.order(self.inputs, self.outputs) == Order::AggregateFirst {
+            let aggregated = tape.spmm(&matrices, x)?;
+            return Ok(tape.linear(aggregated, weight, bias, activation)?);
+        }
+        let updated = tape.linear(x, weight, None, Activation::Identity)?;
+        let mut y = tape.spmm(&matrices, updated)?;
+        if let Some(bias) = bias {
+            y = tape.add_bias(y, bias)?;
+        }
+        if activation != Activation::Identity {
+            y = tape.activate(y, activation);
+        }
+        Ok(y)
+    }
+}
