@@ -244,3 +244,6 @@ fn softmax_in_place(p: &mut [f32]) {
     let factor = 1.0 / sum;
     p.iter_mut().for_each(|p| *p *= factor);
 }
+
+#[cfg(test)]
+mod tests;

@@ -239,3 +239,6 @@ fn add_scaled(a: f32, x: &[f32], y: &mut [f32]) {
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
+
+#[cfg(test)]
+mod tests;

@@ -304,3 +304,6 @@ impl Back<'_> {
 fn gates(x: &[f32], block: Block, cols: usize, h: usize) -> MatRef<'_> {
     MatRef { data: x, rows: block.count, cols, stride: 3 * h, transposed: false }
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,3 +234,6 @@ impl Back<'_> {
         self.cpu.run(|| add_rows(gates, d_bias));
     }
 }
+
+#[cfg(test)]
+mod tests;

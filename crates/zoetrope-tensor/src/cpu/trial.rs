@@ -79,3 +79,57 @@ pub(crate) fn sparse(seed: u64, rows: usize, cols: usize, entries: usize) -> Spa
     let values = numbers(seed + 100, pairs.len(), 1.0);
     Sparse { rows, offsets, columns, values }
 }
+
+/// The same numbers in f64.
+pub(crate) fn exact(x: &[f32]) -> Vec<f64> {
+    x.iter().map(|&x| f64::from(x)).collect()
+}
+
+/// Σ weight·value: what a gradient test takes as the loss.
+pub(crate) fn weighted(value: &[f64], weight: &[f32]) -> f64 {
+    assert_eq!(value.len(), weight.len());
+    value.iter().zip(weight).map(|(value, weight)| value * f64::from(*weight)).sum()
+}
+
+/// The gradient of `f` at `x` by central differences in f64.
+pub(crate) fn slopes(f: impl Fn(&[f64]) -> f64, x: &[f32]) -> Vec<f64> {
+    const STEP: f64 = 1e-5;
+    let mut at = exact(x);
+    (0..x.len())
+        .map(|i| {
+            let middle = at[i];
+            at[i] = middle + STEP;
+            let above = f(&at);
+            at[i] = middle - STEP;
+            let below = f(&at);
+            at[i] = middle;
+            (above - below) / (2.0 * STEP)
+        })
+        .collect()
+}
+
+/// The derivatives that a kernel added to a buffer that began with ones.
+pub(crate) fn added(expected: &[f64]) -> Vec<f64> {
+    expected.iter().map(|x| x + 1.0).collect()
+}
+
+/// The transpose (rows are the `columns` sources), and for each of its entries the position of
+/// the same entry in `m`.
+pub(crate) fn transposed(m: &Sparse, columns: usize) -> (Sparse, Vec<u32>) {
+    let mut entries: Vec<(u32, u32, u32)> = (0..m.rows)
+        .flat_map(|row| m.view().entries(row).map(move |e| (row, e)))
+        .map(|(row, e)| (m.columns[e], row as u32, e as u32))
+        .collect();
+    entries.sort_unstable();
+    let mut offsets = vec![0u32; columns + 1];
+    for &(column, ..) in &entries {
+        offsets[column as usize + 1] += 1;
+    }
+    for i in 0..columns {
+        offsets[i + 1] += offsets[i];
+    }
+    let edge_of: Vec<u32> = entries.iter().map(|&(.., e)| e).collect();
+    let values = edge_of.iter().map(|&e| m.values[e as usize]).collect();
+    let columns_of = entries.iter().map(|&(_, row, _)| row).collect();
+    (Sparse { rows: columns, offsets, columns: columns_of, values }, edge_of)
+}
