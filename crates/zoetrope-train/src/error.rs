@@ -81,6 +81,14 @@ pub enum TrainError {
         /// What to do instead.
         advice: String,
     },
+    /// The run was asked to stop and has saved what it did.
+    #[error("stopped after {epochs} epochs; `zoetrope train --resume {}` continues", folder.display())]
+    Interrupted {
+        /// The run folder.
+        folder: PathBuf,
+        /// Epochs that are finished.
+        epochs: usize,
+    },
     /// Another process works on the run folder.
     #[error("{}: in use by {}; wait for it, or choose another folder with --out", folder.display(), process(*owner))]
     Busy {
@@ -184,6 +192,7 @@ impl TrainError {
             Self::NotFinite { .. } | Self::Damaged { .. } | Self::AllDamaged { .. } => {
                 FailureKind::Data
             }
+            Self::Interrupted { .. } => FailureKind::Other,
             Self::Diverged { .. } => FailureKind::NonFinite,
         }
     }

@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod checkpoint;
 pub mod config;
 pub mod error;
+pub mod interrupt;
 pub mod run;
 pub mod sampling;
 
