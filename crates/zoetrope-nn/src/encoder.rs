@@ -16,6 +16,12 @@ pub trait StructureEncoder: Send + Sync {
     /// The form of the snapshots that it multiplies with.
     fn form(&self) -> Adjacency;
 
+    /// The widths `(in, out)` of a convolution that multiplies by `Â` of [`Adjacency::Gcn`] and a
+    /// weight in either order, and takes a kept `Â·X`; None for other encoders.
+    fn convolution_widths(&self) -> Option<(usize, usize)> {
+        None
+    }
+
     /// From `T·N × in` to `T·N × width`, stacked by time.
     ///
     /// # Errors

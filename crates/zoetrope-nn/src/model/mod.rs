@@ -10,6 +10,7 @@ mod evolvegcn;
 mod gc_lstm;
 mod mpnn_lstm;
 mod options;
+mod stack;
 mod tgcn;
 mod tm_gcn;
 
@@ -28,6 +29,7 @@ pub use evolvegcn::EvolveGcn;
 pub use gc_lstm::GcLstm;
 pub use mpnn_lstm::MpnnLstm;
 pub use options::ModelOptions;
+pub use stack::Stack;
 pub use tgcn::Tgcn;
 pub use tm_gcn::TmGcn;
 

@@ -36,6 +36,10 @@ impl StructureEncoder for Convolution {
         Adjacency::Gcn
     }
 
+    fn convolution_widths(&self) -> Option<(usize, usize)> {
+        Some((self.inputs, self.outputs))
+    }
+
     fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError> {
         let Self { weight, bias, activation, .. } = *self;
         let tape = &mut *forward.tape;

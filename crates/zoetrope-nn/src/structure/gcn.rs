@@ -68,6 +68,10 @@ impl StructureEncoder for Gcn {
         Adjacency::Gcn
     }
 
+    fn convolution_widths(&self) -> Option<(usize, usize)> {
+        Some((self.inputs, self.outputs))
+    }
+
     fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError> {
         self.convolution(forward).encode(forward, group, x)
     }
