@@ -10,7 +10,7 @@ use golden_file::{Golden, difference, scale};
 use zoetrope_graph::laplacian::Laplacian;
 use zoetrope_graph::{Csr, normalise};
 use zoetrope_nn::forward::Updates;
-use zoetrope_nn::structure::{Chebyshev, Gcn, Rgcn, Sage};
+use zoetrope_nn::structure::{Chebyshev, Gat, Gcn, Rgcn, Sage};
 use zoetrope_nn::time::{Gru, Lstm};
 use zoetrope_nn::{
     Builder, Forward, Frame, NnError, Parameters, PreparedGraph, Sequence, State, StructureEncoder,
@@ -65,6 +65,7 @@ fn relational(encoder: Rgcn) -> Encode {
 fn encoder(name: &str, builder: &mut Builder<'_>) -> Encode {
     match name {
         "gcn" => structure(Gcn::new(builder, FEATURES, HIDDEN, Activation::Identity)),
+        "gat" => structure(Gat::new(builder, FEATURES, 4, 2)),
         "chebyshev" => {
             structure(Chebyshev::new(builder, FEATURES, HIDDEN, 3, Laplacian::Symmetric))
         }
@@ -79,7 +80,7 @@ fn encoder(name: &str, builder: &mut Builder<'_>) -> Encode {
 #[test]
 fn encoders_agree_with_the_reference_implementations() {
     let cases = Golden::folder("encoders");
-    assert_eq!(cases.len(), 6);
+    assert_eq!(cases.len(), 7);
     for golden in &cases {
         let mut parameters = Parameters::default();
         let encode = encoder(&golden.metadata["encoder"], &mut Builder::new(&mut parameters, 0));

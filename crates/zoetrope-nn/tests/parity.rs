@@ -57,7 +57,7 @@ fn compare(golden: &Golden) -> Differences {
 #[test]
 fn models_agree_with_the_reference_implementations() {
     let cases = Golden::folder("models");
-    assert_eq!(cases.len(), 20);
+    assert_eq!(cases.len(), 22);
     println!("| model | output | evaluated | gradient | loss after 20 steps |");
     println!("| --- | --- | --- | --- | --- |");
     let mut failed = Vec::new();

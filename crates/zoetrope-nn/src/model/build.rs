@@ -1,11 +1,13 @@
 //! Models by name.
 
-use super::{A3tgcn, DynamicGcn, EvolveGcn, GcLstm, Model, ModelOptions, MpnnLstm, Tgcn, TmGcn};
+use super::{
+    A3tgcn, DynamicGcn, Dysat, EvolveGcn, GcLstm, Model, ModelOptions, MpnnLstm, Tgcn, TmGcn,
+};
 use crate::error::NnError;
 use crate::parameters::Builder;
 
 /// The names of all models.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "tgcn",
     "a3tgcn",
     "gc-lstm",
@@ -15,6 +17,7 @@ pub const NAMES: [&str; 9] = [
     "cd-gcn",
     "wd-gcn",
     "tm-gcn",
+    "dysat",
 ];
 
 /// Adds the parameters of the model of that name and returns it.
@@ -36,6 +39,7 @@ pub fn build(
         "cd-gcn" => Box::new(DynamicGcn::concatenate(builder, options)?),
         "wd-gcn" => Box::new(DynamicGcn::waterfall(builder, options)?),
         "tm-gcn" => Box::new(TmGcn::new(builder, options)?),
+        "dysat" => Box::new(Dysat::new(builder, options)?),
         _ => {
             let (name, known) = (name.to_owned(), NAMES.join(", "));
             return Err(NnError::UnknownModel { name, known });

@@ -6,6 +6,7 @@
 mod a3tgcn;
 mod build;
 mod dynamic_gcn;
+mod dysat;
 mod evolvegcn;
 mod gc_lstm;
 mod mpnn_lstm;
@@ -25,6 +26,7 @@ use crate::state::State;
 pub use a3tgcn::A3tgcn;
 pub use build::{NAMES, build};
 pub use dynamic_gcn::DynamicGcn;
+pub use dysat::Dysat;
 pub use evolvegcn::EvolveGcn;
 pub use gc_lstm::GcLstm;
 pub use mpnn_lstm::MpnnLstm;

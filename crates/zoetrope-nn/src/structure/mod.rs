@@ -6,6 +6,7 @@
 mod aggregation;
 mod chebyshev;
 mod convolution;
+mod gat;
 mod gcn;
 mod rgcn;
 mod sage;
@@ -14,6 +15,8 @@ pub use aggregation::Aggregation;
 pub use chebyshev::Chebyshev;
 pub(crate) use chebyshev::polynomials;
 pub use convolution::Convolution;
+pub use gat::Gat;
+pub(crate) use gat::{HEAD_SLOPE, head_scores};
 pub use gcn::Gcn;
 pub use rgcn::Rgcn;
 pub use sage::Sage;
