@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use rayon::prelude::*;
 use zoetrope_graph::{SnapshotSequence, Targets};
 use zoetrope_nn::metrics::{Classification, Metric, Regression, TieRule, Undefined};
 
@@ -181,31 +182,31 @@ pub fn compare_links_with_all(
     ties: TieRule,
 ) -> Vec<Comparison> {
     let mut baselines = link_baselines(sequence, queries);
-    let mut measured = vec![AllPairScores::new(ties); baselines.len()];
+    let mut measured = vec![(AllPairScores::new(ties), Vec::new()); baselines.len()];
     let mut candidates = LinkCandidates::all();
-    let (mut rows, mut links, mut out) = (Candidates::default(), Pairs::default(), Vec::new());
+    let (mut rows, mut links) = (Candidates::default(), Pairs::default());
     replay_links(&mut baselines, sequence, queries.iter().copied(), |query, baselines| {
         let (target, key) = (sequence.at(query + 1), DrawKey::evaluation(query as u32));
         let chunks = candidates.load(target);
         candidates.links(&mut links);
-        out.resize(links.len(), 0.0);
-        for (baseline, scores) in baselines.iter().zip(&mut measured) {
-            baseline.score(&links.src, &links.dst, &mut out);
-            scores.begin_step(&out);
+        for (baseline, (scores, out)) in baselines.iter().zip(&mut measured) {
+            out.resize(links.len(), 0.0);
+            baseline.score(&links.src, &links.dst, out);
+            scores.begin_step(out);
         }
         for chunk in 0..chunks {
             candidates.fill(chunk, key, &mut rows);
-            out.resize(rows.pairs.len(), 0.0);
-            for (baseline, scores) in baselines.iter().zip(&mut measured) {
-                baseline.score(&rows.pairs.src, &rows.pairs.dst, &mut out);
-                scores.add(&rows, &out);
-            }
+            baselines.par_iter().zip(&mut measured).for_each(|(baseline, (scores, out))| {
+                out.resize(rows.pairs.len(), 0.0);
+                baseline.score(&rows.pairs.src, &rows.pairs.dst, out);
+                scores.add(&rows, out);
+            });
         }
-        measured.iter_mut().for_each(AllPairScores::end_step);
+        measured.iter_mut().for_each(|(scores, _)| scores.end_step());
     });
     let reports = baselines.iter().zip(measured);
     reports
-        .map(|(baseline, scores)| Comparison {
+        .map(|(baseline, (scores, _))| Comparison {
             name: baseline.name(),
             measures: scores.report().to_vec(),
         })

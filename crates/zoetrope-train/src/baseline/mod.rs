@@ -21,6 +21,8 @@ mod majority_class;
 mod persistence;
 mod popularity;
 mod replay;
+#[cfg(test)]
+mod tests;
 
 pub use comparison::{
     Comparison, compare_classes, compare_edge_classes, compare_links, compare_links_with_all,
@@ -36,7 +38,7 @@ pub use replay::{replay_links, replay_targets};
 use zoetrope_graph::{SnapshotView, VertexId};
 
 /// Predicts one value (or class number) for each vertex, or for each of a step's edges.
-pub trait StepBaseline {
+pub trait StepBaseline: Send {
     /// The name in reports.
     fn name(&self) -> &'static str;
 
@@ -48,7 +50,7 @@ pub trait StepBaseline {
 }
 
 /// Scores pairs of vertices by how likely they are linked in the next snapshot.
-pub trait LinkBaseline {
+pub trait LinkBaseline: Send + Sync {
     /// The name in reports.
     fn name(&self) -> &'static str;
 
