@@ -1,8 +1,11 @@
 //! `[plan]`: how the work is laid out.
 
+use toml::Value;
+
 use super::names::names;
 use super::rule::{Filled, Whole};
 use super::section::section;
+use super::setting::Setting;
 
 section! {
     /// How the work is laid out.
@@ -16,6 +19,53 @@ section! {
         group: Option<usize> = None, Whole(1, 1 << 30);
         /// Whether a layer multiplies with the graph or with the weights first.
         order: OperatorOrder = OperatorOrder::Auto;
+        /// Memory that the run may take, for example "4GiB".
+        memory_limit: Option<ByteCount> = None;
+    }
+}
+
+/// A number of bytes, written as such or with a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteCount(
+    /// The bytes.
+    pub u64,
+);
+
+/// Units and their bytes, longest name first.
+const UNITS: [(&str, u64); 9] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("B", 1),
+];
+
+impl Setting for ByteCount {
+    fn expected() -> String {
+        "a number of bytes above 0 such as 2147483648, \"2GiB\" or \"500MB\"".into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let bytes = match value {
+            Value::Integer(bytes) => u64::try_from(*bytes).ok()?,
+            value => {
+                let text = value.as_str()?;
+                let (number, unit) = UNITS.iter().find_map(|(name, unit)| {
+                    text.strip_suffix(name).map(|number| (number.trim_end(), unit))
+                })?;
+                number.parse::<u64>().ok()?.checked_mul(*unit)?
+            }
+        };
+        // What does not fit into a TOML integer could not be written back.
+        (bytes > 0 && i64::try_from(bytes).is_ok()).then_some(Self(bytes))
+    }
+
+    fn write(&self) -> Value {
+        Value::Integer(self.0 as i64)
     }
 }
 

@@ -38,12 +38,14 @@ fn the_effective_tree_reads_back_equal() {
         "train.weights=w.safetensors",
         "plan.group=4",
         "plan.order=update-first",
+        "plan.memory_limit=3GiB",
         "output.dir=runs/x",
     ];
     let config = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
     let config = config.build().unwrap();
     assert_eq!(config.train.checkpoint_every, None);
     assert_eq!(config.train.seed, i64::MAX as u64);
+    assert_eq!(config.choice().memory_limit, Some(3 << 30));
     let text = config.to_toml();
     assert!(text.contains("[train]\nepochs = 50\nlr = 0.001\n"), "{text}");
     let back = Config::from_toml(&text, "config.toml").unwrap();
@@ -122,6 +124,8 @@ fn wrong_types_and_values_name_key_expectation_and_finding() {
         ("data.path=", "a file, a folder"),
         ("train.seed=-1", "below 2^63"),
         ("train.shuffle=maybe", "true or false"),
+        ("plan.memory_limit=4 parsecs", "a number of bytes"),
+        ("plan.memory_limit=99999999999TiB", "a number of bytes"),
     ] {
         let text = message(|layers| layers.set(setting));
         assert!(text.contains("--set: ") && text.contains(part), "{text}");
