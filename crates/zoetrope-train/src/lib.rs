@@ -6,10 +6,14 @@
 pub mod baseline;
 pub mod checkpoint;
 pub mod config;
+pub mod engine;
 pub mod error;
 pub mod interrupt;
+pub mod material;
 pub mod run;
 pub mod sampling;
+pub mod session;
+pub mod task;
 
 pub use config::Config;
 pub use error::{FailureKind, TrainError};

@@ -48,6 +48,16 @@ impl EarlyStopping {
         self.patience.is_some_and(|patience| self.waited >= patience)
     }
 
+    /// The best epoch and the epochs since, for a checkpoint.
+    pub fn counters(&self) -> (usize, usize) {
+        (self.best_epoch, self.waited)
+    }
+
+    /// Goes on from a checkpoint.
+    pub fn restore(&mut self, best: Option<f64>, best_epoch: usize, waited: usize) {
+        (self.best, self.best_epoch, self.waited) = (best, best_epoch, waited);
+    }
+
     /// The best measure and its epoch.
     pub fn best(&self) -> Option<(usize, f64)> {
         self.best.map(|best| (self.best_epoch, best))

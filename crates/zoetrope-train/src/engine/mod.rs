@@ -10,5 +10,6 @@ mod reuse;
 mod runner;
 
 pub use estimate::activation_cost;
-pub use network::Network;
+pub use network::{Head, Network};
+pub(crate) use runner::evaluating;
 pub use runner::{FrameRunner, Layout};

@@ -1,40 +1,68 @@
 //! From any data set to snapshots with features and targets.
 
-use zoetrope_data::{Dataset, Signal, SnapshotDataset, Standardise};
+use std::sync::Arc;
+
+use zoetrope_data::dataset::{Signal, Standardise};
+use zoetrope_data::{Dataset, SnapshotDataset};
 use zoetrope_graph::{
-    DiscretiseOptions, EventStore, Lifetime, Origin, Targets, VertexFeatures, Windowing, Windows,
-    discretise, suggest_window,
+    DiscretiseOptions, EventStore, Lifetime, Origin, SnapshotSequence, Targets, VertexFeatures,
+    Windowing, Windows, discretise, suggest_window,
 };
 
-use crate::config::{DataConfig, Scaling};
+use crate::baseline::last_lag_column;
+use crate::config::{Config, DataConfig, Scaling, TaskName};
 use crate::error::TrainError;
+use crate::sampling::{EdgeClassRule, hide_weights, label_snapshots};
 
-/// Cuts events, takes lags.
+/// Snapshots and what only their source could tell.
+pub(super) struct Cut {
+    pub(super) data: SnapshotDataset,
+    pub(super) edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
+    /// The feature that holds the newest value of the target, where features are its lags.
+    pub(super) newest_lag: Option<usize>,
+}
+
+/// Cuts events, takes lags, finds the classes of edges.
 pub(super) fn snapshots(
     dataset: Dataset,
-    config: &DataConfig,
+    config: &Config,
     warnings: &mut Vec<String>,
-) -> Result<SnapshotDataset, TrainError> {
-    match dataset {
-        Dataset::Events(store) => cut(&store, config, warnings),
-        Dataset::Snapshots(mut data) => {
-            if let Some(window) = &config.window {
-                return Err(TrainError::Unfit {
-                    what: format!("data.window = \"{window}\" cuts events, but this data has snapshots already"),
-                    advice: "leave data.window out".to_owned(),
-                });
-            }
-            if let Some(signal) = &mut data.signal {
-                scale(signal, config.scaling);
-            } else if config.scaling != Scaling::Auto {
-                return Err(TrainError::Unfit {
-                    what: format!("data.scaling = \"{}\" scales a measured series, but this data has none", config.scaling.name()),
-                    advice: "leave data.scaling out".to_owned(),
-                });
-            }
-            Ok(data.with_lags(config.lags)?)
-        }
+) -> Result<Cut, TrainError> {
+    let classes = config.task.name == Some(TaskName::EdgeClassification);
+    let mut cut = match dataset {
+        Dataset::Events(store) => events(&store, &config.data, classes, warnings)?,
+        Dataset::Snapshots(data) => given(data, &config.data)?,
+    };
+    if classes && cut.edge_labels.is_none() && cut.data.sequence.weight().is_some() {
+        // The sign of a weight is the answer, so the model must not see the weights.
+        let bare = hide_weights(&cut.data.sequence)?;
+        let labelled = std::mem::replace(&mut cut.data.sequence, bare);
+        cut.edge_labels = Some((Arc::new(labelled), EdgeClassRule::WeightSign));
     }
+    Ok(cut)
+}
+
+fn given(mut data: SnapshotDataset, config: &DataConfig) -> Result<Cut, TrainError> {
+    if config.window.is_some() {
+        return Err(TrainError::Unfit {
+            what: "data.window cuts events, but this data has snapshots already".to_owned(),
+            advice: "leave data.window out".to_owned(),
+        });
+    }
+    let mut newest_lag = None;
+    if let Some(signal) = &mut data.signal {
+        scale(signal, config.scaling);
+        newest_lag = last_lag_column(signal, config.lags.unwrap_or(signal.lags));
+    } else if config.scaling != Scaling::Auto {
+        let scaling = config.scaling.name();
+        return Err(TrainError::Unfit {
+            what: format!(
+                "data.scaling = \"{scaling}\" scales a measured series, but this data has none"
+            ),
+            advice: "leave data.scaling out".to_owned(),
+        });
+    }
+    Ok(Cut { data: data.with_lags(config.lags)?, edge_labels: None, newest_lag })
 }
 
 fn scale(signal: &mut Signal, scaling: Scaling) {
@@ -46,11 +74,19 @@ fn scale(signal: &mut Signal, scaling: Scaling) {
     };
 }
 
-fn cut(
+fn events(
     store: &EventStore,
     config: &DataConfig,
+    classes: bool,
     warnings: &mut Vec<String>,
-) -> Result<SnapshotDataset, TrainError> {
+) -> Result<Cut, TrainError> {
+    if config.lags.is_some() || config.scaling != Scaling::Auto {
+        return Err(TrainError::Unfit {
+            what: "data.lags and data.scaling are for measured series, but this data has events"
+                .to_owned(),
+            advice: "leave them out".to_owned(),
+        });
+    }
     let chosen = match &config.window {
         Some(window) => window.clone(),
         None => {
@@ -71,9 +107,7 @@ fn cut(
     let sequence = discretise(store, &windows, &options)?;
     let vertices = store.vertices() as usize;
     let features = match &store.vertex_features {
-        Some((width, values)) => {
-            Some(VertexFeatures::new(1, vertices, *width, values.to_vec())?)
-        }
+        Some((width, values)) => Some(VertexFeatures::new(1, vertices, *width, values.to_vec())?),
         None => None,
     };
     let targets = match &store.vertex_labels {
@@ -84,6 +118,14 @@ fn cut(
         }
         None => None,
     };
+    let edge_labels = match classes && store.columns().label.is_some() {
+        true => {
+            let labelled = label_snapshots(store, &windows, &options)?;
+            Some((Arc::new(labelled), EdgeClassRule::WeightIsClass))
+        }
+        false => None,
+    };
     let names = store.names().clone();
-    Ok(SnapshotDataset { sequence, names, features, targets, signal: None })
+    let data = SnapshotDataset { sequence, names, features, targets, signal: None };
+    Ok(Cut { data, edge_labels, newest_lag: None })
 }

@@ -16,8 +16,11 @@ use zoetrope_data::{Dataset, Progress, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{SnapshotSequence, Time, VertexNames};
 use zoetrope_tensor::Matrix;
 
+use cut::Cut;
+
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
+use crate::sampling::EdgeClassRule;
 
 pub use stack::Goal;
 
@@ -28,14 +31,20 @@ pub struct Material {
     pub name: String,
     /// The format it was read from.
     pub format: String,
-    /// The topology of every step.
-    pub sequence: SnapshotSequence,
+    /// The topology of every step, as models see it.
+    pub sequence: Arc<SnapshotSequence>,
+    /// Snapshots whose weights tell the classes of edges, where these are asked for.
+    pub edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
     /// The original identifiers of the vertices.
     pub names: VertexNames,
     /// `T·N × F`, stacked by time.
     pub features: Arc<Matrix>,
     /// What to predict for each vertex and step, where the data says so.
     pub goal: Option<Goal>,
+    /// Whether what is predicted never changes.
+    pub constant_goal: bool,
+    /// What was known of each vertex's target before the first step, on the target's scale.
+    pub known_before: Option<Vec<f32>>,
     /// Edges over all snapshots, or events before they were cut.
     pub events: usize,
     /// The digest of the files, or of the contents where there are no files.
@@ -64,8 +73,8 @@ impl Material {
             Dataset::Events(store) => store.len(),
             Dataset::Snapshots(data) => data.sequence.stored_edges(),
         };
-        let data = cut::snapshots(loaded.dataset, &config.data, &mut warnings)?;
-        let mut material = Self::new(data, config, &mut warnings)?;
+        let cut = cut::snapshots(loaded.dataset, config, &mut warnings)?;
+        let mut material = Self::new(cut, config, &mut warnings)?;
         material.name = short_name(&config.data.path);
         (material.format, material.sha256, material.events) = (format, sha256, events);
         material.warnings = warnings;
@@ -73,7 +82,7 @@ impl Material {
     }
 
     fn new(
-        data: SnapshotDataset,
+        Cut { data, edge_labels, newest_lag }: Cut,
         config: &Config,
         warnings: &mut Vec<String>,
     ) -> Result<Self, TrainError> {
@@ -87,16 +96,23 @@ impl Material {
         }
         let features =
             stack::features(&sequence, features, config.data.features, &names, warnings)?;
+        let constant_goal = targets.as_ref().is_some_and(|targets| targets.steps() == 1);
+        let vertices = sequence.vertices() as usize;
+        let known_before = newest_lag
+            .map(|column| (0..vertices).map(|vertex| features.row(vertex)[column]).collect());
         let goal = targets.map(|targets| stack::goal(&sequence, &targets, &names)).transpose()?;
         let split = Split::by_snapshots(steps, config.data.split.fractions());
         let boundaries = sequence.boundaries().map(<[Time]>::to_vec);
         Ok(Self {
             name: String::new(),
             format: String::new(),
-            sequence,
+            sequence: Arc::new(sequence),
+            edge_labels,
             names,
             features: Arc::new(features),
             goal,
+            constant_goal,
+            known_before,
             events: 0,
             sha256: String::new(),
             split,

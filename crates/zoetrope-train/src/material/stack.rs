@@ -141,7 +141,8 @@ pub(super) fn goal(
     };
     Ok(match targets.classes() {
         Some(classes) => {
-            let labels = (0..rows).map(|row| if value(row).is_nan() { 0 } else { value(row) as u32 });
+            let labels =
+                (0..rows).map(|row| if value(row).is_nan() { 0 } else { value(row) as u32 });
             Goal::Classes { labels: Arc::new(labels.collect()), present, classes: classes as usize }
         }
         None => {

@@ -53,6 +53,12 @@ impl Timeline {
         self.start(name, None, Some(number))
     }
 
+    /// Counts a phase that began at `start` and ends now, for code that cannot hold a guard.
+    pub fn add(&self, phase: Phase, start: Instant) {
+        self.depth.set(self.depth.get() + 1);
+        drop(Span { timeline: self, name: phase.name(), phase: Some(phase), number: None, start });
+    }
+
     /// The seconds counted so far, without spans that have not ended.
     pub fn seconds(&self) -> Seconds {
         *self.seconds.borrow()

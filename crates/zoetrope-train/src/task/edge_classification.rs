@@ -46,9 +46,7 @@ pub(super) fn classes(config: &Config, material: &Material) -> Result<usize, Tra
     }
 }
 
-fn edge_labels(
-    material: &Material,
-) -> Result<(&Arc<SnapshotSequence>, EdgeClassRule), TrainError> {
+fn edge_labels(material: &Material) -> Result<(&Arc<SnapshotSequence>, EdgeClassRule), TrainError> {
     material.edge_labels.as_ref().map(|(labelled, rule)| (labelled, *rule)).ok_or_else(|| {
         TrainError::Unfit {
             what: format!("the edges of {} have neither labels nor weights", material.name),

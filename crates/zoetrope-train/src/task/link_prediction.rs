@@ -1,8 +1,9 @@
 //! Which edges the next snapshot has.
 //!
 //! From the embeddings of snapshot `t` pairs of snapshot `t + 1` are scored. Training samples a
-//! share θ of its edges and as many pairs that are no edges (ESDG §6.4); accuracy, AP and AUC are
-//! measured on pairs drawn in the same manner, MRR and hits@k rank each edge among candidates.
+//! share θ of its edges and as many pairs that are no edges (ESDG §6.4), and accuracy is measured on
+//! pairs drawn in the same manner. AP and AUC compare each edge with a few other destinations of
+//! its source, MRR and hits@k rank it among many.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use serde_json::json;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
-use zoetrope_nn::metrics::{BinaryScores, Classification, Metric, Ranking, TieRule};
+use zoetrope_nn::metrics::{Classification, Metric, TieRule};
 use zoetrope_tensor::{Loss, Matrix, Var};
 
 use super::edge_pairs::StackedPairs;
@@ -22,71 +23,23 @@ use crate::error::TrainError;
 use crate::material::Material;
 use crate::run::Metrics;
 use crate::sampling::{
-    Candidates, DrawKey, LinkSampler, LinkSampling, NegativeEnds, OneVersusMany, Pairs,
+    Candidates, DrawKey, LinkCandidates, LinkSampler, LinkSampling, LinkScores, NegativeEnds, Pairs,
 };
 
-/// Edges that are ranked at a time: bounds the memory of scoring.
-const AT_ONCE: usize = 2048;
-
-/// Answers to link questions, judged the same way for models and for baselines.
-#[derive(Debug)]
-pub(super) struct LinkScores {
-    /// Whether a pair is an edge at all.
-    right: Classification,
-    /// Sampled pairs by score.
-    scores: BinaryScores,
-    /// Edges among their candidates.
-    ranks: Ranking,
+/// How links are judged, the same for models and for baselines.
+#[derive(Debug, Clone)]
+pub(super) struct LinkJudge {
+    /// Each edge against `task.negatives` pairs: AP and AUC.
+    pub(super) few: LinkCandidates,
+    /// Each edge among `task.candidates` pairs: MRR and hits@k.
+    pub(super) many: LinkCandidates,
+    /// ESDG's pairs: accuracy, and what training learns from.
+    pub(super) sampler: LinkSampler,
+    /// Empty results of either.
+    pub(super) scores: LinkScores,
 }
 
-impl LinkScores {
-    pub(super) fn new(config: &TaskConfig) -> Self {
-        Self {
-            right: Classification::new(2),
-            scores: BinaryScores::default(),
-            ranks: Ranking::new(TieRule::Average, &[1, 3, config.hits as u32]),
-        }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.right.clear();
-        self.scores.clear();
-        self.ranks.clear();
-    }
-
-    /// Sampled pairs: scores above `threshold` say yes.
-    pub(super) fn sampled(&mut self, scores: &[f32], threshold: f32, labels: &[f32]) {
-        self.right.add_binary(scores, threshold, labels);
-        self.scores.add(scores, labels);
-    }
-
-    /// Rows of candidates.
-    pub(super) fn ranked(&mut self, scores: &[f32], candidates: &Candidates) {
-        for row in 0..candidates.rows() {
-            let row = candidates.row(row);
-            self.ranks.add(scores[row.start], &scores[row.start + 1..row.end]);
-        }
-    }
-
-    pub(super) fn metrics(&mut self) -> Metrics {
-        let mut metrics = Metrics::new();
-        put(&mut metrics, [(Metric::Accuracy, self.right.accuracy())]);
-        put(&mut metrics, self.scores.report());
-        put(&mut metrics, self.ranks.report());
-        metrics
-    }
-}
-
-/// The questions of a snapshot, the same for models and for baselines.
-#[derive(Debug)]
-pub(super) struct LinkQuestions {
-    sampler: LinkSampler,
-    many: OneVersusMany,
-    pub(super) pairs: Pairs,
-    pub(super) candidates: Candidates,
-}
-
-impl LinkQuestions {
+impl LinkJudge {
     pub(super) fn new(config: &Config) -> Self {
         let sampling = LinkSampling {
             theta: config.task.theta,
@@ -94,42 +47,32 @@ impl LinkQuestions {
             ends: NegativeEnds::Both,
             seed: config.train.seed,
         };
+        let hits = config.task.hits as u32;
+        let places: &[u32] = if hits == 1 { &[1] } else { &[1, hits] };
         Self {
+            few: LinkCandidates::sampled(config.task.negatives, config.train.seed),
+            many: LinkCandidates::sampled(config.task.candidates, config.train.seed),
             sampler: LinkSampler::new(sampling),
-            many: OneVersusMany::new(config.task.candidates, config.train.seed),
-            pairs: Pairs::default(),
-            candidates: Candidates::default(),
+            scores: LinkScores::new(TieRule::Average, places),
         }
     }
+}
 
-    /// Draws the sampled pairs of the snapshot after `step` into `pairs`.
-    pub(super) fn sample(&mut self, sequence: &SnapshotSequence, step: usize, key: DrawKey) {
-        self.sampler.fill(sequence.at(step + 1), key, &mut self.pairs);
-    }
-
-    /// Draws the candidates of the snapshot after `step`, chunk by chunk.
-    pub(super) fn rank(
-        &mut self,
-        sequence: &SnapshotSequence,
-        step: usize,
-        mut visit: impl FnMut(&Candidates) -> Result<(), TrainError>,
-    ) -> Result<(), TrainError> {
-        let links = self.many.load(sequence.at(step + 1));
-        let key = DrawKey::evaluation(step as u32);
-        for start in (0..links).step_by(AT_ONCE) {
-            self.many.fill(start..(start + AT_ONCE).min(links), key, &mut self.candidates);
-            visit(&self.candidates)?;
-        }
-        Ok(())
-    }
+/// Whether a measure is taken from the few candidates; the others are taken from the many.
+pub(super) fn is_of_few(metric: Metric) -> bool {
+    matches!(metric, Metric::AveragePrecision | Metric::Auc | Metric::Accuracy)
 }
 
 /// Binary cross-entropy of pairs of the next snapshot.
 #[derive(Debug)]
 pub struct LinkPrediction {
     sequence: Arc<SnapshotSequence>,
-    questions: LinkQuestions,
-    results: LinkScores,
+    judge: LinkJudge,
+    few: LinkScores,
+    many: LinkScores,
+    right: Classification,
+    pairs: Pairs,
+    candidates: Candidates,
     stacked: StackedPairs,
     updates: Updates,
     config: TaskConfig,
@@ -138,14 +81,38 @@ pub struct LinkPrediction {
 impl LinkPrediction {
     /// The task of a data set.
     pub fn new(config: &Config, material: &Material) -> Self {
+        let judge = LinkJudge::new(config);
         Self {
             sequence: Arc::clone(&material.sequence),
-            questions: LinkQuestions::new(config),
-            results: LinkScores::new(&config.task),
+            few: judge.scores.clone(),
+            many: judge.scores.clone(),
+            judge,
+            right: Classification::new(2),
+            pairs: Pairs::default(),
+            candidates: Candidates::default(),
             stacked: StackedPairs::default(),
             updates: Updates::default(),
             config: config.task.clone(),
         }
+    }
+
+    /// The scores of pairs of the next snapshot, given the embeddings of this one.
+    fn score<'t>(
+        stacked: &mut StackedPairs,
+        updates: &mut Updates,
+        judge: &'t mut Judge<'_>,
+        embeddings: &Arc<Matrix>,
+        pairs: &Pairs,
+    ) -> Result<&'t [f32], TrainError> {
+        let Head::Edge(head) = &judge.network.head else {
+            unreachable!("an edge task has its head")
+        };
+        let mut forward = evaluating(judge.tape, &judge.network.parameters, updates);
+        stacked.clear();
+        stacked.extend(pairs, 0);
+        let x = forward.tape.constant(embeddings, 0..embeddings.shape().rows)?;
+        let logits = head.decode(&mut forward, x, &stacked.ends)?;
+        Ok(judge.tape.value(logits))
     }
 }
 
@@ -162,8 +129,8 @@ impl Task for LinkPrediction {
         self.stacked.clear();
         for (at, step) in questions.steps.clone().enumerate() {
             let key = DrawKey::training(questions.epoch, step as u32);
-            self.questions.sample(&self.sequence, step, key);
-            self.stacked.extend(&self.questions.pairs, at * vertices);
+            self.judge.sampler.fill(self.sequence.at(step + 1), key, &mut self.pairs);
+            self.stacked.extend(&self.pairs, at * vertices);
         }
         let count = self.stacked.len();
         if count == 0 {
@@ -176,7 +143,9 @@ impl Task for LinkPrediction {
     }
 
     fn begin(&mut self) {
-        self.results.clear();
+        self.few.clear();
+        self.many.clear();
+        self.right.clear();
     }
 
     fn judge(
@@ -185,51 +154,48 @@ impl Task for LinkPrediction {
         step: usize,
         embeddings: &Arc<Matrix>,
     ) -> Result<(), TrainError> {
-        let Self { sequence, questions, results, stacked, updates, .. } = self;
-        let Head::Edge(head) = &judge.network.head else {
-            unreachable!("an edge task has its head")
-        };
-        let rows = embeddings.shape().rows;
-        let mut score = |pairs: &Pairs, visit: &mut dyn FnMut(&[f32])| -> Result<(), TrainError> {
-            let mut forward = evaluating(judge.tape, &judge.network.parameters, updates);
-            stacked.clear();
-            stacked.extend(pairs, 0);
-            let x = forward.tape.constant(embeddings, 0..rows)?;
-            let logits = head.decode(&mut forward, x, &stacked.ends)?;
-            visit(judge.tape.value(logits));
-            judge.tape.reset();
-            Ok(())
-        };
-        questions.sample(sequence, step, DrawKey::evaluation(step as u32));
-        if !questions.pairs.is_empty() {
-            score(&questions.pairs, &mut |logits| {
-                results.sampled(logits, 0.0, &questions.pairs.label);
-            })?;
+        let Self { stacked, updates, pairs, candidates, .. } = self;
+        let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
+        self.judge.sampler.fill(target, key, pairs);
+        if !pairs.is_empty() {
+            let scores = Self::score(stacked, updates, judge, embeddings, pairs)?;
+            self.right.add_binary(scores, 0.0, &pairs.label);
         }
-        questions.rank(sequence, step, |candidates| {
-            score(&candidates.pairs, &mut |logits| results.ranked(logits, candidates))
-        })
+        let kinds = [(&mut self.judge.few, &mut self.few), (&mut self.judge.many, &mut self.many)];
+        for (drawn, results) in kinds {
+            for chunk in 0..drawn.load(target) {
+                drawn.fill(chunk, key, candidates);
+                let scores = Self::score(stacked, updates, judge, embeddings, &candidates.pairs)?;
+                results.add(candidates, scores);
+            }
+        }
+        judge.tape.reset();
+        Ok(())
     }
 
     fn metrics(&mut self) -> Metrics {
-        self.results.metrics()
+        let mut metrics = Metrics::new();
+        put(&mut metrics, [(Metric::Accuracy, self.right.accuracy())]);
+        put(&mut metrics, self.few.report().into_iter().filter(|(metric, _)| is_of_few(*metric)));
+        put(&mut metrics, self.many.report().into_iter().filter(|(metric, _)| !is_of_few(*metric)));
+        metrics
     }
 
     fn protocol(&self) -> serde_json::Value {
         json!({
             "question": "edges of the next snapshot, from the embeddings of this one",
-            "sampled": {
+            "accuracy": {
+                "pairs": "ESDG's theta-sampling: a share of the edges, as many pairs that are no edges",
                 "theta": self.config.theta,
-                "negatives_per_positive": self.config.negatives,
-                "negatives": "both ends drawn from all vertices, never an edge of the snapshot",
-                "metrics": ["accuracy", "ap", "auc"],
+                "negatives_per_edge": self.config.negatives,
+            },
+            "ap_and_auc": {
+                "negatives": self.judge.few.describe(),
                 "pooled": "all snapshots of a part together",
             },
-            "ranked": {
-                "candidates_per_edge": self.config.candidates,
-                "candidates": "same source, distinct destinations that it does not reach in the snapshot",
+            "mrr_and_hits": {
+                "negatives": self.judge.many.describe(),
                 "ties": "average of the optimistic and the pessimistic rank",
-                "metrics": ["mrr", "hits"],
             },
         })
     }

@@ -14,7 +14,6 @@ mod results;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
 use zoetrope_tensor::{Matrix, Var};
 
@@ -143,4 +142,3 @@ pub fn make(
         TaskName::EdgeClassification => Box::new(EdgeClassification::new(config, material)?),
     })
 }
-

@@ -32,7 +32,9 @@ pub struct NodeClassification {
 pub(super) fn classes(config: &Config, material: &Material) -> Result<usize, TrainError> {
     let found = match &material.goal {
         Some(Goal::Classes { classes, .. }) => *classes,
-        Some(Goal::Numbers { values, present }) => whole_classes(material, values, present.as_deref())?,
+        Some(Goal::Numbers { values, present }) => {
+            whole_classes(material, values, present.as_deref())?
+        }
         None => {
             return Err(TrainError::Unfit {
                 what: format!("{} has no classes of vertices", material.name),

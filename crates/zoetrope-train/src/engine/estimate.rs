@@ -1,0 +1,150 @@
+//! What a step of training will take, found by running it on miniature graphs.
+//!
+//! Everything a tape holds grows linearly with vertices and edges, so three small runs of the real
+//! network tell the three numbers of a line: nothing about a model has to be written down twice.
+
+use std::sync::Arc;
+
+use zoetrope_graph::random::Random;
+use zoetrope_graph::{SnapshotSequence, VertexNames};
+use zoetrope_nn::Forward;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::state::Carried;
+use zoetrope_plan::ActivationCost;
+use zoetrope_tensor::{Matrix, Tape};
+
+use super::{FrameRunner, Layout, Network};
+use crate::config::{Config, TaskName};
+use crate::error::TrainError;
+use crate::material::{Goal, Material};
+use crate::sampling::EdgeClassRule;
+use crate::task::{self, Questions};
+
+/// The most vertices of a miniature.
+const MOST_VERTICES: usize = 256;
+
+/// The cost of a step over a frame of `steps` snapshots.
+///
+/// # Errors
+/// As building and running the network.
+pub fn activation_cost(
+    config: &Config,
+    task: TaskName,
+    material: &Material,
+    outputs: usize,
+    steps: usize,
+    reuse: bool,
+) -> Result<ActivationCost, TrainError> {
+    // EvolveGCN-H summarises the vertices to as many rows as there are features.
+    let least = 2 * material.width().max(config.model.hidden);
+    let vertices = material.vertices().clamp(32.min(least), MOST_VERTICES).max(least);
+    let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
+    let run = |vertices: usize, edges: usize| -> Result<f64, TrainError> {
+        let small = miniature(material, task, outputs, vertices, edges, steps);
+        Ok(peak(config, task, &small?, outputs, steps, reuse)? as f64)
+    };
+    let base = run(vertices, edges)?;
+    let bytes_per_vertex = ((run(2 * vertices, edges)? - base) / vertices as f64).max(0.0);
+    // Self-loops are edges too; the second run has as many as the first.
+    let bytes_per_edge = ((run(vertices, 3 * edges)? - base) / (2 * edges * steps) as f64).max(0.0);
+    let frame_edges = (steps * (edges + vertices)) as f64;
+    let bytes_per_vertex = (bytes_per_vertex - bytes_per_edge * steps as f64).max(0.0);
+    let fixed = base - bytes_per_vertex * vertices as f64 - bytes_per_edge * frame_edges;
+    Ok(ActivationCost { fixed_bytes: fixed.max(0.0), bytes_per_vertex, bytes_per_edge })
+}
+
+/// The most bytes that a tape holds in one step.
+fn peak(
+    config: &Config,
+    task: TaskName,
+    material: &Material,
+    outputs: usize,
+    steps: usize,
+    reuse: bool,
+) -> Result<usize, TrainError> {
+    let network = Network::new(config, task, material.width(), outputs, steps)?;
+    let model = network.model.as_ref();
+    let layout = Layout::plain(model, steps, reuse);
+    let mut runner = FrameRunner::new(&material.sequence, &material.features, model, layout)?;
+    let mut asked = task::make(config, task, material)?;
+    let (mut tape, mut updates) = (Tape::new(), Updates::default());
+    let seed = config.train.seed;
+    let mut forward = Forward::training(&mut tape, &network.parameters, &mut updates, seed, 0);
+    let embedding = runner.embed(&mut forward, model, 0..steps, &Carried::default())?;
+    let first = match model.coverage() {
+        zoetrope_nn::model::Coverage::Every => 0,
+        zoetrope_nn::model::Coverage::Last => steps - 1,
+    };
+    let questions = Questions { steps: first..steps, epoch: 0 };
+    let loss = asked.loss(&mut forward, &network, &questions, embedding.rows)?;
+    if let Some((loss, _)) = loss {
+        tape.backward(loss)?;
+    }
+    Ok(tape.peak_bytes())
+}
+
+/// A small graph of random edges with the widths of the real one.
+fn miniature(
+    like: &Material,
+    task: TaskName,
+    outputs: usize,
+    vertices: usize,
+    edges: usize,
+    steps: usize,
+) -> Result<Material, TrainError> {
+    // One snapshot more: link prediction asks for the next one.
+    let steps = steps + 1;
+    let random = Random::new(0, 0x6d69_6e69);
+    let end = |at: usize| random.below(at as u64, vertices as u64) as u32;
+    let mut ends: Vec<(u32, u32, u32)> =
+        (0..steps * edges).map(|at| ((at / edges) as u32, end(2 * at), end(2 * at + 1))).collect();
+    ends.sort_unstable();
+    let offsets = (0..=steps).map(|step| (step * edges) as u64).collect();
+    let (dst, src) = ends.iter().map(|&(_, dst, src)| (dst, src)).unzip();
+    let sequence = Arc::new(SnapshotSequence::new(vertices as u32, offsets, src, dst, None)?);
+    let rows = steps * vertices;
+    let mut features = Matrix::zeros(rows, like.width());
+    for (at, value) in features.as_mut_slice().iter_mut().enumerate() {
+        *value = random.unit(at as u64) as f32;
+    }
+    let ones = |rows: usize| Matrix::from_slice(rows, 1, &vec![1.0; rows]).map(Arc::new);
+    let present = match like.goal.as_ref().and_then(Goal::present) {
+        Some(_) => Some(ones(rows)?),
+        None => None,
+    };
+    let goal = match task {
+        TaskName::NodeRegression => {
+            Some(Goal::Numbers { values: Arc::new(Matrix::zeros(rows, 1)), present })
+        }
+        TaskName::NodeClassification => {
+            Some(Goal::Classes { labels: Arc::new(vec![0; rows]), present, classes: outputs })
+        }
+        TaskName::LinkPrediction | TaskName::EdgeClassification => None,
+    };
+    let labelled = || {
+        let weights = (0..steps * edges).map(|at| (at % outputs.max(2)) as f32).collect();
+        let (src, dst) = (sequence.src().to_vec(), sequence.dst().to_vec());
+        let offsets = sequence.offsets().to_vec();
+        SnapshotSequence::new(vertices as u32, offsets, src, dst, Some(weights)).map(Arc::new)
+    };
+    let edge_labels = match task {
+        TaskName::EdgeClassification => Some((labelled()?, EdgeClassRule::WeightIsClass)),
+        _ => None,
+    };
+    Ok(Material {
+        name: like.name.clone(),
+        format: String::new(),
+        edge_labels,
+        sequence,
+        names: VertexNames::identity(vertices as u32),
+        features: Arc::new(features),
+        goal,
+        constant_goal: false,
+        known_before: None,
+        events: 0,
+        sha256: String::new(),
+        split: like.split.clone(),
+        boundaries: None,
+        warnings: Vec::new(),
+    })
+}

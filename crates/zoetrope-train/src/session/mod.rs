@@ -1,0 +1,208 @@
+//! A run: epochs over the frames of a plan, evaluation, and the state that a checkpoint saves.
+//!
+//! [`Session`] executes; it writes no file and prints nothing. What a run leaves on the disk is the
+//! business of [`train`](crate::train).
+
+mod epoch;
+mod evaluate;
+mod optimise;
+mod restore;
+mod start;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_data::split::Part;
+use zoetrope_nn::Parameters;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::model::Coverage;
+use zoetrope_nn::optimiser::{EarlyStopping, Gradients, Optimiser, ScheduleState};
+use zoetrope_nn::state::Carried;
+use zoetrope_plan::Plan;
+use zoetrope_tensor::{Matrix, Tape};
+
+use crate::config::{Config, LossOn, MetricName, TaskName};
+use crate::engine::{FrameRunner, Network};
+use crate::error::TrainError;
+use crate::material::Material;
+use crate::run::{EpochRecord, Metrics, Timeline};
+use crate::task::{self, Task};
+
+pub use epoch::{EpochEnd, Watch};
+pub use evaluate::Answers;
+
+/// A run in progress.
+pub struct Session {
+    pub(crate) config: Config,
+    pub(crate) material: Material,
+    pub(crate) task_name: TaskName,
+    pub(crate) plan: Plan,
+    pub(crate) network: Network,
+    task: Box<dyn Task>,
+    runner: FrameRunner,
+    tape: Tape,
+    judge_tape: Tape,
+    updates: Updates,
+    carried: Carried,
+    gradients: Gradients,
+    optimiser: Optimiser,
+    schedule: ScheduleState,
+    stopping: EarlyStopping,
+    progress: Progress,
+    /// The weights of the best validation epoch, where there is a validation part.
+    best: Option<Parameters>,
+    /// Embeddings of one snapshot, off the tape, for judging.
+    embeddings: Arc<Matrix>,
+    pub(crate) timeline: Timeline,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress {
+    /// Epochs that are finished.
+    pub(crate) epoch: usize,
+    /// Frames of the running epoch that are done.
+    pub(crate) frame: usize,
+    /// Frames since the start, the counter of dropout.
+    pub(crate) frames: u64,
+    /// The sum of the losses of the running epoch's frames, and how many had one.
+    pub(crate) loss_sum: f64,
+    pub(crate) losses: u64,
+    /// Seconds of the running epoch before it was continued.
+    pub(crate) seconds: f64,
+    /// The finished epochs.
+    pub(crate) records: Vec<EpochRecord>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("network", &self.network)
+            .field("epoch", &self.progress.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// The plan that is executed.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The data set.
+    pub fn material(&self) -> &Material {
+        &self.material
+    }
+
+    /// The effective configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The task.
+    pub fn task(&self) -> TaskName {
+        self.task_name
+    }
+
+    /// The network with its parameters.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The epochs that are finished.
+    pub fn epochs(&self) -> &[EpochRecord] {
+        &self.progress.records
+    }
+
+    /// The most bytes that a step has taken so far.
+    pub fn activation_bytes(&self) -> usize {
+        self.tape.peak_bytes()
+    }
+
+    /// Whether enough epochs have passed, or early stopping says so.
+    pub fn is_over(&self) -> bool {
+        self.progress.epoch >= self.config.train.epochs || self.stopping.is_over()
+    }
+
+    /// The steps of a part at which the task asks.
+    pub fn steps_of(&self, part: Part) -> Range<usize> {
+        self.material.steps_of(part, self.task_name)
+    }
+
+    /// The measure that decides which epoch is best.
+    pub fn watched(&self) -> MetricName {
+        self.config.task.metric.unwrap_or(self.task_name.metrics()[0])
+    }
+
+    /// The name of that measure among the metrics.
+    pub fn watched_key(&self) -> String {
+        match self.watched() {
+            MetricName::F1 => "f1_macro".to_owned(),
+            MetricName::Hits => format!("hits@{}", self.config.task.hits),
+            other => other.name().to_owned(),
+        }
+    }
+
+    /// The epoch whose weights [`Session::choose_best`] takes, with its measure.
+    pub fn best_epoch(&self) -> Option<(usize, f64)> {
+        self.stopping.best().filter(|_| self.best.is_some())
+    }
+
+    /// Puts the weights of the best validation epoch in place, where there was a validation part.
+    pub fn choose_best(&mut self) {
+        if let Some(best) = &self.best {
+            self.network.parameters.clone_from(best);
+        }
+    }
+
+    /// The metrics of the task's baselines on a part.
+    ///
+    /// # Errors
+    /// Where the data does not fit the task.
+    pub fn baselines(
+        &self,
+        part: Part,
+    ) -> Result<std::collections::BTreeMap<String, Metrics>, TrainError> {
+        task::baselines(&self.config, self.task_name, &self.material, self.steps_of(part))
+    }
+
+    /// How the run is measured, for the summary.
+    pub fn protocol(&self) -> serde_json::Value {
+        let split = &self.material.split;
+        let range = |range: &Range<usize>| serde_json::json!([range.start, range.end]);
+        let loss = match self.only_last() {
+            true => "the last snapshot of each frame",
+            false => "the mean over the snapshots of each frame",
+        };
+        let state = match self.config.train.carry_state {
+            true => "carried from frame to frame, replayed from the first snapshot to evaluate",
+            false => "reset at the start of each frame",
+        };
+        let chosen = match self.config.data.split.has_validation() {
+            true => format!("the epoch with the best validation {}", self.watched().name()),
+            false => "the last epoch".to_owned(),
+        };
+        serde_json::json!({
+            "split": {
+                "rule": self.config.data.split.to_string(),
+                "train": range(&split.train),
+                "val": range(&split.validation),
+                "test": range(&split.test),
+                "unit": "snapshots, in time order",
+            },
+            "evaluation": match self.config.train.carry_state || self.plan.rule.frame.is_none() {
+                true => "each snapshot of a part once, in one pass over the sequence",
+                false => "each snapshot of a part once, as the last of its own frame",
+            },
+            "loss": loss,
+            "hidden_state": state,
+            "weights": chosen,
+            "task": self.task.protocol(),
+        })
+    }
+
+    /// Whether the loss looks at the last snapshot of a frame only.
+    pub(crate) fn only_last(&self) -> bool {
+        self.config.train.loss == LossOn::Last || self.network.model.coverage() == Coverage::Last
+    }
+}

@@ -1,0 +1,194 @@
+//! Bringing a run into being: the task, the network, the plan.
+
+use std::sync::Arc;
+
+use zoetrope_data::split::Part;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::optimiser::{Direction, EarlyStopping, Gradients, Optimiser, ScheduleState};
+use zoetrope_nn::state::Carried;
+use zoetrope_plan::{Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, Workload};
+use zoetrope_tensor::{Matrix, Tape};
+
+use super::{Progress, Session, optimise};
+use crate::config::{Config, Device, Frame, OperatorOrder, TaskName};
+use crate::engine::{FrameRunner, Layout, Network, activation_cost};
+use crate::error::TrainError;
+use crate::material::Material;
+use crate::run::{Phase, Timeline};
+use crate::task;
+
+impl Session {
+    /// Chooses the task, builds the network, makes or takes the plan, and prepares the graph.
+    ///
+    /// # Errors
+    /// Where the data does not fit the task or the model, no plan can be made, or the plan that is
+    /// given does not fit.
+    pub fn start(
+        config: Config,
+        material: Material,
+        given: Option<Plan>,
+        timeline: Timeline,
+    ) -> Result<Self, TrainError> {
+        available(&config)?;
+        let span = timeline.phase(Phase::Plan);
+        let task_name = task::choose(&config, &material)?;
+        let outputs = task::outputs(&config, task_name, &material)?;
+        let rule = frame_rule(&config)?;
+        let training = material.steps_of(Part::Train, task_name);
+        let steps = rule.frame.unwrap_or(training.len());
+        let network = Network::new(&config, task_name, material.width(), outputs, steps)?;
+        let plan = plan(&config, task_name, &material, &network, outputs, rule, given)?;
+        drop(span);
+        let span = timeline.phase(Phase::Load);
+        let model = network.model.as_ref();
+        let runner =
+            FrameRunner::new(&material.sequence, &material.features, model, Layout::of(&plan))?;
+        let task = task::make(&config, task_name, &material)?;
+        drop(span);
+        let embeddings = Arc::new(Matrix::zeros(material.vertices(), model.width()));
+        let optimiser = Optimiser::new(optimise::method(&config.train), &network.parameters);
+        let gradients = Gradients::new(&network.parameters);
+        let watched = config.task.metric.unwrap_or(task_name.metrics()[0]);
+        let direction = if watched.is_error() { Direction::Lower } else { Direction::Higher };
+        Ok(Self {
+            stopping: EarlyStopping::new(direction, config.train.patience),
+            config,
+            material,
+            task_name,
+            plan,
+            network,
+            task,
+            runner,
+            tape: Tape::new(),
+            judge_tape: Tape::new(),
+            updates: Updates::default(),
+            carried: Carried::default(),
+            gradients,
+            optimiser,
+            schedule: ScheduleState::default(),
+            progress: Progress::default(),
+            best: None,
+            embeddings,
+            timeline,
+        })
+    }
+}
+
+/// Refuses what this build cannot do rather than doing something else.
+fn available(config: &Config) -> Result<(), TrainError> {
+    if config.train.device != Device::Cpu {
+        return Err(TrainError::Unavailable {
+            what: format!("train.device = \"{}\"", config.train.device),
+            advice: "this version computes on the CPU: use --device cpu".to_owned(),
+        });
+    }
+    if config.train.ranks != 1 {
+        return Err(TrainError::Unavailable {
+            what: format!("train.ranks = {}", config.train.ranks),
+            advice: "this version trains in one process: use --ranks 1".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// How frames are cut. A state that is carried on needs frames that follow each other without a gap
+/// or an overlap.
+fn frame_rule(config: &Config) -> Result<FrameRule, TrainError> {
+    let frame = match config.train.frame {
+        Frame::All => None,
+        Frame::Steps(steps) => Some(steps),
+    };
+    let stride = match (config.train.carry_state, frame) {
+        (true, Some(frame)) if config.train.stride == 1 || config.train.stride == frame => frame,
+        (true, Some(frame)) => {
+            return Err(TrainError::Unfit {
+                what: format!(
+                    "train.carry_state with train.stride = {} and train.frame = {frame}: the state after a frame belongs to the snapshot that follows it",
+                    config.train.stride
+                ),
+                advice: format!("set train.stride = {frame}"),
+            });
+        }
+        _ => config.train.stride,
+    };
+    Ok(FrameRule { frame, stride, truncate: config.train.truncate })
+}
+
+fn plan(
+    config: &Config,
+    task: TaskName,
+    material: &Material,
+    network: &Network,
+    outputs: usize,
+    rule: FrameRule,
+    given: Option<Plan>,
+) -> Result<Plan, TrainError> {
+    let model = network.model.as_ref();
+    let training = material.steps_of(Part::Train, task);
+    let steps = rule.frame.unwrap_or(training.len());
+    if training.is_empty() {
+        return Err(PlanError::NoSnapshots.into());
+    }
+    if steps > training.len() {
+        return Err(PlanError::FrameTooLong { frame: steps, snapshots: training.len() }.into());
+    }
+    if config.train.truncate.is_some() && model.coverage() == zoetrope_nn::model::Coverage::Last {
+        return Err(TrainError::Unfit {
+            what: format!("train.truncate cuts frames, but {} reads whole frames", model.name()),
+            advice: "leave train.truncate out".to_owned(),
+        });
+    }
+    if config.train.carry_state && !model.carries_state() {
+        return Err(TrainError::Unfit {
+            what: format!("{} has no state to carry from frame to frame", model.name()),
+            advice: "leave train.carry_state out".to_owned(),
+        });
+    }
+    let step = config.train.truncate.unwrap_or(steps).min(steps);
+    let cost = activation_cost(config, task, material, outputs, step, config.plan.reuse)?;
+    let matrix_bytes = prepared_bytes(material, model.forms().len());
+    let workload = Workload {
+        data: material.name.clone(),
+        model: model.name().to_owned(),
+        training,
+        vertices: material.vertices(),
+        edges: (0..material.steps()).map(|step| material.sequence.at(step).len()).collect(),
+        features: material.width(),
+        structure_widths: model.structure_widths(),
+        can_reuse: model.can_reuse(),
+        weights: network.parameters.weights(),
+        optimiser_slots: optimise::slots(&config.train),
+        data_bytes: material.bytes() + matrix_bytes,
+        activations: cost,
+    };
+    let plan = match given {
+        Some(plan) => plan,
+        None => {
+            let order = match config.plan.order {
+                OperatorOrder::Auto => None,
+                OperatorOrder::AggregateFirst => Some(PlannedOrder::AggregateFirst),
+                OperatorOrder::UpdateFirst => Some(PlannedOrder::UpdateFirst),
+            };
+            let choice = Choice {
+                planner: config.plan.name.clone(),
+                rule,
+                group: config.plan.group,
+                order,
+                reuse: config.plan.reuse,
+                memory_limit: None,
+            };
+            zoetrope_plan::plan(&workload, &choice)?
+        }
+    };
+    plan.fits(&workload)?;
+    Ok(plan)
+}
+
+/// Bytes of the matrices that layers multiply with: offsets, columns and values, twice for the
+/// transpose, and where its entries come from.
+fn prepared_bytes(material: &Material, forms: usize) -> u64 {
+    let vertices = material.vertices() as u64;
+    let copies = if material.sequence.is_constant() { 1 } else { material.steps() as u64 };
+    let entries = material.sequence.stored_edges() as u64 + copies * vertices;
+    forms as u64 * (2 * (entries * 8 + copies * (vertices + 1) * 4) + entries * 4)
+}
