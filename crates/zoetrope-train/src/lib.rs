@@ -14,6 +14,7 @@ pub mod run;
 pub mod sampling;
 pub mod session;
 pub mod task;
+pub mod train;
 
 pub use config::Config;
 pub use error::{FailureKind, TrainError};

@@ -62,7 +62,8 @@ fn peak(
     steps: usize,
     reuse: bool,
 ) -> Result<usize, TrainError> {
-    let network = Network::new(config, task, material.width(), outputs, steps)?;
+    let network =
+        Network::new(config, task, material.width(), outputs, steps, material.vertices())?;
     let model = network.model.as_ref();
     let layout = Layout::plain(model, steps, reuse);
     let mut runner = FrameRunner::new(&material.sequence, &material.features, model, layout)?;

@@ -100,6 +100,14 @@ impl RunFolder {
         self.root.join("plan.json")
     }
 
+    /// Writes a file of the folder, whole or not at all.
+    ///
+    /// # Errors
+    /// [`TrainError::Io`] where the disk is full or fails.
+    pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), TrainError> {
+        write_whole(&self.root.join(name), bytes)
+    }
+
     /// Saves the effective configuration.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ impl Session {
     /// Runs the rest of the current epoch, then measures on the validation part.
     ///
     /// # Errors
-    /// [`TrainError::NonFinite`] where a loss or a gradient is not finite; the weights are then
+    /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
     /// those of the last good update.
     pub fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
         let epoch = self.progress.epoch;
@@ -138,7 +138,7 @@ impl Session {
 
     fn not_finite(&self, what: &str, value: f64) -> TrainError {
         let (index, step) = (self.progress.frame, self.optimiser.steps());
-        TrainError::NonFinite { what: format!("{what} of frame"), index, value, step }
+        TrainError::Diverged { what: format!("{what} of frame"), index, value, step }
     }
 
     /// Adds the gradients of one frame, times `share`, and returns its loss; None where there is

@@ -16,23 +16,24 @@ const BEST: &str = "best/";
 impl Session {
     /// Everything that the run needs to continue to the same bits.
     pub fn save(&self) -> SavedState {
-        let mut weights = tensors(&self.network.parameters, "");
-        if let Some(best) = &self.best {
-            weights.extend(tensors(best, BEST));
-        }
         let parameters = &self.network.parameters;
-        let optimiser = self
+        let mut optimiser: Tensors = self
             .optimiser
             .state(parameters)
-            .map(|(name, dims, values)| (name, SavedTensor::new(dims.to_vec(), values.to_vec())));
+            .map(|(name, dims, values)| (name, SavedTensor::new(dims.to_vec(), values.to_vec())))
+            .collect();
+        // Not among the weights, so that their file stays a plain state_dict.
+        if let Some(best) = &self.best {
+            optimiser.extend(tensors(best, BEST));
+        }
         let hidden = self.carried.iter().map(|(place, matrix)| {
             let shape = matrix.shape();
             let dims = vec![shape.rows, shape.cols];
             (place.to_string(), SavedTensor::new(dims, matrix.as_slice().to_vec()))
         });
         SavedState {
-            weights,
-            optimiser: optimiser.collect(),
+            weights: tensors(parameters, ""),
+            optimiser,
             hidden: hidden.collect(),
             cursor: self.cursor(),
         }
@@ -66,6 +67,7 @@ impl Session {
             step: self.optimiser.steps(),
             counters,
             numbers,
+            parts: BTreeMap::new(),
             epochs: progress.records.clone(),
         }
     }
@@ -76,7 +78,7 @@ impl Session {
     /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
     pub fn restore(&mut self, mut state: SavedState) -> Result<(), TrainError> {
         let mut best_weights = Tensors::new();
-        state.weights.retain(|name, tensor| match name.strip_prefix(BEST) {
+        state.optimiser.retain(|name, tensor| match name.strip_prefix(BEST) {
             Some(name) => {
                 best_weights.insert(name.to_owned(), tensor.clone());
                 false

@@ -36,7 +36,8 @@ impl Session {
         let rule = frame_rule(&config)?;
         let training = material.steps_of(Part::Train, task_name);
         let steps = rule.frame.unwrap_or(training.len());
-        let network = Network::new(&config, task_name, material.width(), outputs, steps)?;
+        let (width, vertices) = (material.width(), material.vertices());
+        let network = Network::new(&config, task_name, width, outputs, steps, vertices)?;
         let plan = plan(&config, task_name, &material, &network, outputs, rule, given)?;
         drop(span);
         let span = timeline.phase(Phase::Load);

@@ -1,0 +1,50 @@
+//! The files of a run folder that grow with its epochs.
+
+use crate::error::TrainError;
+use crate::run::tensorboard::EventFile;
+use crate::run::{EpochRecord, MetricsLine, MetricsLog, RunFolder};
+use crate::session::Session;
+
+/// `metrics.jsonl` and the event file of TensorBoard.
+#[derive(Debug)]
+pub(super) struct Records {
+    metrics: MetricsLog,
+    events: Option<EventFile>,
+}
+
+impl Records {
+    /// Starts or continues the files, and writes the configuration and the plan of a new run.
+    pub(super) fn open(
+        folder: &RunFolder,
+        session: &Session,
+        resumed: bool,
+    ) -> Result<Self, TrainError> {
+        let path = folder.metrics_path();
+        let metrics = match resumed {
+            true => MetricsLog::resume(&path, session.epochs().len())?,
+            false => MetricsLog::create(&path)?,
+        };
+        if !resumed {
+            folder.write_json(&folder.plan_path(), session.plan())?;
+        }
+        // Written last of what makes a folder a run: one without it holds nothing to continue.
+        folder.write_config(session.config())?;
+        let events = match session.config().output.tensorboard {
+            true => Some(EventFile::create(folder.root())?),
+            false => None,
+        };
+        Ok(Self { metrics, events })
+    }
+
+    /// Adds an epoch.
+    pub(super) fn push(&mut self, record: &EpochRecord, lr: f64) -> Result<(), TrainError> {
+        self.metrics.push(&MetricsLine { record: record.clone(), lr })?;
+        let Some(events) = &mut self.events else { return Ok(()) };
+        let own =
+            [("train/loss", record.loss), ("train/lr", lr), ("train/seconds", record.seconds)];
+        let names: Vec<(String, f64)> =
+            record.val.iter().map(|(name, &value)| (format!("val/{name}"), value)).collect();
+        let val = names.iter().map(|(name, value)| (name.as_str(), *value));
+        events.scalars(record.epoch as u64, own.into_iter().chain(val))
+    }
+}

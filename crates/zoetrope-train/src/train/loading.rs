@@ -1,0 +1,36 @@
+//! Plans and weights from files.
+
+use std::path::Path;
+
+use zoetrope_nn::weights::load_safetensors;
+use zoetrope_plan::Plan;
+
+use crate::error::TrainError;
+use crate::session::Session;
+
+/// The plan of a file, where `name` names one rather than a planner.
+///
+/// # Errors
+/// Where the file cannot be read or holds no plan.
+pub fn load_plan(name: &str) -> Result<Option<Plan>, TrainError> {
+    let path = Path::new(name);
+    let is_file = path.extension().is_some_and(|extension| extension == "json")
+        || name.contains(std::path::MAIN_SEPARATOR)
+        || path.is_file();
+    is_file.then(|| read_plan(path)).transpose()
+}
+
+pub(super) fn read_plan(path: &Path) -> Result<Plan, TrainError> {
+    let text = std::fs::read_to_string(path).map_err(|error| TrainError::io(path, error))?;
+    Ok(Plan::from_json(&text)?)
+}
+
+/// Fills the network of a session from a safetensors file.
+///
+/// # Errors
+/// Where the file cannot be read, or names, shapes or values do not fit.
+pub fn load_weights(session: &mut Session, path: &Path) -> Result<(), TrainError> {
+    let bytes = std::fs::read(path).map_err(|error| TrainError::io(path, error))?;
+    load_safetensors(&mut session.network.parameters, &bytes)
+        .map_err(|source| TrainError::Weights { path: path.to_owned(), source })
+}

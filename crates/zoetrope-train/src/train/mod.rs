@@ -1,0 +1,211 @@
+//! A whole run: from a configuration to a run folder.
+//!
+//! Owns the order of things: lock the folder, open the data, start or continue the session, run its
+//! epochs, save checkpoints, measure at the end, write the summary. It prints nothing: whoever wants
+//! to show progress is a [`Listener`].
+
+mod folder;
+mod loading;
+mod peak;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use zoetrope_data::Progress;
+use zoetrope_data::split::Part;
+use zoetrope_nn::weights;
+
+use crate::checkpoint::{CheckpointStore, state_hash};
+use crate::config::Config;
+use crate::error::TrainError;
+use crate::interrupt::Interrupt;
+use crate::material::Material;
+use crate::run::{
+    Bytes, DataSummary, EpochRecord, Metrics, Phase, RunFolder, Summary, Timeline, TraceFile,
+};
+use crate::session::{EpochEnd, Session, Watch};
+
+pub use loading::{load_plan, load_weights};
+pub use peak::peak_host_bytes;
+
+use folder::Records;
+
+/// Who hears of a run's progress.
+pub trait Listener {
+    /// How reading the data goes on.
+    fn reading(&self) -> &dyn Progress;
+
+    /// The session is ready; its epochs begin.
+    fn started(&mut self, session: &Session, folder: &std::path::Path);
+
+    /// So many of an epoch's frames are done.
+    fn frame(&mut self, epoch: usize, done: usize, all: usize);
+
+    /// An epoch is finished.
+    fn epoch(&mut self, session: &Session, record: &EpochRecord);
+
+    /// Training is over; the test part and the baselines are measured now.
+    fn testing(&mut self);
+}
+
+/// What a run ended with.
+#[derive(Debug)]
+pub struct Finished {
+    /// The run folder.
+    pub folder: PathBuf,
+    /// What `summary.json` holds.
+    pub summary: Summary,
+    /// The epoch whose weights were measured, where one was chosen, with its measure.
+    pub best: Option<(usize, f64)>,
+}
+
+/// Trains as the configuration says and leaves everything in a run folder.
+///
+/// # Errors
+/// Where anything of the configuration, the data or the machine stands in the way; and
+/// [`TrainError::Interrupted`] where the run was asked to stop, with a checkpoint saved.
+pub fn train(
+    config: Config,
+    interrupt: &Interrupt,
+    listener: &mut dyn Listener,
+) -> Result<Finished, TrainError> {
+    let resumed = config.train.resume.clone();
+    let folder = match &resumed {
+        Some(root) => Some(RunFolder::open(root)?),
+        None => config.output.dir.as_deref().map(RunFolder::create).transpose()?,
+    };
+    let started = std::time::Instant::now();
+    let material = Material::open(&config, listener.reading())?;
+    let folder = match folder {
+        Some(folder) => folder,
+        None => {
+            let base = std::path::Path::new("runs");
+            RunFolder::create_fresh(base, config.model.name.name(), &material.name)?
+        }
+    };
+    let trace = match config.output.trace {
+        true => Some(Arc::new(TraceFile::create(&folder.trace_path())?)),
+        false => None,
+    };
+    let timeline = match &trace {
+        Some(trace) => Timeline::traced(Arc::clone(trace), 0, "trainer"),
+        None => Timeline::new(),
+    };
+    timeline.add(Phase::Load, started);
+    let plan = match &resumed {
+        Some(_) => Some(loading::read_plan(&folder.plan_path())?),
+        None => load_plan(&config.plan.name)?,
+    };
+    let mut session = Session::start(config, material, plan, timeline)?;
+    if let Some(path) = session.config.train.weights.clone() {
+        load_weights(&mut session, &path)?;
+    }
+    let store =
+        CheckpointStore::new(folder.checkpoints_path(), session.config.train.keep_checkpoints);
+    if resumed.is_some()
+        && let Some(found) = store.load_latest()?
+    {
+        session.restore(found.state)?;
+    }
+    let mut records = Records::open(&folder, &session, resumed.is_some())?;
+    listener.started(&session, folder.root());
+    run_epochs(&mut session, &folder, &store, &mut records, interrupt, listener)?;
+    listener.testing();
+    let finished = finish(&mut session, &folder, &store)?;
+    if let Some(trace) = trace {
+        trace.finish()?;
+    }
+    Ok(finished)
+}
+
+struct Frames<'a> {
+    interrupt: &'a Interrupt,
+    listener: &'a mut dyn Listener,
+    epoch: usize,
+}
+
+impl Watch for Frames<'_> {
+    fn frame(&mut self, done: usize, all: usize) -> bool {
+        self.listener.frame(self.epoch, done, all);
+        !self.interrupt.is_asked()
+    }
+}
+
+fn run_epochs(
+    session: &mut Session,
+    folder: &RunFolder,
+    store: &CheckpointStore,
+    records: &mut Records,
+    interrupt: &Interrupt,
+    listener: &mut dyn Listener,
+) -> Result<(), TrainError> {
+    while !session.is_over() {
+        let rate = session.learning_rate();
+        let epoch = session.epochs().len() + 1;
+        let end = session.epoch(&mut Frames { interrupt, listener: &mut *listener, epoch })?;
+        if let EpochEnd::Finished(record) = &end {
+            records.push(record, rate)?;
+            listener.epoch(session, record);
+            let due = session.config.train.checkpoint_every;
+            if due.is_some_and(|every| record.epoch.is_multiple_of(every)) && !session.is_over() {
+                store.save(&session.save())?;
+            }
+        }
+        if interrupt.is_asked() && !session.is_over() {
+            store.save(&session.save())?;
+            let epochs = session.epochs().len();
+            return Err(TrainError::Interrupted { folder: folder.root().to_owned(), epochs });
+        }
+    }
+    Ok(())
+}
+
+/// Saves the last checkpoint, measures the chosen weights, writes the summary.
+fn finish(
+    session: &mut Session,
+    folder: &RunFolder,
+    store: &CheckpointStore,
+) -> Result<Finished, TrainError> {
+    let state = session.save();
+    let hash = state_hash(&state);
+    store.save(&state)?;
+    drop(state);
+    session.choose_best();
+    let bytes = weights::to_safetensors(&session.network.parameters)?;
+    folder.write_file("weights.safetensors", &bytes)?;
+    let test = match session.steps_of(Part::Test).is_empty() {
+        true => Metrics::new(),
+        false => session.evaluate(Part::Test)?,
+    };
+    let timer = std::time::Instant::now();
+    let baselines = session.baselines(Part::Test)?;
+    session.timeline.add(Phase::Evaluate, timer);
+    let material = &session.material;
+    let summary = Summary {
+        model: session.config.model.name.name().to_owned(),
+        task: session.task_name.name().to_owned(),
+        device: session.config.train.device.to_string(),
+        plan: serde_json::to_value(&session.plan).unwrap_or_default(),
+        data: DataSummary {
+            name: material.name.clone(),
+            vertices: material.vertices() as u64,
+            events: material.events as u64,
+            snapshots: material.steps() as u64,
+            features: material.width() as u64,
+            sha256: material.sha256.clone(),
+        },
+        protocol: session.protocol(),
+        epochs: session.epochs().to_vec(),
+        test,
+        baselines,
+        state_hash: hash,
+        peak_host_bytes: peak_host_bytes(),
+        peak_device_bytes: 0,
+        seconds: session.timeline.seconds(),
+        bytes: Bytes::default(),
+        ..Summary::default()
+    };
+    folder.write_summary(&summary)?;
+    let best = session.best_epoch();
+    Ok(Finished { folder: folder.root().to_owned(), summary, best })
+}
