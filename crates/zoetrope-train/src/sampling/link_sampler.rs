@@ -10,6 +10,7 @@
 //! in the test; links are selected without repeats; negatives are drawn with repeats and are
 //! never links of the snapshot, so that no label is wrong.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use zoetrope_graph::SnapshotView;
 
@@ -17,6 +18,9 @@ use super::distinct::Distinct;
 use super::draw_key::{DrawKey, Draws, Purpose};
 use super::link_set::LinkSet;
 use super::pairs::Pairs;
+
+/// Fewer draws are not worth a task of their own: they take a fraction of a millisecond.
+const TASK_DRAWS: usize = 1024;
 
 /// Which ends of a negative are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -129,15 +133,21 @@ impl LinkSampler {
         chosen.sort_unstable();
     }
 
+    /// Every negative is a function of its position, so they are drawn in parallel.
     fn any_pairs(&self, draws: Draws, pairs: &mut Pairs) {
         let non_links = self.links.non_links();
         if non_links == 0 {
             return;
         }
-        for position in 0..(self.chosen.len() * self.sampling.negatives) as u64 {
-            let (dst, src) = self.links.non_link(draws.below(position, non_links));
-            pairs.push(src, dst, 0.0);
-        }
+        let first = pairs.len();
+        let end = first + self.chosen.len() * self.sampling.negatives;
+        pairs.src.resize(end, 0);
+        pairs.dst.resize(end, 0);
+        pairs.label.resize(end, 0.0);
+        let columns = pairs.src[first..].par_iter_mut().zip(&mut pairs.dst[first..]);
+        columns.enumerate().with_min_len(TASK_DRAWS).for_each(|(position, (src, dst))| {
+            (*dst, *src) = self.links.non_link(draws.below(position as u64, non_links));
+        });
     }
 
     fn other_destinations(&self, draws: Draws, pairs: &mut Pairs) {

@@ -133,6 +133,24 @@ fn draws_change_with_seed_epoch_and_step_and_with_nothing_else() {
 }
 
 #[test]
+fn threads_do_not_change_the_pairs() {
+    let edges: Vec<_> = (0..6000u32).map(|at| (at * 7 % 500, at * 13 % 499)).collect();
+    let graph = snapshot(500, &edges);
+    let drawn = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let sampling = LinkSampling { theta: 1.0, negatives: 3, ..Default::default() };
+            let mut pairs = Pairs::default();
+            LinkSampler::new(sampling).fill(graph.at(0), DrawKey::training(1, 2), &mut pairs);
+            pairs
+        })
+    };
+    let alone = drawn(1);
+    assert!(alone.len() > 8000);
+    assert!([2, 8].into_iter().all(|threads| drawn(threads) == alone));
+}
+
+#[test]
 fn the_second_epoch_allocates_nothing() {
     let graph = wheel();
     let mut sampler = LinkSampler::new(LinkSampling { theta: 0.7, ..Default::default() });
