@@ -89,19 +89,25 @@ struct AfterRow<'a> {
     saved: [&'a mut [f32]; 4],
 }
 
+impl AfterRow<'_> {
+    /// The shares of the input and of the state in a gate. Not a closure: those are not always
+    /// inlined, and then nothing of them runs with the instructions of the caller.
+    #[inline(always)]
+    fn shares<S: Simd, A: Access>(&self, simd: S, gate: usize, at: usize) -> (S::f32s, S::f32s) {
+        let gh = A::load(simd, self.gh[gate], at);
+        let product = simd.add_f32s(gh, A::load(simd, self.bias[gate], at));
+        (A::load(simd, self.gi[gate], at), product)
+    }
+}
+
 impl Cells for AfterRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
-        let sum = |gate: usize| {
-            let product =
-                simd.add_f32s(A::load(simd, self.gh[gate], at), A::load(simd, self.bias[gate], at));
-            (A::load(simd, self.gi[gate], at), product)
-        };
-        let (gi, gh) = sum(0);
+        let (gi, gh) = self.shares::<S, A>(simd, 0, at);
         let r = math::sigmoid(simd, simd.add_f32s(gi, gh));
-        let (gi, gh) = sum(1);
+        let (gi, gh) = self.shares::<S, A>(simd, 1, at);
         let z = math::sigmoid(simd, simd.add_f32s(gi, gh));
-        let (gi, product) = sum(2);
+        let (gi, product) = self.shares::<S, A>(simd, 2, at);
         let n = math::tanh(simd, simd.mul_add_e_f32s(r, product, gi));
         let state = A::load(simd, self.state, at);
         let new = simd.mul_add_e_f32s(z, simd.sub_f32s(state, n), n);
@@ -154,16 +160,21 @@ struct BeforeGatesRow<'a> {
     reset: &'a mut [f32],
 }
 
+impl BeforeGatesRow<'_> {
+    /// A gate; not a closure for the reason of [`AfterRow::shares`].
+    #[inline(always)]
+    fn gate<S: Simd, A: Access>(&self, simd: S, gate: usize, at: usize) -> S::f32s {
+        let gi = A::load(simd, self.gi[gate], at);
+        let gh = A::load(simd, self.gh[gate], at);
+        let bias = A::load(simd, self.bias[gate], at);
+        math::sigmoid(simd, simd.add_f32s(gi, simd.add_f32s(gh, bias)))
+    }
+}
+
 impl Cells for BeforeGatesRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
-        let gate = |gate: usize| {
-            let gi = A::load(simd, self.gi[gate], at);
-            let gh = A::load(simd, self.gh[gate], at);
-            let bias = A::load(simd, self.bias[gate], at);
-            math::sigmoid(simd, simd.add_f32s(gi, simd.add_f32s(gh, bias)))
-        };
-        let (r, z) = (gate(0), gate(1));
+        let (r, z) = (self.gate::<S, A>(simd, 0, at), self.gate::<S, A>(simd, 1, at));
         A::store(simd, self.saved[0], at, r);
         A::store(simd, self.saved[1], at, z);
         A::store(simd, self.reset, at, simd.mul_f32s(r, A::load(simd, self.state, at)));

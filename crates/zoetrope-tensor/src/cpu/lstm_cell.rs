@@ -73,18 +73,24 @@ struct ForwardRow<'a> {
     saved: [&'a mut [f32]; 4],
 }
 
+impl ForwardRow<'_> {
+    /// A gate before its activation. Not a closure: those are not always inlined, and then nothing
+    /// of them runs with the instructions of the caller.
+    #[inline(always)]
+    fn sum<S: Simd, A: Access>(&self, simd: S, gate: usize, at: usize) -> S::f32s {
+        let gh = A::load(simd, self.gh[gate], at);
+        let product = simd.add_f32s(gh, A::load(simd, self.bias[gate], at));
+        simd.add_f32s(A::load(simd, self.gi[gate], at), product)
+    }
+}
+
 impl Cells for ForwardRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
-        let sum = |gate: usize| {
-            let gh = A::load(simd, self.gh[gate], at);
-            let product = simd.add_f32s(gh, A::load(simd, self.bias[gate], at));
-            simd.add_f32s(A::load(simd, self.gi[gate], at), product)
-        };
-        let i = math::sigmoid(simd, sum(0));
-        let f = math::sigmoid(simd, sum(1));
-        let g = math::tanh(simd, sum(2));
-        let o = math::sigmoid(simd, sum(3));
+        let i = math::sigmoid(simd, self.sum::<S, A>(simd, 0, at));
+        let f = math::sigmoid(simd, self.sum::<S, A>(simd, 1, at));
+        let g = math::tanh(simd, self.sum::<S, A>(simd, 2, at));
+        let o = math::sigmoid(simd, self.sum::<S, A>(simd, 3, at));
         let memory = simd.mul_f32s(f, A::load(simd, self.memory, at));
         let memory = simd.mul_add_e_f32s(i, g, memory);
         A::store(simd, self.new_memory, at, memory);
@@ -167,6 +173,12 @@ struct StepBackRow<'a> {
     d_gi: Option<[&'a mut [f32]; 4]>,
 }
 
+/// `d·y·(1 − y)`: a gradient through a logistic function with the result `y`.
+#[inline(always)]
+fn through_logistic<S: Simd>(simd: S, d: S::f32s, y: S::f32s) -> S::f32s {
+    simd.mul_f32s(d, simd.mul_f32s(y, simd.sub_f32s(simd.splat_f32s(1.0), y)))
+}
+
 impl Cells for StepBackRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
@@ -183,12 +195,11 @@ impl Cells for StepBackRow<'_> {
         }
         let slope = simd.sub_f32s(one, simd.mul_f32s(through, through));
         let d_c = simd.mul_add_e_f32s(simd.mul_f32s(d_h, o), slope, d_c);
-        let logistic = |d, y| simd.mul_f32s(d, simd.mul_f32s(y, simd.sub_f32s(one, y)));
-        let d_i = logistic(simd.mul_f32s(d_c, g), i);
-        let d_f = logistic(simd.mul_f32s(d_c, A::load(simd, self.memory, at)), f);
+        let d_i = through_logistic(simd, simd.mul_f32s(d_c, g), i);
+        let d_f = through_logistic(simd, simd.mul_f32s(d_c, A::load(simd, self.memory, at)), f);
         let d_g = simd.mul_f32s(d_c, i);
         let d_g = simd.mul_f32s(d_g, simd.sub_f32s(one, simd.mul_f32s(g, g)));
-        let d_o = logistic(simd.mul_f32s(d_h, through), o);
+        let d_o = through_logistic(simd, simd.mul_f32s(d_h, through), o);
         A::store(simd, self.carry_c, at, simd.mul_f32s(d_c, f));
         for (out, value) in self.gates.iter_mut().zip([d_i, d_f, d_g, d_o]) {
             A::store(simd, out, at, value);
