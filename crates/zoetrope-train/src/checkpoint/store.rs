@@ -153,12 +153,8 @@ impl<F: FileLayer> CheckpointStore<F> {
         self.files.rename(unfinished, target).map_err(fail)?;
         self.files.sync_folder(&self.folder).map_err(fail)?;
         // The first checkpoint also made the folder, whose own name must be on the disk.
-        match self.folder.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => {
-                self.files.sync_folder(parent).map_err(fail)
-            }
-            _ => Ok(()),
-        }
+        let parent = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        self.files.sync_folder(parent.unwrap_or(Path::new("."))).map_err(fail)
     }
 
     /// Moves `latest`.

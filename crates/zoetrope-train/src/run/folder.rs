@@ -8,6 +8,7 @@ use zoetrope_data::sink::Sink;
 
 use super::lock::{self, Lock};
 use super::summary::Summary;
+use crate::checkpoint::{Disk, FileLayer};
 use crate::config::Config;
 use crate::error::TrainError;
 
@@ -33,8 +34,7 @@ impl RunFolder {
     /// [`TrainError::Occupied`] where the folder holds something, [`TrainError::Busy`] where
     /// another process has just taken it, [`TrainError::Io`] where it cannot be made.
     pub fn create(root: &Path) -> Result<Self, TrainError> {
-        let fail = |error| TrainError::io(root, error);
-        std::fs::create_dir_all(root).map_err(fail)?;
+        create_all(root)?;
         must_be_free(root)?;
         let folder = Self::locked(root)?;
         // Between the look and the lock another process may have begun and ended a run here.
@@ -47,13 +47,16 @@ impl RunFolder {
     /// # Errors
     /// [`TrainError::Io`] where the folder cannot be made.
     pub fn create_fresh(base: &Path, model: &str, data: &str) -> Result<Self, TrainError> {
-        std::fs::create_dir_all(base).map_err(|error| TrainError::io(base, error))?;
+        create_all(base)?;
         let stem = format!("{}-{}", plain(model), plain(data));
         for number in 1..=MOST_RUNS {
             let root = base.join(format!("{stem}-{number}"));
             // Making the folder decides between processes that try the same number.
             match std::fs::create_dir(&root) {
-                Ok(()) => return Self::locked(&root),
+                Ok(()) => {
+                    sync(base)?;
+                    return Self::locked(&root);
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(TrainError::io(root, error)),
             }
@@ -164,6 +167,20 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     let mut sink = Sink::create_plain(path)?;
     sink.put(bytes)?;
     Ok(sink.finish()?)
+}
+
+/// Makes a folder and those above it, each with its name on the disk: a checkpoint in a folder
+/// that a power cut takes away would be lost with it.
+fn create_all(folder: &Path) -> Result<(), TrainError> {
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();
+    std::fs::create_dir_all(folder).map_err(|error| TrainError::io(folder, error))?;
+    missing.into_iter().rev().filter_map(Path::parent).try_for_each(sync)
+}
+
+fn sync(folder: &Path) -> Result<(), TrainError> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    Disk.sync_folder(folder).map_err(|error| TrainError::io(folder, error))
 }
 
 fn must_be_free(root: &Path) -> Result<(), TrainError> {
