@@ -9,7 +9,10 @@ use zoetrope_data::options::ColumnRef;
 use zoetrope_data::{ColumnMap, Format, ReadOptions};
 use zoetrope_graph::TimeUnit;
 
-use crate::command::{completions, convert, doctor, generate, inspect, man, negatives};
+use crate::command::{
+    completions, convert, doctor, embed, eval, generate, inspect, man, negatives, plan, predict,
+    train,
+};
 use crate::exit::Failure;
 
 /// Train neural networks on graphs that change over time.
@@ -22,6 +25,8 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  zoetrope train                                 a first run on a built-in graph
+  zoetrope train --data england_covid.json       train on a file
   zoetrope data inspect events.csv.gz            what is in a file
   zoetrope data inspect events.csv --window 1d   its daily snapshots as a picture
   zoetrope data convert events.csv events.zoe    a store that opens at once
@@ -32,6 +37,16 @@ disk, library), 1 anything else.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Train a model and measure it against simple rules
+    Train(Box<train::TrainArgs>),
+    /// Measure a trained model on a part of the data
+    Eval(Box<eval::EvalArgs>),
+    /// Write predictions as a NumPy array
+    Predict(Box<predict::PredictArgs>),
+    /// Write the embeddings of vertices at a time
+    Embed(Box<embed::EmbedArgs>),
+    /// Show how a run would be laid out, what it takes, and why
+    Plan(Box<plan::PlanArgs>),
     /// Look at data, convert it, generate it
     #[command(subcommand)]
     Data(Box<DataCommand>),

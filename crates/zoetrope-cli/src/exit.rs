@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use zoetrope_data::{DataError, Location, Problem};
 use zoetrope_graph::GraphError;
+use zoetrope_train::{FailureKind, TrainError};
 
 use crate::terminal::{Style, WIDTH, wrap};
 
@@ -181,6 +182,24 @@ impl From<DataError> for Failure {
             DataError::CannotHold { .. } => Self::new(Cause::Usage, "cannot-hold", message),
             DataError::BadParameter { .. } => Self::usage(message),
             DataError::Memory { .. } => Self::resource(message),
+            _ => Self::new(Cause::Other, "other", message),
+        }
+    }
+}
+
+impl From<TrainError> for Failure {
+    fn from(error: TrainError) -> Self {
+        let error = match error {
+            TrainError::Data(error) => return error.into(),
+            TrainError::Graph(error) => return error.into(),
+            other => other,
+        };
+        let message = error.to_string();
+        match error.kind() {
+            FailureKind::Configuration => Self::usage(message),
+            FailureKind::Data => Self::input(message),
+            FailureKind::Resource => Self::resource(message),
+            FailureKind::NonFinite => Self::new(Cause::Other, "diverged", message),
             _ => Self::new(Cause::Other, "other", message),
         }
     }

@@ -12,7 +12,10 @@ mod input;
 mod machine;
 mod output;
 mod progress;
+mod progress_of_training;
 mod report;
+mod saved_model;
+mod settings;
 mod terminal;
 
 use std::process::ExitCode;

@@ -18,6 +18,7 @@ pub mod lagged;
 pub mod negatives;
 pub mod npy;
 mod numbering;
+pub mod numbers_file;
 pub mod open;
 pub mod options;
 pub mod parts;

@@ -3,10 +3,15 @@
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod doctor;
+pub(crate) mod embed;
+pub(crate) mod eval;
 pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod negatives;
+pub(crate) mod plan;
+pub(crate) mod predict;
+pub(crate) mod train;
 
 use serde::Serialize;
 
@@ -22,6 +27,11 @@ pub(crate) fn run(command: &Command) -> Result<String, Failure> {
             DataCommand::Generate(args) => generate::run(args),
             DataCommand::Negatives(args) => negatives::run(args),
         },
+        Command::Train(args) => train::run(args),
+        Command::Eval(args) => eval::run(args),
+        Command::Predict(args) => predict::run(args),
+        Command::Embed(args) => embed::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

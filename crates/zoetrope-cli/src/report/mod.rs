@@ -3,8 +3,11 @@
 //! Everything here turns values into text; nothing here reads, measures or prints.
 
 pub(crate) mod bars;
+pub(crate) mod curve;
 pub(crate) mod dataset;
 pub(crate) mod human;
+pub(crate) mod plan;
 pub(crate) mod snapshots;
 pub(crate) mod sparkline;
 pub(crate) mod table;
+pub(crate) mod training;

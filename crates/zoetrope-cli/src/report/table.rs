@@ -14,7 +14,7 @@ pub(crate) enum Align {
 /// Rows of texts under headings.
 #[derive(Debug)]
 pub(crate) struct Table {
-    headings: Vec<&'static str>,
+    headings: Vec<String>,
     align: Vec<Align>,
     rows: Vec<Vec<String>>,
 }
@@ -22,11 +22,13 @@ pub(crate) struct Table {
 impl Table {
     /// A table without rows; empty headings print no heading line.
     pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self {
-            headings: columns.iter().map(|&(heading, _)| heading).collect(),
-            align: columns.iter().map(|&(_, align)| align).collect(),
-            rows: Vec::new(),
-        }
+        Self::with_headings(columns.iter().map(|&(heading, align)| (heading.to_owned(), align)))
+    }
+
+    /// The same with headings that are made at run time.
+    pub(crate) fn with_headings(columns: impl IntoIterator<Item = (String, Align)>) -> Self {
+        let (headings, align) = columns.into_iter().unzip();
+        Self { headings, align, rows: Vec::new() }
     }
 
     /// Adds a row; missing texts at its end stay blank.
@@ -40,7 +42,7 @@ impl Table {
     pub(crate) fn render(&self, style: Style) -> String {
         let width = |column: usize| {
             let texts = self.rows.iter().map(|row| columns(&row[column]));
-            texts.chain([columns(self.headings[column])]).max().unwrap_or(0)
+            texts.chain([columns(&self.headings[column])]).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
         let line = |texts: &[String]| {

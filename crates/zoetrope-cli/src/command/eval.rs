@@ -1,0 +1,71 @@
+//! `zoetrope eval`: measures a trained model.
+
+use clap::Args;
+use serde_json::json;
+use zoetrope_data::split::Part;
+
+use crate::command::document;
+use crate::exit::Failure;
+use crate::report::training;
+use crate::saved_model::SavedModel;
+use crate::terminal::Style;
+
+/// Measure a trained model on a part of the data
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct EvalArgs {
+    #[command(flatten)]
+    model: SavedModel,
+    /// Part to measure on: test, val or train
+    #[arg(long, value_name = "PART", default_value = "test", value_parser = ["test", "val", "train"])]
+    split: String,
+    /// Print one JSON document instead of the report
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zoetrope eval --run runs/tgcn-demo-1
+  zoetrope eval --run runs/tgcn-demo-1 --split val --json
+  zoetrope eval --weights tgcn.safetensors --data england_covid.json --model tgcn";
+
+/// The part of that name.
+pub(crate) fn part(name: &str) -> Part {
+    match name {
+        "train" => Part::Train,
+        "val" => Part::Validation,
+        _ => Part::Test,
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
+    let mut session = args.model.open(args.json)?;
+    let part = part(&args.split);
+    if session.steps_of(part).is_empty() {
+        return Err(Failure::usage(format!("the split has no {} part", args.split))
+            .hint("choose another --split, or set data.split"));
+    }
+    let metrics = session.evaluate(part)?;
+    let baselines = session.baselines(part)?;
+    match args.json {
+        true => document(&json!({
+            "schema": 1,
+            "model": session.network().model.name(),
+            "task": session.task().name(),
+            "split": args.split,
+            "data": session.material().name,
+            "metrics": metrics,
+            "baselines": baselines,
+            "protocol": session.protocol(),
+        })),
+        false => {
+            let heading = format!("{} on the {} part", session.material().name, args.split);
+            let style = Style::stdout();
+            let table =
+                training::metrics_table(session.network().model.name(), &metrics, &baselines);
+            Ok(format!("{}\n{}", style.bold(&heading), table.render(style)))
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `zoetrope plan`: how a run would be laid out, and why.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zoetrope_train::material::Material;
+use zoetrope_train::run::Timeline;
+use zoetrope_train::session::Session;
+use zoetrope_train::train::load_plan;
+
+use crate::exit::Failure;
+use crate::input::may_write;
+use crate::progress::{Bars, Unit};
+use crate::report::plan as report;
+use crate::settings::{Settings, start_threads};
+
+/// Show how a run would be laid out, what it would take, and why
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    settings: Settings,
+    /// Save the plan to a file that `train --plan FILE` executes
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace the file
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// Print the plan as one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zoetrope plan --data england_covid.json --model tgcn
+  zoetrope plan job.toml --out plan.json
+  zoetrope train job.toml --plan plan.json";
+
+/// Runs the command.
+pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
+    let config = args.settings.layers().build()?;
+    start_threads(&config)?;
+    if let Some(out) = &args.out {
+        may_write(out, args.force)?;
+    }
+    let bars = Bars::new(Unit::Bytes, args.quiet || args.json);
+    let material = Material::open(&config, &bars)?;
+    bars.finish();
+    let given = load_plan(&config.plan.name)?;
+    let session = Session::start(config, material, given, Timeline::new())?;
+    let text = session.plan().to_json();
+    if let Some(out) = &args.out {
+        std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;
+    }
+    match args.json {
+        true => Ok(text),
+        false => Ok(report::render(&session, args.out.as_deref())),
+    }
+}

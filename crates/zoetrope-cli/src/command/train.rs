@@ -1,0 +1,96 @@
+//! `zoetrope train`: trains and leaves a run folder.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zoetrope_train::config::Config;
+use zoetrope_train::interrupt::Interrupt;
+use zoetrope_train::run::RunFolder;
+use zoetrope_train::train;
+
+use crate::command::document;
+use crate::exit::Failure;
+use crate::progress_of_training::TrainingBars;
+use crate::report::training;
+use crate::settings::{Settings, start_threads};
+
+/// Train a model and measure it against simple rules
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct TrainArgs {
+    #[command(flatten)]
+    settings: Settings,
+    /// Run folder to write; a fresh one under runs/ where absent
+    #[arg(long, value_name = "DIR", help_heading = "Run")]
+    out: Option<PathBuf>,
+    /// Continue the run in this folder to the same bits
+    #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Run")]
+    resume: Option<PathBuf>,
+    /// Weights to start from, as safetensors (a state_dict)
+    #[arg(long, value_name = "FILE", help_heading = "Run")]
+    weights: Option<PathBuf>,
+    /// Epochs between two checkpoints
+    #[arg(long, value_name = "N", help_heading = "Run", allow_hyphen_values = true)]
+    checkpoint_every: Option<String>,
+    /// Write trace.json for Perfetto or chrome://tracing
+    #[arg(long, help_heading = "Run")]
+    trace: bool,
+    /// Print the summary as one JSON document instead of the report
+    #[arg(long, help_heading = "Run")]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short, help_heading = "Run")]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zoetrope train                                     T-GCN on a built-in graph
+  zoetrope train --data england_covid.json           a PyG-Temporal file
+  zoetrope train --data ratings.csv --task link-prediction --model evolvegcn-o
+  zoetrope train job.toml --epochs 100 --lr 0.005    a file, and what differs
+  zoetrope train --resume runs/tgcn-demo-1           go on where a run stopped
+  zoetrope train --set train.carry_state=true        any key of the configuration";
+
+/// Runs the command.
+pub(crate) fn run(args: &TrainArgs) -> Result<String, Failure> {
+    let config = configuration(args)?;
+    start_threads(&config)?;
+    let interrupt = Interrupt::on_signals()
+        .map_err(|error| Failure::resource(format!("cannot listen for Ctrl-C: {error}")))?;
+    let mut bars = TrainingBars::new(args.quiet || args.json);
+    let finished = train::train(config, &interrupt, &mut bars)?;
+    bars.finish();
+    match args.json {
+        true => document(&finished.summary),
+        false => Ok(training::render(&finished)),
+    }
+}
+
+fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
+    let base = match &args.resume {
+        Some(root) => {
+            let saved = RunFolder::read_config(root)?;
+            Config::builder().text(&saved.to_toml(), root.join("config.toml"))
+        }
+        None => Config::builder(),
+    };
+    let mut builder = args.settings.over(base);
+    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+    if let Some(out) = &args.out {
+        builder = builder.flag("--out", "output.dir", path(out));
+    }
+    if let Some(resume) = &args.resume {
+        builder = builder.flag("--resume", "train.resume", path(resume));
+    }
+    if let Some(weights) = &args.weights {
+        builder = builder.flag("--weights", "train.weights", path(weights));
+    }
+    if let Some(every) = &args.checkpoint_every {
+        builder = builder.flag("--checkpoint-every", "train.checkpoint_every", every.clone());
+    }
+    if args.trace {
+        builder = builder.flag("--trace", "output.trace", "true");
+    }
+    Ok(builder.build()?)
+}

@@ -1,0 +1,124 @@
+//! The bars and lines that a run shows while it trains, on standard error.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use zoetrope_data::Progress;
+use zoetrope_train::run::EpochRecord;
+use zoetrope_train::session::Session;
+use zoetrope_train::train::Listener;
+
+use crate::progress::{Bars, Unit};
+use crate::report::training::short;
+use crate::terminal::Style;
+
+/// Lines of epochs that a log without a terminal gets: more would bury everything else.
+const LOG_LINES: usize = 10;
+
+/// Shows a bar over all epochs where somebody watches, and a line now and then where a log does.
+pub(crate) struct TrainingBars {
+    reading: Bars,
+    bar: ProgressBar,
+    visible: bool,
+    quiet: bool,
+    epochs: usize,
+    text: String,
+}
+
+impl TrainingBars {
+    /// Nothing is shown yet.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self {
+            reading: Bars::new(Unit::Bytes, quiet),
+            bar: ProgressBar::hidden(),
+            visible: !quiet && std::io::stderr().is_terminal(),
+            quiet,
+            epochs: 0,
+            text: String::new(),
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn say(&self, line: &str) {
+        // A closed standard error must not end a run.
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}
+
+/// A failure must not leave half a bar behind.
+impl Drop for TrainingBars {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Listener for TrainingBars {
+    fn reading(&self) -> &dyn Progress {
+        &self.reading
+    }
+
+    fn started(&mut self, session: &Session, folder: &Path) {
+        self.reading.finish();
+        self.epochs = session.config().train.epochs;
+        if self.quiet {
+            return;
+        }
+        let style = Style::stderr();
+        let material = session.material();
+        self.say(&format!(
+            "{} {} on {}: {} vertices, {} snapshots, {} features; {} parameters → {}",
+            style.bold(session.network().model.name()),
+            style.dim(session.task().name()),
+            material.name,
+            material.vertices(),
+            material.steps(),
+            material.width(),
+            session.network().parameters.weights(),
+            folder.display(),
+        ));
+        for warning in &material.warnings {
+            self.say(&format!("{} {warning}", style.yellow("note:")));
+        }
+        if self.visible {
+            let frames = session.plan().frames.len();
+            let template = "{msg} {bar:28} {percent:>3}%  {eta} left";
+            let look = ProgressStyle::with_template(template)
+                .expect("the template above is well formed")
+                .progress_chars("█▉▊▋▌▍▎▏ ");
+            self.bar = ProgressBar::new((self.epochs * frames) as u64);
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+            self.bar.set_style(look);
+            self.bar.set_position((session.epochs().len() * frames) as u64);
+        }
+    }
+
+    fn frame(&mut self, epoch: usize, done: usize, all: usize) {
+        if self.visible {
+            self.bar.set_message(format!("epoch {epoch} of {}{}", self.epochs, self.text));
+            self.bar.set_position(((epoch - 1) * all + done) as u64);
+        }
+    }
+
+    fn epoch(&mut self, session: &Session, record: &EpochRecord) {
+        let key = session.watched_key();
+        let val = record
+            .val
+            .get(&key)
+            .map_or_else(String::new, |value| format!("  val {key} {}", short(*value)));
+        self.text = format!("  loss {}{val}", short(record.loss));
+        let every = self.epochs.div_ceil(LOG_LINES).max(1);
+        let due = record.epoch == 1 || record.epoch.is_multiple_of(every);
+        if !self.quiet && !self.visible && due {
+            self.say(&format!("epoch {:>4} of {}{}", record.epoch, self.epochs, self.text));
+        }
+    }
+
+    fn testing(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

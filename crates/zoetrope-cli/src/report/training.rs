@@ -1,0 +1,81 @@
+//! What a run ended with: the curve, the result against simple rules, where to look next.
+
+use std::collections::BTreeMap;
+
+use zoetrope_train::run::{EpochRecord, Metrics};
+use zoetrope_train::train::Finished;
+
+use super::curve::curve;
+use super::table::{Align, Table};
+use crate::terminal::Style;
+
+/// A number with as many digits as are worth reading.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => "–".to_owned(),
+        size if size != 0.0 && !(1e-3..1e5).contains(&size) => format!("{value:.3e}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// Rows of a model and its baselines, a column a metric.
+pub(crate) fn metrics_table(
+    model: &str,
+    metrics: &Metrics,
+    baselines: &BTreeMap<String, Metrics>,
+) -> Table {
+    const MOST: usize = 6;
+    // Column headings live as long as the program: the names of metrics are few and fixed.
+    let names: Vec<&String> = metrics.keys().take(MOST).collect();
+    let mut table = Table::with_headings(
+        std::iter::once((String::new(), Align::Left))
+            .chain(names.iter().map(|name| ((*name).clone(), Align::Right))),
+    );
+    let row = |name: &str, metrics: &Metrics| {
+        let values = names.iter().map(|name| metrics.get(*name).map_or("".into(), |v| short(*v)));
+        std::iter::once(name.to_owned()).chain(values).collect::<Vec<String>>()
+    };
+    table.row(row(model, metrics));
+    for (name, metrics) in baselines {
+        table.row(row(name, metrics));
+    }
+    table
+}
+
+/// The report of a finished run.
+pub(crate) fn render(finished: &Finished) -> String {
+    let style = Style::stdout();
+    let summary = &finished.summary;
+    let losses: Vec<f64> = summary.epochs.iter().map(|record| record.loss).collect();
+    let mut text = curve(style, "training loss", &losses);
+    if !summary.test.is_empty() {
+        text.push_str(&format!("\n{}\n", style.bold("Test part")));
+        let table = metrics_table(&summary.model, &summary.test, &summary.baselines);
+        text.push_str(&table.render(style));
+    }
+    if let Some((epoch, _)) = finished.best {
+        text.push_str(
+            &style.dim(&format!("  weights of epoch {epoch}, the best on the validation part\n")),
+        );
+    }
+    text.push_str(&format!("\n{}\n", speed(&summary.epochs)));
+    let folder = finished.folder.display();
+    text.push_str(&format!("Run folder {folder}\n"));
+    let next = [
+        format!("zoetrope eval --run {folder}"),
+        format!("zoetrope predict --run {folder} --out predictions.npy"),
+        format!("tensorboard --logdir {folder}"),
+    ];
+    for command in next {
+        text.push_str(&format!("  {}\n", style.dim(&command)));
+    }
+    text
+}
+
+fn speed(epochs: &[EpochRecord]) -> String {
+    let total: f64 = epochs.iter().map(|record| record.seconds).sum();
+    let mut seconds: Vec<f64> = epochs.iter().map(|record| record.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    let median = seconds.get(seconds.len() / 2).copied().unwrap_or(0.0);
+    format!("{} epochs in {total:.1} s, {:.1} ms each", epochs.len(), median * 1e3)
+}

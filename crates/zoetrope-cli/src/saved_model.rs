@@ -1,0 +1,64 @@
+//! A trained model for commands that use it: from a run folder or from bare weights.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zoetrope_train::config::Config;
+use zoetrope_train::material::Material;
+use zoetrope_train::run::{RunFolder, Timeline};
+use zoetrope_train::session::Session;
+use zoetrope_train::train::{load_plan, load_weights};
+
+use crate::exit::Failure;
+use crate::progress::{Bars, Unit};
+use crate::settings::{Settings, start_threads};
+
+/// Which weights, and with what settings.
+#[derive(Debug, Args)]
+pub(crate) struct SavedModel {
+    /// Run folder whose settings and weights to use
+    #[arg(long, value_name = "DIR", required_unless_present = "weights")]
+    run: Option<PathBuf>,
+    /// Weights as safetensors (a state_dict); with --run they replace those of the run
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl SavedModel {
+    fn config(&self) -> Result<Config, Failure> {
+        let base = match &self.run {
+            Some(root) => {
+                let saved = RunFolder::read_config(root)?;
+                Config::builder().text(&saved.to_toml(), root.join("config.toml"))
+            }
+            None => Config::builder(),
+        };
+        let mut config = self.settings.over(base).build()?;
+        // What belongs to the training of the run and not to the use of its model.
+        (config.train.weights, config.train.resume) = (None, None);
+        Ok(config)
+    }
+
+    /// Opens the data and puts the weights in place.
+    pub(crate) fn open(&self, silent: bool) -> Result<Session, Failure> {
+        let config = self.config()?;
+        start_threads(&config)?;
+        let bars = Bars::new(Unit::Bytes, self.quiet || silent);
+        let material = Material::open(&config, &bars)?;
+        bars.finish();
+        let given = load_plan(&config.plan.name)?;
+        let mut session = Session::start(config, material, given, Timeline::new())?;
+        let weights = match (&self.weights, &self.run) {
+            (Some(file), _) => file.clone(),
+            (None, Some(root)) => root.join("weights.safetensors"),
+            (None, None) => unreachable!("one of --run and --weights is required"),
+        };
+        load_weights(&mut session, &weights)?;
+        Ok(session)
+    }
+}

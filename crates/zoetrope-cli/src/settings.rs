@@ -1,0 +1,120 @@
+//! The flags that every command about training shares, as layers of one configuration.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zoetrope_train::config::{Config, ConfigBuilder};
+
+use crate::exit::Failure;
+
+/// Everything that a configuration file can say, by flag.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct Settings {
+    /// Configuration file; flags win over it
+    #[arg(value_name = "CONFIG.toml")]
+    pub(crate) file: Option<PathBuf>,
+    /// Data: file, folder or synthetic:NAME?key=value&…
+    #[arg(long, value_name = "PATH")]
+    data: Option<String>,
+    /// Format of the data; detected where absent
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+    /// Model: tgcn, a3tgcn, gc-lstm, evolvegcn-o, evolvegcn-h, mpnn-lstm, cd-gcn, wd-gcn, tm-gcn,
+    /// dysat
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Task: node-regression, node-classification, link-prediction, edge-classification
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+    /// Passes over the training part
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    epochs: Option<String>,
+    /// Learning rate
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    lr: Option<String>,
+    /// Seed of all random numbers
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    seed: Option<String>,
+    /// Width of the hidden state
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    hidden: Option<String>,
+    /// Number of layers
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    layers: Option<String>,
+    /// Snapshots in a frame, or "all"
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    frame: Option<String>,
+    /// Snapshots from the start of one frame to the next
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    stride: Option<String>,
+    /// Frames in one update
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    batch_size: Option<String>,
+    /// Where to compute: cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Threads; as many as there are cores where absent
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    threads: Option<String>,
+    /// Processes that share the work
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    ranks: Option<String>,
+    /// A planner, or the file of a saved plan
+    #[arg(long, value_name = "NAME|FILE")]
+    plan: Option<String>,
+    /// Any key of the configuration, e.g. --set train.carry_state=true; repeat for several
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl Settings {
+    /// The layers in rising order: file, environment, `--set`, flags.
+    pub(crate) fn layers(&self) -> ConfigBuilder {
+        self.over(Config::builder())
+    }
+
+    /// The same over a configuration that is there already (of a run).
+    pub(crate) fn over(&self, mut builder: ConfigBuilder) -> ConfigBuilder {
+        if let Some(file) = &self.file {
+            builder = builder.file(file);
+        }
+        builder = builder.environment(std::env::vars());
+        for setting in &self.set {
+            builder = builder.set(setting);
+        }
+        let flags = [
+            ("--data", "data.path", &self.data),
+            ("--format", "data.format", &self.format),
+            ("--model", "model.name", &self.model),
+            ("--task", "task.name", &self.task),
+            ("--epochs", "train.epochs", &self.epochs),
+            ("--lr", "train.lr", &self.lr),
+            ("--seed", "train.seed", &self.seed),
+            ("--hidden", "model.hidden", &self.hidden),
+            ("--layers", "model.layers", &self.layers),
+            ("--frame", "train.frame", &self.frame),
+            ("--stride", "train.stride", &self.stride),
+            ("--batch-size", "train.batch_size", &self.batch_size),
+            ("--device", "train.device", &self.device),
+            ("--threads", "train.threads", &self.threads),
+            ("--ranks", "train.ranks", &self.ranks),
+            ("--plan", "plan.name", &self.plan),
+        ];
+        for (flag, key, value) in flags {
+            if let Some(value) = value {
+                builder = builder.flag(flag, key, value.clone());
+            }
+        }
+        builder
+    }
+}
+
+/// Starts as many threads as the configuration says.
+pub(crate) fn start_threads(config: &Config) -> Result<(), Failure> {
+    let Some(threads) = config.train.threads else { return Ok(()) };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .map_err(|error| Failure::resource(format!("cannot start {threads} threads: {error}")))
+}
