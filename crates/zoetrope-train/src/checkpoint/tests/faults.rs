@@ -1,9 +1,10 @@
 //! Every operation of a save fails in turn, in every way.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use super::machine::{Machine, Modelled, found};
 use super::*;
 
 /// How an operation of [`Failing`] fails.
@@ -17,9 +18,10 @@ enum Fault {
     AfterTheFact,
 }
 
-/// The disk, whose operation number `at` fails, and for a killed process or a broken disk every
+/// A disk whose operation number `at` fails, and for a killed process or a broken disk every
 /// operation after it.
 struct Failing {
+    base: Modelled,
     at: usize,
     fault: Fault,
     for_ever: bool,
@@ -47,44 +49,45 @@ impl Failing {
 
 impl FileLayer for Failing {
     fn create_folder(&self, path: &Path) -> io::Result<()> {
-        self.act(|| Ok(()), || Unsynced.create_folder(path))
+        self.act(|| Ok(()), || self.base.create_folder(path))
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.act(|| Unsynced.write(path, &bytes[..bytes.len() / 2]), || Unsynced.write(path, bytes))
+        self.act(
+            || self.base.write(path, &bytes[..bytes.len() / 2]),
+            || self.base.write(path, bytes),
+        )
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        self.act(|| Ok(()), || Unsynced.sync_folder(path))
+        self.act(|| Ok(()), || self.base.sync_folder(path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.act(|| Ok(()), || Unsynced.rename(from, to))
+        self.act(|| Ok(()), || self.base.rename(from, to))
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
         // Half of a removal: the first file is gone, the folder stays.
-        let half = || match Unsynced.list(path)?.first() {
-            Some(name) => std::fs::remove_file(path.join(name)),
-            None => Ok(()),
-        };
-        self.act(half, || Unsynced.remove_folder(path))
+        let half = || self.base.0.borrow_mut().remove_first(path);
+        self.act(half, || self.base.remove_folder(path))
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        self.act(|| Ok(()), || Unsynced.list(path))
+        self.act(|| Ok(()), || self.base.list(path))
     }
 
     fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        self.act(|| Ok(()), || Unsynced.read(path, most))
+        self.act(|| Ok(()), || self.base.read(path, most))
     }
 }
 
 /// Saves `next` over the checkpoint of step 1 with every operation failing in turn, in every way.
 /// Whatever happens, what loads afterwards is one of the two, whole, and the next save succeeds.
-fn survive_every_fault(keep: usize, next: &SavedState) -> usize {
-    let before = state_hash(&state(1));
-    let after = state_hash(next);
+fn survive_every_fault(next: &SavedState) -> usize {
+    let first = store_on(Modelled(RefCell::new(Machine::new())));
+    first.save(&state(1)).unwrap();
+    let first = first.files().0.borrow().clone();
     let mut faults = 0;
     for fault in [
         Fault::Refused(ErrorKind::StorageFull),
@@ -94,24 +97,9 @@ fn survive_every_fault(keep: usize, next: &SavedState) -> usize {
     ] {
         for for_ever in [false, true] {
             for at in 0.. {
-                let folder = tempfile::tempdir().unwrap();
-                let path = folder.path().join("checkpoints");
-                CheckpointStore::with_files(&path, keep, Unsynced).save(&state(1)).unwrap();
-                let files = Failing { at, fault, for_ever, done: Cell::new(0) };
-                let store = CheckpointStore::with_files(&path, keep, files);
-                let outcome = store.save(next);
-                let reached = store.files_done() > at;
-                let found = hash_of_latest(&path);
-                match &outcome {
-                    Ok(_) => assert_eq!(found, after, "{fault:?} {at}"),
-                    Err(_) => assert!(found == before || found == after, "{fault:?} {at}"),
-                }
-                let whole = CheckpointStore::with_files(&path, keep, Unsynced);
-                whole.save(next).unwrap();
-                assert_eq!(hash_of_latest(&path), after, "{fault:?} {at}");
-                assert!(Unsynced.list(&path).unwrap().iter().all(|name| !name.ends_with(".old")));
-                if !reached {
-                    assert!(outcome.is_ok());
+                let base = Modelled(RefCell::new(first.clone()));
+                let files = Failing { base, at, fault, for_ever, done: Cell::new(0) };
+                if !survives(files, next) {
                     break;
                 }
                 faults += 1;
@@ -121,15 +109,38 @@ fn survive_every_fault(keep: usize, next: &SavedState) -> usize {
     faults
 }
 
-impl CheckpointStore<Failing> {
-    fn files_done(&self) -> usize {
-        self.files().done.get()
+fn store_on<F: FileLayer>(files: F) -> CheckpointStore<F> {
+    CheckpointStore::with_files("run/checkpoints", 1, files)
+}
+
+/// Saves on a failing disk, loads, saves again on a mended one; false where the save came to its
+/// end before the failing operation.
+fn survives(files: Failing, next: &SavedState) -> bool {
+    let (fault, at) = (files.fault, files.at);
+    let (before, after) = (state_hash(&state(1)), state_hash(next));
+    let store = store_on(files);
+    let outcome = store.save(next);
+    let machine = store.files().base.0.borrow().clone();
+    let loaded = found(machine.clone()).unwrap();
+    match &outcome {
+        Ok(_) => assert_eq!(loaded, after, "{fault:?} {at}"),
+        Err(_) => assert!(loaded == before || loaded == after, "{fault:?} {at}"),
     }
+    let mended = store_on(Modelled(RefCell::new(machine)));
+    mended.save(next).unwrap();
+    let mut names = mended.files().list("run/checkpoints".as_ref()).unwrap();
+    names.retain(|name| name != "latest" && name != "latest.tmp");
+    assert_eq!(names, [format!("step-{}", next.cursor.step)], "{fault:?} {at}");
+    let machine = mended.files().0.borrow().clone();
+    assert_eq!(found(machine), Some(after), "{fault:?} {at}");
+    let reached = store.files().done.get() > at;
+    assert!(reached || outcome.is_ok());
+    reached
 }
 
 #[test]
 fn every_operation_may_fail_and_the_checkpoint_before_still_loads() {
-    let faults = survive_every_fault(1, &state(2));
+    let faults = survive_every_fault(&state(2));
     assert!(faults > 8 * 20, "{faults}");
 }
 
@@ -137,5 +148,5 @@ fn every_operation_may_fail_and_the_checkpoint_before_still_loads() {
 fn every_operation_may_fail_while_a_checkpoint_of_the_same_step_is_replaced() {
     let mut other = state(1);
     other.cursor.frame = 5;
-    assert!(survive_every_fault(1, &other) > 8 * 20);
+    assert!(survive_every_fault(&other) > 8 * 20);
 }
