@@ -149,6 +149,12 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
             "leave task.classes out",
         ),
         conflict(
+            config.task.all_pairs && task != TaskName::LinkPrediction,
+            format!("task.all_pairs = true and task.name = \"{task}\""),
+            "only link-prediction ranks pairs",
+            "leave task.all_pairs out",
+        ),
+        conflict(
             metric.is_some_and(|metric| !metrics.contains(&metric)),
             format!("task.metric = \"{}\" and task.name = \"{task}\"", shown(metric)),
             "the task is not judged by this metric",

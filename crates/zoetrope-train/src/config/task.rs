@@ -17,6 +17,9 @@ section! {
         negatives: usize = 1, Whole(1, 1 << 16);
         /// Edges that did not happen among which MRR and hits@k rank each edge.
         candidates: usize = 100, Whole(1, 1 << 20);
+        /// Whether edges are also ranked among all pairs of vertices, as EvolveGCN evaluates (`map`
+        /// and `row_mrr`): vertices × (vertices - 1) scores for each evaluated snapshot.
+        all_pairs: bool = false;
         /// The k of hits@k.
         hits: usize = 10, Whole(1, 1 << 20);
         /// The metric on the validation part that early stopping and the plateau schedule watch;

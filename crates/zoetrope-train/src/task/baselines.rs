@@ -5,11 +5,13 @@ use std::ops::Range;
 
 use zoetrope_data::split::Part;
 use zoetrope_graph::Targets;
+use zoetrope_nn::metrics::TieRule;
 
-use super::link_prediction::{LinkJudge, is_of_few};
+use super::link_prediction::{LinkJudge, is_of_all, is_of_few};
 use super::results::put;
 use crate::baseline::{
-    Comparison, compare_classes, compare_edge_classes, compare_links, compare_values,
+    Comparison, compare_classes, compare_edge_classes, compare_links, compare_links_with_all,
+    compare_values,
 };
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
@@ -70,7 +72,7 @@ fn targets(material: &Material) -> Result<Targets, TrainError> {
 
 /// Each measure from the candidates that the model's is taken from.
 fn links(config: &Config, material: &Material, steps: &[usize]) -> Vec<Comparison> {
-    let LinkJudge { mut few, mut many, mut sampler, scores } = LinkJudge::new(config);
+    let LinkJudge { mut few, mut many, mut sampler, scores, all } = LinkJudge::new(config);
     let sequence = &material.sequence;
     let mut found = compare_links(sequence, steps, &mut few, &mut sampler, &scores);
     found.iter_mut().for_each(|one| one.measures.retain(|(metric, _)| is_of_few(*metric)));
@@ -78,6 +80,12 @@ fn links(config: &Config, material: &Material, steps: &[usize]) -> Vec<Compariso
     for (one, ranked) in found.iter_mut().zip(ranked) {
         let ranks = ranked.measures.into_iter().filter(|(metric, _)| !is_of_few(*metric));
         one.measures.extend(ranks);
+    }
+    if all.is_some() {
+        let of_all = compare_links_with_all(sequence, steps, TieRule::Average);
+        for (one, all) in found.iter_mut().zip(of_all) {
+            one.measures.extend(all.measures.into_iter().filter(|(metric, _)| is_of_all(*metric)));
+        }
     }
     found
 }

@@ -23,7 +23,8 @@ use crate::error::TrainError;
 use crate::material::Material;
 use crate::run::Metrics;
 use crate::sampling::{
-    Candidates, DrawKey, LinkCandidates, LinkSampler, LinkSampling, LinkScores, NegativeEnds, Pairs,
+    AllPairScores, Candidates, DrawKey, LinkCandidates, LinkSampler, LinkSampling, LinkScores,
+    NegativeEnds, Pairs,
 };
 
 /// How links are judged, the same for models and for baselines.
@@ -37,6 +38,8 @@ pub(super) struct LinkJudge {
     pub(super) sampler: LinkSampler,
     /// Empty results of either.
     pub(super) scores: LinkScores,
+    /// Each edge among all pairs, where that is asked for: EvolveGCN's measures, still empty.
+    pub(super) all: Option<AllPairScores>,
 }
 
 impl LinkJudge {
@@ -54,6 +57,7 @@ impl LinkJudge {
             many: LinkCandidates::sampled(config.task.candidates, config.train.seed),
             sampler: LinkSampler::new(sampling),
             scores: LinkScores::new(TieRule::Average, places),
+            all: config.task.all_pairs.then(|| AllPairScores::new(TieRule::Average)),
         }
     }
 }
@@ -63,6 +67,11 @@ pub(super) fn is_of_few(metric: Metric) -> bool {
     matches!(metric, Metric::AveragePrecision | Metric::Auc | Metric::Accuracy)
 }
 
+/// Whether a measure is taken from all pairs and from nothing else.
+pub(super) fn is_of_all(metric: Metric) -> bool {
+    matches!(metric, Metric::MeanAp | Metric::RowMrr)
+}
+
 /// Binary cross-entropy of pairs of the next snapshot.
 #[derive(Debug)]
 pub struct LinkPrediction {
@@ -70,6 +79,7 @@ pub struct LinkPrediction {
     judge: LinkJudge,
     few: LinkScores,
     many: LinkScores,
+    all: Option<(LinkCandidates, AllPairScores)>,
     right: Classification,
     pairs: Pairs,
     candidates: Candidates,
@@ -86,6 +96,7 @@ impl LinkPrediction {
             sequence: Arc::clone(&material.sequence),
             few: judge.scores.clone(),
             many: judge.scores.clone(),
+            all: judge.all.clone().map(|scores| (LinkCandidates::all(), scores)),
             judge,
             right: Classification::new(2),
             pairs: Pairs::default(),
@@ -146,6 +157,7 @@ impl Task for LinkPrediction {
         self.few.clear();
         self.many.clear();
         self.right.clear();
+        self.all.iter_mut().for_each(|(_, scores)| scores.clear());
     }
 
     fn judge(
@@ -169,6 +181,21 @@ impl Task for LinkPrediction {
                 results.add(candidates, scores);
             }
         }
+        if let Some((all, results)) = &mut self.all {
+            let chunks = all.load(target);
+            all.links(pairs);
+            if chunks > 0 {
+                results.begin_step(Self::score(stacked, updates, judge, embeddings, pairs)?);
+            }
+            for chunk in 0..chunks {
+                all.fill(chunk, key, candidates);
+                let scores = Self::score(stacked, updates, judge, embeddings, &candidates.pairs)?;
+                results.add(candidates, scores);
+            }
+            if chunks > 0 {
+                results.end_step();
+            }
+        }
         judge.tape.reset();
         Ok(())
     }
@@ -178,6 +205,9 @@ impl Task for LinkPrediction {
         put(&mut metrics, [(Metric::Accuracy, self.right.accuracy())]);
         put(&mut metrics, self.few.report().into_iter().filter(|(metric, _)| is_of_few(*metric)));
         put(&mut metrics, self.many.report().into_iter().filter(|(metric, _)| !is_of_few(*metric)));
+        if let Some((_, scores)) = &self.all {
+            put(&mut metrics, scores.report().into_iter().filter(|(metric, _)| is_of_all(*metric)));
+        }
         metrics
     }
 
@@ -197,6 +227,11 @@ impl Task for LinkPrediction {
                 "negatives": self.judge.many.describe(),
                 "ties": "average of the optimistic and the pessimistic rank",
             },
+            "map_and_row_mrr": self.all.as_ref().map(|(all, _)| json!({
+                "negatives": all.describe(),
+                "map": "mean over snapshots of the average precision",
+                "row_mrr": "mean over snapshots and sources; edges of a source push each other back",
+            })),
         })
     }
 
