@@ -46,3 +46,22 @@ fn two_frames_with_carried_state_are_one_long_frame() {
         assert!(apart <= 1e-6, "{}: {apart}", golden.name);
     }
 }
+
+#[test]
+fn the_state_of_a_vertex_that_is_not_there_passes_unchanged() {
+    const ABSENT: usize = 3;
+    for golden in Golden::folder("models") {
+        let single_memory = ["tgcn", "gc-lstm", "wd-gcn"];
+        if !single_memory.contains(&golden.metadata["model"].as_str()) {
+            continue;
+        }
+        let mut run = Run::new(&golden);
+        let (vertices, width) = (run.graph.vertices(), run.model.width());
+        let mut mask = vec![1.0; 5 * vertices];
+        mask[2 * vertices + ABSENT] = 0.0;
+        let rows = run.embed_masked(&mask);
+        let state = |step: usize| &rows[(step * vertices + ABSENT) * width..][..width];
+        assert_eq!(state(1), state(2), "{}", golden.name);
+        assert_ne!(state(2), state(3), "{}", golden.name);
+    }
+}

@@ -78,12 +78,17 @@ impl A3tgcn {
         }
     }
 
-    /// `(1−σ(z))∘tanh(n)`: the state after one step from the state 0.
+    /// `(1−σ(z))∘tanh(n)`: the state after one step from the state 0, zeros where a vertex is not
+    /// there.
     fn single_steps(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<Var, NnError> {
         use Instr::{Input, Mul, OneMinus, Sigmoid, Tanh};
         let shares = self.cell.without_state(forward, frame)?;
         let step = Chain::new(&[Input(0), Sigmoid, OneMinus, Input(1), Tanh, Mul])?;
-        Ok(forward.tape.chain(step, &shares)?)
+        let states = forward.tape.chain(step, &shares)?;
+        match frame.mask {
+            Some(mask) => Ok(forward.tape.row_scale(states, mask)?),
+            None => Ok(states),
+        }
     }
 }
 

@@ -44,12 +44,15 @@ struct Structural {
 impl Structural {
     fn new(builder: &mut Builder<'_>, inputs: usize, options: &ModelOptions) -> Self {
         let &ModelOptions { hidden, heads, .. } = options;
-        let attention = [1, heads, hidden / heads];
+        let width = hidden / heads;
+        let attention = [1, heads, width];
         let linear = Initialise::linear(inputs);
+        // PyTorch's `xavier_uniform_` takes the three dimensions as those of a filter.
+        let xavier = Initialise::Uniform((6.0 / (hidden + width) as f32).sqrt());
         Self {
             weight: builder.weight("lin.weight", &[hidden, inputs], linear),
-            source: builder.weight("att_l", &attention, Initialise::Glorot),
-            destination: builder.weight("att_r", &attention, Initialise::Glorot),
+            source: builder.weight("att_l", &attention, xavier),
+            destination: builder.weight("att_r", &attention, xavier),
             residual: builder.weight("lin_residual.weight", &[hidden, inputs], linear),
             heads,
             width: hidden,

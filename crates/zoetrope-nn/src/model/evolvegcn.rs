@@ -86,13 +86,15 @@ impl Layer {
                     evolution.step(forward, weight, weight)?
                 }
                 Evolution::Rows { evolution, summary: Some(summary) } => {
+                    let mask = frame.mask.map(|mask| forward.tape.rows(mask, own.clone()));
                     let x = forward.tape.rows(x, own)?;
-                    let input = summary.of(forward, x)?;
+                    let input = summary.of(forward, x, mask.transpose()?)?;
                     evolution.step(forward, input, weight)?
                 }
                 Evolution::ColumnGru { evolution, summary } => {
+                    let mask = frame.mask.map(|mask| forward.tape.rows(mask, own.clone()));
                     let x = forward.tape.rows(x, own)?;
-                    let input = summary.of(forward, x)?;
+                    let input = summary.of(forward, x, mask.transpose()?)?;
                     evolution.step(forward, input, weight)?
                 }
                 Evolution::ColumnLstm(evolution) => {

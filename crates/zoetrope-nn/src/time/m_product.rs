@@ -16,7 +16,8 @@ use crate::state::State;
 /// `Y_t = 1/min(w, t) · Σ X_k` over `max(1, t−w+1) ≤ k ≤ t`, from `T·N × F` to the same.
 ///
 /// As a matrix: `M·X` with the lower band matrix `M` (`T × T`) over `X` seen as `T × N·F`. A frame
-/// begins a sequence of its own: nothing of earlier frames enters.
+/// begins a sequence of its own: nothing of earlier frames enters. A vertex that is not there counts
+/// as zeros.
 #[derive(Debug)]
 pub struct MProduct {
     bandwidth: usize,
@@ -70,9 +71,12 @@ impl TimeEncoder for MProduct {
         _: &mut State,
         _: usize,
     ) -> Result<Var, NnError> {
-        let Sequence { rows, steps, vertices, .. } = sequence;
+        let Sequence { mut rows, steps, vertices, mask } = sequence;
         let matrix = self.matrix(steps)?;
         let tape = &mut *forward.tape;
+        if let Some(mask) = mask {
+            rows = tape.row_scale(rows, mask)?;
+        }
         let flat = tape.reshape(rows, steps, vertices * self.width)?;
         let mixed = tape.spmm(&matrix, flat)?;
         Ok(tape.reshape(mixed, steps * vertices, self.width)?)

@@ -10,7 +10,8 @@ use crate::initialise::Initialise;
 use crate::parameters::{Builder, ParameterId};
 
 /// `k` rows of `x` with the largest scores `s = tanh(x·p / ‖p‖)`, best first, each times its score
-/// (EvolveGCN section 3.4; PyG's `TopKPooling`). Equal scores: the vertex with the lower number.
+/// (EvolveGCN section 3.4; PyG's `TopKPooling`). Equal scores: the vertex with the lower number;
+/// vertices that are not there come after all others.
 ///
 /// The choice itself has no gradient; the scores of the chosen have.
 #[derive(Debug, Clone, Copy)]
@@ -26,23 +27,23 @@ impl Summary {
         Self { scorer, count }
     }
 
-    /// From `N × in` to `k × in`.
+    /// From `N × in` to `k × in`; `mask` (`N × 1`) is 0 where a vertex is not there.
     ///
     /// # Errors
     /// Where there are fewer than `k` vertices.
-    pub fn of(&self, forward: &mut Forward<'_>, x: Var) -> Result<Var, NnError> {
+    pub fn of(&self, forward: &mut Forward<'_>, x: Var, mask: Option<Var>) -> Result<Var, NnError> {
         let scorer = forward.parameter(self.scorer);
         let tape = &mut *forward.tape;
         let direction = tape.unit_vector(scorer)?;
         let scores = tape.linear(x, direction, None, Activation::Tanh)?;
-        let best = best(tape.value(scores), self.count)?;
+        let best = best(tape.value(scores), mask.map(|mask| tape.value(mask)), self.count)?;
         let rows = tape.gather(x, &best)?;
         let factors = tape.gather(scores, &best)?;
         Ok(tape.row_scale(rows, factors)?)
     }
 }
 
-fn best(scores: &[f32], count: usize) -> Result<Arc<Vec<u32>>, NnError> {
+fn best(scores: &[f32], mask: Option<&[f32]>, count: usize) -> Result<Arc<Vec<u32>>, NnError> {
     if scores.len() < count {
         return Err(NnError::Option {
             model: "evolvegcn-h",
@@ -51,8 +52,11 @@ fn best(scores: &[f32], count: usize) -> Result<Arc<Vec<u32>>, NnError> {
             got: count.to_string(),
         });
     }
+    let is_missing = |vertex: u32| mask.is_some_and(|mask| mask[vertex as usize] == 0.0);
     let before = |&a: &u32, &b: &u32| {
-        scores[b as usize].total_cmp(&scores[a as usize]).then_with(|| a.cmp(&b))
+        let there = is_missing(a).cmp(&is_missing(b));
+        let score = || scores[b as usize].total_cmp(&scores[a as usize]);
+        there.then_with(score).then_with(|| a.cmp(&b))
     };
     let mut order: Vec<u32> = (0..scores.len() as u32).collect();
     if count < order.len() {
@@ -70,8 +74,15 @@ mod tests {
     #[test]
     fn the_best_come_first_and_ties_go_to_the_lower_number() {
         let scores = [0.1, 0.5, -0.3, 0.5, 0.9];
-        assert_eq!(*best(&scores, 3).unwrap(), [4, 1, 3]);
-        assert_eq!(*best(&scores, 5).unwrap(), [4, 1, 3, 0, 2]);
-        assert!(best(&scores, 6).is_err());
+        assert_eq!(*best(&scores, None, 3).unwrap(), [4, 1, 3]);
+        assert_eq!(*best(&scores, None, 5).unwrap(), [4, 1, 3, 0, 2]);
+        assert!(best(&scores, None, 6).is_err());
+    }
+
+    #[test]
+    fn vertices_that_are_not_there_come_last() {
+        let scores = [0.1, 0.5, -0.3, 0.5, 0.9];
+        let mask = [1.0, 0.0, 1.0, 1.0, 0.0];
+        assert_eq!(*best(&scores, Some(&mask), 4).unwrap(), [3, 0, 2, 4]);
     }
 }

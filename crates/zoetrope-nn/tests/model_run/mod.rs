@@ -135,6 +135,20 @@ impl Run {
         self.gradients.get(id).map_or_else(zeros, <[f32]>::to_vec)
     }
 
+    /// Embeddings of all snapshots in evaluation, where `mask` is 0 of vertices that are not there.
+    pub(crate) fn embed_masked(&mut self, mask: &[f32]) -> Vec<f32> {
+        self.tape.reset();
+        let mut updates = Updates::default();
+        let mut forward = Forward::evaluating(&mut self.tape, &self.parameters, &mut updates);
+        let features = forward.tape.constant(&self.features, 0..mask.len()).unwrap();
+        let mask = Some(forward.tape.copied(mask.len(), 1, mask).unwrap());
+        let (graph, aggregated, first_step) = (&self.graph, None, 0);
+        let (groups, orders) = (&[][..], &[][..]);
+        let frame = Frame { graph, features, aggregated, mask, groups, orders, first_step };
+        let embedding = self.model.embed(&mut forward, &frame, State::default()).unwrap();
+        self.tape.value(embedding.rows).to_vec()
+    }
+
     /// Embeddings of some snapshots in evaluation, and the state after them.
     pub(crate) fn embed(
         &mut self,
