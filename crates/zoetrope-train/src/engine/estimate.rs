@@ -35,9 +35,10 @@ pub fn activation_cost(
     steps: usize,
     reuse: bool,
 ) -> Result<ActivationCost, TrainError> {
-    // EvolveGCN-H summarises the vertices to as many rows as there are features.
-    let least = 2 * material.width().max(config.model.hidden);
-    let vertices = material.vertices().clamp(32.min(least), MOST_VERTICES).max(least);
+    // EvolveGCN-H summarises the vertices to as many rows as there are features. Smaller than the
+    // real graph, so that the estimate is never itself what takes most.
+    let least = material.width().max(config.model.hidden).max(16);
+    let vertices = (material.vertices() / 4).clamp(least, MOST_VERTICES.max(least));
     let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
     let run = |vertices: usize, edges: usize| -> Result<f64, TrainError> {
         let small = miniature(material, task, outputs, vertices, edges, steps);
@@ -53,7 +54,7 @@ pub fn activation_cost(
     Ok(ActivationCost { fixed_bytes: fixed.max(0.0), bytes_per_vertex, bytes_per_edge })
 }
 
-/// The most bytes that a tape holds in one step.
+/// The bytes that a tape holds after one step.
 fn peak(
     config: &Config,
     task: TaskName,
@@ -81,7 +82,8 @@ fn peak(
     if let Some((loss, _)) = loss {
         tape.backward(loss)?;
     }
-    Ok(tape.peak_bytes())
+    // What the tape keeps, not what was in use at once: blocks of one size wait for their next use.
+    Ok(tape.allocated_bytes())
 }
 
 /// A small graph of random edges with the widths of the real one.
