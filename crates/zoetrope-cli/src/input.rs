@@ -24,9 +24,7 @@ pub(crate) struct Opened {
 /// Opens `source` with a progress bar.
 pub(crate) fn open(source: &str, options: &ReadOptions, quiet: bool) -> Result<Opened, Failure> {
     let synthetic = is_synthetic(source);
-    if !synthetic {
-        must_exist(Path::new(source))?;
-    }
+    data_must_exist(source)?;
     let bars = Bars::new(if synthetic { Unit::Events } else { Unit::Bytes }, quiet);
     let start = Instant::now();
     let outcome = zoetrope_data::open(source, options, &bars);
@@ -53,6 +51,14 @@ fn short_name(path: &Path) -> String {
     match path.file_name() {
         Some(name) => name.to_string_lossy().into_owned(),
         None => path.display().to_string(),
+    }
+}
+
+/// Fails where the data that a configuration names does not exist.
+pub(crate) fn data_must_exist(source: &str) -> Result<(), Failure> {
+    match is_synthetic(source) {
+        true => Ok(()),
+        false => must_exist(Path::new(source)),
     }
 }
 

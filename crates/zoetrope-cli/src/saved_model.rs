@@ -11,7 +11,7 @@ use zoetrope_train::train::{load_plan, load_weights};
 
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
-use crate::settings::{Settings, start_threads};
+use crate::settings::{Settings, prepare};
 
 /// Which weights, and with what settings.
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ impl SavedModel {
     /// Opens the data and puts the weights in place.
     pub(crate) fn open(&self, silent: bool) -> Result<Session, Failure> {
         let config = self.config()?;
-        start_threads(&config)?;
+        prepare(&config)?;
         let bars = Bars::new(Unit::Bytes, self.quiet || silent);
         let material = Material::open(&config, &bars)?;
         bars.finish();

@@ -6,6 +6,7 @@ use clap::Args;
 use zoetrope_train::config::{Config, ConfigBuilder};
 
 use crate::exit::Failure;
+use crate::input::data_must_exist;
 
 /// Everything that a configuration file can say, by flag.
 #[derive(Debug, Args)]
@@ -110,8 +111,10 @@ impl Settings {
     }
 }
 
-/// Starts as many threads as the configuration says.
-pub(crate) fn start_threads(config: &Config) -> Result<(), Failure> {
+/// What every command does before it opens the data: looks whether it is there, and starts as many
+/// threads as the configuration says.
+pub(crate) fn prepare(config: &Config) -> Result<(), Failure> {
+    data_must_exist(&config.data.path)?;
     let Some(threads) = config.train.threads else { return Ok(()) };
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

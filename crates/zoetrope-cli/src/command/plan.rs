@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::input::may_write;
 use crate::progress::{Bars, Unit};
 use crate::report::plan as report;
-use crate::settings::{Settings, start_threads};
+use crate::settings::{Settings, prepare};
 
 /// Show how a run would be laid out, what it would take, and why
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let config = args.settings.layers().build()?;
-    start_threads(&config)?;
+    prepare(&config)?;
     if let Some(out) = &args.out {
         may_write(out, args.force)?;
     }

@@ -12,7 +12,7 @@ use crate::command::document;
 use crate::exit::Failure;
 use crate::progress_of_training::TrainingBars;
 use crate::report::training;
-use crate::settings::{Settings, start_threads};
+use crate::settings::{Settings, prepare};
 
 /// Train a model and measure it against simple rules
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &TrainArgs) -> Result<String, Failure> {
     let config = configuration(args)?;
-    start_threads(&config)?;
+    prepare(&config)?;
     let interrupt = Interrupt::on_signals()
         .map_err(|error| Failure::resource(format!("cannot listen for Ctrl-C: {error}")))?;
     let mut bars = TrainingBars::new(args.quiet || args.json);
