@@ -5,6 +5,7 @@
 
 use super::blocks::{ELEMENTS, for_each_block};
 use super::simd::current;
+use pulp::{Simd, WithSimd};
 use zoetrope_graph::random::Random;
 
 /// Names a mask.
@@ -30,7 +31,7 @@ pub struct Dropout {
 /// Decides for every index whether it is kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mask {
-    random: Random,
+    key: DropoutKey,
     threshold: u32,
     /// 1 / (1 − p), or 0 when nothing is kept.
     scale: f32,
@@ -48,22 +49,93 @@ impl Mask {
     /// When `p` is not in [0, 1].
     pub(crate) fn new(p: f32, key: DropoutKey) -> Self {
         assert!((0.0..=1.0).contains(&p), "a probability of dropping in [0, 1], not {p}");
-        let random = Random::new(key.seed, key.stream).at_step(key.step);
         let threshold = (f64::from(p) * 4_294_967_296.0) as u32;
-        Self { random, threshold, scale: if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 } }
+        Self { key, threshold, scale: if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 } }
     }
 
     /// The factors of the elements 4·block … 4·block + 3.
-    #[inline(always)]
     fn factors(&self, block: u64) -> [f32; 4] {
-        self.random.block(block).map(|bits| if bits >= self.threshold { self.scale } else { 0.0 })
+        let random = Random::new(self.key.seed, self.key.stream).at_step(self.key.step);
+        random.block(block).map(|bits| if bits >= self.threshold { self.scale } else { 0.0 })
     }
 
     /// The factor of one element.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn factor(&self, index: u64) -> f32 {
         self.factors(index / 4)[(index % 4) as usize]
     }
+
+    /// The factors of the elements `first..first + factors.len()`.
+    #[inline(always)]
+    pub(crate) fn fill<S: Simd>(&self, simd: S, first: u64, factors: &mut [f32]) {
+        // Up to the first element of a block of four, and again after the last whole group.
+        let before = ((4 - first % 4) % 4).min(factors.len() as u64);
+        let (start, rest) = factors.split_at_mut(before as usize);
+        self.fill_singly(first, start);
+        let group = 4 * S::U32_LANES;
+        let mut at = first + before;
+        let mut groups = rest.chunks_exact_mut(group);
+        for factors in &mut groups {
+            self.fill_group(simd, at / 4, factors);
+            at += group as u64;
+        }
+        self.fill_singly(at, groups.into_remainder());
+    }
+
+    #[inline(never)]
+    fn fill_singly(&self, first: u64, factors: &mut [f32]) {
+        for (index, factor) in (first..).zip(factors) {
+            *factor = self.factors(index / 4)[(index % 4) as usize];
+        }
+    }
+
+    /// The factors of as many Philox blocks as a vector has lanes, one block a lane.
+    #[inline(always)]
+    fn fill_group<S: Simd>(&self, simd: S, block: u64, factors: &mut [f32]) {
+        let (low, high) = (block as u32, (block >> 32) as u32);
+        if low.checked_add(S::U32_LANES as u32).is_none() {
+            return self.fill_singly(4 * block, factors);
+        }
+        let mut counters = [0u32; 16];
+        for (i, counter) in counters[..S::U32_LANES].iter_mut().enumerate() {
+            *counter = low + i as u32;
+        }
+        let counter = [
+            S::as_simd_u32s(&counters[..S::U32_LANES]).0[0],
+            simd.splat_u32s(high),
+            simd.splat_u32s(self.key.step),
+            simd.splat_u32s(self.key.stream),
+        ];
+        let words = philox(simd, counter, self.key.seed);
+        let mut lanes = [[0.0f32; 16]; 4];
+        for (lanes, bits) in lanes.iter_mut().zip(words) {
+            let dropped = simd.less_than_u32s(bits, simd.splat_u32s(self.threshold));
+            let (zero, scale) = (simd.splat_f32s(0.0), simd.splat_f32s(self.scale));
+            let lanes = S::as_mut_simd_f32s(&mut lanes[..S::F32_LANES]).0;
+            lanes[0] = simd.select_f32s(dropped, zero, scale);
+        }
+        for (i, factors) in factors.chunks_exact_mut(4).enumerate() {
+            factors.copy_from_slice(&[lanes[0][i], lanes[1][i], lanes[2][i], lanes[3][i]]);
+        }
+    }
+}
+
+/// Philox 4×32-10 with a counter in every lane: the numbers of `zoetrope_graph::random`.
+#[inline(always)]
+fn philox<S: Simd>(simd: S, mut c: [S::u32s; 4], seed: u64) -> [S::u32s; 4] {
+    let mut key = [seed as u32, (seed >> 32) as u32];
+    for _ in 0..10 {
+        let (first_low, first_high) = simd.widening_mul_u32s(c[0], simd.splat_u32s(0xD251_1F53));
+        let (second_low, second_high) = simd.widening_mul_u32s(c[2], simd.splat_u32s(0xCD9E_8D57));
+        c = [
+            simd.xor_u32s(simd.xor_u32s(second_high, c[1]), simd.splat_u32s(key[0])),
+            second_low,
+            simd.xor_u32s(simd.xor_u32s(first_high, c[3]), simd.splat_u32s(key[1])),
+            first_low,
+        ];
+        key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
+    }
+    c
 }
 
 /// y = x with elements dropped with probability `p` and the others scaled by 1 / (1 − p).
@@ -72,7 +144,7 @@ impl Mask {
 ///
 /// When the lengths differ or `p` is not in [0, 1].
 pub fn dropout_forward(x: &[f32], p: f32, key: DropoutKey, y: &mut [f32]) {
-    each(x, p, key, y, |x, factor, y| *y = if factor == 0.0 { 0.0 } else { x * factor });
+    each(x, p, key, y, false);
 }
 
 /// dx += dy with the mask of [`dropout_forward`].
@@ -81,37 +153,44 @@ pub fn dropout_forward(x: &[f32], p: f32, key: DropoutKey, y: &mut [f32]) {
 ///
 /// When the lengths differ or `p` is not in [0, 1].
 pub fn dropout_backward(dy: &[f32], p: f32, key: DropoutKey, dx: &mut [f32]) {
-    each(dy, p, key, dx, |dy, factor, dx| *dx += if factor == 0.0 { 0.0 } else { dy * factor });
+    each(dy, p, key, dx, true);
 }
 
-fn each(
-    x: &[f32],
-    p: f32,
-    key: DropoutKey,
-    y: &mut [f32],
-    f: impl Fn(f32, f32, &mut f32) + Sync + Send,
-) {
+fn each(x: &[f32], p: f32, key: DropoutKey, y: &mut [f32], add: bool) {
     assert_eq!(x.len(), y.len(), "slices of one length");
     let mask = Mask::new(p, key);
     let cpu = current();
     for_each_block(y, ELEMENTS, |i, y| {
         let x = &x[i * ELEMENTS..][..y.len()];
-        let first = (i * ELEMENTS / 4) as u64;
-        cpu.run(|| piece(mask, first, x, y, &f));
+        cpu.run(Block { mask, first: (i * ELEMENTS) as u64, x, y, add });
     });
 }
 
-/// A block whose first element is the first of Philox block `first`. Factors are made 64 at a
-/// time, in loops that the compiler turns into vector instructions.
-#[inline(always)]
-fn piece(mask: Mask, first: u64, x: &[f32], y: &mut [f32], f: &impl Fn(f32, f32, &mut f32)) {
-    let mut factors = [[0.0; 4]; 16];
-    for (i, (x, y)) in x.chunks(64).zip(y.chunks_mut(64)).enumerate() {
-        for (j, factors) in factors.iter_mut().enumerate() {
-            *factors = mask.factors(first + (16 * i + j) as u64);
-        }
-        for ((x, y), factor) in x.iter().zip(y).zip(factors.as_flattened()) {
-            f(*x, *factor, y);
+/// A block that begins at element `first`.
+struct Block<'a> {
+    mask: Mask,
+    first: u64,
+    x: &'a [f32],
+    y: &'a mut [f32],
+    add: bool,
+}
+
+impl WithSimd for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let mut factors = [0.0; 256];
+        let mut at = self.first;
+        for (x, y) in self.x.chunks(256).zip(self.y.chunks_mut(256)) {
+            let factors = &mut factors[..x.len()];
+            self.mask.fill(simd, at, factors);
+            at += 256;
+            for ((x, y), factor) in x.iter().zip(y).zip(factors) {
+                // An element that is dropped is 0 even where it was infinite or NaN.
+                let kept = if *factor == 0.0 { 0.0 } else { x * *factor };
+                *y = if self.add { *y + kept } else { kept };
+            }
         }
     }
 }

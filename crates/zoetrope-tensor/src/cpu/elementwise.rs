@@ -216,3 +216,70 @@ fn for_each_row(
         });
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::trial::{assert_close, everywhere, exact, numbers};
+
+    #[test]
+    fn element_wise_operations_agree_with_f64() {
+        for len in [0, 1, 15, 33, 50_000] {
+            let (a, b, old) = (numbers(1, len, 2.0), numbers(2, len, 2.0), numbers(3, len, 2.0));
+            let [ea, eb, eo] = [&a, &b, &old].map(|x| exact(x));
+            let expected: Vec<f64> = (0..len)
+                .flat_map(|i| {
+                    let (a, b, y) = (ea[i], eb[i], eo[i]);
+                    [a + b, a - b, a * b, y + a * b, 0.5 * a, y - 1.5 * a]
+                })
+                .collect();
+            let run = || {
+                let mut ys = [(); 6].map(|()| old.clone());
+                let [y0, y1, y2, y3, y4, y5] = &mut ys;
+                add(&a, &b, y0);
+                sub(&a, &b, y1);
+                mul(&a, &b, y2);
+                mul_add(&a, &b, y3);
+                scale(0.5, &a, y4);
+                scale_add(-1.5, &a, y5);
+                (0..len).flat_map(|i| ys.each_ref().map(|y| y[i])).collect()
+            };
+            everywhere(run, |level, y| assert_close(level, y, &expected, 3e-7));
+        }
+    }
+
+    #[test]
+    fn rows_and_columns_are_scaled_and_shifted() {
+        for (rows, cols) in [(1, 1), (3, 7), (900, 33), (5, 0), (0, 5)] {
+            let (x, dy) = (numbers(1, rows * cols, 1.0), numbers(2, rows * cols, 1.0));
+            let (per_row, per_col) = (numbers(3, rows, 1.0), numbers(4, cols, 1.0));
+            let mut expected = vec![];
+            for i in 0..rows {
+                for j in 0..cols {
+                    let (x, dy) = (f64::from(x[i * cols + j]), f64::from(dy[i * cols + j]));
+                    let (r, c) = (f64::from(per_row[i]), f64::from(per_col[j]));
+                    expected.extend([x + c, x * r, x * c, 1.0 + dy * r]);
+                }
+            }
+            for i in 0..rows {
+                let terms =
+                    (0..cols).map(|j| f64::from(x[i * cols + j]) * f64::from(dy[i * cols + j]));
+                expected.push(1.0 + terms.sum::<f64>());
+            }
+            let run = || {
+                let mut ys = [(); 4].map(|()| vec![1.0; rows * cols]);
+                let mut ds = vec![1.0; rows];
+                let [y0, y1, y2, y3] = &mut ys;
+                add_bias(&x, &per_col, rows, cols, y0);
+                row_scale(&x, &per_row, rows, cols, y1);
+                column_scale(&x, &per_col, rows, cols, y2);
+                row_scale_backward(&x, &per_row, rows, cols, &dy, Some(y3), Some(&mut ds));
+                let mut all: Vec<f32> =
+                    (0..rows * cols).flat_map(|i| ys.each_ref().map(|y| y[i])).collect();
+                all.extend(ds);
+                all
+            };
+            everywhere(run, |level, y| assert_close(level, y, &expected, 3e-6));
+        }
+    }
+}

@@ -12,11 +12,14 @@
 //! The backward pass goes over rows for the scores and over the transposed matrix for the
 //! sources, so that every output is written by one thread in a fixed order.
 
+mod rows;
+
 use super::dropout::{Dropout, Mask};
 use super::scratch;
 use super::simd::current;
 use super::sparse_rows::{Part, for_each_range};
 use super::spmm::CsrRef;
+use rows::{Forward, Scores, Sources};
 
 /// Multiply-adds of a block of rows.
 const BLOCK: usize = 1 << 15;
@@ -39,15 +42,9 @@ impl Gat {
         (BLOCK / (self.heads * self.width).max(1)).max(16)
     }
 
-    /// The score of an entry before the leaky relu.
-    #[inline(always)]
-    fn score(&self, value: f32, source: f32, destination: f32) -> f32 {
-        let sum = source + destination;
-        if self.weighted { value * sum } else { sum }
-    }
-
     fn check(&self, m: CsrRef, xw: &[f32], a_src: &[f32], a_dst: &[f32]) {
         m.check();
+        assert!(self.heads > 0 && self.width > 0, "at least one head and one column");
         assert_eq!(a_dst.len(), m.rows * self.heads, "a destination term per row and head");
         assert_eq!(a_src.len() * self.width, xw.len(), "a source term per vertex and head");
     }
@@ -75,34 +72,11 @@ pub fn gat_forward(
     assert_eq!(out.len(), m.rows * heads * d, "one row of results per row");
     assert_eq!(alpha.len(), m.columns.len() * heads, "one coefficient per entry and head");
     let drop = dropout.map(Mask::from);
-    let cpu = current();
-    let parts = [Part::rows(out, heads * d), Part::entries(alpha, heads)];
-    for_each_range(m, gat.block(), parts, &|from, to, [out, alpha]| {
-        let first = m.offsets[from] as usize;
-        cpu.run(|| {
-            for row in from..to {
-                let entries = m.entries(row);
-                let alpha =
-                    &mut alpha.data[(entries.start - first) * heads..][..entries.len() * heads];
-                let out = &mut out.data[(row - from) * heads * d..][..heads * d];
-                out.fill(0.0);
-                for (e, alpha) in entries.clone().zip(alpha.chunks_exact_mut(heads)) {
-                    let source = &a_src[m.columns[e] as usize * heads..][..heads];
-                    for h in 0..heads {
-                        let s = gat.score(m.values[e], source[h], a_dst[row * heads + h]);
-                        alpha[h] = if s > 0.0 { s } else { gat.slope * s };
-                    }
-                }
-                softmax_columns(alpha, heads);
-                for (e, alpha) in entries.zip(alpha.chunks_exact(heads)) {
-                    let xw = &xw[m.columns[e] as usize * heads * d..][..heads * d];
-                    for h in 0..heads {
-                        let a = alpha[h] * factor(drop, e * heads + h);
-                        add_scaled(a, &xw[h * d..(h + 1) * d], &mut out[h * d..(h + 1) * d]);
-                    }
-                }
-            }
-        });
+    let cpu = current().for_width(d);
+    let parts = [Part::rows(out, heads * d), Part::entries(alpha, heads), Part::none()];
+    for_each_range(m, gat.block(), parts, &|from, to, [out, alpha, _]| {
+        let (out, alpha) = (out.data, alpha.data);
+        cpu.run(Forward { gat, m, xw, a_src, a_dst, drop, from, to, out, alpha });
     });
 }
 
@@ -135,109 +109,48 @@ pub fn gat_backward(
     assert_eq!(edge_of.len(), m.columns.len(), "one position per transposed entry");
     assert_eq!(transposed.rows * heads, a_src.len(), "a transposed row per source");
     let drop = dropout.map(Mask::from);
-    let cpu = current();
+    let cpu = current().for_width(d);
     let mut slopes = scratch::take(alpha.len());
-    let parts = [Part::maybe_rows(d_a_dst, heads), Part::entries(&mut slopes, heads)];
-    for_each_range(m, gat.block(), parts, &|from, to, [d_a_dst, slopes]| {
-        let first = m.offsets[from] as usize;
-        cpu.run(|| {
-            for row in from..to {
-                let entries = m.entries(row);
-                let d_out = &d_out[row * heads * d..][..heads * d];
-                let slopes =
-                    &mut slopes.data[(entries.start - first) * heads..][..entries.len() * heads];
-                let alpha = &alpha[entries.start * heads..entries.end * heads];
-                for (e, slopes) in entries.clone().zip(slopes.chunks_exact_mut(heads)) {
-                    let xw = &xw[m.columns[e] as usize * heads * d..][..heads * d];
-                    for (h, slope) in slopes.iter_mut().enumerate() {
-                        let part = h * d..(h + 1) * d;
-                        let factor = factor(drop, e * heads + h);
-                        *slope = factor * dot(&d_out[part.clone()], &xw[part]);
-                    }
-                }
-                for h in 0..heads {
-                    let sum: f32 =
-                        (h..alpha.len()).step_by(heads).map(|i| alpha[i] * slopes[i]).sum();
-                    let mut total = 0.0;
-                    for (e, i) in entries.clone().zip((h..).step_by(heads)) {
-                        let source = a_src[m.columns[e] as usize * heads + h];
-                        let s = gat.score(m.values[e], source, a_dst[row * heads + h]);
-                        let leak = if s > 0.0 { 1.0 } else { gat.slope };
-                        let value = if gat.weighted { m.values[e] } else { 1.0 };
-                        slopes[i] = alpha[i] * (slopes[i] - sum) * leak * value;
-                        total += slopes[i];
-                    }
-                    if d_a_dst.is_wanted() {
-                        d_a_dst.data[(row - from) * heads + h] += total;
-                    }
-                }
-            }
+    let mut dropped = scratch::take(if drop.is_some() { alpha.len() } else { 0 });
+    let parts = [
+        Part::maybe_rows(d_a_dst, heads),
+        Part::entries(&mut slopes, heads),
+        if drop.is_some() { Part::entries(&mut dropped, heads) } else { Part::none() },
+    ];
+    for_each_range(m, gat.block(), parts, &|from, to, [d_a_dst, slopes, dropped]| {
+        cpu.run(Scores {
+            gat,
+            m,
+            xw,
+            a_src,
+            a_dst,
+            drop,
+            from,
+            to,
+            alpha,
+            d_out,
+            d_a_dst: d_a_dst.is_wanted().then_some(d_a_dst.data),
+            slopes: slopes.data,
+            dropped: dropped.data,
         });
     });
+    let alpha = if drop.is_some() { &dropped[..] } else { alpha };
     let slopes = &slopes[..];
-    let parts = [Part::maybe_rows(d_xw, heads * d), Part::maybe_rows(d_a_src, heads)];
-    for_each_range(transposed, gat.block(), parts, &|from, to, [d_xw, d_a_src]| {
-        cpu.run(|| {
-            for row in from..to {
-                for entry in transposed.entries(row) {
-                    let e = edge_of[entry] as usize;
-                    let destination = transposed.columns[entry] as usize;
-                    if d_xw.is_wanted() {
-                        let d_out = &d_out[destination * heads * d..][..heads * d];
-                        let d_xw = &mut d_xw.data[(row - from) * heads * d..][..heads * d];
-                        for h in 0..heads {
-                            let a = alpha[e * heads + h] * factor(drop, e * heads + h);
-                            let part = h * d..(h + 1) * d;
-                            add_scaled(a, &d_out[part.clone()], &mut d_xw[part]);
-                        }
-                    }
-                    if d_a_src.is_wanted() {
-                        let d_a_src = &mut d_a_src.data[(row - from) * heads..][..heads];
-                        for h in 0..heads {
-                            d_a_src[h] += slopes[e * heads + h];
-                        }
-                    }
-                }
-            }
+    let parts = [Part::maybe_rows(d_xw, heads * d), Part::maybe_rows(d_a_src, heads), Part::none()];
+    for_each_range(transposed, gat.block(), parts, &|from, to, [d_xw, d_a_src, _]| {
+        cpu.run(Sources {
+            gat,
+            transposed,
+            edge_of,
+            from,
+            to,
+            alpha,
+            slopes,
+            d_out,
+            d_xw: d_xw.is_wanted().then_some(d_xw.data),
+            d_a_src: d_a_src.is_wanted().then_some(d_a_src.data),
         });
     });
-}
-
-#[inline(always)]
-fn factor(drop: Option<Mask>, index: usize) -> f32 {
-    drop.map_or(1.0, |drop| drop.factor(index as u64))
-}
-
-/// Softmax over the rows of [entries, heads], per head.
-#[inline(always)]
-fn softmax_columns(x: &mut [f32], heads: usize) {
-    for h in 0..heads {
-        let mut max = f32::NEG_INFINITY;
-        for i in (h..x.len()).step_by(heads) {
-            max = max.max(x[i]);
-        }
-        let mut sum = 0.0;
-        for i in (h..x.len()).step_by(heads) {
-            x[i] = (x[i] - max).exp();
-            sum += x[i];
-        }
-        let factor = 1.0 / sum;
-        for i in (h..x.len()).step_by(heads) {
-            x[i] *= factor;
-        }
-    }
-}
-
-#[inline(always)]
-fn add_scaled(a: f32, x: &[f32], y: &mut [f32]) {
-    for (y, x) in y.iter_mut().zip(x) {
-        *y += a * x;
-    }
-}
-
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ pub fn gru_forward(
     if let Some(bias) = bias {
         assert_eq!(bias.len(), 3 * h, "one bias per gate");
     }
-    let cpu = current();
+    let cpu = current().for_width(h);
     let (out, saved) = (Shared::new(out), Shared::new(saved));
     shape.for_each_block(|block| {
         let mut gh = scratch::take(block.count * 3 * h);
@@ -170,7 +170,7 @@ pub fn gru_backward(
         saved,
         d_out,
         weights: d_u.is_some(),
-        cpu: current(),
+        cpu: current().for_width(h),
     };
     let (d_gi, d_h0) = (d_gi.map(Shared::new), d_h0.map(Shared::new));
     let mut sums = scratch::zeroed(if d_u.is_some() { u.len() } else { 0 } + 3 * h);

@@ -4,7 +4,7 @@
 //! h·U_nᵀ + b_n.
 
 use super::math;
-use super::simd::{Access, Cells, along};
+use super::simd::{Access, Cells, along, load_all};
 use pulp::{Simd, WithSimd};
 
 #[inline(always)]
@@ -32,6 +32,19 @@ fn row_mut(x: &mut [f32], i: usize, width: usize) -> &mut [f32] {
 #[inline(always)]
 fn is_masked(mask: Option<&[f32]>, i: usize) -> bool {
     mask.is_some_and(|mask| mask[i] == 0.0)
+}
+
+/// σ(gi + gh + bias).
+#[inline(always)]
+fn logistic<S: Simd, A: Access>(
+    simd: S,
+    at: usize,
+    gi: &[f32],
+    gh: &[f32],
+    bias: &[f32],
+) -> S::f32s {
+    let product = simd.add_f32s(A::load(simd, gh, at), A::load(simd, bias, at));
+    math::sigmoid(simd, simd.add_f32s(A::load(simd, gi, at), product))
 }
 
 /// A whole step, reset after.
@@ -89,25 +102,13 @@ struct AfterRow<'a> {
     saved: [&'a mut [f32]; 4],
 }
 
-impl AfterRow<'_> {
-    /// The shares of the input and of the state in a gate. Not a closure: those are not always
-    /// inlined, and then nothing of them runs with the instructions of the caller.
-    #[inline(always)]
-    fn shares<S: Simd, A: Access>(&self, simd: S, gate: usize, at: usize) -> (S::f32s, S::f32s) {
-        let gh = A::load(simd, self.gh[gate], at);
-        let product = simd.add_f32s(gh, A::load(simd, self.bias[gate], at));
-        (A::load(simd, self.gi[gate], at), product)
-    }
-}
-
 impl Cells for AfterRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
-        let (gi, gh) = self.shares::<S, A>(simd, 0, at);
-        let r = math::sigmoid(simd, simd.add_f32s(gi, gh));
-        let (gi, gh) = self.shares::<S, A>(simd, 1, at);
-        let z = math::sigmoid(simd, simd.add_f32s(gi, gh));
-        let (gi, product) = self.shares::<S, A>(simd, 2, at);
+        let r = logistic::<S, A>(simd, at, self.gi[0], self.gh[0], self.bias[0]);
+        let z = logistic::<S, A>(simd, at, self.gi[1], self.gh[1], self.bias[1]);
+        let gi = A::load(simd, self.gi[2], at);
+        let product = simd.add_f32s(A::load(simd, self.gh[2], at), A::load(simd, self.bias[2], at));
         let n = math::tanh(simd, simd.mul_add_e_f32s(r, product, gi));
         let state = A::load(simd, self.state, at);
         let new = simd.mul_add_e_f32s(z, simd.sub_f32s(state, n), n);
@@ -160,21 +161,11 @@ struct BeforeGatesRow<'a> {
     reset: &'a mut [f32],
 }
 
-impl BeforeGatesRow<'_> {
-    /// A gate; not a closure for the reason of [`AfterRow::shares`].
-    #[inline(always)]
-    fn gate<S: Simd, A: Access>(&self, simd: S, gate: usize, at: usize) -> S::f32s {
-        let gi = A::load(simd, self.gi[gate], at);
-        let gh = A::load(simd, self.gh[gate], at);
-        let bias = A::load(simd, self.bias[gate], at);
-        math::sigmoid(simd, simd.add_f32s(gi, simd.add_f32s(gh, bias)))
-    }
-}
-
 impl Cells for BeforeGatesRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
-        let (r, z) = (self.gate::<S, A>(simd, 0, at), self.gate::<S, A>(simd, 1, at));
+        let r = logistic::<S, A>(simd, at, self.gi[0], self.gh[0], self.bias[0]);
+        let z = logistic::<S, A>(simd, at, self.gi[1], self.gh[1], self.bias[1]);
         A::store(simd, self.saved[0], at, r);
         A::store(simd, self.saved[1], at, z);
         A::store(simd, self.reset, at, simd.mul_f32s(r, A::load(simd, self.state, at)));
@@ -268,7 +259,7 @@ impl WithSimd for AfterBack<'_> {
                 continue;
             }
             let mut cells = AfterBackRow {
-                saved: std::array::from_fn(|part| row(self.saved, 4 * i + part, h)),
+                saved: [0, 1, 2, 3].map(|part| row(self.saved, 4 * i + part, h)),
                 state: row(self.state, i, h),
                 d_out,
                 carry,
@@ -301,10 +292,7 @@ impl Cells for AfterBackRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
         let one = simd.splat_f32s(1.0);
-        let [r, z, n, product] = self.saved.map(
-            #[inline(always)]
-            |saved| A::load(simd, saved, at),
-        );
+        let [r, z, n, product] = load_all::<S, A, 4>(simd, &self.saved, at);
         let d = simd.add_f32s(A::load(simd, self.carry, at), A::load(simd, self.d_out, at));
         let d_z = simd.mul_f32s(d, simd.sub_f32s(A::load(simd, self.state, at), n));
         let d_z = simd.mul_f32s(d_z, simd.mul_f32s(z, simd.sub_f32s(one, z)));
@@ -381,10 +369,7 @@ impl Cells for BeforeBackGatesRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
         let one = simd.splat_f32s(1.0);
-        let [r, z, n] = self.saved.map(
-            #[inline(always)]
-            |saved| A::load(simd, saved, at),
-        );
+        let [r, z, n] = load_all::<S, A, 3>(simd, &self.saved, at);
         let state = A::load(simd, self.state, at);
         let d = simd.add_f32s(A::load(simd, self.carry, at), A::load(simd, self.d_out, at));
         let d_z = simd.mul_f32s(d, simd.sub_f32s(state, n));
@@ -454,10 +439,7 @@ impl Cells for BeforeBackStateRow<'_> {
         A::store(simd, self.carry, at, carry);
         A::store(simd, self.d_r, at, d_r);
         if let Some(d_gi) = &mut self.d_gi {
-            let [d_z, d_n] = self.rest.map(
-                #[inline(always)]
-                |d| A::load(simd, d, at),
-            );
+            let [d_z, d_n] = load_all::<S, A, 2>(simd, &self.rest, at);
             for (out, value) in d_gi.iter_mut().zip([d_r, d_z, d_n]) {
                 let sum = simd.add_f32s(A::load(simd, out, at), value);
                 A::store(simd, out, at, sum);

@@ -54,7 +54,7 @@ pub fn lstm_forward(
     assert_eq!(gi.len(), shape.cells() * 4 * h, "gate inputs");
     assert_eq!(saved.len(), lstm_saved_len(shape), "saved gates");
     assert!(bias.is_none_or(|bias| bias.len() == 4 * h), "one bias per gate");
-    let cpu = current();
+    let cpu = current().for_width(h);
     let (out_h, out_c, saved) = (Shared::new(out_h), Shared::new(out_c), Shared::new(saved));
     shape.for_each_block(|block| {
         // Without a product its place holds zeros, and so does the bias without a bias.
@@ -145,7 +145,7 @@ pub fn lstm_backward(
     assert!(d_u.as_ref().is_none_or(|d| u.is_some() && d.len() == 4 * h * h), "of the weights");
     assert!(d_bias.as_ref().is_none_or(|d| d.len() == 4 * h), "gradient of the bias");
     let weights = d_u.is_some();
-    let cpu = current();
+    let cpu = current().for_width(h);
     let back = Back { shape, h0, c0, u, mask, out_h, out_c, saved, d_h, d_c, weights, cpu };
     let firsts = [d_h0.map(Shared::new), d_c0.map(Shared::new)];
     let d_gi = d_gi.map(Shared::new);

@@ -3,15 +3,13 @@
 //! Rows of gates are `4·h` wide: i, f, g, o.
 
 use super::math;
-use super::simd::{Access, Cells, along};
+use super::simd::{Access, Cells, along, load_all};
 use pulp::{Simd, WithSimd};
 
 #[inline(always)]
 fn quarters(x: &[f32], i: usize, h: usize) -> [&[f32]; 4] {
-    std::array::from_fn(
-        #[inline(always)]
-        |part| &x[(4 * i + part) * h..(4 * i + part + 1) * h],
-    )
+    let x = &x[4 * i * h..4 * (i + 1) * h];
+    [&x[..h], &x[h..2 * h], &x[2 * h..3 * h], &x[3 * h..]]
 }
 
 #[inline(always)]
@@ -74,10 +72,9 @@ struct ForwardRow<'a> {
 }
 
 impl ForwardRow<'_> {
-    /// A gate before its activation. Not a closure: those are not always inlined, and then nothing
-    /// of them runs with the instructions of the caller.
+    /// A gate before its activation.
     #[inline(always)]
-    fn sum<S: Simd, A: Access>(&self, simd: S, gate: usize, at: usize) -> S::f32s {
+    fn sum<S: Simd, A: Access>(&self, simd: S, at: usize, gate: usize) -> S::f32s {
         let gh = A::load(simd, self.gh[gate], at);
         let product = simd.add_f32s(gh, A::load(simd, self.bias[gate], at));
         simd.add_f32s(A::load(simd, self.gi[gate], at), product)
@@ -87,10 +84,10 @@ impl ForwardRow<'_> {
 impl Cells for ForwardRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
-        let i = math::sigmoid(simd, self.sum::<S, A>(simd, 0, at));
-        let f = math::sigmoid(simd, self.sum::<S, A>(simd, 1, at));
-        let g = math::tanh(simd, self.sum::<S, A>(simd, 2, at));
-        let o = math::sigmoid(simd, self.sum::<S, A>(simd, 3, at));
+        let i = math::sigmoid(simd, self.sum::<S, A>(simd, at, 0));
+        let f = math::sigmoid(simd, self.sum::<S, A>(simd, at, 1));
+        let g = math::tanh(simd, self.sum::<S, A>(simd, at, 2));
+        let o = math::sigmoid(simd, self.sum::<S, A>(simd, at, 3));
         let memory = simd.mul_f32s(f, A::load(simd, self.memory, at));
         let memory = simd.mul_add_e_f32s(i, g, memory);
         A::store(simd, self.new_memory, at, memory);
@@ -161,6 +158,12 @@ fn pass(carry: &mut [f32], d: Option<&[f32]>) {
     }
 }
 
+/// d·y·(1 − y).
+#[inline(always)]
+fn logistic_slope<S: Simd>(simd: S, d: S::f32s, y: S::f32s) -> S::f32s {
+    simd.mul_f32s(d, simd.mul_f32s(y, simd.sub_f32s(simd.splat_f32s(1.0), y)))
+}
+
 struct StepBackRow<'a> {
     saved: [&'a [f32]; 4],
     memory: &'a [f32],
@@ -173,20 +176,11 @@ struct StepBackRow<'a> {
     d_gi: Option<[&'a mut [f32]; 4]>,
 }
 
-/// `d·y·(1 − y)`: a gradient through a logistic function with the result `y`.
-#[inline(always)]
-fn through_logistic<S: Simd>(simd: S, d: S::f32s, y: S::f32s) -> S::f32s {
-    simd.mul_f32s(d, simd.mul_f32s(y, simd.sub_f32s(simd.splat_f32s(1.0), y)))
-}
-
 impl Cells for StepBackRow<'_> {
     #[inline(always)]
     fn cell<S: Simd, A: Access>(&mut self, simd: S, at: usize) {
         let one = simd.splat_f32s(1.0);
-        let [i, f, g, o] = self.saved.map(
-            #[inline(always)]
-            |saved| A::load(simd, saved, at),
-        );
+        let [i, f, g, o] = load_all::<S, A, 4>(simd, &self.saved, at);
         let through = math::tanh(simd, A::load(simd, self.new_memory, at));
         let d_h = simd.add_f32s(A::load(simd, self.carry_h, at), A::load(simd, self.d_h, at));
         let mut d_c = A::load(simd, self.carry_c, at);
@@ -195,11 +189,11 @@ impl Cells for StepBackRow<'_> {
         }
         let slope = simd.sub_f32s(one, simd.mul_f32s(through, through));
         let d_c = simd.mul_add_e_f32s(simd.mul_f32s(d_h, o), slope, d_c);
-        let d_i = through_logistic(simd, simd.mul_f32s(d_c, g), i);
-        let d_f = through_logistic(simd, simd.mul_f32s(d_c, A::load(simd, self.memory, at)), f);
+        let d_i = logistic_slope(simd, simd.mul_f32s(d_c, g), i);
+        let d_f = logistic_slope(simd, simd.mul_f32s(d_c, A::load(simd, self.memory, at)), f);
         let d_g = simd.mul_f32s(d_c, i);
         let d_g = simd.mul_f32s(d_g, simd.sub_f32s(one, simd.mul_f32s(g, g)));
-        let d_o = through_logistic(simd, simd.mul_f32s(d_h, through), o);
+        let d_o = logistic_slope(simd, simd.mul_f32s(d_h, through), o);
         A::store(simd, self.carry_c, at, simd.mul_f32s(d_c, f));
         for (out, value) in self.gates.iter_mut().zip([d_i, d_f, d_g, d_o]) {
             A::store(simd, out, at, value);

@@ -21,7 +21,7 @@ const WHOLE: usize = 1 << 18;
 const BLOCK: usize = 1 << 20;
 /// Rows or columns of a block are at least this many, so that packing the other operand again
 /// for each block stays a small part of the work.
-const MIN_SIDE: usize = 64;
+const MIN_SIDE: usize = 128;
 /// Length of a block of the inner dimension, at least, and how many blocks at most.
 const MIN_INNER: usize = 1024;
 const MAX_INNER_BLOCKS: usize = 32;

@@ -34,8 +34,10 @@ pub mod reduce;
 mod scratch;
 mod shared;
 pub mod simd;
+mod small_product;
 pub mod softmax;
 mod sparse_rows;
+mod sparse_sum;
 pub mod spmm;
 #[cfg(test)]
 mod trial;

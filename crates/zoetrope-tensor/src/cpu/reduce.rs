@@ -31,9 +31,35 @@ pub fn column_sums(x: &[f32], rows: usize, cols: usize, out: &mut [f32]) {
     });
 }
 
-/// part[j] += Σ over rows of x[row, j], in order.
+/// Elements of rows that are added side by side when a row is shorter than a few vectors.
+const SIDE: usize = 96;
+
+/// part[j] += Σ over rows of x[row, j]; narrow rows are added several at a time, in an order
+/// that depends on their width only.
 #[inline(always)]
 pub(crate) fn add_rows(x: &[f32], part: &mut [f32]) {
+    let cols = part.len();
+    if cols == 0 || cols > SIDE / 3 {
+        return add_rows_singly(x, part);
+    }
+    let side = SIDE / cols * cols;
+    let mut sums = [0.0; SIDE];
+    let sums = &mut sums[..side];
+    let mut chunks = x.chunks_exact(side);
+    for chunk in &mut chunks {
+        for (sum, x) in sums.iter_mut().zip(chunk) {
+            *sum += x;
+        }
+    }
+    add_rows_singly(sums, part);
+    add_rows_singly(chunks.remainder(), part);
+}
+
+#[inline(always)]
+fn add_rows_singly(x: &[f32], part: &mut [f32]) {
+    if part.is_empty() {
+        return;
+    }
     for row in x.chunks_exact(part.len()) {
         for (sum, x) in part.iter_mut().zip(row) {
             *sum += x;
@@ -87,4 +113,45 @@ fn lanes_sum(from: usize, to: usize, f: &impl Fn(usize) -> f64) -> f64 {
         lanes[j] += f(i);
     }
     lanes.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::trial::{assert_close, everywhere, exact, numbers};
+
+    #[test]
+    fn column_sums_agree_with_f64() {
+        let widths = [1, 2, 3, 5, 8, 16, 17, 33, 64, 100];
+        for (rows, cols) in widths.map(|w| (1777, w)).into_iter().chain([(0, 3), (3, 0), (1, 1)]) {
+            let x = numbers(1, rows * cols, 1.0);
+            let mut expected = vec![1.0; cols];
+            for (i, x) in x.iter().enumerate() {
+                expected[i % cols] += f64::from(*x);
+            }
+            let run = || {
+                let mut out = vec![1.0; cols];
+                column_sums(&x, rows, cols, &mut out);
+                out
+            };
+            everywhere(run, |level, out| assert_close(level, out, &expected, 1e-4));
+        }
+    }
+
+    #[test]
+    fn sums_keep_the_digits_of_f64_and_the_same_bits_everywhere() {
+        for len in [0, 1, 100, 2_000_003] {
+            let x: Vec<f32> = numbers(1, len, 1.0).iter().map(|x| x + 100.0).collect();
+            let expected =
+                [exact(&x).iter().sum::<f64>(), exact(&x).iter().map(|x| x * x).sum::<f64>()];
+            let best = [sum(&x), squared_norm(&x) as f32];
+            everywhere(
+                || vec![sum(&x), squared_norm(&x) as f32],
+                |level, got| {
+                    assert_close(level, got, &expected, 6e-8);
+                    assert_eq!(got, best);
+                },
+            );
+        }
+    }
 }

@@ -97,6 +97,19 @@ impl Cpu {
         }
     }
 
+    /// The same, or a narrower level where rows of `width` elements would leave half of a vector
+    /// empty.
+    pub(crate) fn for_width(self, width: usize) -> Self {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(wide) if width <= 8 => Self::Avx2(*wide),
+            other => {
+                let _ = width;
+                other
+            }
+        }
+    }
+
     /// Runs `op` compiled for this level.
     #[inline(always)]
     pub(crate) fn run<Op: WithSimd>(self, op: Op) -> Op::Output {
@@ -185,26 +198,29 @@ impl<F: Lanewise<N>, const N: usize> WithSimd for Map<'_, F, N> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { f, x, y } = self;
         let len = y.len();
-        let x = x.map(
-            #[inline(always)]
-            |x| S::as_simd_f32s(&x[..len]),
-        );
-        let (heads, tail) = S::as_mut_simd_f32s(y);
         let zero = simd.splat_f32s(0.0);
-        for (i, out) in heads.iter_mut().enumerate() {
-            let input = x.map(
-                #[inline(always)]
-                |(heads, _)| heads[i],
-            );
+        let whole = len / S::F32_LANES;
+        let mut heads = [&[][..]; N];
+        let mut tails = [&[][..]; N];
+        for j in 0..N {
+            let (head, tail) = S::as_simd_f32s(&x[j][..len]);
+            heads[j] = &head[..whole];
+            tails[j] = tail;
+        }
+        let (out, out_tail) = S::as_mut_simd_f32s(y);
+        let mut input = [zero; N];
+        for (i, out) in out[..whole].iter_mut().enumerate() {
+            for j in 0..N {
+                input[j] = heads[j][i];
+            }
             *out = f.apply(simd, input, if F::READS_OUTPUT { *out } else { zero });
         }
-        if !tail.is_empty() {
-            let input = x.map(
-                #[inline(always)]
-                |(_, tail)| simd.partial_load_f32s(tail),
-            );
-            let old = if F::READS_OUTPUT { simd.partial_load_f32s(tail) } else { zero };
-            simd.partial_store_f32s(tail, f.apply(simd, input, old));
+        if !out_tail.is_empty() {
+            for j in 0..N {
+                input[j] = simd.partial_load_f32s(tails[j]);
+            }
+            let old = if F::READS_OUTPUT { simd.partial_load_f32s(out_tail) } else { zero };
+            simd.partial_store_f32s(out_tail, f.apply(simd, input, old));
         }
     }
 }
@@ -213,6 +229,21 @@ impl<F: Lanewise<N>, const N: usize> WithSimd for Map<'_, F, N> {
 pub(crate) trait Access {
     fn load<S: Simd>(simd: S, x: &[f32], at: usize) -> S::f32s;
     fn store<S: Simd>(simd: S, y: &mut [f32], at: usize, value: S::f32s);
+}
+
+/// Loads the same position of several rows. (Not `array::map`: its closures may end up outside
+/// the function that is compiled for the vector instructions.)
+#[inline(always)]
+pub(crate) fn load_all<S: Simd, A: Access, const N: usize>(
+    simd: S,
+    x: &[&[f32]; N],
+    at: usize,
+) -> [S::f32s; N] {
+    let mut values = [simd.splat_f32s(0.0); N];
+    for i in 0..N {
+        values[i] = A::load(simd, x[i], at);
+    }
+    values
 }
 
 /// Something done at every position of a row, a vector at a time.

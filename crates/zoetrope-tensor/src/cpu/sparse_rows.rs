@@ -25,9 +25,14 @@ impl<'a> Part<'a> {
         Self { per: Per::Entry, width, data }
     }
 
+    /// No output.
+    pub(crate) fn none() -> Self {
+        Self::rows(&mut [], 0)
+    }
+
     /// An output per row that may not be wanted.
     pub(crate) fn maybe_rows(data: Option<&'a mut [f32]>, width: usize) -> Self {
-        data.map_or_else(|| Self::rows(&mut [], 0), |data| Self::rows(data, width))
+        data.map_or_else(Self::none, |data| Self::rows(data, width))
     }
 
     pub(crate) fn is_wanted(&self) -> bool {
@@ -47,27 +52,28 @@ impl<'a> Part<'a> {
 
 /// Calls `f(from, to, parts)` for ranges of rows with at most `block` entries and rows, in
 /// parallel; the parts begin at the range's first row and entry.
-pub(crate) fn for_each_range<F>(m: CsrRef, block: usize, parts: [Part; 2], f: &F)
+pub(crate) fn for_each_range<F>(m: CsrRef, block: usize, parts: [Part; 3], f: &F)
 where
-    F: Fn(usize, usize, [Part; 2]) + Sync,
+    F: Fn(usize, usize, [Part; 3]) + Sync,
 {
     if m.rows > 0 {
         halves(m, 0, m.rows, block, parts, f);
     }
 }
 
-fn halves<F>(m: CsrRef, from: usize, to: usize, block: usize, [a, b]: [Part; 2], f: &F)
+fn halves<F>(m: CsrRef, from: usize, to: usize, block: usize, [a, b, c]: [Part; 3], f: &F)
 where
-    F: Fn(usize, usize, [Part; 2]) + Sync,
+    F: Fn(usize, usize, [Part; 3]) + Sync,
 {
     if to - from == 1 || m.work(from, to) <= block {
-        return f(from, to, [a, b]);
+        return f(from, to, [a, b, c]);
     }
     let middle = m.halve(from, to);
     let (a0, a1) = a.split(m, from, middle);
     let (b0, b1) = b.split(m, from, middle);
+    let (c0, c1) = c.split(m, from, middle);
     rayon::join(
-        || halves(m, from, middle, block, [a0, b0], f),
-        || halves(m, middle, to, block, [a1, b1], f),
+        || halves(m, from, middle, block, [a0, b0, c0], f),
+        || halves(m, middle, to, block, [a1, b1, c1], f),
     );
 }

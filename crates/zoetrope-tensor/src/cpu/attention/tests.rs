@@ -47,7 +47,7 @@ impl Case {
                         .collect();
                     let total: f64 = scores.iter().map(|(_, e)| e).sum();
                     for (s, e) in scores {
-                        let index = (((n * heads + head) * steps + t) * steps + s) as u64;
+                        let index = (((n * heads + head) * steps + s) * steps + t) as u64;
                         let factor = f64::from(drop.map_or(1.0, |drop| drop.factor(index)));
                         for j in 0..d {
                             out[at(t) + j] += e / total * factor * v[at(s) + j];

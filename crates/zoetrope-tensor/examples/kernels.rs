@@ -1,0 +1,324 @@
+//! Times the kernels: `cargo run --release -p zoetrope-tensor --example kernels [FILTER]`.
+//!
+//! Prints the shortest of many runs (the machine may be busy) and the rate against what bounds
+//! it: bytes that must move or multiply-adds. `RAYON_NUM_THREADS=1` measures one core.
+
+use std::time::{Duration, Instant};
+
+use zoetrope_graph::random::Random;
+use zoetrope_tensor::cpu::activation::{self, Activation};
+use zoetrope_tensor::cpu::attention::{self, AttentionShape};
+use zoetrope_tensor::cpu::dropout::{self, DropoutKey};
+use zoetrope_tensor::cpu::elementwise::{self, Instr};
+use zoetrope_tensor::cpu::gat::{self, Gat};
+use zoetrope_tensor::cpu::gru::{self, GruKind, GruShape};
+use zoetrope_tensor::cpu::lstm::{self, LstmShape};
+use zoetrope_tensor::cpu::matmul::{Accumulate, MatMut, MatRef, linear, matmul};
+use zoetrope_tensor::cpu::spmm::{CsrRef, spmm};
+use zoetrope_tensor::cpu::{reduce, simd};
+
+fn main() {
+    let filter = std::env::args().nth(1).unwrap_or_default();
+    // Inside a pool, as the trainer runs: entering one for every kernel would cost microseconds.
+    let pool = rayon::ThreadPoolBuilder::new().build().expect("threads");
+    pool.install(|| Bench { filter }.all());
+}
+
+struct Bench {
+    filter: String,
+}
+
+impl Bench {
+    fn all(&self) {
+        println!("{} on {} threads", simd::level(), rayon::current_num_threads());
+        self.dense();
+        self.element_wise();
+        self.sparse();
+        self.recurrent();
+        self.attentions();
+    }
+
+    /// `bytes` and `flops` (multiply-adds times two) are what the kernel cannot do without.
+    fn time(&self, name: &str, bytes: usize, flops: usize, mut f: impl FnMut()) {
+        if !name.contains(&self.filter) {
+            return;
+        }
+        f();
+        let (mut best, start) = (Duration::MAX, Instant::now());
+        let mut runs = 0;
+        while runs < 5 || start.elapsed() < Duration::from_millis(150) {
+            let begin = Instant::now();
+            f();
+            best = best.min(begin.elapsed());
+            runs += 1;
+        }
+        let seconds = best.as_secs_f64();
+        println!(
+            "{name:40} {:10.1} us {:8.2} GB/s {:8.2} GFLOP/s",
+            seconds * 1e6,
+            bytes as f64 / seconds * 1e-9,
+            flops as f64 / seconds * 1e-9
+        );
+    }
+
+    fn dense(&self) {
+        for (m, n, k) in [
+            (129, 96, 8),
+            (129, 32, 32),
+            (2048, 96, 32),
+            (20_000, 96, 32),
+            (20_000, 32, 64),
+            (1024, 1024, 1024),
+            (96, 32, 20_000),
+            (12, 40_000, 12),
+            (20_000, 1, 32),
+            (20_000, 32, 2),
+        ] {
+            let (a, b) = (numbers(m * k), numbers(k * n));
+            let mut c = vec![0.0; m * n];
+            let bytes = 4 * (m * k + k * n + m * n);
+            self.time(&format!("matmul {m}x{n}x{k}"), bytes, 2 * m * n * k, || {
+                let c = MatMut::new(&mut c, m, n);
+                matmul(MatRef::new(&a, m, k), MatRef::new(&b, n, k).t(), c, Accumulate::Overwrite);
+            });
+            self.time(&format!("matmul at {m}x{n}x{k}"), bytes, 2 * m * n * k, || {
+                let c = MatMut::new(&mut c, m, n);
+                matmul(MatRef::new(&a, k, m).t(), MatRef::new(&b, k, n), c, Accumulate::Overwrite);
+            });
+        }
+        let (m, n, k) = (20_000, 32, 32);
+        let (a, b, bias) = (numbers(m * k), numbers(k * n), numbers(n));
+        let mut c = vec![0.0; m * n];
+        self.time("linear tanh 20000x32x32", 4 * m * (n + k), 2 * m * n * k, || {
+            let c = MatMut::new(&mut c, m, n);
+            let (a, b) = (MatRef::new(&a, m, k), MatRef::new(&b, n, k).t());
+            linear(a, b, Some(&bias), Activation::Tanh, c, Accumulate::Overwrite);
+        });
+    }
+
+    fn element_wise(&self) {
+        for len in [4096, 65_536, 4_000_000] {
+            let (a, b) = (numbers(len), numbers(len));
+            let mut y = vec![0.0; len];
+            self.time(&format!("copy {len}"), 8 * len, 0, || y.copy_from_slice(&a));
+            self.time(&format!("add {len}"), 12 * len, len, || elementwise::add(&a, &b, &mut y));
+            for activation in
+                [Activation::Relu, Activation::Sigmoid, Activation::Tanh, Activation::Softplus]
+            {
+                self.time(&format!("{activation:?} {len}"), 8 * len, 0, || {
+                    activation::forward(activation, &a, &mut y);
+                });
+            }
+            let gate = [Instr::Input(0), Instr::Sigmoid, Instr::Input(1), Instr::Tanh, Instr::Mul];
+            self.time(&format!("chain sigmoid*tanh {len}"), 12 * len, 0, || {
+                elementwise::chain_forward(&gate, &[&a, &b], &mut y);
+            });
+            self.time(&format!("sum {len}"), 4 * len, len, || {
+                std::hint::black_box(reduce::sum(&a));
+            });
+            self.time(&format!("dropout {len}"), 8 * len, 0, || {
+                let key = DropoutKey { seed: 1, stream: 2, step: 3 };
+                dropout::dropout_forward(&a, 0.5, key, &mut y);
+            });
+        }
+        for cols in [1, 2, 3, 8, 32, 96] {
+            let rows = 1_000_000 / cols;
+            let (x, mut out) = (numbers(rows * cols), vec![0.0; cols]);
+            self.time(&format!("column sums x{cols}"), 4 * rows * cols, rows * cols, || {
+                reduce::column_sums(&x, rows, cols, &mut out);
+            });
+        }
+    }
+
+    fn sparse(&self) {
+        for (name, rows, degree) in [("small", 129, 17), ("large", 20_000, 10)] {
+            let m = graph(rows, degree);
+            let m = m.view();
+            let entries = m.columns.len();
+            for width in [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 100, 128] {
+                let x = numbers(rows * width);
+                let mut y = vec![0.0; rows * width];
+                let bytes = 8 * entries + 8 * rows * width;
+                self.time(&format!("spmm {name} w{width}"), bytes, 2 * entries * width, || {
+                    spmm(m, &x, width, &mut y, Accumulate::Overwrite);
+                });
+            }
+        }
+    }
+
+    fn recurrent(&self) {
+        for (steps, vertices, hidden) in
+            [(8, 129, 32), (12, 512, 8), (12, 512, 16), (12, 512, 32), (12, 256, 64), (1, 4096, 32)]
+        {
+            let shape = GruShape { steps, vertices, hidden };
+            let (cells, h) = (steps * vertices, hidden);
+            let (h0, d_out) = (numbers(vertices * h), numbers(cells * h));
+            for kind in [GruKind::ResetAfter, GruKind::ResetBefore] {
+                let (gi, u) = (numbers(cells * 3 * h), numbers(3 * h * h));
+                let bias = numbers(3 * h);
+                let mut out = vec![0.0; cells * h];
+                let mut saved = vec![0.0; gru::gru_saved_len(kind, shape)];
+                let name = format!("{kind:?} T{steps} N{vertices} H{h}");
+                let flops = cells * 6 * h * h;
+                let bytes = 4 * (cells * 4 * h + saved.len());
+                self.time(&format!("gru {name}"), bytes, flops, || {
+                    let bias = Some(&bias[..]);
+                    gru::gru_forward(kind, shape, &gi, &h0, &u, bias, None, &mut out, &mut saved);
+                });
+                let [mut d_gi, mut d_h0, mut d_u, mut d_bias] =
+                    [gi.len(), h0.len(), u.len(), 3 * h].map(|len| vec![0.0; len]);
+                let bytes = 4 * (cells * 8 * h + saved.len());
+                self.time(&format!("gru back {name}"), bytes, 2 * flops, || {
+                    gru::gru_backward(
+                        kind,
+                        shape,
+                        &h0,
+                        &u,
+                        None,
+                        &out,
+                        &saved,
+                        &d_out,
+                        Some(&mut d_gi),
+                        Some(&mut d_h0),
+                        Some(&mut d_u),
+                        Some(&mut d_bias),
+                    );
+                });
+            }
+            self.lstm(LstmShape { steps, vertices, hidden });
+        }
+    }
+
+    fn lstm(&self, shape: LstmShape) {
+        let (cells, h) = (shape.cells(), shape.hidden);
+        let [h0, c0] = [(); 2].map(|()| numbers(shape.vertices * h));
+        let (gi, u, bias) = (numbers(cells * 4 * h), numbers(4 * h * h), numbers(4 * h));
+        let [mut out_h, mut out_c] = [(); 2].map(|()| vec![0.0; cells * h]);
+        let mut saved = vec![0.0; lstm::lstm_saved_len(shape)];
+        let name = format!("T{} N{} H{h}", shape.steps, shape.vertices);
+        let flops = cells * 8 * h * h;
+        self.time(&format!("lstm {name}"), 4 * cells * 10 * h, flops, || {
+            let (u, b) = (Some(&u[..]), Some(&bias[..]));
+            lstm::lstm_forward(
+                shape, &gi, &h0, &c0, u, b, None, &mut out_h, &mut out_c, &mut saved,
+            );
+        });
+        let d_h = numbers(cells * h);
+        let [mut d_gi, mut d_h0, mut d_c0, mut d_u, mut d_bias] =
+            [gi.len(), h0.len(), c0.len(), u.len(), 4 * h].map(|len| vec![0.0; len]);
+        self.time(&format!("lstm back {name}"), 4 * cells * 15 * h, 2 * flops, || {
+            lstm::lstm_backward(
+                shape,
+                &h0,
+                &c0,
+                Some(&u),
+                None,
+                &out_h,
+                &out_c,
+                &saved,
+                &d_h,
+                None,
+                Some(&mut d_gi),
+                Some(&mut d_h0),
+                Some(&mut d_c0),
+                Some(&mut d_u),
+                Some(&mut d_bias),
+            );
+        });
+    }
+
+    fn attentions(&self) {
+        for (steps, vertices, heads, width) in [(8, 500, 8, 64), (16, 100, 8, 128)] {
+            let shape = AttentionShape { steps, vertices, heads, width };
+            let len = steps * vertices * width;
+            let [q, k, v, d_out] = [(); 4].map(|()| numbers(len));
+            let [mut out, mut dq, mut dk, mut dv] = [(); 4].map(|()| vec![0.0; len]);
+            let mut p = vec![0.0; shape.probabilities_len()];
+            let name = format!("T{steps} N{vertices} heads{heads} D{width}");
+            let flops = 2 * vertices * steps * (steps + 1) * width;
+            let bytes = 4 * (4 * len + p.len());
+            self.time(&format!("attention {name}"), bytes, flops, || {
+                attention::attention_forward(
+                    shape, &q, &k, &v, None, true, 0.3, None, &mut out, &mut p,
+                );
+            });
+            self.time(&format!("attention back {name}"), 2 * bytes, 2 * flops, || {
+                attention::attention_backward(
+                    shape, &q, &k, &v, 0.3, None, &p, &d_out, &mut dq, &mut dk, &mut dv,
+                );
+            });
+        }
+        let m = graph(4000, 10);
+        let edge_of: Vec<u32> = (0..m.columns.len() as u32).collect();
+        for (heads, width) in [(1, 32), (4, 8), (8, 16), (16, 8)] {
+            let gat = Gat { heads, width, slope: 0.2, weighted: false };
+            let [xw, d_out] = [(); 2].map(|()| numbers(4000 * heads * width));
+            let (a_src, a_dst) = (numbers(4000 * heads), numbers(4000 * heads));
+            let (mut out, mut d_xw) = (vec![0.0; xw.len()], vec![0.0; xw.len()]);
+            let mut alpha = vec![0.0; m.columns.len() * heads];
+            let [mut d_src, mut d_dst] = [(); 2].map(|()| vec![0.0; a_src.len()]);
+            let (entries, hd) = (m.columns.len(), heads * width);
+            let bytes = 4 * (2 * xw.len() + alpha.len() + entries);
+            self.time(&format!("gat heads{heads} D{width}"), bytes, 2 * entries * hd, || {
+                let view = m.view();
+                gat::gat_forward(gat, view, &xw, &a_src, &a_dst, None, &mut out, &mut alpha);
+            });
+            // The graph's own structure stands for its transpose: the work is the same.
+            self.time(
+                &format!("gat back heads{heads} D{width}"),
+                2 * bytes,
+                4 * entries * hd,
+                || {
+                    gat::gat_backward(
+                        gat,
+                        m.view(),
+                        m.view(),
+                        &edge_of,
+                        &xw,
+                        &a_src,
+                        &a_dst,
+                        None,
+                        &alpha,
+                        &d_out,
+                        Some(&mut d_xw),
+                        Some(&mut d_src),
+                        Some(&mut d_dst),
+                    );
+                },
+            );
+        }
+    }
+}
+
+fn numbers(len: usize) -> Vec<f32> {
+    let random = Random::new(len as u64, 0);
+    (0..len as u64).map(|i| (random.unit(i) * 2.0 - 1.0) as f32).collect()
+}
+
+struct Graph {
+    offsets: Vec<u32>,
+    columns: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl Graph {
+    fn view(&self) -> CsrRef<'_> {
+        let Self { offsets, columns, values } = self;
+        CsrRef { rows: offsets.len() - 1, offsets, columns, values }
+    }
+}
+
+/// A graph whose degrees follow a power law with the given mean.
+fn graph(rows: usize, degree: usize) -> Graph {
+    let random = Random::new(7, 1);
+    let mut offsets = vec![0u32];
+    for row in 0..rows {
+        let share = 1.0 / (random.unit(row as u64) + 0.05).sqrt();
+        let count = (share * degree as f64 * 0.55) as u32;
+        offsets.push(offsets[row] + count.min(rows as u32));
+    }
+    let entries = offsets[rows] as usize;
+    let columns =
+        (0..entries as u64).map(|i| random.below(rows as u64 + i, rows as u64) as u32).collect();
+    Graph { offsets, columns, values: numbers(entries) }
+}
