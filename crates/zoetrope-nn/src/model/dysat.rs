@@ -98,6 +98,7 @@ pub struct Dysat {
     temporal: Vec<TemporalAttention>,
     hidden: usize,
     dropout: f32,
+    steps: usize,
 }
 
 impl Dysat {
@@ -127,7 +128,7 @@ impl Dysat {
             let mut builder = builder.child(&format!("temporal_attn.temporal_layer_{at}"));
             TemporalAttention::new(&mut builder, hidden, frame, heads, divisor, dropout)
         });
-        Ok(Self { structural, temporal: temporal.collect(), hidden, dropout })
+        Ok(Self { structural, temporal: temporal.collect(), hidden, dropout, steps: frame })
     }
 }
 
@@ -154,6 +155,10 @@ impl Model for Dysat {
 
     fn carries_state(&self) -> bool {
         false
+    }
+
+    fn most_steps(&self) -> Option<usize> {
+        Some(self.steps)
     }
 
     fn embed(

@@ -76,6 +76,11 @@ pub trait Model: Send + Sync {
     /// be kept between frames and epochs.
     fn can_reuse(&self) -> bool;
 
+    /// The longest frame that its parameters allow; None where any length will do.
+    fn most_steps(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether a state can be handed from one frame to the next.
     fn carries_state(&self) -> bool;
 

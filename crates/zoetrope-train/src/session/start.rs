@@ -139,6 +139,21 @@ fn plan(
             advice: "leave train.truncate out".to_owned(),
         });
     }
+    if config.train.truncate.is_some() && !model.carries_state() {
+        return Err(TrainError::Unfit {
+            what: format!("train.truncate hands a state on, but {} has none", model.name()),
+            advice: "leave train.truncate out".to_owned(),
+        });
+    }
+    if rule.frame.is_none() && model.most_steps().is_some() {
+        return Err(TrainError::Unfit {
+            what: format!(
+                "{} learns a position for each snapshot of a frame, so that it cannot go beyond the snapshots it trained on",
+                model.name()
+            ),
+            advice: "choose a length with train.frame".to_owned(),
+        });
+    }
     if config.train.carry_state && !model.carries_state() {
         return Err(TrainError::Unfit {
             what: format!("{} has no state to carry from frame to frame", model.name()),

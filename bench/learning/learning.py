@@ -1,0 +1,211 @@
+"""What each model learns, against simple rules and against PyG-Temporal's own training.
+
+Trains every model with `zoetrope train` on five node-regression data sets (first 80 % of the
+snapshots train, the rest test) and prints test MSE beside the historical mean and persistence.
+On england-covid and chickenpox it also trains PyG-Temporal's TGCN in two ways: as that library's
+examples do (one update an epoch, no hidden state between snapshots), and over the same frames as
+Zoetrope. Then link prediction and node classification, on the drifting block model and on real
+streams. Everything goes to bench/results/learning.json and, as tables, to standard output.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import types
+from pathlib import Path
+
+MODELS = ["tgcn", "a3tgcn", "gc-lstm", "evolvegcn-o", "evolvegcn-h", "mpnn-lstm", "cd-gcn", "wd-gcn", "tm-gcn", "dysat"]
+REGRESSION = {
+    "england-covid": ("england-covid/england_covid.json.gz", ["--frame", "8"]),
+    "chickenpox": ("chickenpox/chickenpox.json", ["--frame", "8"]),
+    "twitter-tennis": ("twitter-tennis-rg17/twitter_tennis_rg17.json.gz", ["--frame", "8"]),
+    "montevideo-bus": ("montevideo-bus/montevideo_bus.json.gz", ["--frame", "8", "--stride", "4"]),
+    "metr-la-week": ("metr-la-week", ["--frame", "8", "--stride", "8"]),
+}
+
+
+def zoetrope(program, arguments):
+    """Runs `zoetrope train` in a fresh folder and returns its summary."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, "train", "--json", "--out", f"{folder}/run", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        document = json.loads(done.stdout) if done.stdout else {"error": {"message": done.stderr}}
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}\n{document['error']['message']}")
+        return document
+
+
+def pygt_tgcn(name, epochs, frame, seed):
+    """Test MSE of PyG-Temporal's T-GCN trained as its examples do (frame None) or over frames."""
+    sparse = types.ModuleType("torch_sparse")
+    sparse.SparseTensor = type("SparseTensor", (), {})
+    sys.modules.setdefault("torch_sparse", sparse)
+    import torch
+    from torch_geometric_temporal.nn.recurrent import TGCN
+
+    torch.manual_seed(seed)
+    snapshots = read_pygt(name)
+    train = int(0.8 * len(snapshots))
+    features = snapshots[0][0].shape[1]
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.recurrent = TGCN(features, 32)
+            self.linear = torch.nn.Linear(32, 1)
+
+        def forward(self, x, edges, weight, hidden):
+            hidden = self.recurrent(x, edges, weight, hidden)
+            return self.linear(torch.relu(hidden)).squeeze(1), hidden
+
+    net = Net()
+    optimiser = torch.optim.Adam(net.parameters(), lr=0.01)
+
+    def run(steps, last_only):
+        hidden, losses = None, []
+        for at, step in enumerate(steps):
+            x, edges, weight, y = snapshots[step]
+            predicted, hidden = net(x, edges, weight, hidden)
+            if not last_only or at + 1 == len(steps):
+                losses.append(torch.mean((predicted - y) ** 2))
+            if frame is None:
+                hidden = None
+        return torch.stack(losses).mean()
+
+    for _ in range(epochs):
+        starts = [range(train)] if frame is None else [range(s, s + frame) for s in range(train - frame + 1)]
+        for steps in starts:
+            optimiser.zero_grad()
+            run(steps, last_only=False).backward()
+            optimiser.step()
+    net.eval()
+    with torch.no_grad():
+        if frame is None:
+            return float(torch.stack([run([step], True) for step in range(train, len(snapshots))]).mean())
+        tests = range(train, len(snapshots))
+        return float(torch.stack([run(range(t - frame + 1, t + 1), True) for t in tests]).mean())
+
+
+def read_pygt(name):
+    """Snapshots as PyG-Temporal's loaders make them, from the local copies of its files."""
+    import gzip
+    import numpy
+    import torch
+
+    path = DATA / REGRESSION[name][0]
+    opened = gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
+    with opened as file:
+        raw = json.load(file)
+    if name == "chickenpox":
+        series, lags = numpy.array(raw["FX"]), 4
+        edges = [torch.tensor(raw["edges"]).T] * len(series)
+        weights = [torch.ones(len(raw["edges"]))] * len(series)
+        scaled = series
+    else:
+        lags = 8
+        periods = raw["time_periods"]
+        edges = [torch.tensor(raw["edge_mapping"]["edge_index"][str(t)]).T for t in range(periods)]
+        weights = [torch.tensor(raw["edge_mapping"]["edge_weight"][str(t)]) for t in range(periods)]
+        series = numpy.array(raw["y"])
+        scaled = (series - series.mean(axis=0)) / (series.std(axis=0) + 1e-10)
+    made = []
+    for at in range(len(scaled) - lags):
+        x = torch.tensor(scaled[at : at + lags].T, dtype=torch.float32)
+        y = torch.tensor(scaled[at + lags], dtype=torch.float32)
+        made.append((x, edges[at].long(), weights[at].float(), y))
+    return made
+
+
+def regression(program, epochs, models, results):
+    print(f"\nTest MSE after {epochs} epochs (hidden 32, Adam 0.01, first 80 % train, the rest tests)\n")
+    print("| data | historical mean | persistence | " + " | ".join(models) + " |")
+    print("| --- " * (len(models) + 3) + "|")
+    for name, (path, more) in REGRESSION.items():
+        if not (DATA / path).exists():
+            continue
+        row = {}
+        for model in models:
+            arguments = ["--data", str(DATA / path), "--model", model, "--epochs", str(epochs), "--set", "data.split=80/20", *more]
+            summary = zoetrope(program, arguments)
+            row[model] = summary["test"]["mse"]
+            row["seconds " + model] = sum(epoch["seconds"] for epoch in summary["epochs"])
+            row["historical mean"] = summary["baselines"]["historical_mean"]["mse"]
+            row["persistence"] = summary["baselines"]["persistence"]["mse"]
+        results[name] = row
+        cells = [row["historical mean"], row["persistence"], *(row[model] for model in models)]
+        print(f"| {name} | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
+
+
+def against_pygt(program, epochs, seeds, results):
+    print("\nT-GCN against PyG-Temporal's own training, test MSE, mean over seeds\n")
+    print("| data | zoetrope | PyG-Temporal, same frames | PyG-Temporal, as in its examples |")
+    print("| --- | --- | --- | --- |")
+    for name in ["england-covid", "chickenpox"]:
+        path, more = REGRESSION[name]
+        if not (DATA / path).exists():
+            continue
+        rows = {"zoetrope": [], "frames": [], "examples": []}
+        for seed in range(seeds):
+            arguments = ["--data", str(DATA / path), "--epochs", str(epochs), "--set", "data.split=80/20", "--seed", str(seed), *more]
+            rows["zoetrope"].append(zoetrope(program, arguments)["test"]["mse"])
+            rows["frames"].append(pygt_tgcn(name, epochs, 8, seed))
+            rows["examples"].append(pygt_tgcn(name, epochs, None, seed))
+        results["pygt " + name] = rows
+        means = [sum(values) / len(values) for values in rows.values()]
+        print(f"| {name} | " + " | ".join(f"{mean:.4f}" for mean in means) + " |", flush=True)
+
+
+def others(program, results):
+    jobs = {
+        "drifting blocks, links": ["--data", "synthetic:sbm", "--task", "link-prediction", "--model", "gc-lstm", "--epochs", "20"],
+        "drifting blocks, classes": ["--data", "synthetic:sbm", "--epochs", "20"],
+    }
+    for name, path, more in [
+        ("uci-messages", "uci-messages/CollegeMsg.txt.gz", ["--set", "data.window=190080s"]),
+        ("bitcoin-otc", "bitcoin-otc/soc-sign-bitcoinotc.csv.gz", ["--set", "data.window=1200000s"]),
+        ("as-733", "as-733/as-733.tar.xz", []),
+    ]:
+        for model in ["evolvegcn-o", "gc-lstm"]:
+            jobs[f"{name}, links, {model}"] = ["--data", str(DATA / path), "--task", "link-prediction", "--model", model, "--epochs", "20", *more]
+    print("\n| job | model | EdgeBank | EdgeBank, windowed |\n| --- | --- | --- | --- |")
+    for name, arguments in jobs.items():
+        path = arguments[1]
+        if not path.startswith("synthetic:") and not Path(path).exists():
+            continue
+        summary = zoetrope(program, arguments)
+        results[name] = {"test": summary["test"], "baselines": summary["baselines"], "seconds": sum(e["seconds"] for e in summary["epochs"])}
+        keys = [key for key in ["ap", "mrr", "accuracy"] if key in summary["test"]]
+        cell = lambda metrics: ", ".join(f"{key} {metrics[key]:.3f}" for key in keys if metrics.get(key) is not None)
+        rules = summary["baselines"]
+        print(f"| {name} | {cell(summary['test'])} | {cell(rules.get('edgebank', {}))} | {cell(rules.get('edgebank_window', {}))} |", flush=True)
+
+
+def main():
+    global DATA
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zoetrope", default="target/release/zoetrope")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--models", nargs="*", default=MODELS)
+    parser.add_argument("--out", type=Path, default=Path("bench/results/learning.json"))
+    parser.add_argument("--parts", nargs="*", default=["regression", "pygt", "others"])
+    options = parser.parse_args()
+    DATA = options.data
+    results = json.loads(options.out.read_text())["results"] if options.out.exists() else {}
+    if "regression" in options.parts:
+        regression(options.zoetrope, options.epochs, options.models, results)
+    if "pygt" in options.parts:
+        against_pygt(options.zoetrope, options.epochs, options.seeds, results)
+    if "others" in options.parts:
+        others(options.zoetrope, results)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    about = {"commit": commit, "machine": platform.processor() or platform.machine(), "epochs": options.epochs, "seeds": options.seeds}
+    options.out.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
