@@ -59,7 +59,8 @@ pub(crate) fn run(args: &TrainArgs) -> Result<String, Failure> {
     let interrupt = Interrupt::on_signals()
         .map_err(|error| Failure::resource(format!("cannot listen for Ctrl-C: {error}")))?;
     let mut bars = TrainingBars::new(args.quiet || args.json);
-    let finished = train::train(config, &interrupt, &mut bars)?;
+    // On a thread of the pool: from outside it every parallel kernel would wait for a wake-up.
+    let finished = rayon::scope(|_| train::train(config, &interrupt, &mut bars))?;
     bars.finish();
     match args.json {
         true => document(&finished.summary),

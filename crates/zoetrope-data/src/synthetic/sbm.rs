@@ -34,9 +34,9 @@ pub(super) const GENERATOR: Generator = Generator {
     parameters: &[
         integer("vertices", "500", 8, 1 << 28, "vertices"),
         integer("steps", "50", 1, 1_000_000, "snapshots"),
-        integer("communities", "5", 1, 65_536, "communities, which are the classes"),
+        integer("communities", "20", 1, 65_536, "communities, which are the classes"),
         real("inside", "8", 0.0, 1e4, "mean links of a vertex drawn in its own community"),
-        real("outside", "2", 0.0, 1e4, "mean links of a vertex drawn anywhere"),
+        real("outside", "0.5", 0.0, 1e4, "mean links of a vertex drawn anywhere"),
         real("move", "0.02", 0.0, 1.0, "probability to change community at a step"),
         real("keep", "0.5", 0.0, 1.0, "share of the links that stays from step to step"),
         integer("features", "8", 0, 4096, "features per vertex and step"),
