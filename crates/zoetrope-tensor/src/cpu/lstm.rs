@@ -12,6 +12,11 @@
 //! runs through all steps on one thread (`recurrent`); the weight gradients of blocks are added
 //! in order. The forward pass saves the four gates of every cell; tanh(c') is computed again,
 //! which costs less than moving it.
+//!
+//! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
+//! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32: products 85 µs at the 100 GFLOP/s
+//! of `gemm-f32`, gates 61 µs; measured 210 µs forward (70 % of the floor) and 218 µs backward
+//! (products alone 169 µs, 78 %).
 
 use super::lstm_cell::{Forward, StepBack};
 use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};

@@ -3,6 +3,13 @@
 //! Rows are split by the work in them, so that a few rows with most of the entries do not leave
 //! threads idle. A row is computed by one thread in the order of its entries: the result does
 //! not depend on the split. The backward pass is the same product with the transposed matrix.
+//!
+//! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
+//! with AVX-512, shortest of many runs): a product that fits the first-level cache (129 rows,
+//! 1,800 entries) is bound by one load and one multiply-add per vector and entry; it reaches
+//! 29 GFLOP/s at width 8, 52 at 32, 71 at 128 (60 % of the core's peak). With 20,000 rows and
+//! 186,000 entries of random columns it is bound by fetching the gathered rows from the second
+//! and third level: 54 GB/s of them at width 64, 45 GB/s at 32, 0.85 ns an entry at width 1.
 
 use super::matmul::Accumulate;
 use super::simd::{Cpu, current};

@@ -85,10 +85,8 @@ impl WithSimd for Forward<'_> {
             let entries = self.m.entries(row);
             let columns = &self.m.columns[entries.clone()];
             let alpha = &alpha[(entries.start - first) * heads..(entries.end - first) * heads];
-            for (head, out) in out.chunks_exact_mut(d).enumerate() {
-                let terms = HeadTerms { columns, alpha, head, heads, width: d };
-                sum_rows(simd, terms, self.xw, out, Accumulate::Overwrite);
-            }
+            let terms = HeadTerms { columns, alpha, head: 0, heads, width: d };
+            sum_heads(simd, terms, self.xw, out, Accumulate::Overwrite);
         }
     }
 }
@@ -166,6 +164,70 @@ fn multiply(x: &[f32], y: &mut [f32]) {
     }
 }
 
+/// Entries as seen by one head.
+trait Heads: Terms {
+    /// The same entries as seen by another head.
+    fn at_head(self, head: usize) -> Self;
+
+    /// Number of heads and columns of a head.
+    fn heads(&self) -> (usize, usize);
+
+    /// Factors of the entry for this head and the following ones.
+    fn factors(&self, i: usize) -> &[f32];
+}
+
+/// y (+)= Σ factor·x for all heads; heads as wide as a vector go eight or four at a time, so that
+/// an entry is looked up once for all of them.
+#[inline(always)]
+fn sum_heads<S: Simd, T: Heads>(
+    simd: S,
+    terms: T,
+    x: &[f32],
+    y: &mut [f32],
+    accumulate: Accumulate,
+) {
+    let (heads, d) = terms.heads();
+    let mut head = 0;
+    if d == S::F32_LANES {
+        while heads - head >= 8 {
+            vector_heads::<S, T, 8>(simd, terms.at_head(head), x, &mut y[head * d..], accumulate);
+            head += 8;
+        }
+        if heads - head >= 4 {
+            vector_heads::<S, T, 4>(simd, terms.at_head(head), x, &mut y[head * d..], accumulate);
+            head += 4;
+        }
+    }
+    for head in head..heads {
+        sum_rows(simd, terms.at_head(head), x, &mut y[head * d..(head + 1) * d], accumulate);
+    }
+}
+
+/// `G` heads of one vector each.
+#[inline(always)]
+fn vector_heads<S: Simd, T: Heads, const G: usize>(
+    simd: S,
+    terms: T,
+    x: &[f32],
+    y: &mut [f32],
+    accumulate: Accumulate,
+) {
+    let y = S::as_mut_simd_f32s(&mut y[..G * S::F32_LANES]).0;
+    let mut sums = [simd.splat_f32s(0.0); G];
+    if accumulate == Accumulate::Add {
+        sums.copy_from_slice(y);
+    }
+    for i in 0..terms.len() {
+        let (_, place) = terms.term(i);
+        let x = S::as_simd_f32s(&x[place..][..G * S::F32_LANES]).0;
+        let factors = &terms.factors(i)[..G];
+        for g in 0..G {
+            sums[g] = simd.mul_add_e_f32s(simd.splat_f32s(factors[g]), x[g], sums[g]);
+        }
+    }
+    y.copy_from_slice(&sums);
+}
+
 /// The entries of a row as seen by one head.
 #[derive(Clone, Copy)]
 struct HeadTerms<'a> {
@@ -186,6 +248,23 @@ impl Terms for HeadTerms<'_> {
     fn term(&self, i: usize) -> (f32, usize) {
         let place = (self.columns[i] as usize * self.heads + self.head) * self.width;
         (self.alpha[i * self.heads + self.head], place)
+    }
+}
+
+impl Heads for HeadTerms<'_> {
+    #[inline(always)]
+    fn at_head(self, head: usize) -> Self {
+        Self { head, ..self }
+    }
+
+    #[inline(always)]
+    fn heads(&self) -> (usize, usize) {
+        (self.heads, self.width)
+    }
+
+    #[inline(always)]
+    fn factors(&self, i: usize) -> &[f32] {
+        &self.alpha[i * self.heads + self.head..]
     }
 }
 
@@ -323,11 +402,9 @@ impl WithSimd for Sources<'_> {
             if let Some(d_xw) = &mut self.d_xw {
                 let d_xw = &mut d_xw[(row - self.from) * heads * d..][..heads * d];
                 let destinations = &self.transposed.columns[entries.clone()];
-                for (head, d_xw) in d_xw.chunks_exact_mut(d).enumerate() {
-                    let alpha = self.alpha;
-                    let terms = EdgeTerms { destinations, edges, alpha, head, heads, width: d };
-                    sum_rows(simd, terms, self.d_out, d_xw, Accumulate::Add);
-                }
+                let alpha = self.alpha;
+                let terms = EdgeTerms { destinations, edges, alpha, head: 0, heads, width: d };
+                sum_heads(simd, terms, self.d_out, d_xw, Accumulate::Add);
             }
             if let Some(d_a_src) = &mut self.d_a_src {
                 let d = &mut d_a_src[(row - self.from) * heads..][..heads];
@@ -363,5 +440,22 @@ impl Terms for EdgeTerms<'_> {
     fn term(&self, i: usize) -> (f32, usize) {
         let place = (self.destinations[i] as usize * self.heads + self.head) * self.width;
         (self.alpha[self.edges[i] as usize * self.heads + self.head], place)
+    }
+}
+
+impl Heads for EdgeTerms<'_> {
+    #[inline(always)]
+    fn at_head(self, head: usize) -> Self {
+        Self { head, ..self }
+    }
+
+    #[inline(always)]
+    fn heads(&self) -> (usize, usize) {
+        (self.heads, self.width)
+    }
+
+    #[inline(always)]
+    fn factors(&self, i: usize) -> &[f32] {
+        &self.alpha[self.edges[i] as usize * self.heads + self.head..]
     }
 }
