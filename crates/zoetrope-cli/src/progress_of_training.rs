@@ -62,6 +62,11 @@ impl Listener for TrainingBars {
         &self.reading
     }
 
+    fn warning(&mut self, text: &str) {
+        let style = Style::stderr();
+        self.bar.suspend(|| eprintln!("{} {text}", style.yellow("warning:")));
+    }
+
     fn started(&mut self, session: &Session, folder: &Path) {
         self.reading.finish();
         self.epochs = session.config().train.epochs;

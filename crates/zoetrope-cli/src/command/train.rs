@@ -27,7 +27,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Run")]
     resume: Option<PathBuf>,
     /// Weights to start from, as safetensors (a state_dict)
-    #[arg(long, value_name = "FILE", help_heading = "Run")]
+    #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Run")]
     weights: Option<PathBuf>,
     /// Epochs between two checkpoints
     #[arg(long, value_name = "N", help_heading = "Run", allow_hyphen_values = true)]

@@ -9,7 +9,7 @@ use super::{Config, DecoderName, Frame, ModelName, ScheduleName, TaskName};
 
 /// All contradictions of a tree.
 pub(super) fn contradictions(config: &Config) -> Vec<ConfigProblem> {
-    let checks = [frames, validation, schedule, model, task, start, ignored];
+    let checks = [frames, validation, schedule, model, task, ignored];
     checks.into_iter().flat_map(|check| check(config)).collect()
 }
 
@@ -163,17 +163,6 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
     ]
     .into_iter()
     .flatten()
-    .collect()
-}
-
-fn start(config: &Config) -> Vec<ConfigProblem> {
-    conflict(
-        config.train.weights.is_some() && config.train.resume.is_some(),
-        "train.weights and train.resume",
-        "a continued run has its own weights",
-        "leave one of them out",
-    )
-    .into_iter()
     .collect()
 }
 

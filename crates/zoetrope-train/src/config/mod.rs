@@ -13,8 +13,6 @@ mod data;
 mod file;
 mod ignored;
 mod layers;
-mod layout;
-mod learning;
 mod model;
 mod names;
 mod nearest;

@@ -45,7 +45,7 @@ fn the_effective_tree_reads_back_equal() {
     let config = config.build().unwrap();
     assert_eq!(config.train.checkpoint_every, None);
     assert_eq!(config.train.seed, i64::MAX as u64);
-    assert_eq!(config.choice().memory_limit, Some(3 << 30));
+    assert_eq!(config.plan.memory_limit, Some(ByteCount(3 << 30)));
     let text = config.to_toml();
     assert!(text.contains("[train]\nepochs = 50\nlr = 0.001\n"), "{text}");
     let back = Config::from_toml(&text, "config.toml").unwrap();
@@ -167,7 +167,6 @@ fn contradictions_are_refused_with_advice() {
     refused(&["task.name=node-regression", "model.decoder=dot"], "does not answer");
     refused(&["task.name=node-regression", "task.metric=mrr"], "use one of mse");
     refused(&["task.name=link-prediction", "task.classes=3"], "no classes");
-    refused(&["train.weights=a", "train.resume=b"], "its own weights");
 }
 
 #[test]

@@ -23,7 +23,21 @@ const MOST_RUNS: u32 = 1 << 20;
 #[derive(Debug)]
 pub struct RunFolder {
     root: PathBuf,
+    /// Whether this process made the folder, and so may take it away again.
+    is_ours: bool,
     _lock: Lock,
+}
+
+/// A run that failed before it left anything leaves no folder either.
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        if !self.is_ours || must_be_free(&self.root).is_err() {
+            return;
+        }
+        // The lock is still held; what cannot be removed is an empty folder.
+        let _ = std::fs::remove_file(self.root.join(lock::NAME));
+        let _ = std::fs::remove_dir(&self.root);
+    }
 }
 
 impl RunFolder {
@@ -34,11 +48,13 @@ impl RunFolder {
     /// [`TrainError::Occupied`] where the folder holds something, [`TrainError::Busy`] where
     /// another process has just taken it, [`TrainError::Io`] where it cannot be made.
     pub fn create(root: &Path) -> Result<Self, TrainError> {
+        let is_ours = root.symlink_metadata().is_err();
         create_all(root)?;
         must_be_free(root)?;
-        let folder = Self::locked(root)?;
+        let mut folder = Self::locked(root, false)?;
         // Between the look and the lock another process may have begun and ended a run here.
         must_be_free(root)?;
+        folder.is_ours = is_ours;
         Ok(folder)
     }
 
@@ -55,7 +71,7 @@ impl RunFolder {
             match std::fs::create_dir(&root) {
                 Ok(()) => {
                     sync(base)?;
-                    return Self::locked(&root);
+                    return Self::locked(&root, true);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(TrainError::io(root, error)),
@@ -71,11 +87,11 @@ impl RunFolder {
     /// works on it.
     pub fn open(root: &Path) -> Result<Self, TrainError> {
         must_be_run(root)?;
-        Self::locked(root)
+        Self::locked(root, false)
     }
 
-    fn locked(root: &Path) -> Result<Self, TrainError> {
-        Ok(Self { root: root.to_owned(), _lock: Lock::take(root)? })
+    fn locked(root: &Path, is_ours: bool) -> Result<Self, TrainError> {
+        Ok(Self { root: root.to_owned(), is_ours, _lock: Lock::take(root)? })
     }
 
     /// The folder itself.
@@ -257,6 +273,22 @@ mod tests {
         assert!(!error.to_string().contains("--resume"), "{error}");
         assert!(RunFolder::open(&foreign).is_err());
         assert!(foreign.join("thesis.txt").exists());
+    }
+
+    #[test]
+    fn a_run_that_left_nothing_leaves_no_folder() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().join("run");
+        drop(RunFolder::create(&root).unwrap());
+        assert!(!root.exists());
+        let folder = RunFolder::create_fresh(base.path(), "tgcn", "demo").unwrap();
+        folder.write_config(&Config::default()).unwrap();
+        drop(folder);
+        assert!(base.path().join("tgcn-demo-1/config.toml").exists());
+        let given = base.path().join("given");
+        std::fs::create_dir(&given).unwrap();
+        drop(RunFolder::create(&given).unwrap());
+        assert!(given.exists());
     }
 
     #[test]

@@ -59,3 +59,34 @@ pub(super) fn rate(config: &TrainConfig, epoch: usize, state: &ScheduleState) ->
     let share = schedule(config).share(epoch - config.warm_up, state);
     (config.lr * share).max(config.min_lr)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    fn rates(settings: &[&str], epochs: usize) -> Vec<f64> {
+        let config = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
+        let train = config.build().unwrap().train;
+        let state = ScheduleState::default();
+        (0..epochs).map(|epoch| rate(&train, epoch, &state)).collect()
+    }
+
+    #[test]
+    fn a_warm_up_precedes_any_schedule() {
+        let steps = ["train.lr=1", "train.schedule=step", "train.step_every=2", "train.warm_up=2"];
+        assert_eq!(rates(&steps, 6), [0.5, 1.0, 1.0, 1.0, 0.5, 0.5]);
+        let alone = ["train.lr=1", "train.schedule=warm-up", "train.warm_up=4"];
+        assert_eq!(rates(&alone, 6), [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn no_schedule_falls_below_the_lowest_rate() {
+        let step = ["train.lr=1", "train.schedule=step", "train.step_every=1", "train.min_lr=0.3"];
+        assert_eq!(rates(&step, 4), [1.0, 0.5, 0.3, 0.3]);
+        let cosine = ["train.schedule=cosine", "train.epochs=10", "train.min_lr=0.001"];
+        let cosine = rates(&cosine, 11);
+        assert_eq!(cosine[0], 0.01);
+        assert!((cosine[10] - 0.001).abs() < 1e-12 && cosine.is_sorted_by(|a, b| a > b));
+    }
+}

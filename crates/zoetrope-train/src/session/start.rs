@@ -24,7 +24,7 @@ impl Session {
     /// Where the data does not fit the task or the model, no plan can be made, or the plan that is
     /// given does not fit.
     pub fn start(
-        config: Config,
+        mut config: Config,
         material: Material,
         given: Option<Plan>,
         timeline: Timeline,
@@ -32,6 +32,9 @@ impl Session {
         available(&config)?;
         let span = timeline.phase(Phase::Plan);
         let task_name = task::choose(&config, &material)?;
+        // What the data decides may contradict what the user set.
+        config.task.name = Some(task_name);
+        config.check()?;
         let outputs = task::outputs(&config, task_name, &material)?;
         let rule = frame_rule(&config)?;
         let training = material.steps_of(Part::Train, task_name);
@@ -191,7 +194,7 @@ fn plan(
                 group: config.plan.group,
                 order,
                 reuse: config.plan.reuse,
-                memory_limit: None,
+                memory_limit: config.plan.memory_limit.map(|limit| limit.0),
             };
             zoetrope_plan::plan(&workload, &choice)?
         }

@@ -35,6 +35,9 @@ pub trait Listener {
     /// How reading the data goes on.
     fn reading(&self) -> &dyn Progress;
 
+    /// Something is not as it should be and was dealt with.
+    fn warning(&mut self, text: &str);
+
     /// The session is ready; its epochs begin.
     fn started(&mut self, session: &Session, folder: &std::path::Path);
 
@@ -65,11 +68,12 @@ pub struct Finished {
 /// Where anything of the configuration, the data or the machine stands in the way; and
 /// [`TrainError::Interrupted`] where the run was asked to stop, with a checkpoint saved.
 pub fn train(
-    config: Config,
+    mut config: Config,
     interrupt: &Interrupt,
     listener: &mut dyn Listener,
 ) -> Result<Finished, TrainError> {
-    let resumed = config.train.resume.clone();
+    // The saved tree describes the run and not this call: it must not say that it continues itself.
+    let resumed = config.train.resume.take();
     let folder = match &resumed {
         Some(root) => Some(RunFolder::open(root)?),
         None => config.output.dir.as_deref().map(RunFolder::create).transpose()?,
@@ -97,15 +101,18 @@ pub fn train(
         None => load_plan(&config.plan.name)?,
     };
     let mut session = Session::start(config, material, plan, timeline)?;
-    if let Some(path) = session.config.train.weights.clone() {
-        load_weights(&mut session, &path)?;
-    }
     let store =
         CheckpointStore::new(folder.checkpoints_path(), session.config.train.keep_checkpoints);
-    if resumed.is_some()
-        && let Some(found) = store.load_latest()?
-    {
-        session.restore(found.state)?;
+    let found = if resumed.is_some() { store.load_latest()? } else { None };
+    match (found, session.config.train.weights.clone()) {
+        (Some(found), _) => {
+            for damage in &found.rejected {
+                listener.warning(&format!("{damage}; going on from {}", found.path.display()));
+            }
+            session.restore(found.state)?;
+        }
+        (None, Some(path)) => load_weights(&mut session, &path)?,
+        (None, None) => {}
     }
     let mut records = Records::open(&folder, &session, resumed.is_some())?;
     listener.started(&session, folder.root());
