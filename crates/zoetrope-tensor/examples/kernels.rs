@@ -14,8 +14,9 @@ use zoetrope_tensor::cpu::gat::{self, Gat};
 use zoetrope_tensor::cpu::gru::{self, GruKind, GruShape};
 use zoetrope_tensor::cpu::lstm::{self, LstmShape};
 use zoetrope_tensor::cpu::matmul::{Accumulate, MatMut, MatRef, linear, matmul};
+use zoetrope_tensor::cpu::optimiser::{self, Adam};
 use zoetrope_tensor::cpu::spmm::{CsrRef, spmm};
-use zoetrope_tensor::cpu::{reduce, simd};
+use zoetrope_tensor::cpu::{loss, norm, reduce, simd, softmax};
 
 fn main() {
     let filter = std::env::args().nth(1).unwrap_or_default();
@@ -33,6 +34,8 @@ impl Bench {
         println!("{} on {} threads", simd::level(), rayon::current_num_threads());
         self.dense();
         self.element_wise();
+        self.rows();
+        self.training();
         self.sparse();
         self.recurrent();
         self.attentions();
@@ -132,6 +135,74 @@ impl Bench {
                 reduce::column_sums(&x, rows, cols, &mut out);
             });
         }
+    }
+
+    fn rows(&self) {
+        let (rows, cols) = (4096, 32);
+        let len = rows * cols;
+        let (x, dy, bias, s) = (numbers(len), numbers(len), numbers(cols), numbers(rows));
+        let (mut y, mut dx) = (vec![0.0; len], vec![0.0; len]);
+        let [mut mean, mut inverse, mut dw, mut db] = [(); 4].map(|()| vec![0.0; cols]);
+        let mut statistics = vec![0.0; 2 * rows];
+        let (w, b) = (Some(&bias[..]), Some(&bias[..]));
+        self.time("rows add bias", 8 * len, len, || {
+            elementwise::add_bias(&x, &bias, rows, cols, &mut y);
+        });
+        self.time("rows scale", 8 * len, len, || {
+            elementwise::row_scale(&x, &s, rows, cols, &mut y);
+        });
+        self.time("rows softmax", 8 * len, 0, || softmax::softmax_rows(&x, cols, &mut y));
+        self.time("rows softmax back", 16 * len, 0, || {
+            softmax::softmax_rows_backward(&y, cols, &dy, &mut dx);
+        });
+        self.time("rows batch norm", 12 * len, 0, || {
+            norm::batch_statistics(&x, rows, cols, 1e-5, &mut mean, &mut inverse);
+            norm::batch_norm_forward(&x, cols, &mean, &inverse, w, b, &mut y);
+        });
+        self.time("rows batch norm back", 20 * len, 0, || {
+            let (dx, dw, db) = (Some(&mut dx[..]), Some(&mut dw[..]), Some(&mut db[..]));
+            norm::batch_norm_backward(&x, cols, &mean, &inverse, w, &dy, dx, dw, db);
+        });
+        self.time("rows layer norm", 8 * len, 0, || {
+            norm::layer_norm_forward(&x, cols, 1e-5, w, b, &mut y, &mut statistics);
+        });
+        self.time("rows layer norm back", 16 * len, 0, || {
+            let (dx, dw, db) = (Some(&mut dx[..]), Some(&mut dw[..]), Some(&mut db[..]));
+            norm::layer_norm_backward(&x, cols, &statistics, w, &dy, dx, dw, db);
+        });
+    }
+
+    fn training(&self) {
+        let len = 131_072;
+        let (p, t) = (numbers(len), numbers(len));
+        let [mut a, mut b, mut c] = [(); 3].map(|()| vec![0.1; len]);
+        self.time("train mse", 8 * len, 0, || {
+            std::hint::black_box(loss::mse(&p, &t, None));
+        });
+        self.time("train mse back", 16 * len, 0, || {
+            loss::mse_backward(&p, &t, None, 1.0, &mut a);
+        });
+        self.time("train bce", 8 * len, 0, || {
+            std::hint::black_box(loss::bce_with_logits(&p, &t, 1.0, None));
+        });
+        let target: Vec<u32> = (0..len as u32 / 8).map(|i| i % 8).collect();
+        self.time("train cross entropy", 4 * len, 0, || {
+            std::hint::black_box(loss::cross_entropy(&p, 8, &target, None));
+        });
+        self.time("train cross entropy back", 12 * len, 0, || {
+            loss::cross_entropy_backward(&p, 8, &target, None, 1.0, &mut a);
+        });
+        let adam = Adam {
+            lr: 1e-3,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            weight_decay: 0.0,
+            decoupled: false,
+        };
+        self.time("train adam", 28 * len, 0, || {
+            optimiser::adam_step(adam, 3, &mut a, &t, &mut b, &mut c);
+        });
     }
 
     fn sparse(&self) {

@@ -233,6 +233,30 @@ mod tests {
     }
 
     #[test]
+    fn a_mask_may_begin_anywhere_and_cross_the_32nd_bit_of_its_counter() {
+        let mask = Mask::new(0.5, KEY);
+        struct Fill(Mask, u64, usize);
+        impl WithSimd for Fill {
+            type Output = Vec<f32>;
+
+            fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+                let mut factors = vec![f32::NAN; self.2];
+                self.0.fill(simd, self.1, &mut factors);
+                factors
+            }
+        }
+        for first in [0, 1, 6, 4 * ((1 << 32) - 20) + 3] {
+            for len in [0, 2, 5, 63, 400] {
+                let expected: Vec<f32> = (first..).take(len).map(|i| mask.factor(i)).collect();
+                everywhere(
+                    || current().run(Fill(mask, first, len)),
+                    |_, factors| assert_eq!(factors, expected),
+                );
+            }
+        }
+    }
+
+    #[test]
     fn nothing_or_everything_can_be_dropped() {
         let x = [f32::INFINITY, 2.0, 3.0];
         let mut y = [1.0; 3];

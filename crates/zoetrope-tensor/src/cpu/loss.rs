@@ -9,6 +9,7 @@ use super::math;
 use super::reduce::sum_by;
 use super::scratch;
 use super::simd::{Lanewise, current};
+use super::softmax::{ExpSum, SoftmaxRow};
 use pulp::Simd;
 
 /// Mean of (prediction − target)².
@@ -232,15 +233,13 @@ pub fn cross_entropy(
     check_rows(logits, classes, target, weight);
     let mut terms = scratch::take(target.len());
     let block = rows_per_block(classes);
-    let cpu = current();
+    let cpu = current().for_width(classes);
     for_each_block(&mut terms, block, |i, terms| {
-        cpu.run(|| {
-            for (row, term) in (i * block..).zip(terms) {
-                let logits = &logits[row * classes..][..classes];
-                let (max, sum) = softmax_parts(logits);
-                *term = max + sum.ln() - logits[target[row] as usize];
-            }
-        });
+        for (row, term) in (i * block..).zip(terms) {
+            let logits = &logits[row * classes..][..classes];
+            let (max, sum) = cpu.run(ExpSum { x: logits, y: None });
+            *term = max - logits[target[row] as usize] + sum.ln();
+        }
     });
     mean(target.len(), weight, |row| f64::from(terms[row]))
 }
@@ -265,22 +264,20 @@ pub fn cross_entropy_backward(
         return;
     }
     let block = rows_per_block(classes);
-    let cpu = current();
+    let cpu = current().for_width(classes);
     for_each_block(d_logits, block * classes, |i, d_logits| {
-        cpu.run(|| {
-            for (row, d) in (i * block..).zip(d_logits.chunks_exact_mut(classes)) {
-                let scale = scale * weight.map_or(1.0, |w| w[row]);
-                if scale == 0.0 {
-                    continue;
-                }
-                let logits = &logits[row * classes..][..classes];
-                let (max, sum) = softmax_parts(logits);
-                for (d, x) in d.iter_mut().zip(logits) {
-                    *d += scale * ((x - max).exp() / sum);
-                }
-                d[target[row] as usize] -= scale;
+        let mut p = scratch::take(classes);
+        for (row, d) in (i * block..).zip(d_logits.chunks_exact_mut(classes)) {
+            let scale = scale * weight.map_or(1.0, |w| w[row]);
+            if scale == 0.0 {
+                continue;
             }
-        });
+            cpu.run(SoftmaxRow { x: &logits[row * classes..][..classes], y: &mut p });
+            for (d, p) in d.iter_mut().zip(&p[..]) {
+                *d += scale * p;
+            }
+            d[target[row] as usize] -= scale;
+        }
     });
 }
 
@@ -290,13 +287,6 @@ fn check_rows(logits: &[f32], classes: usize, target: &[u32], weight: Option<&[f
         assert_eq!(target.len(), weight.len(), "one weight per row");
     }
     assert!(target.iter().all(|&t| (t as usize) < classes), "targets below {classes}");
-}
-
-/// The largest logit and Σ exp(logit − largest).
-#[inline(always)]
-fn softmax_parts(logits: &[f32]) -> (f32, f32) {
-    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    (max, logits.iter().map(|x| (x - max).exp()).sum())
 }
 
 #[cfg(test)]

@@ -1,3 +1,8 @@
+"""Fits the polynomials of math.rs: prints coefficients from low to high and the largest weighted error.
+
+Lawson's iteration: weighted least squares whose weights grow where the error is large, which ends at the
+minimax polynomial. Needs numpy.
+"""
 import numpy as np
 from numpy.polynomial import chebyshev as C, polynomial as P
 def fit(f, lo, hi, deg, weight, iters=60):

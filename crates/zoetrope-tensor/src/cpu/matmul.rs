@@ -153,6 +153,9 @@ pub fn linear(
     if thin::fits(a, n, k) {
         return thin::run(a, b, c, accumulate, &epilogue);
     }
+    if thin::fits_gradient(a, b, m, n) {
+        return thin::run_gradient(a, b, c, accumulate, &epilogue);
+    }
     let product = Product::new(a, b, &mut c);
     match split(m, n, k) {
         Split::Whole => {
@@ -469,6 +472,9 @@ mod tests {
             (700, 40, 50),
             (20, 900, 20),
             (12, 17, 5000),
+            (40, 2, 3000),
+            (33, 1, 70),
+            (8, 4, 0),
             (5, 4, 0),
         ];
         for (m, n, k) in shapes {

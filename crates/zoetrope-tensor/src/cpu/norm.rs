@@ -10,7 +10,7 @@
 
 use super::blocks::{for_each_block, rows_per_block, sum_over_blocks};
 use super::reduce::column_sums;
-use super::scratch;
+use super::scratch::{self, Scratch};
 use super::simd::current;
 
 /// Mean and inverse standard deviation of every column (biased variance).
@@ -71,13 +71,8 @@ pub fn batch_norm_forward(
     if cols == 0 {
         return;
     }
-    // y = x·scale + shift.
-    let mut scale = scratch::take(cols);
-    let mut shift = scratch::take(cols);
-    for j in 0..cols {
-        scale[j] = inverse_std[j] * weight.map_or(1.0, |w| w[j]);
-        shift[j] = bias.map_or(0.0, |b| b[j]);
-    }
+    let (mut scale, shift) = affine(weight, bias, cols);
+    scale.iter_mut().zip(inverse_std).for_each(|(scale, inverse)| *scale *= inverse);
     let (scale, shift) = (&scale[..], &shift[..]);
     let block = rows_per_block(cols) * cols;
     let cpu = current();
@@ -85,8 +80,9 @@ pub fn batch_norm_forward(
         let x = &x[i * block..][..y.len()];
         cpu.run(|| {
             for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
-                for j in 0..cols {
-                    y[j] = (x[j] - mean[j]) * scale[j] + shift[j];
+                let cells = y.iter_mut().zip(x).zip(mean).zip(scale).zip(shift);
+                for ((((y, x), mean), scale), shift) in cells {
+                    *y = (x - mean) * scale + shift;
                 }
             }
         });
@@ -127,14 +123,17 @@ pub fn batch_norm_backward(
         let (plain, scaled) = sums.split_at_mut(cols);
         cpu.run(|| {
             for (x, dy) in x.chunks_exact(cols).zip(dy.chunks_exact(cols)) {
-                for j in 0..cols {
-                    plain[j] += dy[j];
-                    scaled[j] += dy[j] * ((x[j] - mean[j]) * inverse_std[j]);
+                let cells = plain.iter_mut().zip(&mut *scaled).zip(x).zip(dy).zip(mean);
+                for ((((plain, scaled), x), dy), mean) in cells {
+                    *plain += dy;
+                    *scaled += dy * (x - mean);
                 }
             }
         });
     });
-    let (plain, scaled) = sums.split_at(cols);
+    let (plain, scaled) = sums.split_at_mut(cols);
+    scaled.iter_mut().zip(inverse_std).for_each(|(sum, inverse)| *sum *= inverse);
+    let (plain, scaled) = (&*plain, &*scaled);
     for (d, sums) in [(d_bias, plain), (d_weight, scaled)] {
         for (d, sum) in d.into_iter().flatten().zip(sums) {
             *d += sum;
@@ -142,17 +141,23 @@ pub fn batch_norm_backward(
     }
     let Some(dx) = dx else { return };
     assert_eq!(dx.len(), x.len(), "gradient of the input");
+    // dx = a·(dy − mean of dy) + b·(x − mean), all factors per column.
     let share = 1.0 / rows as f32;
+    let mut factors = scratch::take(3 * cols);
+    for (j, factors) in factors.chunks_exact_mut(3).enumerate() {
+        let a = weight.map_or(1.0, |w| w[j]) * inverse_std[j];
+        factors.copy_from_slice(&[a, share * plain[j], -a * share * inverse_std[j] * scaled[j]]);
+    }
+    let (factors, _) = factors.as_chunks::<3>();
     for_each_block(dx, block * cols, |i, dx| {
         let range = i * block * cols..i * block * cols + dx.len();
         let (x, dy) = (&x[range.clone()], &dy[range]);
         cpu.run(|| {
             let rows = x.chunks_exact(cols).zip(dy.chunks_exact(cols));
             for ((x, dy), dx) in rows.zip(dx.chunks_exact_mut(cols)) {
-                for j in 0..cols {
-                    let normal = (x[j] - mean[j]) * inverse_std[j];
-                    let centred = dy[j] - share * (plain[j] + normal * scaled[j]);
-                    dx[j] += weight.map_or(1.0, |w| w[j]) * inverse_std[j] * centred;
+                let cells = dx.iter_mut().zip(x).zip(dy).zip(factors).zip(mean);
+                for ((((dx, x), dy), [a, centre, b]), mean) in cells {
+                    *dx += a * (dy - centre) + b * (x - mean);
                 }
             }
         });
@@ -211,21 +216,23 @@ pub fn layer_norm_forward(
         let x = x[i * block * cols..].chunks_exact(cols);
         cpu.run(|| {
             for (x, statistic) in x.zip(statistics.chunks_exact_mut(2)) {
-                let mean = lanes_sum(x, |x| x) / cols as f32;
-                let variance = lanes_sum(x, |x| (x - mean) * (x - mean)) / cols as f32;
+                let mean = lanes_sum(cols, |j| x[j]) / cols as f32;
+                let variance = lanes_sum(cols, |j| (x[j] - mean) * (x[j] - mean)) / cols as f32;
                 statistic.copy_from_slice(&[mean, 1.0 / (variance + eps).sqrt()]);
             }
         });
     });
     let statistics = &*statistics;
+    let (scale, shift) = affine(weight, bias, cols);
+    let (scale, shift) = (&scale[..], &shift[..]);
     for_each_block(y, block * cols, |i, y| {
         let x = x[i * block * cols..].chunks_exact(cols);
         let statistics = statistics[2 * i * block..].chunks_exact(2);
         cpu.run(|| {
             for ((x, y), s) in x.zip(y.chunks_exact_mut(cols)).zip(statistics) {
-                for j in 0..cols {
-                    let scaled = (x[j] - s[0]) * s[1] * weight.map_or(1.0, |w| w[j]);
-                    y[j] = scaled + bias.map_or(0.0, |b| b[j]);
+                let (mean, inverse) = (s[0], s[1]);
+                for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
+                    *y = (x - mean) * inverse * scale + shift;
                 }
             }
         });
@@ -267,8 +274,8 @@ pub fn layer_norm_backward(
                 for row in i * block..last {
                     let (mean, inverse) = (statistics[2 * row], statistics[2 * row + 1]);
                     let (x, dy) = (&x[row * cols..][..cols], &dy[row * cols..][..cols]);
-                    for j in 0..cols {
-                        sums[j] += dy[j] * ((x[j] - mean) * inverse);
+                    for ((sum, x), dy) in sums.iter_mut().zip(x).zip(dy) {
+                        *sum += dy * ((x - mean) * inverse);
                     }
                 }
             });
@@ -276,12 +283,14 @@ pub fn layer_norm_backward(
     }
     let Some(dx) = dx else { return };
     assert_eq!(dx.len(), x.len(), "gradient of the input");
+    let (scale, _) = affine(weight, None, cols);
+    let scale = &scale[..];
     for_each_block(dx, block * cols, |i, dx| {
         cpu.run(|| {
             for (row, dx) in (i * block..).zip(dx.chunks_exact_mut(cols)) {
                 let (mean, inverse) = (statistics[2 * row], statistics[2 * row + 1]);
                 let (x, dy) = (&x[row * cols..][..cols], &dy[row * cols..][..cols]);
-                layer_norm_row_back(x, mean, inverse, weight, dy, dx);
+                layer_norm_row_back(x, mean, inverse, scale, dy, dx);
             }
         });
     });
@@ -292,36 +301,45 @@ fn layer_norm_row_back(
     x: &[f32],
     mean: f32,
     inverse: f32,
-    weight: Option<&[f32]>,
+    scale: &[f32],
     dy: &[f32],
     dx: &mut [f32],
 ) {
     let share = 1.0 / x.len() as f32;
-    let (mut plain, mut scaled) = (0.0, 0.0);
-    for j in 0..x.len() {
-        let d = dy[j] * weight.map_or(1.0, |w| w[j]);
-        plain += d;
-        scaled += d * ((x[j] - mean) * inverse);
-    }
-    for j in 0..x.len() {
-        let d = dy[j] * weight.map_or(1.0, |w| w[j]);
-        let normal = (x[j] - mean) * inverse;
-        dx[j] += inverse * (d - share * (plain + normal * scaled));
+    let plain = share * lanes_sum(x.len(), |j| dy[j] * scale[j]);
+    let scaled = share * lanes_sum(x.len(), |j| dy[j] * scale[j] * ((x[j] - mean) * inverse));
+    for (((dx, x), dy), scale) in dx.iter_mut().zip(x).zip(dy).zip(scale) {
+        let normal = (x - mean) * inverse;
+        *dx += inverse * (dy * scale - plain - normal * scaled);
     }
 }
 
-/// Σ f(x) in sixteen lanes joined in order.
+/// Factors and terms per column: the given ones, or ones and zeros.
+fn affine(weight: Option<&[f32]>, bias: Option<&[f32]>, cols: usize) -> (Scratch, Scratch) {
+    let (mut scale, mut shift) = (scratch::take(cols), scratch::take(cols));
+    match weight {
+        Some(weight) => scale.copy_from_slice(weight),
+        None => scale.fill(1.0),
+    }
+    match bias {
+        Some(bias) => shift.copy_from_slice(bias),
+        None => shift.fill(0.0),
+    }
+    (scale, shift)
+}
+
+/// Σ f(j) for j in 0..len in sixteen lanes joined in order.
 #[inline(always)]
-fn lanes_sum(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+fn lanes_sum(len: usize, f: impl Fn(usize) -> f32) -> f32 {
     let mut lanes = [0.0; 16];
-    let (chunks, rest) = x.as_chunks::<16>();
-    for chunk in chunks {
-        for (lane, x) in lanes.iter_mut().zip(chunk) {
-            *lane += f(*x);
+    let whole = len / 16 * 16;
+    for from in (0..whole).step_by(16) {
+        for (i, lane) in lanes.iter_mut().enumerate() {
+            *lane += f(from + i);
         }
     }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane += f(*x);
+    for (lane, j) in lanes.iter_mut().zip(whole..len) {
+        *lane += f(j);
     }
     lanes.iter().sum()
 }

@@ -1,4 +1,5 @@
-//! Products with an inner dimension of a few: c[i] = Σₗ a(i, l)·b[l].
+//! Products with a dimension of a few: c[i] = Σₗ a(i, l)·b[l] for a short inner dimension, and the
+//! gradient of its weight, C = AᵀB for a B of a few columns.
 //!
 //! First layers have one or two input features. Such a product moves its result and does hardly
 //! any arithmetic, so packing the operands as the general product does would be most of the work.
@@ -9,7 +10,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::{Accumulate, Epilogue, MatMut, MatRef};
-use crate::cpu::blocks::{for_each_block, rows_per_block};
+use crate::cpu::blocks::{for_each_block, rows_per_block, sum_over_blocks};
 use crate::cpu::scratch;
 use crate::cpu::sparse_sum::{Terms, sum_rows};
 
@@ -47,6 +48,81 @@ pub(super) fn run(a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate, epilo
         });
         epilogue.apply(c, c.len().div_ceil(stride), n, stride);
     });
+}
+
+/// Rows of A and B whose products are summed at a time.
+const INNER: usize = 1024;
+
+/// Whether a weight gradient of this shape is computed here.
+pub(super) fn fits_gradient(a: MatRef, b: MatRef, m: usize, n: usize) -> bool {
+    a.transposed && !b.transposed && (1..=MAX_INNER).contains(&n) && m >= MIN_COLUMNS
+}
+
+/// C = epilogue(AᵀB (+ C)) for checked shapes: blocks of the inner dimension, added in order.
+pub(super) fn run_gradient(
+    a: MatRef,
+    b: MatRef,
+    c: MatMut,
+    accumulate: Accumulate,
+    epilogue: &Epilogue,
+) {
+    let (m, n, k) = (c.rows, c.cols, a.rows);
+    let mut columns = scratch::zeroed(n * m);
+    sum_over_blocks(k.div_ceil(INNER), &mut columns, |i, columns| {
+        let rows = i * INNER..k.min((i + 1) * INNER);
+        epilogue.cpu.run(Columns { a, b, rows, columns });
+    });
+    for (i, c) in c.data.chunks_mut(c.stride).take(m).enumerate() {
+        for (j, c) in c[..n].iter_mut().enumerate() {
+            let sum = columns[j * m + i];
+            *c = if accumulate == Accumulate::Add { *c + sum } else { sum };
+        }
+    }
+    epilogue.apply(c.data, m, n, c.stride);
+}
+
+/// The columns of C, one after another, from some rows of A and B.
+struct Columns<'a> {
+    a: MatRef<'a>,
+    b: MatRef<'a>,
+    rows: std::ops::Range<usize>,
+    columns: &'a mut [f32],
+}
+
+impl WithSimd for Columns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { a, b, rows, columns } = self;
+        for (j, column) in columns.chunks_exact_mut(a.cols).enumerate() {
+            let terms = Column { b, j, from: rows.start, len: rows.len(), stride: a.stride };
+            sum_rows(simd, terms, a.data, column, Accumulate::Overwrite);
+        }
+    }
+}
+
+/// A column of B: factors of the rows of A.
+#[derive(Clone, Copy)]
+struct Column<'a> {
+    b: MatRef<'a>,
+    j: usize,
+    from: usize,
+    len: usize,
+    stride: usize,
+}
+
+impl Terms for Column<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn term(&self, i: usize) -> (f32, usize) {
+        let row = self.from + i;
+        (self.b.data[row * self.b.stride + self.j], row * self.stride)
+    }
 }
 
 /// Rows of C on one thread.
