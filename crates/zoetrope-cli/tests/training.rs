@@ -220,3 +220,37 @@ fn a_second_process_on_a_run_folder_is_refused() {
     first.kill().unwrap();
     first.wait().unwrap();
 }
+
+#[test]
+fn a_run_takes_what_its_plan_says() {
+    let folder = Folder::new();
+    // Large enough that data and activations outweigh the program itself.
+    let data = "synthetic:power-law?vertices=4000&steps=16&edges=20000";
+    for (model, frame) in
+        [("tgcn", "8"), ("evolvegcn-o", "8"), ("mpnn-lstm", "8"), ("dysat", "8"), ("cd-gcn", "4")]
+    {
+        let summary = folder.json(&[
+            "train",
+            "--data",
+            data,
+            "--model",
+            model,
+            "--frame",
+            frame,
+            "--stride",
+            frame,
+            "--epochs",
+            "2",
+            "--hidden",
+            "16",
+            "--set",
+            "data.split=none",
+            "--json",
+        ]);
+        let memory = summary["plan"]["memory"].as_object().unwrap();
+        let planned: f64 = memory.values().map(|bytes| bytes.as_f64().unwrap()).sum();
+        let peak = summary["peak_host_bytes"].as_f64().unwrap();
+        assert!(peak <= 1.2 * planned, "{model}: {peak} bytes, planned {planned}: {memory:?}");
+        assert!(peak >= 0.5 * planned, "{model}: {peak} bytes, planned {planned}: {memory:?}");
+    }
+}

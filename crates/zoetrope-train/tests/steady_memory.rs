@@ -1,0 +1,71 @@
+//! Memory over many steps: a run that goes on does not grow.
+
+use std::alloc::System;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use zoetrope_data::Quiet;
+use zoetrope_train::Config;
+use zoetrope_train::material::Material;
+use zoetrope_train::run::Timeline;
+use zoetrope_train::session::{Session, Watch};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn frame(&mut self, _: usize, _: usize) -> bool {
+        true
+    }
+}
+
+/// The bytes that are allocated and not freed.
+fn held() -> isize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated as isize - stats.bytes_deallocated as isize
+}
+
+fn session(settings: &[&str]) -> Session {
+    let mut builder = Config::builder();
+    for setting in settings {
+        builder = builder.set(setting);
+    }
+    let config = builder.build().unwrap();
+    let material = Material::open(&config, &Quiet).unwrap();
+    Session::start(config, material, None, Timeline::new()).unwrap()
+}
+
+/// Runs epochs until so many updates were made since the start; returns the bytes held then.
+fn after(session: &mut Session, updates: usize) -> isize {
+    let frames = session.plan().frames.len();
+    while session.epochs().len() * frames < updates {
+        session.epoch(&mut Nobody).unwrap();
+    }
+    held()
+}
+
+#[test]
+fn a_thousand_steps_hold_no_more_memory_than_the_first_hundred() {
+    for settings in [
+        &["data.path=synthetic:demo?vertices=20&steps=40", "model.name=tgcn"][..],
+        &["data.path=synthetic:demo?vertices=20&steps=40", "model.name=mpnn-lstm"],
+        &["data.path=synthetic:demo?vertices=20&steps=40", "model.name=evolvegcn-h"],
+        &["data.path=synthetic:demo?vertices=20&steps=40", "model.name=dysat"],
+        &[
+            "data.path=synthetic:sbm?vertices=60&steps=24&communities=4",
+            "task.name=link-prediction",
+        ],
+    ] {
+        let all =
+            [settings, &["model.hidden=8", "train.epochs=100000", "task.candidates=10"]].concat();
+        let mut session = session(&all);
+        let early = after(&mut session, 100);
+        let records = session.epochs().len();
+        let late = after(&mut session, 1_100);
+        // What grows is the list of finished epochs, by its own few hundred bytes each.
+        let epochs = (session.epochs().len() - records) as isize;
+        let growth = late - early;
+        assert!(growth <= epochs * 1024, "{settings:?}: {growth} bytes in {epochs} epochs");
+    }
+}
