@@ -29,6 +29,9 @@ impl Memory {
     ///
     /// # Errors
     /// [`PlanError::TooLarge`].
+    ///
+    /// # Panics
+    /// Never: there is always a largest consumer.
     pub fn check(&self, limit: Option<u64>) -> Result<(), PlanError> {
         let Some(limit) = limit.filter(|&limit| self.total() > limit) else { return Ok(()) };
         let consumers = [

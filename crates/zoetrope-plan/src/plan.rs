@@ -93,6 +93,9 @@ impl Plan {
     pub const SCHEMA: u32 = 1;
 
     /// The plan as text.
+    ///
+    /// # Panics
+    /// Never: every plan has a text.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a plan holds numbers, names and lists only")
             + "\n"

@@ -59,6 +59,12 @@ impl Timeline {
         drop(Span { timeline: self, name: phase.name(), phase: Some(phase), number: None, start });
     }
 
+    /// Shows a span in the trace that began at `start` and ends now, for where a guard cannot be
+    /// held.
+    pub fn add_scope(&self, name: &'static str, number: u64, start: Instant) {
+        drop(Span { timeline: self, name, phase: None, number: Some(number), start });
+    }
+
     /// The seconds counted so far, without spans that have not ended.
     pub fn seconds(&self) -> Seconds {
         *self.seconds.borrow()

@@ -50,16 +50,20 @@ impl Session {
         while self.progress.frame < frames.len() {
             let from = self.progress.frame;
             let until = (from + batch).min(frames.len());
+            let update = std::time::Instant::now();
             self.update(&frames[from..until], rate as f32)?;
+            self.timeline.add_scope("frames", from as u64, update);
             self.progress.frame = until;
             if !watch.frame(until, frames.len()) && until < frames.len() {
                 self.progress.seconds += scope.elapsed().as_secs_f64();
+                self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
                 return Ok(EpochEnd::Interrupted);
             }
         }
         let seconds = self.progress.seconds + scope.elapsed().as_secs_f64();
         let loss = self.progress.loss_sum / self.progress.losses.max(1) as f64;
         let val = self.validate()?;
+        self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
         self.finish_epoch(EpochRecord { epoch: epoch + 1, seconds, loss, val })
     }
 

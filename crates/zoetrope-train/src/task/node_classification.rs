@@ -59,7 +59,7 @@ fn whole_classes(
     present: Option<&Matrix>,
 ) -> Result<usize, TrainError> {
     let here = |row: usize| present.is_none_or(|present| present.as_slice()[row] != 0.0);
-    let whole = |value: f32| value >= 0.0 && value < 65_536.0 && value.fract() == 0.0;
+    let whole = |value: f32| (0.0..65_536.0).contains(&value) && value.fract() == 0.0;
     let wrong = (0..values.shape().rows).find(|&row| here(row) && !whole(values.as_slice()[row]));
     match wrong {
         Some(row) => Err(TrainError::Unfit {
