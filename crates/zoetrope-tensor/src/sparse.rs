@@ -143,6 +143,11 @@ impl SparseGroup {
         self.vertices
     }
 
+    /// The number of entries of all snapshots.
+    pub fn entries(&self) -> usize {
+        self.members().iter().map(|member| member.entries()).sum()
+    }
+
     /// The matrices in time order.
     pub fn members(&self) -> &[Arc<SparseMatrix>] {
         &self.sequence[self.steps.clone()]

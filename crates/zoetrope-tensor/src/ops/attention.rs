@@ -4,6 +4,7 @@ use crate::cpu::attention::{self, AttentionShape};
 use crate::cpu::dropout::Dropout;
 use crate::error::TensorError;
 use crate::matrix::Shape;
+use crate::ops::dropout::expect_rate;
 use crate::tape::{Op, Tape, Var, expect_shape};
 
 /// How a vertex attends over time.
@@ -26,7 +27,8 @@ impl Tape {
     /// Where `mask` (`T·N × 1`) is 0 the cell is neither attended to nor attends: its row is 0.
     ///
     /// # Errors
-    /// Where shapes differ, rows are not a multiple of the steps, or the width of the heads.
+    /// Where shapes differ, rows are not a multiple of the steps or the width of the heads, or the
+    /// dropout rate is not in `[0, 1)`.
     pub fn temporal_attention(
         &mut self,
         [query, key, value]: [Var; 3],
@@ -50,6 +52,9 @@ impl Tape {
         };
         divides("the number of steps", shape.rows, options.steps)?;
         divides("the number of heads", shape.cols, options.heads)?;
+        if let Some(dropout) = options.dropout {
+            expect_rate("attention", dropout.p)?;
+        }
         let sizes = sizes(shape, options);
         let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(sizes.probabilities_len());

@@ -4,6 +4,19 @@ use crate::cpu::dropout::{self, DropoutKey};
 use crate::error::TensorError;
 use crate::tape::{Op, Tape, Var};
 
+/// Refuses a probability of dropping that leaves nothing or is none.
+pub(super) fn expect_rate(operator: &'static str, rate: f32) -> Result<(), TensorError> {
+    match (0.0..1.0).contains(&rate) {
+        true => Ok(()),
+        false => Err(TensorError::Argument {
+            operator,
+            name: "the dropout rate",
+            expected: "at least 0 and below 1",
+            got: rate.to_string(),
+        }),
+    }
+}
+
 impl Tape {
     /// Sets each value to 0 with probability `rate` and scales the others by `1 / (1 - rate)`.
     /// The same key gives the same mask. A rate of 0 returns `x` itself.
@@ -11,14 +24,7 @@ impl Tape {
     /// # Errors
     /// Where the rate is not in `[0, 1)`.
     pub fn dropout(&mut self, x: Var, rate: f32, key: DropoutKey) -> Result<Var, TensorError> {
-        if !(0.0..1.0).contains(&rate) {
-            return Err(TensorError::Argument {
-                operator: "dropout",
-                name: "the rate",
-                expected: "at least 0 and below 1",
-                got: rate.to_string(),
-            });
-        }
+        expect_rate("dropout", rate)?;
         if rate == 0.0 {
             return Ok(x);
         }

@@ -4,6 +4,7 @@ use crate::cpu::dropout::{Dropout, DropoutKey};
 use crate::cpu::gat::{self, Gat};
 use crate::error::TensorError;
 use crate::matrix::Shape;
+use crate::ops::dropout::expect_rate;
 use crate::sparse::SparseGroup;
 use crate::tape::{Op, Tape, Var, expect_shape};
 
@@ -46,7 +47,8 @@ impl Tape {
     /// there is none.
     ///
     /// # Errors
-    /// Where shapes do not fit the group, or the width is not a multiple of the heads.
+    /// Where shapes do not fit the group, the width is not a multiple of the heads, or the dropout
+    /// rate is not in `[0, 1)`.
     pub fn gat(
         &mut self,
         group: &SparseGroup,
@@ -67,12 +69,14 @@ impl Tape {
                 got: format!("{heads} for {}", shape.cols),
             });
         }
+        if let Some(dropout) = options.dropout {
+            expect_rate("gat", dropout.p)?;
+        }
         let scores = Shape::new(rows, heads);
         expect_shape("gat", "the source scores", scores, self.shape(source))?;
         expect_shape("gat", "the destination scores", scores, self.shape(destination))?;
         let mut y = self.pool.take(shape.len());
-        let entries: usize = group.members().iter().map(|member| member.entries()).sum();
-        let mut saved = self.pool.take(entries * heads);
+        let mut saved = self.pool.take(group.entries() * heads);
         let vertices = group.vertices();
         let (mut from, mut edge) = (0, 0);
         for member in group.members() {

@@ -23,7 +23,7 @@ pub enum Loss {
 
 impl Tape {
     /// The loss of `prediction` against `target`, each entry counting as `weight` says:
-    /// `Σ w·l / Σ w`, and 0 where all weights are 0.
+    /// `Σ w·l / Σ w`, and 0 where all weights are 0. No gradient flows into target and weight.
     ///
     /// # Errors
     /// Where the shapes do not fit.
@@ -88,8 +88,9 @@ impl Tape {
         weight: Option<Var>,
     ) -> Result<Var, TensorError> {
         let shape = self.shape(logits);
-        let Some(classes) = labels.get(start..start + shape.rows) else {
-            let (index, count) = (start + shape.rows, labels.len());
+        let end = start.saturating_add(shape.rows);
+        let Some(classes) = labels.get(start..end) else {
+            let (index, count) = (end, labels.len());
             return Err(TensorError::OutOfRange {
                 operator: "cross_entropy",
                 what: "label",

@@ -52,6 +52,9 @@ impl Tape {
             Op::Attention { .. } => self.attention_backward(op, node, dy),
             Op::Gat { .. } => self.gat_backward(op, node, dy),
             Op::Softmax { x } => self.softmax_backward(node, x, dy),
+            Op::SegmentSoftmax { ref group, x } => {
+                self.segment_softmax_backward(group, node, x, dy);
+            }
             Op::BatchNorm { x, scale, shift, fixed } => {
                 self.batch_norm_backward(node, x, scale, shift, fixed, dy);
             }

@@ -144,6 +144,10 @@ pub(crate) enum Op {
     Softmax {
         x: Var,
     },
+    SegmentSoftmax {
+        group: SparseGroup,
+        x: Var,
+    },
     BatchNorm {
         x: Var,
         scale: Var,

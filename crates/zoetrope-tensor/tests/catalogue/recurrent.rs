@@ -1,0 +1,62 @@
+//! Gated recurrent units and long short-term memories.
+
+use zoetrope_tensor::{GruKind, LstmRecurrence};
+
+use super::{List, mask, plain, small};
+
+/// Steps, vertices, width: one of everything, odd widths, no vertex, several blocks of vertices.
+const SHAPES: [(usize, usize, usize); 5] = [(1, 1, 1), (3, 5, 2), (4, 1, 3), (2, 3, 17), (2, 0, 3)];
+
+pub(super) fn add(list: &mut List) {
+    for (kind_name, kind) in [("after", GruKind::ResetAfter), ("before", GruKind::ResetBefore)] {
+        for (steps, n, h) in SHAPES {
+            for (options, biased, masked) in
+                [("bare", false, false), ("bias", true, false), ("bias_mask", true, true)]
+            {
+                let mut inputs = vec![plain(steps * n, 3 * h), plain(n, h), small(3 * h, h)];
+                inputs.extend(biased.then(|| plain(1, 3 * h)));
+                inputs.extend(masked.then(|| mask(steps * n, 1)));
+                let name = format!("gru/{kind_name}/{options}/{steps}x{n}x{h}");
+                list.add(name, &inputs, move |t, v| {
+                    t.gru(kind, v[0], v[1], v[2], v.get(3).copied(), v.get(4).copied())
+                });
+            }
+        }
+        let inputs = [plain(4, 6), plain(2, 2), small(6, 2), mask(4, 1)];
+        list.add(format!("gru/{kind_name}/mask/2x2x2"), &inputs, move |t, v| {
+            t.gru(kind, v[0], v[1], v[2], None, Some(v[3]))
+        });
+    }
+    lstm(list);
+}
+
+fn lstm(list: &mut List) {
+    for (steps, n, h) in SHAPES {
+        for (options, biased, masked) in
+            [("bare", false, false), ("bias", true, false), ("bias_mask", true, true)]
+        {
+            let states = [plain(n, h), plain(n, h)];
+            let mut inputs = vec![plain(steps * n, 4 * h), states[0], states[1], small(4 * h, h)];
+            inputs.extend(biased.then(|| plain(1, 4 * h)));
+            inputs.extend(masked.then(|| mask(steps * n, 1)));
+            list.add(format!("lstm/{options}/{steps}x{n}x{h}"), &inputs, move |t, v| {
+                let recurrence = LstmRecurrence { weight: v[3], bias: v.get(4).copied() };
+                let states = t.lstm(v[0], v[1], v[2], Some(recurrence), v.get(5).copied())?;
+                t.concat_columns(&[states.hidden, states.cell])
+            });
+        }
+    }
+    for (n, h) in [(1, 1), (5, 3), (2, 17)] {
+        let inputs = [plain(n, 4 * h), plain(n, h), plain(n, h), mask(n, 1)];
+        for (options, count) in [("pointwise", 3), ("pointwise_mask", 4)] {
+            list.add(format!("lstm/{options}/{n}x{h}"), &inputs[..count], |t, v| {
+                let states = t.lstm(v[0], v[1], v[2], None, v.get(3).copied())?;
+                t.concat_columns(&[states.hidden, states.cell])
+            });
+        }
+    }
+    // The state is its own memory, and one row range of the gates' matrix.
+    list.add("lstm/same_states", &[plain(3, 8), plain(3, 2)], |t, v| {
+        Ok(t.lstm(v[0], v[1], v[1], None, None)?.hidden)
+    });
+}

@@ -1,0 +1,456 @@
+//! Operands that do not fit are refused by every operator with an error, never with a panic.
+
+mod catalogue;
+
+use std::sync::Arc;
+
+use catalogue::Outcome;
+use catalogue::graphs::group;
+use zoetrope_tensor::{
+    Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GruKind, Instr, Loss,
+    LstmRecurrence, Matrix, Tape, TensorError, Var,
+};
+
+const KEY: DropoutKey = DropoutKey { seed: 1, stream: 1, step: 1 };
+
+/// A call that must fail, on a tape of its own.
+type Call = fn(&mut Tape) -> Outcome;
+
+fn ones(tape: &mut Tape, shapes: &[(usize, usize)]) -> Vec<Var> {
+    shapes.iter().map(|&(rows, cols)| tape.ones(rows, cols)).collect()
+}
+
+/// Calls each and requires an error that begins with the name of the operator.
+fn refuse(operator: &str, calls: &[Call]) {
+    for (at, call) in calls.iter().enumerate() {
+        match call(&mut Tape::new()) {
+            Ok(_) => panic!("{operator}: call {at} was accepted"),
+            Err(error) => {
+                let message = error.to_string();
+                assert!(message.starts_with(operator), "{operator}: call {at}: {message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn products_refuse_shapes_that_do_not_fit() {
+    refuse(
+        "matmul",
+        &[
+            |t| {
+                let v = ones(t, &[(2, 3), (2, 3)]);
+                t.matmul(v[0], v[1])
+            },
+            |t| {
+                let v = ones(t, &[(2, 3), (3, 2)]);
+                t.matmul_turned(v[0], true, v[1], false)
+            },
+            |t| {
+                let v = ones(t, &[(2, 3), (4, 2)]);
+                t.matmul_turned(v[0], false, v[1], true)
+            },
+            |t| {
+                let v = ones(t, &[(2, 3), (3, 3)]);
+                t.matmul_turned(v[0], true, v[1], true)
+            },
+        ],
+    );
+    refuse(
+        "linear",
+        &[
+            |t| linear(t, &[(2, 3), (4, 2), (1, 4), (2, 4)]),
+            |t| linear(t, &[(2, 3), (4, 3), (1, 3), (2, 4)]),
+            |t| linear(t, &[(2, 3), (4, 3), (2, 4), (2, 4)]),
+            |t| linear(t, &[(2, 3), (4, 3), (1, 4), (2, 3)]),
+        ],
+    );
+    refuse(
+        "spmm",
+        &[
+            |t| {
+                let x = t.ones(14, 2);
+                t.spmm(&group("odd"), x)
+            },
+            |t| {
+                let x = t.ones(0, 2);
+                t.spmm(&group("one"), x)
+            },
+        ],
+    );
+}
+
+fn linear(tape: &mut Tape, shapes: &[(usize, usize)]) -> Outcome {
+    let v = ones(tape, shapes);
+    tape.linear_plus(v[0], v[1], Some(v[2]), Some(v[3]), Activation::Relu)
+}
+
+#[test]
+fn element_wise_operators_refuse_shapes_that_do_not_fit() {
+    fn two(tape: &mut Tape) -> [Var; 2] {
+        [tape.ones(2, 3), tape.ones(3, 2)]
+    }
+    refuse(
+        "add",
+        &[
+            |t| {
+                let [a, b] = two(t);
+                t.add(a, b)
+            },
+            |t| {
+                let [a, b] = two(t);
+                t.sub(a, b)
+            },
+            |t| {
+                let [a, b] = two(t);
+                t.add_scaled(a, b, 2.0)
+            },
+        ],
+    );
+    refuse(
+        "mul",
+        &[|t| {
+            let [a, b] = two(t);
+            t.mul(a, b)
+        }],
+    );
+    refuse(
+        "add_bias",
+        &[
+            |t| {
+                let [a, b] = two(t);
+                t.add_bias(a, b)
+            },
+            |t| {
+                let v = ones(t, &[(2, 3), (3, 1)]);
+                t.add_bias(v[0], v[1])
+            },
+        ],
+    );
+    refuse(
+        "row_scale",
+        &[
+            |t| {
+                let [a, b] = two(t);
+                t.row_scale(a, b)
+            },
+            |t| {
+                let v = ones(t, &[(2, 3), (1, 2)]);
+                t.row_scale(v[0], v[1])
+            },
+        ],
+    );
+    let rate = |t: &mut Tape, rate| {
+        let x = t.ones(2, 3);
+        t.dropout(x, rate, KEY)
+    };
+    for wrong in [-0.1, 1.0, 2.0, f32::NAN, f32::INFINITY] {
+        let error = rate(&mut Tape::new(), wrong).unwrap_err();
+        assert!(error.to_string().starts_with("dropout"), "{error}");
+    }
+}
+
+#[test]
+fn chains_refuse_programs_and_inputs_that_do_not_fit() {
+    use Instr::{Add, Input, Mul, Tanh};
+    for program in [&[][..], &[Add], &[Input(0), Add], &[Input(0), Input(1)], &[Input(6)]] {
+        assert!(Chain::new(program).is_err(), "{program:?}");
+    }
+    assert!(Chain::new(&[Tanh; 17]).is_err());
+    let mut long = vec![Input(0)];
+    long.extend([Tanh; 15]);
+    assert!(Chain::new(&long).is_ok());
+    fn product(tape: &mut Tape, shapes: &[(usize, usize)]) -> Outcome {
+        let inputs = ones(tape, shapes);
+        tape.chain(Chain::new(&[Input(0), Input(1), Mul])?, &inputs)
+    }
+    refuse(
+        "chain",
+        &[
+            |t| product(t, &[]),
+            |t| product(t, &[(2, 3)]),
+            |t| product(t, &[(2, 3), (3, 2)]),
+            |t| product(t, &[(2, 3), (2, 3), (2, 2)]),
+            |t| product(t, &[(1, 1); 7]),
+        ],
+    );
+}
+
+#[test]
+#[allow(clippy::reversed_empty_ranges, reason = "that is what is refused")]
+fn parts_refuse_what_is_not_there() {
+    fn three_by_two(tape: &mut Tape) -> Var {
+        tape.ones(3, 2)
+    }
+    refuse(
+        "rows",
+        &[
+            |t| {
+                let x = three_by_two(t);
+                t.rows(x, 1..4)
+            },
+            |t| {
+                let x = three_by_two(t);
+                t.rows(x, 2..1)
+            },
+            |t| {
+                let x = three_by_two(t);
+                t.rows(x, usize::MAX..usize::MAX)
+            },
+        ],
+    );
+    refuse(
+        "columns",
+        &[
+            |t| {
+                let x = three_by_two(t);
+                t.columns(x, 1..3)
+            },
+            |t| {
+                let x = three_by_two(t);
+                t.columns(x, 2..1)
+            },
+        ],
+    );
+    refuse(
+        "a matrix of",
+        &[
+            |t| {
+                let x = three_by_two(t);
+                t.reshape(x, 4, 2)
+            },
+            |t| t.copied(2, 2, &[1.0; 3]),
+            |t| t.variable(2, 2, &[1.0; 5]),
+        ],
+    );
+    refuse(
+        "concat_rows",
+        &[
+            |t| t.concat_rows(&[]),
+            |t| {
+                let v = ones(t, &[(2, 3), (2, 2)]);
+                t.concat_rows(&v)
+            },
+        ],
+    );
+    refuse(
+        "concat_columns",
+        &[
+            |t| t.concat_columns(&[]),
+            |t| {
+                let v = ones(t, &[(2, 3), (1, 3)]);
+                t.concat_columns(&v)
+            },
+        ],
+    );
+    refuse(
+        "gather",
+        &[
+            |t| {
+                let x = three_by_two(t);
+                t.gather(x, &Arc::new(vec![0, 3]))
+            },
+            |t| {
+                let x = t.ones(0, 2);
+                t.gather(x, &Arc::new(vec![0]))
+            },
+        ],
+    );
+    refuse(
+        "constant",
+        &[
+            |t| t.constant(&Arc::new(Matrix::zeros(2, 2)), 1..3),
+            |t| t.constant(&Arc::new(Matrix::zeros(2, 2)), 2..1),
+        ],
+    );
+    refuse(
+        "unit_vector",
+        &[|t| {
+            let x = three_by_two(t);
+            t.unit_vector(x)
+        }],
+    );
+}
+
+fn gru(tape: &mut Tape, shapes: [(usize, usize); 5]) -> Outcome {
+    let v = ones(tape, &shapes);
+    tape.gru(GruKind::ResetAfter, v[0], v[1], v[2], Some(v[3]), Some(v[4]))
+}
+
+fn lstm(tape: &mut Tape, shapes: [(usize, usize); 6]) -> Outcome {
+    let v = ones(tape, &shapes);
+    let recurrence = LstmRecurrence { weight: v[3], bias: Some(v[4]) };
+    Ok(tape.lstm(v[0], v[1], v[2], Some(recurrence), Some(v[5]))?.hidden)
+}
+
+#[test]
+fn recurrent_units_refuse_shapes_that_do_not_fit() {
+    assert!(gru(&mut Tape::new(), [(6, 6), (3, 2), (6, 2), (1, 6), (6, 1)]).is_ok());
+    refuse(
+        "gru",
+        &[
+            |t| gru(t, [(6, 5), (3, 2), (6, 2), (1, 6), (6, 1)]),
+            |t| gru(t, [(7, 6), (3, 2), (6, 2), (1, 6), (7, 1)]),
+            |t| gru(t, [(2, 6), (3, 2), (6, 2), (1, 6), (2, 1)]),
+            |t| gru(t, [(6, 6), (0, 2), (6, 2), (1, 6), (6, 1)]),
+            |t| gru(t, [(6, 6), (3, 2), (2, 6), (1, 6), (6, 1)]),
+            |t| gru(t, [(6, 6), (3, 2), (6, 2), (1, 5), (6, 1)]),
+            |t| gru(t, [(6, 6), (3, 2), (6, 2), (1, 6), (3, 1)]),
+        ],
+    );
+    assert!(lstm(&mut Tape::new(), [(6, 8), (3, 2), (3, 2), (8, 2), (1, 8), (6, 1)]).is_ok());
+    refuse(
+        "lstm",
+        &[
+            |t| lstm(t, [(6, 6), (3, 2), (3, 2), (8, 2), (1, 8), (6, 1)]),
+            |t| lstm(t, [(7, 8), (3, 2), (3, 2), (8, 2), (1, 8), (7, 1)]),
+            |t| lstm(t, [(6, 8), (3, 2), (2, 2), (8, 2), (1, 8), (6, 1)]),
+            |t| lstm(t, [(6, 8), (3, 2), (3, 2), (6, 2), (1, 8), (6, 1)]),
+            |t| lstm(t, [(6, 8), (3, 2), (3, 2), (8, 2), (8, 1), (6, 1)]),
+            |t| lstm(t, [(6, 8), (3, 2), (3, 2), (8, 2), (1, 8), (1, 6)]),
+            |t| {
+                let v = ones(t, &[(6, 8), (3, 2), (3, 2)]);
+                Ok(t.lstm(v[0], v[1], v[2], None, None)?.cell)
+            },
+        ],
+    );
+}
+
+fn attend(
+    tape: &mut Tape,
+    shapes: [(usize, usize); 4],
+    steps: usize,
+    heads: usize,
+    p: f32,
+) -> Outcome {
+    let v = ones(tape, &shapes);
+    let dropout = Some(Dropout { p, key: KEY });
+    let options = AttentionOptions { steps, heads, causal: false, scale: 1.0, dropout };
+    tape.temporal_attention([v[0], v[1], v[2]], Some(v[3]), options)
+}
+
+fn gat(tape: &mut Tape, shapes: [(usize, usize); 3], heads: usize, p: f32) -> Outcome {
+    let v = ones(tape, &shapes);
+    let dropout = Some(Dropout { p, key: KEY });
+    let options = GatOptions { heads, slope: 0.2, weighted: false, dropout };
+    tape.gat(&group("odd"), v[0], v[1], v[2], options)
+}
+
+#[test]
+fn attention_refuses_shapes_heads_and_rates_that_do_not_fit() {
+    assert!(attend(&mut Tape::new(), [(6, 4), (6, 4), (6, 4), (6, 1)], 3, 2, 0.5).is_ok());
+    refuse(
+        "attention",
+        &[
+            |t| attend(t, [(6, 4), (5, 4), (6, 4), (6, 1)], 3, 2, 0.5),
+            |t| attend(t, [(6, 4), (6, 4), (6, 3), (6, 1)], 3, 2, 0.5),
+            |t| attend(t, [(6, 4), (6, 4), (6, 4), (1, 6)], 3, 2, 0.5),
+            |t| attend(t, [(6, 4), (6, 4), (6, 4), (6, 1)], 4, 2, 0.5),
+            |t| attend(t, [(6, 4), (6, 4), (6, 4), (6, 1)], 0, 2, 0.5),
+            |t| attend(t, [(6, 4), (6, 4), (6, 4), (6, 1)], 3, 3, 0.5),
+            |t| attend(t, [(6, 4), (6, 4), (6, 4), (6, 1)], 3, 0, 0.5),
+            |t| attend(t, [(6, 4), (6, 4), (6, 4), (6, 1)], 3, 2, 1.5),
+            |t| attend(t, [(6, 4), (6, 4), (6, 4), (6, 1)], 3, 2, f32::NAN),
+        ],
+    );
+    assert!(gat(&mut Tape::new(), [(15, 4), (15, 2), (15, 2)], 2, 0.5).is_ok());
+    refuse(
+        "gat",
+        &[
+            |t| gat(t, [(14, 4), (15, 2), (15, 2)], 2, 0.5),
+            |t| gat(t, [(15, 4), (15, 1), (15, 2)], 2, 0.5),
+            |t| gat(t, [(15, 4), (15, 2), (5, 2)], 2, 0.5),
+            |t| gat(t, [(15, 4), (15, 3), (15, 3)], 3, 0.5),
+            |t| gat(t, [(15, 4), (15, 0), (15, 0)], 0, 0.5),
+            |t| gat(t, [(15, 4), (15, 2), (15, 2)], 2, -1.0),
+        ],
+    );
+    refuse(
+        "segment_softmax",
+        &[
+            |t| {
+                let x = t.ones(11, 1);
+                t.segment_softmax(&group("odd"), x)
+            },
+            |t| {
+                let x = t.ones(12, 2);
+                t.segment_softmax(&group("odd"), x)
+            },
+        ],
+    );
+}
+
+fn normalise(tape: &mut Tape, shapes: [(usize, usize); 3], layer: bool) -> Outcome {
+    let v = ones(tape, &shapes);
+    match layer {
+        true => tape.layer_norm(v[0], v[1], v[2], 1e-5),
+        false => tape.batch_norm(v[0], v[1], v[2], 1e-5),
+    }
+}
+
+fn fixed(tape: &mut Tape, mean: usize, variance: usize) -> Outcome {
+    let v = ones(tape, &[(4, 3), (1, 3), (1, 3)]);
+    tape.batch_norm_fixed(v[0], [v[1], v[2]], &vec![0.0; mean], &vec![1.0; variance], 1e-5)
+}
+
+#[test]
+fn normalisations_refuse_shapes_that_do_not_fit() {
+    refuse(
+        "layer_norm",
+        &[
+            |t| normalise(t, [(4, 3), (1, 2), (1, 3)], true),
+            |t| normalise(t, [(4, 3), (1, 3), (3, 1)], true),
+        ],
+    );
+    refuse(
+        "batch_norm",
+        &[
+            |t| normalise(t, [(4, 3), (4, 3), (1, 3)], false),
+            |t| normalise(t, [(4, 3), (1, 3), (1, 4)], false),
+            |t| fixed(t, 2, 3),
+            |t| fixed(t, 3, 4),
+        ],
+    );
+}
+
+fn entropy(tape: &mut Tape, labels: &[u32], start: usize, weight: (usize, usize)) -> Outcome {
+    let v = ones(tape, &[(3, 2), weight]);
+    tape.cross_entropy(v[0], &Arc::new(labels.to_vec()), start, Some(v[1]))
+}
+
+#[test]
+fn losses_refuse_shapes_and_labels_that_do_not_fit() {
+    refuse(
+        "loss",
+        &[
+            |t| {
+                let v = ones(t, &[(2, 3), (3, 2)]);
+                t.loss(Loss::Mse, v[0], v[1], None)
+            },
+            |t| {
+                let v = ones(t, &[(2, 3), (2, 3), (2, 1)]);
+                t.loss(Loss::Mae, v[0], v[1], Some(v[2]))
+            },
+        ],
+    );
+    assert!(entropy(&mut Tape::new(), &[0, 0, 1, 0], 1, (3, 1)).is_ok());
+    refuse(
+        "cross_entropy",
+        &[
+            |t| entropy(t, &[0, 1], 0, (3, 1)),
+            |t| entropy(t, &[0, 1, 0], 1, (3, 1)),
+            |t| entropy(t, &[0, 1, 0], usize::MAX, (3, 1)),
+            |t| entropy(t, &[0, 2, 0], 0, (3, 1)),
+            |t| entropy(t, &[0, 1, 0], 0, (3, 2)),
+        ],
+    );
+}
+
+#[test]
+fn the_way_back_starts_at_one_number_or_at_a_gradient_that_fits() {
+    let mut tape = Tape::new();
+    let x = tape.ones(2, 3);
+    assert!(matches!(tape.backward(x), Err(TensorError::Shape { operator: "backward", .. })));
+    let error = tape.backward_from(x, &[1.0; 5]).unwrap_err();
+    assert!(matches!(error, TensorError::Length { got: 5, .. }));
+}
