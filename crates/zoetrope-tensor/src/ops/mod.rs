@@ -1,9 +1,7 @@
 //! The operators of the tape: shapes are checked here, kernels of the same file name compute.
 //!
-//! Each file adds methods to [`Tape`] and the matching step of the backward pass. To add an
-//! operator: a kernel with tests in `cpu/`, a variant of `Op`, a method here with its backward
-//! step, a line in [`Tape::operator_backward`], a gradient check in `tests/gradients.rs` and golden
-//! values in `tests/golden/`.
+//! Each file adds methods to [`Tape`] and the matching step of the backward pass. How to add an
+//! operator is written in `docs/adding-an-operator.md`.
 
 mod activation;
 pub mod attention;
