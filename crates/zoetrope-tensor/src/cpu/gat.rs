@@ -17,14 +17,17 @@
 //! The backward pass goes over rows for the scores and over the transposed matrix for the
 //! sources, so that every output is written by one thread in a fixed order.
 
-mod rows;
+mod backward;
+mod forward;
+mod heads;
 
 use super::dropout::{Dropout, Mask};
 use super::scratch;
 use super::simd::current;
 use super::sparse_rows::{Part, for_each_range};
 use super::spmm::CsrRef;
-use rows::{Forward, Scores, Sources};
+use backward::{Scores, Sources};
+use forward::Forward;
 
 /// Multiply-adds of a block of rows.
 const BLOCK: usize = 1 << 15;

@@ -20,15 +20,18 @@
 //! measured 145 µs forward (68 % of the floor) and 166 µs backward (products alone 127 µs, 76 %).
 //! With H = 64 both reach 65 and 93 GFLOP/s.
 
-use super::gru_cell::{
-    After, AfterBack, BeforeBackGates, BeforeBackState, BeforeGates, BeforeState,
-};
+mod after;
+mod before;
+mod cell;
+
 use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};
 use super::recurrent::{Block, Sequence, add_weight_gradient, times_weight_t};
 use super::reduce::add_rows;
 use super::scratch;
 use super::shared::Shared;
 use super::simd::{Cpu, current};
+use after::{After, AfterBack};
+use before::{BeforeBackGates, BeforeBackState, BeforeGates, BeforeState};
 
 /// Where the reset gate acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,13 +18,15 @@
 //! of `gemm-f32`, gates 61 µs; measured 210 µs forward (70 % of the floor) and 218 µs backward
 //! (products alone 169 µs, 78 %).
 
-use super::lstm_cell::{Forward, StepBack};
+mod cell;
+
 use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};
 use super::recurrent::{Block, Sequence, add_weight_gradient, times_weight_t};
 use super::reduce::add_rows;
 use super::scratch;
 use super::shared::Shared;
 use super::simd::{Cpu, current};
+use cell::{Forward, StepBack};
 
 /// Time steps, vertices and width of the state.
 pub type LstmShape = Sequence;

@@ -9,6 +9,9 @@
 //! blocks depend on shapes only, and sums over blocks are added in block order. Different
 //! instruction sets may differ in the last bits.
 //!
+//! Call kernels from inside a rayon pool (`pool.install`): from outside, every parallel region
+//! first hands its work to the pool, which costs more than a small kernel itself.
+//!
 //! [`Accumulate`]: matmul::Accumulate
 
 pub mod activation;
@@ -21,10 +24,8 @@ pub mod elementwise;
 pub mod gat;
 pub mod gather;
 pub mod gru;
-mod gru_cell;
 pub mod loss;
 pub mod lstm;
-mod lstm_cell;
 mod math;
 pub mod matmul;
 pub mod norm;

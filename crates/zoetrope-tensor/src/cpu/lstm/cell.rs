@@ -2,8 +2,8 @@
 //!
 //! Rows of gates are `4·h` wide: i, f, g, o.
 
-use super::math;
-use super::simd::{Access, Cells, along, load_all};
+use crate::cpu::math;
+use crate::cpu::simd::{Access, Cells, along, load_all};
 use pulp::{Simd, WithSimd};
 
 #[inline(always)]
