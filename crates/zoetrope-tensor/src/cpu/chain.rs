@@ -158,7 +158,7 @@ pub fn chain_forward(program: &[Instr], inputs: &[&[f32]], y: &mut [f32]) {
     });
 }
 
-/// d_inputs[i] += dy · ∂program/∂input i, for the inputs whose gradient is wanted.
+/// `d_inputs[i] += dy · ∂program/∂input i`, for the inputs whose gradient is wanted.
 ///
 /// # Panics
 ///

@@ -117,7 +117,7 @@ impl Lanewise<1> for ScaleAdd {
     }
 }
 
-/// y[i, j] = x[i, j] + bias[j].
+/// `y[i, j] = x[i, j] + bias[j]`.
 ///
 /// # Panics
 ///
@@ -131,7 +131,7 @@ pub fn add_bias(x: &[f32], bias: &[f32], rows: usize, cols: usize, y: &mut [f32]
     });
 }
 
-/// y[i, j] = s[i]·x[i, j].
+/// `y[i, j] = s[i]·x[i, j]`.
 ///
 /// # Panics
 ///
@@ -146,7 +146,7 @@ pub fn row_scale(x: &[f32], s: &[f32], rows: usize, cols: usize, y: &mut [f32]) 
     });
 }
 
-/// dx[i, j] += s[i]·dy[i, j] and, where wanted, ds[i] += Σⱼ x[i, j]·dy[i, j].
+/// `dx[i, j] += s[i]·dy[i, j]` and, where wanted, `ds[i] += Σⱼ x[i, j]·dy[i, j]`.
 ///
 /// # Panics
 ///
@@ -181,7 +181,7 @@ pub fn row_scale_backward(
     }
 }
 
-/// y[i, j] = s[j]·x[i, j].
+/// `y[i, j] = s[j]·x[i, j]`.
 ///
 /// # Panics
 ///

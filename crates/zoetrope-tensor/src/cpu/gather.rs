@@ -6,7 +6,7 @@ use rayon::prelude::*;
 /// Elements below which adding back runs on one thread.
 const SERIAL: usize = 1 << 15;
 
-/// y[i] = x[indices[i]] for rows of `width` elements.
+/// `y[i] = x[indices[i]]` for rows of `width` elements.
 ///
 /// # Panics
 ///
@@ -24,7 +24,7 @@ pub fn gather_rows(x: &[f32], width: usize, indices: &[u32], y: &mut [f32]) {
     });
 }
 
-/// dx[indices[i]] += dy[i] for rows of `width` elements.
+/// `dx[indices[i]] += dy[i]` for rows of `width` elements.
 ///
 /// A thread owns a range of destination rows and looks through all indices for them; each row
 /// gets its terms in the order of the indices, whatever the number of ranges.

@@ -61,7 +61,7 @@ pub fn gru_saved_len(kind: GruKind, shape: GruShape) -> usize {
     shape.cells() * shape.hidden * kind.saved()
 }
 
-/// Runs the sequence: `gi` is [T·N, 3H], `h0` [N, H], `u` [3H, H] (rows r, z, n), `bias` [3H],
+/// Runs the sequence: `gi` is [T·N, 3H], `h0` [N, H], `u` [3H, H] (rows r, z, n), `bias` `[3H]`,
 /// `mask` [T·N]; writes the states `out` [T·N, H] and `saved`.
 ///
 /// # Panics

@@ -219,7 +219,7 @@ impl TermSlope for LogisticSlope {
     }
 }
 
-/// Mean over rows of −ln softmax(logits[row])[target[row]], weighted per row.
+/// Mean over rows of `−ln softmax(logits[row])[target[row]]`, weighted per row.
 ///
 /// # Panics
 ///

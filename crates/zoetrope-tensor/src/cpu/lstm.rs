@@ -37,7 +37,7 @@ pub fn lstm_saved_len(shape: LstmShape) -> usize {
 }
 
 /// Runs the sequence: `gi` is [T·N, 4H], `h0` and `c0` [N, H], `u` [4H, H] (rows i, f, g, o),
-/// `bias` [4H], `mask` [T·N]; writes states and memories [T·N, H] and `saved`.
+/// `bias` `[4H]`, `mask` [T·N]; writes states and memories [T·N, H] and `saved`.
 ///
 /// # Panics
 ///

@@ -12,7 +12,7 @@ const SUM_BLOCK: usize = 16 * 1024;
 /// Blocks whose sums are kept at once, on the stack.
 const SUMS: usize = 64;
 
-/// out[j] += Σ over rows of x[row, j].
+/// `out[j] += Σ x[row, j]`, over rows.
 ///
 /// # Panics
 ///

@@ -1,6 +1,6 @@
 //! Which vector instructions the kernels use, chosen once per process.
 //!
-//! Kernels are written once, generic over [`pulp::Simd`]; [`Cpu::run`] compiles them for each
+//! Kernels are written once, generic over [`pulp::Simd`]; `Cpu::run` compiles them for each
 //! instruction set and picks at run time. The environment variable `ZOETROPE_SIMD`
 //! (`scalar`, `neon`, `avx2`, `avx512`) lowers the choice; a value that is unknown or that the
 //! processor lacks means the best that is available and not above it.

@@ -13,7 +13,7 @@ use pulp::{Simd, WithSimd};
 /// Entries of a block of sparse rows.
 const BLOCK: usize = 8 * 1024;
 
-/// y[i] = softmax(x[i]) for rows of `cols` elements.
+/// `y[i] = softmax(x[i])` for rows of `cols` elements.
 ///
 /// # Panics
 ///
@@ -35,7 +35,7 @@ pub fn softmax_rows_backward(y: &[f32], cols: usize, dy: &[f32], dx: &mut [f32])
     });
 }
 
-/// y[i] = x[i] − ln Σ exp(x[i]) for rows of `cols` elements.
+/// `y[i] = x[i] − ln Σ exp(x[i])` for rows of `cols` elements.
 ///
 /// # Panics
 ///

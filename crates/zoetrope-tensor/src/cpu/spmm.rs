@@ -1,4 +1,4 @@
-//! Sparse times dense: y[r] (+)= Σ v·x[c] over the entries (c, v) of row r.
+//! Sparse times dense: `y[r] (+)= Σ v·x[c]` over the entries (c, v) of row r.
 //!
 //! Rows are split by the work in them, so that a few rows with most of the entries do not leave
 //! threads idle. A row is computed by one thread in the order of its entries: the result does
