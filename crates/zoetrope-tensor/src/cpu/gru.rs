@@ -290,6 +290,7 @@ impl Back<'_> {
                     saved,
                     state,
                     d_reset: &d_reset,
+                    mask,
                     carry,
                     gates: d_gates,
                     d_gi,

@@ -24,7 +24,8 @@ pub struct AttentionOptions {
 
 impl Tape {
     /// `softmax(q·kᵀ · scale)·v` per vertex and head, over `T·N × D` matrices stacked by time.
-    /// Where `mask` (`T·N × 1`) is 0 the cell is neither attended to nor attends: its row is 0.
+    /// Where `mask` (`T·N × 1`) is 0 the cell is neither attended to nor attends: its row is 0. Its
+    /// values do not matter, but have to be finite.
     ///
     /// # Errors
     /// Where shapes differ, rows are not a multiple of the steps or the width of the heads, or the

@@ -14,7 +14,7 @@ impl Tape {
     ///
     /// `gates` (`T·N × 3H`) is the input's share of the gates r, z, n; `weight` (`3H × H`) and
     /// `bias` (`1 × 3H`) are the recurrent share. Where `mask` (`T·N × 1`) is 0 the state of that
-    /// vertex passes unchanged. Returns the states after each snapshot, `T·N × H`.
+    /// vertex passes unchanged, whatever its gates hold. Returns the states after each snapshot, `T·N × H`.
     ///
     /// # Errors
     /// Where the shapes do not fit.

@@ -32,7 +32,7 @@ impl Tape {
     /// Runs an LSTM over `T` snapshots of `N` vertices each, from `hidden` and `cell` on.
     ///
     /// `gates` (`T·N × 4H`) is the input's share of the gates i, f, g, o. Where `mask`
-    /// (`T·N × 1`) is 0 both states of that vertex pass unchanged.
+    /// (`T·N × 1`) is 0 both states of that vertex pass unchanged, whatever its gates hold.
     ///
     /// # Errors
     /// Where the shapes do not fit, or several steps are asked for without a recurrence.

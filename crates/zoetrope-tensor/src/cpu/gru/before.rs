@@ -198,6 +198,7 @@ pub(super) struct BeforeBackState<'a> {
     pub(super) saved: &'a [f32],
     pub(super) state: &'a [f32],
     pub(super) d_reset: &'a [f32],
+    pub(super) mask: Option<&'a [f32]>,
     pub(super) carry: &'a mut [f32],
     pub(super) gates: &'a mut [f32],
     pub(super) d_gi: Option<&'a mut [f32]>,
@@ -210,6 +211,10 @@ impl WithSimd for BeforeBackState<'_> {
     fn with_simd<S: Simd>(mut self, simd: S) {
         let h = self.h;
         for i in 0..self.state.len() / h.max(1) {
+            // Its gradients are 0 already; what it saved may not be numbers.
+            if is_masked(self.mask, i) {
+                continue;
+            }
             let [d_r, d_z, d_n] = thirds_mut(row_mut(self.gates, i, 3 * h), h);
             let mut cells = BeforeBackStateRow {
                 r: row(self.saved, 3 * i, h),
