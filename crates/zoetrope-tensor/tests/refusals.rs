@@ -257,6 +257,19 @@ fn parts_refuse_what_is_not_there() {
         ],
     );
     refuse(
+        "scatter_add",
+        &[
+            |t| {
+                let x = three_by_two(t);
+                t.scatter_add(x, &Arc::new(vec![0, 1]), 2)
+            },
+            |t| {
+                let x = three_by_two(t);
+                t.scatter_add(x, &Arc::new(vec![0, 1, 2]), 2)
+            },
+        ],
+    );
+    refuse(
         "constant",
         &[
             |t| t.constant(&Arc::new(Matrix::zeros(2, 2)), 1..3),

@@ -45,6 +45,7 @@ impl Tape {
             Op::ConcatRows { parts } => self.concat_rows_backward(parts, dy),
             Op::Columns { x, start } => self.columns_backward(node, x, start, dy),
             Op::Gather { x, ref indices } => self.gather_backward(x, indices, dy),
+            Op::ScatterAdd { x, ref indices } => self.scatter_add_backward(x, indices, dy),
             Op::Gru { .. } => self.gru_backward(op, node, dy),
             Op::Lstm { .. } => self.lstm_backward(op, node, dy),
             Op::Attention { .. } => self.attention_backward(op, node, dy),

@@ -112,6 +112,10 @@ pub(crate) enum Op {
         x: Var,
         indices: Arc<Vec<u32>>,
     },
+    ScatterAdd {
+        x: Var,
+        indices: Arc<Vec<u32>>,
+    },
     Gru {
         kind: GruKind,
         gates: Var,

@@ -106,7 +106,9 @@ fn edges(list: &mut List) {
     let inputs = [plain(ROWS, 34), plain(ROWS, 2), plain(ROWS, 2)];
     list.add("gat", &inputs, move |t, v| t.gat(&group, v[0], v[1], v[2], options));
     let ends: Arc<Vec<u32>> = Arc::new((0..3000u32).map(|at| (at * at + 7) % N as u32).collect());
+    let to = Arc::clone(&ends);
     list.add("gather", &[plain(N, WIDTH)], move |t, v| t.gather(v[0], &ends));
+    list.add("scatter_add", &[plain(3000, WIDTH)], move |t, v| t.scatter_add(v[0], &to, N));
 }
 
 fn rows_and_losses(list: &mut List) {

@@ -37,6 +37,21 @@ pub(super) fn add(list: &mut List) {
             t.gather(v[0], &indices)
         });
     }
+    let sums: [(&str, usize, usize, &[u32]); 4] = [
+        ("repeated", 5, 3, &[3, 0, 0, 3, 3, 1]),
+        ("one_row", 1, 17, &[0, 0, 0]),
+        ("none", 3, 2, &[]),
+        ("narrow", 5, 1, &[1, 1, 4, 0]),
+    ];
+    for (name, rows, cols, indices) in sums {
+        let x = plain(indices.len(), cols);
+        let indices = Arc::new(indices.to_vec());
+        list.add(format!("scatter_add/{name}"), &[x], move |t, v| {
+            t.scatter_add(v[0], &indices, rows)
+        });
+    }
+    let none = Arc::new(Vec::new());
+    list.add("scatter_add/no_rows", &[plain(0, 3)], move |t, v| t.scatter_add(v[0], &none, 0));
     one_matrix_seen_twice(list);
 }
 
@@ -66,6 +81,11 @@ fn one_matrix_seen_twice(list: &mut List) {
         let tall = t.reshape(v[0], 8, 3)?;
         let middle = t.rows(tall, 2..6)?;
         t.matmul_turned(middle, true, middle, false)
+    });
+    let (first, second) = (Arc::new(vec![1, 1, 0]), Arc::new(vec![0, 2, 2]));
+    list.add("alias/scattered_twice", &[plain(3, 2)], move |t, v| {
+        let (a, b) = (t.scatter_add(v[0], &first, 3)?, t.scatter_add(v[0], &second, 3)?);
+        t.mul(a, b)
     });
     list.add("alias/concatenated_twice", &[plain(3, 2)], |t, v| {
         let top = t.rows(v[0], 0..2)?;

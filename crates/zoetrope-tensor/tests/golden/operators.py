@@ -212,6 +212,11 @@ def elementwise():
         )
 
 
+def scattered(x, indices, rows):
+    index = torch.tensor(indices, dtype=torch.long)
+    return torch.zeros(rows, x.shape[1]).index_add(0, index, x)
+
+
 def parts():
     for rows, cols, start, end in [(5, 3, 1, 4), (5, 17, 0, 5), (1, 1, 0, 1), (3, 2, 2, 2)]:
         shape = f"{rows}x{cols}/{start}..{end}"
@@ -239,6 +244,24 @@ def parts():
     for name, rows, cols, indices in picks:
         index = torch.tensor(indices, dtype=torch.long)
         case(f"gather/{name}", [plain(rows, cols)], lambda x, i=index: x[i])
+    sums = [
+        ("repeated", 5, 3, [3, 0, 0, 3, 3, 1]),
+        ("one_row", 1, 17, [0, 0, 0]),
+        ("none", 3, 2, []),
+        ("narrow", 5, 1, [1, 1, 4, 0]),
+        ("no_rows", 0, 3, []),
+    ]
+    for name, rows, cols, indices in sums:
+        case(
+            f"scatter_add/{name}",
+            [plain(len(indices), cols)],
+            lambda x, i=indices, n=rows: scattered(x, i, n),
+        )
+    case(
+        "alias/scattered_twice",
+        [plain(3, 2)],
+        lambda x: scattered(x, [1, 1, 0], 3) * scattered(x, [0, 2, 2], 3),
+    )
     case("alias/rows_that_overlap", [plain(5, 3)], lambda x: x[0:4] * x[1:5])
     case("alias/rows_apart", [plain(6, 3)], lambda x: x[0:3] @ x[3:6].T)
     case(

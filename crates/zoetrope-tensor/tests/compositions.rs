@@ -1,0 +1,155 @@
+//! Fused operators against the same mathematics put together from small ones: two ways through the
+//! tape that share no kernel have to agree in results and gradients.
+
+mod catalogue;
+
+use std::sync::Arc;
+
+use catalogue::graphs::{self, group};
+use catalogue::{Kind, numbers};
+use zoetrope_tensor::{
+    Activation, AttentionOptions, GatOptions, GruKind, SparseGroup, Tape, TensorError, Var,
+};
+
+/// Both ways use f32 sums of a few terms in another order.
+const TOLERANCE: f32 = 1e-5;
+
+type Build<'a> = &'a dyn Fn(&mut Tape, &[Var]) -> Result<Var, TensorError>;
+
+/// The result and the gradients of the inputs.
+fn outcome(shapes: &[(usize, usize)], build: Build<'_>) -> Vec<Vec<f32>> {
+    let mut tape = Tape::new();
+    let mut vars = Vec::new();
+    for (at, &(rows, cols)) in shapes.iter().enumerate() {
+        let values = numbers(&format!("composition#{at}"), Kind::Plain, rows * cols);
+        vars.push(tape.variable(rows, cols, &values).expect("the length fits"));
+    }
+    let out = build(&mut tape, &vars).expect("shapes that fit");
+    let result = tape.value(out).to_vec();
+    let weighting = numbers("composition#out", Kind::Plain, result.len());
+    tape.backward_from(out, &weighting).expect("the length fits");
+    let gradients = vars.iter().map(|&var| tape.gradient(var).unwrap_or_default().to_vec());
+    std::iter::once(result).chain(gradients).collect()
+}
+
+fn agree(what: &str, shapes: &[(usize, usize)], fused: Build<'_>, composed: Build<'_>) {
+    let (fused, composed) = (outcome(shapes, fused), outcome(shapes, composed));
+    for (at, (fused, composed)) in fused.iter().zip(&composed).enumerate() {
+        assert_eq!(fused.len(), composed.len(), "{what}: matrix {at}");
+        let scale = composed.iter().fold(1.0f32, |scale, value| scale.max(value.abs()));
+        for (fused, composed) in fused.iter().zip(composed) {
+            let close = (fused - composed).abs() <= TOLERANCE * scale;
+            assert!(close, "{what}: {fused} and {composed} in matrix {at}");
+        }
+    }
+}
+
+/// Sources and destinations of all edges in the stacked numbering.
+fn ends(group: &SparseGroup) -> [Arc<Vec<u32>>; 2] {
+    let (mut sources, mut destinations, mut first) = (Vec::new(), Vec::new(), 0);
+    for member in group.members() {
+        for (row, column, _) in member.matrix().iter() {
+            sources.push(first + column);
+            destinations.push(first + row);
+        }
+        first += group.vertices() as u32;
+    }
+    [Arc::new(sources), Arc::new(destinations)]
+}
+
+#[test]
+fn graph_attention_is_gather_segment_softmax_and_scatter() {
+    for name in graphs::NAMES {
+        let group = group(name);
+        let rows = group.len() * group.vertices();
+        let [from, to] = ends(&group);
+        let options = GatOptions { heads: 1, slope: 0.2, weighted: false, dropout: None };
+        agree(
+            name,
+            &[(rows, 5), (rows, 1), (rows, 1)],
+            &|t, v| t.gat(&group, v[0], v[1], v[2], options),
+            &|t, v| {
+                let (source, destination) = (t.gather(v[1], &from)?, t.gather(v[2], &to)?);
+                let scores = t.add(source, destination)?;
+                let scores = t.activate(scores, Activation::LeakyRelu(0.2));
+                let weights = t.segment_softmax(&group, scores)?;
+                let messages = t.gather(v[0], &from)?;
+                let messages = t.row_scale(messages, weights)?;
+                t.scatter_add(messages, &to, rows)
+            },
+        );
+    }
+}
+
+#[test]
+fn a_sparse_product_is_gather_row_scale_and_scatter() {
+    for name in graphs::NAMES {
+        let group = group(name);
+        let rows = group.len() * group.vertices();
+        let [from, to] = ends(&group);
+        let members = group.members().iter();
+        let weights: Vec<f32> =
+            members.flat_map(|member| member.matrix().values().to_vec()).collect();
+        agree(name, &[(rows, 3)], &|t, v| t.spmm(&group, v[0]), &|t, v| {
+            let weights = t.copied(weights.len(), 1, &weights)?;
+            let messages = t.gather(v[0], &from)?;
+            let messages = t.row_scale(messages, weights)?;
+            t.scatter_add(messages, &to, rows)
+        });
+    }
+}
+
+#[test]
+fn temporal_attention_of_one_vertex_is_two_products_and_a_softmax() {
+    let options = AttentionOptions { steps: 6, heads: 1, causal: false, scale: 0.3, dropout: None };
+    agree(
+        "attention",
+        &[(6, 5), (6, 5), (6, 5)],
+        &|t, v| t.temporal_attention([v[0], v[1], v[2]], None, options),
+        &|t, v| {
+            let scores = t.matmul_turned(v[0], false, v[1], true)?;
+            let scores = t.scale(scores, 0.3);
+            let weights = t.softmax(scores);
+            t.matmul(weights, v[2])
+        },
+    );
+}
+
+#[test]
+fn a_gru_is_its_steps_put_together() {
+    let (steps, n, h) = (3, 4, 5);
+    let step = |t: &mut Tape, input: Var, state: Var, weight: Var| -> Result<Var, TensorError> {
+        let recurrent = t.linear(state, weight, None, Activation::Identity)?;
+        let gate = |t: &mut Tape, at: usize| -> Result<Var, TensorError> {
+            let (x, u) = (
+                t.columns(input, at * h..(at + 1) * h)?,
+                t.columns(recurrent, at * h..(at + 1) * h)?,
+            );
+            let sum = t.add(x, u)?;
+            Ok(t.activate(sum, Activation::Sigmoid))
+        };
+        let (r, z) = (gate(t, 0)?, gate(t, 1)?);
+        let inner = t.columns(recurrent, 2 * h..3 * h)?;
+        let inner = t.mul(r, inner)?;
+        let candidate = t.columns(input, 2 * h..3 * h)?;
+        let candidate = t.add(candidate, inner)?;
+        let candidate = t.activate(candidate, Activation::Tanh);
+        let apart = t.sub(state, candidate)?;
+        let kept = t.mul(z, apart)?;
+        t.add(candidate, kept)
+    };
+    agree(
+        "gru",
+        &[(steps * n, 3 * h), (n, h), (3 * h, h)],
+        &|t, v| t.gru(GruKind::ResetAfter, v[0], v[1], v[2], None, None),
+        &|t, v| {
+            let (mut state, mut states) = (v[1], Vec::new());
+            for at in 0..steps {
+                let input = t.rows(v[0], at * n..(at + 1) * n)?;
+                state = step(t, input, state, v[2])?;
+                states.push(state);
+            }
+            t.concat_rows(&states)
+        },
+    );
+}
