@@ -8,6 +8,7 @@ mod catalogue;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
 use catalogue::small_cases;
 use safetensors::SafeTensors;
@@ -70,4 +71,20 @@ fn there_are_golden_values_for_every_case_and_no_others() {
     // PyTorch draws other masks; dropout has tests of its own in `gradients.rs`.
     let expected: BTreeSet<String> = names.filter(|name| !name.starts_with("dropout")).collect();
     assert_eq!(known, expected);
+}
+
+/// The level is chosen once a process, so each one gets a process of its own.
+#[test]
+fn every_instruction_set_gives_the_golden_values() {
+    let program = std::env::current_exe().expect("the path of this test");
+    for level in ["scalar", "neon", "avx2", "avx512"] {
+        let output = Command::new(&program)
+            .args(["--exact", "results_and_gradients_equal_those_of_pytorch"])
+            // A level that the processor lacks is lowered to one that it has.
+            .env("ZOETROPE_SIMD", level)
+            .output()
+            .expect("this test can start itself");
+        let report = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && report.contains("1 passed"), "{level}: {report}");
+    }
 }
