@@ -50,4 +50,7 @@ pub enum TensorError {
         /// What it is, as text (numbers of several types come here).
         got: String,
     },
+    /// A second backward pass over one recording, whose values the first one gave back.
+    #[error("backward: this recording was walked back already; reset the tape and record it again")]
+    Spent,
 }

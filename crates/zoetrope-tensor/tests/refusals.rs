@@ -467,3 +467,16 @@ fn the_way_back_starts_at_one_number_or_at_a_gradient_that_fits() {
     let error = tape.backward_from(x, &[1.0; 5]).unwrap_err();
     assert!(matches!(error, TensorError::Length { got: 5, .. }));
 }
+
+#[test]
+fn a_recording_is_walked_back_once() {
+    let mut tape = Tape::new();
+    for _ in 0..2 {
+        let x = tape.variable(1, 2, &[1.0, 2.0]).unwrap();
+        let loss = tape.mean(x);
+        tape.backward(loss).unwrap();
+        assert_eq!(tape.backward(loss), Err(TensorError::Spent));
+        assert_eq!(tape.gradient(x), Some(&[0.5, 0.5][..]));
+        tape.reset();
+    }
+}

@@ -12,7 +12,7 @@ impl Tape {
     /// afterwards.
     ///
     /// # Errors
-    /// Where `loss` is not 1 × 1.
+    /// Where `loss` is not 1 × 1, or there was a backward pass since the last reset.
     pub fn backward(&mut self, loss: Var) -> Result<(), TensorError> {
         expect_shape("backward", "the loss", Shape::new(1, 1), self.shape(loss))?;
         self.backward_from(loss, &[1.0])
@@ -22,11 +22,15 @@ impl Tape {
     /// computation whose rest was differentiated elsewhere.
     ///
     /// # Errors
-    /// Where the gradient has not as many values as `output`.
+    /// Where the gradient has not as many values as `output`, or there was a backward pass since the
+    /// last reset.
     pub fn backward_from(&mut self, output: Var, gradient: &[f32]) -> Result<(), TensorError> {
         let shape = self.shape(output);
         if gradient.len() != shape.len() {
             return Err(TensorError::Length { shape, got: gradient.len() });
+        }
+        if !self.gradients.is_empty() {
+            return Err(TensorError::Spent);
         }
         self.gradients.resize_with(self.nodes.len(), Gradient::default);
         if let Some(mut opened) = self.open(output) {
