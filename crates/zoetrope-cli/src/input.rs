@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use zoetrope_data::synthetic::is_synthetic;
 use zoetrope_data::{Loaded, ReadOptions};
+use zoetrope_graph::spelling::distance;
 
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -108,22 +109,6 @@ fn nearest_names(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// How many letters must be inserted, removed or replaced to turn one text into the other.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, letter) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for column in 0..right.len() {
-            let replaced = diagonal + usize::from(letter != right[column]);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
-}
-
 /// Fails where writing to `path` would lose something: it exists and `force` was not given, or
 /// its folder does not exist.
 pub(crate) fn may_write(path: &Path, force: bool) -> Result<(), Failure> {
@@ -142,13 +127,6 @@ pub(crate) fn may_write(path: &Path, force: bool) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("same", "same"), 0);
-    }
 
     #[test]
     fn the_nearest_existing_names_come_first() {

@@ -63,7 +63,7 @@ fn wrong_usage_is_two_and_suggests_what_was_meant() {
         (&["data", "inspect", "x", "--threads", "0"], "whole number"),
         (&["data", "inspect", "x", "--window", "sometimes"], "6h"),
         (&["data", "inspect", "x", "--header", "--no-header"], "cannot be used with"),
-        (&["train"], "unrecognized subcommand"),
+        (&["trian"], "unrecognized subcommand"),
         (&[], "Usage"),
     ] {
         let outcome = folder.run(arguments);

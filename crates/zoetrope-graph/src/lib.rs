@@ -41,6 +41,7 @@ pub mod smooth;
 mod smooth_arena;
 pub mod smooth_features;
 pub mod snapshot;
+pub mod spelling;
 pub mod store;
 pub mod temporal_index;
 pub mod time;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use zoetrope_graph::spelling::nearest;
 
 use crate::error::NnError;
 use crate::parameters::{Parameter, Parameters, Role};
@@ -48,11 +49,14 @@ pub fn load_safetensors(parameters: &mut Parameters, bytes: &[u8]) -> Result<(),
     let names: Vec<String> = found.keys().map(|name| (*name).to_owned()).collect();
     let mut values: Vec<Option<Vec<f32>>> = Vec::with_capacity(parameters.len());
     for (_, parameter) in parameters.iter() {
-        values.push(match found.remove(parameter.name.as_str()) {
+        let view = found
+            .remove(parameter.name.as_str())
+            .or_else(|| found.remove(numbered_from_zero(&parameter.name)?.as_str()));
+        values.push(match view {
             Some(view) => Some(decode(parameter, &view)?),
             None if parameter.role == Role::Weight => {
                 let name = parameter.name.clone();
-                let nearest = nearest(&name, names.iter().map(String::as_str));
+                let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
                 return Err(NnError::MissingWeight { name, nearest });
             }
             None => None,
@@ -60,10 +64,8 @@ pub fn load_safetensors(parameters: &mut Parameters, bytes: &[u8]) -> Result<(),
     }
     if let Some(name) = found.keys().next() {
         let known = parameters.iter().map(|(_, parameter)| parameter.name.as_str());
-        return Err(NnError::UnknownWeight {
-            name: (*name).to_owned(),
-            nearest: nearest(name, known),
-        });
+        let nearest = nearest(name, known).map(str::to_owned);
+        return Err(NnError::UnknownWeight { name: (*name).to_owned(), nearest });
     }
     for ((_, parameter), values) in parameters.iter_mut().zip(values) {
         if let Some(values) = values {
@@ -71,6 +73,14 @@ pub fn load_safetensors(parameters: &mut Parameters, bytes: &[u8]) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// The name of a stacked layer's parameter in a model that keeps its layers in a list:
+/// `recurrent.0.weight` for `recurrent_1.weight`.
+fn numbered_from_zero(name: &str) -> Option<String> {
+    let (number, rest) = name.strip_prefix("recurrent_")?.split_once('.')?;
+    let number: usize = number.parse().ok()?;
+    Some(format!("recurrent.{}.{rest}", number.checked_sub(1)?))
 }
 
 fn decode(parameter: &Parameter, view: &TensorView<'_>) -> Result<Vec<f32>, NnError> {
@@ -117,18 +127,6 @@ fn half(bits: u16) -> f32 {
         31 => f32::NAN,
         _ => (1.0 + fraction / 1024.0) * 2f32.powi(exponent - 15),
     }
-}
-
-/// The candidate that shares most of its parts with `name`, if any is near.
-fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
-    let shared = |candidate: &str| {
-        let front = name.bytes().zip(candidate.bytes()).take_while(|(a, b)| a == b).count();
-        let back =
-            name.bytes().rev().zip(candidate.bytes().rev()).take_while(|(a, b)| a == b).count();
-        (front + back).min(name.len().max(candidate.len()))
-    };
-    let best = candidates.max_by_key(|candidate| shared(candidate))?;
-    (2 * shared(best) >= name.len()).then(|| best.to_owned())
 }
 
 #[cfg(test)]
@@ -184,6 +182,24 @@ mod tests {
         let error = load_safetensors(&mut other, &bytes).unwrap_err();
         assert!(matches!(error, NnError::WeightShape { .. }), "{error}");
         assert!(other.iter().all(|(_, p)| p.matrix.as_slice().iter().all(|&v| v == 1.0)));
+    }
+
+    #[test]
+    fn layers_of_a_list_fill_numbered_layers() {
+        let build = |names: [&str; 2]| {
+            let mut parameters = Parameters::default();
+            let mut builder = Builder::new(&mut parameters, 3);
+            for name in names {
+                builder.child(name).weight("weight", &[2, 2], Initialise::Glorot);
+            }
+            parameters
+        };
+        let bytes = to_safetensors(&build(["recurrent.0", "recurrent.1"])).unwrap();
+        let mut model = build(["recurrent_1", "recurrent_2"]);
+        model.iter_mut().for_each(|(_, p)| p.matrix.as_mut_slice().fill(0.0));
+        load_safetensors(&mut model, &bytes).unwrap();
+        let filled = build(["recurrent_1", "recurrent_2"]);
+        assert!(model.iter().zip(filled.iter()).all(|((_, a), (_, b))| a.matrix == b.matrix));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `synthetic:NAME?key=value&key=value` taken apart, with help for misspelt names.
 
+use zoetrope_graph::spelling::distance;
+
 use super::parameter::{Arguments, Generator};
 use crate::error::{DataError, shorten};
 
@@ -49,29 +51,12 @@ pub(super) fn parse(
 
 fn unknown<'a>(what: &str, found: &str, known: impl Iterator<Item = &'a str>) -> DataError {
     let known: Vec<&str> = known.collect();
-    let nearest = known.iter().min_by_key(|name| edit_distance(name, found)).unwrap_or(&"");
+    let nearest = known.iter().min_by_key(|name| distance(name, found)).unwrap_or(&"");
     DataError::BadParameter {
         parameter: what.into(),
         value: shorten(found),
         expected: format!("`{nearest}`, or another of {}", known.join(", ")),
     }
-}
-
-/// Insertions, deletions and substitutions between two words (Levenshtein), of the first 64
-/// characters: a hostile name must not cost quadratic time.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, from) in left.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, &to) in right.iter().enumerate() {
-            let substitute = diagonal + usize::from(from != to);
-            diagonal = row[column + 1];
-            row[column + 1] = substitute.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@
 mod vertex;
 
 use super::dropout::{Dropout, Mask};
-use super::shared::Shared;
+use super::scattered::Scattered;
 use super::simd::current;
 use rayon::prelude::*;
 use vertex::{Backward, Forward};
@@ -93,7 +93,7 @@ pub fn attention_forward(
     assert!(mask.is_none_or(|m| m.len() == shape.steps * shape.vertices), "a mask value per cell");
     let cpu = current().for_width(shape.steps);
     let drop = dropout.map(Mask::from);
-    let (out, probabilities) = (Shared::new(out), Shared::new(probabilities));
+    let (out, probabilities) = (Scattered::new(out), Scattered::new(probabilities));
     shape.for_each_block(|from, to| {
         cpu.run(Forward {
             shape,
@@ -134,7 +134,7 @@ pub fn attention_backward(
     shape.check(&[q, k, v, d_out, d_q, d_k, d_v], probabilities.len());
     let cpu = current().for_width(shape.steps);
     let drop = dropout.map(Mask::from);
-    let gradients = [Shared::new(d_q), Shared::new(d_k), Shared::new(d_v)];
+    let gradients = [Scattered::new(d_q), Scattered::new(d_k), Scattered::new(d_v)];
     shape.for_each_block(|from, to| {
         cpu.run(Backward {
             shape,

@@ -28,8 +28,8 @@ mod cell;
 use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};
 use super::recurrent::{Block, Sequence, add_weight_gradient, times_weight_t};
 use super::reduce::add_rows;
+use super::scattered::Scattered;
 use super::scratch;
-use super::shared::Shared;
 use super::simd::{Cpu, current};
 use after::{After, AfterBack};
 use before::{BeforeBackGates, BeforeBackState, BeforeGates, BeforeState};
@@ -88,7 +88,7 @@ pub fn gru_forward(
         assert_eq!(bias.len(), 3 * h, "one bias per gate");
     }
     let cpu = current().for_width(h);
-    let (out, saved) = (Shared::new(out), Shared::new(saved));
+    let (out, saved) = (Scattered::new(out), Scattered::new(saved));
     shape.for_each_block(|block| {
         let mut gh = scratch::take(block.count * 3 * h);
         let mut reset = scratch::take(block.count * h);
@@ -183,7 +183,7 @@ pub fn gru_backward(
         weights: d_u.is_some(),
         cpu: current().for_width(h),
     };
-    let (d_gi, d_h0) = (d_gi.map(Shared::new), d_h0.map(Shared::new));
+    let (d_gi, d_h0) = (d_gi.map(Scattered::new), d_h0.map(Scattered::new));
     let mut sums = scratch::zeroed(if d_u.is_some() { u.len() } else { 0 } + 3 * h);
     shape.sum_over_blocks(&mut sums, |block, sums| {
         let mut carry = scratch::zeroed(block.count * h);

@@ -23,8 +23,8 @@ mod cell;
 use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};
 use super::recurrent::{Block, Sequence, add_weight_gradient, times_weight_t};
 use super::reduce::add_rows;
+use super::scattered::Scattered;
 use super::scratch;
-use super::shared::Shared;
 use super::simd::{Cpu, current};
 use cell::{Forward, StepBack};
 
@@ -62,7 +62,8 @@ pub fn lstm_forward(
     assert_eq!(saved.len(), lstm_saved_len(shape), "saved gates");
     assert!(bias.is_none_or(|bias| bias.len() == 4 * h), "one bias per gate");
     let cpu = current().for_width(h);
-    let (out_h, out_c, saved) = (Shared::new(out_h), Shared::new(out_c), Shared::new(saved));
+    let (out_h, out_c, saved) =
+        (Scattered::new(out_h), Scattered::new(out_c), Scattered::new(saved));
     shape.for_each_block(|block| {
         // Without a product its place holds zeros, and so does the bias without a bias.
         let mut gh = scratch::take(block.count * 4 * h);
@@ -154,8 +155,8 @@ pub fn lstm_backward(
     let weights = d_u.is_some();
     let cpu = current().for_width(h);
     let back = Back { shape, h0, c0, u, mask, out_h, out_c, saved, d_h, d_c, weights, cpu };
-    let firsts = [d_h0.map(Shared::new), d_c0.map(Shared::new)];
-    let d_gi = d_gi.map(Shared::new);
+    let firsts = [d_h0.map(Scattered::new), d_c0.map(Scattered::new)];
+    let d_gi = d_gi.map(Scattered::new);
     let mut sums = scratch::zeroed(4 * h + if weights { 4 * h * h } else { 0 });
     shape.sum_over_blocks(&mut sums, |block, sums| {
         let mut carry_h = scratch::zeroed(block.count * h);

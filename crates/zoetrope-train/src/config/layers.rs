@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use super::Config;
 use super::file::{self, Entry};
-use super::nearest::nearest;
 use super::problem::{ConfigProblem, Origin};
 use super::section::Refusal;
 use super::setting::{Given, shorten};
 use crate::error::TrainError;
+use zoetrope_graph::spelling::nearest;
 
 /// What the names of environment variables start with: `ZOETROPE_TRAIN_EPOCHS`.
 const PREFIX: &str = "ZOETROPE_";

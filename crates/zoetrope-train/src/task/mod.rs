@@ -10,6 +10,7 @@ mod link_prediction;
 mod node_classification;
 mod node_regression;
 mod results;
+mod vertex_answers;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use zoetrope_nn::Forward;
-use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::Classification;
 use zoetrope_tensor::{Matrix, Var};
 
 use super::results::put;
+use super::vertex_answers::{VertexAnswers, head};
 use super::{Judge, Questions, Task};
 use crate::config::Config;
-use crate::engine::{Head, Network, evaluating};
+use crate::engine::Network;
 use crate::error::TrainError;
 use crate::material::{Goal, Material};
 use crate::run::Metrics;
@@ -20,11 +20,8 @@ use crate::run::Metrics;
 #[derive(Debug)]
 pub struct NodeClassification {
     labels: Arc<Vec<u32>>,
-    present: Option<Arc<Matrix>>,
-    vertices: usize,
+    answers: VertexAnswers,
     right: Classification,
-    truth: Vec<f32>,
-    updates: Updates,
     classes: usize,
 }
 
@@ -93,11 +90,8 @@ impl NodeClassification {
         };
         Ok(Self {
             labels,
-            present,
-            vertices: material.vertices(),
+            answers: VertexAnswers::new(material.vertices(), present),
             right: Classification::new(classes as u32),
-            truth: Vec::new(),
-            updates: Updates::default(),
             classes,
         })
     }
@@ -111,16 +105,9 @@ impl Task for NodeClassification {
         questions: &Questions,
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError> {
-        let Head::Vertex(head) = &network.head else { unreachable!("a vertex task has its head") };
-        let logits = head.decode(forward, embeddings)?;
-        let rows = questions.steps.start * self.vertices..questions.steps.end * self.vertices;
-        let (weight, count) = match &self.present {
-            Some(present) => {
-                let count: f32 = present.as_slice()[rows.clone()].iter().sum();
-                (Some(forward.tape.constant(present, rows.clone())?), f64::from(count))
-            }
-            None => (None, rows.len() as f64),
-        };
+        let logits = head(network).decode(forward, embeddings)?;
+        let rows = self.answers.rows(&questions.steps);
+        let (weight, count) = self.answers.weights(forward, rows.clone())?;
         if count == 0.0 {
             return Ok(None);
         }
@@ -138,27 +125,9 @@ impl Task for NodeClassification {
         step: usize,
         embeddings: &Arc<Matrix>,
     ) -> Result<(), TrainError> {
-        let Head::Vertex(head) = &judge.network.head else {
-            unreachable!("a vertex task has its head")
-        };
-        let mut forward = evaluating(judge.tape, &judge.network.parameters, &mut self.updates);
-        let rows = forward.tape.constant(embeddings, 0..self.vertices)?;
-        let logits = head.decode(&mut forward, rows)?;
-        let scores = judge.tape.value(logits);
-        let at = step * self.vertices..(step + 1) * self.vertices;
-        self.truth.clear();
-        self.truth.extend(self.labels[at.clone()].iter().map(|&label| label as f32));
-        if let Some(present) = &self.present {
-            for (truth, here) in self.truth.iter_mut().zip(&present.as_slice()[at]) {
-                if *here == 0.0 {
-                    *truth = f32::NAN;
-                }
-            }
-        }
-        self.right.add_rows(scores, &self.truth);
-        if let Some(answers) = judge.answers.as_deref_mut() {
-            answers.extend_from_slice(scores);
-        }
+        let scores = self.answers.ask(judge, embeddings)?;
+        let labels = &self.labels;
+        self.right.add_rows(scores, self.answers.truth(step, |row| labels[row] as f32));
         Ok(())
     }
 

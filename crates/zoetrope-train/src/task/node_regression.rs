@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use zoetrope_nn::Forward;
-use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::Regression;
 use zoetrope_tensor::{Loss, Matrix, Var};
 
 use super::results::put;
+use super::vertex_answers::{VertexAnswers, head};
 use super::{Judge, Questions, Task};
-use crate::engine::{Head, Network, evaluating};
+use crate::engine::Network;
 use crate::error::TrainError;
 use crate::material::{Goal, Material};
 use crate::run::Metrics;
@@ -19,11 +19,8 @@ use crate::run::Metrics;
 #[derive(Debug)]
 pub struct NodeRegression {
     values: Arc<Matrix>,
-    present: Option<Arc<Matrix>>,
-    vertices: usize,
+    answers: VertexAnswers,
     errors: Regression,
-    truth: Vec<f32>,
-    updates: Updates,
 }
 
 impl NodeRegression {
@@ -40,11 +37,8 @@ impl NodeRegression {
         };
         Ok(Self {
             values: Arc::clone(values),
-            present: present.clone(),
-            vertices: material.vertices(),
+            answers: VertexAnswers::new(material.vertices(), present.clone()),
             errors: Regression::default(),
-            truth: Vec::new(),
-            updates: Updates::default(),
         })
     }
 }
@@ -57,17 +51,10 @@ impl Task for NodeRegression {
         questions: &Questions,
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError> {
-        let Head::Vertex(head) = &network.head else { unreachable!("a vertex task has its head") };
-        let prediction = head.decode(forward, embeddings)?;
-        let rows = questions.steps.start * self.vertices..questions.steps.end * self.vertices;
+        let prediction = head(network).decode(forward, embeddings)?;
+        let rows = self.answers.rows(&questions.steps);
         let target = forward.tape.constant(&self.values, rows.clone())?;
-        let (weight, count) = match &self.present {
-            Some(present) => {
-                let count: f32 = present.as_slice()[rows.clone()].iter().sum();
-                (Some(forward.tape.constant(present, rows)?), f64::from(count))
-            }
-            None => (None, rows.len() as f64),
-        };
+        let (weight, count) = self.answers.weights(forward, rows)?;
         if count == 0.0 {
             return Ok(None);
         }
@@ -84,27 +71,9 @@ impl Task for NodeRegression {
         step: usize,
         embeddings: &Arc<Matrix>,
     ) -> Result<(), TrainError> {
-        let Head::Vertex(head) = &judge.network.head else {
-            unreachable!("a vertex task has its head")
-        };
-        let mut forward = evaluating(judge.tape, &judge.network.parameters, &mut self.updates);
-        let rows = forward.tape.constant(embeddings, 0..self.vertices)?;
-        let prediction = head.decode(&mut forward, rows)?;
-        let predicted = judge.tape.value(prediction);
-        let at = step * self.vertices..(step + 1) * self.vertices;
-        self.truth.clear();
-        self.truth.extend_from_slice(&self.values.as_slice()[at.clone()]);
-        if let Some(present) = &self.present {
-            for (truth, here) in self.truth.iter_mut().zip(&present.as_slice()[at]) {
-                if *here == 0.0 {
-                    *truth = f32::NAN;
-                }
-            }
-        }
-        self.errors.add(predicted, &self.truth);
-        if let Some(answers) = judge.answers.as_deref_mut() {
-            answers.extend_from_slice(predicted);
-        }
+        let predicted = self.answers.ask(judge, embeddings)?;
+        let values = self.values.as_slice();
+        self.errors.add(predicted, self.answers.truth(step, |row| values[row]));
         Ok(())
     }
 

@@ -6,8 +6,8 @@
 use super::AttentionShape;
 use crate::cpu::dropout::Mask;
 use crate::cpu::math;
+use crate::cpu::scattered::Scattered;
 use crate::cpu::scratch;
-use crate::cpu::shared::Shared;
 use crate::cpu::small_product::{Strided, small_product};
 use pulp::{Simd, WithSimd};
 
@@ -22,8 +22,8 @@ pub(super) struct Forward<'a> {
     pub(super) causal: bool,
     pub(super) scale: f32,
     pub(super) drop: Option<Mask>,
-    pub(super) out: Shared<'a>,
-    pub(super) probabilities: Shared<'a>,
+    pub(super) out: Scattered<'a>,
+    pub(super) probabilities: Scattered<'a>,
 }
 
 impl WithSimd for Forward<'_> {
@@ -181,7 +181,7 @@ pub(super) struct Backward<'a> {
     pub(super) drop: Option<Mask>,
     pub(super) probabilities: &'a [f32],
     pub(super) d_out: &'a [f32],
-    pub(super) gradients: [Shared<'a>; 3],
+    pub(super) gradients: [Scattered<'a>; 3],
 }
 
 impl WithSimd for Backward<'_> {
@@ -261,7 +261,7 @@ fn softmax_slopes<S: Simd>(
 /// y[step, j] += x[j, step] for the rows of one vertex and head.
 #[inline(always)]
 #[allow(unsafe_code)]
-fn add_turned(x: &[f32], [d, t, padded]: [usize; 3], y: Shared, at: usize, apart: usize) {
+fn add_turned(x: &[f32], [d, t, padded]: [usize; 3], y: Scattered, at: usize, apart: usize) {
     for step in 0..t {
         // SAFETY: a head's part of a row of a vertex, which belongs to the caller's block alone.
         let y = unsafe { y.piece(at + step * apart, d) };

@@ -1,34 +1,36 @@
 //! The known name that a misspelt one was probably meant to be.
+//!
+//! Every room that takes names from people uses this one measure: generators, settings, weights,
+//! files.
+
+/// Names longer than this are compared by their beginnings: a hostile name must not cost quadratic
+/// time.
+const MOST_LETTERS: usize = 64;
 
 /// The known name nearest to `wanted`, where few enough letters differ that it may be a slip.
 ///
 /// Equally near names: the first. Case does not count; `_` and blanks count as `-`.
+///
+/// ```
+/// # use zoetrope_graph::spelling::nearest;
+/// assert_eq!(nearest("evolvgcn_o", ["tgcn", "evolvegcn-o"]), Some("evolvegcn-o"));
+/// assert_eq!(nearest("resnet", ["tgcn", "evolvegcn-o"]), None);
+/// ```
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = folded(wanted);
     // Half of the letters wrong is another word, not a slip.
-    let most = (wanted.len() / 2).clamp(1, 4);
+    let most = (wanted.chars().take(MOST_LETTERS).count() / 2).clamp(1, 4);
     known
         .into_iter()
-        .map(|name| (distance(&wanted, &folded(name)), name))
+        .map(|name| (distance(wanted, name), name))
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
-/// At most 64 letters: a hostile name must not cost quadratic time.
-fn folded(name: &str) -> Vec<char> {
-    name.chars()
-        .take(64)
-        .map(|letter| match letter {
-            '_' | ' ' => '-',
-            letter => letter.to_ascii_lowercase(),
-        })
-        .collect()
-}
-
 /// Insertions, deletions, substitutions and swaps of neighbours between two words (optimal
-/// string alignment).
-fn distance(left: &[char], right: &[char]) -> usize {
+/// string alignment), of their first 64 letters. Case does not count; `_` and blanks count as `-`.
+pub fn distance(left: &str, right: &str) -> usize {
+    let (left, right) = (folded(left), folded(right));
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();
     for row in 1..=left.len() {
@@ -47,9 +49,27 @@ fn distance(left: &[char], right: &[char]) -> usize {
     last[right.len()]
 }
 
+fn folded(name: &str) -> Vec<char> {
+    name.chars()
+        .take(MOST_LETTERS)
+        .map(|letter| match letter {
+            '_' | ' ' => '-',
+            letter => letter.to_ascii_lowercase(),
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn distance_counts_edits_and_swaps() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("same", "same"), 0);
+        assert_eq!(distance("tcgn", "tgcn"), 1);
+    }
 
     #[test]
     fn slips_find_their_name_and_other_words_find_none() {

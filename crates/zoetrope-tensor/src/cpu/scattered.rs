@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 /// Hands out pieces of a mutable slice to threads that never touch each other's pieces.
 #[derive(Clone, Copy)]
-pub(crate) struct Shared<'a> {
+pub(crate) struct Scattered<'a> {
     start: *mut f32,
     len: usize,
     slice: PhantomData<&'a mut [f32]>,
@@ -15,12 +15,12 @@ pub(crate) struct Shared<'a> {
 
 // SAFETY: only an address; `piece` puts the duty of disjointness on its callers.
 #[allow(unsafe_code)]
-unsafe impl Send for Shared<'_> {}
+unsafe impl Send for Scattered<'_> {}
 // SAFETY: as above.
 #[allow(unsafe_code)]
-unsafe impl Sync for Shared<'_> {}
+unsafe impl Sync for Scattered<'_> {}
 
-impl<'a> Shared<'a> {
+impl<'a> Scattered<'a> {
     pub(crate) fn new(slice: &'a mut [f32]) -> Self {
         Self { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
