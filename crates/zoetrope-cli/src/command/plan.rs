@@ -51,13 +51,16 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let material = Material::open(&config, &bars)?;
     bars.finish();
     let given = load_plan(&config.plan.name)?;
-    let session = Session::start(config, material, given, Timeline::new())?;
+    let mut session = Session::start(config, material, given, Timeline::new())?;
     let text = session.plan().to_json();
     if let Some(out) = &args.out {
         std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;
     }
     match args.json {
         true => Ok(text),
-        false => Ok(report::render(&session, args.out.as_deref())),
+        false => {
+            let seconds = rayon::scope(|_| session.predict_epoch_seconds())?;
+            Ok(report::render(&session, seconds, args.out.as_deref()))
+        }
     }
 }

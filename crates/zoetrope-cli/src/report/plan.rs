@@ -9,7 +9,7 @@ use super::table::{Align, Table};
 use crate::terminal::Style;
 
 /// The report of `zoetrope plan`.
-pub(crate) fn render(session: &Session, saved: Option<&Path>) -> String {
+pub(crate) fn render(session: &Session, epoch_seconds: f64, saved: Option<&Path>) -> String {
     let style = Style::stdout();
     let plan = session.plan();
     let mut text =
@@ -17,6 +17,8 @@ pub(crate) fn render(session: &Session, saved: Option<&Path>) -> String {
     for reason in &plan.reasons {
         text.push_str(&format!("  {reason}\n"));
     }
+    let time = human::elapsed(epoch_seconds);
+    text.push_str(&format!("  an epoch is done in {time}, judged by one frame on this machine\n"));
     let memory = plan.memory;
     let mut table = Table::new(&[("memory", Align::Left), ("bytes", Align::Right)]);
     for (name, bytes) in [

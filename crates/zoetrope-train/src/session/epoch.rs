@@ -67,6 +67,19 @@ impl Session {
         self.finish_epoch(EpochRecord { epoch: epoch + 1, seconds, loss, val })
     }
 
+    /// Seconds that an epoch would take, from one frame that is run twice and timed once. Weights
+    /// do not change, but running statistics do: for a session that only plans.
+    ///
+    /// # Errors
+    /// As [`Session::epoch`].
+    pub fn predict_epoch_seconds(&mut self) -> Result<f64, TrainError> {
+        let frame = self.plan.frames[0];
+        self.frame(frame, 1.0)?;
+        let start = std::time::Instant::now();
+        self.frame(frame, 1.0)?;
+        Ok(start.elapsed().as_secs_f64() * self.plan.frames.len() as f64)
+    }
+
     /// The learning rate of the current epoch.
     pub fn learning_rate(&self) -> f64 {
         optimise::rate(&self.config.train, self.progress.epoch, &self.schedule)

@@ -40,7 +40,7 @@ pub struct Questions {
 }
 
 /// What is asked, and how answers are judged.
-pub trait Task {
+pub trait Task: Send {
     /// The loss of the embeddings (`steps·N × width`) of some consecutive snapshots, as a mean, and
     /// how many answers it is the mean of; None where there is nothing to learn from.
     ///
