@@ -67,6 +67,11 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
     row("system", None, system(machine));
     row("processor", Some(true), processor(&machine.cpu));
     row("vector units", None, vector_units(&machine.cpu));
+    row(
+        "kernels",
+        None,
+        format!("{} (ZOETROPE_SIMD=scalar|avx2|avx512 asks for less)", machine.cpu.kernels),
+    );
     row("memory", Some(true), memory(&machine.memory));
     for disk in &machine.disk {
         let space = format!("{} free of {}", bytes(disk.available), bytes(disk.total));

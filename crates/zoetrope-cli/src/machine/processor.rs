@@ -15,6 +15,8 @@ pub(crate) struct Processor {
     pub(crate) quota: Option<f64>,
     /// Vector units and whether they are there.
     pub(crate) features: Vec<Feature>,
+    /// The instructions that kernels use.
+    pub(crate) kernels: String,
 }
 
 /// A feature of the processor.
@@ -33,6 +35,7 @@ impl Processor {
             cores: cores(&info),
             quota: quota(),
             features: features(),
+            kernels: zoetrope_tensor::cpu::simd::level().to_string(),
         }
     }
 }
