@@ -5,8 +5,7 @@
 //! knows no model and no file.
 //!
 //! Invariants: results do not depend on the number of threads; an operator allocates no heap
-//! memory once the pools of its tape are warm. (Dense products: `gemm` packs operands into memory
-//! that it asks for and frees within the call.)
+//! memory once the pools of its tape are warm.
 
 pub mod buffer;
 pub mod cpu;

@@ -14,6 +14,7 @@
 //! step (`gru`, `lstm`).
 
 mod epilogue;
+mod packed;
 mod thin;
 
 use rayon::prelude::*;
@@ -327,6 +328,10 @@ impl Product {
     /// of C meanwhile.
     #[allow(unsafe_code)]
     unsafe fn run(self, accumulate: Accumulate) {
+        // SAFETY: the caller's promise is the same.
+        if unsafe { packed::run(&self, accumulate) } {
+            return;
+        }
         let [m, n, k] = self.shape;
         let add = accumulate == Accumulate::Add;
         let old = if add { 1.0 } else { 0.0 };
