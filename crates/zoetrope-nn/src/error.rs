@@ -62,6 +62,16 @@ pub enum NnError {
     /// A file is no safetensors file.
     #[error("not a safetensors file: {0}")]
     NotSafetensors(String),
+    /// The matrix of a snapshot holds NaN or infinities.
+    #[error(
+        "the {form} matrix of snapshot {step} is not finite: negative weights make degrees that cannot be normalised; set data.weights to \"absolute\" or \"ones\""
+    )]
+    GraphNotFinite {
+        /// The snapshot, from 0.
+        step: usize,
+        /// The form of the matrix.
+        form: &'static str,
+    },
     /// A sequence without snapshots cannot be trained on.
     #[error("there is no snapshot to train on")]
     NoSnapshots,

@@ -72,7 +72,13 @@ impl PreparedGraph {
             return Err(NnError::NoSnapshots);
         }
         let prepare = |&form: &Adjacency| -> Result<(Adjacency, SparseGroup), NnError> {
-            let one = |step| Ok(Arc::new(SparseMatrix::new(form.of(sequence.at(step))?)));
+            let one = |step| {
+                let matrix = form.of(sequence.at(step))?;
+                match matrix.values().iter().all(|value| value.is_finite()) {
+                    true => Ok(Arc::new(SparseMatrix::new(matrix))),
+                    false => Err(NnError::GraphNotFinite { step, form: form.name() }),
+                }
+            };
             let matrices: Vec<Arc<SparseMatrix>> = match sequence.is_constant() {
                 true => vec![one(0)?; steps],
                 false => (0..steps).into_par_iter().map(one).collect::<Result<_, NnError>>()?,

@@ -31,6 +31,8 @@ section! {
         until_removed: bool = false;
         /// Whether each event also makes the reverse edge.
         undirected: bool = false;
+        /// What becomes of the weights of edges.
+        weights: WeightRule = WeightRule::Auto;
         /// Where the features of vertices come from.
         features: FeatureRule = FeatureRule::Auto;
         /// How a measured series is scaled before lags are taken.
@@ -63,6 +65,20 @@ impl From<MergeRule> for Merge {
             MergeRule::Count => Self::Count,
             MergeRule::Keep => Self::Keep,
         }
+    }
+}
+
+names! {
+    /// What becomes of the weights of edges.
+    WeightRule {
+        /// As given; left out where one is negative, because signed degrees cannot be normalised.
+        Auto = "auto",
+        /// As given, whatever they are.
+        Given = "given",
+        /// Left out: every edge weighs 1.
+        Ones = "ones",
+        /// Without their signs.
+        Absolute = "absolute",
     }
 }
 

@@ -24,7 +24,7 @@ mod setting;
 mod task;
 mod train;
 
-pub use data::{DataConfig, FeatureRule, MergeRule, Scaling, SplitRule};
+pub use data::{DataConfig, FeatureRule, MergeRule, Scaling, SplitRule, WeightRule};
 pub use layers::ConfigBuilder;
 pub use model::{DecoderName, ModelConfig, ModelName, Normalisation, Variant};
 pub use output::OutputConfig;

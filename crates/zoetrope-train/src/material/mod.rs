@@ -7,6 +7,7 @@
 mod cut;
 mod digest;
 mod stack;
+mod weights;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -94,6 +95,7 @@ impl Material {
                 advice: "look at it with `zoetrope data inspect`".to_owned(),
             });
         }
+        let sequence = weights::apply(sequence, config.data.weights, warnings)?;
         let features =
             stack::features(&sequence, features, config.data.features, &names, warnings)?;
         let constant_goal = targets.as_ref().is_some_and(|targets| targets.steps() == 1);
