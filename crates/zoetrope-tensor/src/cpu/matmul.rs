@@ -1,6 +1,7 @@
 //! Matrix products C (+)= op(A)·op(B), with an optional bias and activation while C is in cache.
 //!
-//! `gemm-f32` computes fixed blocks, each on one thread; this file decides the blocks. A product
+//! The micro-kernels of `gemm-f32` compute fixed blocks, each on one thread, from operands packed
+//! by `packed` (or by `gemm-f32` where it packs nothing); this file decides the blocks. A product
 //! is split by rows, or by columns when it is flat and wide, or along the inner dimension when C
 //! is small (weight gradients), with the partial sums added in order. The choice and the
 //! boundaries depend on the shape only.
