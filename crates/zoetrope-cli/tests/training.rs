@@ -167,6 +167,12 @@ fn a_plan_that_is_saved_is_executed() {
     let loss = |run| summary(&folder, run)["epochs"][1]["loss"].as_f64().unwrap();
     let (other, plain) = (loss("other"), loss("plain"));
     assert!((other - plain).abs() <= 1e-5 * plain.abs(), "{other} {plain}");
+    // The plan decides about frames: a model that is built for their length follows it.
+    let long = ["--model", "mpnn-lstm", "--frame", "12", "--out", "long.json"];
+    folder.text(&arguments("plan", &long));
+    let more = ["--model", "mpnn-lstm", "--epochs", "1", "--out", "long", "--plan", "long.json"];
+    folder.text(&arguments("train", &more));
+    assert_eq!(summary(&folder, "long")["plan"]["rule"]["frame"], 12);
     // A plan for another graph is refused.
     let outcome = folder.run(&[
         "train",

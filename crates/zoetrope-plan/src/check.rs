@@ -37,6 +37,12 @@ impl Plan {
             frame.steps == 0
                 || frame.start.checked_add(frame.steps).is_none_or(|end| end > MAX_STEPS)
         };
+        if let Some(steps) = self.rule.frame
+            && let Some(frame) = self.frames.iter().find(|frame| frame.steps != steps)
+        {
+            let (start, has) = (frame.start, frame.steps);
+            return broken(format!("the frame at {start} has {has} snapshots, not {steps}"));
+        }
         match self.frames.iter().find(bad) {
             Some(frame) => {
                 broken(format!("the frame at {} has {} snapshots", frame.start, frame.steps))

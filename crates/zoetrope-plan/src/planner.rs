@@ -225,6 +225,9 @@ mod tests {
         let made = plan(&workload(), &choice()).unwrap();
         let broken = Plan { frames: Vec::new(), ..made.clone() };
         assert!(matches!(Plan::from_json(&broken.to_json()), Err(PlanError::Broken(_))));
+        let mut uneven = made.clone();
+        uneven.frames[1].steps = 3;
+        assert!(matches!(Plan::from_json(&uneven.to_json()), Err(PlanError::Broken(_))));
         assert!(matches!(Plan::from_json("{}"), Err(PlanError::NotAPlan(_))));
         let strange = made.to_json().replacen("\"ranks\"", "\"rankz\"", 1);
         assert!(matches!(Plan::from_json(&strange), Err(PlanError::NotAPlan(_))));

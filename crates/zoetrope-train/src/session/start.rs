@@ -36,7 +36,10 @@ impl Session {
         config.task.name = Some(task_name);
         config.check()?;
         let outputs = task::outputs(&config, task_name, &material)?;
-        let rule = frame_rule(&config)?;
+        let rule = match &given {
+            Some(plan) => given_rule(&config, plan)?,
+            None => frame_rule(&config)?,
+        };
         let training = material.steps_of(Part::Train, task_name);
         let steps = rule.frame.unwrap_or(training.len());
         let (width, vertices) = (material.width(), material.vertices());
@@ -93,6 +96,21 @@ fn available(config: &Config) -> Result<(), TrainError> {
         });
     }
     Ok(())
+}
+
+/// How a saved plan cuts frames, which wins over the configuration.
+fn given_rule(config: &Config, plan: &Plan) -> Result<FrameRule, TrainError> {
+    match config.train.carry_state && plan.rule.frame.is_some_and(|frame| frame != plan.rule.stride)
+    {
+        true => Err(TrainError::Unfit {
+            what:
+                "train.carry_state needs frames that follow each other, but those of the plan do \
+                   not"
+                .to_owned(),
+            advice: "make a plan with train.carry_state=true".to_owned(),
+        }),
+        false => Ok(plan.rule),
+    }
 }
 
 /// How frames are cut. A state that is carried on needs frames that follow each other without a gap
