@@ -8,4 +8,6 @@ environment=target/bench-venv
 "$environment/bin/pip" install --quiet --no-deps torch_geometric_temporal
 "$environment/bin/pip" install --quiet tqdm requests pandas scipy
 cargo build --quiet --release --package zoetrope-cli
+"$environment/bin/pip" install --quiet safetensors
+"$environment/bin/python" bench/learning/weights.py
 "$environment/bin/python" bench/learning/learning.py "$@"
