@@ -1,7 +1,7 @@
 //! Whether a plan, which may come from a file, fits itself and the run that is to execute it.
 
 use crate::error::PlanError;
-use crate::plan::Plan;
+use crate::plan::{MAX_GROUPS, Plan};
 use crate::workload::Workload;
 
 /// The most snapshots of a plan: a bound on what a file may make the trainer walk through.
@@ -37,6 +37,13 @@ impl Plan {
             frame.steps == 0
                 || frame.start.checked_add(frame.steps).is_none_or(|end| end > MAX_STEPS)
         };
+        let groups = |frame: &crate::frames::Frame| frame.steps.div_ceil(self.group.snapshots);
+        if let Some(frame) = self.frames.iter().find(|frame| groups(frame) > MAX_GROUPS) {
+            let (start, has) = (frame.start, groups(frame));
+            return broken(format!(
+                "the frame at {start} has {has} groups, {MAX_GROUPS} are possible"
+            ));
+        }
         if let Some(steps) = self.rule.frame
             && let Some(frame) = self.frames.iter().find(|frame| frame.steps != steps)
         {

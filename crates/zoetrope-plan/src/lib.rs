@@ -19,6 +19,6 @@ pub use error::PlanError;
 pub use frames::{Frame, FrameRule};
 pub use memory::Memory;
 pub use placement::{Placement, Placements};
-pub use plan::{Grouping, LayerOrder, OperatorOrder, Plan, Reuse};
+pub use plan::{Grouping, LayerOrder, MAX_GROUPS, OperatorOrder, Plan, Reuse};
 pub use planner::{Choice, plan};
 pub use workload::{ActivationCost, Workload};

@@ -28,6 +28,9 @@ pub struct LayerOrder {
     pub order: OperatorOrder,
 }
 
+/// The most groups of a frame that a model takes.
+pub const MAX_GROUPS: usize = 64;
+
 /// How structure encoders take the snapshots of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grouping {
@@ -36,9 +39,10 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    /// The groups of a frame of `steps` snapshots, as ranges within the frame.
+    /// The groups of a frame of `steps` snapshots, as ranges within the frame. A pass that is longer
+    /// than the planned frames (evaluation) has larger groups where there would be too many.
     pub fn ranges(self, steps: usize) -> Vec<std::ops::Range<usize>> {
-        let size = self.snapshots.clamp(1, steps.max(1));
+        let size = self.snapshots.max(steps.div_ceil(MAX_GROUPS)).clamp(1, steps.max(1));
         (0..steps).step_by(size).map(|start| start..(start + size).min(steps)).collect()
     }
 }

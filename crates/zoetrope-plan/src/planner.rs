@@ -4,14 +4,11 @@ use crate::error::PlanError;
 use crate::frames::FrameRule;
 use crate::memory::Memory;
 use crate::placement::{Placement, Placements};
-use crate::plan::{Grouping, LayerOrder, OperatorOrder, Plan, Reuse};
+use crate::plan::{Grouping, LayerOrder, MAX_GROUPS, OperatorOrder, Plan, Reuse};
 use crate::workload::Workload;
 
 /// Memory of the program, its threads and its buffers before any data.
 const PROGRAM_BYTES: u64 = 12 << 20;
-
-/// The most groups of a frame that a model takes.
-const MAX_GROUPS: usize = 64;
 
 /// What the user decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,6 +222,11 @@ mod tests {
         let made = plan(&workload(), &choice()).unwrap();
         let broken = Plan { frames: Vec::new(), ..made.clone() };
         assert!(matches!(Plan::from_json(&broken.to_json()), Err(PlanError::Broken(_))));
+        let mut crowded = made.clone();
+        crowded.rule.frame = Some(65);
+        crowded.frames = vec![crate::frames::Frame { start: 0, steps: 65 }];
+        crowded.group.snapshots = 1;
+        assert!(matches!(Plan::from_json(&crowded.to_json()), Err(PlanError::Broken(_))));
         let mut uneven = made.clone();
         uneven.frames[1].steps = 3;
         assert!(matches!(Plan::from_json(&uneven.to_json()), Err(PlanError::Broken(_))));
@@ -244,6 +246,7 @@ mod tests {
     fn groups_cover_a_frame() {
         let grouping = Grouping { snapshots: 3 };
         assert_eq!(grouping.ranges(8), [0..3, 3..6, 6..8]);
+        assert_eq!(Grouping { snapshots: 1 }.ranges(700).len(), 64);
         assert_eq!(Grouping { snapshots: 9 }.ranges(4), vec![0..4; 1]);
     }
 }

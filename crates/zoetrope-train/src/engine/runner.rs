@@ -164,6 +164,9 @@ impl FrameRunner {
     }
 }
 
+// What a plan may ask for is what a model can take.
+const _: () = assert!(zoetrope_plan::MAX_GROUPS == zoetrope_nn::frame::MAX_GROUPS);
+
 /// A forward pass that only evaluates, on a tape of its own.
 pub(crate) fn evaluating<'a>(
     tape: &'a mut Tape,
