@@ -49,7 +49,7 @@ impl<F: FileLayer> CheckpointStore<F> {
     /// back; where it fails, what was there before is still there.
     ///
     /// # Errors
-    /// [`TrainError::NonFinite`] where a number is not finite, [`TrainError::Io`] where the disk
+    /// [`TrainError::Diverged`] where a number is not finite, [`TrainError::Io`] where the disk
     /// is full or fails, [`TrainError::Damaged`] where what was written does not read back.
     pub fn save(&self, state: &SavedState) -> Result<Written, TrainError> {
         state.check_finite()?;
