@@ -161,7 +161,7 @@ fn features(arguments: &Arguments, communities: &[Vec<u32>], vertices: usize) ->
 mod tests {
     use crate::synthetic::tests::snapshots_of;
 
-    const NAME: &str = "synthetic:sbm?vertices=500&steps=30&communities=5&move=0.02";
+    const NAME: &str = "synthetic:sbm?vertices=500&steps=30&communities=5&outside=2&move=0.02";
 
     #[test]
     fn the_majority_of_the_neighbours_tells_the_class() {
