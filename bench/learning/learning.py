@@ -46,6 +46,8 @@ def pygt_tgcn(name, epochs, frame, seed):
     import torch
     from torch_geometric_temporal.nn.recurrent import TGCN
 
+    # Graphs this small gain nothing from a second thread, and lose much where cores are shared.
+    torch.set_num_threads(1)
     torch.manual_seed(seed)
     snapshots = read_pygt(name)
     train = int(0.8 * len(snapshots))
