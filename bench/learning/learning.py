@@ -121,7 +121,7 @@ def read_pygt(name):
     return made
 
 
-def regression(program, epochs, sets, models, results):
+def regression(program, epochs, sets, models, results, keep):
     print(f"\nTest MSE on the last 20 % (70 % train, 10 % choose the epoch; at most {epochs} epochs, hidden 32, Adam 0.001)\n")
     print("| data | historical mean | persistence | " + " | ".join(models) + " |")
     print("| --- " * (len(models) + 3) + "|")
@@ -137,6 +137,7 @@ def regression(program, epochs, sets, models, results):
             row["historical mean"] = summary["baselines"]["historical_mean"]["mse"]
             row["persistence"] = summary["baselines"]["persistence"]["mse"]
         results[name] = row
+        keep()
         cells = [row["historical mean"], row["persistence"], *(row[model] for model in models)]
         print(f"| {name} | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
 
@@ -242,17 +243,20 @@ def main():
     options = parser.parse_args()
     DATA = options.data
     results = json.loads(options.out.read_text())["results"] if options.out.exists() else {}
-    if "regression" in options.parts:
-        regression(options.zoetrope, options.epochs, options.sets, options.models, results)
-    if "pygt" in options.parts:
-        against_pygt(options.zoetrope, options.seeds, results)
-    if "others" in options.parts:
-        others(options.zoetrope, results)
-    if "evolvegcn" in options.parts:
-        as_evolvegcn(options.zoetrope, results)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     about = {"commit": commit, "machine": platform.processor() or platform.machine(), "epochs": options.epochs, "seeds": options.seeds}
-    options.out.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+    keep = lambda: options.out.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+    if "regression" in options.parts:
+        regression(options.zoetrope, options.epochs, options.sets, options.models, results, keep)
+    if "pygt" in options.parts:
+        against_pygt(options.zoetrope, options.seeds, results)
+        keep()
+    if "others" in options.parts:
+        others(options.zoetrope, results)
+        keep()
+    if "evolvegcn" in options.parts:
+        as_evolvegcn(options.zoetrope, results)
+        keep()
 
 
 if __name__ == "__main__":
