@@ -4,7 +4,7 @@ Trains every model with `zoetrope train` on five node-regression data sets and p
 the last 20 % of the snapshots beside the historical mean and persistence. On england-covid and
 chickenpox it also trains PyG-Temporal's TGCN on the first 80 %, in two ways: as that library's
 examples do (200 epochs of one update each, no hidden state between snapshots), and over frames of
-8 snapshots for 15 epochs; Zoetrope trains both ways too. Then link prediction and node classification, on the drifting block model and on real
+8 snapshots for 15 epochs; Zoetrope trains both ways too, from the same initial weights. Then link prediction and node classification, on the drifting block model and on real
 streams. Everything goes to bench/results/learning.json and, as tables, to standard output.
 """
 
@@ -38,20 +38,13 @@ def zoetrope(program, arguments):
         return document
 
 
-def pygt_tgcn(name, epochs, frame, seed):
-    """Test MSE of PyG-Temporal's T-GCN trained as its examples do (frame None) or over frames."""
+def pygt_network(features, seed):
+    """PyG-Temporal's T-GCN as in its examples, drawn from a seed."""
     sparse = types.ModuleType("torch_sparse")
     sparse.SparseTensor = type("SparseTensor", (), {})
     sys.modules.setdefault("torch_sparse", sparse)
     import torch
     from torch_geometric_temporal.nn.recurrent import TGCN
-
-    # Graphs this small gain nothing from a second thread, and lose much where cores are shared.
-    torch.set_num_threads(1)
-    torch.manual_seed(seed)
-    snapshots = read_pygt(name)
-    train = int(0.8 * len(snapshots))
-    features = snapshots[0][0].shape[1]
 
     class Net(torch.nn.Module):
         def __init__(self):
@@ -63,7 +56,24 @@ def pygt_tgcn(name, epochs, frame, seed):
             hidden = self.recurrent(x, edges, weight, hidden)
             return self.linear(torch.relu(hidden)).squeeze(1), hidden
 
-    net = Net()
+    torch.manual_seed(seed)
+    return Net()
+
+
+def pygt_tgcn(name, epochs, frame, seed, weights):
+    """Test MSE of PyG-Temporal's T-GCN trained as its examples do (frame None) or over frames.
+
+    The weights it starts from are saved for the other side.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    # Graphs this small gain nothing from a second thread, and lose much where cores are shared.
+    torch.set_num_threads(1)
+    snapshots = read_pygt(name)
+    train = int(0.8 * len(snapshots))
+    net = pygt_network(snapshots[0][0].shape[1], seed)
+    save_file({key: value.contiguous() for key, value in net.state_dict().items()}, weights)
     optimiser = torch.optim.Adam(net.parameters(), lr=0.01 if frame is None else 0.001)
 
     def run(steps, last_only):
@@ -143,7 +153,7 @@ def regression(program, epochs, sets, models, results, keep):
 
 
 def against_pygt(program, seeds, results):
-    print("\nT-GCN against PyG-Temporal's own training, test MSE, mean over seeds\n")
+    print("\nT-GCN against PyG-Temporal's own training, the same initial weights, test MSE, mean over seeds\n")
     print("| data | frames of 8: zoetrope | PyG-Temporal | as its examples train: zoetrope | PyG-Temporal |")
     print("| --- | --- | --- | --- | --- |")
     for name in ["england-covid", "chickenpox"]:
@@ -152,14 +162,16 @@ def against_pygt(program, seeds, results):
             continue
         rows = {"frames, zoetrope": [], "frames, pygt": [], "examples, zoetrope": [], "examples, pygt": []}
         for seed in range(seeds):
-            common = ["--data", str(DATA / path), "--set", "data.split=80/20", "--seed", str(seed)]
-            frames = [*common, "--epochs", "15", "--lr", "0.001", *more]
-            rows["frames, zoetrope"].append(zoetrope(program, frames)["test"]["mse"])
-            rows["frames, pygt"].append(pygt_tgcn(name, 15, 8, seed))
-            # One update an epoch over all snapshots, none of which sees another: its examples.
-            whole = [*common, "--epochs", "200", "--frame", "1", "--batch-size", "100000"]
-            rows["examples, zoetrope"].append(zoetrope(program, whole)["test"]["mse"])
-            rows["examples, pygt"].append(pygt_tgcn(name, 200, None, seed))
+            with tempfile.TemporaryDirectory() as folder:
+                weights = f"{folder}/weights.safetensors"
+                common = ["--data", str(DATA / path), "--set", "data.split=80/20", "--weights", weights]
+                rows["frames, pygt"].append(pygt_tgcn(name, 15, 8, seed, weights))
+                frames = [*common, "--epochs", "15", "--lr", "0.001", *more]
+                rows["frames, zoetrope"].append(zoetrope(program, frames)["test"]["mse"])
+                # One update an epoch over all snapshots, none of which sees another: its examples.
+                rows["examples, pygt"].append(pygt_tgcn(name, 200, None, seed, weights))
+                whole = [*common, "--epochs", "200", "--frame", "1", "--batch-size", "100000"]
+                rows["examples, zoetrope"].append(zoetrope(program, whole)["test"]["mse"])
         results["pygt " + name] = rows
         means = [sum(values) / len(values) for values in rows.values()]
         print(f"| {name} | " + " | ".join(f"{mean:.4f}" for mean in means) + " |", flush=True)
