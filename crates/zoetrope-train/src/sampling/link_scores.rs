@@ -8,14 +8,21 @@ use super::candidates::Candidates;
 /// negatives of its row; accumulated over chunks, the memory is reused.
 #[derive(Debug, Clone)]
 pub struct LinkScores {
-    pairs: BinaryScores,
+    /// None where only ranks are asked for: AP and AUC have to keep every score.
+    pairs: Option<BinaryScores>,
     ranks: Ranking,
 }
 
 impl LinkScores {
     /// Ranks by a tie rule and counts hits@k for each k of `places`.
     pub fn new(ties: TieRule, places: &[u32]) -> Self {
-        Self { pairs: BinaryScores::default(), ranks: Ranking::new(ties, places) }
+        Self { pairs: Some(BinaryScores::default()), ranks: Ranking::new(ties, places) }
+    }
+
+    /// MRR and hits@k alone, in memory that does not grow with the number of pairs: a hundred
+    /// candidates for each of millions of links are gigabytes of scores.
+    pub fn ranks_only(ties: TieRule, places: &[u32]) -> Self {
+        Self { pairs: None, ranks: Ranking::new(ties, places) }
     }
 
     /// Adds the scores of candidates.
@@ -23,7 +30,9 @@ impl LinkScores {
     /// # Panics
     /// Where there are not as many scores as pairs.
     pub fn add(&mut self, candidates: &Candidates, scores: &[f32]) {
-        self.pairs.add(scores, &candidates.pairs.label);
+        if let Some(pairs) = &mut self.pairs {
+            pairs.add(scores, &candidates.pairs.label);
+        }
         for row in (0..candidates.rows()).map(|row| candidates.row(row)) {
             self.ranks.add_candidates(&scores[row.clone()], &candidates.pairs.label[row]);
         }
@@ -31,17 +40,19 @@ impl LinkScores {
 
     /// Forgets all scores and keeps the memory.
     pub fn clear(&mut self) {
-        self.pairs.clear();
+        self.pairs.iter_mut().for_each(BinaryScores::clear);
         self.ranks.clear();
     }
 
-    /// How many links were ranked, and how many pairs there are with them.
+    /// How many links were ranked, and how many pairs were kept with them.
     pub fn observations(&self) -> (u64, u64) {
-        (self.ranks.observations(), self.pairs.observations())
+        let pairs = self.pairs.as_ref().map_or(0, BinaryScores::observations);
+        (self.ranks.observations(), pairs)
     }
 
-    /// AP, AUC, MRR and hits@k, with their names.
+    /// AP and AUC (where pairs are kept), MRR and hits@k, with their names.
     pub fn report(&mut self) -> Vec<(Metric, Result<f64, Undefined>)> {
-        self.pairs.report().into_iter().chain(self.ranks.report()).collect()
+        let pairs = self.pairs.iter_mut().flat_map(BinaryScores::report);
+        pairs.chain(self.ranks.report()).collect()
     }
 }

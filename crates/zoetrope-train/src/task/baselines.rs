@@ -72,11 +72,12 @@ fn targets(material: &Material) -> Result<Targets, TrainError> {
 
 /// Each measure from the candidates that the model's is taken from.
 fn links(config: &Config, material: &Material, steps: &[usize]) -> Vec<Comparison> {
-    let LinkJudge { mut few, mut many, mut sampler, scores, all } = LinkJudge::new(config);
+    let LinkJudge { mut few, mut many, mut sampler, few_scores, many_scores, all } =
+        LinkJudge::new(config);
     let sequence = &material.sequence;
-    let mut found = compare_links(sequence, steps, &mut few, &mut sampler, &scores);
+    let mut found = compare_links(sequence, steps, &mut few, &mut sampler, &few_scores);
     found.iter_mut().for_each(|one| one.measures.retain(|(metric, _)| is_of_few(*metric)));
-    let ranked = compare_links(sequence, steps, &mut many, &mut sampler, &scores);
+    let ranked = compare_links(sequence, steps, &mut many, &mut sampler, &many_scores);
     for (one, ranked) in found.iter_mut().zip(ranked) {
         let ranks = ranked.measures.into_iter().filter(|(metric, _)| !is_of_few(*metric));
         one.measures.extend(ranks);

@@ -36,8 +36,10 @@ pub(super) struct LinkJudge {
     pub(super) many: LinkCandidates,
     /// ESDG's pairs: accuracy, and what training learns from.
     pub(super) sampler: LinkSampler,
-    /// Empty results of either.
-    pub(super) scores: LinkScores,
+    /// Empty results of the few.
+    pub(super) few_scores: LinkScores,
+    /// Empty results of the many.
+    pub(super) many_scores: LinkScores,
     /// Each edge among all pairs, where that is asked for: EvolveGCN's measures, still empty.
     pub(super) all: Option<AllPairScores>,
 }
@@ -56,7 +58,8 @@ impl LinkJudge {
             few: LinkCandidates::sampled(config.task.negatives, config.train.seed),
             many: LinkCandidates::sampled(config.task.candidates, config.train.seed),
             sampler: LinkSampler::new(sampling),
-            scores: LinkScores::new(TieRule::Average, places),
+            few_scores: LinkScores::new(TieRule::Average, places),
+            many_scores: LinkScores::ranks_only(TieRule::Average, places),
             all: config.task.all_pairs.then(|| AllPairScores::new(TieRule::Average)),
         }
     }
@@ -94,8 +97,8 @@ impl LinkPrediction {
         let judge = LinkJudge::new(config);
         Self {
             sequence: Arc::clone(&material.sequence),
-            few: judge.scores.clone(),
-            many: judge.scores.clone(),
+            few: judge.few_scores.clone(),
+            many: judge.many_scores.clone(),
             all: judge.all.clone().map(|scores| (LinkCandidates::all(), scores)),
             judge,
             right: Classification::new(2),
