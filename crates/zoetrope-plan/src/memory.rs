@@ -15,6 +15,8 @@ pub struct Memory {
     pub parameters: u64,
     /// Values and gradients of a step.
     pub activations: u64,
+    /// Scores that measuring has to keep.
+    pub evaluation: u64,
     /// The program itself.
     pub program: u64,
 }
@@ -22,7 +24,7 @@ pub struct Memory {
 impl Memory {
     /// All of it.
     pub fn total(&self) -> u64 {
-        self.data + self.reuse + self.parameters + self.activations + self.program
+        self.data + self.reuse + self.parameters + self.activations + self.evaluation + self.program
     }
 
     /// Refuses a limit that is too small, naming the largest consumer and what would help.
@@ -38,6 +40,11 @@ impl Memory {
             (self.data, "the data set", "choose fewer snapshots or features"),
             (self.reuse, "kept aggregations", "set plan.reuse to false"),
             (self.parameters, "parameters", "choose a smaller hidden size"),
+            (
+                self.evaluation,
+                "scores of pairs",
+                "choose fewer task.negatives or a shorter test part",
+            ),
             (self.activations, "activations", "choose a shorter frame or a smaller hidden size"),
         ];
         let (largest_bytes, largest, advice) =

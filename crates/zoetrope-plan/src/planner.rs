@@ -154,6 +154,7 @@ fn memory(workload: &Workload, frames: &[crate::frames::Frame], reuse: &Reuse) -
         reuse: reuse.bytes,
         parameters: workload.weights as u64 * 4 * arrays,
         activations: activations.max(0.0) as u64,
+        evaluation: workload.evaluation_bytes,
         program: PROGRAM_BYTES,
     }
 }
@@ -176,6 +177,7 @@ mod tests {
             weights: 1000,
             optimiser_slots: 2,
             data_bytes: 1 << 20,
+            evaluation_bytes: 0,
             activations: ActivationCost {
                 fixed_bytes: 1000.0,
                 bytes_per_vertex: 10.0,

@@ -43,6 +43,8 @@ pub struct Workload {
     pub optimiser_slots: usize,
     /// Bytes of the data set and of the prepared graph.
     pub data_bytes: u64,
+    /// Bytes of the scores that measuring has to keep.
+    pub evaluation_bytes: u64,
     /// The memory of a step.
     pub activations: ActivationCost,
 }

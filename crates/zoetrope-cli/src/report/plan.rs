@@ -26,6 +26,7 @@ pub(crate) fn render(session: &Session, epoch_seconds: f64, saved: Option<&Path>
         ("kept aggregations", memory.reuse),
         ("parameters and optimiser", memory.parameters),
         ("activations of a step", memory.activations),
+        ("scores of evaluation", memory.evaluation),
         ("program", memory.program),
         ("all", memory.total()),
     ] {

@@ -196,6 +196,7 @@ fn plan(
         weights: network.parameters.weights(),
         optimiser_slots: optimise::slots(&config.train),
         data_bytes: material.bytes() + matrix_bytes,
+        evaluation_bytes: evaluation_bytes(config, task, material),
         activations: cost,
     };
     let plan = match given {
@@ -219,6 +220,17 @@ fn plan(
     };
     plan.fits(&workload)?;
     Ok(plan)
+}
+
+/// Bytes of the scores that AP and AUC keep: eight for each pair of the test part, of the model or
+/// of the three baselines, whose lists are sorted in place.
+fn evaluation_bytes(config: &Config, task: TaskName, material: &Material) -> u64 {
+    if task != TaskName::LinkPrediction {
+        return 0;
+    }
+    let edges: usize =
+        material.split.test.clone().map(|step| material.sequence.at(step).len()).sum();
+    (edges * (1 + config.task.negatives) * 8 * 3) as u64
 }
 
 /// Bytes of the matrices that layers multiply with: offsets, columns and values, twice for the
