@@ -116,11 +116,4 @@ impl PreparedGraph {
         let found = self.forms.iter().find(|(have, _)| *have == form);
         &found.unwrap_or_else(|| panic!("the model did not ask for `{}`", form.name())).1
     }
-
-    /// The bytes of all matrices, shared ones once.
-    pub fn bytes(&self) -> usize {
-        let mut seen = std::collections::HashSet::new();
-        let matrices = self.forms.iter().flat_map(|(_, group)| group.members());
-        matrices.filter(|m| seen.insert(Arc::as_ptr(m))).map(|m| m.bytes()).sum()
-    }
 }

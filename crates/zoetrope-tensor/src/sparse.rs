@@ -43,12 +43,6 @@ impl SparseMatrix {
         self.matrix.entries()
     }
 
-    /// The bytes held, transpose included.
-    pub fn bytes(&self) -> usize {
-        let one = |csr: &Csr| csr.space_words() * 4;
-        one(&self.matrix) + self.transposed.as_ref().map_or(0, one) + self.edge_of.len() * 4
-    }
-
     /// The matrix.
     pub fn matrix(&self) -> &Csr {
         &self.matrix

@@ -83,11 +83,6 @@ impl Ranking {
         }
     }
 
-    /// The rule for equal scores.
-    pub fn tie_rule(&self) -> TieRule {
-        self.ties
-    }
-
     /// Ranks a positive against its negatives. One without negatives would always be first: it
     /// is left out and counted.
     pub fn add(&mut self, positive: f32, negatives: &[f32]) {

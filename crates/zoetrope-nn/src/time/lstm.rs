@@ -1,39 +1,29 @@
 //! Long short-term memory over the sequence of each vertex (Hochreiter and Schmidhuber 1997).
 
-use zoetrope_tensor::{Activation, LstmRecurrence, LstmStates, Var};
+use zoetrope_tensor::{LstmRecurrence, LstmStates, Var};
 
 use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::initialise::Initialise;
-use crate::parameters::{Builder, ParameterId};
+use crate::layer::Recurrence;
+use crate::parameters::Builder;
 use crate::state::State;
 
 /// `i, f, o = σ(W x + U h + b)`, `g = tanh(W x + U h + b)`, `c' = f∘c + i∘g`, `h' = o∘tanh(c')`;
 /// names as PyTorch's `LSTM` with one layer.
 ///
-/// From `T·N × in` to `T·N × H`. Parameters, uniform in `±1/√H`: `weight_ih_l0` (`4H × in`),
-/// `weight_hh_l0` (`4H × H`), `bias_ih_l0`, `bias_hh_l0` (`4H`). Carries hidden and cell state.
+/// From `T·N × in` to `T·N × H`. Parameters: those of a [`Recurrence`] of four gates. Carries hidden
+/// and cell state.
 #[derive(Debug, Clone, Copy)]
 pub struct Lstm {
-    input: ParameterId,
-    recurrent: ParameterId,
-    input_bias: ParameterId,
-    recurrent_bias: ParameterId,
+    recurrence: Recurrence,
     hidden: usize,
 }
 
 impl Lstm {
     /// Adds the parameters of a layer.
     pub fn new(builder: &mut Builder<'_>, inputs: usize, hidden: usize) -> Self {
-        let initialise = Initialise::linear(hidden);
-        Self {
-            input: builder.weight("weight_ih_l0", &[4 * hidden, inputs], initialise),
-            recurrent: builder.weight("weight_hh_l0", &[4 * hidden, hidden], initialise),
-            input_bias: builder.weight("bias_ih_l0", &[4 * hidden], initialise),
-            recurrent_bias: builder.weight("bias_hh_l0", &[4 * hidden], initialise),
-            hidden,
-        }
+        Self { recurrence: Recurrence::new(builder, 4, inputs, hidden), hidden }
     }
 
     /// The states after each step, from `hidden` and `cell` (`N × H`) on.
@@ -47,13 +37,10 @@ impl Lstm {
         [hidden, cell]: [Var; 2],
         mask: Option<Var>,
     ) -> Result<LstmStates, NnError> {
-        let input = forward.parameter(self.input);
-        let input_bias = forward.parameter(self.input_bias);
-        let weight = forward.parameter(self.recurrent);
-        let bias = Some(forward.parameter(self.recurrent_bias));
-        let tape = &mut *forward.tape;
-        let gates = tape.linear(x, input, Some(input_bias), Activation::Identity)?;
-        Ok(tape.lstm(gates, hidden, cell, Some(LstmRecurrence { weight, bias }), mask)?)
+        let gates = self.recurrence.gates(forward, x)?;
+        let [weight, bias] = self.recurrence.recurrent(forward);
+        let recurrence = LstmRecurrence { weight, bias: Some(bias) };
+        Ok(forward.tape.lstm(gates, hidden, cell, Some(recurrence), mask)?)
     }
 }
 

@@ -90,11 +90,6 @@ impl FrameRunner {
         self.graph.vertices()
     }
 
-    /// The bytes of the prepared graph.
-    pub fn graph_bytes(&self) -> usize {
-        self.graph.bytes()
-    }
-
     /// Runs the model over some consecutive snapshots.
     ///
     /// # Errors

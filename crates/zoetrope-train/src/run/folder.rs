@@ -163,19 +163,6 @@ impl RunFolder {
         must_be_run(root)?;
         Config::builder().file(&root.join(CONFIG)).build()
     }
-
-    /// Reads the summary of a finished run.
-    ///
-    /// # Errors
-    /// [`TrainError::NotARun`] where the folder holds no run, [`TrainError::Damaged`] where the
-    /// file is no summary, [`TrainError::Io`] where there is none.
-    pub fn read_summary(root: &Path) -> Result<Summary, TrainError> {
-        must_be_run(root)?;
-        let path = root.join(SUMMARY);
-        let text = std::fs::read(&path).map_err(|error| TrainError::io(&path, error))?;
-        serde_json::from_slice(&text)
-            .map_err(|error| TrainError::Damaged { path, reason: error.to_string() })
-    }
 }
 
 /// Writes a file whole or not at all.

@@ -114,11 +114,6 @@ impl Session {
         &self.progress.records
     }
 
-    /// The most bytes that a step has taken so far.
-    pub fn activation_bytes(&self) -> usize {
-        self.tape.peak_bytes()
-    }
-
     /// Whether enough epochs have passed, or early stopping says so.
     pub fn is_over(&self) -> bool {
         self.progress.epoch >= self.config.train.epochs || self.stopping.is_over()

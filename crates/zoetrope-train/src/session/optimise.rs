@@ -54,7 +54,7 @@ pub(super) fn schedule(config: &TrainConfig) -> Schedule {
 /// The learning rate of an epoch, counted from 0.
 pub(super) fn rate(config: &TrainConfig, epoch: usize, state: &ScheduleState) -> f64 {
     if epoch < config.warm_up {
-        return config.lr * (epoch + 1) as f64 / config.warm_up as f64;
+        return config.lr * Schedule::WarmUp { epochs: config.warm_up }.share(epoch, state);
     }
     let share = schedule(config).share(epoch - config.warm_up, state);
     (config.lr * share).max(config.min_lr)
