@@ -53,11 +53,13 @@ impl SparseMatrix {
         &self.edge_of
     }
 
-    pub(crate) fn csr(&self) -> CsrRef<'_> {
+    /// The matrix as kernels take it.
+    pub fn csr(&self) -> CsrRef<'_> {
         csr_ref(&self.matrix)
     }
 
-    pub(crate) fn transposed_csr(&self) -> CsrRef<'_> {
+    /// The transpose as kernels take it.
+    pub fn transposed_csr(&self) -> CsrRef<'_> {
         csr_ref(self.transposed.as_ref().unwrap_or(&self.matrix))
     }
 }

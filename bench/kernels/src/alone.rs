@@ -1,4 +1,4 @@
-//! Times the kernels: `cargo run --release -p zoetrope-tensor --example kernels [FILTER]`.
+//! Every kernel by itself, without a peer: `bench-kernels alone [FILTER]`.
 //!
 //! Prints the shortest of many runs (the machine may be busy) and the rate against what bounds
 //! it: bytes that must move or multiply-adds. `RAYON_NUM_THREADS=1` measures one core.
@@ -18,11 +18,9 @@ use zoetrope_tensor::cpu::optimiser::{self, Adam};
 use zoetrope_tensor::cpu::spmm::{CsrRef, spmm};
 use zoetrope_tensor::cpu::{loss, norm, reduce, simd, softmax};
 
-fn main() {
-    let filter = std::env::args().nth(1).unwrap_or_default();
-    // Inside a pool, as the trainer runs: entering one for every kernel would cost microseconds.
-    let pool = rayon::ThreadPoolBuilder::new().build().expect("threads");
-    pool.install(|| Bench { filter }.all());
+/// Times the kernels whose name contains `filter`.
+pub(crate) fn run(filter: &str) {
+    Bench { filter: filter.to_owned() }.all();
 }
 
 struct Bench {
