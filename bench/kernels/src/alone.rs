@@ -159,7 +159,8 @@ impl Bench {
         });
         self.time("rows batch norm back", 20 * len, 0, || {
             let (dx, dw, db) = (Some(&mut dx[..]), Some(&mut dw[..]), Some(&mut db[..]));
-            norm::batch_norm_backward(&x, cols, &mean, &inverse, w, &dy, dx, dw, db);
+            let mode = Accumulate::Overwrite;
+            norm::batch_norm_backward(&x, cols, &mean, &inverse, w, &dy, dx, mode, dw, db);
         });
         self.time("rows layer norm", 8 * len, 0, || {
             norm::layer_norm_forward(&x, cols, 1e-5, w, b, &mut y, &mut statistics);

@@ -66,6 +66,27 @@ fn products_refuse_shapes_that_do_not_fit() {
         ],
     );
     refuse(
+        "matmul_steps",
+        &[
+            |t| {
+                let v = ones(t, &[(5, 2), (4, 3)]);
+                t.matmul_steps(v[0], v[1], 2, false)
+            },
+            |t| {
+                let v = ones(t, &[(6, 2), (6, 3)]);
+                t.matmul_steps(v[0], v[1], 2, false)
+            },
+            |t| {
+                let v = ones(t, &[(6, 2), (6, 3)]);
+                t.matmul_steps(v[0], v[1], 2, true)
+            },
+            |t| {
+                let v = ones(t, &[(6, 2), (4, 3)]);
+                t.matmul_steps(v[0], v[1], 0, false)
+            },
+        ],
+    );
+    refuse(
         "spmm",
         &[
             |t| {

@@ -127,15 +127,9 @@ impl Layer {
         x: Var,
         weights: &[Var],
     ) -> Result<Var, NnError> {
-        let vertices = frame.vertices();
         let by_rows = matches!(self.evolution, Evolution::Rows { .. });
-        let tape = &mut *forward.tape;
-        let mut parts = Vec::with_capacity(weights.len());
-        for (step, &weight) in weights.iter().enumerate() {
-            let own = tape.rows(x, step * vertices..(step + 1) * vertices)?;
-            parts.push(tape.matmul_turned(own, false, weight, !by_rows)?);
-        }
-        Ok(tape.concat_rows(&parts)?)
+        let weights = forward.tape.concat_rows(weights)?;
+        Ok(forward.tape.matmul_steps(x, weights, frame.steps(), !by_rows)?)
     }
 
     /// `Â_t·X_t·W_t` for all snapshots, without the ReLU.

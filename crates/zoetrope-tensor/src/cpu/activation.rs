@@ -6,6 +6,7 @@
 
 use super::blocks::lanewise;
 use super::math;
+use super::matmul::Accumulate;
 use super::simd::Lanewise;
 use pulp::Simd;
 
@@ -67,13 +68,19 @@ pub fn forward(activation: Activation, x: &[f32], y: &mut [f32]) {
     activation.visit(Forward { x, y });
 }
 
-/// dx += activation′·dy, from the output `y` of [`forward`].
+/// dx (+)= activation′·dy, from the output `y` of [`forward`].
 ///
 /// # Panics
 ///
 /// When the lengths differ.
-pub fn backward(activation: Activation, y: &[f32], dy: &[f32], dx: &mut [f32]) {
-    activation.visit(Backward { y, dy, dx });
+pub fn backward(
+    activation: Activation,
+    y: &[f32],
+    dy: &[f32],
+    dx: &mut [f32],
+    accumulate: Accumulate,
+) {
+    activation.visit(Backward { y, dy, dx, accumulate });
 }
 
 struct Forward<'a> {
@@ -93,13 +100,17 @@ struct Backward<'a> {
     y: &'a [f32],
     dy: &'a [f32],
     dx: &'a mut [f32],
+    accumulate: Accumulate,
 }
 
 impl Visitor for Backward<'_> {
     type Output = ();
 
     fn visit<F: Function>(self, f: F) {
-        lanewise(Slope(f), [self.y, self.dy], self.dx);
+        match self.accumulate {
+            Accumulate::Overwrite => lanewise(Slope(f), [self.y, self.dy], self.dx),
+            Accumulate::Add => lanewise(AddSlope(f), [self.y, self.dy], self.dx),
+        }
     }
 }
 
@@ -115,6 +126,15 @@ impl<F: Function> Lanewise<1> for Value<F> {
 struct Slope<F>(F);
 
 impl<F: Function> Lanewise<2> for Slope<F> {
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, [y, dy]: [S::f32s; 2], _: S::f32s) -> S::f32s {
+        simd.mul_f32s(self.0.slope(simd, y), dy)
+    }
+}
+
+struct AddSlope<F>(F);
+
+impl<F: Function> Lanewise<2> for AddSlope<F> {
     const READS_OUTPUT: bool = true;
 
     #[inline(always)]

@@ -28,14 +28,40 @@ pub fn copy_columns(
     let block = rows_per_block(count);
     for_each_block(&mut y[..rows * y_cols], block * y_cols, |i, y| {
         let x = x[i * block * x_cols..].chunks_exact(x_cols);
-        for (x, y) in x.zip(y.chunks_exact_mut(y_cols)) {
-            let (x, y) = (&x[from..from + count], &mut y[to..to + count]);
-            match accumulate {
-                Accumulate::Overwrite => y.copy_from_slice(x),
-                Accumulate::Add => y.iter_mut().zip(x).for_each(|(y, x)| *y += x),
+        let pairs = x
+            .zip(y.chunks_exact_mut(y_cols))
+            .map(|(x, y)| (&x[from..from + count], &mut y[to..to + count]));
+        match accumulate {
+            Accumulate::Overwrite => copy_rows(pairs, count),
+            Accumulate::Add => {
+                pairs.for_each(|(x, y)| y.iter_mut().zip(x).for_each(|(y, x)| *y += x));
             }
         }
     });
+}
+
+/// Copies rows of `count` elements: the common widths are known to the compiler, because a call
+/// for each narrow row would cost more than its copy.
+fn copy_rows<'a>(pairs: impl Iterator<Item = (&'a [f32], &'a mut [f32])>, count: usize) {
+    match count {
+        1 => copy_arrays::<1>(pairs),
+        2 => copy_arrays::<2>(pairs),
+        3 => copy_arrays::<3>(pairs),
+        4 => copy_arrays::<4>(pairs),
+        6 => copy_arrays::<6>(pairs),
+        8 => copy_arrays::<8>(pairs),
+        16 => copy_arrays::<16>(pairs),
+        32 => copy_arrays::<32>(pairs),
+        _ => pairs.for_each(|(x, y)| y.copy_from_slice(x)),
+    }
+}
+
+fn copy_arrays<'a, const N: usize>(pairs: impl Iterator<Item = (&'a [f32], &'a mut [f32])>) {
+    for (x, y) in pairs {
+        if let (Some(x), Some(y)) = (x.first_chunk::<N>(), y.first_chunk_mut::<N>()) {
+            *y = *x;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ pub fn linear(
     b: MatRef,
     bias: Option<&[f32]>,
     activation: Activation,
-    mut c: MatMut,
+    c: MatMut,
     accumulate: Accumulate,
 ) {
     let ((m, k), (inner, n)) = (a.shape(), b.shape());
@@ -153,12 +153,7 @@ pub fn linear(
         return;
     }
     let epilogue = Epilogue { bias, activation, cpu: current() };
-    if thin::fits(a, n, k) {
-        return thin::run(a, b, c, accumulate, &epilogue);
-    }
-    if thin::fits_gradient(a, b, m, n) {
-        return thin::run_gradient(a, b, c, accumulate, &epilogue);
-    }
+    let Some(mut c) = thin::run(a, b, c, accumulate, &epilogue) else { return };
     let product = Product::new(a, b, &mut c);
     match split(m, n, k) {
         Split::Whole => {

@@ -9,6 +9,7 @@
 //! not cancel.
 
 use super::blocks::{for_each_block, rows_per_block, sum_over_blocks};
+use super::matmul::Accumulate;
 use super::reduce::column_sums;
 use super::scratch::{self, Scratch};
 use super::simd::current;
@@ -31,23 +32,44 @@ pub fn batch_statistics(
     column_sums(x, rows, cols, mean);
     let share = 1.0 / rows.max(1) as f32;
     mean.iter_mut().for_each(|mean| *mean *= share);
-    let mut squares = scratch::zeroed(cols);
-    let block = rows_per_block(cols).max(16);
-    let cpu = current();
-    let mean = &*mean;
-    sum_over_blocks(rows.div_ceil(block), &mut squares, |i, squares| {
-        let x = &x[i * block * cols..x.len().min((i + 1) * block * cols)];
+    let wide = together(cols);
+    let (mut squares, means) = (scratch::zeroed(wide), repeated(mean, wide));
+    let block = rows_per_block(wide) * wide;
+    let (cpu, means) = (current(), &means[..]);
+    sum_over_blocks(x.len().div_ceil(block.max(1)), &mut squares, |i, squares| {
+        let x = &x[i * block..x.len().min((i + 1) * block)];
         cpu.run(|| {
-            for row in x.chunks_exact(cols) {
-                for ((square, x), mean) in squares.iter_mut().zip(row).zip(mean) {
+            for row in x.chunks(wide) {
+                for ((square, x), mean) in squares.iter_mut().zip(row).zip(means) {
                     *square += (x - mean) * (x - mean);
                 }
             }
         });
     });
-    for (inverse, square) in inverse_std.iter_mut().zip(&squares[..]) {
-        *inverse = 1.0 / (square * share + eps).sqrt();
+    for (j, inverse) in inverse_std.iter_mut().enumerate() {
+        *inverse = 1.0 / (folded(&squares, cols, j) * share + eps).sqrt();
     }
+}
+
+/// Elements of the fewest rows of `cols` elements that are worth a loop: rows of a few elements are
+/// taken several at a time, as one row of repeated columns.
+fn together(cols: usize) -> usize {
+    const ENOUGH: usize = 64;
+    if cols == 0 { 0 } else { cols * ENOUGH.div_ceil(cols) }
+}
+
+/// The values of columns repeated for `wide` elements.
+fn repeated(values: &[f32], wide: usize) -> Scratch {
+    let mut all = scratch::take(wide);
+    for part in all.chunks_exact_mut(values.len().max(1)) {
+        part.copy_from_slice(values);
+    }
+    all
+}
+
+/// The sum of column `j` from the sums of repeated columns.
+fn folded(sums: &[f32], cols: usize, j: usize) -> f32 {
+    sums[j..].iter().step_by(cols).sum()
 }
 
 /// y = (x − mean)·inverse_std·weight + bias, all per column: batch statistics in training, given
@@ -73,13 +95,15 @@ pub fn batch_norm_forward(
     }
     let (mut scale, shift) = affine(weight, bias, cols);
     scale.iter_mut().zip(inverse_std).for_each(|(scale, inverse)| *scale *= inverse);
-    let (scale, shift) = (&scale[..], &shift[..]);
-    let block = rows_per_block(cols) * cols;
+    let wide = together(cols);
+    let all = [repeated(mean, wide), repeated(&scale, wide), repeated(&shift, wide)];
+    let [mean, scale, shift] = [&all[0][..], &all[1][..], &all[2][..]];
+    let block = rows_per_block(wide) * wide;
     let cpu = current();
     for_each_block(y, block, |i, y| {
         let x = &x[i * block..][..y.len()];
         cpu.run(|| {
-            for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
+            for (x, y) in x.chunks(wide).zip(y.chunks_mut(wide)) {
                 let cells = y.iter_mut().zip(x).zip(mean).zip(scale).zip(shift);
                 for ((((y, x), mean), scale), shift) in cells {
                     *y = (x - mean) * scale + shift;
@@ -89,7 +113,8 @@ pub fn batch_norm_forward(
     });
 }
 
-/// Adds the gradients of [`batch_norm_forward`] with the statistics of the batch itself.
+/// Adds the gradients of [`batch_norm_forward`] with the statistics of the batch itself; that of the
+/// input is overwritten where `accumulate` says so.
 ///
 /// # Panics
 ///
@@ -103,6 +128,7 @@ pub fn batch_norm_backward(
     weight: Option<&[f32]>,
     dy: &[f32],
     dx: Option<&mut [f32]>,
+    accumulate: Accumulate,
     d_weight: Option<&mut [f32]>,
     d_bias: Option<&mut [f32]>,
 ) {
@@ -114,16 +140,19 @@ pub fn batch_norm_backward(
     }
     let rows = x.len() / cols;
     let cpu = current();
-    // Σ dy and Σ dy·x̂ per column.
-    let mut sums = scratch::zeroed(2 * cols);
-    let block = rows_per_block(cols).max(16);
-    sum_over_blocks(rows.div_ceil(block), &mut sums, |i, sums| {
-        let range = i * block * cols..x.len().min((i + 1) * block * cols);
+    let wide = together(cols);
+    let means = repeated(mean, wide);
+    let means = &means[..];
+    // Σ dy and Σ dy·(x − mean) per column.
+    let mut sums = scratch::zeroed(2 * wide);
+    let block = rows_per_block(wide) * wide;
+    sum_over_blocks(x.len().div_ceil(block), &mut sums, |i, sums| {
+        let range = i * block..x.len().min((i + 1) * block);
         let (x, dy) = (&x[range.clone()], &dy[range]);
-        let (plain, scaled) = sums.split_at_mut(cols);
+        let (plain, scaled) = sums.split_at_mut(wide);
         cpu.run(|| {
-            for (x, dy) in x.chunks_exact(cols).zip(dy.chunks_exact(cols)) {
-                let cells = plain.iter_mut().zip(&mut *scaled).zip(x).zip(dy).zip(mean);
+            for (x, dy) in x.chunks(wide).zip(dy.chunks(wide)) {
+                let cells = plain.iter_mut().zip(&mut *scaled).zip(x).zip(dy).zip(means);
                 for ((((plain, scaled), x), dy), mean) in cells {
                     *plain += dy;
                     *scaled += dy * (x - mean);
@@ -131,10 +160,12 @@ pub fn batch_norm_backward(
             }
         });
     });
-    let (plain, scaled) = sums.split_at_mut(cols);
-    scaled.iter_mut().zip(inverse_std).for_each(|(sum, inverse)| *sum *= inverse);
-    let (plain, scaled) = (&*plain, &*scaled);
-    for (d, sums) in [(d_bias, plain), (d_weight, scaled)] {
+    let (plain, scaled) = sums.split_at_mut(wide);
+    for j in 0..cols {
+        plain[j] = folded(plain, cols, j);
+        scaled[j] = folded(scaled, cols, j) * inverse_std[j];
+    }
+    for (d, sums) in [(d_bias, &plain[..cols]), (d_weight, &scaled[..cols])] {
         for (d, sum) in d.into_iter().flatten().zip(sums) {
             *d += sum;
         }
@@ -143,21 +174,27 @@ pub fn batch_norm_backward(
     assert_eq!(dx.len(), x.len(), "gradient of the input");
     // dx = a·(dy − mean of dy) + b·(x − mean), all factors per column.
     let share = 1.0 / rows as f32;
-    let mut factors = scratch::take(3 * cols);
-    for (j, factors) in factors.chunks_exact_mut(3).enumerate() {
-        let a = weight.map_or(1.0, |w| w[j]) * inverse_std[j];
-        factors.copy_from_slice(&[a, share * plain[j], -a * share * inverse_std[j] * scaled[j]]);
+    let mut factors = scratch::take(3 * wide);
+    let (a, others) = factors.split_at_mut(wide);
+    let (centre, b) = others.split_at_mut(wide);
+    for i in 0..wide {
+        let j = i % cols;
+        a[i] = weight.map_or(1.0, |w| w[j]) * inverse_std[j];
+        centre[i] = share * plain[j];
+        b[i] = -a[i] * share * inverse_std[j] * scaled[j];
     }
-    let (factors, _) = factors.as_chunks::<3>();
-    for_each_block(dx, block * cols, |i, dx| {
-        let range = i * block * cols..i * block * cols + dx.len();
+    let [a, centre, b] = [&*a, &*centre, &*b];
+    let adds = accumulate == Accumulate::Add;
+    for_each_block(dx, block, |i, dx| {
+        let range = i * block..i * block + dx.len();
         let (x, dy) = (&x[range.clone()], &dy[range]);
         cpu.run(|| {
-            let rows = x.chunks_exact(cols).zip(dy.chunks_exact(cols));
-            for ((x, dy), dx) in rows.zip(dx.chunks_exact_mut(cols)) {
-                let cells = dx.iter_mut().zip(x).zip(dy).zip(factors).zip(mean);
-                for ((((dx, x), dy), [a, centre, b]), mean) in cells {
-                    *dx += a * (dy - centre) + b * (x - mean);
+            let rows = x.chunks(wide).zip(dy.chunks(wide));
+            for ((x, dy), dx) in rows.zip(dx.chunks_mut(wide)) {
+                let cells = dx.iter_mut().zip(x).zip(dy).zip(means).zip(a).zip(centre).zip(b);
+                for ((((((dx, x), dy), mean), a), centre), b) in cells {
+                    let d = a * (dy - centre) + b * (x - mean);
+                    *dx = if adds { *dx + d } else { d };
                 }
             }
         });

@@ -19,8 +19,9 @@ impl Tape {
         activation: Activation,
         dy: &[f32],
     ) {
-        if let Some(mut dx) = self.open(x) {
-            activation::backward(activation, self.value(node), dy, dx.slice());
+        if let Some(mut dx) = self.open_to_overwrite(x) {
+            let mode = dx.mode;
+            activation::backward(activation, self.value(node), dy, dx.slice(), mode);
             self.close([Some(dx)]);
         }
     }

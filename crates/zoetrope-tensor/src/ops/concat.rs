@@ -128,18 +128,9 @@ impl Tape {
         for part in 0..parts.len as usize {
             let part = self.listed(parts, part);
             let width = self.shape(part).cols;
-            if let Some(mut dx) = self.open(part) {
-                copy_columns(
-                    dy,
-                    shape.cols,
-                    at,
-                    width,
-                    dx.slice(),
-                    width,
-                    0,
-                    shape.rows,
-                    Accumulate::Add,
-                );
+            if let Some(mut dx) = self.open_to_overwrite(part) {
+                let mode = dx.mode;
+                copy_columns(dy, shape.cols, at, width, dx.slice(), width, 0, shape.rows, mode);
                 self.close([Some(dx)]);
             }
             at += width;
@@ -175,8 +166,12 @@ impl Tape {
         for part in 0..parts.len as usize {
             let part = self.listed(parts, part);
             let len = self.shape(part).len();
-            if let Some(mut dx) = self.open(part) {
-                elementwise::scale_add(1.0, &dy[at..at + len], dx.slice());
+            if let Some(mut dx) = self.open_to_overwrite(part) {
+                let own = &dy[at..at + len];
+                match dx.mode {
+                    Accumulate::Overwrite => dx.slice().copy_from_slice(own),
+                    Accumulate::Add => elementwise::scale_add(1.0, own, dx.slice()),
+                }
                 self.close([Some(dx)]);
             }
             at += len;

@@ -158,8 +158,9 @@ impl Tape {
         let (input, stored, out) = (self.shape(x), self.shape(weight), self.shape(node));
         let mut before = None;
         if activation != Activation::Identity {
-            let mut dz = self.pool.take_zeroed(out.len());
-            activation::backward(activation, self.value(node), dy, dz.as_mut_slice());
+            let mut dz = self.pool.take(out.len());
+            let mode = Accumulate::Overwrite;
+            activation::backward(activation, self.value(node), dy, dz.as_mut_slice(), mode);
             before = Some(dz);
         }
         let dz = before.as_ref().map_or(dy, |dz| dz.as_slice());

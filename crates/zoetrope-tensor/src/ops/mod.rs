@@ -15,6 +15,7 @@ mod gru;
 pub mod loss;
 pub mod lstm;
 mod matmul;
+mod matmul_steps;
 pub mod norm;
 mod reduce;
 mod softmax;
@@ -32,6 +33,9 @@ impl Tape {
             }
             Op::Linear { x, weight, bias, plus, activation } => {
                 self.linear_backward(node, x, weight, bias, plus, activation, dy);
+            }
+            Op::MatmulSteps { x, weights, steps, transposed } => {
+                self.matmul_steps_backward(node, [x, weights], steps, transposed, dy);
             }
             Op::Spmm { ref group, x } => self.spmm_backward(group, x, dy),
             Op::AddScaled { a, b, factor } => self.add_scaled_backward(a, b, factor, dy),

@@ -1,5 +1,6 @@
 //! Batch and layer normalisation.
 
+use crate::cpu::matmul::Accumulate;
 use crate::cpu::norm;
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -114,7 +115,8 @@ impl Tape {
         dy: &[f32],
     ) {
         let shape = self.shape(x);
-        let mut dx = self.open(x);
+        let mut dx = if fixed { self.open(x) } else { self.open_to_overwrite(x) };
+        let mode = dx.as_ref().map_or(Accumulate::Add, |dx| dx.mode);
         let mut d_scale = self.open(scale);
         let mut d_shift = self.open(shift);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its statistics");
@@ -132,6 +134,7 @@ impl Tape {
             weight,
             dy,
             dx.as_mut().filter(|_| !fixed).map(|d| d.slice()),
+            mode,
             d_scale.as_mut().map(|d| d.slice()),
             d_shift.as_mut().map(|d| d.slice()),
         );

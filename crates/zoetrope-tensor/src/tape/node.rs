@@ -65,6 +65,12 @@ pub(crate) enum Op {
         plus: Option<Var>,
         activation: Activation,
     },
+    MatmulSteps {
+        x: Var,
+        weights: Var,
+        steps: usize,
+        transposed: bool,
+    },
     Spmm {
         group: SparseGroup,
         x: Var,

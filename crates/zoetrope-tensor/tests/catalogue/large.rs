@@ -54,6 +54,12 @@ fn dense(list: &mut List) {
     list.add("linear", &[x, small(29, WIDTH), plain(1, 29), plain(ROWS, 29)], |t, v| {
         t.linear_plus(v[0], v[1], Some(v[2]), Some(v[3]), Activation::Elu(1.0))
     });
+    list.add("matmul_steps", &[x, plain(3 * WIDTH, 4)], |t, v| {
+        t.matmul_steps(v[0], v[1], 3, false)
+    });
+    list.add("matmul_steps narrow", &[plain(ROWS, 3), plain(9, 5)], |t, v| {
+        t.matmul_steps(v[0], v[1], 3, false)
+    });
     list.add("add", &[x, x], |t, v| t.add_scaled(v[0], v[1], 0.5));
     list.add("mul", &[x, x], |t, v| t.mul(v[0], v[1]));
     list.add("scale", &[x], |t, v| Ok(t.scale(v[0], 0.3)));

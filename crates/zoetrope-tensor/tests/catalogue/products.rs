@@ -18,6 +18,7 @@ pub(super) const ACTIVATIONS: [(&str, Activation); 7] = [
 pub(super) fn add(list: &mut List) {
     matmul(list);
     linear(list);
+    matmul_steps(list);
     for name in graphs::NAMES {
         for width in [1, 2, 5, 17] {
             let group = group(name);
@@ -69,4 +70,19 @@ fn linear(list: &mut List) {
             t.linear_plus(v[0], v[1], Some(v[2]), Some(v[3]), activation)
         });
     }
+}
+
+fn matmul_steps(list: &mut List) {
+    for (steps, rows, input, out) in [(1, 3, 2, 2), (3, 5, 2, 1), (2, 17, 5, 3), (2, 0, 3, 2)] {
+        for transposed in [false, true] {
+            let (x, w) = (plain(steps * rows, input), turned(input, out, transposed));
+            let weights = plain(steps * w.rows, w.cols);
+            let code = if transposed { "t" } else { "n" };
+            let name = format!("matmul_steps/{code}/{steps}x{rows}x{input}x{out}");
+            list.add(name, &[x, weights], move |t, v| {
+                t.matmul_steps(v[0], v[1], steps, transposed)
+            });
+        }
+    }
+    list.add("matmul_steps/same/4x2", &[plain(4, 2)], |t, v| t.matmul_steps(v[0], v[0], 2, false));
 }

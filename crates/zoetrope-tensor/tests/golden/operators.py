@@ -163,6 +163,18 @@ def products():
             [plain(6, 5), plain(3, 5), plain(1, 3), plain(6, 3)],
             lambda x, w, b, p, f=activation: f(F.linear(x, w, b[0]) + p),
         )
+    stepwise = lambda x, w, steps, turned: torch.cat(
+        [a @ (b.T if turned else b) for a, b in zip(x.tensor_split(steps), w.tensor_split(steps))]
+    )
+    for steps, rows, inner, out in [(1, 3, 2, 2), (3, 5, 2, 1), (2, 17, 5, 3), (2, 0, 3, 2)]:
+        for code in "nt":
+            weight = plain(steps * out, inner) if code == "t" else plain(steps * inner, out)
+            case(
+                f"matmul_steps/{code}/{steps}x{rows}x{inner}x{out}",
+                [plain(steps * rows, inner), weight],
+                lambda x, w, steps=steps, turned=code == "t": stepwise(x, w, steps, turned),
+            )
+    case("matmul_steps/same/4x2", [plain(4, 2)], lambda x: stepwise(x, x, 2, False))
     for name, width in itertools.product(GRAPHS, [1, 2, 5, 17]):
         to, source, value, rows = stacked(name)
         matrix = torch.sparse_coo_tensor(torch.stack([to, source]), value, (rows, rows))

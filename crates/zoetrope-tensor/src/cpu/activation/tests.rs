@@ -62,7 +62,7 @@ fn values_and_slopes_agree_with_f64() {
             let mut y = vec![0.0; x.len()];
             forward(activation, &x, &mut y);
             let mut dx = vec![1.0; x.len()];
-            backward(activation, &y, &dy, &mut dx);
+            backward(activation, &y, &dy, &mut dx, Accumulate::Add);
             dx
         };
         everywhere(run, |level, dx| assert_close(level, dx, &expected, 2e-6));
@@ -74,7 +74,7 @@ fn the_slope_of_softplus_keeps_its_digits_where_it_is_tiny() {
     let x = [-20.0, -12.5, -3.0];
     let (mut y, mut dx) = ([0.0; 3], [0.0; 3]);
     forward(Activation::Softplus, &x, &mut y);
-    backward(Activation::Softplus, &y, &[1.0; 3], &mut dx);
+    backward(Activation::Softplus, &y, &[1.0; 3], &mut dx, Accumulate::Overwrite);
     for (x, dx) in x.into_iter().zip(dx) {
         let expected = 1.0 / (1.0 + (-f64::from(x)).exp());
         assert!((f64::from(dx) / expected - 1.0).abs() < 1e-6);

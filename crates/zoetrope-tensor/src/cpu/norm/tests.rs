@@ -41,7 +41,9 @@ fn forward_and_backward(by_row: bool, x: &[f32], w: &[f32], b: &[f32], dy: &[f32
         let (mut mean, mut inverse) = (vec![0.0; cols], vec![0.0; cols]);
         batch_statistics(x, rows, cols, EPS, &mut mean, &mut inverse);
         batch_norm_forward(x, cols, &mean, &inverse, w, Some(b), &mut y);
-        batch_norm_backward(x, cols, &mean, &inverse, w, dy, gradients.0, gradients.1, gradients.2);
+        let (d_x, d_w, d_b) = gradients;
+        let mode = Accumulate::Add;
+        batch_norm_backward(x, cols, &mean, &inverse, w, dy, d_x, mode, d_w, d_b);
     }
     [y, dx, dw, db].concat()
 }
