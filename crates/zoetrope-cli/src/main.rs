@@ -19,10 +19,12 @@ mod settings;
 mod terminal;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 fn main() -> ExitCode {
+    let begun = Instant::now();
     exit::guard(|| {
         let cli = args::parse()?;
-        command::run(&cli.command)
+        command::run(&cli.command, begun)
     })
 }

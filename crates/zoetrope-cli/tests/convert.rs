@@ -60,6 +60,32 @@ fn degrees_become_features_of_vertices() {
 }
 
 #[test]
+fn lags_turn_a_series_into_features_and_targets() {
+    let folder = Folder::new();
+    let series = "{\"edges\": [[0, 1], [1, 0]], \"weights\": [1, 1], \
+                   \"FX\": [[1, 5], [2, 6], [3, 7], [4, 9]]}";
+    folder.write("series.json", series);
+    let done = folder.json(&["data", "convert", "series.json", "out.npz", "--lags", "2", "--json"]);
+    assert_eq!((&done["snapshots"], &done["vertices"]), (&2.into(), &2.into()));
+    let found = folder.json(&["data", "inspect", "out.npz", "--json"]);
+    assert_eq!(found["features"]["node"], 2);
+    assert!(found["signal"].is_null(), "{found}");
+    // Trained on, both are the same data: the loss agrees to the last bit.
+    let loss = |data: &str, out: &str, more: &[&str]| {
+        let train =
+            ["train", "--data", data, "--out", out, "--epochs", "2", "--frame", "2", "--json"];
+        let whole = [&train[..], &["--set", "data.split=none"], more].concat();
+        folder.json(&whole)["epochs"][1]["loss"].as_f64().unwrap()
+    };
+    let lags = ["--set", "data.lags=2"];
+    assert_eq!(loss("out.npz", "a", &[]), loss("series.json", "b", &lags));
+    folder.write("events.csv", EVENTS);
+    let refused = folder.run(&["data", "convert", "events.csv", "no.npz", "--lags", "2"]);
+    assert_eq!(refused.code(), Some(2));
+    assert!(refused.stderr_text().contains("no series"));
+}
+
+#[test]
 fn nothing_is_replaced_without_force() {
     let folder = Folder::new();
     folder.write("events.csv", EVENTS);

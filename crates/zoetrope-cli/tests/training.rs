@@ -55,6 +55,8 @@ fn a_run_leaves_the_files_of_the_contract() {
     assert_eq!(summary["data"]["sha256"].as_str().unwrap().len(), 64);
     assert!(summary["protocol"]["split"]["test"].is_array());
     assert!(summary["peak_host_bytes"].as_u64().unwrap() > 1 << 20);
+    let first_step = summary["first_step_seconds"].as_f64().unwrap();
+    assert!(first_step > summary["seconds"]["load"].as_f64().unwrap(), "{first_step}");
     let lines = String::from_utf8(folder.bytes("run/metrics.jsonl")).unwrap();
     assert_eq!(lines.lines().count(), 3);
     let trace: Value = serde_json::from_slice(&folder.bytes("run/trace.json")).unwrap();

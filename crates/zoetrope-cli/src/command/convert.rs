@@ -29,6 +29,7 @@ Examples:
   zoetrope data convert events.csv events.parquet
   zoetrope data convert events.csv days.npz --window 1d     one snapshot a day
   zoetrope data convert trades.csv months.npz --window month --features degree --drop
+  zoetrope data convert england_covid.json graph.npz --lags 8    features and targets
 
 The format comes from the name: .zoe store, .parquet, .npz snapshots, .json
 PyG-Temporal, .csv .tsv .txt edge list; .gz, .zst or .xz after it compresses.")]
@@ -57,6 +58,9 @@ pub(crate) struct ConvertArgs {
     /// Each event also makes the reverse edge
     #[arg(long, requires = "window")]
     undirected: bool,
+    /// Turn a measured series into features of so many steps and targets
+    #[arg(long, value_name = "N", conflicts_with = "window")]
+    lags: Option<usize>,
     /// Leave out what the format cannot hold
     #[arg(long)]
     drop: bool,
@@ -113,9 +117,10 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
     let start = Instant::now();
     let opened = input::open(&args.source, &args.reading.options(), args.running.quiet)?;
     let mut dropped = Vec::new();
-    let dataset = match &args.window {
-        None => opened.loaded.dataset,
-        Some(window) => cut(opened.loaded.dataset, window, args, &mut dropped)?,
+    let dataset = match (&args.window, args.lags) {
+        (None, None) => opened.loaded.dataset,
+        (None, Some(lags)) => lagged(opened.loaded.dataset, lags, args)?,
+        (Some(window), _) => cut(opened.loaded.dataset, window, args, &mut dropped)?,
     };
     let written = output::write(dataset, &args.out, args.to, args.drop, args.running.quiet)?;
     let (dataset, format) = (written.dataset, written.format);
@@ -181,6 +186,17 @@ fn size_of(path: &Path) -> u64 {
             .map(|metadata| metadata.len())
             .sum(),
         Err(_) => std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+    }
+}
+
+/// What training sees of a measured series: features and targets, one sample a step.
+fn lagged(dataset: Dataset, lags: usize, args: &ConvertArgs) -> Result<Dataset, Failure> {
+    match dataset {
+        Dataset::Snapshots(data) => Ok(Dataset::Snapshots(data.with_lags(Some(lags))?)),
+        Dataset::Events(_) => Err(Failure::usage(format!(
+            "{}: has events and no series to take lags of",
+            args.source
+        ))),
     }
 }
 

@@ -13,13 +13,16 @@ pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod train;
 
+use std::time::Instant;
+
 use serde::Serialize;
 
 use crate::args::{Command, DataCommand, Running};
 use crate::exit::Failure;
 
-/// Runs a command and returns what belongs on standard output.
-pub(crate) fn run(command: &Command) -> Result<String, Failure> {
+/// Runs a command, in a process that started at `begun`, and returns what belongs on standard
+/// output.
+pub(crate) fn run(command: &Command, begun: Instant) -> Result<String, Failure> {
     match command {
         Command::Data(command) => match command.as_ref() {
             DataCommand::Inspect(args) => inspect::run(args),
@@ -27,7 +30,7 @@ pub(crate) fn run(command: &Command) -> Result<String, Failure> {
             DataCommand::Generate(args) => generate::run(args),
             DataCommand::Negatives(args) => negatives::run(args),
         },
-        Command::Train(args) => train::run(args),
+        Command::Train(args) => train::run(args, begun),
         Command::Eval(args) => eval::run(args),
         Command::Predict(args) => predict::run(args),
         Command::Embed(args) => embed::run(args),

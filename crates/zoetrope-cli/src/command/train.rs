@@ -1,6 +1,7 @@
 //! `zoetrope train`: trains and leaves a run folder.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 use zoetrope_train::config::Config;
@@ -52,15 +53,15 @@ Examples:
   zoetrope train --resume runs/tgcn-demo-1           go on where a run stopped
   zoetrope train --set train.carry_state=true        any key of the configuration";
 
-/// Runs the command.
-pub(crate) fn run(args: &TrainArgs) -> Result<String, Failure> {
+/// Runs the command in a process that started at `begun`.
+pub(crate) fn run(args: &TrainArgs, begun: Instant) -> Result<String, Failure> {
     let config = configuration(args)?;
     prepare(&config)?;
     let interrupt = Interrupt::on_signals()
         .map_err(|error| Failure::resource(format!("cannot listen for Ctrl-C: {error}")))?;
     let mut bars = TrainingBars::new(args.quiet || args.json);
     // On a thread of the pool: from outside it every parallel kernel would wait for a wake-up.
-    let finished = rayon::scope(|_| train::train(config, &interrupt, &mut bars))?;
+    let finished = rayon::scope(|_| train::train(config, begun, &interrupt, &mut bars))?;
     bars.finish();
     match args.json {
         true => document(&finished.summary),

@@ -45,6 +45,9 @@ pub struct Summary {
     pub baselines: BTreeMap<String, Metrics>,
     /// The hash of all state at the end.
     pub state_hash: String,
+    /// Seconds from the start of the process to the first update of this run.
+    #[serde(default)]
+    pub first_step_seconds: f64,
     /// The most memory that was in use at a time.
     pub peak_host_bytes: u64,
     /// The most memory of the device that was in use at a time.
@@ -71,6 +74,7 @@ impl Default for Summary {
             test: Metrics::new(),
             baselines: BTreeMap::new(),
             state_hash: String::new(),
+            first_step_seconds: 0.0,
             peak_host_bytes: 0,
             peak_device_bytes: 0,
             seconds: Seconds::default(),
@@ -141,6 +145,7 @@ mod tests {
             "test",
             "baselines",
             "state_hash",
+            "first_step_seconds",
             "peak_host_bytes",
             "peak_device_bytes",
             "seconds",

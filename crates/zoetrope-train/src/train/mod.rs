@@ -10,6 +10,7 @@ mod peak;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use zoetrope_data::Progress;
 use zoetrope_data::split::Part;
@@ -62,13 +63,15 @@ pub struct Finished {
     pub best: Option<(usize, f64)>,
 }
 
-/// Trains as the configuration says and leaves everything in a run folder.
+/// Trains as the configuration says and leaves everything in a run folder. `begun` is when the
+/// process started: the summary says how long the first step had to wait.
 ///
 /// # Errors
 /// Where anything of the configuration, the data or the machine stands in the way; and
 /// [`TrainError::Interrupted`] where the run was asked to stop, with a checkpoint saved.
 pub fn train(
     mut config: Config,
+    begun: Instant,
     interrupt: &Interrupt,
     listener: &mut dyn Listener,
 ) -> Result<Finished, TrainError> {
@@ -78,7 +81,7 @@ pub fn train(
         Some(root) => Some(RunFolder::open(root)?),
         None => config.output.dir.as_deref().map(RunFolder::create).transpose()?,
     };
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let material = Material::open(&config, listener.reading())?;
     let folder = match folder {
         Some(folder) => folder,
@@ -116,9 +119,10 @@ pub fn train(
     }
     let mut records = Records::open(&folder, &session, resumed.is_some())?;
     listener.started(&session, folder.root());
+    let first_step_seconds = begun.elapsed().as_secs_f64();
     run_epochs(&mut session, &folder, &store, &mut records, interrupt, listener)?;
     listener.testing();
-    let finished = finish(&mut session, &folder, &store)?;
+    let finished = finish(&mut session, &folder, &store, first_step_seconds)?;
     if let Some(trace) = trace {
         trace.finish()?;
     }
@@ -172,6 +176,7 @@ fn finish(
     session: &mut Session,
     folder: &RunFolder,
     store: &CheckpointStore,
+    first_step_seconds: f64,
 ) -> Result<Finished, TrainError> {
     let state = session.save();
     let hash = state_hash(&state);
@@ -184,7 +189,7 @@ fn finish(
         true => Metrics::new(),
         false => session.evaluate(Part::Test)?,
     };
-    let timer = std::time::Instant::now();
+    let timer = Instant::now();
     let baselines = session.baselines(Part::Test)?;
     session.timeline.add(Phase::Evaluate, timer);
     let material = &session.material;
@@ -206,6 +211,7 @@ fn finish(
         test,
         baselines,
         state_hash: hash,
+        first_step_seconds,
         peak_host_bytes: peak_host_bytes(),
         peak_device_bytes: 0,
         seconds: session.timeline.seconds(),

@@ -1,0 +1,150 @@
+"""Zoetrope and its peers train the same cases from the same weights, in turn, on the same cores.
+
+Run it through `bench/peers/run.sh`. In each round every contestant runs once in a process of its
+own; the first epoch of a process is dropped. Prints tables and goals, writes peers.json (every
+epoch of every run), peers.md and peers.svg to bench/results. Fails where a peer's losses are
+not ours (agreement.py): then it was not the same work.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import agreement
+from chart import picture
+from contestants import EQUAL, contestants, first_loss, run, start_weights, versions, zoetrope
+from table import apart, document
+from workloads import CASES, ENGLAND_COVID, ROOT, WORK, ZOETROPE, make
+
+RESULTS = ROOT / "bench" / "results"
+
+
+def machine():
+    with open("/proc/cpuinfo") as info:
+        cpu = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine())
+    git = lambda *words: subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()  # noqa: E731
+    return {
+        "date": datetime.datetime.now().isoformat(timespec="minutes"),
+        "commit": git("rev-parse", "HEAD") + ("-changed" if git("status", "--porcelain", "--untracked-files=no") else ""),
+        "cpu": cpu,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+
+
+class Progress:
+    """Says what runs, and how long the rest may take by what the same jobs took before."""
+
+    def __init__(self, jobs, rounds):
+        self.left, self.took, self.start = jobs * rounds, {}, time.monotonic()
+
+    def now(self, text):
+        known = statistics.fmean(self.took.values()) if self.took else 0
+        rest = f", about {known * self.left / 60:.0f} min to go" if known else ""
+        print(f"[{time.monotonic() - self.start:5.0f} s{rest}] {text}", file=sys.stderr, flush=True)
+
+    def done(self, job, seconds):
+        self.left -= 1
+        self.took[job] = seconds
+
+
+def measure(jobs, rounds, quick, given):
+    """All rounds; then every peer's first run is compared with ours."""
+    progress = Progress(len(jobs), rounds)
+    runs, kept = [], {}
+    for number in range(rounds):
+        for case, model, contestant in jobs:
+            progress.now(f"round {number + 1}: {case.name} {model}, {contestant.name}")
+            begin = time.monotonic()
+            epochs, threads = 1 + (1 if quick else case.epochs), contestant.threads(given)
+            result, weights = run(contestant, case, model, epochs, threads, start_weights(case, model))
+            progress.done((case.name, model, contestant), time.monotonic() - begin)
+            about = {"case": case.name, "model": model, "peer": contestant.peer, "variant": contestant.variant,
+                     "threads": threads, "round": number + 1}
+            runs.append({**about, **result})
+            kept.setdefault((case.name, model), {}).setdefault(contestant, (about, result, weights))
+    checks = []
+    for (case, model), by in kept.items():
+        _, ours, our_weights = by[EQUAL]
+        first = first_loss(CASES[case], model, given, start_weights(CASES[case], model))
+        for contestant, (about, result, weights) in by.items():
+            if not contestant.ours:
+                checks.append({**about, **agreement.check(ours, first, our_weights, result, weights)})
+    return runs, checks
+
+
+def start_seconds(threads):
+    """From the start of the process to the first update on D1, read as it is published."""
+    case, found, before = CASES["D1"], [], []
+    for _ in range(7):
+        found.append(zoetrope(case, "tgcn", None, WORK / "start", 1, threads, False, data=ENGLAND_COVID)["first_step_seconds"])
+        begin = time.perf_counter()
+        subprocess.run([ZOETROPE, "--version"], check=True, stdout=subprocess.DEVNULL)
+        before.append(time.perf_counter() - begin)
+    return {"first_step": found, "process": min(before)}
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words = lambda text: text.split(",")  # noqa: E731
+    parser.add_argument("--quick", action="store_true", help="one round, one timed epoch; results go to target/")
+    parser.add_argument("--cases", type=words, default=list(CASES), help="of " + ", ".join(CASES))
+    parser.add_argument("--models", type=words, help="of those that the cases have")
+    parser.add_argument("--rounds", type=int, help="2 where not given")
+    parser.add_argument("--threads", type=int, default=2, help="of both sides, and as many cores; 2 where not given")
+    parser.add_argument("--out", type=Path, help="folder for peers.json, .md and .svg")
+    parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two earlier results; measures nothing")
+    return parser.parse_args()
+
+
+def main():
+    asked = options()
+    if asked.compare:
+        return print(apart(*(json.loads(path.read_text()) for path in asked.compare)))
+    # A machine may have more cores: both sides get the same ones.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.threads])
+    about, (found, absent) = machine(), versions()
+    notes, jobs = list(absent.values()), []
+    for case in (CASES[name] for name in asked.cases):
+        if reason := make(case):
+            notes.append(f"{case.name} left out: {reason}")
+            continue
+        for model in case.models:
+            if not asked.models or model in asked.models:
+                jobs += [(case, model, contestant) for contestant in contestants(case, model, absent)]
+    rounds = asked.rounds or (1 if asked.quick else 2)
+    runs, checks = measure(jobs, rounds, asked.quick, asked.threads)
+    report = {"about": about, "versions": found, "rounds": rounds, "notes": notes, "checks": checks, "runs": runs}
+    if "D1" in asked.cases and ENGLAND_COVID.exists():
+        report["start_seconds"] = start_seconds(asked.threads)
+    keep(report, asked.out or (WORK / "results" if asked.quick else RESULTS))
+    if wrong := [check for check in checks if not check["same"]]:
+        raise SystemExit("not the same work: " + "; ".join(f"{c['case']} {c['model']} {c['peer']} {c['variant']}" for c in wrong))
+
+
+def keep(report, folder):
+    """Writes and prints; an earlier result becomes peers-before.json and is compared with."""
+    folder.mkdir(parents=True, exist_ok=True)
+    newest, before = folder / "peers.json", folder / "peers-before.json"
+    if newest.exists():
+        newest.replace(before)
+    newest.write_text(json.dumps(report) + "\n")
+    text = document(report)
+    (folder / "peers.md").write_text(text)
+    (folder / "peers.svg").write_text(picture(report))
+    print(text)
+    if before.exists():
+        print("Against the run before:\n\n" + apart(json.loads(before.read_text()), report))
+
+
+if __name__ == "__main__":
+    main()
