@@ -12,9 +12,10 @@ use zoetrope_tensor::cpu::dropout::{self, DropoutKey};
 use zoetrope_tensor::cpu::elementwise::{self, Instr};
 use zoetrope_tensor::cpu::gat::{self, Gat};
 use zoetrope_tensor::cpu::gru::{self, GruKind, GruShape};
-use zoetrope_tensor::cpu::lstm::{self, LstmShape};
+use zoetrope_tensor::cpu::lstm::{self, LstmCall, LstmGradients, LstmShape};
 use zoetrope_tensor::cpu::matmul::{Accumulate, MatMut, MatRef, linear, matmul};
 use zoetrope_tensor::cpu::optimiser::{self, Adam};
+use zoetrope_tensor::cpu::recurrent::{Input, InputGradient, InputRows};
 use zoetrope_tensor::cpu::spmm::{CsrRef, spmm};
 use zoetrope_tensor::cpu::{loss, norm, reduce, simd, softmax};
 
@@ -267,38 +268,46 @@ impl Bench {
         let (cells, h) = (shape.cells(), shape.hidden);
         let [h0, c0] = [(); 2].map(|()| numbers(shape.vertices * h));
         let (gi, u, bias) = (numbers(cells * 4 * h), numbers(4 * h * h), numbers(4 * h));
-        let [mut out_h, mut out_c] = [(); 2].map(|()| vec![0.0; cells * h]);
+        let (mut out_h, mut out_c) = (vec![0.0; cells * h], c0.clone());
         let mut saved = vec![0.0; lstm::lstm_saved_len(shape)];
         let name = format!("T{} N{} H{h}", shape.steps, shape.vertices);
-        let flops = cells * 8 * h * h;
-        self.time(&format!("lstm {name}"), 4 * cells * 10 * h, flops, || {
-            let (u, b) = (Some(&u[..]), Some(&bias[..]));
-            lstm::lstm_forward(
-                shape, &gi, &h0, &c0, u, b, None, &mut out_h, &mut out_c, &mut saved,
-            );
-        });
-        let d_h = numbers(cells * h);
-        let [mut d_gi, mut d_h0, mut d_c0, mut d_u, mut d_bias] =
-            [gi.len(), h0.len(), c0.len(), u.len(), 4 * h].map(|len| vec![0.0; len]);
-        self.time(&format!("lstm back {name}"), 4 * cells * 15 * h, 2 * flops, || {
-            lstm::lstm_backward(
-                shape,
-                &h0,
-                &c0,
-                Some(&u),
-                None,
-                &out_h,
-                &out_c,
-                &saved,
-                &d_h,
-                None,
-                Some(&mut d_gi),
-                Some(&mut d_h0),
-                Some(&mut d_c0),
-                Some(&mut d_u),
-                Some(&mut d_bias),
-            );
-        });
+        // With the input's share given, and with the product of as wide rows.
+        let (x, weight) = (numbers(cells * h), numbers(4 * h * h));
+        let rows = Input::Rows(InputRows { x: &x, weight: &weight, bias: None });
+        for (name, input, products) in
+            [(name.clone(), Input::Gates(&gi), 1), (format!("{name} rows"), rows, 2)]
+        {
+            let (u, bias) = (Some(&u[..]), Some(&bias[..]));
+            let call = LstmCall { shape, input, h0: &h0, c0: &c0, u, bias, mask: None };
+            let flops = cells * 8 * h * h * products;
+            self.time(&format!("lstm {name}"), 4 * cells * 10 * h, flops, || {
+                lstm::lstm_forward(&call, &mut out_h, &mut out_c, &mut saved);
+            });
+            let d_h = numbers(cells * h);
+            let [mut d_x, mut d_weight, mut d_h0, mut d_c0, mut d_u, mut d_bias] = [
+                [x.len(), gi.len()][2 - products],
+                weight.len(),
+                h0.len(),
+                c0.len(),
+                u.map_or(0, <[f32]>::len),
+                4 * h,
+            ]
+            .map(|len| vec![0.0; len]);
+            self.time(&format!("lstm back {name}"), 4 * cells * 15 * h, 2 * flops, || {
+                let gradients = LstmGradients {
+                    input: InputGradient {
+                        x: Some((&mut d_x, Accumulate::Overwrite)),
+                        weight: (products == 2).then_some(&mut d_weight),
+                        bias: None,
+                    },
+                    h0: Some(&mut d_h0),
+                    c0: Some(&mut d_c0),
+                    u: Some(&mut d_u),
+                    bias: Some(&mut d_bias),
+                };
+                lstm::lstm_backward(&call, &out_h, &saved, &d_h, None, gradients);
+            });
+        }
     }
 
     fn attentions(&self) {

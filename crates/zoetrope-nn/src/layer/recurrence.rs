@@ -1,6 +1,6 @@
 //! The parameters of a recurrent layer as PyTorch names them.
 
-use zoetrope_tensor::{Activation, Var};
+use zoetrope_tensor::{Activation, GateInput, Var};
 
 use crate::error::NnError;
 use crate::forward::Forward;
@@ -29,7 +29,13 @@ impl Recurrence {
         Self { input: [input, input_bias], recurrent: [recurrent, recurrent_bias] }
     }
 
-    /// The input's share of the gates, `rows × G·H`.
+    /// The input's share of the gates of rows `x`.
+    pub fn input(&self, forward: &mut Forward<'_>, x: Var) -> GateInput {
+        let [weight, bias] = self.input.map(|id| forward.parameter(id));
+        GateInput::Rows { x, weight, bias: Some(bias) }
+    }
+
+    /// The same, computed at once: `rows × G·H`.
     ///
     /// # Errors
     /// Where `x` has another width.

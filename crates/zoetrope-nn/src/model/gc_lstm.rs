@@ -166,8 +166,8 @@ impl Model for GcLstm {
         let rows = if self.terms == 1 && self.cell.is_none() {
             let recurrence = Some(LstmRecurrence { weight: recurrent, bias: None });
             let states = forward.tape.lstm(gates, hidden, cell, recurrence, frame.mask)?;
-            state.set(0, forward.tape.rows(states.hidden, last.clone())?);
-            state.set(1, forward.tape.rows(states.cell, last)?);
+            state.set(0, forward.tape.rows(states.hidden, last)?);
+            state.set(1, states.cell);
             states.hidden
         } else {
             let matrices = frame.form(Adjacency::Chebyshev(self.laplacian));

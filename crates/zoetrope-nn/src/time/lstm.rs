@@ -26,7 +26,7 @@ impl Lstm {
         Self { recurrence: Recurrence::new(builder, 4, inputs, hidden), hidden }
     }
 
-    /// The states after each step, from `hidden` and `cell` (`N × H`) on.
+    /// The hidden states after each step and the last cell state, from `hidden` and `cell` (`N × H`) on.
     ///
     /// # Errors
     /// Where shapes do not fit.
@@ -37,10 +37,10 @@ impl Lstm {
         [hidden, cell]: [Var; 2],
         mask: Option<Var>,
     ) -> Result<LstmStates, NnError> {
-        let gates = self.recurrence.gates(forward, x)?;
+        let input = self.recurrence.input(forward, x);
         let [weight, bias] = self.recurrence.recurrent(forward);
         let recurrence = LstmRecurrence { weight, bias: Some(bias) };
-        Ok(forward.tape.lstm(gates, hidden, cell, Some(recurrence), mask)?)
+        Ok(forward.tape.lstm(input, hidden, cell, Some(recurrence), mask)?)
     }
 }
 
@@ -65,8 +65,8 @@ impl TimeEncoder for Lstm {
         let cell = state.or_zeros(place + 1, forward.tape, vertices, self.hidden);
         let states = self.run(forward, rows, [hidden, cell], mask)?;
         let last = (steps - 1) * vertices..steps * vertices;
-        state.set(place, forward.tape.rows(states.hidden, last.clone())?);
-        state.set(place + 1, forward.tape.rows(states.cell, last)?);
+        state.set(place, forward.tape.rows(states.hidden, last)?);
+        state.set(place + 1, states.cell);
         Ok(states.hidden)
     }
 }

@@ -26,7 +26,7 @@ mod before;
 mod cell;
 
 use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};
-use super::recurrent::{Block, Sequence, add_weight_gradient, times_weight_t};
+use super::recurrent::{Block, Sequence, add_rows_gradient, times_weight_t};
 use super::reduce::add_rows;
 use super::scattered::Scattered;
 use super::scratch;
@@ -248,7 +248,7 @@ impl Back<'_> {
             GruKind::ResetAfter => {
                 cpu.run(AfterBack { h, saved, state, d_out, mask, carry, d_gh: spare, d_gi });
                 if self.weights {
-                    add_weight_gradient(gates(spare, block, 3 * h, h), state, h, d_u);
+                    add_rows_gradient(gates(spare, block, 3 * h, h), state, h, d_u);
                 }
                 let u = MatRef::new(self.u, 3 * h, h);
                 let c = MatMut::new(carry, block.count, h);
@@ -277,7 +277,7 @@ impl Back<'_> {
                     Accumulate::Overwrite,
                 );
                 if self.weights {
-                    add_weight_gradient(
+                    add_rows_gradient(
                         gates(&spare[2 * h..], block, h, h),
                         &reset,
                         h,
@@ -296,7 +296,7 @@ impl Back<'_> {
                     d_gi,
                 });
                 if self.weights {
-                    add_weight_gradient(
+                    add_rows_gradient(
                         gates(spare, block, 2 * h, h),
                         state,
                         h,

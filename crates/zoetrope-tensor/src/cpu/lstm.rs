@@ -1,184 +1,240 @@
 //! Long short-term memory over a whole sequence, forward and backward, each as one kernel.
 //!
-//! With gate inputs `gi` computed before (gates in the order i, f, g, o), state h and memory c:
+//! With gates in the order i, f, g, o, the input's share `s` of the gates (given, or `x·Wᵀ + b_x`
+//! computed on the way), state h and memory c:
 //!
 //! ```text
-//! i, f, o = σ(gi + h·Uᵀ + b)    g = tanh(gi_g + h·U_gᵀ + b_g)
+//! i, f, o = σ(s + h·Uᵀ + b)     g = tanh(s_g + h·U_gᵀ + b_g)
 //! c' = f∘c + i∘g                h' = o∘tanh(c')
 //! ```
 //!
 //! Without `u` there is no recurrent product: the point-wise part for models that convolve the
 //! state themselves. Where the mask is 0 state and memory pass unchanged. A block of vertices
-//! runs through all steps on one thread (`recurrent`); the weight gradients of blocks are added
-//! in order. The forward pass saves the four gates of every cell; tanh(c') is computed again,
-//! which costs less than moving it.
-//!
-//! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
-//! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32: products 85 µs at the 100 GFLOP/s
-//! of `gemm-f32`, gates 61 µs; measured 210 µs forward (70 % of the floor) and 218 µs backward
-//! (products alone 169 µs, 78 %).
+//! runs through all steps on one thread (`recurrent`); neither the input's share nor the gradients
+//! of the gates exist for more than one step of one block. The weight gradients of blocks are
+//! added in order. The forward pass saves gates and memory of every cell; tanh(c') is computed
+//! again, which costs less than moving it.
 
 mod cell;
 
-use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};
-use super::recurrent::{Block, Sequence, add_weight_gradient, times_weight_t};
-use super::reduce::add_rows;
+use super::matmul::Accumulate;
+use super::recurrent::{
+    BackInput, Block, ForwardInput, Input, InputGradient, Layout, Sequence, Weight,
+    add_weight_gradient, sum_features, to_planes, to_rows,
+};
 use super::scattered::Scattered;
-use super::scratch;
+use super::scratch::{self, Scratch};
 use super::simd::{Cpu, current};
-use cell::{Forward, StepBack};
+use cell::{Forward, Masked, StepBack};
 
 /// Time steps, vertices and width of the state.
 pub type LstmShape = Sequence;
 
+/// Planes that are saved: the gates and the memory.
+const SAVED: usize = 5;
+
 /// Floats that [`lstm_forward`] saves for [`lstm_backward`].
 pub fn lstm_saved_len(shape: LstmShape) -> usize {
-    shape.cells() * shape.hidden * 4
+    shape.planes_len(SAVED)
 }
 
-/// Runs the sequence: `gi` is [T·N, 4H], `h0` and `c0` [N, H], `u` [4H, H] (rows i, f, g, o),
-/// `bias` `[4H]`, `mask` [T·N]; writes states and memories [T·N, H] and `saved`.
+/// What both passes read.
+#[derive(Clone, Copy)]
+pub struct LstmCall<'a> {
+    /// The extent of the sequence.
+    pub shape: LstmShape,
+    /// What enters the four gates besides the state.
+    pub input: Input<'a>,
+    /// The first state, [N, H].
+    pub h0: &'a [f32],
+    /// The first memory, [N, H].
+    pub c0: &'a [f32],
+    /// The recurrent weight, [4H, H], rows i, f, g, o.
+    pub u: Option<&'a [f32]>,
+    /// A bias for each gate, `[4H]`.
+    pub bias: Option<&'a [f32]>,
+    /// [T·N], 0 where a vertex is absent.
+    pub mask: Option<&'a [f32]>,
+}
+
+/// Where the gradients go, each added to what is there; those that nobody wants are absent.
+pub struct LstmGradients<'a> {
+    /// Of the input.
+    pub input: InputGradient<'a>,
+    /// Of the first state.
+    pub h0: Option<&'a mut [f32]>,
+    /// Of the first memory.
+    pub c0: Option<&'a mut [f32]>,
+    /// Of the recurrent weight.
+    pub u: Option<&'a mut [f32]>,
+    /// Of the bias.
+    pub bias: Option<&'a mut [f32]>,
+}
+
+impl LstmCall<'_> {
+    fn check(&self, out_h: &[f32], out_c: &[f32], saved: &[f32]) {
+        let (shape, h) = (self.shape, self.shape.hidden);
+        let state = shape.vertices * h;
+        assert_eq!((self.h0.len(), self.c0.len()), (state, state), "first state and memory");
+        assert_eq!((out_h.len(), out_c.len()), (shape.cells() * h, state), "states");
+        assert!(self.u.is_none_or(|u| u.len() == 4 * h * h), "recurrent weights");
+        assert!(self.bias.is_none_or(|bias| bias.len() == 4 * h), "one bias per gate");
+        assert!(self.mask.is_none_or(|mask| mask.len() == shape.cells()), "a mask value a cell");
+        assert_eq!(saved.len(), lstm_saved_len(shape), "saved gates");
+    }
+
+    /// The bias of input and state together.
+    fn joint_bias(&self) -> Option<Scratch> {
+        let (a, b) = (self.input.bias(), self.bias);
+        let mut sum = scratch::zeroed(a.or(b)?.len());
+        for bias in [a, b].into_iter().flatten() {
+            for (sum, bias) in sum.iter_mut().zip(bias) {
+                *sum += bias;
+            }
+        }
+        Some(sum)
+    }
+}
+
+/// Runs the sequence; writes the states `out_h` [T·N, H], the last memory `out_c` [N, H] and
+/// `saved`.
 ///
 /// # Panics
 ///
 /// When a length does not fit.
-#[allow(clippy::too_many_arguments)]
 #[allow(unsafe_code)]
-pub fn lstm_forward(
-    shape: LstmShape,
-    gi: &[f32],
-    h0: &[f32],
-    c0: &[f32],
-    u: Option<&[f32]>,
-    bias: Option<&[f32]>,
-    mask: Option<&[f32]>,
-    out_h: &mut [f32],
-    out_c: &mut [f32],
-    saved: &mut [f32],
-) {
+pub fn lstm_forward(call: &LstmCall, out_h: &mut [f32], out_c: &mut [f32], saved: &mut [f32]) {
+    let LstmCall { shape, h0, c0, u, mask, .. } = *call;
+    call.check(out_h, out_c, saved);
     let h = shape.hidden;
-    check(shape, h0, c0, u, mask, out_h, out_c);
-    assert_eq!(gi.len(), shape.cells() * 4 * h, "gate inputs");
-    assert_eq!(saved.len(), lstm_saved_len(shape), "saved gates");
-    assert!(bias.is_none_or(|bias| bias.len() == 4 * h), "one bias per gate");
-    let cpu = current().for_width(h);
-    let (out_h, out_c, saved) =
-        (Scattered::new(out_h), Scattered::new(out_c), Scattered::new(saved));
+    let input = ForwardInput::new(call.input, shape, 4);
+    if shape.cells() == 0 {
+        out_c.copy_from_slice(c0);
+    }
+    if h == 0 {
+        return;
+    }
+    let u = u.map(|u| Weight::forward(shape.layout(), u, h, h));
+    let bias = call.joint_bias();
+    let cpu = current();
+    let out_c = Scattered::new(out_c);
+    let (out_h, saved) = (Scattered::new(out_h), Scattered::new(saved));
     shape.for_each_block(|block| {
-        // Without a product its place holds zeros, and so does the bias without a bias.
-        let mut gh = scratch::take(block.count * 4 * h);
-        if u.is_none() {
-            gh.fill(0.0);
+        let plane = block.plane();
+        let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
+        let (mut first, mut spare) = (scratch::take(lanes), scratch::take(input.spare(block)));
+        let (mut old, mut new) = (scratch::take(lanes), scratch::take(lanes));
+        let mut spread = scratch::take(if mask.is_some() { plane } else { 0 });
+        let mut biases = scratch::take(if bias.is_some() { 4 * plane } else { 0 });
+        if let Some(bias) = &bias {
+            block.spread_features(bias, &mut biases);
         }
-        let zeros = scratch::zeroed(if bias.is_none() { 4 * h } else { 0 });
-        let bias = bias.unwrap_or(&zeros);
-        let (mut state, mut memory) = (block.of(h0, 0, h), block.of(c0, 0, h));
+        let mut before = block.of(h0, 0, h);
+        block.operand(before, h, &mut old);
+        let mut memory = block.operand(block.of(c0, 0, h), h, &mut first);
         for t in 0..shape.steps {
             let (at, len) = block.at(t, h);
             // SAFETY: rows of this block's vertices, which no other block touches; each step's
             // rows are taken once.
-            let (new_state, new_memory) = unsafe { (out_h.piece(at, len), out_c.piece(at, len)) };
-            // SAFETY: as above.
-            let saved = unsafe { saved.piece(4 * at, 4 * len) };
-            if let Some(u) = u {
-                let c = MatMut::new(&mut gh, block.count, 4 * h);
-                times_weight_t(state, u, 4 * h, h, c);
+            let rows = unsafe { out_h.piece(at, len) };
+            let (at, len) = block.planes_at(t, SAVED);
+            // SAFETY: the planes of this block and step, taken once.
+            let saved = unsafe { saved.piece(at, len) };
+            let (state, new_state) = match block.layout {
+                Layout::Rows => (before, &mut *rows),
+                Layout::Lanes => (&old[..], &mut new[..]),
+            };
+            let sums = &mut saved[..4 * plane];
+            let mut mode = Accumulate::Overwrite;
+            if bias.is_some() {
+                sums.copy_from_slice(&biases);
+                mode = Accumulate::Add;
             }
-            cpu.run(Forward {
-                h,
-                gi: block.of(gi, t, 4 * h),
-                gh: &gh,
-                bias,
-                mask: block.mask(mask, t),
-                state,
-                memory,
-                new_state,
-                new_memory,
-                saved,
+            input.share(block, t, &mut spare, sums, mode);
+            if let Some(u) = &u {
+                u.gates(block, 0..4, state, sums, Accumulate::Add);
+            }
+            let masked = block.mask(mask, t).map(|mask| {
+                block.spread_mask(mask, &mut spread);
+                Masked { mask: &spread, state }
             });
-            (state, memory) = (new_state, new_memory);
+            cpu.run(Forward { plane, memory, new_state, saved, masked });
+            if block.layout == Layout::Lanes {
+                to_rows(block, &new, rows, Accumulate::Overwrite);
+                std::mem::swap(&mut old, &mut new);
+            }
+            (before, memory) = (rows, &saved[4 * plane..]);
         }
+        let (at, len) = block.at(0, h);
+        // SAFETY: rows of this block's vertices, as above.
+        to_rows(block, memory, unsafe { out_c.piece(at, len) }, Accumulate::Overwrite);
     });
 }
 
-fn check(
-    shape: LstmShape,
-    h0: &[f32],
-    c0: &[f32],
-    u: Option<&[f32]>,
-    mask: Option<&[f32]>,
-    out_h: &[f32],
-    out_c: &[f32],
-) {
-    let h = shape.hidden;
-    assert_eq!((h0.len(), c0.len()), (shape.vertices * h, shape.vertices * h), "first state");
-    assert_eq!((out_h.len(), out_c.len()), (shape.cells() * h, shape.cells() * h), "states");
-    assert!(u.is_none_or(|u| u.len() == 4 * h * h), "recurrent weights");
-    assert!(mask.is_none_or(|mask| mask.len() == shape.cells()), "one mask value per cell");
-}
-
-/// Adds the gradients of [`lstm_forward`]: `d_h` and, where there is one, `d_c` are [T·N, H];
-/// `out_h`, `out_c` and `saved` as written there. `gi` and the bias are not needed again.
+/// Adds the gradients of [`lstm_forward`]: `d_h` [T·N, H] and, where there is one, `d_c` [N, H];
+/// `out_h` and `saved` as written there.
 ///
 /// # Panics
 ///
-/// When a length does not fit, or the weight gradient is asked for without weights.
-#[allow(clippy::too_many_arguments)]
+/// When a length does not fit, or the gradient of a weight is asked for without that weight.
 #[allow(unsafe_code)]
 pub fn lstm_backward(
-    shape: LstmShape,
-    h0: &[f32],
-    c0: &[f32],
-    u: Option<&[f32]>,
-    mask: Option<&[f32]>,
+    call: &LstmCall,
     out_h: &[f32],
-    out_c: &[f32],
     saved: &[f32],
     d_h: &[f32],
     d_c: Option<&[f32]>,
-    d_gi: Option<&mut [f32]>,
-    d_h0: Option<&mut [f32]>,
-    d_c0: Option<&mut [f32]>,
-    d_u: Option<&mut [f32]>,
-    d_bias: Option<&mut [f32]>,
+    gradients: LstmGradients,
 ) {
+    let LstmCall { shape, h0, c0, u, .. } = *call;
     let h = shape.hidden;
-    check(shape, h0, c0, u, mask, out_h, out_c);
-    assert_eq!(saved.len(), lstm_saved_len(shape), "saved gates");
+    call.check(out_h, c0, saved);
+    let LstmGradients { input, h0: d_h0, c0: d_c0, u: d_u, bias: d_bias } = gradients;
     assert_eq!(d_h.len(), out_h.len(), "gradient of the states");
-    assert!(d_c.is_none_or(|d| d.len() == out_h.len()), "gradient of the memories");
-    assert!(d_gi.as_ref().is_none_or(|d| d.len() == 4 * out_h.len()), "gradient of gate inputs");
+    assert!(d_c.is_none_or(|d| d.len() == c0.len()), "gradient of the last memory");
     assert!(d_h0.as_ref().is_none_or(|d| d.len() == h0.len()), "gradient of the first state");
     assert!(d_c0.as_ref().is_none_or(|d| d.len() == c0.len()), "gradient of the first memory");
-    assert!(d_u.as_ref().is_none_or(|d| u.is_some() && d.len() == 4 * h * h), "of the weights");
-    assert!(d_bias.as_ref().is_none_or(|d| d.len() == 4 * h), "gradient of the bias");
-    let weights = d_u.is_some();
-    let cpu = current().for_width(h);
-    let back = Back { shape, h0, c0, u, mask, out_h, out_c, saved, d_h, d_c, weights, cpu };
+    assert!(d_u.as_ref().is_none_or(|d| u.is_some() && d.len() == 4 * h * h), "of the weight");
+    let biases = [&d_bias, &input.bias];
+    assert!(biases.iter().all(|d| d.as_ref().is_none_or(|d| d.len() == 4 * h)), "of the bias");
+    let w_len = if input.weight.is_some() { call.input.weight_len() } else { 0 };
+    assert!(input.weight.as_ref().is_none_or(|d| d.len() == w_len), "of the input's weight");
+    if h == 0 {
+        return input.of_nothing();
+    }
+    let u_len = if d_u.is_some() { 4 * h * h } else { 0 };
+    let back = Back {
+        call,
+        entry: BackInput::new(call.input, shape, 4, input.x, w_len > 0),
+        u: u.map(|u| Weight::back(shape.layout(), u, h, h)),
+        out_h,
+        saved,
+        d_h,
+        lens: [4 * h, w_len, u_len],
+        cpu: current(),
+    };
     let firsts = [d_h0.map(Scattered::new), d_c0.map(Scattered::new)];
-    let d_gi = d_gi.map(Scattered::new);
-    let mut sums = scratch::zeroed(4 * h + if weights { 4 * h * h } else { 0 });
+    let mut sums = scratch::zeroed(4 * h + w_len + u_len);
     shape.sum_over_blocks(&mut sums, |block, sums| {
-        let mut carry_h = scratch::zeroed(block.count * h);
-        let mut carry_c = scratch::zeroed(block.count * h);
-        let mut gates = scratch::take(block.count * 4 * h);
-        for t in (0..shape.steps).rev() {
-            let (at, len) = block.at(t, 4 * h);
-            // SAFETY: rows of this block's vertices, which no other block touches.
-            let d_gi = d_gi.map(|d| unsafe { d.piece(at, len) });
-            back.step(block, t, [&mut carry_h, &mut carry_c], &mut gates, d_gi, sums);
+        let mut carries = [scratch::zeroed(block.plane()), scratch::zeroed(block.plane())];
+        if let Some(d_c) = d_c {
+            to_planes(block, block.of(d_c, 0, h), &mut carries[1], Accumulate::Overwrite);
         }
-        for (first, carry) in firsts.iter().zip([carry_h, carry_c]) {
+        // SAFETY: each block belongs to one thread.
+        unsafe { back.block(block, &mut carries, sums) };
+        for (first, carry) in firsts.iter().zip(&carries) {
             let (at, len) = block.at(0, h);
-            // SAFETY: as above.
-            let first = first.map(|first| unsafe { first.piece(at, len) });
-            for (d, carry) in first.into_iter().flatten().zip(&carry[..]) {
-                *d += carry;
+            // SAFETY: rows of this block's vertices, which no other block touches.
+            if let Some(first) = first.map(|first| unsafe { first.piece(at, len) }) {
+                to_rows(block, carry, first, Accumulate::Add);
             }
         }
     });
-    let (bias_sums, u_sums) = sums.split_at(4 * h);
-    for (d, sums) in [(d_bias, bias_sums), (d_u, u_sums)] {
+    let (bias_sums, rest) = sums.split_at(4 * h);
+    let (w_sums, u_sums) = rest.split_at(w_len);
+    let targets =
+        [(d_bias, bias_sums), (input.bias, bias_sums), (input.weight, w_sums), (d_u, u_sums)];
+    for (d, sums) in targets {
         for (d, sum) in d.into_iter().flatten().zip(sums) {
             *d += sum;
         }
@@ -187,59 +243,70 @@ pub fn lstm_backward(
 
 /// What the backward pass of a block reads.
 struct Back<'a> {
-    shape: LstmShape,
-    h0: &'a [f32],
-    c0: &'a [f32],
-    u: Option<&'a [f32]>,
-    mask: Option<&'a [f32]>,
+    call: &'a LstmCall<'a>,
+    entry: BackInput<'a>,
+    u: Option<Weight<'a>>,
     out_h: &'a [f32],
-    out_c: &'a [f32],
     saved: &'a [f32],
     d_h: &'a [f32],
-    d_c: Option<&'a [f32]>,
-    weights: bool,
+    /// Elements of the sums for the biases, the input's weight and the recurrent weight.
+    lens: [usize; 3],
     cpu: Cpu,
 }
 
 impl Back<'_> {
-    /// One step back: the carries hold the gradients of state and memory after the step (without
-    /// `d_h` and `d_c`) and get those before it; `gates` is [block, 4H].
-    fn step(
-        &self,
-        block: Block,
-        t: usize,
-        [carry_h, carry_c]: [&mut [f32]; 2],
-        gates: &mut [f32],
-        d_gi: Option<&mut [f32]>,
-        sums: &mut [f32],
-    ) {
-        let h = self.shape.hidden;
-        let before = |first, states| {
-            if t == 0 { block.of(first, 0, h) } else { block.of(states, t - 1, h) }
+    /// All steps back: `carries` hold the gradients of state and memory after the last step and
+    /// get those before the first.
+    ///
+    /// # Safety
+    ///
+    /// No other thread goes back through this block.
+    #[allow(unsafe_code)]
+    unsafe fn block(&self, block: Block, carries: &mut [Scratch; 2], sums: &mut [f32]) {
+        let [carry_h, carry_c] = carries;
+        let LstmCall { shape, h0, c0, mask, .. } = *self.call;
+        let (h, plane) = (shape.hidden, block.plane());
+        let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
+        let (mut spare, mut first) = (scratch::take(lanes), scratch::take(lanes));
+        let mut spread = scratch::take(if mask.is_some() { plane } else { 0 });
+        let mut gates = scratch::take(4 * plane);
+        let saved = |t: usize| {
+            let (at, len) = block.planes_at(t, SAVED);
+            &self.saved[at..at + len]
         };
-        self.cpu.run(StepBack {
-            h,
-            saved: block.of(self.saved, t, 4 * h),
-            memory: before(self.c0, self.out_c),
-            new_memory: block.of(self.out_c, t, h),
-            d_h: block.of(self.d_h, t, h),
-            d_c: self.d_c.map(|d| block.of(d, t, h)),
-            mask: block.mask(self.mask, t),
-            carry_h,
-            carry_c,
-            gates,
-            d_gi,
-        });
-        let (d_bias, d_u) = sums.split_at_mut(4 * h);
-        if let Some(u) = self.u {
-            let d_gates = MatRef::new(gates, block.count, 4 * h);
-            if self.weights {
-                add_weight_gradient(d_gates, before(self.h0, self.out_h), h, d_u);
+        let (d_bias, rest) = sums.split_at_mut(self.lens[0]);
+        let (d_w, d_u) = rest.split_at_mut(self.lens[1]);
+        for t in (0..shape.steps).rev() {
+            let memory = match t {
+                0 => block.operand(block.of(c0, 0, h), h, &mut first),
+                _ => &saved(t - 1)[4 * plane..],
+            };
+            let mask = block.mask(mask, t);
+            if let Some(mask) = mask {
+                block.spread_mask(mask, &mut spread);
             }
-            let c = MatMut::new(carry_h, block.count, h);
-            matmul_on_this_thread(d_gates, MatRef::new(u, 4 * h, h), c, Accumulate::Add);
+            self.cpu.run(StepBack {
+                plane,
+                saved: saved(t),
+                memory,
+                d_h: block.operand(block.of(self.d_h, t, h), h, &mut spare),
+                mask: mask.map(|_| &spread[..]),
+                carry_h: &mut *carry_h,
+                carry_c: &mut *carry_c,
+                gates: &mut gates,
+            });
+            sum_features(self.cpu, block, &gates, d_bias);
+            // SAFETY: the caller's promise.
+            unsafe { self.entry.send(block, t, &gates, d_w) };
+            let Some(u) = &self.u else { continue };
+            if !d_u.is_empty() {
+                let state = if t == 0 { h0 } else { self.out_h };
+                let rows = (state, block.at(t.saturating_sub(1), h).0, h);
+                add_weight_gradient(block, 4, &gates, rows, d_u);
+            }
+            let mode = if mask.is_some() { Accumulate::Add } else { Accumulate::Overwrite };
+            u.input_gradient(block, 0..4, &gates, carry_h, mode);
         }
-        self.cpu.run(|| add_rows(gates, d_bias));
     }
 }
 

@@ -14,6 +14,7 @@
 //! Not here: products over sparse matrices (`spmm`), and the small products inside a recurrent
 //! step (`gru`, `lstm`).
 
+mod direct;
 mod epilogue;
 mod packed;
 mod thin;
@@ -23,6 +24,7 @@ use rayon::prelude::*;
 use super::activation::Activation;
 use super::scratch;
 use super::simd::current;
+pub(crate) use direct::{Factors, Results, Vectors, WHOLE_VECTOR, direct};
 use epilogue::Epilogue;
 
 /// Multiply-adds below which a product is one call on this thread (about five microseconds).

@@ -32,7 +32,7 @@ pub mod matmul;
 pub mod norm;
 pub mod optimiser;
 mod prefetch;
-mod recurrent;
+pub mod recurrent;
 pub mod reduce;
 mod scattered;
 mod scratch;

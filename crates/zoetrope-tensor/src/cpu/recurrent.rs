@@ -1,14 +1,34 @@
-//! What the GRU and the LSTM share: blocks of vertices and the weight gradients of a block.
+//! What the GRU and the LSTM share: blocks of vertices, how they lie, and their products.
 //!
-//! A block of vertices goes through all time steps on one thread, so that its state and the
-//! recurrent weights stay in cache. Blocks depend on the number of vertices only.
+//! A block of vertices goes through all time steps on one thread, so that its state, its gates
+//! and the weights stay in the second-level cache. Blocks depend on the shape only.
+//!
+//! A *plane* holds one value (a gate, the state) of all cells of a block at one step. Element-wise
+//! work does not care how a plane lies, as long as all planes of a block lie alike; products do
+//! (`weight`). The layout is chosen by the width of the state:
+//!
+//! - a multiple of 16: `[vertex][feature]` as outside, so nothing is moved and vectors are full;
+//! - else `[feature][vertex]`, with the vertices of a block rounded up to 16: vectors run along
+//!   vertices and are full again, and what other operators see is turned on its way in and out.
+//!
+//! Either way a plane is a whole number of vectors at every instruction set.
+
+mod input;
+mod planes;
+mod weight;
 
 use super::blocks::sum_over_blocks;
-use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};
+use super::matmul::{Accumulate, MatMut, MatRef, WHOLE_VECTOR, matmul_on_this_thread};
 use rayon::prelude::*;
 
-/// Vertices of a block, about.
-const VERTICES: usize = 64;
+pub(crate) use input::{BackInput, ForwardInput};
+pub use input::{Input, InputGradient, InputRows};
+pub(crate) use planes::{sum_features, to_planes, to_rows};
+pub(crate) use weight::{Weight, add_weight_gradient};
+
+/// Vertices of a block, about, for either layout.
+const ROWS: usize = 64;
+const LANES: usize = 128;
 /// Most parts into which weight gradients are summed before they are joined.
 const MAX_PARTS: usize = 32;
 
@@ -23,26 +43,52 @@ pub struct Sequence {
     pub hidden: usize,
 }
 
+/// How the cells of a block lie in a plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// `[vertex][feature]`.
+    Rows,
+    /// `[feature][vertex]`.
+    Lanes,
+}
+
 impl Sequence {
     /// Number of cells (vertex, time step).
     pub fn cells(&self) -> usize {
         self.steps * self.vertices
     }
 
+    pub(crate) fn layout(&self) -> Layout {
+        if self.hidden.is_multiple_of(WHOLE_VECTOR) { Layout::Rows } else { Layout::Lanes }
+    }
+
     /// Vertices of a block: blocks of nearly equal size, an even number of them when several.
     fn block(&self) -> usize {
-        if self.vertices <= VERTICES * 3 / 4 {
-            return self.vertices.max(1);
+        let about = if self.layout() == Layout::Rows { ROWS } else { LANES };
+        let mut size = self.vertices.max(1);
+        if size > about * 3 / 4 {
+            let blocks = size.div_ceil(about).next_multiple_of(2);
+            size = size.div_ceil(blocks);
         }
-        let blocks = self.vertices.div_ceil(VERTICES).next_multiple_of(2);
-        self.vertices.div_ceil(blocks)
+        match self.layout() {
+            Layout::Rows => size,
+            Layout::Lanes => size.next_multiple_of(WHOLE_VECTOR),
+        }
+    }
+
+    fn blocks(&self) -> usize {
+        self.vertices.div_ceil(self.block())
+    }
+
+    /// Floats that hold `planes` planes of every block at every step.
+    pub(crate) fn planes_len(&self, planes: usize) -> usize {
+        self.steps * self.blocks() * self.block() * self.hidden * planes
     }
 
     /// Calls `f` for each block in parallel.
     pub(crate) fn for_each_block(&self, f: impl Fn(Block) + Sync + Send) {
-        let size = self.block();
-        let blocks = self.vertices.div_ceil(size);
-        let call = |i: usize| f(Block::new(self, i * size, size));
+        let blocks = self.blocks();
+        let call = |i: usize| f(Block::new(self, i));
         if blocks <= 1 {
             if blocks == 1 && self.steps > 0 {
                 call(0);
@@ -52,19 +98,18 @@ impl Sequence {
         (0..blocks).into_par_iter().for_each(call);
     }
 
-    /// Calls `f` for each block in parallel, with a part of the sums `weight` (then `bias`) that
-    /// is shared by neighbouring blocks; adds the parts in order.
+    /// Calls `f` for each block in parallel, with a part of the sums that is shared by
+    /// neighbouring blocks; adds the parts in order.
     pub(crate) fn sum_over_blocks(
         &self,
         sums: &mut [f32],
         f: impl Fn(Block, &mut [f32]) + Sync + Send,
     ) {
-        let size = self.block();
-        let blocks = self.vertices.div_ceil(size);
+        let blocks = self.blocks();
         let per_part = blocks.div_ceil(MAX_PARTS).max(1);
         sum_over_blocks(blocks.div_ceil(per_part), sums, |part, sums| {
             for i in part * per_part..blocks.min((part + 1) * per_part) {
-                f(Block::new(self, i * size, size), sums);
+                f(Block::new(self, i), sums);
             }
         });
     }
@@ -73,14 +118,43 @@ impl Sequence {
 /// The vertices `from..from + count` of a sequence.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
+    index: usize,
     pub(crate) from: usize,
     pub(crate) count: usize,
+    /// Vertices that a plane has room for.
+    pub(crate) room: usize,
+    pub(crate) layout: Layout,
+    hidden: usize,
     vertices: usize,
+    blocks: usize,
 }
 
 impl Block {
-    fn new(shape: &Sequence, from: usize, size: usize) -> Self {
-        Self { from, count: size.min(shape.vertices - from), vertices: shape.vertices }
+    fn new(shape: &Sequence, index: usize) -> Self {
+        let size = shape.block();
+        let from = index * size;
+        Self {
+            index,
+            from,
+            count: size.min(shape.vertices - from),
+            room: size,
+            layout: shape.layout(),
+            hidden: shape.hidden,
+            vertices: shape.vertices,
+            blocks: shape.blocks(),
+        }
+    }
+
+    /// Elements of a plane.
+    pub(crate) fn plane(&self) -> usize {
+        self.room * self.hidden
+    }
+
+    /// Where the block's `planes` planes of a step begin in [`Sequence::planes_len`] floats, and
+    /// their extent.
+    pub(crate) fn planes_at(&self, step: usize, planes: usize) -> (usize, usize) {
+        let len = self.plane() * planes;
+        ((step * self.blocks + self.index) * len, len)
     }
 
     /// Where the block's rows of `width` elements begin in a stacked matrix, and their extent.
@@ -108,12 +182,7 @@ pub(crate) fn times_weight_t(x: &[f32], weight: &[f32], outer: usize, inner: usi
 }
 
 /// weight_gradient += dyᵀ·x for rows of `dy` (`outer` wide) and of `x` (`inner` wide).
-pub(crate) fn add_weight_gradient(
-    dy: MatRef,
-    x: &[f32],
-    inner: usize,
-    weight_gradient: &mut [f32],
-) {
+pub(crate) fn add_rows_gradient(dy: MatRef, x: &[f32], inner: usize, weight_gradient: &mut [f32]) {
     let c = MatMut::new(weight_gradient, dy.cols, inner);
     matmul_on_this_thread(dy.t(), MatRef::new(x, dy.rows, inner), c, Accumulate::Add);
 }

@@ -1,16 +1,17 @@
 //! Long short-term memory over a whole sequence of stacked snapshots.
 
-use crate::cpu::lstm::{self, LstmShape};
+use super::recurrent::GateInput;
+use crate::cpu::lstm::{self, LstmCall, LstmGradients, LstmShape};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::tape::{Op, Tape, Var, expect_shape};
 
-/// The states after each snapshot.
+/// What an LSTM leaves.
 #[derive(Debug, Clone, Copy)]
 pub struct LstmStates {
-    /// Hidden states, `T·N × H`.
+    /// Hidden states after each snapshot, `T·N × H`.
     pub hidden: Var,
-    /// Cell states, `T·N × H`.
+    /// Cell states after the last snapshot, `N × H`.
     pub cell: Var,
 }
 
@@ -24,60 +25,68 @@ pub struct LstmRecurrence {
     pub bias: Option<Var>,
 }
 
-fn sequence(gates: Shape, state: Shape) -> LstmShape {
-    LstmShape { steps: gates.rows / state.rows.max(1), vertices: state.rows, hidden: state.cols }
+fn sequence(input: Shape, state: Shape) -> LstmShape {
+    LstmShape { steps: input.rows / state.rows.max(1), vertices: state.rows, hidden: state.cols }
 }
 
 impl Tape {
     /// Runs an LSTM over `T` snapshots of `N` vertices each, from `hidden` and `cell` on.
     ///
-    /// `gates` (`T·N × 4H`) is the input's share of the gates i, f, g, o. Where `mask`
-    /// (`T·N × 1`) is 0 both states of that vertex pass unchanged, whatever its gates hold.
+    /// `input` is the input's share of the gates i, f, g, o (`T·N × 4H`), or rows with their
+    /// weight. Where `mask` (`T·N × 1`) is 0 both states of that vertex pass unchanged, whatever
+    /// its gates hold.
     ///
     /// # Errors
     /// Where the shapes do not fit, or several steps are asked for without a recurrence.
     pub fn lstm(
         &mut self,
-        gates: Var,
+        input: impl Into<GateInput>,
         hidden: Var,
         cell: Var,
         recurrence: Option<LstmRecurrence>,
         mask: Option<Var>,
     ) -> Result<LstmStates, TensorError> {
-        let (input, state) = (self.shape(gates), self.shape(hidden));
-        let shape = sequence(input, state);
+        let input = input.into();
+        let state = self.shape(hidden);
+        let shape = sequence(self.shape(input.rows()), state);
         let rows = shape.steps * shape.vertices;
-        expect_shape("lstm", "the input's share", Shape::new(rows, 4 * shape.hidden), input)?;
+        self.expect_input("lstm", input, rows, 4 * shape.hidden)?;
         expect_shape("lstm", "the cell state", state, self.shape(cell))?;
         let (weight, bias) = (recurrence.map(|r| r.weight), recurrence.and_then(|r| r.bias));
         self.expect_recurrence(shape, weight, bias)?;
         if let Some(mask) = mask {
             expect_shape("lstm", "the mask", Shape::new(rows, 1), self.shape(mask))?;
         }
-        // Hidden states above cell states: one node with two results, read through aliases.
-        let half = rows * shape.hidden;
-        let mut y = self.pool.take(2 * half);
+        // Hidden states above the last cell states: one node with two results, read through
+        // aliases.
+        let above = rows * shape.hidden;
+        let mut y = self.pool.take(above + state.len());
         let mut saved = self.pool.take(lstm::lstm_saved_len(shape));
-        let (out_h, out_c) = y.as_mut_slice().split_at_mut(half);
-        lstm::lstm_forward(
-            shape,
-            self.value(gates),
-            self.value(hidden),
-            self.value(cell),
-            weight.map(|weight| self.value(weight)),
-            bias.map(|bias| self.value(bias)),
-            mask.map(|mask| self.value(mask)),
-            out_h,
-            out_c,
-            saved.as_mut_slice(),
-        );
-        let inputs = [gates, hidden, cell, weight.unwrap_or(gates), bias.unwrap_or(gates)];
-        let op = Op::Lstm { gates, hidden, cell, weight, bias, mask };
-        let both = self.record(op, Shape::new(2 * rows, shape.hidden), y, Some(saved), &inputs);
+        let (out_h, out_c) = y.as_mut_slice().split_at_mut(above);
+        let op = Op::Lstm { input, hidden, cell, weight, bias, mask };
+        lstm::lstm_forward(&self.lstm_call(&op), out_h, out_c, saved.as_mut_slice());
+        let [a, b, c] = input.operands();
+        let inputs = [a, b, c, hidden, cell, weight.unwrap_or(a), bias.unwrap_or(a)];
+        let whole = Shape::new(rows + state.rows, shape.hidden);
+        let both = self.record(op, whole, y, Some(saved), &inputs);
         Ok(LstmStates {
             hidden: self.alias(both, 0, Shape::new(rows, shape.hidden)),
-            cell: self.alias(both, half, Shape::new(rows, shape.hidden)),
+            cell: self.alias(both, above, state),
         })
+    }
+
+    /// The operands of an LSTM as its kernels read them.
+    fn lstm_call(&self, op: &Op) -> LstmCall<'_> {
+        let Op::Lstm { input, hidden, cell, weight, bias, mask } = *op else { unreachable!() };
+        LstmCall {
+            shape: sequence(self.shape(input.rows()), self.shape(hidden)),
+            input: self.gate_input(input),
+            h0: self.value(hidden),
+            c0: self.value(cell),
+            u: weight.map(|weight| self.value(weight)),
+            bias: bias.map(|bias| self.value(bias)),
+            mask: mask.map(|mask| self.value(mask)),
+        }
     }
 
     fn expect_recurrence(
@@ -109,34 +118,30 @@ impl Tape {
     }
 
     pub(super) fn lstm_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
-        let Op::Lstm { gates, hidden, cell, weight, bias, mask } = *op else { unreachable!() };
-        let shape = sequence(self.shape(gates), self.shape(hidden));
-        let half = shape.steps * shape.vertices * shape.hidden;
-        let mut d_gates = self.open(gates);
+        let Op::Lstm { input, hidden, cell, weight, bias, .. } = *op else { unreachable!() };
+        let above = self.shape(input.rows()).rows * self.shape(hidden).cols;
+        let mut d_input = self.open_input(input);
         let mut d_hidden = self.open(hidden);
         let mut d_cell = self.open(cell);
         let mut d_weight = self.open_optional(weight);
         let mut d_bias = self.open_optional(bias);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its gates");
-        let (out_h, out_c) = self.value(node).split_at(half);
-        let (d_out_h, d_out_c) = dy.split_at(half);
+        let (d_h, d_c) = dy.split_at(above);
         lstm::lstm_backward(
-            shape,
-            self.value(hidden),
-            self.value(cell),
-            weight.map(|weight| self.value(weight)),
-            mask.map(|mask| self.value(mask)),
-            out_h,
-            out_c,
+            &self.lstm_call(op),
+            &self.value(node)[..above],
             saved.as_slice(),
-            d_out_h,
-            Some(d_out_c),
-            d_gates.as_mut().map(|d| d.slice()),
-            d_hidden.as_mut().map(|d| d.slice()),
-            d_cell.as_mut().map(|d| d.slice()),
-            d_weight.as_mut().map(|d| d.slice()),
-            d_bias.as_mut().map(|d| d.slice()),
+            d_h,
+            Some(d_c),
+            LstmGradients {
+                input: d_input.gradient(),
+                h0: d_hidden.as_mut().map(|d| d.slice()),
+                c0: d_cell.as_mut().map(|d| d.slice()),
+                u: d_weight.as_mut().map(|d| d.slice()),
+                bias: d_bias.as_mut().map(|d| d.slice()),
+            },
         );
-        self.close([d_gates, d_hidden, d_cell, d_weight, d_bias]);
+        let [d_x, d_x_weight, d_x_bias] = d_input.into_parts();
+        self.close([d_x, d_x_weight, d_x_bias, d_hidden, d_cell, d_weight, d_bias]);
     }
 }

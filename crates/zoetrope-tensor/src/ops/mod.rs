@@ -17,6 +17,7 @@ pub mod lstm;
 mod matmul;
 mod matmul_steps;
 pub mod norm;
+pub mod recurrent;
 mod reduce;
 mod softmax;
 mod spmm;

@@ -11,6 +11,7 @@ use crate::ops::attention::AttentionOptions;
 use crate::ops::chain::Chain;
 use crate::ops::gat::GatOptions;
 use crate::ops::loss::Loss;
+use crate::ops::recurrent::GateInput;
 use crate::sparse::SparseGroup;
 use crate::tape::Var;
 
@@ -131,7 +132,7 @@ pub(crate) enum Op {
         mask: Option<Var>,
     },
     Lstm {
-        gates: Var,
+        input: GateInput,
         hidden: Var,
         cell: Var,
         weight: Option<Var>,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use zoetrope_tensor::{
-    Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GruKind, Instr, Loss,
-    LstmRecurrence, SparseGroup, SparseMatrix,
+    Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GateInput, GruKind,
+    Instr, Loss, LstmRecurrence, SparseGroup, SparseMatrix,
 };
 
 use super::graphs::csr;
@@ -83,14 +83,19 @@ fn sequences(list: &mut List) {
             t.gru(kind, v[0], v[1], v[2], Some(v[3]), Some(v[4]))
         });
     }
-    let states = [plain(N, h), plain(N, h)];
-    let inputs =
-        [plain(ROWS, 4 * h), states[0], states[1], small(4 * h, h), plain(1, 4 * h), mask(ROWS, 1)];
-    list.add("lstm", &inputs, |t, v| {
-        let recurrence = LstmRecurrence { weight: v[3], bias: Some(v[4]) };
-        let states = t.lstm(v[0], v[1], v[2], Some(recurrence), Some(v[5]))?;
-        t.concat_columns(&[states.hidden, states.cell])
-    });
+    // Both layouts of a block: along features and along vertices.
+    for h in [19, 32] {
+        let (state, bias) = (plain(N, h), plain(1, 4 * h));
+        let weights = [small(4 * h, h), small(4 * h, WIDTH)];
+        let inputs =
+            [plain(ROWS, WIDTH), state, state, weights[0], bias, mask(ROWS, 1), weights[1]];
+        list.add(format!("lstm/{h}"), &inputs, |t, v| {
+            let recurrence = LstmRecurrence { weight: v[3], bias: Some(v[4]) };
+            let input = GateInput::Rows { x: v[0], weight: v[6], bias: None };
+            let states = t.lstm(input, v[1], v[2], Some(recurrence), Some(v[5]))?;
+            t.concat_rows(&[states.hidden, states.cell])
+        });
+    }
     let dropout = Some(Dropout { p: 0.2, key: DropoutKey { seed: 1, stream: 5, step: 3 } });
     let options = AttentionOptions { steps: STEPS, heads: 3, causal: true, scale: 0.3, dropout };
     let inputs = [plain(ROWS, 36), plain(ROWS, 36), plain(ROWS, 36), mask(ROWS, 1)];

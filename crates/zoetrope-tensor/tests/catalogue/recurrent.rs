@@ -1,11 +1,14 @@
 //! Gated recurrent units and long short-term memories.
 
-use zoetrope_tensor::{GruKind, LstmRecurrence};
+use zoetrope_tensor::{GateInput, GruKind, LstmRecurrence};
 
 use super::{List, mask, plain, small};
 
 /// Steps, vertices, width: one of everything, odd widths, no vertex, several blocks of vertices.
-const SHAPES: [(usize, usize, usize); 5] = [(1, 1, 1), (3, 5, 2), (4, 1, 3), (2, 3, 17), (2, 0, 3)];
+const SHAPES: [(usize, usize, usize); 6] =
+    [(1, 1, 1), (3, 5, 2), (4, 1, 3), (2, 3, 17), (2, 3, 16), (2, 0, 3)];
+/// Features of the rows of an input.
+const WIDTHS: [usize; 3] = [1, 16, 18];
 
 pub(super) fn add(list: &mut List) {
     for (kind_name, kind) in [("after", GruKind::ResetAfter), ("before", GruKind::ResetBefore)] {
@@ -42,7 +45,7 @@ fn lstm(list: &mut List) {
             list.add(format!("lstm/{options}/{steps}x{n}x{h}"), &inputs, move |t, v| {
                 let recurrence = LstmRecurrence { weight: v[3], bias: v.get(4).copied() };
                 let states = t.lstm(v[0], v[1], v[2], Some(recurrence), v.get(5).copied())?;
-                t.concat_columns(&[states.hidden, states.cell])
+                t.concat_rows(&[states.hidden, states.cell])
             });
         }
     }
@@ -51,7 +54,20 @@ fn lstm(list: &mut List) {
         for (options, count) in [("pointwise", 3), ("pointwise_mask", 4)] {
             list.add(format!("lstm/{options}/{n}x{h}"), &inputs[..count], |t, v| {
                 let states = t.lstm(v[0], v[1], v[2], None, v.get(3).copied())?;
-                t.concat_columns(&[states.hidden, states.cell])
+                t.concat_rows(&[states.hidden, states.cell])
+            });
+        }
+    }
+    for (steps, n, h) in SHAPES {
+        for width in WIDTHS {
+            let (x, state) = (plain(steps * n, width), plain(n, h));
+            let weights = [small(4 * h, h), small(4 * h, width)];
+            let inputs = [x, state, state, weights[0], weights[1], plain(1, 4 * h)];
+            list.add(format!("lstm/rows/{steps}x{n}x{h}x{width}"), &inputs, |t, v| {
+                let recurrence = LstmRecurrence { weight: v[3], bias: None };
+                let input = GateInput::Rows { x: v[0], weight: v[4], bias: Some(v[5]) };
+                let states = t.lstm(input, v[1], v[2], Some(recurrence), None)?;
+                t.concat_rows(&[states.hidden, states.cell])
             });
         }
     }

@@ -300,7 +300,7 @@ def parts():
     case("alias/linear_with_itself", [plain(4, 4)], lambda x: torch.tanh(x @ x.T + x))
 
 
-SEQUENCES = [(1, 1, 1), (3, 5, 2), (4, 1, 3), (2, 3, 17), (2, 0, 3)]
+SEQUENCES = [(1, 1, 1), (3, 5, 2), (4, 1, 3), (2, 3, 17), (2, 3, 16), (2, 0, 3)]
 OPTIONS = [("bare", False, False), ("bias", True, False), ("bias_mask", True, True)]
 
 
@@ -354,10 +354,10 @@ def gru_before(gates, state, weight, bias=None, mask=None):
 
 
 def lstm(gates, hidden, cell, weight=None, bias=None, mask=None):
-    """torch.nn.LSTM; a masked vertex keeps both states."""
+    """torch.nn.LSTM: all hidden states, then the last cell states; a masked vertex keeps both."""
     (n, h), steps = hidden.shape, gates.shape[0] // max(hidden.shape[0], 1)
     if n == 0:
-        return torch.zeros(0, 2 * h) + 0 * (gates.sum() + hidden.sum() + cell.sum())
+        return torch.zeros(0, h) + 0 * (gates.sum() + hidden.sum() + cell.sum())
     module = torch.nn.LSTM(4 * h, h)
     weight = torch.zeros(4 * h, h) if weight is None else weight
     parameters = through_module(module, gates, weight, bias)
@@ -371,8 +371,8 @@ def lstm(gates, hidden, cell, weight=None, bias=None, mask=None):
             there = mask[t * n : (t + 1) * n] != 0
             new_h, new_c = torch.where(there, new_h, hidden), torch.where(there, new_c, cell)
         hidden, cell = new_h, new_c
-        states.append(torch.cat([hidden, cell], 1))
-    return torch.cat(states)
+        states.append(hidden)
+    return torch.cat([*states, cell])
 
 
 def recurrent():
@@ -395,7 +395,15 @@ def recurrent():
             inputs,
             lambda g, s, c, m: lstm(g, s, c, None, None, m),
         )
-    case("lstm/same_states", [plain(3, 8), plain(3, 2)], lambda g, s: lstm(g, s, s)[:, :2])
+    for (steps, n, h), width in itertools.product(SEQUENCES, [1, 16, 18]):
+        inputs = [plain(steps * n, width), plain(n, h), plain(n, h), small(4 * h, h)]
+        inputs += [small(4 * h, width), plain(1, 4 * h)]
+        case(
+            f"lstm/rows/{steps}x{n}x{h}x{width}",
+            inputs,
+            lambda x, s, c, u, w, b: lstm(x @ w.T + b, s, c, u),
+        )
+    case("lstm/same_states", [plain(3, 8), plain(3, 2)], lambda g, s: lstm(g, s, s)[:3])
 
 
 def temporal(query, key, value, mask, steps, heads, causal, scale):

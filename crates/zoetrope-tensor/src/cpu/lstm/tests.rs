@@ -1,16 +1,25 @@
 //! The LSTM against a plain f64 loop, its gradients against central differences.
 
 use super::*;
+use crate::cpu::recurrent::InputRows;
 use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// States of all cells, then memories, written from the formulas. `x` is gi, h0, c0, u, bias.
-fn reference(shape: LstmShape, x: &[Vec<f64>; 5], product: bool, mask: Option<&[f32]>) -> Vec<f64> {
-    let [gi, h0, c0, u, bias] = x;
+/// States of all cells, then the last memories, written from the formulas. `x` is the input, h0,
+/// c0, u, bias and, where the input has `width` features, its weight and bias.
+fn reference(case: &Case, x: &[Vec<f64>; 7]) -> Vec<f64> {
+    let Case { shape, product, width, .. } = *case;
+    let mask = case.mask.as_deref();
+    let [input, h0, c0, u, bias, weight, input_bias] = x;
     let (n, h) = (shape.vertices, shape.hidden);
+    let share = |cell: usize, gate: usize| -> f64 {
+        let Some(width) = width else { return input[cell * 4 * h + gate] };
+        let terms = (0..width).map(|l| input[cell * width + l] * weight[gate * width + l]);
+        terms.sum::<f64>() + input_bias[gate]
+    };
     let mut states = vec![0.0; shape.cells() * h];
     let mut memories = states.clone();
     for t in 0..shape.steps {
@@ -28,7 +37,7 @@ fn reference(shape: LstmShape, x: &[Vec<f64>; 5], product: bool, mask: Option<&[
                 let gate = |gate: usize| -> f64 {
                     let sum: f64 = (0..h).map(|l| u[(gate * h + j) * h + l] * state[l]).sum();
                     let sum = if product { sum } else { 0.0 };
-                    gi[cell * 4 * h + gate * h + j] + sum + bias[gate * h + j]
+                    share(cell, gate * h + j) + sum + bias[gate * h + j]
                 };
                 let new = sigmoid(gate(1)) * memory[j] + sigmoid(gate(0)) * gate(2).tanh();
                 let masked = mask.is_some_and(|m| m[cell] == 0.0);
@@ -38,76 +47,97 @@ fn reference(shape: LstmShape, x: &[Vec<f64>; 5], product: bool, mask: Option<&[
             }
         }
     }
-    states.extend(memories);
+    match shape.steps {
+        0 => states.extend(c0),
+        steps => states.extend(&memories[(steps - 1) * n * h..]),
+    }
     states
 }
 
 struct Case {
     shape: LstmShape,
-    x: [Vec<f32>; 5],
+    x: [Vec<f32>; 7],
     product: bool,
+    /// Features of the input's rows; none where the gates' share is given.
+    width: Option<usize>,
     mask: Option<Vec<f32>>,
 }
 
 impl Case {
-    fn new(steps: usize, vertices: usize, hidden: usize, product: bool, masked: bool) -> Self {
+    fn new(
+        [steps, vertices, hidden]: [usize; 3],
+        width: Option<usize>,
+        product: bool,
+        masked: bool,
+    ) -> Self {
         let shape = LstmShape { steps, vertices, hidden };
         let mask = numbers(5, shape.cells(), 1.0).iter().map(|x| f32::from(*x > -0.4)).collect();
+        let wide = 4 * hidden;
+        let extra = width.unwrap_or(0);
         let x = [
-            numbers(1, shape.cells() * 4 * hidden, 1.5),
+            numbers(1, shape.cells() * width.unwrap_or(wide), 1.5),
             numbers(2, vertices * hidden, 1.0),
             numbers(3, vertices * hidden, 1.0),
-            numbers(4, 4 * hidden * hidden, 1.0 / (hidden as f32).sqrt()),
-            numbers(6, 4 * hidden, if masked { 0.5 } else { 0.0 }),
+            numbers(4, wide * hidden, 1.0 / (hidden as f32).sqrt()),
+            numbers(6, wide, if masked { 0.5 } else { 0.0 }),
+            numbers(7, wide * extra, 1.0 / (extra as f32).sqrt()),
+            numbers(8, if extra > 0 { wide } else { 0 }, 0.5),
         ];
-        Self { shape, x, product, mask: masked.then_some(mask) }
+        Self { shape, x, product, width, mask: masked.then_some(mask) }
     }
 
-    fn u(&self) -> Option<&[f32]> {
-        self.product.then_some(&self.x[3])
-    }
-
-    fn exact(&self) -> [Vec<f64>; 5] {
+    fn exact(&self) -> [Vec<f64>; 7] {
         self.x.each_ref().map(|x| exact(x))
     }
 
+    fn call(&self) -> LstmCall<'_> {
+        let [input, h0, c0, u, bias, weight, input_bias] = &self.x;
+        let input = match self.width {
+            None => Input::Gates(input),
+            Some(_) => Input::Rows(InputRows { x: input, weight, bias: Some(input_bias) }),
+        };
+        LstmCall {
+            shape: self.shape,
+            input,
+            h0,
+            c0,
+            u: self.product.then_some(u),
+            // Without a mask the bias is zeros: as good as none.
+            bias: self.mask.is_some().then_some(&bias[..]),
+            mask: self.mask.as_deref(),
+        }
+    }
+
     fn forward(&self) -> [Vec<f32>; 3] {
-        let [gi, h0, c0, _, bias] = &self.x;
-        let len = self.shape.cells() * self.shape.hidden;
-        let [mut h, mut c] = [(); 2].map(|()| vec![f32::NAN; len]);
+        let LstmShape { vertices, hidden, .. } = self.shape;
+        let mut h = vec![f32::NAN; self.shape.cells() * hidden];
+        let mut c = vec![f32::NAN; vertices * hidden];
         let mut saved = vec![f32::NAN; lstm_saved_len(self.shape)];
-        // Without a mask the bias is zeros: as good as none.
-        let bias = self.mask.is_some().then_some(&bias[..]);
-        let mask = self.mask.as_deref();
-        let (u, shape) = (self.u(), self.shape);
-        lstm_forward(shape, gi, h0, c0, u, bias, mask, &mut h, &mut c, &mut saved);
+        lstm_forward(&self.call(), &mut h, &mut c, &mut saved);
         [h, c, saved]
     }
 
-    /// All gradients one after another, each added to ones.
+    /// All gradients one after another, each added to ones; that of the input replaces.
     fn backward(&self, d: &[f32]) -> Vec<f32> {
-        let [h, c, saved] = self.forward();
+        let [h, _, saved] = self.forward();
         let (d_h, d_c) = d.split_at(h.len());
-        let [mut gi, mut h0, mut c0, mut u, mut bias] =
+        let [mut x, mut h0, mut c0, mut u, mut bias, mut weight, mut input_bias] =
             self.x.each_ref().map(|x| vec![1.0; x.len()]);
-        lstm_backward(
-            self.shape,
-            &self.x[1],
-            &self.x[2],
-            self.u(),
-            self.mask.as_deref(),
-            &h,
-            &c,
-            &saved,
-            d_h,
-            Some(d_c),
-            Some(&mut gi),
-            Some(&mut h0),
-            Some(&mut c0),
-            self.product.then_some(&mut u),
-            Some(&mut bias),
-        );
-        [gi, h0, c0, u, bias].concat()
+        let rows = self.width.is_some();
+        let gradients = LstmGradients {
+            input: InputGradient {
+                x: Some((&mut x, Accumulate::Overwrite)),
+                weight: rows.then_some(&mut weight),
+                bias: rows.then_some(&mut input_bias),
+            },
+            h0: Some(&mut h0),
+            c0: Some(&mut c0),
+            u: self.product.then_some(&mut u),
+            bias: Some(&mut bias),
+        };
+        lstm_backward(&self.call(), &h, &saved, d_h, Some(d_c), gradients);
+        x.iter_mut().for_each(|x| *x += 1.0);
+        [x, h0, c0, u, bias, weight, input_bias].concat()
     }
 }
 
@@ -117,44 +147,50 @@ fn states_and_memories_agree_with_f64() {
         [(1, 1, 1), (3, 5, 7), (4, 130, 16), (2, 70, 33), (5, 3, 64), (1, 0, 4), (0, 4, 4)]
     {
         for (product, masked) in [(false, false), (true, false), (true, true), (false, true)] {
-            let case = Case::new(steps, vertices, hidden, product, masked);
-            let expected = reference(case.shape, &case.exact(), product, case.mask.as_deref());
-            let run = || {
-                let [h, c, _] = case.forward();
-                [h, c].concat()
-            };
-            everywhere(run, |level, got| assert_close(level, got, &expected, 5e-6));
+            for width in [None, Some(1), Some(16), Some(37)] {
+                let case = Case::new([steps, vertices, hidden], width, product, masked);
+                let expected = reference(&case, &case.exact());
+                let run = || {
+                    let [h, c, _] = case.forward();
+                    [h, c].concat()
+                };
+                everywhere(run, |level, got| assert_close(level, got, &expected, 5e-6));
+            }
         }
     }
 }
 
 #[test]
 fn gradients_agree_with_central_differences() {
-    for (steps, vertices, hidden) in [(1, 2, 3), (3, 4, 5), (2, 3, 17)] {
+    for (steps, vertices, hidden) in [(1, 2, 3), (3, 4, 5), (2, 3, 17), (2, 3, 16)] {
         for (product, masked) in [(false, false), (true, false), (true, true)] {
-            let case = Case::new(steps, vertices, hidden, product, masked);
-            let d = numbers(9, 2 * case.shape.cells() * hidden, 1.0);
-            let x = case.exact();
-            let expected = (0..5).map(|which| {
-                let loss = |changed: &[f64]| {
-                    let mut x = x.clone();
-                    x[which] = changed.to_vec();
-                    weighted(&reference(case.shape, &x, product, case.mask.as_deref()), &d)
-                };
-                slopes(loss, &case.x[which])
-            });
-            let expected = added(&expected.collect::<Vec<_>>().concat());
-            everywhere(
-                || case.backward(&d),
-                |level, got| assert_close(level, got, &expected, 2e-5),
-            );
+            for width in [None, Some(3)] {
+                let case = Case::new([steps, vertices, hidden], width, product, masked);
+                let d = numbers(9, (steps + 1) * vertices * hidden, 1.0);
+                let x = case.exact();
+                let expected = (0..7).map(|which| {
+                    let loss = |changed: &[f64]| {
+                        let mut x = x.clone();
+                        x[which] = changed.to_vec();
+                        weighted(&reference(&case, &x), &d)
+                    };
+                    slopes(loss, &case.x[which])
+                });
+                let expected = added(&expected.collect::<Vec<_>>().concat());
+                everywhere(
+                    || case.backward(&d),
+                    |level, got| assert_close(level, got, &expected, 2e-5),
+                );
+            }
         }
     }
 }
 
 #[test]
 fn gradients_of_many_vertices_do_not_depend_on_threads() {
-    let case = Case::new(2, 500, 9, true, true);
-    let d = numbers(9, 2 * case.shape.cells() * 9, 1.0);
-    everywhere(|| case.backward(&d), |_, got| assert!(got.iter().all(|x| x.is_finite())));
+    for (hidden, width) in [(9, 5), (16, 20)] {
+        let case = Case::new([2, 500, hidden], Some(width), true, true);
+        let d = numbers(9, 3 * 500 * hidden, 1.0);
+        everywhere(|| case.backward(&d), |_, got| assert!(got.iter().all(|x| x.is_finite())));
+    }
 }

@@ -90,7 +90,7 @@ fn needs_no_panels(product: &Product) -> bool {
 /// meanwhile.
 #[allow(unsafe_code)]
 pub(super) unsafe fn run(product: &Product, accumulate: Accumulate) -> bool {
-    let Some(kernels) = available().next().filter(|_| !needs_no_panels(product)) else {
+    let Some(kernels) = best().filter(|_| !needs_no_panels(product)) else {
         return false;
     };
     // SAFETY: the caller's promise is the same; the processor has these instructions.
@@ -198,46 +198,129 @@ unsafe fn tiles(
     adds: bool,
 ) {
     let [m, n, deep] = part.shape;
-    let old = if adds { 1.0 } else { 0.0 };
     for row in (0..m).step_by(kernels.rows) {
         let high = kernels.rows.min(m - row);
-        let (a, a_step, a_row) = match rows {
-            Some(rows) => (rows[row * deep..].as_ptr(), kernels.rows as isize, 1),
+        let (factors, factor_strides) = match rows {
+            Some(rows) => (rows[row * deep..].as_ptr(), (kernels.rows as isize, 1)),
             None => {
                 let a = part.a.wrapping_offset(row as isize * part.a_strides.0);
-                (a, part.a_strides.1, part.a_strides.0)
+                (a, (part.a_strides.1, part.a_strides.0))
             }
         };
         for column in (0..n).step_by(kernels.panel) {
             let wide = kernels.panel.min(n - column);
             let panel = &columns[column * deep..(column + kernels.panel) * deep];
+            let tile = Tiles {
+                shape: [wide, high, deep],
+                vectors: panel.as_ptr(),
+                vector_stride: kernels.panel as isize,
+                factors,
+                factor_strides,
+                results: part.c.wrapping_add(row * part.c_stride + column),
+                result_stride: part.c_stride,
+            };
             // SAFETY: the kernel reads `deep` times `wide` columns, rounded up to whole vectors,
             // of a panel that is wider; `high` rows of A; and writes `wide` times `high`
             // elements of C. The processor has its instructions by the caller's promise.
-            unsafe {
-                kernels.of(wide, high)(
-                    wide,
-                    high,
-                    deep,
-                    part.c.wrapping_add(row * part.c_stride + column),
-                    panel.as_ptr(),
-                    a,
-                    part.c_stride as isize,
-                    1,
-                    kernels.panel as isize,
-                    a_step,
-                    a_row,
-                    old,
-                    1.0,
-                    u8::from(adds),
-                    false,
-                    false,
-                    false,
-                    std::ptr::null(),
-                );
+            unsafe { tile.one(kernels, adds) };
+        }
+    }
+}
+
+/// results[j] (+)= Σ over l of factors(j, l)·vectors[l], by addresses.
+pub(super) struct Tiles {
+    /// Width of a vector, number of results, inner dimension.
+    pub(super) shape: [usize; 3],
+    pub(super) vectors: *const f32,
+    pub(super) vector_stride: isize,
+    pub(super) factors: *const f32,
+    /// Along the inner dimension, and from result to result.
+    pub(super) factor_strides: (isize, isize),
+    pub(super) results: *mut f32,
+    pub(super) result_stride: usize,
+}
+
+impl Tiles {
+    /// Computes a tile that one micro-kernel covers.
+    ///
+    /// # Safety
+    ///
+    /// The addresses cover the shape, vectors rounded up to whole ones; nothing else accesses the
+    /// results meanwhile; the processor can run the kernels.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    unsafe fn one(&self, kernels: &Kernels, adds: bool) {
+        let [wide, high, deep] = self.shape;
+        let old = if adds { 1.0 } else { 0.0 };
+        // SAFETY: the caller's promise; sides and strides in the order of the micro-kernel.
+        unsafe {
+            kernels.of(wide, high)(
+                wide,
+                high,
+                deep,
+                self.results,
+                self.vectors,
+                self.factors,
+                self.result_stride as isize,
+                1,
+                self.vector_stride,
+                self.factor_strides.0,
+                self.factor_strides.1,
+                old,
+                1.0,
+                u8::from(adds),
+                false,
+                false,
+                false,
+                std::ptr::null(),
+            );
+        }
+    }
+
+    /// Computes everything on this thread, tile by tile, or by `gemm` where there are no kernels.
+    ///
+    /// # Safety
+    ///
+    /// The addresses cover the shape, vectors rounded up to whole ones, and nothing else accesses
+    /// the results meanwhile.
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn run(&self, adds: bool) {
+        let [width, count, deep] = self.shape;
+        let Some(kernels) = best() else {
+            let product = Product {
+                shape: [count, width, deep],
+                a: self.factors,
+                a_strides: (self.factor_strides.1, self.factor_strides.0),
+                b: self.vectors,
+                b_strides: (self.vector_stride, 1),
+                c: self.results,
+                c_stride: self.result_stride,
+            };
+            let accumulate = if adds { Accumulate::Add } else { Accumulate::Overwrite };
+            // SAFETY: the caller's promise is the same.
+            return unsafe { product.run(accumulate) };
+        };
+        for from in (0..width).step_by(kernels.panel) {
+            for first in (0..count).step_by(kernels.rows) {
+                let tile = Self {
+                    shape: [kernels.panel.min(width - from), kernels.rows.min(count - first), deep],
+                    vectors: self.vectors.wrapping_add(from),
+                    factors: self.factors.wrapping_offset(first as isize * self.factor_strides.1),
+                    results: self.results.wrapping_add(first * self.result_stride + from),
+                    ..*self
+                };
+                // SAFETY: a part of what the caller vouches for; the processor has the kernels.
+                unsafe { tile.one(kernels, adds) };
             }
         }
     }
+}
+
+/// The best micro-kernels of this processor.
+#[inline]
+fn best() -> Option<&'static Kernels> {
+    static BEST: std::sync::OnceLock<Option<&'static Kernels>> = std::sync::OnceLock::new();
+    *BEST.get_or_init(|| available().next())
 }
 
 #[cfg(test)]

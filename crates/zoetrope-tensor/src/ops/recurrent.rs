@@ -1,0 +1,114 @@
+//! What enters the gates of a GRU or an LSTM besides the state.
+
+use crate::cpu::recurrent::{Input, InputGradient, InputRows};
+use crate::error::TensorError;
+use crate::matrix::Shape;
+use crate::tape::{Opened, Tape, Var, expect_shape};
+
+/// The input of a recurrent operator with `G` gates.
+#[derive(Debug, Clone, Copy)]
+pub enum GateInput {
+    /// The input's share of the gates, computed before: `T·N × G·H`.
+    Gates(Var),
+    /// Rows whose product with a weight is that share; it is computed block by block and never
+    /// kept, which saves memory and time.
+    Rows {
+        /// `T·N × in`.
+        x: Var,
+        /// `G·H × in`.
+        weight: Var,
+        /// `1 × G·H`.
+        bias: Option<Var>,
+    },
+}
+
+impl From<Var> for GateInput {
+    fn from(gates: Var) -> Self {
+        Self::Gates(gates)
+    }
+}
+
+/// The open gradients of an input: of its rows or gates, its weight and its bias.
+pub(crate) struct OpenedInput([Option<Opened>; 3]);
+
+impl OpenedInput {
+    pub(crate) fn gradient(&mut self) -> InputGradient<'_> {
+        let [x, weight, bias] = &mut self.0;
+        InputGradient {
+            x: x.as_mut().map(|d| (d.mode, d)).map(|(mode, d)| (d.slice(), mode)),
+            weight: weight.as_mut().map(|d| d.slice()),
+            bias: bias.as_mut().map(|d| d.slice()),
+        }
+    }
+
+    pub(crate) fn into_parts(self) -> [Option<Opened>; 3] {
+        self.0
+    }
+}
+
+impl GateInput {
+    /// What has a row for each cell.
+    pub(crate) fn rows(self) -> Var {
+        match self {
+            Self::Gates(x) | Self::Rows { x, .. } => x,
+        }
+    }
+
+    /// All operands, the first ones repeated in place of absent ones.
+    pub(crate) fn operands(self) -> [Var; 3] {
+        match self {
+            Self::Gates(x) => [x; 3],
+            Self::Rows { x, weight, bias } => [x, weight, bias.unwrap_or(weight)],
+        }
+    }
+}
+
+impl Tape {
+    /// The values of an input.
+    pub(crate) fn gate_input(&self, input: GateInput) -> Input<'_> {
+        match input {
+            GateInput::Gates(gates) => Input::Gates(self.value(gates)),
+            GateInput::Rows { x, weight, bias } => Input::Rows(InputRows {
+                x: self.value(x),
+                weight: self.value(weight),
+                bias: bias.map(|bias| self.value(bias)),
+            }),
+        }
+    }
+
+    /// Opens the gradients of an input.
+    pub(crate) fn open_input(&mut self, input: GateInput) -> OpenedInput {
+        match input {
+            GateInput::Gates(gates) => OpenedInput([self.open_to_overwrite(gates), None, None]),
+            GateInput::Rows { x, weight, bias } => OpenedInput([
+                self.open_to_overwrite(x),
+                self.open(weight),
+                self.open_optional(bias),
+            ]),
+        }
+    }
+
+    /// Requires that an input has `rows` rows and fits gates that are `wide` altogether.
+    pub(crate) fn expect_input(
+        &self,
+        operator: &'static str,
+        input: GateInput,
+        rows: usize,
+        wide: usize,
+    ) -> Result<(), TensorError> {
+        match input {
+            GateInput::Gates(gates) => {
+                let expected = Shape::new(rows, wide);
+                expect_shape(operator, "the input's share", expected, self.shape(gates))
+            }
+            GateInput::Rows { x, weight, bias } => {
+                let width = self.shape(x).cols;
+                expect_shape(operator, "the input", Shape::new(rows, width), self.shape(x))?;
+                let expected = Shape::new(wide, width);
+                expect_shape(operator, "the input's weight", expected, self.shape(weight))?;
+                let Some(bias) = bias else { return Ok(()) };
+                expect_shape(operator, "the input's bias", Shape::new(1, wide), self.shape(bias))
+            }
+        }
+    }
+}
