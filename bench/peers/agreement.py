@@ -1,13 +1,15 @@
-"""Whether two sides did the same work: losses from the same weights, and weights after it.
+"""Whether two sides did the same work: losses and gradients from the same weights, and what follows.
 
-Nothing but rounding may differ before the first update: that loss is held to FIRST. Later ones
-drift apart by what updates make of rounding, as two variants of one library do: the mean loss of
-the first epoch (on D1 over 38 updates) is held to EPOCH, the rest is shown.
+Nothing but rounding may differ before the first update: that loss is held to FIRST, and the gradient to
+GRADIENT, as the norm of the difference over the norm. Later ones drift apart by what updates make
+of rounding (Adam's first steps have the same length however small a gradient is): the mean loss
+of the first epoch (on D1 over 38 updates) is held to EPOCH, the rest is shown.
 """
 
-from safetensors.numpy import load_file
+import math
 
 FIRST = 1e-5
+GRADIENT = 1e-4
 EPOCH = 1e-3
 
 
@@ -15,20 +17,28 @@ def relative(a, b):
     return abs(a - b) / max(abs(b), 1e-30)
 
 
-def weights(ours, theirs):
-    """The largest difference of a weight, relative to the largest weight of its tensor."""
-    ours, theirs = load_file(ours), load_file(theirs)
-    if missing := set(ours) - set(theirs):
-        raise SystemExit(f"only one side has {sorted(missing)}")
-    return max(float(abs(ours[name] - theirs[name]).max() / max(abs(ours[name]).max(), 1e-30)) for name in ours)
+def norm(tensors):
+    return math.sqrt(sum(float((tensor.astype(float) ** 2).sum()) for tensor in tensors))
 
 
-def check(ours, first, our_weights, theirs, their_weights):
+def gradient(start, after, rate, theirs):
+    """A peer's gradient against the step that ours made from `start` to `after`."""
+    ours = {name: (start[name].astype(float) - after[name]) / rate for name in theirs}
+    return norm(ours[name] - theirs[name] for name in theirs) / norm(theirs.values())
+
+
+def weights(start, ours, theirs, trained):
+    """How far apart two sides ended, as a share of how far ours came; of the `trained` tensors."""
+    return norm(ours[name] - theirs[name] for name in trained) / norm(ours[name] - start[name] for name in trained)
+
+
+def check(ours, theirs, further):
     """How far a peer's run is from ours; `same` is the verdict."""
     distance = {
-        "first_frame": relative(theirs["first_loss"], first),
+        "first_frame": relative(theirs["first_loss"], ours["first_loss"]),
         "first_epoch": relative(theirs["losses"][0], ours["losses"][0]),
         "last_epoch": relative(theirs["losses"][-1], ours["losses"][-1]),
-        "weights": weights(our_weights, their_weights),
+        **further,
     }
-    return {**distance, "same": distance["first_frame"] <= FIRST and distance["first_epoch"] <= EPOCH}
+    same = distance["first_frame"] <= FIRST and distance["first_epoch"] <= EPOCH and distance["gradient"] <= GRADIENT
+    return {**distance, "same": same}

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from workloads import ROOT, WORK, ZOETROPE
 
+# Of the step that shows our gradient: large, so that the weights' own digits do not drown it.
+RATE = 1e4
 PYTHON = {
     "pygt": ROOT / "target" / "bench-venv" / "bin" / "python",
     "tgm": ROOT / "target" / "bench-venv" / "bin" / "python",
@@ -103,6 +105,7 @@ def run_peer(contestant, case, model, epochs, threads, weights, final):
         "peer": contestant.peer, "model": model, "variant": contestant.variant, "task": case.task,
         "data": str(case.file), "frame": case.frame, "stride": case.stride, "hidden": case.hidden,
         "epochs": epochs, "threads": threads, "weights": str(weights), "final": str(final),
+        "gradient": str(gradient_of(final)) if final else None,
     }
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     command = [PYTHON[contestant.peer], "-W", "ignore", ROOT / "bench" / "peers" / "peer.py", json.dumps(job)]
@@ -112,14 +115,15 @@ def run_peer(contestant, case, model, epochs, threads, weights, final):
     return json.loads(done.stdout.splitlines()[-1]) if done.stdout else None
 
 
-def zoetrope(case, model, weights, folder, epochs, threads, reuse, stride=None, data=None):
+def zoetrope(case, model, weights, folder, epochs, threads, reuse, stride=None, data=None, rate=0.01, more=()):
     """The summary of one `zoetrope train`."""
     shutil.rmtree(folder, ignore_errors=True)
     command = [
         ZOETROPE, "train", "--json", "--out", folder, "--data", data or case.file, "--task", case.task, "--model", model,
         "--frame", case.frame, "--stride", stride or case.stride, "--hidden", case.hidden, "--epochs", epochs,
-        "--lr", 0.01, "--threads", threads, "--set", "data.split=none", "--set", f"plan.reuse={str(reuse).lower()}",
+        "--lr", rate, "--threads", threads, "--set", "data.split=none", "--set", f"plan.reuse={str(reuse).lower()}",
     ]
+    command += more
     command += ["--weights", weights] if weights else []
     command += ["--layers", 2] if model == "evolvegcn-o" else []
     command += ["--set", "train.loss=last"] if model == "mpnn-lstm" else []
@@ -129,7 +133,14 @@ def zoetrope(case, model, weights, folder, epochs, threads, reuse, stride=None, 
     return json.loads(done.stdout)
 
 
-def first_loss(case, model, threads, weights):
-    """Our loss of the first frame, before any update: an epoch of one frame."""
-    summary = zoetrope(case, model, weights, WORK / "first", 1, threads, False, stride=1 << 30)
-    return summary["epochs"][0]["loss"]
+def gradient_of(final):
+    """Where a peer keeps the gradient of its first frame, beside its last weights."""
+    return final.with_suffix(".gradient")
+
+
+def first_update(case, model, threads, weights):
+    """Our loss of the first frame, before any update, and the weights after one step of plain
+    gradient descent with the rate RATE: an epoch of one frame."""
+    folder, plain = WORK / "first", ["--set", "train.optimiser=sgd"]
+    summary = zoetrope(case, model, weights, folder, 1, threads, False, stride=1 << 30, rate=RATE, more=plain)
+    return summary["epochs"][0]["loss"], folder / "weights.safetensors"

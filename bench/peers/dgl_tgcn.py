@@ -6,6 +6,7 @@ The normalisation is computed once a snapshot. Parameters are stored under PyG-T
 import dgl
 import torch
 from dgl.nn.pytorch import GraphConv
+from network import Network
 from torch.nn.functional import mse_loss
 
 
@@ -25,7 +26,7 @@ class Cell(torch.nn.Module):
         return z * hidden + (1 - z) * torch.tanh(gate("h", hidden * r))
 
 
-class Tgcn(torch.nn.Module):
+class Tgcn(Network):
     def __init__(self, features, hidden):
         super().__init__()
         self.recurrent, self.linear = Cell(features, hidden), torch.nn.Linear(hidden, 1)
@@ -41,7 +42,10 @@ class Tgcn(torch.nn.Module):
         return super().load_state_dict({dgl_name(name): turned(name, value) for name, value in state.items()}, **options)
 
     def state_dict(self, **options):
-        return {pygt_name(name): turned(pygt_name(name), value) for name, value in super().state_dict(**options).items()}
+        return renamed(super().state_dict(**options))
+
+    def gradients(self):
+        return renamed(super().gradients())
 
 
 def network(job, features):
@@ -67,6 +71,11 @@ def dgl_name(name):
 
 def pygt_name(name):
     return name.replace(".weight", ".lin.weight") if ".conv_" in name else name
+
+
+def renamed(tensors):
+    """As PyG-Temporal names and lays them out."""
+    return {pygt_name(name): turned(pygt_name(name), value) for name, value in tensors.items()}
 
 
 def turned(name, value):

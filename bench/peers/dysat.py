@@ -9,6 +9,7 @@ The normalisation is computed once in both.
 import math
 
 import torch
+from network import Network
 from torch.nn.functional import elu, leaky_relu, mse_loss
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
@@ -75,7 +76,7 @@ class Temporal(torch.nn.Module):
         return torch.relu(self.lin(out)) + out + x
 
 
-class Dysat(torch.nn.Module):
+class Dysat(Network):
     def __init__(self, features, job):
         super().__init__()
         hidden, self.steps = job["hidden"], job["frame"]

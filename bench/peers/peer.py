@@ -84,12 +84,18 @@ def train(network, frames_of, job):
             optimiser.zero_grad()
             loss = network(frame)
             loss.backward()
+            if first is None:
+                first = loss.item()
+                store(network.gradients(), job["gradient"])
             optimiser.step()
             total += loss.item()
-            first = total if first is None else first
         seconds.append(time.perf_counter() - start)
         losses.append(total / len(frames_now))
     return {"seconds": seconds, "losses": losses, "first_loss": first}
+
+
+def store(tensors, path):
+    save_file({name: value.detach().contiguous() for name, value in tensors.items()}, path)
 
 
 def main():
@@ -102,10 +108,10 @@ def main():
     torch.manual_seed(7)
     network = peer.network(job, snapshots[0].features.shape[1])
     if not os.path.exists(job["weights"]):
-        return save_file({name: value.contiguous() for name, value in network.state_dict().items()}, job["weights"])
+        return store(network.state_dict(), job["weights"])
     network.load_state_dict(load_file(job["weights"]))
     report = train(network, examples(job, snapshots, peer), job)
-    save_file({name: value.contiguous() for name, value in network.state_dict().items()}, job["final"])
+    store(network.state_dict(), job["final"])
     print(json.dumps({**report, "peak_bytes": resident("VmHWM"), "import_bytes": imported}))
 
 

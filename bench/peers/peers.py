@@ -19,7 +19,8 @@ from pathlib import Path
 
 import agreement
 from chart import picture
-from contestants import EQUAL, contestants, first_loss, run, start_weights, versions, zoetrope
+from contestants import EQUAL, RATE, contestants, first_update, gradient_of, run, start_weights, versions, zoetrope
+from safetensors.numpy import load_file
 from table import apart, document
 from workloads import CASES, ENGLAND_COVID, ROOT, WORK, ZOETROPE, make
 
@@ -34,7 +35,7 @@ def machine():
         "date": datetime.datetime.now().isoformat(timespec="minutes"),
         "commit": git("rev-parse", "HEAD") + ("-changed" if git("status", "--porcelain", "--untracked-files=no") else ""),
         "cpu": cpu,
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)),
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
@@ -42,24 +43,25 @@ def machine():
 
 
 class Progress:
-    """Says what runs, and how long the rest may take by what the same jobs took before."""
+    """Says what runs, and how long the rest may take: each job as long as before, a new one as the mean."""
 
-    def __init__(self, jobs, rounds):
-        self.left, self.took, self.start = jobs * rounds, {}, time.monotonic()
+    def __init__(self, jobs):
+        self.left, self.took, self.start = list(jobs), {}, time.monotonic()
 
     def now(self, text):
-        known = statistics.fmean(self.took.values()) if self.took else 0
-        rest = f", about {known * self.left / 60:.0f} min to go" if known else ""
+        rest = ""
+        if self.took:
+            mean = statistics.fmean(self.took.values())
+            rest = f", about {sum(self.took.get(job, mean) for job in self.left) / 60:.0f} min to go"
         print(f"[{time.monotonic() - self.start:5.0f} s{rest}] {text}", file=sys.stderr, flush=True)
 
-    def done(self, job, seconds):
-        self.left -= 1
-        self.took[job] = seconds
+    def done(self, seconds):
+        self.took[self.left.pop(0)] = seconds
 
 
 def measure(jobs, rounds, quick, given):
     """All rounds; then every peer's first run is compared with ours."""
-    progress = Progress(len(jobs), rounds)
+    progress = Progress(jobs * rounds)
     runs, kept = [], {}
     for number in range(rounds):
         for case, model, contestant in jobs:
@@ -67,19 +69,30 @@ def measure(jobs, rounds, quick, given):
             begin = time.monotonic()
             epochs, threads = 1 + (1 if quick else case.epochs), contestant.threads(given)
             result, weights = run(contestant, case, model, epochs, threads, start_weights(case, model))
-            progress.done((case.name, model, contestant), time.monotonic() - begin)
+            progress.done(time.monotonic() - begin)
             about = {"case": case.name, "model": model, "peer": contestant.peer, "variant": contestant.variant,
                      "threads": threads, "round": number + 1}
             runs.append({**about, **result})
             kept.setdefault((case.name, model), {}).setdefault(contestant, (about, result, weights))
-    checks = []
-    for (case, model), by in kept.items():
-        _, ours, our_weights = by[EQUAL]
-        first = first_loss(CASES[case], model, given, start_weights(CASES[case], model))
-        for contestant, (about, result, weights) in by.items():
-            if not contestant.ours:
-                checks.append({**about, **agreement.check(ours, first, our_weights, result, weights)})
-    return runs, checks
+    return runs, [check for job, by in kept.items() for check in compare(*job, by, given)]
+
+
+def compare(name, model, by, threads):
+    """Every peer's first run of a case against ours."""
+    case = CASES[name]
+    weights = start_weights(case, model)
+    start = load_file(weights)
+    first, stepped = first_update(case, model, threads, weights)
+    after = load_file(stepped)
+    _, ours, our_weights = by[EQUAL]
+    for contestant, (about, result, final) in by.items():
+        if not contestant.ours:
+            gradient = load_file(gradient_of(final))
+            further = {
+                "gradient": agreement.gradient(start, after, RATE, gradient),
+                "weights": agreement.weights(start, load_file(our_weights), load_file(final), gradient),
+            }
+            yield {**about, **agreement.check({**ours, "first_loss": first}, result, further)}
 
 
 def start_seconds(threads):
@@ -142,8 +155,8 @@ def keep(report, folder):
     (folder / "peers.md").write_text(text)
     (folder / "peers.svg").write_text(picture(report))
     print(text)
-    if before.exists():
-        print("Against the run before:\n\n" + apart(json.loads(before.read_text()), report))
+    if before.exists() and (lines := apart(json.loads(before.read_text()), report)):
+        print("Against the run before:\n\n" + lines)
 
 
 if __name__ == "__main__":

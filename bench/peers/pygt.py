@@ -9,6 +9,7 @@ import sys
 import types
 
 import torch
+from network import Network
 from torch.nn.functional import binary_cross_entropy_with_logits, mse_loss
 
 # PyG-Temporal imports the name of a class from this package, which has no wheel, and never uses it.
@@ -22,7 +23,7 @@ from torch_geometric_temporal.nn.recurrent import GCLSTM, MPNNLSTM, TGCN, Evolve
 from torch_geometric_temporal.nn.recurrent.evolvegcno import GCNConv_Fixed_W  # noqa: E402
 
 
-class Tgcn(torch.nn.Module):
+class Tgcn(Network):
     """T-GCN; the hidden state goes from snapshot to snapshot of a frame."""
 
     def __init__(self, features, job):
@@ -37,7 +38,7 @@ class Tgcn(torch.nn.Module):
         return cost / len(frame)
 
 
-class EvolveGcn(torch.nn.Module):
+class EvolveGcn(Network):
     """Two layers of EvolveGCN-O whose weights start anew with each frame."""
 
     def __init__(self, features, job):
@@ -56,7 +57,7 @@ class EvolveGcn(torch.nn.Module):
         return cost / len(frame)
 
 
-class MpnnLstm(torch.nn.Module):
+class MpnnLstm(Network):
     """MPNN-LSTM over a frame stacked to one graph; answers for its last snapshot."""
 
     def __init__(self, features, job):
@@ -71,7 +72,7 @@ class MpnnLstm(torch.nn.Module):
         return mse_loss(self.linear(torch.relu(hidden)).squeeze(1), y)
 
 
-class GcLstmLinks(torch.nn.Module):
+class GcLstmLinks(Network):
     """GC-LSTM and EvolveGCN's classifier of pairs."""
 
     def __init__(self, features, job, layer=GCLSTM):

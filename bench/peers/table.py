@@ -4,6 +4,9 @@ from contestants import EQUAL, NAMES, REUSE, STOCK
 from figures import Figures, goals, rival
 
 
+APART = ("first_frame", "gradient", "first_epoch", "last_epoch", "weights")
+
+
 def seconds(figure):
     return f"{figure['median']:.4g} ({figure['min']:.4g})"
 
@@ -37,14 +40,14 @@ def full(figures):
     checks = {(check["case"], check["model"], check["peer"], check["variant"]): check for check in figures.report["checks"]}
     lines = [
         "| case | model | who | s/epoch, median | minimum | spread over rounds | Zoetrope is faster by | peak MiB | net MiB "
-        "| last loss | first frame's loss differs by | first epoch's | last epoch's | weights |",
-        "| --- " * 14 + "|",
+        "| last loss | apart: first frame's loss | its gradient | first epoch's loss | last epoch's | weights |",
+        "| --- " * 15 + "|",
     ]
     for job in figures.jobs():
         for peer, variant in figures.contestants(job):
             found = figures.of(job, peer, variant)
             check = checks.get((*job, peer, variant))
-            apart = [f"{check[key]:.1e}" for key in ("first_frame", "first_epoch", "last_epoch", "weights")] if check else [""] * 4
+            apart = [f"{check[key]:.1e}" for key in APART] if check else [""] * len(APART)
             if check and not check["same"]:
                 apart[0] += " NOT THE SAME WORK"
             cells = [*job, f"{NAMES[peer]}, {variant}", f"{found['median']:.4g}", f"{found['min']:.4g}", f"{100 * found['spread']:.0f} %",
@@ -69,7 +72,7 @@ def document(report):
 
 
 def apart(old, new):
-    """How far the medians and minima of two runs lie apart, row by row."""
+    """How far the medians and minima of two runs lie apart, row by row; empty where they share no row."""
     old, new = Figures(old), Figures(new)
     lines = ["| case | model | who | median before | now | apart | minimum before | now | apart |", "| --- " * 9 + "|"]
     for job in new.jobs():
@@ -81,4 +84,4 @@ def apart(old, new):
             for key in ("median", "min"):
                 cells += [f"{before[key]:.4g}", f"{now[key]:.4g}", f"{100 * (now[key] / before[key] - 1):+.0f} %"]
             lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
