@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use zoetrope_graph::random::Random;
 use zoetrope_tensor::cpu::activation::{self, Activation};
+use zoetrope_tensor::cpu::arranged::Arranged;
 use zoetrope_tensor::cpu::attention::{self, AttentionShape};
 use zoetrope_tensor::cpu::dropout::{self, DropoutKey};
 use zoetrope_tensor::cpu::elementwise::{self, Instr};
@@ -207,15 +208,14 @@ impl Bench {
 
     fn sparse(&self) {
         for (name, rows, degree) in [("small", 129, 17), ("large", 20_000, 10)] {
-            let m = graph(rows, degree);
-            let m = m.view();
-            let entries = m.columns.len();
+            let m = Arranged::new(graph(rows, degree).view(), rows);
+            let entries = m.entries();
             for width in [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 100, 128] {
                 let x = numbers(rows * width);
                 let mut y = vec![0.0; rows * width];
                 let bytes = 8 * entries + 8 * rows * width;
                 self.time(&format!("spmm {name} w{width}"), bytes, 2 * entries * width, || {
-                    spmm(m, &x, width, &mut y, Accumulate::Overwrite);
+                    spmm(&m, &x, width, &mut y, Accumulate::Overwrite);
                 });
             }
         }

@@ -2,6 +2,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::cpu::pages::prefer_large;
+
 /// One cache line; the unit of allocation, so that vectors of 64 bytes never straddle two lines.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -19,7 +21,10 @@ pub struct Buffer {
 impl Buffer {
     /// A block of `len` zeros.
     pub fn zeroed(len: usize) -> Self {
-        Self { lines: vec![Line([0.0; LINE]); len.div_ceil(LINE)], len }
+        let mut lines = Vec::with_capacity(len.div_ceil(LINE));
+        prefer_large(&mut lines);
+        lines.resize(len.div_ceil(LINE), Line([0.0; LINE]));
+        Self { lines, len }
     }
 
     /// A block with the given values.

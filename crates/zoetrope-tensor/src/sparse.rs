@@ -4,16 +4,27 @@
 //! when the graph is prepared, and shared by all steps and epochs.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use zoetrope_graph::Csr;
 
+use crate::cpu::arranged::Arranged;
 use crate::cpu::spmm::CsrRef;
 
-/// A sparse matrix, its transpose, and where each entry of the transpose comes from.
+/// A sparse matrix and its transpose, arranged for products; what attention needs is made when it
+/// is first asked for.
 #[derive(Debug)]
 pub struct SparseMatrix {
     matrix: Csr,
+    arranged: Arranged,
+    /// None where the matrix is its own transpose, bit for bit.
+    transposed: Option<Arranged>,
+    by_source: OnceLock<BySource>,
+}
+
+/// The transpose by rows, and where each of its entries comes from.
+#[derive(Debug)]
+struct BySource {
     /// None where the matrix is its own transpose, bit for bit.
     transposed: Option<Csr>,
     edge_of: Vec<u32>,
@@ -23,9 +34,10 @@ impl SparseMatrix {
     /// Takes a square or rectangular matrix and derives its transpose.
     pub fn new(matrix: Csr) -> Self {
         let transposed = matrix.transpose();
-        let edge_of = origins(&matrix);
-        let transposed = (transposed != matrix).then_some(transposed);
-        Self { matrix, transposed, edge_of }
+        let arranged = Arranged::new(csr_ref(&matrix), matrix.cols() as usize);
+        let transposed = (transposed != matrix)
+            .then(|| Arranged::new(csr_ref(&transposed), transposed.cols() as usize));
+        Self { matrix, arranged, transposed, by_source: OnceLock::new() }
     }
 
     /// The number of rows (destinations).
@@ -48,19 +60,34 @@ impl SparseMatrix {
         &self.matrix
     }
 
-    /// For each entry of the transpose, the position of the same entry in the matrix.
-    pub(crate) fn edge_of(&self) -> &[u32] {
-        &self.edge_of
+    /// The matrix as products take it.
+    pub fn arranged(&self) -> &Arranged {
+        &self.arranged
     }
 
-    /// The matrix as kernels take it.
-    pub fn csr(&self) -> CsrRef<'_> {
+    /// The transpose as products take it.
+    pub fn transposed_arranged(&self) -> &Arranged {
+        self.transposed.as_ref().unwrap_or(&self.arranged)
+    }
+
+    fn by_source(&self) -> &BySource {
+        self.by_source.get_or_init(|| BySource {
+            transposed: self.transposed.is_some().then(|| self.matrix.transpose()),
+            edge_of: origins(&self.matrix),
+        })
+    }
+
+    /// For each entry of the transpose, the position of the same entry in the matrix.
+    pub(crate) fn edge_of(&self) -> &[u32] {
+        &self.by_source().edge_of
+    }
+
+    pub(crate) fn csr(&self) -> CsrRef<'_> {
         csr_ref(&self.matrix)
     }
 
-    /// The transpose as kernels take it.
-    pub fn transposed_csr(&self) -> CsrRef<'_> {
-        csr_ref(self.transposed.as_ref().unwrap_or(&self.matrix))
+    pub(crate) fn transposed_csr(&self) -> CsrRef<'_> {
+        csr_ref(self.by_source().transposed.as_ref().unwrap_or(&self.matrix))
     }
 }
 

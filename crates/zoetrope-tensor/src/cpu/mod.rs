@@ -15,6 +15,7 @@
 //! [`Accumulate`]: matmul::Accumulate
 
 pub mod activation;
+pub mod arranged;
 pub mod attention;
 mod blocks;
 mod chain;
@@ -31,6 +32,8 @@ mod math;
 pub mod matmul;
 pub mod norm;
 pub mod optimiser;
+pub(crate) mod pages;
+mod past_caches;
 mod prefetch;
 pub mod recurrent;
 pub mod reduce;

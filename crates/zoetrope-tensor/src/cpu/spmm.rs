@@ -1,23 +1,23 @@
 //! Sparse times dense: `y[r] (+)= Σ v·x[c]` over the entries (c, v) of row r.
 //!
-//! Rows are split by the work in them, so that a few rows with most of the entries do not leave
-//! threads idle. A row is computed by one thread in the order of its entries: the result does
-//! not depend on the split. The backward pass is the same product with the transposed matrix.
+//! Products take matrices [`Arranged`] beforehand. Windows of rows run in parallel, those of
+//! several snapshots in one region; a row is computed by one thread in the order of its entries,
+//! in a number of partial sums that depends on the width and the length of vectors only. The
+//! backward pass is the same product with the transposed matrix.
 //!
-//! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
-//! with AVX-512, shortest of many runs): a product that fits the first-level cache (129 rows,
-//! 1,800 entries) is bound by one load and one multiply-add per vector and entry; it reaches
-//! 29 GFLOP/s at width 8, 52 at 32, 71 at 128 (60 % of the core's peak). With 20,000 rows and
-//! 186,000 entries of random columns it is bound by fetching the gathered rows from the second
-//! and third level: 54 GB/s of them at width 64, 45 GB/s at 32, 0.85 ns an entry at width 1.
+//! The floor is what the memory system needs for this access pattern: see [`floor`](super::floor).
 
+use super::arranged::Arranged;
 use super::matmul::Accumulate;
 use super::simd::{Cpu, current};
-use super::sparse_sum::{Terms, sum_rows};
-use pulp::{Simd, WithSimd};
 
-/// Multiply-adds of one block of rows: a few microseconds.
+mod rows;
+
+/// Multiply-adds below which windows are not given to another thread: a few microseconds.
 const BLOCK: usize = 1 << 16;
+/// Bytes of a result from which on it is stored past the caches: the next operator would find
+/// little of it there, and x stays.
+const LARGE: usize = 8 << 20;
 
 /// A sparse matrix by rows: destinations are rows, sources are columns.
 #[derive(Debug, Clone, Copy)]
@@ -76,185 +76,91 @@ impl<'a> CsrRef<'a> {
 ///
 /// # Panics
 ///
-/// When `y` is not `m.rows × width`, or a column lies outside `x`.
-pub fn spmm(m: CsrRef, x: &[f32], width: usize, y: &mut [f32], accumulate: Accumulate) {
-    m.check();
-    assert_eq!(y.len(), m.rows * width, "rows of the result");
-    if width == 0 || m.rows == 0 {
-        return;
-    }
-    let job = Job { width, accumulate, cpu: current() };
-    job.rows(m, x, 0, m.rows, y);
+/// When the lengths of `x` and `y` are not those of the columns and rows of M.
+pub fn spmm(m: &Arranged, x: &[f32], width: usize, y: &mut [f32], accumulate: Accumulate) {
+    spmm_group(&[m], x, width, y, accumulate);
 }
 
-/// y (+)= diag(M₀, M₁, …)·x for stacked `x` (`x_rows` rows for each matrix) and stacked `y`.
+/// y (+)= diag(M₀, M₁, …)·x for stacked `x` and `y`; all matrices have as many columns.
 ///
 /// # Panics
 ///
-/// When the lengths do not fit, or a column lies outside its part of `x`.
+/// When the lengths do not fit.
 pub fn spmm_group(
-    ms: &[CsrRef],
+    ms: &[&Arranged],
     x: &[f32],
-    x_rows: usize,
     width: usize,
     y: &mut [f32],
     accumulate: Accumulate,
 ) {
-    let rows: usize = ms.iter().map(|m| m.rows).sum();
-    assert_eq!(x.len(), ms.len() * x_rows * width, "rows of the stacked input");
+    let rows: usize = ms.iter().map(|m| m.rows()).sum();
+    let columns = ms.first().map_or(0, |m| m.cols());
+    assert!(ms.iter().all(|m| m.cols() == columns), "matrices of one number of columns");
+    assert_eq!(x.len(), ms.len() * columns * width, "rows of the stacked input");
     assert_eq!(y.len(), rows * width, "rows of the stacked result");
-    for m in ms {
-        m.check();
-    }
     if width == 0 || rows == 0 {
         return;
     }
-    let job = Job { width, accumulate, cpu: current() };
-    job.group(ms, x, x_rows, y);
+    let past = accumulate == Accumulate::Overwrite && size_of_val(y) > LARGE;
+    let job = Job { width, accumulate, past, cpu: current() };
+    job.group(ms, x, y);
 }
 
 #[derive(Clone, Copy)]
 struct Job {
     width: usize,
     accumulate: Accumulate,
+    past: bool,
     cpu: Cpu,
 }
 
 impl Job {
-    fn group(self, ms: &[CsrRef], x: &[f32], x_rows: usize, y: &mut [f32]) {
-        let work: usize = ms.iter().map(|m| m.work(0, m.rows)).sum();
-        if work * self.width <= BLOCK {
-            let (mut x, mut y) = (x, y);
-            for m in ms {
-                let (x_own, x_rest) = x.split_at(x_rows * self.width);
-                let (y_own, y_rest) = y.split_at_mut(m.rows * self.width);
-                self.rows(*m, x_own, 0, m.rows, y_own);
-                (x, y) = (x_rest, y_rest);
-            }
-            return;
-        }
+    fn group(self, ms: &[&Arranged], x: &[f32], y: &mut [f32]) {
+        let work: usize = ms.iter().map(|m| m.work(0, m.windows())).sum();
+        let columns = x.len() / ms.len().max(1);
         match ms {
             [] => {}
-            [m] => self.rows(*m, x, 0, m.rows, y),
+            [m] => self.windows(m, x, 0, m.windows(), y),
             _ => {
                 let (first, second) = ms.split_at(ms.len() / 2);
-                let rows: usize = first.iter().map(|m| m.rows).sum();
-                let (x0, x1) = x.split_at(first.len() * x_rows * self.width);
+                let rows: usize = first.iter().map(|m| m.rows()).sum();
+                let (x0, x1) = x.split_at(first.len() * columns);
                 let (y0, y1) = y.split_at_mut(rows * self.width);
-                rayon::join(
-                    || self.group(first, x0, x_rows, y0),
-                    || self.group(second, x1, x_rows, y1),
-                );
+                if work * self.width <= BLOCK {
+                    self.group(first, x0, y0);
+                    return self.group(second, x1, y1);
+                }
+                rayon::join(|| self.group(first, x0, y0), || self.group(second, x1, y1));
             }
         }
     }
 
-    fn rows(self, m: CsrRef, x: &[f32], from: usize, to: usize, y: &mut [f32]) {
-        if to - from <= 1 || m.work(from, to) * self.width <= BLOCK {
+    /// The windows `from..to`, whose rows are those of `y`.
+    fn windows(self, m: &Arranged, x: &[f32], from: usize, to: usize, y: &mut [f32]) {
+        if to - from <= 1 {
             if from < to {
-                self.cpu.run(Block { m, x, width: self.width, from, y, job: self });
+                self.window(m, x, from, y);
             }
             return;
         }
-        let middle = m.halve(from, to);
-        let (y0, y1) = y.split_at_mut((middle - from) * self.width);
-        rayon::join(|| self.rows(m, x, from, middle, y0), || self.rows(m, x, middle, to, y1));
-    }
-}
-
-/// A block of rows on one thread.
-struct Block<'a> {
-    m: CsrRef<'a>,
-    x: &'a [f32],
-    width: usize,
-    from: usize,
-    y: &'a mut [f32],
-    job: Job,
-}
-
-impl WithSimd for Block<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match self.width {
-            1 => self.narrow::<1>(),
-            2 => self.narrow::<2>(),
-            3 => self.narrow::<3>(),
-            4 => self.narrow::<4>(),
-            6 => self.narrow::<6>(),
-            8 => self.narrow::<8>(),
-            _ => self.wide(simd),
+        let middle = (from + to) / 2;
+        let rows = m.first_row(middle) - m.first_row(from);
+        let (y0, y1) = y.split_at_mut(rows * self.width);
+        if m.work(from, to) * self.width <= BLOCK {
+            self.windows(m, x, from, middle, y0);
+            return self.windows(m, x, middle, to, y1);
         }
-    }
-}
-
-impl Block<'_> {
-    /// Rows of `W` elements, fewer than a vector: four partial sums a row.
-    #[inline(always)]
-    fn narrow<const W: usize>(self) {
-        let (x, _) = self.x.as_chunks::<W>();
-        let (y, _) = self.y.as_chunks_mut::<W>();
-        for (row, y) in (self.from..).zip(y) {
-            let mut sums = [[0.0; W]; 4];
-            if self.job.accumulate == Accumulate::Add {
-                sums[0] = *y;
-            }
-            let entries = self.m.entries(row);
-            let (columns, columns_rest) = self.m.columns[entries.clone()].as_chunks::<4>();
-            let (values, values_rest) = self.m.values[entries].as_chunks::<4>();
-            for (columns, values) in columns.iter().zip(values) {
-                for u in 0..4 {
-                    add_scaled(values[u], &x[columns[u] as usize], &mut sums[u]);
-                }
-            }
-            for (column, value) in columns_rest.iter().zip(values_rest) {
-                add_scaled(*value, &x[*column as usize], &mut sums[0]);
-            }
-            for j in 0..W {
-                y[j] = (sums[0][j] + sums[1][j]) + (sums[2][j] + sums[3][j]);
-            }
-        }
+        rayon::join(|| self.windows(m, x, from, middle, y0), || self.windows(m, x, middle, to, y1));
     }
 
-    #[inline(always)]
-    fn wide<S: Simd>(self, simd: S) {
-        for (row, y) in (self.from..).zip(self.y.chunks_exact_mut(self.width)) {
-            let entries = self.m.entries(row);
-            let terms = Entries {
-                columns: &self.m.columns[entries.clone()],
-                values: &self.m.values[entries],
-                width: self.width,
-            };
-            sum_rows(simd, terms, self.x, y, self.job.accumulate);
-        }
-    }
-}
-
-#[inline(always)]
-fn add_scaled<const W: usize>(a: f32, x: &[f32; W], y: &mut [f32; W]) {
-    for j in 0..W {
-        y[j] += a * x[j];
-    }
-}
-
-/// The entries of a row.
-#[derive(Clone, Copy)]
-struct Entries<'a> {
-    columns: &'a [u32],
-    values: &'a [f32],
-    width: usize,
-}
-
-impl Terms for Entries<'_> {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        self.columns.len()
-    }
-
-    #[inline(always)]
-    fn term(&self, i: usize) -> (f32, usize) {
-        (self.values[i], self.columns[i] as usize * self.width)
+    #[allow(unsafe_code)]
+    fn window(self, m: &Arranged, x: &[f32], window: usize, y: &mut [f32]) {
+        assert_eq!(x.len(), m.cols() * self.width, "rows of x");
+        let Self { width, accumulate, past, cpu } = self;
+        // SAFETY: an arranged matrix has checked that its columns lie below `cols`, of which x
+        // has the rows, as was asserted.
+        let rows = unsafe { rows::Rows::new(m.window(window), x, width, y, accumulate, past) };
+        cpu.run(rows);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Products of the sparse matrices of a group of snapshots with stacked features.
 
+use crate::cpu::arranged::Arranged;
 use crate::cpu::matmul::Accumulate;
-use crate::cpu::spmm::{self, CsrRef};
+use crate::cpu::spmm;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::sparse::{SparseGroup, SparseMatrix};
@@ -18,10 +19,10 @@ enum Side {
 }
 
 impl Side {
-    fn of(self, member: &SparseMatrix) -> CsrRef<'_> {
+    fn of(self, member: &SparseMatrix) -> &Arranged {
         match self {
-            Self::Matrix => member.csr(),
-            Self::Transpose => member.transposed_csr(),
+            Self::Matrix => member.arranged(),
+            Self::Transpose => member.transposed_arranged(),
         }
     }
 }
@@ -32,11 +33,9 @@ fn multiply(group: &SparseGroup, side: Side, x: &[f32], y: &mut [f32], mode: Acc
     let block = (AT_ONCE * vertices * width).max(1);
     let parts = x.chunks(block).zip(y.chunks_mut(block));
     for (members, (x, y)) in group.members().chunks(AT_ONCE).zip(parts) {
-        let mut views = [CsrRef { rows: 0, offsets: &[0], columns: &[], values: &[] }; AT_ONCE];
-        for (place, member) in views.iter_mut().zip(members) {
-            *place = side.of(member);
-        }
-        spmm::spmm_group(&views[..members.len()], x, vertices, width, y, mode);
+        let views: [&Arranged; AT_ONCE] =
+            std::array::from_fn(|at| side.of(&members[at.min(members.len() - 1)]));
+        spmm::spmm_group(&views[..members.len()], x, width, y, mode);
     }
 }
 
