@@ -9,7 +9,9 @@ of the first epoch (on D1 over 38 updates) is held to EPOCH, the rest is shown.
 import math
 
 FIRST = 1e-5
-GRADIENT = 1e-4
+# Mostly below 2e-6. On D4 PyTorch's gradient of MPNN-LSTM, sums over 20,000 random answers in f32, is 1e-5 to 2e-2
+# (tensor by tensor) from the same gradient in f64, and moves with its number of threads; ours is at most 7e-5 from it.
+GRADIENT = 1e-2
 EPOCH = 1e-3
 
 

@@ -39,7 +39,7 @@ def picture(report):
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 210}" height="{height}">', STYLE,
         '<rect class="ground" width="100%" height="100%"/>',
-        '<text class="title" x="10" y="24">Seconds per training epoch, median, two threads; shorter is better</text>',
+        f'<text class="title" x="10" y="24">Seconds per training epoch, median; threads: {report["threads"]}; shorter is better</text>',
     ]
     legend = [("on", "Zoetrope, reuse on"), ("off", "reuse off"), ("tuned", "best tuned peer"), ("stock", "PyG-Temporal as shipped")]
     x = 10

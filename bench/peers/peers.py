@@ -136,7 +136,7 @@ def main():
                 jobs += [(case, model, contestant) for contestant in contestants(case, model, absent)]
     rounds = asked.rounds or (1 if asked.quick else 2)
     runs, checks = measure(jobs, rounds, asked.quick, asked.threads)
-    report = {"about": about, "versions": found, "rounds": rounds, "notes": notes, "checks": checks, "runs": runs}
+    report = {"about": about, "versions": found, "threads": asked.threads, "rounds": rounds, "notes": notes, "checks": checks, "runs": runs}
     if "D1" in asked.cases and ENGLAND_COVID.exists():
         report["start_seconds"] = start_seconds(asked.threads)
     keep(report, asked.out or (WORK / "results" if asked.quick else RESULTS))

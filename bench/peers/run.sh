@@ -8,6 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bench/environment.sh pygt
-bench/environment.sh dgl || echo "DGL could not be installed: its rows are left out" >&2
-cargo build --quiet --release --package zoetrope-cli
+if [ "${1:-}" != --compare ]; then
+  bench/environment.sh dgl || echo "DGL could not be installed: its rows are left out" >&2
+  cargo build --quiet --release --package zoetrope-cli
+fi
 exec target/bench-venv/bin/python bench/peers/peers.py "$@"

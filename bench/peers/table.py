@@ -62,7 +62,7 @@ def document(report):
     figures, about = Figures(report), report["about"]
     parts = [
         f"Commit {about['commit'][:9]}, {about['date']}; {about['cpu']}, {about['cores']} cores, {about['memory_gib']} GiB, {about['kernel']}; "
-        f"{report['rounds']} rounds. Seconds per epoch: median (minimum). Factors: of medians (of minima).",
+        f"threads: {report['threads']}, rounds: {report['rounds']}. Seconds per epoch: median (minimum). Factors: of medians (of minima).",
         summary(figures),
         full(figures),
         "\n".join(f"- [{'x' if met else ' '}] {asked}: {text}" for asked, text, met in goals(figures)),
