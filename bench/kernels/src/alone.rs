@@ -12,7 +12,7 @@ use zoetrope_tensor::cpu::attention::{self, AttentionShape};
 use zoetrope_tensor::cpu::dropout::{self, DropoutKey};
 use zoetrope_tensor::cpu::elementwise::{self, Instr};
 use zoetrope_tensor::cpu::gat::{self, Gat};
-use zoetrope_tensor::cpu::gru::{self, GruKind, GruShape};
+use zoetrope_tensor::cpu::gru::{self, GruCall, GruGradients, GruKind, GruShape};
 use zoetrope_tensor::cpu::lstm::{self, LstmCall, LstmGradients, LstmShape};
 use zoetrope_tensor::cpu::matmul::{Accumulate, MatMut, MatRef, linear, matmul};
 use zoetrope_tensor::cpu::optimiser::{self, Adam};
@@ -234,31 +234,37 @@ impl Bench {
                 let mut out = vec![0.0; cells * h];
                 let mut saved = vec![0.0; gru::gru_saved_len(kind, shape)];
                 let name = format!("{kind:?} T{steps} N{vertices} H{h}");
-                let flops = cells * 6 * h * h;
-                let bytes = 4 * (cells * 4 * h + saved.len());
-                self.time(&format!("gru {name}"), bytes, flops, || {
-                    let bias = Some(&bias[..]);
-                    gru::gru_forward(kind, shape, &gi, &h0, &u, bias, None, &mut out, &mut saved);
-                });
-                let [mut d_gi, mut d_h0, mut d_u, mut d_bias] =
-                    [gi.len(), h0.len(), u.len(), 3 * h].map(|len| vec![0.0; len]);
-                let bytes = 4 * (cells * 8 * h + saved.len());
-                self.time(&format!("gru back {name}"), bytes, 2 * flops, || {
-                    gru::gru_backward(
-                        kind,
-                        shape,
-                        &h0,
-                        &u,
-                        None,
-                        &out,
-                        &saved,
-                        &d_out,
-                        Some(&mut d_gi),
-                        Some(&mut d_h0),
-                        Some(&mut d_u),
-                        Some(&mut d_bias),
-                    );
-                });
+                // With the input's share given, and with the product of as wide rows.
+                let (x, weight) = (numbers(cells * h), numbers(3 * h * h));
+                let rows = Input::Rows(InputRows { x: &x, weight: &weight, bias: None });
+                for (name, input, products) in
+                    [(name.clone(), Input::Gates(&gi), 1), (format!("{name} rows"), rows, 2)]
+                {
+                    let (h0, u, bias) = (&h0[..], &u[..], Some(&bias[..]));
+                    let call = GruCall { kind, shape, input, h0, u, bias, mask: None };
+                    let flops = cells * 6 * h * h * products;
+                    let bytes = 4 * (cells * 4 * h + saved.len());
+                    self.time(&format!("gru {name}"), bytes, flops, || {
+                        gru::gru_forward(&call, &mut out, &mut saved);
+                    });
+                    let d_x = [x.len(), gi.len()][2 - products];
+                    let [mut d_x, mut d_weight, mut d_h0, mut d_u, mut d_bias] =
+                        [d_x, weight.len(), h0.len(), u.len(), 3 * h].map(|len| vec![0.0; len]);
+                    let bytes = 4 * (cells * 8 * h + saved.len());
+                    self.time(&format!("gru back {name}"), bytes, 2 * flops, || {
+                        let gradients = GruGradients {
+                            input: InputGradient {
+                                x: Some((&mut d_x, Accumulate::Overwrite)),
+                                weight: (products == 2).then_some(&mut d_weight),
+                                bias: None,
+                            },
+                            h0: Some(&mut d_h0),
+                            u: Some(&mut d_u),
+                            bias: Some(&mut d_bias),
+                        };
+                        gru::gru_backward(&call, &out, &saved, &d_out, gradients);
+                    });
+                }
             }
             self.lstm(LstmShape { steps, vertices, hidden });
         }

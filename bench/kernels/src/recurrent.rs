@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zoetrope_tensor::{Activation, GruKind, LstmRecurrence, Matrix, Tape, Var};
+use zoetrope_tensor::{GateInput, GruKind, LstmRecurrence, Matrix, Tape, Var};
 
 use crate::case::{Answer, Case, numbers, sample};
 use crate::clock::repeat_prepared;
@@ -35,12 +35,12 @@ impl Unit<'_> {
     }
 
     fn forward(&self, tape: &mut Tape, [x, w, u, b, c, zero]: [Var; 6]) -> Var {
-        let gates = tape.linear(x, w, Some(b), Activation::Identity).expect("shapes fit");
+        let input = GateInput::Rows { x, weight: w, bias: Some(b) };
         if self.case.kernel == "gru" {
-            return tape.gru(GruKind::ResetAfter, gates, zero, u, Some(c), None).expect("fits");
+            return tape.gru(GruKind::ResetAfter, input, zero, u, Some(c), None).expect("fits");
         }
         let recurrence = LstmRecurrence { weight: u, bias: Some(c) };
-        tape.lstm(gates, zero, zero, Some(recurrence), None).expect("shapes fit").hidden
+        tape.lstm(input, zero, zero, Some(recurrence), None).expect("shapes fit").hidden
     }
 }
 

@@ -1,8 +1,7 @@
 //! The parameters of a recurrent layer as PyTorch names them.
 
-use zoetrope_tensor::{Activation, GateInput, Var};
+use zoetrope_tensor::{GateInput, Var};
 
-use crate::error::NnError;
 use crate::forward::Forward;
 use crate::initialise::Initialise;
 use crate::parameters::{Builder, ParameterId};
@@ -33,15 +32,6 @@ impl Recurrence {
     pub fn input(&self, forward: &mut Forward<'_>, x: Var) -> GateInput {
         let [weight, bias] = self.input.map(|id| forward.parameter(id));
         GateInput::Rows { x, weight, bias: Some(bias) }
-    }
-
-    /// The same, computed at once: `rows × G·H`.
-    ///
-    /// # Errors
-    /// Where `x` has another width.
-    pub fn gates(&self, forward: &mut Forward<'_>, x: Var) -> Result<Var, NnError> {
-        let [weight, bias] = self.input.map(|id| forward.parameter(id));
-        Ok(forward.tape.linear(x, weight, Some(bias), Activation::Identity)?)
     }
 
     /// Weight and bias of the recurrent share.

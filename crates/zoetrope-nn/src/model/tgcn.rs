@@ -14,12 +14,12 @@
 //! - paper: `f_g(X) = σ(Â·relu(Â·X·W_gᵀ + b_g)·V_gᵀ + d_g)`, two layers a gate as DGC counts them.
 //!   Its second layers are named `conv_z_2`, `conv_r_2`, `conv_h_2`.
 
-use zoetrope_tensor::{Activation, GruKind, Var};
+use zoetrope_tensor::{Activation, GateInput, GruKind, Var};
 
 use super::{Embedding, Model, ModelOptions};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::Frame;
+use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
 use crate::layer::Linear;
 use crate::parameters::Builder;
@@ -64,24 +64,31 @@ impl TgcnCell {
         Self { gates, features: options.features, hidden: options.hidden }
     }
 
-    /// The convolutions' share of the gates r, z, n: `T·N × 3H`.
-    fn shares(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<Var, NnError> {
-        match self.gates[0].second {
-            None => self.composed(forward, frame, &self.gates),
-            Some(_) => self.two_layers(forward, frame),
+    /// The convolutions' share of the gates r, z, n.
+    fn shares(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<GateInput, NnError> {
+        if self.gates[0].second.is_some() {
+            return Ok(self.two_layers(forward, frame)?.into());
         }
+        let composed = self.composed(forward, &self.gates)?;
+        let order = frame.order(0, composed.inputs, composed.outputs);
+        if frame.aggregated.is_none() && order == Order::UpdateFirst {
+            return Ok(frame.encode(forward, &composed, 0, frame.features)?.into());
+        }
+        // The unit multiplies the aggregated features by the weight itself.
+        let x = match frame.aggregated {
+            Some(kept) => kept,
+            None => {
+                frame.encode(forward, &Aggregation { width: self.features }, 0, frame.features)?
+            }
+        };
+        Ok(GateInput::Rows { x, weight: composed.weight, bias: composed.bias })
     }
 
     /// `Â·X·(L_g·W_g)ᵀ + (b_g·L_gᵀ + c_g)` of some gates side by side.
     ///
     /// Nothing stands between a gate's convolution and its linear layer, so their small weights
     /// are multiplied once instead of passing every row of the frame through both.
-    fn composed(
-        &self,
-        forward: &mut Forward<'_>,
-        frame: &Frame<'_>,
-        gates: &[Gate],
-    ) -> Result<Var, NnError> {
+    fn composed(&self, forward: &mut Forward<'_>, gates: &[Gate]) -> Result<Convolution, NnError> {
         let mut weights = [None; 3];
         let mut biases = [None; 3];
         for (at, gate) in gates.iter().enumerate() {
@@ -94,14 +101,13 @@ impl TgcnCell {
         }
         let weights: Vec<Var> = weights.into_iter().flatten().collect();
         let biases: Vec<Var> = biases.into_iter().flatten().collect();
-        let convolution = Convolution {
+        Ok(Convolution {
             weight: forward.tape.concat_rows(&weights)?,
             bias: Some(forward.tape.concat_columns(&biases)?),
             activation: Activation::Identity,
             inputs: self.features,
             outputs: gates.len() * self.hidden,
-        };
-        frame.encode(forward, &convolution, 0, frame.features)
+        })
     }
 
     /// The paper's two layers: both layers of all gates share their aggregation.
@@ -140,7 +146,7 @@ impl TgcnCell {
         state: Var,
     ) -> Result<Var, NnError> {
         let shares = self.shares(forward, frame)?;
-        let mut recurrent = [shares; 3];
+        let mut recurrent = [state; 3];
         for (var, gate) in recurrent.iter_mut().zip(&self.gates) {
             let weight = gate.linear.weight(forward);
             *var = forward.tape.columns(weight, self.hidden..2 * self.hidden)?;
@@ -156,7 +162,8 @@ impl TgcnCell {
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
     ) -> Result<[Var; 2], NnError> {
-        let shares = self.composed(forward, frame, &self.gates[1..])?;
+        let composed = self.composed(forward, &self.gates[1..])?;
+        let shares = frame.encode(forward, &composed, 0, frame.features)?;
         let tape = &mut *forward.tape;
         Ok([
             tape.columns(shares, 0..self.hidden)?,

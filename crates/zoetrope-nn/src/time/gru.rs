@@ -36,9 +36,9 @@ impl Gru {
         state: Var,
         mask: Option<Var>,
     ) -> Result<Var, NnError> {
-        let gates = self.recurrence.gates(forward, x)?;
+        let input = self.recurrence.input(forward, x);
         let [weight, bias] = self.recurrence.recurrent(forward);
-        Ok(forward.tape.gru(GruKind::ResetAfter, gates, state, weight, Some(bias), mask)?)
+        Ok(forward.tape.gru(GruKind::ResetAfter, input, state, weight, Some(bias), mask)?)
     }
 }
 

@@ -1,35 +1,31 @@
 //! Gated recurrent units over a whole sequence, forward and backward, each as one kernel.
 //!
-//! With gate inputs `gi = x·Wᵀ + b` computed before (gates in the order r, z, n) and h the state:
+//! With gates in the order r, z, n, the input's share `s` of the gates (given, or `x·Wᵀ + b_x`
+//! computed on the way) and h the state:
 //!
 //! ```text
-//! r = σ(gi_r + h·U_rᵀ + b_r)       z = σ(gi_z + h·U_zᵀ + b_z)
-//! n = tanh(gi_n + r∘(h·U_nᵀ + b_n))   reset after (PyTorch), or
-//! n = tanh(gi_n + (r∘h)·U_nᵀ + b_n)   reset before (T-GCN)
+//! r = σ(s_r + h·U_rᵀ + b_r)          z = σ(s_z + h·U_zᵀ + b_z)
+//! n = tanh(s_n + r∘(h·U_nᵀ + b_n))   reset after (PyTorch), or
+//! n = tanh(s_n + (r∘h)·U_nᵀ + b_n)   reset before (T-GCN)
 //! h' = (1 − z)∘n + z∘h
 //! ```
 //!
 //! Where the mask is 0 the state passes unchanged. A block of vertices runs through all steps on
-//! one thread (`recurrent`); the weight gradients of blocks are added in order.
-//! The forward pass saves the gates of every cell ([`gru_saved_len`]): writing and reading them
-//! takes 35 µs for the shape below even from main memory, computing them again 100 µs.
-//!
-//! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
-//! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32: the products alone take 63 µs at
-//! the 100 GFLOP/s of `gemm-f32` and the gates 36 µs at the speed of the activation kernels;
-//! measured 145 µs forward (68 % of the floor) and 166 µs backward (products alone 127 µs, 76 %).
-//! With H = 64 they reach 65 and 93 GFLOP/s. Two threads: 1.84 and 1.83 times as fast (T = 12,
-//! N = 512, H = 32).
+//! one thread (`recurrent`); neither the input's share nor the gradients of the gates exist for
+//! more than one step of one block. The weight gradients of blocks are added in order. The forward
+//! pass saves the gates of every cell ([`gru_saved_len`]).
 
 mod after;
 mod before;
 mod cell;
 
-use super::matmul::{Accumulate, MatMut, MatRef, matmul_on_this_thread};
-use super::recurrent::{Block, Sequence, add_rows_gradient, times_weight_t};
-use super::reduce::add_rows;
+use super::matmul::{Accumulate, WHOLE_VECTOR};
+use super::recurrent::{
+    BackInput, Block, ForwardInput, Input, InputGradient, Layout, Sequence, Weight,
+    add_weight_gradient, sum_features, to_rows,
+};
 use super::scattered::Scattered;
-use super::scratch;
+use super::scratch::{self, Scratch};
 use super::simd::{Cpu, current};
 use after::{After, AfterBack};
 use before::{BeforeBackGates, BeforeBackState, BeforeGates, BeforeState};
@@ -47,8 +43,8 @@ pub enum GruKind {
 pub type GruShape = Sequence;
 
 impl GruKind {
-    /// Values saved per cell, in units of the state's width: r, z, n and, reset after, h·U_nᵀ + b.
-    fn saved(self) -> usize {
+    /// Planes that are saved: r, z, n and, reset after, h·U_nᵀ + b_n.
+    fn planes(self) -> usize {
         match self {
             Self::ResetAfter => 4,
             Self::ResetBefore => 3,
@@ -58,153 +54,238 @@ impl GruKind {
 
 /// Floats that [`gru_forward`] saves for [`gru_backward`].
 pub fn gru_saved_len(kind: GruKind, shape: GruShape) -> usize {
-    shape.cells() * shape.hidden * kind.saved()
+    shape.planes_len(kind.planes())
 }
 
-/// Runs the sequence: `gi` is [T·N, 3H], `h0` [N, H], `u` [3H, H] (rows r, z, n), `bias` `[3H]`,
-/// `mask` [T·N]; writes the states `out` [T·N, H] and `saved`.
+/// What both passes read.
+#[derive(Clone, Copy)]
+pub struct GruCall<'a> {
+    /// Where the reset gate acts.
+    pub kind: GruKind,
+    /// The extent of the sequence.
+    pub shape: GruShape,
+    /// What enters the three gates besides the state.
+    pub input: Input<'a>,
+    /// The first state, [N, H].
+    pub h0: &'a [f32],
+    /// The recurrent weight, [3H, H], rows r, z, n.
+    pub u: &'a [f32],
+    /// A bias for each gate, `[3H]`.
+    pub bias: Option<&'a [f32]>,
+    /// [T·N], 0 where a vertex is absent.
+    pub mask: Option<&'a [f32]>,
+}
+
+/// Where the gradients go, each added to what is there; those that nobody wants are absent.
+pub struct GruGradients<'a> {
+    /// Of the input.
+    pub input: InputGradient<'a>,
+    /// Of the first state.
+    pub h0: Option<&'a mut [f32]>,
+    /// Of the recurrent weight.
+    pub u: Option<&'a mut [f32]>,
+    /// Of the bias.
+    pub bias: Option<&'a mut [f32]>,
+}
+
+impl GruCall<'_> {
+    fn check(&self, out: &[f32], saved: &[f32]) {
+        let (shape, h) = (self.shape, self.shape.hidden);
+        assert_eq!(self.h0.len(), shape.vertices * h, "first state");
+        assert_eq!(self.u.len(), 3 * h * h, "recurrent weights");
+        assert_eq!(out.len(), shape.cells() * h, "states");
+        assert!(self.bias.is_none_or(|bias| bias.len() == 3 * h), "one bias per gate");
+        assert!(self.mask.is_none_or(|mask| mask.len() == shape.cells()), "a mask value a cell");
+        assert_eq!(saved.len(), gru_saved_len(self.kind, shape), "saved gates");
+    }
+
+    /// What is added to the sums of each saved plane.
+    fn joint_bias(&self) -> Option<Scratch> {
+        let h = self.shape.hidden;
+        self.input.bias().or(self.bias)?;
+        let mut sum = scratch::zeroed(self.kind.planes() * h);
+        if let Some(bias) = self.input.bias() {
+            sum[..3 * h].copy_from_slice(bias);
+        }
+        if let Some(bias) = self.bias {
+            let (gates, candidate) = bias.split_at(2 * h);
+            let last = (self.kind.planes() - 1) * h;
+            let parts = [(0, gates), (last, candidate)];
+            for (at, part) in parts {
+                for (sum, bias) in sum[at..].iter_mut().zip(part) {
+                    *sum += bias;
+                }
+            }
+        }
+        Some(sum)
+    }
+}
+
+/// Runs the sequence; writes the states `out` [T·N, H] and `saved`.
 ///
 /// # Panics
 ///
 /// When a length does not fit.
-#[allow(clippy::too_many_arguments)]
 #[allow(unsafe_code)]
-pub fn gru_forward(
-    kind: GruKind,
-    shape: GruShape,
-    gi: &[f32],
-    h0: &[f32],
-    u: &[f32],
-    bias: Option<&[f32]>,
-    mask: Option<&[f32]>,
-    out: &mut [f32],
-    saved: &mut [f32],
-) {
+pub fn gru_forward(call: &GruCall, out: &mut [f32], saved: &mut [f32]) {
+    let GruCall { kind, shape, h0, mask, .. } = *call;
+    call.check(out, saved);
     let h = shape.hidden;
-    check(shape, h0, u, mask, out);
-    assert_eq!(gi.len(), shape.cells() * 3 * h, "gate inputs");
-    assert_eq!(saved.len(), gru_saved_len(kind, shape), "saved gates");
-    if let Some(bias) = bias {
-        assert_eq!(bias.len(), 3 * h, "one bias per gate");
+    let step = Step {
+        kind,
+        input: ForwardInput::new(call.input, shape, 3),
+        u: Weight::forward(shape.layout(), call.u, h, h),
+        cpu: current(),
+    };
+    if h == 0 {
+        return;
     }
-    let cpu = current().for_width(h);
+    let bias = call.joint_bias();
     let (out, saved) = (Scattered::new(out), Scattered::new(saved));
     shape.for_each_block(|block| {
-        let mut gh = scratch::take(block.count * 3 * h);
-        let mut reset = scratch::take(block.count * h);
-        let zeros = scratch::zeroed(if bias.is_none() { 3 * h } else { 0 });
-        let bias = bias.unwrap_or(&zeros);
-        let mut state = block.of(h0, 0, h);
+        let (plane, planes) = (block.plane(), kind.planes());
+        let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
+        let (mut old, mut new) = (scratch::take(lanes), scratch::take(lanes));
+        let mut spare = scratch::take(step.input.spare(block).max(plane));
+        let mut spread = scratch::take(if mask.is_some() { plane } else { 0 });
+        let mut biases = scratch::take(if bias.is_some() { planes * plane } else { 0 });
+        if let Some(bias) = &bias {
+            block.spread_features(bias, &mut biases);
+        }
+        let mut before = block.of(h0, 0, h);
+        block.operand(before, h, &mut old);
         for t in 0..shape.steps {
             let (at, len) = block.at(t, h);
             // SAFETY: rows of this block's vertices, which no other block touches; each step's
             // rows are taken once.
-            let new = unsafe { out.piece(at, len) };
-            let width = kind.saved();
-            // SAFETY: as above.
-            let saved = unsafe { saved.piece(at * width, len * width) };
-            let gi = block.of(gi, t, 3 * h);
+            let rows = unsafe { out.piece(at, len) };
+            let (at, len) = block.planes_at(t, planes);
+            // SAFETY: the planes of this block and step, taken once.
+            let saved = unsafe { saved.piece(at, len) };
+            let (state, new_state) = match block.layout {
+                Layout::Rows => (before, &mut *rows),
+                Layout::Lanes => (&old[..], &mut new[..]),
+            };
             let mask = block.mask(mask, t);
-            match kind {
-                GruKind::ResetAfter => {
-                    let c = MatMut::new(&mut gh, block.count, 3 * h);
-                    times_weight_t(state, u, 3 * h, h, c);
-                    cpu.run(After { h, gi, gh: &gh, bias, mask, state, new, saved });
-                }
-                GruKind::ResetBefore => {
-                    let c = MatMut { data: &mut gh, rows: block.count, cols: 2 * h, stride: 3 * h };
-                    times_weight_t(state, &u[..2 * h * h], 2 * h, h, c);
-                    let reset = &mut reset[..];
-                    cpu.run(BeforeGates { h, gi, gh: &gh, bias, state, saved, reset });
-                    let c = MatMut {
-                        data: &mut gh[2 * h..],
-                        rows: block.count,
-                        cols: h,
-                        stride: 3 * h,
-                    };
-                    times_weight_t(reset, &u[2 * h * h..], h, h, c);
-                    cpu.run(BeforeState { h, gi, gh: &gh, bias, mask, state, new, saved });
-                }
+            if let Some(mask) = mask {
+                block.spread_mask(mask, &mut spread);
             }
-            state = new;
+            let mask = mask.map(|_| &spread[..]);
+            let biases = bias.is_some().then_some(&biases[..]);
+            step.run(block, t, biases, mask, state, new_state, saved, &mut spare);
+            if block.layout == Layout::Lanes {
+                to_rows(block, &new, rows, Accumulate::Overwrite);
+                std::mem::swap(&mut old, &mut new);
+            }
+            before = rows;
         }
     });
 }
 
-fn check(shape: GruShape, h0: &[f32], u: &[f32], mask: Option<&[f32]>, out: &[f32]) {
-    let h = shape.hidden;
-    assert_eq!(h0.len(), shape.vertices * h, "first state");
-    assert_eq!(u.len(), 3 * h * h, "recurrent weights");
-    assert_eq!(out.len(), shape.cells() * h, "states");
-    if let Some(mask) = mask {
-        assert_eq!(mask.len(), shape.cells(), "one mask value per cell");
+/// What the steps forward of all blocks read.
+struct Step<'a> {
+    kind: GruKind,
+    input: ForwardInput<'a>,
+    u: Weight<'a>,
+    cpu: Cpu,
+}
+
+impl Step<'_> {
+    /// One step of a block; `spare` has room for the turned input and for a plane.
+    #[allow(clippy::too_many_arguments)]
+    fn run(
+        &self,
+        block: Block,
+        t: usize,
+        biases: Option<&[f32]>,
+        mask: Option<&[f32]>,
+        state: &[f32],
+        new: &mut [f32],
+        saved: &mut [f32],
+        spare: &mut [f32],
+    ) {
+        let plane = block.plane();
+        let mut mode = Accumulate::Overwrite;
+        if let Some(biases) = biases {
+            saved.copy_from_slice(biases);
+            mode = Accumulate::Add;
+        }
+        self.input.share(block, t, spare, &mut saved[..3 * plane], mode);
+        self.u.gates(block, 0..2, state, &mut saved[..2 * plane], Accumulate::Add);
+        match self.kind {
+            GruKind::ResetAfter => {
+                self.u.gates(block, 2..3, state, &mut saved[3 * plane..], mode);
+                self.cpu.run(After { plane, mask, state, new, saved });
+            }
+            GruKind::ResetBefore => {
+                let reset = &mut spare[..plane];
+                self.cpu.run(BeforeGates { plane, state, saved, reset });
+                self.u.gates(block, 2..3, reset, &mut saved[2 * plane..], Accumulate::Add);
+                self.cpu.run(BeforeState { plane, mask, state, new, saved });
+            }
+        }
     }
 }
 
 /// Adds the gradients of [`gru_forward`]: `d_out` is [T·N, H], `out` and `saved` as written there.
-/// Neither `gi` nor the bias is needed again.
 ///
 /// # Panics
 ///
-/// When a length does not fit.
-#[allow(clippy::too_many_arguments)]
+/// When a length does not fit, or the gradient of the input's weight is asked for without one.
 #[allow(unsafe_code)]
 pub fn gru_backward(
-    kind: GruKind,
-    shape: GruShape,
-    h0: &[f32],
-    u: &[f32],
-    mask: Option<&[f32]>,
+    call: &GruCall,
     out: &[f32],
     saved: &[f32],
     d_out: &[f32],
-    d_gi: Option<&mut [f32]>,
-    d_h0: Option<&mut [f32]>,
-    d_u: Option<&mut [f32]>,
-    d_bias: Option<&mut [f32]>,
+    gradients: GruGradients,
 ) {
+    let GruCall { kind, shape, h0, u, .. } = *call;
     let h = shape.hidden;
-    check(shape, h0, u, mask, out);
+    call.check(out, saved);
+    let GruGradients { input, h0: d_h0, u: d_u, bias: d_bias } = gradients;
     assert_eq!(d_out.len(), out.len(), "gradient of the states");
-    assert_eq!(saved.len(), gru_saved_len(kind, shape), "saved gates");
-    assert!(d_gi.as_ref().is_none_or(|d| d.len() == 3 * out.len()), "gradient of gate inputs");
     assert!(d_h0.as_ref().is_none_or(|d| d.len() == h0.len()), "gradient of the first state");
     assert!(d_u.as_ref().is_none_or(|d| d.len() == u.len()), "gradient of the weights");
-    assert!(d_bias.as_ref().is_none_or(|d| d.len() == 3 * h), "gradient of the bias");
+    let biases = [&d_bias, &input.bias];
+    assert!(biases.iter().all(|d| d.as_ref().is_none_or(|d| d.len() == 3 * h)), "of the bias");
+    let w_len = if input.weight.is_some() { call.input.weight_len() } else { 0 };
+    assert!(input.weight.as_ref().is_none_or(|d| d.len() == w_len), "of the input's weight");
+    if h == 0 {
+        return input.of_nothing();
+    }
+    let u_len = if d_u.is_some() { u.len() } else { 0 };
+    let b_len = kind.planes() * h;
     let back = Back {
-        kind,
-        shape,
-        h0,
-        u,
-        mask,
+        call,
+        entry: BackInput::new(call.input, shape, 3, input.x, w_len > 0),
+        u: Weight::back(shape.layout(), u, h, h),
         out,
         saved,
         d_out,
-        weights: d_u.is_some(),
-        cpu: current().for_width(h),
+        lens: [b_len, w_len],
+        cpu: current(),
     };
-    let (d_gi, d_h0) = (d_gi.map(Scattered::new), d_h0.map(Scattered::new));
-    let mut sums = scratch::zeroed(if d_u.is_some() { u.len() } else { 0 } + 3 * h);
+    let d_h0 = d_h0.map(Scattered::new);
+    let mut sums = scratch::zeroed(b_len + w_len + u_len);
     shape.sum_over_blocks(&mut sums, |block, sums| {
-        let mut carry = scratch::zeroed(block.count * h);
-        let mut spare = scratch::take(block.count * 3 * h);
-        for t in (0..shape.steps).rev() {
-            let (at, len) = block.at(t, 3 * h);
-            // SAFETY: rows of this block's vertices, which no other block touches.
-            let d_gi = d_gi.map(|d| unsafe { d.piece(at, len) });
-            back.step(block, t, &mut carry, &mut spare, d_gi, sums);
-        }
-        if let Some(d_h0) = d_h0 {
-            let (at, len) = block.at(0, h);
-            // SAFETY: as above.
-            let d_h0 = unsafe { d_h0.piece(at, len) };
-            for (d, carry) in d_h0.iter_mut().zip(&carry[..]) {
-                *d += carry;
-            }
+        let mut carry = scratch::zeroed(block.plane());
+        // SAFETY: each block belongs to one thread.
+        unsafe { back.block(block, &mut carry, sums) };
+        let (at, len) = block.at(0, h);
+        // SAFETY: rows of this block's vertices, which no other block touches.
+        if let Some(d_h0) = d_h0.map(|d| unsafe { d.piece(at, len) }) {
+            to_rows(block, &carry, d_h0, Accumulate::Add);
         }
     });
-    let (bias_sums, u_sums) = sums.split_at(3 * h);
-    for (d, sums) in [(d_bias, bias_sums), (d_u, u_sums)] {
+    let (bias_sums, rest) = sums.split_at(b_len);
+    let (w_sums, u_sums) = rest.split_at(w_len);
+    let state_sums = bias_sums[..2 * h].iter().chain(&bias_sums[b_len - h..]);
+    for (d, sum) in d_bias.into_iter().flatten().zip(state_sums) {
+        *d += sum;
+    }
+    let targets = [(input.bias, &bias_sums[..3 * h]), (input.weight, w_sums), (d_u, u_sums)];
+    for (d, sums) in targets {
         for (d, sum) in d.into_iter().flatten().zip(sums) {
             *d += sum;
         }
@@ -213,108 +294,127 @@ pub fn gru_backward(
 
 /// What the backward pass of a block reads.
 struct Back<'a> {
-    kind: GruKind,
-    shape: GruShape,
-    h0: &'a [f32],
-    u: &'a [f32],
-    mask: Option<&'a [f32]>,
+    call: &'a GruCall<'a>,
+    entry: BackInput<'a>,
+    u: Weight<'a>,
     out: &'a [f32],
     saved: &'a [f32],
     d_out: &'a [f32],
-    weights: bool,
+    /// Elements of the sums for the biases and the input's weight; then come the recurrent ones.
+    lens: [usize; 2],
     cpu: Cpu,
 }
 
 impl Back<'_> {
-    /// One step back: `carry` holds the gradient of the state after the step (without `d_out`)
-    /// and gets that of the state before it; `spare` is [block, 3H].
-    fn step(
-        &self,
-        block: Block,
-        t: usize,
-        carry: &mut [f32],
-        spare: &mut [f32],
-        d_gi: Option<&mut [f32]>,
-        sums: &mut [f32],
-    ) {
-        let h = self.shape.hidden;
-        let cpu = self.cpu;
-        let state = if t == 0 { block.of(self.h0, 0, h) } else { block.of(self.out, t - 1, h) };
-        let saved = block.of(self.saved, t, self.kind.saved() * h);
-        let d_out = block.of(self.d_out, t, h);
-        let mask = block.mask(self.mask, t);
-        let (d_bias, d_u) = sums.split_at_mut(3 * h);
-        match self.kind {
-            GruKind::ResetAfter => {
-                cpu.run(AfterBack { h, saved, state, d_out, mask, carry, d_gh: spare, d_gi });
-                if self.weights {
-                    add_rows_gradient(gates(spare, block, 3 * h, h), state, h, d_u);
-                }
-                let u = MatRef::new(self.u, 3 * h, h);
-                let c = MatMut::new(carry, block.count, h);
-                matmul_on_this_thread(gates(spare, block, 3 * h, h), u, c, Accumulate::Add);
+    /// All steps back: `carry` holds the gradient of the state after the last step and gets that
+    /// before the first.
+    ///
+    /// # Safety
+    ///
+    /// No other thread goes back through this block.
+    #[allow(unsafe_code)]
+    unsafe fn block(&self, block: Block, carry: &mut [f32], sums: &mut [f32]) {
+        let GruCall { kind, shape, h0, mask, .. } = *self.call;
+        let (h, plane) = (shape.hidden, block.plane());
+        let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
+        let (mut spare, mut turned) = (scratch::take(lanes), scratch::take(lanes));
+        let mut spread = scratch::take(if mask.is_some() { plane } else { 0 });
+        let mut gates = scratch::take(kind.planes() * plane);
+        let (d_bias, rest) = sums.split_at_mut(self.lens[0]);
+        let (d_w, d_u) = rest.split_at_mut(self.lens[1]);
+        for t in (0..shape.steps).rev() {
+            let mask = block.mask(mask, t);
+            if let Some(mask) = mask {
+                block.spread_mask(mask, &mut spread);
             }
-            GruKind::ResetBefore => {
-                let mut d_reset = scratch::take(block.count * h);
-                let mut reset = scratch::take(block.count * h);
-                let d_gates = &mut *spare;
-                cpu.run(BeforeBackGates {
-                    h,
-                    saved,
-                    state,
-                    d_out,
-                    mask,
-                    carry,
-                    gates: d_gates,
-                    reset: &mut reset,
-                });
-                let u_n = MatRef::new(&self.u[2 * h * h..], h, h);
-                let c = MatMut::new(&mut d_reset, block.count, h);
-                matmul_on_this_thread(
-                    gates(&spare[2 * h..], block, h, h),
-                    u_n,
-                    c,
-                    Accumulate::Overwrite,
-                );
-                if self.weights {
-                    add_rows_gradient(
-                        gates(&spare[2 * h..], block, h, h),
-                        &reset,
-                        h,
-                        &mut d_u[2 * h * h..],
-                    );
-                }
-                let d_gates = &mut *spare;
-                cpu.run(BeforeBackState {
-                    h,
-                    saved,
-                    state,
-                    d_reset: &d_reset,
-                    mask,
-                    carry,
-                    gates: d_gates,
-                    d_gi,
-                });
-                if self.weights {
-                    add_rows_gradient(
-                        gates(spare, block, 2 * h, h),
-                        state,
-                        h,
-                        &mut d_u[..2 * h * h],
-                    );
-                }
-                let u = MatRef::new(&self.u[..2 * h * h], 2 * h, h);
-                let c = MatMut::new(carry, block.count, h);
-                matmul_on_this_thread(gates(spare, block, 2 * h, h), u, c, Accumulate::Add);
+            let states = if t == 0 { h0 } else { self.out };
+            let (at, len) = block.at(t.saturating_sub(1), h);
+            let step = StepBack {
+                block,
+                saved: {
+                    let (at, len) = block.planes_at(t, kind.planes());
+                    &self.saved[at..at + len]
+                },
+                rows: (states, at, h),
+                state: block.operand(&states[at..at + len], h, &mut turned),
+                d_out: block.operand(block.of(self.d_out, t, h), h, &mut spare),
+                mask: mask.map(|_| &spread[..]),
+            };
+            match kind {
+                GruKind::ResetAfter => self.after(step, carry, &mut gates, d_u),
+                GruKind::ResetBefore => self.before(step, carry, &mut gates, d_u),
             }
+            sum_features(self.cpu, block, &gates, d_bias);
+            // SAFETY: the caller's promise.
+            unsafe { self.entry.send(block, t, &gates[..3 * plane], d_w) };
         }
-        cpu.run(|| add_rows(spare, d_bias));
+    }
+
+    fn after(&self, step: StepBack, carry: &mut [f32], gates: &mut [f32], d_u: &mut [f32]) {
+        let StepBack { block, saved, rows, state, d_out, mask } = step;
+        let (h, plane) = (self.call.shape.hidden, block.plane());
+        self.cpu.run(AfterBack { plane, saved, state, d_out, mask, carry, gates });
+        // The product of the candidate has a plane of its own, the fourth.
+        for (which, at) in [(0..2, 0), (2..3, 3)] {
+            let d_planes = &gates[at * plane..];
+            if !d_u.is_empty() {
+                let d_u = &mut d_u[which.start * h * h..which.end * h * h];
+                add_weight_gradient(block, which.len(), d_planes, rows, d_u);
+            }
+            self.u.input_gradient(block, which, d_planes, carry, Accumulate::Add);
+        }
+    }
+
+    fn before(&self, step: StepBack, carry: &mut [f32], gates: &mut [f32], d_u: &mut [f32]) {
+        let StepBack { block, saved, rows, state, d_out, mask } = step;
+        let (h, plane) = (self.call.shape.hidden, block.plane());
+        // Room to read the last row of r∘h as whole vectors.
+        let mut reset = scratch::take(plane + WHOLE_VECTOR);
+        let mut d_reset = scratch::take(plane);
+        self.cpu.run(BeforeBackGates {
+            plane,
+            saved,
+            state,
+            d_out,
+            mask,
+            carry,
+            gates,
+            reset: &mut reset[..plane],
+        });
+        let candidate = &gates[2 * plane..];
+        self.u.input_gradient(block, 2..3, candidate, &mut d_reset, Accumulate::Overwrite);
+        if !d_u.is_empty() {
+            let mut turned =
+                scratch::take(if block.layout == Layout::Lanes { plane + WHOLE_VECTOR } else { 0 });
+            let reset = match block.layout {
+                Layout::Rows => &reset[..],
+                Layout::Lanes => {
+                    let own = &mut turned[..block.count * h];
+                    to_rows(block, &reset[..plane], own, Accumulate::Overwrite);
+                    &turned[..]
+                }
+            };
+            add_weight_gradient(block, 1, candidate, (reset, 0, h), &mut d_u[2 * h * h..]);
+        }
+        let d_reset = &d_reset[..];
+        self.cpu.run(BeforeBackState { saved, state, d_reset, mask, carry, gates });
+        if !d_u.is_empty() {
+            add_weight_gradient(block, 2, gates, rows, &mut d_u[..2 * h * h]);
+        }
+        self.u.input_gradient(block, 0..2, gates, carry, Accumulate::Add);
     }
 }
 
-/// The first `cols` columns of rows of gates, which are 3·h wide.
-fn gates(x: &[f32], block: Block, cols: usize, h: usize) -> MatRef<'_> {
-    MatRef { data: x, rows: block.count, cols, stride: 3 * h, transposed: false }
+/// One step of a block on the way back.
+struct StepBack<'a> {
+    block: Block,
+    saved: &'a [f32],
+    /// The state before the step: a stacked matrix, where its rows begin, and their width.
+    rows: (&'a [f32], usize, usize),
+    /// The same as a plane.
+    state: &'a [f32],
+    d_out: &'a [f32],
+    mask: Option<&'a [f32]>,
 }
 
 #[cfg(test)]

@@ -67,6 +67,18 @@ fn at_least<S: Simd>(simd: S, x: S::f32s, bound: f32) -> S::f32s {
     simd.select_f32s(simd.greater_than_f32s(x, bound), x, bound)
 }
 
+/// |x| and −x. (Not those of `pulp`: their masks come from functions that may end up outside the
+/// code compiled for the vector instructions, and a call there moves every register to memory.)
+#[inline(always)]
+fn magnitude<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    simd.and_f32s(x, simd.splat_f32s(f32::from_bits(0x7FFF_FFFF)))
+}
+
+#[inline(always)]
+fn negated<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    simd.xor_f32s(x, simd.splat_f32s(-0.0))
+}
+
 #[inline(always)]
 fn nan_of<S: Simd>(simd: S, x: S::f32s, result: S::f32s) -> S::f32s {
     simd.select_f32s(simd.equal_f32s(x, x), result, x)
@@ -118,7 +130,7 @@ fn exp_narrow<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
 #[inline(always)]
 pub(crate) fn sigmoid<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let one = simd.splat_f32s(1.0);
-    let t = at_least(simd, at_most(simd, simd.neg_f32s(x), 88.5), -87.0);
+    let t = at_least(simd, at_most(simd, negated(simd, x), 88.5), -87.0);
     let result = simd.div_f32s(one, simd.add_f32s(one, exp_narrow(simd, t)));
     nan_of(simd, x, result)
 }
@@ -127,7 +139,7 @@ pub(crate) fn sigmoid<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
 #[inline(always)]
 pub(crate) fn tanh<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let one = simd.splat_f32s(1.0);
-    let size = simd.abs_f32s(x);
+    let size = magnitude(simd, x);
     let bounded = at_most(simd, size, 10.0);
     let e = exp_narrow(simd, simd.add_f32s(bounded, bounded));
     let far = simd.sub_f32s(one, simd.div_f32s(simd.splat_f32s(2.0), simd.add_f32s(e, one)));
@@ -197,7 +209,7 @@ fn ln_one_plus<S: Simd>(simd: S, e: S::f32s) -> S::f32s {
 /// ln(1 + exp(x)).
 #[inline(always)]
 pub(crate) fn softplus<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
-    let size = simd.neg_f32s(simd.abs_f32s(x));
+    let size = negated(simd, magnitude(simd, x));
     let e = exp(simd, size);
     let positive = simd.max_f32s(x, simd.splat_f32s(0.0));
     nan_of(simd, x, simd.add_f32s(positive, ln_one_plus(simd, e)))

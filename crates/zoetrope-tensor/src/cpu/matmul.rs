@@ -11,8 +11,9 @@
 //! (63 % of the floor), 20000×96×32 97 GFLOP/s (82 %), the weight gradient 96×32×20000 98 GFLOP/s
 //! (83 %). `gemm-f32` allocates its packing buffers for each call; nothing here does.
 //!
-//! Not here: products over sparse matrices (`spmm`), and the small products inside a recurrent
-//! step (`gru`, `lstm`).
+//! Kernels that are parallel over something else and lay their operands out themselves
+//! (`recurrent`) call the micro-kernels through `direct`. Not here: products over sparse matrices
+//! (`spmm`).
 
 mod direct;
 mod epilogue;
@@ -189,20 +190,6 @@ pub fn linear(
             split_inner(product, inner, c.data, accumulate);
             epilogue.apply(c.data, m, n, c.stride);
         }
-    }
-}
-
-/// C (+)= op(A)·op(B) as one call, for kernels that are parallel over something else.
-#[allow(unsafe_code)]
-pub(crate) fn matmul_on_this_thread(a: MatRef, b: MatRef, mut c: MatMut, accumulate: Accumulate) {
-    let ((m, k), (inner, n)) = (a.shape(), b.shape());
-    assert_eq!((m, n, k), (c.rows, c.cols, inner), "shape of a product");
-    a.check();
-    b.check();
-    check_extent(c.data.len(), m, n, c.stride);
-    if m > 0 && n > 0 {
-        // SAFETY: the extents were checked above and `c` is borrowed mutably.
-        unsafe { Product::new(a, b, &mut c).run(accumulate) };
     }
 }
 

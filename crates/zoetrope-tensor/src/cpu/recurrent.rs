@@ -18,12 +18,12 @@ mod planes;
 mod weight;
 
 use super::blocks::sum_over_blocks;
-use super::matmul::{Accumulate, MatMut, MatRef, WHOLE_VECTOR, matmul_on_this_thread};
+use super::matmul::WHOLE_VECTOR;
 use rayon::prelude::*;
 
 pub(crate) use input::{BackInput, ForwardInput};
 pub use input::{Input, InputGradient, InputRows};
-pub(crate) use planes::{sum_features, to_planes, to_rows};
+pub(crate) use planes::{logistic_slope, sum_features, to_planes, to_rows, vectors, vectors_mut};
 pub(crate) use weight::{Weight, add_weight_gradient};
 
 /// Vertices of a block, about, for either layout.
@@ -172,17 +172,4 @@ impl Block {
     pub(crate) fn mask<'a>(&self, mask: Option<&'a [f32]>, step: usize) -> Option<&'a [f32]> {
         mask.map(|mask| self.of(mask, step, 1))
     }
-}
-
-/// y (+)= x·weightᵀ for contiguous rows of `x` (width `inner`) and `weight` (`outer × inner`).
-pub(crate) fn times_weight_t(x: &[f32], weight: &[f32], outer: usize, inner: usize, y: MatMut) {
-    let rows = y.rows;
-    let x = MatRef::new(x, rows, inner);
-    matmul_on_this_thread(x, MatRef::new(weight, outer, inner).t(), y, Accumulate::Overwrite);
-}
-
-/// weight_gradient += dyᵀ·x for rows of `dy` (`outer` wide) and of `x` (`inner` wide).
-pub(crate) fn add_rows_gradient(dy: MatRef, x: &[f32], inner: usize, weight_gradient: &mut [f32]) {
-    let c = MatMut::new(weight_gradient, dy.cols, inner);
-    matmul_on_this_thread(dy.t(), MatRef::new(x, dy.rows, inner), c, Accumulate::Add);
 }

@@ -1,84 +1,89 @@
 //! Gated recurrent units over a whole sequence of stacked snapshots.
 
-use crate::cpu::gru::{self, GruKind, GruShape};
+use super::recurrent::GateInput;
+use crate::cpu::gru::{self, GruCall, GruGradients, GruKind, GruShape};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::tape::{Op, Tape, Var, expect_shape};
 
-fn sequence(gates: Shape, state: Shape) -> GruShape {
-    GruShape { steps: gates.rows / state.rows.max(1), vertices: state.rows, hidden: state.cols }
+fn sequence(input: Shape, state: Shape) -> GruShape {
+    GruShape { steps: input.rows / state.rows.max(1), vertices: state.rows, hidden: state.cols }
 }
 
 impl Tape {
     /// Runs a GRU over `T` snapshots of `N` vertices each, from `state` on.
     ///
-    /// `gates` (`T·N × 3H`) is the input's share of the gates r, z, n; `weight` (`3H × H`) and
-    /// `bias` (`1 × 3H`) are the recurrent share. Where `mask` (`T·N × 1`) is 0 the state of that
-    /// vertex passes unchanged, whatever its gates hold. Returns the states after each snapshot, `T·N × H`.
+    /// `input` is the input's share of the gates r, z, n (`T·N × 3H`), or rows with their weight;
+    /// `weight` (`3H × H`) and `bias` (`1 × 3H`) are the recurrent share. Where `mask` (`T·N × 1`)
+    /// is 0 the state of that vertex passes unchanged, whatever its gates hold. Returns the states
+    /// after each snapshot, `T·N × H`.
     ///
     /// # Errors
     /// Where the shapes do not fit.
     pub fn gru(
         &mut self,
         kind: GruKind,
-        gates: Var,
+        input: impl Into<GateInput>,
         state: Var,
         weight: Var,
         bias: Option<Var>,
         mask: Option<Var>,
     ) -> Result<Var, TensorError> {
-        let (input, hidden) = (self.shape(gates), self.shape(state));
-        let shape = sequence(input, hidden);
-        let rows = shape.steps * shape.vertices;
-        expect_shape("gru", "the input's share", Shape::new(rows, 3 * shape.hidden), input)?;
-        let square = Shape::new(3 * shape.hidden, shape.hidden);
+        let input = input.into();
+        let shape = sequence(self.shape(input.rows()), self.shape(state));
+        let (rows, wide) = (shape.steps * shape.vertices, 3 * shape.hidden);
+        self.expect_input("gru", input, rows, wide)?;
+        let square = Shape::new(wide, shape.hidden);
         expect_shape("gru", "the recurrent weight", square, self.shape(weight))?;
         if let Some(bias) = bias {
-            expect_shape("gru", "the bias", Shape::new(1, 3 * shape.hidden), self.shape(bias))?;
+            expect_shape("gru", "the bias", Shape::new(1, wide), self.shape(bias))?;
         }
         if let Some(mask) = mask {
             expect_shape("gru", "the mask", Shape::new(rows, 1), self.shape(mask))?;
         }
         let mut y = self.pool.take(rows * shape.hidden);
         let mut saved = self.pool.take(gru::gru_saved_len(kind, shape));
-        gru::gru_forward(
-            kind,
-            shape,
-            self.value(gates),
-            self.value(state),
-            self.value(weight),
-            bias.map(|bias| self.value(bias)),
-            mask.map(|mask| self.value(mask)),
-            y.as_mut_slice(),
-            saved.as_mut_slice(),
-        );
-        let inputs = [gates, state, weight, bias.unwrap_or(weight)];
-        let op = Op::Gru { kind, gates, state, weight, bias, mask };
+        let op = Op::Gru { kind, input, state, weight, bias, mask };
+        gru::gru_forward(&self.gru_call(&op), y.as_mut_slice(), saved.as_mut_slice());
+        let [a, b, c] = input.operands();
+        let inputs = [a, b, c, state, weight, bias.unwrap_or(weight)];
         Ok(self.record(op, Shape::new(rows, shape.hidden), y, Some(saved), &inputs))
     }
 
+    /// The operands of a GRU as its kernels read them.
+    fn gru_call(&self, op: &Op) -> GruCall<'_> {
+        let Op::Gru { kind, input, state, weight, bias, mask } = *op else { unreachable!() };
+        GruCall {
+            kind,
+            shape: sequence(self.shape(input.rows()), self.shape(state)),
+            input: self.gate_input(input),
+            h0: self.value(state),
+            u: self.value(weight),
+            bias: bias.map(|bias| self.value(bias)),
+            mask: mask.map(|mask| self.value(mask)),
+        }
+    }
+
     pub(super) fn gru_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
-        let Op::Gru { kind, gates, state, weight, bias, mask } = *op else { unreachable!() };
-        let shape = sequence(self.shape(gates), self.shape(state));
-        let mut d_gates = self.open(gates);
+        let Op::Gru { input, state, weight, bias, .. } = *op else { unreachable!() };
+        let mut d_input = self.open_input(input);
         let mut d_state = self.open(state);
         let mut d_weight = self.open(weight);
         let mut d_bias = self.open_optional(bias);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its gates");
         gru::gru_backward(
-            kind,
-            shape,
-            self.value(state),
-            self.value(weight),
-            mask.map(|mask| self.value(mask)),
+            &self.gru_call(op),
             self.value(node),
             saved.as_slice(),
             dy,
-            d_gates.as_mut().map(|d| d.slice()),
-            d_state.as_mut().map(|d| d.slice()),
-            d_weight.as_mut().map(|d| d.slice()),
-            d_bias.as_mut().map(|d| d.slice()),
+            GruGradients {
+                input: d_input.gradient(),
+                h0: d_state.as_mut().map(|d| d.slice()),
+                u: d_weight.as_mut().map(|d| d.slice()),
+                bias: d_bias.as_mut().map(|d| d.slice()),
+            },
         );
-        self.close([d_gates, d_state, d_weight, d_bias]);
+        let [d_x, d_x_weight, d_x_bias] = d_input.into_parts();
+        self.close([d_x, d_x_weight, d_x_bias, d_state, d_weight, d_bias]);
     }
 }

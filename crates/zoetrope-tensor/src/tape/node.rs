@@ -125,7 +125,7 @@ pub(crate) enum Op {
     },
     Gru {
         kind: GruKind,
-        gates: Var,
+        input: GateInput,
         state: Var,
         weight: Var,
         bias: Option<Var>,

@@ -75,15 +75,24 @@ fn dense(list: &mut List) {
 }
 
 fn sequences(list: &mut List) {
-    let h = 19;
-    for kind in [GruKind::ResetAfter, GruKind::ResetBefore] {
-        let inputs =
-            [plain(ROWS, 3 * h), plain(N, h), small(3 * h, h), plain(1, 3 * h), mask(ROWS, 1)];
-        list.add(format!("gru/{kind:?}"), &inputs, move |t, v| {
-            t.gru(kind, v[0], v[1], v[2], Some(v[3]), Some(v[4]))
+    // Both layouts of a block: along features and along vertices.
+    for (kind, h) in
+        [(GruKind::ResetAfter, 19), (GruKind::ResetBefore, 19), (GruKind::ResetBefore, 32)]
+    {
+        let weights = [small(3 * h, h), small(3 * h, WIDTH)];
+        let inputs = [
+            plain(ROWS, WIDTH),
+            plain(N, h),
+            weights[0],
+            plain(1, 3 * h),
+            mask(ROWS, 1),
+            weights[1],
+        ];
+        list.add(format!("gru/{kind:?}/{h}"), &inputs, move |t, v| {
+            let input = GateInput::Rows { x: v[0], weight: v[5], bias: None };
+            t.gru(kind, input, v[1], v[2], Some(v[3]), Some(v[4]))
         });
     }
-    // Both layouts of a block: along features and along vertices.
     for h in [19, 32] {
         let (state, bias) = (plain(N, h), plain(1, 4 * h));
         let weights = [small(4 * h, h), small(4 * h, WIDTH)];

@@ -25,6 +25,18 @@ pub(super) fn add(list: &mut List) {
                 });
             }
         }
+        for (steps, n, h) in SHAPES {
+            for width in WIDTHS {
+                let rows = [plain(steps * n, width), plain(n, h), small(3 * h, h), plain(1, 3 * h)];
+                let weights = [small(3 * h, width), plain(1, 3 * h)];
+                let inputs = [&rows[..], &weights].concat();
+                let name = format!("gru/{kind_name}/rows/{steps}x{n}x{h}x{width}");
+                list.add(name, &inputs, move |t, v| {
+                    let input = GateInput::Rows { x: v[0], weight: v[4], bias: Some(v[5]) };
+                    t.gru(kind, input, v[1], v[2], Some(v[3]), None)
+                });
+            }
+        }
         let inputs = [plain(4, 6), plain(2, 2), small(6, 2), mask(4, 1)];
         list.add(format!("gru/{kind_name}/mask/2x2x2"), &inputs, move |t, v| {
             t.gru(kind, v[0], v[1], v[2], None, Some(v[3]))

@@ -382,6 +382,13 @@ def recurrent():
             inputs += [plain(1, 3 * h)] * biased + [("mask", steps * n, 1)] * masked
             case(f"gru/{kind}/{options}/{steps}x{n}x{h}", inputs, unit)
         inputs = [plain(4, 6), plain(2, 2), small(6, 2), ("mask", 4, 1)]
+        for (steps, n, h), width in itertools.product(SEQUENCES, [1, 16, 18]):
+            rows = [plain(steps * n, width), plain(n, h), small(3 * h, h), plain(1, 3 * h)]
+            case(
+                f"gru/{kind}/rows/{steps}x{n}x{h}x{width}",
+                [*rows, small(3 * h, width), plain(1, 3 * h)],
+                lambda x, s, u, c, w, b, f=unit: f(x @ w.T + b, s, u, c),
+            )
         case(f"gru/{kind}/mask/2x2x2", inputs, lambda g, s, w, m, f=unit: f(g, s, w, None, m))
     for (steps, n, h), (options, biased, masked) in itertools.product(SEQUENCES, OPTIONS):
         inputs = [plain(steps * n, 4 * h), plain(n, h), plain(n, h), small(4 * h, h)]

@@ -1,55 +1,61 @@
-//! Parts of rows and the gates that both kinds of GRU share.
+//! What the element-wise parts of both kinds of GRU share.
 //!
-//! Rows of gates are `3·h` wide (r, z, n).
+//! They work on planes (`recurrent`), all of one length, a whole number of vectors.
 
-use crate::cpu::math;
-use crate::cpu::simd::Access;
+use crate::cpu::recurrent::{logistic_slope, vectors, vectors_mut};
 use pulp::Simd;
 
+/// The vectors of three planes, `count` of each.
 #[inline(always)]
-pub(super) fn thirds(x: &[f32], h: usize) -> [&[f32]; 3] {
-    [&x[..h], &x[h..2 * h], &x[2 * h..3 * h]]
+pub(super) fn three<S: Simd>(x: &[f32], plane: usize, count: usize) -> [&[S::f32s]; 3] {
+    let (a, rest) = x.split_at(plane);
+    let (b, c) = rest.split_at(plane);
+    [&vectors::<S>(a)[..count], &vectors::<S>(b)[..count], &vectors::<S>(c)[..count]]
 }
 
 #[inline(always)]
-pub(super) fn thirds_mut(x: &mut [f32], h: usize) -> [&mut [f32]; 3] {
-    let (a, rest) = x.split_at_mut(h);
-    let (b, c) = rest.split_at_mut(h);
-    [a, b, &mut c[..h]]
+pub(super) fn three_mut<S: Simd>(x: &mut [f32], plane: usize, count: usize) -> [&mut [S::f32s]; 3] {
+    let (a, rest) = x.split_at_mut(plane);
+    let (b, c) = rest.split_at_mut(plane);
+    [
+        &mut vectors_mut::<S>(a)[..count],
+        &mut vectors_mut::<S>(b)[..count],
+        &mut vectors_mut::<S>(c)[..count],
+    ]
 }
 
+/// (1 − z)∘n + z∘h.
 #[inline(always)]
-pub(super) fn row(x: &[f32], i: usize, width: usize) -> &[f32] {
-    &x[i * width..(i + 1) * width]
+pub(super) fn mix<S: Simd>(simd: S, z: S::f32s, n: S::f32s, state: S::f32s) -> S::f32s {
+    simd.mul_add_e_f32s(z, simd.sub_f32s(state, n), n)
 }
 
+/// The gradients of z and n before their activation, from that of the new state.
 #[inline(always)]
-pub(super) fn row_mut(x: &mut [f32], i: usize, width: usize) -> &mut [f32] {
-    &mut x[i * width..(i + 1) * width]
-}
-
-#[inline(always)]
-pub(super) fn is_masked(mask: Option<&[f32]>, i: usize) -> bool {
-    mask.is_some_and(|mask| mask[i] == 0.0)
-}
-
-/// σ(gi + gh + bias).
-#[inline(always)]
-pub(super) fn logistic<S: Simd, A: Access>(
+pub(super) fn mix_slopes<S: Simd>(
     simd: S,
-    at: usize,
-    gi: &[f32],
-    gh: &[f32],
-    bias: &[f32],
-) -> S::f32s {
-    let product = simd.add_f32s(A::load(simd, gh, at), A::load(simd, bias, at));
-    math::sigmoid(simd, simd.add_f32s(A::load(simd, gi, at), product))
+    d: S::f32s,
+    z: S::f32s,
+    n: S::f32s,
+    state: S::f32s,
+) -> [S::f32s; 2] {
+    let one = simd.splat_f32s(1.0);
+    let d_z = logistic_slope(simd, simd.mul_f32s(d, simd.sub_f32s(state, n)), z);
+    let d_n = simd.mul_f32s(d, simd.sub_f32s(one, z));
+    [d_z, simd.mul_f32s(d_n, simd.sub_f32s(one, simd.mul_f32s(n, n)))]
 }
 
-/// The gradient of a state that passes unchanged.
+/// Where the mask is 0 the state passes unchanged.
 #[inline(always)]
-pub(super) fn pass(carry: &mut [f32], d_out: &[f32]) {
-    for (carry, d) in carry.iter_mut().zip(d_out) {
-        *carry += d;
+pub(super) fn keep_masked<S: Simd>(
+    simd: S,
+    mask: Option<&[f32]>,
+    state: &[S::f32s],
+    new: &mut [S::f32s],
+) {
+    let Some(mask) = mask else { return };
+    let zero = simd.splat_f32s(0.0);
+    for ((new, state), mask) in new.iter_mut().zip(state).zip(vectors::<S>(mask)) {
+        *new = simd.select_f32s(simd.equal_f32s(*mask, zero), *state, *new);
     }
 }

@@ -1,23 +1,25 @@
 //! The GRU against a plain f64 loop, its gradients against central differences.
 
 use super::*;
+use crate::cpu::recurrent::InputRows;
 use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// States of all cells, written from the formulas.
-fn reference(
-    kind: GruKind,
-    shape: GruShape,
-    gi: &[f64],
-    h0: &[f64],
-    u: &[f64],
-    bias: &[f64],
-    mask: Option<&[f32]>,
-) -> Vec<f64> {
+/// States of all cells, written from the formulas. `x` is the input, h0, u, bias and, where the
+/// input has `width` features, its weight and bias.
+fn reference(case: &Case, x: &[Vec<f64>; 6]) -> Vec<f64> {
+    let Case { kind, shape, width, .. } = *case;
+    let mask = case.mask.as_deref();
+    let [input, h0, u, bias, weight, input_bias] = x;
     let (n, h) = (shape.vertices, shape.hidden);
+    let share = |cell: usize, gate: usize| -> f64 {
+        let Some(width) = width else { return input[cell * 3 * h + gate] };
+        let terms = (0..width).map(|l| input[cell * width + l] * weight[gate * width + l]);
+        terms.sum::<f64>() + input_bias[gate]
+    };
     let mut out = vec![0.0; shape.cells() * h];
     for t in 0..shape.steps {
         for v in 0..n {
@@ -30,7 +32,7 @@ fn reference(
             let times = |gate: usize, x: &[f64], j: usize| -> f64 {
                 (0..h).map(|l| u[(gate * h + j) * h + l] * x[l]).sum::<f64>() + bias[gate * h + j]
             };
-            let gi = &gi[cell * 3 * h..][..3 * h];
+            let gi: Vec<f64> = (0..3 * h).map(|gate| share(cell, gate)).collect();
             let r: Vec<f64> = (0..h).map(|j| sigmoid(gi[j] + times(0, &state, j))).collect();
             let reset: Vec<f64> = (0..h).map(|j| r[j] * state[j]).collect();
             for j in 0..h {
@@ -51,85 +53,96 @@ fn reference(
 struct Case {
     kind: GruKind,
     shape: GruShape,
-    gi: Vec<f32>,
-    h0: Vec<f32>,
-    u: Vec<f32>,
-    bias: Option<Vec<f32>>,
+    x: [Vec<f32>; 6],
+    /// Features of the input's rows; none where the gates' share is given.
+    width: Option<usize>,
     mask: Option<Vec<f32>>,
 }
 
 impl Case {
-    fn new(kind: GruKind, steps: usize, vertices: usize, hidden: usize, extras: bool) -> Self {
+    /// With `extras` there are a bias and a mask.
+    fn new(
+        kind: GruKind,
+        [steps, vertices, hidden]: [usize; 3],
+        width: Option<usize>,
+        extras: bool,
+    ) -> Self {
         let shape = GruShape { steps, vertices, hidden };
         let mask = numbers(5, shape.cells(), 1.0).iter().map(|x| f32::from(*x > -0.4)).collect();
-        Self {
-            kind,
-            shape,
-            gi: numbers(1, shape.cells() * 3 * hidden, 1.5),
-            h0: numbers(2, vertices * hidden, 1.0),
-            u: numbers(3, 3 * hidden * hidden, 1.0 / (hidden as f32).sqrt()),
-            bias: extras.then(|| numbers(4, 3 * hidden, 0.5)),
-            mask: extras.then_some(mask),
-        }
+        let (wide, extra) = (3 * hidden, width.unwrap_or(0));
+        let x = [
+            numbers(1, shape.cells() * width.unwrap_or(wide), 1.5),
+            numbers(2, vertices * hidden, 1.0),
+            numbers(3, wide * hidden, 1.0 / (hidden as f32).sqrt()),
+            numbers(4, wide, if extras { 0.5 } else { 0.0 }),
+            numbers(6, wide * extra, 1.0 / (extra as f32).sqrt()),
+            numbers(7, if extra > 0 { wide } else { 0 }, 0.5),
+        ];
+        Self { kind, shape, x, width, mask: extras.then_some(mask) }
+    }
+
+    fn exact(&self) -> [Vec<f64>; 6] {
+        self.x.each_ref().map(|x| exact(x))
+    }
+
+    fn call(&self) -> GruCall<'_> {
+        let [input, h0, u, bias, weight, input_bias] = &self.x;
+        let input = match self.width {
+            None => Input::Gates(input),
+            Some(_) => Input::Rows(InputRows { x: input, weight, bias: Some(input_bias) }),
+        };
+        let (kind, shape) = (self.kind, self.shape);
+        // Without a mask the bias is zeros: as good as none.
+        let bias = self.mask.is_some().then_some(&bias[..]);
+        GruCall { kind, shape, input, h0, u, bias, mask: self.mask.as_deref() }
     }
 
     fn forward(&self) -> (Vec<f32>, Vec<f32>) {
         let mut out = vec![f32::NAN; self.shape.cells() * self.shape.hidden];
         let mut saved = vec![f32::NAN; gru_saved_len(self.kind, self.shape)];
-        let (bias, mask) = (self.bias.as_deref(), self.mask.as_deref());
-        let (kind, shape) = (self.kind, self.shape);
-        gru_forward(kind, shape, &self.gi, &self.h0, &self.u, bias, mask, &mut out, &mut saved);
+        gru_forward(&self.call(), &mut out, &mut saved);
         (out, saved)
     }
 
-    /// All gradients one after another, each added to ones.
+    /// All gradients one after another, each added to ones; that of the input replaces.
     fn backward(&self, d_out: &[f32]) -> Vec<f32> {
         let (out, saved) = self.forward();
-        let lens = [self.gi.len(), self.h0.len(), self.u.len(), 3 * self.shape.hidden];
-        let [mut gi, mut h0, mut u, mut bias] = lens.map(|len| vec![1.0; len]);
-        gru_backward(
-            self.kind,
-            self.shape,
-            &self.h0,
-            &self.u,
-            self.mask.as_deref(),
-            &out,
-            &saved,
-            d_out,
-            Some(&mut gi),
-            Some(&mut h0),
-            Some(&mut u),
-            Some(&mut bias),
-        );
-        [gi, h0, u, bias].concat()
-    }
-
-    fn exact_bias(&self) -> Vec<f64> {
-        self.bias.as_ref().map_or(vec![0.0; 3 * self.shape.hidden], |bias| exact(bias))
+        let [mut x, mut h0, mut u, mut bias, mut weight, mut input_bias] =
+            self.x.each_ref().map(|x| vec![1.0; x.len()]);
+        let rows = self.width.is_some();
+        let gradients = GruGradients {
+            input: InputGradient {
+                x: Some((&mut x, Accumulate::Overwrite)),
+                weight: rows.then_some(&mut weight),
+                bias: rows.then_some(&mut input_bias),
+            },
+            h0: Some(&mut h0),
+            u: Some(&mut u),
+            bias: Some(&mut bias),
+        };
+        gru_backward(&self.call(), &out, &saved, d_out, gradients);
+        x.iter_mut().for_each(|x| *x += 1.0);
+        [x, h0, u, bias, weight, input_bias].concat()
     }
 }
 
+const KINDS: [GruKind; 2] = [GruKind::ResetAfter, GruKind::ResetBefore];
+
 #[test]
 fn states_agree_with_f64() {
-    for kind in [GruKind::ResetAfter, GruKind::ResetBefore] {
+    for kind in KINDS {
         for (steps, vertices, hidden) in
             [(1, 1, 1), (3, 5, 7), (4, 130, 16), (2, 70, 33), (5, 3, 64), (1, 0, 4), (0, 4, 4)]
         {
-            for extras in [false, true] {
-                let case = Case::new(kind, steps, vertices, hidden, extras);
-                let expected = reference(
-                    kind,
-                    case.shape,
-                    &exact(&case.gi),
-                    &exact(&case.h0),
-                    &exact(&case.u),
-                    &case.exact_bias(),
-                    case.mask.as_deref(),
-                );
-                everywhere(
-                    || case.forward().0,
-                    |level, out| assert_close(level, out, &expected, 5e-6),
-                );
+            for width in [None, Some(1), Some(16), Some(37)] {
+                for extras in [false, true] {
+                    let case = Case::new(kind, [steps, vertices, hidden], width, extras);
+                    let expected = reference(&case, &case.exact());
+                    everywhere(
+                        || case.forward().0,
+                        |level, out| assert_close(level, out, &expected, 5e-6),
+                    );
+                }
             }
         }
     }
@@ -137,29 +150,24 @@ fn states_agree_with_f64() {
 
 #[test]
 fn gradients_agree_with_central_differences() {
-    for kind in [GruKind::ResetAfter, GruKind::ResetBefore] {
-        for (steps, vertices, hidden) in [(1, 2, 3), (3, 4, 5), (2, 3, 17)] {
-            for extras in [false, true] {
-                let case = Case::new(kind, steps, vertices, hidden, extras);
+    for kind in KINDS {
+        for (steps, vertices, hidden) in [(1, 2, 3), (3, 4, 5), (2, 3, 17), (2, 3, 16)] {
+            for (width, extras) in [(None, false), (None, true), (Some(3), false), (Some(3), true)]
+            {
+                let case = Case::new(kind, [steps, vertices, hidden], width, extras);
                 let d_out = numbers(9, case.shape.cells() * hidden, 1.0);
-                let x = [exact(&case.gi), exact(&case.h0), exact(&case.u), case.exact_bias()];
-                let loss = |which: usize, changed: &[f64]| {
-                    let mut x = x.clone();
-                    x[which] = changed.to_vec();
-                    let [gi, h0, u, bias] = &x;
-                    let mask = case.mask.as_deref();
-                    weighted(&reference(kind, case.shape, gi, h0, u, bias, mask), &d_out)
-                };
-                let bias = case.bias.clone().unwrap_or(vec![0.0; 3 * hidden]);
-                let expected = [
-                    slopes(|x| loss(0, x), &case.gi),
-                    slopes(|x| loss(1, x), &case.h0),
-                    slopes(|x| loss(2, x), &case.u),
-                    slopes(|x| loss(3, x), &bias),
-                ]
-                .concat();
+                let x = case.exact();
+                let expected = (0..6).map(|which| {
+                    let loss = |changed: &[f64]| {
+                        let mut x = x.clone();
+                        x[which] = changed.to_vec();
+                        weighted(&reference(&case, &x), &d_out)
+                    };
+                    slopes(loss, &case.x[which])
+                });
+                let expected = added(&expected.collect::<Vec<_>>().concat());
                 let run = || case.backward(&d_out);
-                everywhere(run, |level, got| assert_close(level, got, &added(&expected), 2e-5));
+                everywhere(run, |level, got| assert_close(level, got, &expected, 2e-5));
             }
         }
     }
@@ -167,9 +175,11 @@ fn gradients_agree_with_central_differences() {
 
 #[test]
 fn gradients_of_many_vertices_do_not_depend_on_threads() {
-    for kind in [GruKind::ResetAfter, GruKind::ResetBefore] {
-        let case = Case::new(kind, 2, 500, 9, true);
-        let d_out = numbers(9, case.shape.cells() * 9, 1.0);
-        everywhere(|| case.backward(&d_out), |_, got| assert!(got.iter().all(|x| x.is_finite())));
+    for kind in KINDS {
+        for (hidden, width) in [(9, 5), (16, 20)] {
+            let case = Case::new(kind, [2, 500, hidden], Some(width), true);
+            let d = numbers(9, case.shape.cells() * hidden, 1.0);
+            everywhere(|| case.backward(&d), |_, got| assert!(got.iter().all(|x| x.is_finite())));
+        }
     }
 }

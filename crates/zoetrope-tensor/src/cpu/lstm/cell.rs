@@ -4,18 +4,8 @@
 //! the gates i, f, g, o and the new memory.
 
 use crate::cpu::math;
+use crate::cpu::recurrent::{logistic_slope, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
-
-/// Vectors of a slice.
-#[inline(always)]
-fn vectors<S: Simd>(x: &[f32]) -> &[S::f32s] {
-    S::as_simd_f32s(x).0
-}
-
-#[inline(always)]
-fn vectors_mut<S: Simd>(x: &mut [f32]) -> &mut [S::f32s] {
-    S::as_mut_simd_f32s(x).0
-}
 
 /// The first `used` elements of five planes.
 #[inline(always)]
@@ -89,12 +79,6 @@ pub(super) struct StepBack<'a> {
     pub(super) carry_h: &'a mut [f32],
     pub(super) carry_c: &'a mut [f32],
     pub(super) gates: &'a mut [f32],
-}
-
-/// d·y·(1 − y).
-#[inline(always)]
-fn logistic_slope<S: Simd>(simd: S, d: S::f32s, y: S::f32s) -> S::f32s {
-    simd.mul_f32s(d, simd.mul_f32s(y, simd.sub_f32s(simd.splat_f32s(1.0), y)))
 }
 
 impl WithSimd for StepBack<'_> {

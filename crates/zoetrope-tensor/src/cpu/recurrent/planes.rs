@@ -67,6 +67,24 @@ impl Block {
     }
 }
 
+/// The vectors of a plane or of its beginning.
+#[inline(always)]
+pub(crate) fn vectors<S: Simd>(x: &[f32]) -> &[S::f32s] {
+    S::as_simd_f32s(x).0
+}
+
+/// The same to write.
+#[inline(always)]
+pub(crate) fn vectors_mut<S: Simd>(x: &mut [f32]) -> &mut [S::f32s] {
+    S::as_mut_simd_f32s(x).0
+}
+
+/// d·y·(1 − y): the gradient before a logistic function from that after it.
+#[inline(always)]
+pub(crate) fn logistic_slope<S: Simd>(simd: S, d: S::f32s, y: S::f32s) -> S::f32s {
+    simd.mul_f32s(d, simd.mul_f32s(y, simd.sub_f32s(simd.splat_f32s(1.0), y)))
+}
+
 /// Rows of several planes side by side into these planes.
 pub(crate) fn to_planes(block: Block, rows: &[f32], planes: &mut [f32], mode: Accumulate) {
     let (plane, hidden) = (block.plane(), block.hidden);
