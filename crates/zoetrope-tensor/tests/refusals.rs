@@ -66,6 +66,19 @@ fn products_refuse_shapes_that_do_not_fit() {
         ],
     );
     refuse(
+        "readout",
+        &[
+            |t| {
+                let v = ones(t, &[(2, 3), (1, 2), (1, 1)]);
+                t.readout(v[0], v[1], v[2])
+            },
+            |t| {
+                let v = ones(t, &[(2, 3), (1, 3), (1, 2)]);
+                t.readout(v[0], v[1], v[2])
+            },
+        ],
+    );
+    refuse(
         "matmul_steps",
         &[
             |t| {

@@ -1,6 +1,6 @@
 //! Heads that answer for each vertex.
 
-use zoetrope_tensor::{Activation, Var};
+use zoetrope_tensor::Var;
 
 use crate::error::NnError;
 use crate::forward::Forward;
@@ -46,12 +46,10 @@ impl VertexDecoder {
     /// # Errors
     /// Where the embeddings have another width.
     pub fn decode(&self, forward: &mut Forward<'_>, embeddings: Var) -> Result<Var, NnError> {
-        let mut x = forward.tape.activate(embeddings, Activation::Relu);
-        for (at, &[weight, bias]) in self.layers.iter().enumerate() {
-            let last = at + 1 == self.layers.len();
-            let activation = if last { Activation::Identity } else { Activation::Relu };
+        let mut x = embeddings;
+        for &[weight, bias] in &self.layers {
             let (weight, bias) = (forward.parameter(weight), forward.parameter(bias));
-            x = forward.tape.linear(x, weight, Some(bias), activation)?;
+            x = forward.tape.readout(x, weight, bias)?;
         }
         Ok(x)
     }

@@ -35,6 +35,7 @@ pub mod optimiser;
 pub(crate) mod pages;
 mod past_caches;
 mod prefetch;
+pub mod readout;
 pub mod recurrent;
 pub mod reduce;
 mod scattered;

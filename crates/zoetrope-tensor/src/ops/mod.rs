@@ -17,6 +17,7 @@ pub mod lstm;
 mod matmul;
 mod matmul_steps;
 pub mod norm;
+mod readout;
 pub mod recurrent;
 mod reduce;
 mod softmax;
@@ -35,6 +36,7 @@ impl Tape {
             Op::Linear { x, weight, bias, plus, activation } => {
                 self.linear_backward(node, x, weight, bias, plus, activation, dy);
             }
+            Op::Readout { x, weight, bias } => self.readout_backward([x, weight, bias], dy),
             Op::MatmulSteps { x, weights, steps, transposed } => {
                 self.matmul_steps_backward(node, [x, weights], steps, transposed, dy);
             }

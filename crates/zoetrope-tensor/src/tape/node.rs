@@ -66,6 +66,11 @@ pub(crate) enum Op {
         plus: Option<Var>,
         activation: Activation,
     },
+    Readout {
+        x: Var,
+        weight: Var,
+        bias: Var,
+    },
     MatmulSteps {
         x: Var,
         weights: Var,

@@ -19,6 +19,7 @@ pub(super) fn add(list: &mut List) {
     matmul(list);
     linear(list);
     matmul_steps(list);
+    readout(list);
     for name in graphs::NAMES {
         for width in [1, 2, 5, 17] {
             let group = group(name);
@@ -85,4 +86,13 @@ fn matmul_steps(list: &mut List) {
         }
     }
     list.add("matmul_steps/same/4x2", &[plain(4, 2)], |t, v| t.matmul_steps(v[0], v[0], 2, false));
+}
+
+fn readout(list: &mut List) {
+    for (rows, input, out) in [(1, 1, 1), (7, 3, 2), (5, 17, 1), (9, 2, 1), (4, 5, 3), (0, 3, 2)] {
+        let inputs = [plain(rows, input), plain(out, input), plain(1, out)];
+        list.add(format!("readout/{rows}x{input}x{out}"), &inputs, |t, v| {
+            t.readout(v[0], v[1], v[2])
+        });
+    }
 }

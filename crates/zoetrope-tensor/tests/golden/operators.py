@@ -175,6 +175,12 @@ def products():
                 lambda x, w, steps=steps, turned=code == "t": stepwise(x, w, steps, turned),
             )
     case("matmul_steps/same/4x2", [plain(4, 2)], lambda x: stepwise(x, x, 2, False))
+    for rows, inner, out in [(1, 1, 1), (7, 3, 2), (5, 17, 1), (9, 2, 1), (4, 5, 3), (0, 3, 2)]:
+        case(
+            f"readout/{rows}x{inner}x{out}",
+            [plain(rows, inner), plain(out, inner), plain(1, out)],
+            lambda x, w, b: F.linear(F.relu(x), w, b[0]),
+        )
     for name, width in itertools.product(GRAPHS, [1, 2, 5, 17]):
         to, source, value, rows = stacked(name)
         matrix = torch.sparse_coo_tensor(torch.stack([to, source]), value, (rows, rows))

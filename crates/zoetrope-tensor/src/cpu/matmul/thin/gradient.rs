@@ -100,58 +100,53 @@ impl Block<'_> {
         at: usize,
         scale: usize,
     ) {
-        let zero = simd.splat_f32s(0.0);
-        let mut sums = [[[zero; V]; M]; U];
-        let (from, to) = (self.range.start, self.range.end);
-        let even = from + (to - from) / U * U;
+        let (from, to, whole) = (self.range.start, self.range.end, V * S::F32_LANES);
+        // Vectors of the last rows would end beyond the matrix.
+        let room = (self.rows.data.len() + self.rows.stride).saturating_sub(at + whole);
+        let safe = (room / self.rows.stride).clamp(from, to);
+        let even = from + (safe - from) / U * U;
+        let mut sums = [[[simd.splat_f32s(0.0); V]; M]; U];
+        let scales = |row: usize| &self.scales.data[row * self.scales.stride + scale..][..M];
+        let place = |row: usize| row * self.rows.stride + at;
         for row in (from..even).step_by(U) {
-            for (u, sums) in sums.iter_mut().enumerate() {
-                self.add::<S, M, V>(simd, row + u, at, scale, sums);
+            for u in 0..U {
+                let x = &self.rows.data[place(row + u)..][..whole];
+                add::<S, M, V>(simd, scales(row + u), x, &mut sums[u]);
             }
         }
+        let mut last = scratch::zeroed(whole);
         for row in even..to {
-            self.add::<S, M, V>(simd, row, at, scale, &mut sums[0]);
+            let x = &self.rows.data[place(row)..];
+            let len = whole.min(x.len());
+            last[..len].copy_from_slice(&x[..len]);
+            add::<S, M, V>(simd, scales(row), &last, &mut sums[0]);
         }
         for m in 0..M {
             for v in 0..V {
                 let mut sum = sums[0][m][v];
-                for sums in &sums[1..] {
-                    sum = simd.add_f32s(sum, sums[m][v]);
+                for u in 1..U {
+                    sum = simd.add_f32s(sum, sums[u][m][v]);
                 }
                 let place = (scale + m) * self.wide + at + v * S::F32_LANES;
                 S::as_mut_simd_f32s(&mut self.sums[place..place + S::F32_LANES]).0[0] = sum;
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn add<S: Simd, const M: usize, const V: usize>(
-        &self,
-        simd: S,
-        row: usize,
-        at: usize,
-        scale: usize,
-        sums: &mut [[S::f32s; V]; M],
-    ) {
-        let place = row * self.rows.stride + at;
-        let whole = V * S::F32_LANES;
-        let mut x = [simd.splat_f32s(0.0); V];
-        match self.rows.data.get(place..place + whole) {
-            Some(data) => x.copy_from_slice(S::as_simd_f32s(data).0),
-            None => {
-                for (v, x) in x.iter_mut().enumerate() {
-                    let rest =
-                        &self.rows.data[(place + v * S::F32_LANES).min(self.rows.data.len())..];
-                    *x = simd.partial_load_f32s(&rest[..rest.len().min(S::F32_LANES)]);
-                }
-            }
-        }
-        let scales = &self.scales.data[row * self.scales.stride + scale..][..M];
-        for m in 0..M {
-            let factor = simd.splat_f32s(scales[m]);
-            for v in 0..V {
-                sums[m][v] = simd.mul_add_e_f32s(factor, x[v], sums[m][v]);
-            }
+/// sums += scales·x, `M` by `V` vectors.
+#[inline(always)]
+fn add<S: Simd, const M: usize, const V: usize>(
+    simd: S,
+    scales: &[f32],
+    x: &[f32],
+    sums: &mut [[S::f32s; V]; M],
+) {
+    let x = S::as_simd_f32s(x).0;
+    for m in 0..M {
+        let factor = simd.splat_f32s(scales[m]);
+        for v in 0..V {
+            sums[m][v] = simd.mul_add_e_f32s(factor, x[v], sums[m][v]);
         }
     }
 }
