@@ -43,6 +43,10 @@ class Contestant:
         return 1 if self.variant == "one thread" else given
 
 
+class PeerFailed(Exception):
+    """A peer ended without a result, for example for want of memory."""
+
+
 EQUAL = Contestant("zoetrope", "reuse off")
 REUSE = Contestant("zoetrope", "reuse on")
 SINGLE = Contestant("zoetrope", "one thread")
@@ -111,7 +115,7 @@ def run_peer(contestant, case, model, epochs, threads, weights, final):
     command = [PYTHON[contestant.peer], "-W", "ignore", ROOT / "bench" / "peers" / "peer.py", json.dumps(job)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{contestant.name}, {case.name} {model}\n{done.stderr}")
+        raise PeerFailed(f"{case.name} {model}, {contestant.name} failed ({done.returncode}): {done.stderr.strip()[-300:]}")
     return json.loads(done.stdout.splitlines()[-1]) if done.stdout else None
 
 

@@ -5,6 +5,7 @@ import statistics
 
 from contestants import EQUAL, REUSE, SINGLE, STOCK
 
+# Of the cases below, and DySAT's two come to them.
 NINE = [(case, model) for case in ("D1", "D4", "D5") for model in ("tgcn", "evolvegcn-o", "mpnn-lstm")]
 MIB = 1 << 20
 
@@ -61,10 +62,14 @@ def geometric(values):
 
 
 def goals(figures):
-    """(what is asked, what was found, whether it is met) for each goal that was measured."""
+    """(what is asked, what was found, whether it is met) for each goal that was measured.
+
+    A goal about all cases is not met by a run of some.
+    """
     jobs = [job for job in figures.jobs() if job[0] in ("D1", "D4", "D5")]
     nine = [job for job in NINE if job in jobs and figures.has(job, STOCK)]
     found = []
+    whole = len(jobs) == len(NINE) + 2
 
     def against_stock(ours, mean, least):
         if not nine:
@@ -73,7 +78,7 @@ def goals(figures):
         for asked, take, limit in [("geometric mean", geometric, mean), ("slowest case", min, least)]:
             middle, lowest = take([f[0] for f in factors]), take([f[1] for f in factors])
             text = f"{middle:.1f} × of medians, {lowest:.1f} × of minima, {len(nine)} of 9 cases"
-            found.append((f"{ours.variant}: at least {limit} × stock PyG-Temporal, {asked}", text, middle >= limit))
+            found.append((f"{ours.variant}: at least {limit} × stock PyG-Temporal, {asked}", text, middle >= limit and len(nine) == len(NINE)))
 
     against_stock(EQUAL, 8, 4)
     tuned = {job: figures.tuned(job) for job in jobs if figures.tuned(job)}
@@ -81,20 +86,20 @@ def goals(figures):
         factors = {job: figures.factors(job, peer, EQUAL) for job, peer in tuned.items()}
         worst = min(factors, key=lambda job: factors[job][0])
         text = f"least {factors[worst][0]:.1f} × ({factors[worst][1]:.1f} of minima): {' '.join(worst)}"
-        found.append(("reuse off: at least 3 × the best tuned peer, every case", text, factors[worst][0] >= 3))
+        found.append(("reuse off: at least 3 × the best tuned peer, every case", text, factors[worst][0] >= 3 and whole))
     against_stock(REUSE, 12, 5)
     for kind, label in [("peak", "whole process"), ("net", "without the peer's imports")]:
         shares = {job: figures.one(job, EQUAL)[kind] / rival(figures, job)[kind] for job in jobs}
         if shares:
             worst = max(shares, key=shares.get)
             text = f"at most {shares[worst]:.2f}: {' '.join(worst)}"
-            found.append((f"peak memory at most half of the peer's ({label})", text, shares[worst] <= 0.5))
+            found.append((f"peak memory at most half of the peer's ({label})", text, shares[worst] <= 0.5 and whole))
     single = {job: figures.one(job, SINGLE)["min"] / figures.one(job, EQUAL)["min"]
               for job in jobs if figures.has(job, SINGLE)}
     if single:
         worst = min(single, key=single.get)
         text = f"least {single[worst]:.2f} × of minima: {' '.join(worst)}"
-        found.append(("two threads at least 1.7 × one, D4 and D5", text, single[worst] >= 1.7))
+        found.append(("two threads at least 1.7 × one, D4 and D5", text, single[worst] >= 1.7 and whole))
     if start := figures.report.get("start_seconds"):
         middle = statistics.median(start["first_step"]) + start["process"]
         text = f"{1e3 * middle:.0f} ms, {1e3 * start['process']:.0f} of them before main"

@@ -3,7 +3,7 @@
 Run it through `bench/peers/run.sh`. In each round every contestant runs once in a process of its
 own; the first epoch of a process is dropped. Prints tables and goals, writes peers.json (every
 epoch of every run), peers.md and peers.svg to bench/results. Fails where a peer's losses are
-not ours (agreement.py): then it was not the same work.
+not ours (agreement.py: then it was not the same work), or where a peer ended without a result.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import agreement
 from chart import picture
-from contestants import EQUAL, RATE, contestants, first_update, gradient_of, run, start_weights, versions, zoetrope
+from contestants import EQUAL, RATE, PeerFailed, contestants, first_update, gradient_of, run, start_weights, versions, zoetrope
 from safetensors.numpy import load_file
 from table import apart, document
 from workloads import CASES, ENGLAND_COVID, ROOT, WORK, ZOETROPE, make
@@ -62,19 +62,26 @@ class Progress:
 def measure(jobs, rounds, quick, given):
     """All rounds; then every peer's first run is compared with ours."""
     progress = Progress(jobs * rounds)
-    runs, kept = [], {}
+    runs, kept, failures = [], {}, []
     for number in range(rounds):
         for case, model, contestant in jobs:
             progress.now(f"round {number + 1}: {case.name} {model}, {contestant.name}")
             begin = time.monotonic()
             epochs, threads = 1 + (1 if quick else case.epochs), contestant.threads(given)
-            result, weights = run(contestant, case, model, epochs, threads, start_weights(case, model))
-            progress.done(time.monotonic() - begin)
+            try:
+                result, weights = run(contestant, case, model, epochs, threads, start_weights(case, model))
+            except PeerFailed as failure:
+                failures.append(str(failure))
+                print(failure, file=sys.stderr)
+                continue
+            finally:
+                progress.done(time.monotonic() - begin)
             about = {"case": case.name, "model": model, "peer": contestant.peer, "variant": contestant.variant,
                      "threads": threads, "round": number + 1}
             runs.append({**about, **result})
             kept.setdefault((case.name, model), {}).setdefault(contestant, (about, result, weights))
-    return runs, [check for job, by in kept.items() for check in compare(*job, by, given)]
+    checks = [check for job, by in kept.items() for check in compare(*job, by, given)]
+    return runs, checks, failures
 
 
 def compare(name, model, by, threads):
@@ -135,11 +142,13 @@ def main():
             if not asked.models or model in asked.models:
                 jobs += [(case, model, contestant) for contestant in contestants(case, model, absent)]
     rounds = asked.rounds or (1 if asked.quick else 2)
-    runs, checks = measure(jobs, rounds, asked.quick, asked.threads)
-    report = {"about": about, "versions": found, "threads": asked.threads, "rounds": rounds, "notes": notes, "checks": checks, "runs": runs}
+    runs, checks, failures = measure(jobs, rounds, asked.quick, asked.threads)
+    report = {"about": about, "versions": found, "threads": asked.threads, "rounds": rounds, "notes": notes + failures, "checks": checks, "runs": runs}
     if "D1" in asked.cases and ENGLAND_COVID.exists():
         report["start_seconds"] = start_seconds(asked.threads)
     keep(report, asked.out or (WORK / "results" if asked.quick else RESULTS))
+    if failures:
+        raise SystemExit("\n".join(failures))
     if wrong := [check for check in checks if not check["same"]]:
         raise SystemExit("not the same work: " + "; ".join(f"{c['case']} {c['model']} {c['peer']} {c['variant']}" for c in wrong))
 
