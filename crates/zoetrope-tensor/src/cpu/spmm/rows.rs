@@ -2,10 +2,11 @@
 //!
 //! Sums stay in registers: all vectors of a row side by side, several partial sums one after
 //! another where the row is narrow (a single chain of additions would wait four cycles for each
-//! term). Loops are written out, because iterators over vectors may end up outside the function that
-//! is compiled for the vector instructions, which then pass through memory. Rows of x are asked for some entries ahead where x is larger than the second-level cache.
+//! term). Rows of x are asked for some entries ahead where x is larger than the second-level cache.
 
-#![allow(clippy::needless_range_loop)]
+// Loops over vectors are written out: iterators over them may end up outside the function that is
+// compiled for the vector instructions, and the vectors in memory.
+#![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
 
 use pulp::{MemMask, Simd, WithSimd};
 
