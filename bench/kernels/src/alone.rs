@@ -236,7 +236,8 @@ impl Bench {
                 let name = format!("{kind:?} T{steps} N{vertices} H{h}");
                 // With the input's share given, and with the product of as wide rows.
                 let (x, weight) = (numbers(cells * h), numbers(3 * h * h));
-                let rows = Input::Rows(InputRows { x: &x, weight: &weight, bias: None });
+                let rows =
+                    Input::Rows(InputRows { x: &x, beside: None, weight: &weight, bias: None });
                 for (name, input, products) in
                     [(name.clone(), Input::Gates(&gi), 1), (format!("{name} rows"), rows, 2)]
                 {
@@ -255,6 +256,7 @@ impl Bench {
                         let gradients = GruGradients {
                             input: InputGradient {
                                 x: Some((&mut d_x, Accumulate::Overwrite)),
+                                beside: None,
                                 weight: (products == 2).then_some(&mut d_weight),
                                 bias: None,
                             },
@@ -279,7 +281,7 @@ impl Bench {
         let name = format!("T{} N{} H{h}", shape.steps, shape.vertices);
         // With the input's share given, and with the product of as wide rows.
         let (x, weight) = (numbers(cells * h), numbers(4 * h * h));
-        let rows = Input::Rows(InputRows { x: &x, weight: &weight, bias: None });
+        let rows = Input::Rows(InputRows { x: &x, beside: None, weight: &weight, bias: None });
         for (name, input, products) in
             [(name.clone(), Input::Gates(&gi), 1), (format!("{name} rows"), rows, 2)]
         {
@@ -303,6 +305,7 @@ impl Bench {
                 let gradients = LstmGradients {
                     input: InputGradient {
                         x: Some((&mut d_x, Accumulate::Overwrite)),
+                        beside: None,
                         weight: (products == 2).then_some(&mut d_weight),
                         bias: None,
                     },

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use catalogue::graphs::{self, group};
 use catalogue::{Kind, numbers};
 use zoetrope_tensor::{
-    Activation, AttentionOptions, GatOptions, GruKind, SparseGroup, Tape, TensorError, Var,
+    Activation, AttentionOptions, GatOptions, GateInput, GruKind, LstmRecurrence, SparseGroup,
+    Tape, TensorError, Var,
 };
 
 /// Both ways use f32 sums of a few terms in another order.
@@ -152,4 +153,45 @@ fn a_gru_is_its_steps_put_together() {
             t.concat_rows(&states)
         },
     );
+}
+
+#[test]
+fn two_inputs_of_a_recurrent_unit_are_as_good_as_one_beside_the_other() {
+    let (steps, n) = (3, 7);
+    // Both layouts of a block; features that end within a vector and with one.
+    for (h, left, right) in [(5, 3, 4), (16, 16, 5), (16, 2, 16)] {
+        let shapes = |gates: usize| {
+            let wide = gates * h;
+            let weights = [(wide, h), (wide, left + right), (1, wide)];
+            [(steps * n, left), (steps * n, right), (n, h), weights[0], weights[1], weights[2]]
+        };
+        agree(
+            "gru",
+            &shapes(3),
+            &|t, v| {
+                let input = GateInput::Pair { x: [v[0], v[1]], weight: v[4], bias: Some(v[5]) };
+                t.gru(GruKind::ResetBefore, input, v[2], v[3], None, None)
+            },
+            &|t, v| {
+                let x = t.concat_columns(&[v[0], v[1]])?;
+                let gates = t.linear(x, v[4], Some(v[5]), Activation::Identity)?;
+                t.gru(GruKind::ResetBefore, gates, v[2], v[3], None, None)
+            },
+        );
+        agree(
+            "lstm",
+            &shapes(4),
+            &|t, v| {
+                let input = GateInput::Pair { x: [v[0], v[1]], weight: v[4], bias: Some(v[5]) };
+                let recurrence = LstmRecurrence { weight: v[3], bias: None };
+                Ok(t.lstm(input, v[2], v[2], Some(recurrence), None)?.hidden)
+            },
+            &|t, v| {
+                let x = t.concat_columns(&[v[0], v[1]])?;
+                let gates = t.linear(x, v[4], Some(v[5]), Activation::Identity)?;
+                let recurrence = LstmRecurrence { weight: v[3], bias: None };
+                Ok(t.lstm(gates, v[2], v[2], Some(recurrence), None)?.hidden)
+            },
+        );
+    }
 }

@@ -34,6 +34,12 @@ impl Recurrence {
         GateInput::Rows { x, weight, bias: Some(bias) }
     }
 
+    /// The same of two matrices side by side.
+    pub fn pair(&self, forward: &mut Forward<'_>, x: [Var; 2]) -> GateInput {
+        let [weight, bias] = self.input.map(|id| forward.parameter(id));
+        GateInput::Pair { x, weight, bias: Some(bias) }
+    }
+
     /// Weight and bias of the recurrent share.
     pub fn recurrent(&self, forward: &mut Forward<'_>) -> [Var; 2] {
         self.recurrent.map(|id| forward.parameter(id))

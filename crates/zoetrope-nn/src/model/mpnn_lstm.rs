@@ -69,8 +69,8 @@ impl MpnnLstm {
         })
     }
 
-    /// `[R_1, R_2]`, `T·N × 2H`.
-    fn structure(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<Var, NnError> {
+    /// `R_1` and `R_2`, `T·N × H` each.
+    fn structure(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<[Var; 2], NnError> {
         let mut x = frame.features;
         let mut both = [x; 2];
         for (at, (convolution, norm)) in self.convolutions.iter().zip(&self.norms).enumerate() {
@@ -79,7 +79,7 @@ impl MpnnLstm {
             x = forward.dropout(x, self.options.dropout)?;
             both[at] = x;
         }
-        Ok(forward.tape.concat_columns(&both)?)
+        Ok(both)
     }
 
     /// `[A_T, B_T, S]`.
@@ -151,13 +151,12 @@ impl Model for MpnnLstm {
         mut state: State,
     ) -> Result<Embedding, NnError> {
         let (steps, vertices, mask) = (frame.steps(), frame.vertices(), frame.mask);
-        let mut rows = self.structure(forward, frame)?;
-        let mut memories = [rows; 2];
-        for (at, memory) in self.memories.iter().enumerate() {
-            let sequence = Sequence { rows, steps, vertices, mask };
-            rows = memory.encode(forward, sequence, &mut state, at * memory.carried())?;
-            memories[at] = rows;
-        }
+        let both = self.structure(forward, frame)?;
+        let [first, second] = &self.memories;
+        let sequence = |rows: Var| Sequence { rows, steps, vertices, mask };
+        let a = first.encode_pair(forward, both, sequence(both[0]), &mut state, 0)?;
+        let b = second.encode(forward, sequence(a), &mut state, first.carried())?;
+        let memories = [a, b];
         let rows = match self.options.paper {
             false => self.last_with_skip(forward, frame, memories)?,
             true => forward.tape.concat_columns(&[memories[0], memories[1], frame.features])?,

@@ -1,6 +1,6 @@
 //! Long short-term memory over the sequence of each vertex (Hochreiter and Schmidhuber 1997).
 
-use zoetrope_tensor::{LstmRecurrence, LstmStates, Var};
+use zoetrope_tensor::{GateInput, LstmRecurrence, Var};
 
 use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
@@ -26,21 +26,41 @@ impl Lstm {
         Self { recurrence: Recurrence::new(builder, 4, inputs, hidden), hidden }
     }
 
-    /// The hidden states after each step and the last cell state, from `hidden` and `cell` (`N × H`) on.
+    /// [`TimeEncoder::encode`] of rows that are two matrices side by side.
     ///
     /// # Errors
     /// Where shapes do not fit.
-    pub fn run(
+    pub fn encode_pair(
         &self,
         forward: &mut Forward<'_>,
-        x: Var,
-        [hidden, cell]: [Var; 2],
-        mask: Option<Var>,
-    ) -> Result<LstmStates, NnError> {
-        let input = self.recurrence.input(forward, x);
+        pair: [Var; 2],
+        sequence: Sequence,
+        state: &mut State,
+        place: usize,
+    ) -> Result<Var, NnError> {
+        let input = self.recurrence.pair(forward, pair);
+        self.run(forward, input, sequence, state, place)
+    }
+
+    /// The hidden states after each step; what is carried lies from `place` on.
+    fn run(
+        &self,
+        forward: &mut Forward<'_>,
+        input: GateInput,
+        sequence: Sequence,
+        state: &mut State,
+        place: usize,
+    ) -> Result<Var, NnError> {
+        let Sequence { steps, vertices, mask, .. } = sequence;
+        let hidden = state.or_zeros(place, forward.tape, vertices, self.hidden);
+        let cell = state.or_zeros(place + 1, forward.tape, vertices, self.hidden);
         let [weight, bias] = self.recurrence.recurrent(forward);
         let recurrence = LstmRecurrence { weight, bias: Some(bias) };
-        Ok(forward.tape.lstm(input, hidden, cell, Some(recurrence), mask)?)
+        let states = forward.tape.lstm(input, hidden, cell, Some(recurrence), mask)?;
+        let last = (steps - 1) * vertices..steps * vertices;
+        state.set(place, forward.tape.rows(states.hidden, last)?);
+        state.set(place + 1, states.cell);
+        Ok(states.hidden)
     }
 }
 
@@ -60,13 +80,7 @@ impl TimeEncoder for Lstm {
         state: &mut State,
         place: usize,
     ) -> Result<Var, NnError> {
-        let Sequence { rows, steps, vertices, mask } = sequence;
-        let hidden = state.or_zeros(place, forward.tape, vertices, self.hidden);
-        let cell = state.or_zeros(place + 1, forward.tape, vertices, self.hidden);
-        let states = self.run(forward, rows, [hidden, cell], mask)?;
-        let last = (steps - 1) * vertices..steps * vertices;
-        state.set(place, forward.tape.rows(states.hidden, last)?);
-        state.set(place + 1, states.cell);
-        Ok(states.hidden)
+        let input = self.recurrence.input(forward, sequence.rows);
+        self.run(forward, input, sequence, state, place)
     }
 }

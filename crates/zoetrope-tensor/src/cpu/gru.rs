@@ -21,7 +21,7 @@ mod cell;
 
 use super::matmul::{Accumulate, WHOLE_VECTOR};
 use super::recurrent::{
-    BackInput, Block, ForwardInput, Input, InputGradient, Layout, Sequence, Weight,
+    BackInput, Bias, Block, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, Weight,
     add_weight_gradient, sum_features, to_rows,
 };
 use super::scattered::Scattered;
@@ -99,10 +99,9 @@ impl GruCall<'_> {
         assert_eq!(saved.len(), gru_saved_len(self.kind, shape), "saved gates");
     }
 
-    /// What is added to the sums of each saved plane.
-    fn joint_bias(&self) -> Option<Scratch> {
+    /// What is added to the sums of each saved plane, zeros without any bias.
+    fn joint_bias(&self) -> Scratch {
         let h = self.shape.hidden;
-        self.input.bias().or(self.bias)?;
         let mut sum = scratch::zeroed(self.kind.planes() * h);
         if let Some(bias) = self.input.bias() {
             sum[..3 * h].copy_from_slice(bias);
@@ -117,7 +116,7 @@ impl GruCall<'_> {
                 }
             }
         }
-        Some(sum)
+        sum
     }
 }
 
@@ -148,10 +147,7 @@ pub fn gru_forward(call: &GruCall, out: &mut [f32], saved: &mut [f32]) {
         let (mut old, mut new) = (scratch::take(lanes), scratch::take(lanes));
         let mut spare = scratch::take(step.input.spare(block).max(plane));
         let mut spread = scratch::take(if mask.is_some() { plane } else { 0 });
-        let mut biases = scratch::take(if bias.is_some() { planes * plane } else { 0 });
-        if let Some(bias) = &bias {
-            block.spread_features(bias, &mut biases);
-        }
+        let bias = block.bias(&bias);
         let mut before = block.of(h0, 0, h);
         block.operand(before, h, &mut old);
         for t in 0..shape.steps {
@@ -171,8 +167,7 @@ pub fn gru_forward(call: &GruCall, out: &mut [f32], saved: &mut [f32]) {
                 block.spread_mask(mask, &mut spread);
             }
             let mask = mask.map(|_| &spread[..]);
-            let biases = bias.is_some().then_some(&biases[..]);
-            step.run(block, t, biases, mask, state, new_state, saved, &mut spare);
+            step.run(block, t, bias, mask, state, new_state, saved, &mut spare);
             if block.layout == Layout::Lanes {
                 to_rows(block, &new, rows, Accumulate::Overwrite);
                 std::mem::swap(&mut old, &mut new);
@@ -197,7 +192,7 @@ impl Step<'_> {
         &self,
         block: Block,
         t: usize,
-        biases: Option<&[f32]>,
+        bias: Bias,
         mask: Option<&[f32]>,
         state: &[f32],
         new: &mut [f32],
@@ -205,23 +200,20 @@ impl Step<'_> {
         spare: &mut [f32],
     ) {
         let plane = block.plane();
-        let mut mode = Accumulate::Overwrite;
-        if let Some(biases) = biases {
-            saved.copy_from_slice(biases);
-            mode = Accumulate::Add;
-        }
-        self.input.share(block, t, spare, &mut saved[..3 * plane], mode);
-        self.u.gates(block, 0..2, state, &mut saved[..2 * plane], Accumulate::Add);
+        self.input.share(block, t, spare, &mut saved[..3 * plane]);
+        let h = self.u.inner;
+        self.u.gates(block, 0..2, 0..h, state, &mut saved[..2 * plane], Accumulate::Add);
         match self.kind {
             GruKind::ResetAfter => {
-                self.u.gates(block, 2..3, state, &mut saved[3 * plane..], mode);
-                self.cpu.run(After { plane, mask, state, new, saved });
+                let fresh = Accumulate::Overwrite;
+                self.u.gates(block, 2..3, 0..h, state, &mut saved[3 * plane..], fresh);
+                self.cpu.run(After { plane, bias, mask, state, new, saved });
             }
             GruKind::ResetBefore => {
                 let reset = &mut spare[..plane];
-                self.cpu.run(BeforeGates { plane, state, saved, reset });
-                self.u.gates(block, 2..3, reset, &mut saved[2 * plane..], Accumulate::Add);
-                self.cpu.run(BeforeState { plane, mask, state, new, saved });
+                self.cpu.run(BeforeGates { plane, bias, state, saved, reset });
+                self.u.gates(block, 2..3, 0..h, reset, &mut saved[2 * plane..], Accumulate::Add);
+                self.cpu.run(BeforeState { plane, bias, mask, state, new, saved });
             }
         }
     }
@@ -258,7 +250,7 @@ pub fn gru_backward(
     let b_len = kind.planes() * h;
     let back = Back {
         call,
-        entry: BackInput::new(call.input, shape, 3, input.x, w_len > 0),
+        entry: BackInput::new(call.input, shape, 3, [input.x, input.beside], w_len > 0),
         u: Weight::back(shape.layout(), u, h, h),
         out,
         saved,
@@ -335,7 +327,7 @@ impl Back<'_> {
                     let (at, len) = block.planes_at(t, kind.planes());
                     &self.saved[at..at + len]
                 },
-                rows: (states, at, h),
+                rows: RowsAt { x: states, at, width: h },
                 state: block.operand(&states[at..at + len], h, &mut turned),
                 d_out: block.operand(block.of(self.d_out, t, h), h, &mut spare),
                 mask: mask.map(|_| &spread[..]),
@@ -359,9 +351,9 @@ impl Back<'_> {
             let d_planes = &gates[at * plane..];
             if !d_u.is_empty() {
                 let d_u = &mut d_u[which.start * h * h..which.end * h * h];
-                add_weight_gradient(block, which.len(), d_planes, rows, d_u);
+                add_weight_gradient(block, which.len(), d_planes, rows, d_u, h);
             }
-            self.u.input_gradient(block, which, d_planes, carry, Accumulate::Add);
+            self.u.input_gradient(block, which, 0..h, d_planes, carry, Accumulate::Add);
         }
     }
 
@@ -382,7 +374,7 @@ impl Back<'_> {
             reset: &mut reset[..plane],
         });
         let candidate = &gates[2 * plane..];
-        self.u.input_gradient(block, 2..3, candidate, &mut d_reset, Accumulate::Overwrite);
+        self.u.input_gradient(block, 2..3, 0..h, candidate, &mut d_reset, Accumulate::Overwrite);
         if !d_u.is_empty() {
             let mut turned =
                 scratch::take(if block.layout == Layout::Lanes { plane + WHOLE_VECTOR } else { 0 });
@@ -394,14 +386,15 @@ impl Back<'_> {
                     &turned[..]
                 }
             };
-            add_weight_gradient(block, 1, candidate, (reset, 0, h), &mut d_u[2 * h * h..]);
+            let rows = RowsAt { x: reset, at: 0, width: h };
+            add_weight_gradient(block, 1, candidate, rows, &mut d_u[2 * h * h..], h);
         }
         let d_reset = &d_reset[..];
         self.cpu.run(BeforeBackState { saved, state, d_reset, mask, carry, gates });
         if !d_u.is_empty() {
-            add_weight_gradient(block, 2, gates, rows, &mut d_u[..2 * h * h]);
+            add_weight_gradient(block, 2, gates, rows, &mut d_u[..2 * h * h], h);
         }
-        self.u.input_gradient(block, 0..2, gates, carry, Accumulate::Add);
+        self.u.input_gradient(block, 0..2, 0..h, gates, carry, Accumulate::Add);
     }
 }
 
@@ -409,8 +402,8 @@ impl Back<'_> {
 struct StepBack<'a> {
     block: Block,
     saved: &'a [f32],
-    /// The state before the step: a stacked matrix, where its rows begin, and their width.
-    rows: (&'a [f32], usize, usize),
+    /// The state before the step.
+    rows: RowsAt<'a>,
     /// The same as a plane.
     state: &'a [f32],
     d_out: &'a [f32],

@@ -19,7 +19,7 @@ mod cell;
 
 use super::matmul::Accumulate;
 use super::recurrent::{
-    BackInput, Block, ForwardInput, Input, InputGradient, Layout, Sequence, Weight,
+    BackInput, Block, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, Weight,
     add_weight_gradient, sum_features, to_planes, to_rows,
 };
 use super::scattered::Scattered;
@@ -83,16 +83,15 @@ impl LstmCall<'_> {
         assert_eq!(saved.len(), lstm_saved_len(shape), "saved gates");
     }
 
-    /// The bias of input and state together.
-    fn joint_bias(&self) -> Option<Scratch> {
-        let (a, b) = (self.input.bias(), self.bias);
-        let mut sum = scratch::zeroed(a.or(b)?.len());
-        for bias in [a, b].into_iter().flatten() {
+    /// The bias of input and state together, zeros without any.
+    fn joint_bias(&self) -> Scratch {
+        let mut sum = scratch::zeroed(4 * self.shape.hidden);
+        for bias in [self.input.bias(), self.bias].into_iter().flatten() {
             for (sum, bias) in sum.iter_mut().zip(bias) {
                 *sum += bias;
             }
         }
-        Some(sum)
+        sum
     }
 }
 
@@ -125,10 +124,7 @@ pub fn lstm_forward(call: &LstmCall, out_h: &mut [f32], out_c: &mut [f32], saved
         let (mut first, mut spare) = (scratch::take(lanes), scratch::take(input.spare(block)));
         let (mut old, mut new) = (scratch::take(lanes), scratch::take(lanes));
         let mut spread = scratch::take(if mask.is_some() { plane } else { 0 });
-        let mut biases = scratch::take(if bias.is_some() { 4 * plane } else { 0 });
-        if let Some(bias) = &bias {
-            block.spread_features(bias, &mut biases);
-        }
+        let bias = block.bias(&bias);
         let mut before = block.of(h0, 0, h);
         block.operand(before, h, &mut old);
         let mut memory = block.operand(block.of(c0, 0, h), h, &mut first);
@@ -145,20 +141,15 @@ pub fn lstm_forward(call: &LstmCall, out_h: &mut [f32], out_c: &mut [f32], saved
                 Layout::Lanes => (&old[..], &mut new[..]),
             };
             let sums = &mut saved[..4 * plane];
-            let mut mode = Accumulate::Overwrite;
-            if bias.is_some() {
-                sums.copy_from_slice(&biases);
-                mode = Accumulate::Add;
-            }
-            input.share(block, t, &mut spare, sums, mode);
+            input.share(block, t, &mut spare, sums);
             if let Some(u) = &u {
-                u.gates(block, 0..4, state, sums, Accumulate::Add);
+                u.gates(block, 0..4, 0..h, state, sums, Accumulate::Add);
             }
             let masked = block.mask(mask, t).map(|mask| {
                 block.spread_mask(mask, &mut spread);
                 Masked { mask: &spread, state }
             });
-            cpu.run(Forward { plane, memory, new_state, saved, masked });
+            cpu.run(Forward { plane, bias, memory, new_state, saved, masked });
             if block.layout == Layout::Lanes {
                 to_rows(block, &new, rows, Accumulate::Overwrite);
                 std::mem::swap(&mut old, &mut new);
@@ -205,7 +196,7 @@ pub fn lstm_backward(
     let u_len = if d_u.is_some() { 4 * h * h } else { 0 };
     let back = Back {
         call,
-        entry: BackInput::new(call.input, shape, 4, input.x, w_len > 0),
+        entry: BackInput::new(call.input, shape, 4, [input.x, input.beside], w_len > 0),
         u: u.map(|u| Weight::back(shape.layout(), u, h, h)),
         out_h,
         saved,
@@ -301,11 +292,12 @@ impl Back<'_> {
             let Some(u) = &self.u else { continue };
             if !d_u.is_empty() {
                 let state = if t == 0 { h0 } else { self.out_h };
-                let rows = (state, block.at(t.saturating_sub(1), h).0, h);
-                add_weight_gradient(block, 4, &gates, rows, d_u);
+                let at = block.at(t.saturating_sub(1), h).0;
+                let rows = RowsAt { x: state, at, width: h };
+                add_weight_gradient(block, 4, &gates, rows, d_u, h);
             }
             let mode = if mask.is_some() { Accumulate::Add } else { Accumulate::Overwrite };
-            u.input_gradient(block, 0..4, &gates, carry_h, mode);
+            u.input_gradient(block, 0..4, 0..h, &gates, carry_h, mode);
         }
     }
 }

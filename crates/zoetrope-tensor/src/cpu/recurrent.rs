@@ -23,8 +23,10 @@ use rayon::prelude::*;
 
 pub(crate) use input::{BackInput, ForwardInput};
 pub use input::{Input, InputGradient, InputRows};
-pub(crate) use planes::{logistic_slope, sum_features, to_planes, to_rows, vectors, vectors_mut};
-pub(crate) use weight::{Weight, add_weight_gradient};
+pub(crate) use planes::{
+    Bias, logistic_slope, sum_features, to_planes, to_rows, vectors, vectors_mut,
+};
+pub(crate) use weight::{RowsAt, Weight, add_weight_gradient};
 
 /// Vertices of a block, about, for either layout.
 const ROWS: usize = 64;

@@ -45,8 +45,8 @@ impl Tape {
         let mut saved = self.pool.take(gru::gru_saved_len(kind, shape));
         let op = Op::Gru { kind, input, state, weight, bias, mask };
         gru::gru_forward(&self.gru_call(&op), y.as_mut_slice(), saved.as_mut_slice());
-        let [a, b, c] = input.operands();
-        let inputs = [a, b, c, state, weight, bias.unwrap_or(weight)];
+        let [a, b, c, d] = input.operands();
+        let inputs = [a, b, c, d, state, weight, bias.unwrap_or(weight)];
         Ok(self.record(op, Shape::new(rows, shape.hidden), y, Some(saved), &inputs))
     }
 
@@ -83,7 +83,7 @@ impl Tape {
                 bias: d_bias.as_mut().map(|d| d.slice()),
             },
         );
-        let [d_x, d_x_weight, d_x_bias] = d_input.into_parts();
-        self.close([d_x, d_x_weight, d_x_bias, d_state, d_weight, d_bias]);
+        let [d_x, d_beside, d_x_weight, d_x_bias] = d_input.into_parts();
+        self.close([d_x, d_beside, d_x_weight, d_x_bias, d_state, d_weight, d_bias]);
     }
 }

@@ -65,8 +65,8 @@ impl Tape {
         let (out_h, out_c) = y.as_mut_slice().split_at_mut(above);
         let op = Op::Lstm { input, hidden, cell, weight, bias, mask };
         lstm::lstm_forward(&self.lstm_call(&op), out_h, out_c, saved.as_mut_slice());
-        let [a, b, c] = input.operands();
-        let inputs = [a, b, c, hidden, cell, weight.unwrap_or(a), bias.unwrap_or(a)];
+        let [a, b, c, d] = input.operands();
+        let inputs = [a, b, c, d, hidden, cell, weight.unwrap_or(a), bias.unwrap_or(a)];
         let whole = Shape::new(rows + state.rows, shape.hidden);
         let both = self.record(op, whole, y, Some(saved), &inputs);
         Ok(LstmStates {
@@ -141,7 +141,7 @@ impl Tape {
                 bias: d_bias.as_mut().map(|d| d.slice()),
             },
         );
-        let [d_x, d_x_weight, d_x_bias] = d_input.into_parts();
-        self.close([d_x, d_x_weight, d_x_bias, d_hidden, d_cell, d_weight, d_bias]);
+        let [d_x, d_beside, d_x_weight, d_x_bias] = d_input.into_parts();
+        self.close([d_x, d_beside, d_x_weight, d_x_bias, d_hidden, d_cell, d_weight, d_bias]);
     }
 }

@@ -1,5 +1,6 @@
 //! What enters the gates of a GRU or an LSTM besides the state.
 
+use crate::cpu::matmul::Accumulate;
 use crate::cpu::recurrent::{Input, InputGradient, InputRows};
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -20,6 +21,15 @@ pub enum GateInput {
         /// `1 × G·H`.
         bias: Option<Var>,
     },
+    /// The same for rows that are two matrices side by side: nobody has to put them together.
+    Pair {
+        /// `T·N × a` and `T·N × b`.
+        x: [Var; 2],
+        /// `G·H × (a + b)`.
+        weight: Var,
+        /// `1 × G·H`.
+        bias: Option<Var>,
+    },
 }
 
 impl From<Var> for GateInput {
@@ -28,20 +38,30 @@ impl From<Var> for GateInput {
     }
 }
 
-/// The open gradients of an input: of its rows or gates, its weight and its bias.
-pub(crate) struct OpenedInput([Option<Opened>; 3]);
+/// The open gradients of an input: of its rows or gates, of what is beside them, of its weight and
+/// its bias.
+pub(crate) struct OpenedInput([Option<Opened>; 4]);
+
+/// Where a kernel writes a gradient, and how.
+fn lent(opened: &mut Option<Opened>) -> Option<(&mut [f32], Accumulate)> {
+    opened.as_mut().map(|d| {
+        let mode = d.mode;
+        (d.slice(), mode)
+    })
+}
 
 impl OpenedInput {
     pub(crate) fn gradient(&mut self) -> InputGradient<'_> {
-        let [x, weight, bias] = &mut self.0;
+        let [x, beside, weight, bias] = &mut self.0;
         InputGradient {
-            x: x.as_mut().map(|d| (d.mode, d)).map(|(mode, d)| (d.slice(), mode)),
+            x: lent(x),
+            beside: lent(beside),
             weight: weight.as_mut().map(|d| d.slice()),
             bias: bias.as_mut().map(|d| d.slice()),
         }
     }
 
-    pub(crate) fn into_parts(self) -> [Option<Opened>; 3] {
+    pub(crate) fn into_parts(self) -> [Option<Opened>; 4] {
         self.0
     }
 }
@@ -50,15 +70,18 @@ impl GateInput {
     /// What has a row for each cell.
     pub(crate) fn rows(self) -> Var {
         match self {
-            Self::Gates(x) | Self::Rows { x, .. } => x,
+            Self::Gates(x) | Self::Rows { x, .. } | Self::Pair { x: [x, _], .. } => x,
         }
     }
 
     /// All operands, the first ones repeated in place of absent ones.
-    pub(crate) fn operands(self) -> [Var; 3] {
+    pub(crate) fn operands(self) -> [Var; 4] {
         match self {
-            Self::Gates(x) => [x; 3],
-            Self::Rows { x, weight, bias } => [x, weight, bias.unwrap_or(weight)],
+            Self::Gates(x) => [x; 4],
+            Self::Rows { x, weight, bias } => [x, x, weight, bias.unwrap_or(weight)],
+            Self::Pair { x: [x, beside], weight, bias } => {
+                [x, beside, weight, bias.unwrap_or(weight)]
+            }
         }
     }
 }
@@ -70,6 +93,13 @@ impl Tape {
             GateInput::Gates(gates) => Input::Gates(self.value(gates)),
             GateInput::Rows { x, weight, bias } => Input::Rows(InputRows {
                 x: self.value(x),
+                beside: None,
+                weight: self.value(weight),
+                bias: bias.map(|bias| self.value(bias)),
+            }),
+            GateInput::Pair { x: [x, beside], weight, bias } => Input::Rows(InputRows {
+                x: self.value(x),
+                beside: Some(self.value(beside)),
                 weight: self.value(weight),
                 bias: bias.map(|bias| self.value(bias)),
             }),
@@ -79,9 +109,18 @@ impl Tape {
     /// Opens the gradients of an input.
     pub(crate) fn open_input(&mut self, input: GateInput) -> OpenedInput {
         match input {
-            GateInput::Gates(gates) => OpenedInput([self.open_to_overwrite(gates), None, None]),
+            GateInput::Gates(gates) => {
+                OpenedInput([self.open_to_overwrite(gates), None, None, None])
+            }
             GateInput::Rows { x, weight, bias } => OpenedInput([
                 self.open_to_overwrite(x),
+                None,
+                self.open(weight),
+                self.open_optional(bias),
+            ]),
+            GateInput::Pair { x: [x, beside], weight, bias } => OpenedInput([
+                self.open_to_overwrite(x),
+                self.open_to_overwrite(beside),
                 self.open(weight),
                 self.open_optional(bias),
             ]),
@@ -96,19 +135,23 @@ impl Tape {
         rows: usize,
         wide: usize,
     ) -> Result<(), TensorError> {
-        match input {
+        let (parts, weight, bias) = match input {
             GateInput::Gates(gates) => {
                 let expected = Shape::new(rows, wide);
-                expect_shape(operator, "the input's share", expected, self.shape(gates))
+                return expect_shape(operator, "the input's share", expected, self.shape(gates));
             }
-            GateInput::Rows { x, weight, bias } => {
-                let width = self.shape(x).cols;
-                expect_shape(operator, "the input", Shape::new(rows, width), self.shape(x))?;
-                let expected = Shape::new(wide, width);
-                expect_shape(operator, "the input's weight", expected, self.shape(weight))?;
-                let Some(bias) = bias else { return Ok(()) };
-                expect_shape(operator, "the input's bias", Shape::new(1, wide), self.shape(bias))
-            }
+            GateInput::Rows { x, weight, bias } => ([Some(x), None], weight, bias),
+            GateInput::Pair { x, weight, bias } => (x.map(Some), weight, bias),
+        };
+        let mut inner = 0;
+        for x in parts.into_iter().flatten() {
+            let width = self.shape(x).cols;
+            expect_shape(operator, "the input", Shape::new(rows, width), self.shape(x))?;
+            inner += width;
         }
+        let expected = Shape::new(wide, inner);
+        expect_shape(operator, "the input's weight", expected, self.shape(weight))?;
+        let Some(bias) = bias else { return Ok(()) };
+        expect_shape(operator, "the input's bias", Shape::new(1, wide), self.shape(bias))
     }
 }

@@ -4,12 +4,14 @@
 
 use super::cell::{keep_masked, mix, mix_slopes, three, three_mut};
 use crate::cpu::math;
-use crate::cpu::recurrent::{logistic_slope, vectors, vectors_mut};
+use crate::cpu::recurrent::{Bias, logistic_slope, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
-/// A whole step: turns the sums in the first three saved planes into gates.
+/// A whole step: turns the sums in the first three saved planes into gates; they and the product
+/// come without their bias.
 pub(super) struct After<'a> {
     pub(super) plane: usize,
+    pub(super) bias: Bias<'a>,
     pub(super) mask: Option<&'a [f32]>,
     pub(super) state: &'a [f32],
     pub(super) new: &'a mut [f32],
@@ -21,18 +23,25 @@ impl WithSimd for After<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { plane, mask, state, new, saved } = self;
+        let Self { plane, bias, mask, state, new, saved } = self;
         let new = vectors_mut::<S>(new);
         let count = new.len();
         let state = &vectors::<S>(state)[..count];
         let (gates, product) = saved.split_at_mut(3 * plane);
         let [r, z, n] = three_mut::<S>(gates, plane, count);
-        let product = &vectors::<S>(product)[..count];
-        for at in 0..count {
-            r[at] = math::sigmoid(simd, r[at]);
-            z[at] = math::sigmoid(simd, z[at]);
-            n[at] = math::tanh(simd, simd.mul_add_e_f32s(r[at], product[at], n[at]));
-            new[at] = mix(simd, z[at], n[at], state[at]);
+        let product = &mut vectors_mut::<S>(product)[..count];
+        let len = bias.run_len::<S>();
+        for run in 0..count / len {
+            for vector in 0..len {
+                let at = run * len + vector;
+                let [b_r, b_z, b_n, b_product] = bias.at::<S, 4>(simd, 0, run, vector);
+                r[at] = math::sigmoid(simd, simd.add_f32s(r[at], b_r));
+                z[at] = math::sigmoid(simd, simd.add_f32s(z[at], b_z));
+                product[at] = simd.add_f32s(product[at], b_product);
+                let sum = simd.add_f32s(n[at], b_n);
+                n[at] = math::tanh(simd, simd.mul_add_e_f32s(r[at], product[at], sum));
+                new[at] = mix(simd, z[at], n[at], state[at]);
+            }
         }
         keep_masked(simd, mask, state, new);
     }

@@ -4,12 +4,13 @@
 
 use super::cell::{keep_masked, mix, mix_slopes, three, three_mut};
 use crate::cpu::math;
-use crate::cpu::recurrent::{logistic_slope, vectors, vectors_mut};
+use crate::cpu::recurrent::{Bias, logistic_slope, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// The gates r and z from their sums, and r∘h.
 pub(super) struct BeforeGates<'a> {
     pub(super) plane: usize,
+    pub(super) bias: Bias<'a>,
     pub(super) state: &'a [f32],
     pub(super) saved: &'a mut [f32],
     pub(super) reset: &'a mut [f32],
@@ -20,15 +21,20 @@ impl WithSimd for BeforeGates<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { plane, state, saved, reset } = self;
+        let Self { plane, bias, state, saved, reset } = self;
         let state = vectors::<S>(state);
         let count = state.len();
         let [r, z, _] = three_mut::<S>(saved, plane, count);
         let reset = &mut vectors_mut::<S>(reset)[..count];
-        for at in 0..count {
-            r[at] = math::sigmoid(simd, r[at]);
-            z[at] = math::sigmoid(simd, z[at]);
-            reset[at] = simd.mul_f32s(r[at], state[at]);
+        let len = bias.run_len::<S>();
+        for run in 0..count / len {
+            for vector in 0..len {
+                let at = run * len + vector;
+                let [b_r, b_z] = bias.at::<S, 2>(simd, 0, run, vector);
+                r[at] = math::sigmoid(simd, simd.add_f32s(r[at], b_r));
+                z[at] = math::sigmoid(simd, simd.add_f32s(z[at], b_z));
+                reset[at] = simd.mul_f32s(r[at], state[at]);
+            }
         }
     }
 }
@@ -36,6 +42,7 @@ impl WithSimd for BeforeGates<'_> {
 /// The candidate n from its sum, and the new state.
 pub(super) struct BeforeState<'a> {
     pub(super) plane: usize,
+    pub(super) bias: Bias<'a>,
     pub(super) mask: Option<&'a [f32]>,
     pub(super) state: &'a [f32],
     pub(super) new: &'a mut [f32],
@@ -47,14 +54,19 @@ impl WithSimd for BeforeState<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { plane, mask, state, new, saved } = self;
+        let Self { plane, bias, mask, state, new, saved } = self;
         let new = vectors_mut::<S>(new);
         let count = new.len();
         let state = &vectors::<S>(state)[..count];
         let [_, z, n] = three_mut::<S>(saved, plane, count);
-        for at in 0..count {
-            n[at] = math::tanh(simd, n[at]);
-            new[at] = mix(simd, z[at], n[at], state[at]);
+        let len = bias.run_len::<S>();
+        for run in 0..count / len {
+            for vector in 0..len {
+                let at = run * len + vector;
+                let [b_n] = bias.at::<S, 1>(simd, 2, run, vector);
+                n[at] = math::tanh(simd, simd.add_f32s(n[at], b_n));
+                new[at] = mix(simd, z[at], n[at], state[at]);
+            }
         }
         keep_masked(simd, mask, state, new);
     }

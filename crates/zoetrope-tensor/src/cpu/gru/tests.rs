@@ -89,7 +89,10 @@ impl Case {
         let [input, h0, u, bias, weight, input_bias] = &self.x;
         let input = match self.width {
             None => Input::Gates(input),
-            Some(_) => Input::Rows(InputRows { x: input, weight, bias: Some(input_bias) }),
+            Some(_) => {
+                let bias = Some(&input_bias[..]);
+                Input::Rows(InputRows { x: input, beside: None, weight, bias })
+            }
         };
         let (kind, shape) = (self.kind, self.shape);
         // Without a mask the bias is zeros: as good as none.
@@ -113,6 +116,7 @@ impl Case {
         let gradients = GruGradients {
             input: InputGradient {
                 x: Some((&mut x, Accumulate::Overwrite)),
+                beside: None,
                 weight: rows.then_some(&mut weight),
                 bias: rows.then_some(&mut input_bias),
             },

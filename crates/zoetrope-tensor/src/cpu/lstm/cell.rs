@@ -4,7 +4,7 @@
 //! the gates i, f, g, o and the new memory.
 
 use crate::cpu::math;
-use crate::cpu::recurrent::{logistic_slope, vectors, vectors_mut};
+use crate::cpu::recurrent::{Bias, logistic_slope, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// The first `used` elements of five planes.
@@ -21,9 +21,11 @@ pub(super) struct Masked<'a> {
     pub(super) state: &'a [f32],
 }
 
-/// A step forward: turns the sums in the first four saved planes into gates.
+/// A step forward: turns the sums in the first four saved planes, still without their bias, into
+/// gates.
 pub(super) struct Forward<'a> {
     pub(super) plane: usize,
+    pub(super) bias: Bias<'a>,
     pub(super) memory: &'a [f32],
     pub(super) new_state: &'a mut [f32],
     pub(super) saved: &'a mut [f32],
@@ -35,7 +37,7 @@ impl WithSimd for Forward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { plane, memory, new_state, saved, masked } = self;
+        let Self { plane, bias, memory, new_state, saved, masked } = self;
         let used = new_state.len();
         let (i, rest) = saved.split_at_mut(plane);
         let (f, rest) = rest.split_at_mut(plane);
@@ -47,15 +49,20 @@ impl WithSimd for Forward<'_> {
         let memory = &vectors::<S>(memory)[..count];
         let (i, f) = (&mut vectors_mut::<S>(i)[..count], &mut vectors_mut::<S>(f)[..count]);
         let (g, o) = (&mut vectors_mut::<S>(g)[..count], &mut vectors_mut::<S>(o)[..count]);
-        for at in 0..count {
-            i[at] = math::sigmoid(simd, i[at]);
-            f[at] = math::sigmoid(simd, f[at]);
-            g[at] = math::tanh(simd, g[at]);
-            o[at] = math::sigmoid(simd, o[at]);
-            let kept = simd.mul_f32s(f[at], memory[at]);
-            let new = simd.mul_add_e_f32s(i[at], g[at], kept);
-            new_memory[at] = new;
-            new_state[at] = simd.mul_f32s(o[at], math::tanh(simd, new));
+        let len = bias.run_len::<S>();
+        for run in 0..count / len {
+            for vector in 0..len {
+                let at = run * len + vector;
+                let [b_i, b_f, b_g, b_o] = bias.at::<S, 4>(simd, 0, run, vector);
+                i[at] = math::sigmoid(simd, simd.add_f32s(i[at], b_i));
+                f[at] = math::sigmoid(simd, simd.add_f32s(f[at], b_f));
+                g[at] = math::tanh(simd, simd.add_f32s(g[at], b_g));
+                o[at] = math::sigmoid(simd, simd.add_f32s(o[at], b_o));
+                let kept = simd.mul_f32s(f[at], memory[at]);
+                let new = simd.mul_add_e_f32s(i[at], g[at], kept);
+                new_memory[at] = new;
+                new_state[at] = simd.mul_f32s(o[at], math::tanh(simd, new));
+            }
         }
         let Some(Masked { mask, state }) = masked else { return };
         let (mask, state) = (&vectors::<S>(mask)[..count], &vectors::<S>(state)[..count]);

@@ -1,7 +1,9 @@
 //! What enters the gates besides the state: computed before, or rows with their weight.
 
+use std::ops::Range;
+
 use super::planes::turn_back;
-use super::weight::{Weight, add_weight_gradient};
+use super::weight::{RowsAt, Weight, add_weight_gradient};
 use super::{Block, Layout, Sequence, to_planes, to_rows};
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::scattered::Scattered;
@@ -21,7 +23,9 @@ pub enum Input<'a> {
 pub struct InputRows<'a> {
     /// [T·N, in].
     pub x: &'a [f32],
-    /// [G·H, in].
+    /// More features of the same cells, as if they stood to the right of `x`.
+    pub beside: Option<&'a [f32]>,
+    /// [G·H, in], columns for the features of `x` and then for those beside it.
     pub weight: &'a [f32],
     /// `[G·H]`.
     pub bias: Option<&'a [f32]>,
@@ -31,6 +35,8 @@ pub struct InputRows<'a> {
 pub struct InputGradient<'a> {
     /// Of the rows, or of the gates; replaced or added to.
     pub x: Option<(&'a mut [f32], Accumulate)>,
+    /// Of the rows beside them; replaced or added to.
+    pub beside: Option<(&'a mut [f32], Accumulate)>,
     /// Of the weight; added to.
     pub weight: Option<&'a mut [f32]>,
     /// Of the bias; added to.
@@ -40,22 +46,30 @@ pub struct InputGradient<'a> {
 impl InputGradient<'_> {
     /// The gradients where no gate depends on the input.
     pub(crate) fn of_nothing(self) {
-        if let Some((d_x, Accumulate::Overwrite)) = self.x {
-            d_x.fill(0.0);
+        for d_x in [self.x, self.beside].into_iter().flatten() {
+            if let (d_x, Accumulate::Overwrite) = d_x {
+                d_x.fill(0.0);
+            }
         }
     }
 }
 
-impl Input<'_> {
-    /// Width of what the input's gradient belongs to.
-    pub(crate) fn width(&self, shape: Sequence, gates: usize) -> usize {
+/// Rows of one matrix and the columns of the weight that belong to them.
+#[derive(Clone)]
+struct Part<'a> {
+    x: &'a [f32],
+    columns: Range<usize>,
+}
+
+impl<'a> Input<'a> {
+    fn weight(&self) -> Option<&'a [f32]> {
         match self {
-            Self::Gates(_) => gates * shape.hidden,
-            Self::Rows(rows) => rows.weight.len() / (gates * shape.hidden).max(1),
+            Self::Gates(_) => None,
+            Self::Rows(rows) => Some(rows.weight),
         }
     }
 
-    pub(crate) fn bias(&self) -> Option<&[f32]> {
+    pub(crate) fn bias(&self) -> Option<&'a [f32]> {
         match self {
             Self::Gates(_) => None,
             Self::Rows(rows) => rows.bias,
@@ -64,86 +78,85 @@ impl Input<'_> {
 
     /// Elements of the weight, 0 without one.
     pub(crate) fn weight_len(&self) -> usize {
-        match self {
-            Self::Gates(_) => 0,
-            Self::Rows(rows) => rows.weight.len(),
-        }
+        self.weight().map_or(0, <[f32]>::len)
     }
 
+    /// The matrices of the input, each with its columns: of the weight, or of the gates.
+    ///
     /// # Panics
     ///
     /// When a length does not fit.
-    pub(crate) fn check(&self, shape: Sequence, gates: usize) {
-        let wide = gates * shape.hidden;
-        let x = match self {
-            Self::Gates(x) => x,
-            Self::Rows(rows) => {
-                assert_eq!(rows.weight.len(), wide * self.width(shape, gates), "input's weight");
-                assert!(rows.bias.is_none_or(|bias| bias.len() == wide), "one bias per gate");
-                rows.x
+    fn parts(&self, shape: Sequence, gates: usize) -> [Option<Part<'a>>; 2] {
+        let (wide, cells) = (gates * shape.hidden, shape.cells());
+        match *self {
+            Self::Gates(x) => {
+                assert_eq!(x.len(), cells * wide, "the input's share");
+                [Some(Part { x, columns: 0..wide }), None]
             }
-        };
-        assert_eq!(x.len(), shape.cells() * self.width(shape, gates), "the input");
+            Self::Rows(InputRows { x, beside, weight, bias }) => {
+                assert!(bias.is_none_or(|bias| bias.len() == wide), "one bias per gate");
+                let inner = weight.len() / wide.max(1);
+                let right = beside.map_or(0, |beside| beside.len() / cells.max(1));
+                assert!(right <= inner, "the input's weight has columns for what is beside");
+                let left = inner - right;
+                assert_eq!(weight.len(), wide * inner, "the input's weight");
+                assert_eq!(x.len(), cells * left, "the input");
+                assert!(beside.is_none_or(|x| x.len() == cells * right), "what is beside it");
+                let beside = beside.map(|x| Part { x, columns: left..inner });
+                [Some(Part { x, columns: 0..left }), beside]
+            }
+        }
     }
 }
 
 /// An input ready to go forward.
 pub(crate) struct ForwardInput<'a> {
-    input: Input<'a>,
+    parts: [Option<Part<'a>>; 2],
     weight: Option<Weight<'a>>,
-    width: usize,
     gates: usize,
 }
 
 impl<'a> ForwardInput<'a> {
     pub(crate) fn new(input: Input<'a>, shape: Sequence, gates: usize) -> Self {
-        input.check(shape, gates);
-        let width = input.width(shape, gates);
-        let weight = match input {
-            Input::Gates(_) => None,
-            Input::Rows(rows) => {
-                Some(Weight::forward(shape.layout(), rows.weight, shape.hidden, width))
-            }
-        };
-        Self { input, weight, width, gates }
+        let h = shape.hidden;
+        let weight = input.weight().map(|weight| {
+            Weight::forward(shape.layout(), weight, h, weight.len() / (gates * h).max(1))
+        });
+        Self { parts: input.parts(shape, gates), weight, gates }
     }
 
     /// Elements of the spare memory that [`ForwardInput::share`] wants.
     pub(crate) fn spare(&self, block: Block) -> usize {
-        if block.layout == Layout::Lanes && self.weight.is_some() {
-            block.room * self.width
-        } else {
-            0
+        if block.layout == Layout::Rows || self.weight.is_none() {
+            return 0;
         }
+        let widest = self.parts.iter().flatten().map(|part| part.columns.len()).max();
+        block.room * widest.unwrap_or(0)
     }
 
-    /// planes (+)= the input's share of a step, without its bias.
-    pub(crate) fn share(
-        &self,
-        block: Block,
-        step: usize,
-        spare: &mut [f32],
-        planes: &mut [f32],
-        mode: Accumulate,
-    ) {
-        match (&self.input, &self.weight) {
-            (Input::Rows(rows), Some(weight)) => {
-                let x = block.operand(block.of(rows.x, step, self.width), self.width, spare);
-                weight.gates(block, 0..self.gates, x, planes, mode);
+    /// planes = the input's share of a step, without its bias.
+    pub(crate) fn share(&self, block: Block, step: usize, spare: &mut [f32], planes: &mut [f32]) {
+        let mut mode = Accumulate::Overwrite;
+        for Part { x, columns } in self.parts.iter().flatten() {
+            let rows = block.of(x, step, columns.len());
+            match &self.weight {
+                None => to_planes(block, rows, planes, mode),
+                Some(weight) => {
+                    let x = block.operand(rows, columns.len(), spare);
+                    weight.gates(block, 0..self.gates, columns.clone(), x, planes, mode);
+                }
             }
-            (Input::Gates(x), _) => to_planes(block, block.of(x, step, self.width), planes, mode),
-            (Input::Rows(_), None) => unreachable!("rows come with a weight"),
+            mode = Accumulate::Add;
         }
     }
 }
 
 /// An input ready to go back.
 pub(crate) struct BackInput<'a> {
-    input: Input<'a>,
+    parts: [Option<Part<'a>>; 2],
+    d_parts: [Option<(Scattered<'a>, Accumulate)>; 2],
     weight: Option<Weight<'a>>,
-    width: usize,
     gates: usize,
-    d_x: Option<(Scattered<'a>, Accumulate)>,
     wants_weight: bool,
 }
 
@@ -152,21 +165,20 @@ impl<'a> BackInput<'a> {
         input: Input<'a>,
         shape: Sequence,
         gates: usize,
-        d_x: Option<(&'a mut [f32], Accumulate)>,
+        d_parts: [Option<(&'a mut [f32], Accumulate)>; 2],
         wants_weight: bool,
     ) -> Self {
-        input.check(shape, gates);
-        let width = input.width(shape, gates);
-        let len = shape.cells() * width;
-        assert!(d_x.as_ref().is_none_or(|(d, _)| d.len() == len), "gradient of the input");
-        let weight = match input {
-            Input::Rows(rows) if d_x.is_some() => {
-                Some(Weight::back(shape.layout(), rows.weight, shape.hidden, width))
-            }
-            _ => None,
-        };
-        let d_x = d_x.map(|(d, mode)| (Scattered::new(d), mode));
-        Self { input, weight, width, gates, d_x, wants_weight }
+        let h = shape.hidden;
+        let parts = input.parts(shape, gates);
+        for (part, d) in parts.iter().zip(&d_parts) {
+            let len = part.as_ref().map_or(0, |part| part.x.len());
+            assert!(d.as_ref().is_none_or(|(d, _)| d.len() == len), "gradient of the input");
+        }
+        let weight = input.weight().map(|weight| {
+            Weight::back(shape.layout(), weight, h, weight.len() / (gates * h).max(1))
+        });
+        let d_parts = d_parts.map(|d| d.map(|(d, mode)| (Scattered::new(d), mode)));
+        Self { parts, d_parts, weight, gates, wants_weight }
     }
 
     /// Sends the gradients of the gates of a step on to the input and into the sums of its weight.
@@ -182,27 +194,33 @@ impl<'a> BackInput<'a> {
         d_planes: &[f32],
         d_weight: &mut [f32],
     ) {
-        let (at, len) = block.at(step, self.width);
-        if let Input::Rows(rows) = self.input
-            && self.wants_weight
-        {
-            let x = (rows.x, at, self.width);
-            add_weight_gradient(block, self.gates, d_planes, x, d_weight);
-        }
-        let Some((d_x, mode)) = self.d_x else { return };
-        // SAFETY: rows of this block's vertices, which no other block touches; the caller
-        // promises that nobody else is at this block.
-        let d_x = unsafe { d_x.piece(at, len) };
-        match &self.weight {
-            None => to_rows(block, d_planes, d_x, mode),
-            Some(weight) if block.layout == Layout::Rows => {
-                weight.input_gradient(block, 0..self.gates, d_planes, d_x, mode);
+        for (part, d_x) in self.parts.iter().zip(self.d_parts) {
+            let Some(Part { x, columns }) = part else { continue };
+            let width = columns.len();
+            let (at, len) = block.at(step, width);
+            if let Some(weight) = &self.weight
+                && self.wants_weight
+            {
+                let rows = RowsAt { x, at, width };
+                let d_weight = &mut d_weight[columns.start..];
+                add_weight_gradient(block, self.gates, d_planes, rows, d_weight, weight.inner);
             }
-            Some(weight) => {
-                let mut turned = scratch::take(block.room * self.width);
+            let Some((d_x, mode)) = d_x else { continue };
+            // SAFETY: rows of this block's vertices, which no other block touches; the caller
+            // promises that nobody else is at this block.
+            let d_x = unsafe { d_x.piece(at, len) };
+            let Some(weight) = &self.weight else {
+                to_rows(block, d_planes, d_x, mode);
+                continue;
+            };
+            let (gates, columns) = (0..self.gates, columns.clone());
+            if block.layout == Layout::Rows {
+                weight.input_gradient(block, gates, columns, d_planes, d_x, mode);
+            } else {
+                let mut turned = scratch::take(block.room * width);
                 let fresh = Accumulate::Overwrite;
-                weight.input_gradient(block, 0..self.gates, d_planes, &mut turned, fresh);
-                turn_back(&turned, block.room, self.width, d_x, mode);
+                weight.input_gradient(block, gates, columns, d_planes, &mut turned, fresh);
+                turn_back(&turned, block.room, width, d_x, mode);
             }
         }
     }

@@ -47,23 +47,48 @@ impl Block {
         }
     }
 
-    /// Planes that hold a value for each feature: `values` has as many as the planes' features.
-    pub(crate) fn spread_features(&self, values: &[f32], planes: &mut [f32]) {
-        match self.layout {
-            Layout::Rows => {
-                let parts = values.chunks_exact(self.hidden.max(1));
-                for (plane, own) in planes.chunks_exact_mut(self.plane().max(1)).zip(parts) {
-                    for row in plane.chunks_exact_mut(self.hidden) {
-                        row.copy_from_slice(own);
-                    }
-                }
-            }
-            Layout::Lanes => {
-                for (row, &value) in planes.chunks_exact_mut(self.room).zip(values) {
-                    row.fill(value);
-                }
-            }
+    /// A bias for each feature of each plane, as element-wise loops take it.
+    pub(crate) fn bias<'a>(&self, values: &'a [f32]) -> Bias<'a> {
+        Bias { values, hidden: self.hidden, room: self.room, layout: self.layout }
+    }
+}
+
+/// A value for each feature of some planes. A plane is gone through in *runs*: in the layout of
+/// rows a run is a vertex and has an element for each feature, in that of lanes a run is a feature.
+#[derive(Clone, Copy)]
+pub(crate) struct Bias<'a> {
+    values: &'a [f32],
+    hidden: usize,
+    room: usize,
+    layout: Layout,
+}
+
+impl Bias<'_> {
+    /// Vectors of a run.
+    #[inline(always)]
+    pub(crate) fn run_len<S: Simd>(&self) -> usize {
+        let len = if self.layout == Layout::Rows { self.hidden } else { self.room };
+        (len / S::F32_LANES).max(1)
+    }
+
+    /// The values of one vector for the planes `from..from + N`.
+    #[inline(always)]
+    pub(crate) fn at<S: Simd, const N: usize>(
+        &self,
+        simd: S,
+        from: usize,
+        run: usize,
+        vector: usize,
+    ) -> [S::f32s; N] {
+        let mut values = [simd.splat_f32s(0.0); N];
+        for i in 0..N {
+            let own = &self.values[(from + i) * self.hidden..][..self.hidden];
+            values[i] = match self.layout {
+                Layout::Rows => vectors::<S>(own)[vector],
+                Layout::Lanes => simd.splat_f32s(own[run]),
+            };
         }
+        values
     }
 }
 

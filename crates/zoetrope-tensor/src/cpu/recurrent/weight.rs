@@ -53,12 +53,14 @@ impl<'a> Weight<'a> {
         Self { plain: weight, prepared, hidden, inner }
     }
 
-    /// planes (+)= input·weightᵀ for some gates; `planes` begins with that of the first. `input`
-    /// is an operand of the block (`Block::operand`).
+    /// planes (+)= input·weightᵀ for some gates and for the columns of the weight that belong to
+    /// this input; `planes` begins with that of the first gate. `input` is an operand of the block
+    /// (`Block::operand`).
     pub(crate) fn gates(
         &self,
         block: Block,
         gates: Range<usize>,
+        columns: Range<usize>,
         input: &[f32],
         planes: &mut [f32],
         mode: Accumulate,
@@ -66,31 +68,32 @@ impl<'a> Weight<'a> {
         let (hidden, inner) = (self.hidden, self.inner);
         match block.layout {
             Layout::Rows => {
-                let factors = Factors { data: input, inner: 1, outer: inner };
+                let factors = Factors { data: input, inner: 1, outer: columns.len() };
                 for (gate, plane) in gates.zip(planes.chunks_exact_mut(block.plane().max(1))) {
-                    let data = &self.prepared[gate * hidden * inner..];
+                    let data = &self.prepared[(gate * inner + columns.start) * hidden..];
                     let vectors = Vectors { data, stride: hidden };
                     let results = Results { data: plane, stride: hidden };
-                    direct([hidden, block.count, inner], vectors, factors, results, mode);
+                    direct([hidden, block.count, columns.len()], vectors, factors, results, mode);
                 }
             }
             Layout::Lanes => {
-                let data = &self.plain[gates.start * hidden * inner..];
+                let data = &self.plain[gates.start * hidden * inner + columns.start..];
                 let factors = Factors { data, inner: 1, outer: inner };
                 let vectors = Vectors { data: input, stride: block.room };
                 let results = Results { data: planes, stride: block.room };
-                let shape = [block.room, gates.len() * hidden, inner];
+                let shape = [block.room, gates.len() * hidden, columns.len()];
                 direct(shape, vectors, factors, results, mode);
             }
         }
     }
 
-    /// d_input (+)= d_planes·weight for some gates; `d_planes` begins with that of the first.
-    /// `d_input` lies as an operand of the block.
+    /// d_input (+)= d_planes·weight for some gates and columns; `d_planes` begins with that of the
+    /// first gate. `d_input` lies as an operand of the block.
     pub(crate) fn input_gradient(
         &self,
         block: Block,
         gates: Range<usize>,
+        columns: Range<usize>,
         d_planes: &[f32],
         d_input: &mut [f32],
         mode: Accumulate,
@@ -100,33 +103,44 @@ impl<'a> Weight<'a> {
             Layout::Rows => {
                 let mut mode = mode;
                 for (gate, plane) in gates.zip(d_planes.chunks_exact(block.plane().max(1))) {
-                    let data = &self.prepared[gate * hidden * inner..];
+                    let data = &self.prepared[gate * hidden * inner + columns.start..];
                     let vectors = Vectors { data, stride: inner };
                     let factors = Factors { data: plane, inner: 1, outer: hidden };
-                    let results = Results { data: d_input, stride: inner };
-                    direct([inner, block.count, hidden], vectors, factors, results, mode);
+                    let results = Results { data: d_input, stride: columns.len() };
+                    direct([columns.len(), block.count, hidden], vectors, factors, results, mode);
                     mode = Accumulate::Add;
                 }
             }
             Layout::Lanes => {
-                let data = &self.plain[gates.start * hidden * inner..];
+                let data = &self.plain[gates.start * hidden * inner + columns.start..];
                 let factors = Factors { data, inner, outer: 1 };
                 let vectors = Vectors { data: d_planes, stride: block.room };
                 let results = Results { data: d_input, stride: block.room };
-                direct([block.room, inner, gates.len() * hidden], vectors, factors, results, mode);
+                let shape = [block.room, columns.len(), gates.len() * hidden];
+                direct(shape, vectors, factors, results, mode);
             }
         }
     }
 }
 
-/// d_weight (`[gates·H, inner]`, from the first of these gates on) += d_planesᵀ·rows, where the
-/// block's `rows` of `inner` elements begin at `at` in `x`.
+/// The rows of a block in a stacked matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct RowsAt<'a> {
+    pub(crate) x: &'a [f32],
+    /// Where they begin.
+    pub(crate) at: usize,
+    pub(crate) width: usize,
+}
+
+/// d_weight += d_planesᵀ·rows, where the rows of `d_weight`, from the first of these gates and of
+/// the columns that belong to this input on, are `stride` apart.
 pub(crate) fn add_weight_gradient(
     block: Block,
     gates: usize,
     d_planes: &[f32],
-    (x, at, inner): (&[f32], usize, usize),
+    RowsAt { x, at, width: inner }: RowsAt,
     d_weight: &mut [f32],
+    stride: usize,
 ) {
     if block.count == 0 || inner == 0 {
         return;
@@ -146,16 +160,16 @@ pub(crate) fn add_weight_gradient(
     let hidden = block.hidden;
     match block.layout {
         Layout::Rows => {
-            let targets = d_weight.chunks_exact_mut((hidden * inner).max(1)).take(gates);
+            let targets = d_weight.chunks_mut((hidden * stride).max(1)).take(gates);
             for (plane, d_weight) in d_planes.chunks_exact(block.plane().max(1)).zip(targets) {
                 let factors = Factors { data: plane, inner: hidden, outer: 1 };
-                let results = Results { data: d_weight, stride: inner };
+                let results = Results { data: d_weight, stride };
                 direct([inner, hidden, block.count], vectors, factors, results, Accumulate::Add);
             }
         }
         Layout::Lanes => {
             let factors = Factors { data: d_planes, inner: 1, outer: block.room };
-            let results = Results { data: d_weight, stride: inner };
+            let results = Results { data: d_weight, stride };
             let shape = [inner, gates * hidden, block.count];
             direct(shape, vectors, factors, results, Accumulate::Add);
         }
