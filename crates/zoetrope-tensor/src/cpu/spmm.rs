@@ -11,8 +11,8 @@
 //!
 //! | width | 2 | 6 | 8 | 16 | 32 | 64 | 128 | 256 |
 //! | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-//! | µs | 72 | 116 | 93 | 147 | 211 | 448 | 982 | 2858 |
-//! | of the floor | 79 % | 81 % | 82 % | 67 % | 85 % | 88 % | 88 % | 94 % |
+//! | µs | 72 | 114 | 93 | 131 | 206 | 451 | 982 | 2858 |
+//! | of the floor | 79 % | 82 % | 82 % | 75 % | 87 % | 88 % | 88 % | 94 % |
 //!
 //! What lies above the floor at narrow widths is the end of a row: four partial sums to add, a place
 //! to look up, a change of length now and then.

@@ -112,22 +112,6 @@ impl WithSimd for Rows<'_> {
     }
 }
 
-/// Goes through the rows of the window: the place of each and where its entries are.
-macro_rules! for_each_row {
-    ($terms:ident, |$place:ident, $entries:ident| $body:block) => {
-        let (mut entry, mut at) = (0, 0);
-        for run in $terms.window.runs {
-            let (len, rows) = (run.len as usize, run.rows as usize);
-            for &place in &$terms.window.places[at..at + rows] {
-                let ($place, $entries) = (place as usize, entry..entry + len);
-                $body
-                entry += len;
-            }
-            at += rows;
-        }
-    };
-}
-
 impl Terms<'_> {
     /// The factor of an entry and the address of its row of x; asks for a later row on the way.
     #[inline(always)]
@@ -195,35 +179,6 @@ impl Terms<'_> {
             };
         }
     }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    #[allow(clippy::too_many_arguments)]
-    fn add<S: Simd, const K: usize, const TAIL: bool>(
-        &self,
-        simd: S,
-        mask: MemMask<S::m32s>,
-        entry: usize,
-        from: usize,
-        width: usize,
-        sums: &mut [S::f32s; K],
-        tail: &mut S::f32s,
-    ) {
-        let (value, row) = self.term(entry, from, width);
-        let factor = simd.splat_f32s(value);
-        // SAFETY: `new` was promised that the column's row lies inside x, and `width` elements of
-        // it are left at `from`: `K` vectors, which may lie anywhere, and what the mask names.
-        unsafe {
-            let vectors = &*row.cast::<[S::f32s; K]>();
-            for k in 0..K {
-                sums[k] = simd.mul_add_e_f32s(factor, vectors[k], sums[k]);
-            }
-            if TAIL {
-                let rest = simd.mask_load_ptr_f32s(mask, row.add(K * S::F32_LANES));
-                *tail = simd.mul_add_e_f32s(factor, rest, *tail);
-            }
-        }
-    }
 }
 
 impl Rows<'_> {
@@ -267,35 +222,82 @@ impl Rows<'_> {
         from: usize,
     ) {
         let terms = self.terms;
-        let whole = K * S::F32_LANES;
-        let width = if TAIL { terms.width - from } else { whole };
-        let mask = simd.mask_between_m32s(0, (width - whole) as u32);
-        let zero = simd.splat_f32s(0.0);
+        let width = if TAIL { terms.width - from } else { K * S::F32_LANES };
+        let mask = simd.mask_between_m32s(0, (width - K * S::F32_LANES) as u32);
         let past = self.past && !TAIL && lines::<S>(terms.width, self.y);
-        for_each_row!(terms, |place, entries| {
+        let part = Part { simd, mask, from, width, accumulate: self.accumulate, past };
+        let (mut entry, mut places) = (0, terms.window.places);
+        for run in terms.window.runs {
+            let (own, rest) = places.split_at(run.rows as usize);
+            let (len, y) = (run.len as usize, &mut *self.y);
+            // Where a row is a vector or two, short rows get loops of a constant length.
+            match if K + usize::from(TAIL) <= 2 { len } else { 0 } {
+                1 => terms.vector_run::<S, K, U, TAIL>(part, entry, 1, own, y),
+                2 => terms.vector_run::<S, K, U, TAIL>(part, entry, 2, own, y),
+                3 => terms.vector_run::<S, K, U, TAIL>(part, entry, 3, own, y),
+                4 => terms.vector_run::<S, K, U, TAIL>(part, entry, 4, own, y),
+                5 => terms.vector_run::<S, K, U, TAIL>(part, entry, 5, own, y),
+                6 => terms.vector_run::<S, K, U, TAIL>(part, entry, 6, own, y),
+                7 => terms.vector_run::<S, K, U, TAIL>(part, entry, 7, own, y),
+                _ => terms.vector_run::<S, K, U, TAIL>(part, entry, len, own, y),
+            }
+            entry += len * own.len();
+            places = rest;
+        }
+        if past {
+            fence();
+        }
+    }
+}
+
+/// The elements `from..from + width` of rows, and how their sums are begun and stored.
+#[derive(Clone, Copy)]
+struct Part<S: Simd> {
+    simd: S,
+    /// What is left beyond whole vectors.
+    mask: MemMask<S::m32s>,
+    from: usize,
+    width: usize,
+    accumulate: Accumulate,
+    past: bool,
+}
+
+impl Terms<'_> {
+    /// Part of the rows of `len` entries.
+    #[inline(always)]
+    fn vector_run<S: Simd, const K: usize, const U: usize, const TAIL: bool>(
+        &self,
+        part: Part<S>,
+        mut entry: usize,
+        len: usize,
+        places: &[u16],
+        y: &mut [f32],
+    ) {
+        let Part { simd, from, width, .. } = part;
+        let (zero, whole) = (simd.splat_f32s(0.0), K * S::F32_LANES);
+        for &place in places {
+            let y = &mut y[place as usize * self.width + from..][..width];
+            let (y, y_tail) = y.split_at_mut(whole);
+            let y = S::as_mut_simd_f32s(y).0;
             let (mut sums, mut tails) = ([[zero; K]; U], [zero; U]);
-            if self.accumulate == Accumulate::Add {
-                let (y, tail) = self.y[place * terms.width + from..][..width].split_at(whole);
-                let y = S::as_simd_f32s(y).0;
+            if part.accumulate == Accumulate::Add {
                 for k in 0..K {
                     sums[0][k] = y[k];
                 }
                 if TAIL {
-                    tails[0] = simd.partial_load_f32s(tail);
+                    tails[0] = simd.partial_load_f32s(y_tail);
                 }
             }
-            let even = entries.start + entries.len() / U * U;
-            let mut i = entries.start;
-            while i < even {
+            let mut i = 0;
+            while i < len / U * U {
                 for u in 0..U {
                     let (sums, tail) = (&mut sums[u], &mut tails[u]);
-                    terms.add::<S, K, TAIL>(simd, mask, i + u, from, width, sums, tail);
+                    self.add::<S, K, TAIL>(part, entry + i + u, sums, tail);
                 }
                 i += U;
             }
-            while i < entries.end {
-                let (sums, tail) = (&mut sums[0], &mut tails[0]);
-                terms.add::<S, K, TAIL>(simd, mask, i, from, width, sums, tail);
+            while i < len {
+                self.add::<S, K, TAIL>(part, entry + i, &mut sums[0], &mut tails[0]);
                 i += 1;
             }
             let (mut sum, mut tail) = (sums[0], tails[0]);
@@ -305,10 +307,8 @@ impl Rows<'_> {
                 }
                 tail = simd.add_f32s(tail, tails[u]);
             }
-            let (y, y_tail) = self.y[place * terms.width + from..][..width].split_at_mut(whole);
-            let y = S::as_mut_simd_f32s(y).0;
             for k in 0..K {
-                match past {
+                match part.past {
                     true => store_past(simd, sum[k], &mut y[k]),
                     false => y[k] = sum[k],
                 }
@@ -316,9 +316,32 @@ impl Rows<'_> {
             if TAIL {
                 simd.partial_store_f32s(y_tail, tail);
             }
-        });
-        if past {
-            fence();
+            entry += len;
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn add<S: Simd, const K: usize, const TAIL: bool>(
+        &self,
+        Part { simd, mask, from, width, .. }: Part<S>,
+        entry: usize,
+        sums: &mut [S::f32s; K],
+        tail: &mut S::f32s,
+    ) {
+        let (value, row) = self.term(entry, from, width);
+        let factor = simd.splat_f32s(value);
+        // SAFETY: `new` was promised that the column's row lies inside x, and `width` elements of
+        // it are left at `from`: `K` vectors, which may lie anywhere, and what the mask names.
+        unsafe {
+            let vectors = &*row.cast::<[S::f32s; K]>();
+            for k in 0..K {
+                sums[k] = simd.mul_add_e_f32s(factor, vectors[k], sums[k]);
+            }
+            if TAIL {
+                let rest = simd.mask_load_ptr_f32s(mask, row.add(K * S::F32_LANES));
+                *tail = simd.mul_add_e_f32s(factor, rest, *tail);
+            }
         }
     }
 }
