@@ -14,6 +14,12 @@
 //! one thread (`recurrent`); neither the input's share nor the gradients of the gates exist for
 //! more than one step of one block. The weight gradients of blocks are added in order. The forward
 //! pass saves the gates of every cell ([`gru_saved_len`]).
+//!
+//! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
+//! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32, rows of 32 features: the products
+//! take 127 µs at the 100 GFLOP/s of `gemm-f32`, the gates 36 µs; measured 197 µs forward (64
+//! GFLOP/s; reset before 167 µs, 76 GFLOP/s) and 277 µs backward (92 GFLOP/s, products alone
+//! 254 µs). With H = 64 they reach 79 and 89 GFLOP/s (reset before 84 and 97).
 
 mod after;
 mod before;

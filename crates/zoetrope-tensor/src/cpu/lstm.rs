@@ -14,6 +14,12 @@
 //! of the gates exist for more than one step of one block. The weight gradients of blocks are
 //! added in order. The forward pass saves gates and memory of every cell; tanh(c') is computed
 //! again, which costs less than moving it.
+//!
+//! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
+//! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32, rows of 32 features: the products
+//! take 169 µs at the 100 GFLOP/s of `gemm-f32`, the gates 61 µs; measured 240 µs forward (70
+//! GFLOP/s) and 374 µs backward (90 GFLOP/s, products alone 338 µs). With the input's share given:
+//! 172 µs and 220 µs. With H = 64 they reach 78 and 94 GFLOP/s.
 
 mod cell;
 
