@@ -81,9 +81,9 @@ impl Bias<'_> {
         vector: usize,
     ) -> [S::f32s; N] {
         let mut values = [simd.splat_f32s(0.0); N];
-        for i in 0..N {
+        for (i, value) in values.iter_mut().enumerate() {
             let own = &self.values[(from + i) * self.hidden..][..self.hidden];
-            values[i] = match self.layout {
+            *value = match self.layout {
                 Layout::Rows => vectors::<S>(own)[vector],
                 Layout::Lanes => simd.splat_f32s(own[run]),
             };
