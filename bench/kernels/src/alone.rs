@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use zoetrope_graph::random::Random;
 use zoetrope_tensor::cpu::activation::{self, Activation};
 use zoetrope_tensor::cpu::arranged::Arranged;
-use zoetrope_tensor::cpu::attention::{self, AttentionShape};
+use zoetrope_tensor::cpu::attention::{
+    self, AttentionLayer, AttentionRule, AttentionShape, LayerGradients,
+};
 use zoetrope_tensor::cpu::dropout::{self, DropoutKey};
 use zoetrope_tensor::cpu::elementwise::{self, Instr};
 use zoetrope_tensor::cpu::gat::{self, Gat};
@@ -320,24 +322,47 @@ impl Bench {
     }
 
     fn attentions(&self) {
-        for (steps, vertices, heads, width) in [(8, 500, 8, 64), (16, 100, 8, 128)] {
+        let rule = AttentionRule { mask: None, causal: true, scale: 0.3, dropout: None };
+        for (steps, vertices, heads, width) in
+            [(8, 500, 8, 64), (16, 100, 8, 128), (8, 2000, 4, 32), (16, 129, 4, 32)]
+        {
             let shape = AttentionShape { steps, vertices, heads, width };
             let len = steps * vertices * width;
             let [q, k, v, d_out] = [(); 4].map(|()| numbers(len));
             let [mut out, mut dq, mut dk, mut dv] = [(); 4].map(|()| vec![0.0; len]);
-            let mut p = vec![0.0; shape.probabilities_len()];
             let name = format!("T{steps} N{vertices} heads{heads} D{width}");
             let flops = 2 * vertices * steps * (steps + 1) * width;
-            let bytes = 4 * (4 * len + p.len());
+            let bytes = 4 * 4 * len;
+            let inputs = [&q[..], &k, &v];
             self.time(&format!("attention {name}"), bytes, flops, || {
-                attention::attention_forward(
-                    shape, &q, &k, &v, None, true, 0.3, None, &mut out, &mut p,
-                );
+                attention::attention_forward(shape, rule, inputs, &mut out);
             });
-            self.time(&format!("attention back {name}"), 2 * bytes, 2 * flops, || {
-                attention::attention_backward(
-                    shape, &q, &k, &v, 0.3, None, &p, &d_out, &mut dq, &mut dk, &mut dv,
-                );
+            // With what is computed again.
+            self.time(&format!("attention back {name}"), 2 * bytes, 3 * flops, || {
+                let gradients = [&mut dq[..], &mut dk, &mut dv];
+                attention::attention_backward(shape, rule, inputs, &d_out, gradients);
+            });
+            let [wq, wk, wv, weight] = [(); 4].map(|()| numbers(width * width));
+            let (positions, bias) = (numbers(steps * width), numbers(width));
+            let projections = [&wq[..], &wk, &wv];
+            let layer =
+                AttentionLayer { positions: &positions, projections, weight: &weight, bias: &bias };
+            let flops = flops + 8 * len * width;
+            self.time(&format!("attention layer {name}"), 8 * len, flops, || {
+                attention::layer_forward(shape, rule, layer, &q, &mut out);
+            });
+            let [mut d_wq, mut d_wk, mut d_wv, mut d_weight] =
+                [(); 4].map(|()| vec![0.0; width * width]);
+            let (mut d_positions, mut d_bias) = (positions.clone(), bias.clone());
+            self.time(&format!("attention layer back {name}"), 12 * len, 3 * flops, || {
+                let gradients = LayerGradients {
+                    x: Some((&mut dq, Accumulate::Overwrite)),
+                    positions: Some(&mut d_positions),
+                    projections: [Some(&mut d_wq), Some(&mut d_wk), Some(&mut d_wv)],
+                    weight: Some(&mut d_weight),
+                    bias: Some(&mut d_bias),
+                };
+                attention::layer_backward(shape, rule, layer, &q, &d_out, gradients);
             });
         }
         let m = graph(4000, 10);

@@ -23,7 +23,7 @@ pub use cpu::elementwise::Instr;
 pub use cpu::gru::GruKind;
 pub use error::TensorError;
 pub use matrix::{Matrix, Shape};
-pub use ops::attention::AttentionOptions;
+pub use ops::attention::{AttentionOptions, TemporalParameters};
 pub use ops::chain::Chain;
 pub use ops::gat::GatOptions;
 pub use ops::loss::Loss;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use catalogue::graphs::{self, group};
 use catalogue::{Kind, numbers};
 use zoetrope_tensor::{
-    Activation, AttentionOptions, GatOptions, GateInput, GruKind, LstmRecurrence, SparseGroup,
-    Tape, TensorError, Var,
+    Activation, AttentionOptions, Chain, GatOptions, GateInput, GruKind, Instr, LstmRecurrence,
+    SparseGroup, Tape, TemporalParameters, TensorError, Var,
 };
 
 /// Both ways use f32 sums of a few terms in another order.
@@ -112,6 +112,40 @@ fn temporal_attention_of_one_vertex_is_two_products_and_a_softmax() {
             let scores = t.scale(scores, 0.3);
             let weights = t.softmax(scores);
             t.matmul(weights, v[2])
+        },
+    );
+}
+
+#[test]
+fn a_layer_over_time_is_positions_projections_attention_and_residuals() {
+    use Instr::{Add, Input, Relu};
+    let options = AttentionOptions { steps: 3, heads: 2, causal: true, scale: 0.3, dropout: None };
+    let (n, d) = (37, 6);
+    agree(
+        "layer over time",
+        &[(3 * n, d), (3, d), (d, d), (d, d), (d, d), (d, d), (1, d)],
+        &|t, v| {
+            let parameters = TemporalParameters {
+                positions: v[1],
+                projections: [v[2], v[3], v[4]],
+                weight: v[5],
+                bias: v[6],
+            };
+            t.temporal_layer(v[0], parameters, None, options)
+        },
+        &|t, v| {
+            let mut parts = Vec::new();
+            for step in 0..3 {
+                let rows = t.rows(v[0], step * n..(step + 1) * n)?;
+                let position = t.rows(v[1], step..step + 1)?;
+                parts.push(t.add_bias(rows, position)?);
+            }
+            let x = t.concat_rows(&parts)?;
+            let projected = [t.matmul(x, v[2])?, t.matmul(x, v[3])?, t.matmul(x, v[4])?];
+            let out = t.temporal_attention(projected, None, options)?;
+            let fed = t.linear(out, v[5], Some(v[6]), Activation::Identity)?;
+            let sum = Chain::new(&[Input(0), Relu, Input(1), Add, Input(2), Add])?;
+            t.chain(sum, &[fed, out, x])
         },
     );
 }

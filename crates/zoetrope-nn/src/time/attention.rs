@@ -1,7 +1,7 @@
 //! Masked self-attention of a vertex over its own snapshots (Sankar and others, "DySAT", WSDM
 //! 2020).
 
-use zoetrope_tensor::{Activation, AttentionOptions, Chain, Instr, Var};
+use zoetrope_tensor::{AttentionOptions, TemporalParameters, Var};
 
 use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
@@ -64,31 +64,6 @@ impl TemporalAttention {
             dropout,
         }
     }
-
-    /// `x + p_t` for the rows of each snapshot.
-    fn with_positions(
-        &self,
-        forward: &mut Forward<'_>,
-        Sequence { rows, steps, vertices, .. }: Sequence,
-    ) -> Result<Var, NnError> {
-        if steps > self.steps {
-            return Err(NnError::Option {
-                model: "dysat",
-                option: "the length of a frame",
-                expected: format!("at most the {} positions it was built for", self.steps),
-                got: steps.to_string(),
-            });
-        }
-        let positions = forward.parameter(self.positions);
-        let tape = &mut *forward.tape;
-        let mut parts = Vec::with_capacity(steps);
-        for step in 0..steps {
-            let x = tape.rows(rows, step * vertices..(step + 1) * vertices)?;
-            let position = tape.rows(positions, step..step + 1)?;
-            parts.push(tape.add_bias(x, position)?);
-        }
-        Ok(tape.concat_rows(&parts)?)
-    }
 }
 
 impl TimeEncoder for TemporalAttention {
@@ -107,13 +82,20 @@ impl TimeEncoder for TemporalAttention {
         _: &mut State,
         _: usize,
     ) -> Result<Var, NnError> {
-        use Instr::{Add, Input};
-        let x = self.with_positions(forward, sequence)?;
-        let mut projected = [x; 3];
-        for (var, id) in projected.iter_mut().zip(self.projections) {
-            let weight = forward.parameter(id);
-            *var = forward.tape.matmul(x, weight)?;
+        if sequence.steps > self.steps {
+            return Err(NnError::Option {
+                model: "dysat",
+                option: "the length of a frame",
+                expected: format!("at most the {} positions it was built for", self.steps),
+                got: sequence.steps.to_string(),
+            });
         }
+        let parameters = TemporalParameters {
+            positions: forward.parameter(self.positions),
+            projections: self.projections.map(|projection| forward.parameter(projection)),
+            weight: forward.parameter(self.weight),
+            bias: forward.parameter(self.bias),
+        };
         let options = AttentionOptions {
             steps: sequence.steps,
             heads: self.heads,
@@ -121,12 +103,7 @@ impl TimeEncoder for TemporalAttention {
             scale: self.scale,
             dropout: forward.dropout_mask(self.dropout),
         };
-        let attended = forward.tape.temporal_attention(projected, sequence.mask, options)?;
-        let weight = forward.parameter(self.weight);
-        let bias = forward.parameter(self.bias);
         let tape = &mut *forward.tape;
-        let fed = tape.linear(attended, weight, Some(bias), Activation::Relu)?;
-        let sum = Chain::new(&[Input(0), Input(1), Add, Input(2), Add])?;
-        Ok(tape.chain(sum, &[fed, attended, x])?)
+        Ok(tape.temporal_layer(sequence.rows, parameters, sequence.mask, options)?)
     }
 }

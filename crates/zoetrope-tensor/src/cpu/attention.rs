@@ -5,27 +5,40 @@
 //! out = P·V                   per vertex and head
 //! ```
 //!
-//! Q, K, V are [T·N, D] stacked by time; a head owns D / heads consecutive columns. The
-//! probabilities are saved as [N, heads, key, query]: the queries of a vertex lie side by side in
-//! a vector, so that the softmax over keys needs no sum across a vector. A cell that is not there
-//! (mask 0) is attended to by nobody and gets zeros, as does one with nothing to attend to.
-//! Vertices are independent: blocks of them run in parallel, each in the first-level cache.
+//! Q, K, V are [T·N, D] stacked by time; a head owns D / heads consecutive columns. A cell that is
+//! not there (mask 0) is attended to by nobody and gets zeros, as does one with nothing to attend
+//! to. Nothing is saved: the backward pass computes the probabilities again.
 //!
-//! Measured (15 November 2026, one core of a busy two-core AMD EPYC virtual machine with AVX-512,
-//! shortest of many runs): 2.2 µs a vertex forward and 2.8 µs backward for T = 8, 8 heads, D = 64;
-//! 6.3 and 11 µs for T = 16, D = 128. The bytes that must move take 0.3 µs: turning short rows
-//! and their exponentials are the cost, not memory.
+//! Vertices are independent, so blocks of them run in parallel with the vertices in the lanes of
+//! the vectors (`lanes`): no sum crosses a vector, no width leaves part of one empty, and a causal
+//! mask halves the work. [`layer_forward`] does the projections before and the linear layer after
+//! it in the same pass, where the weights allow; sums over vertices (gradients of weights) are
+//! kept per fixed range of blocks and added in order.
 
-mod vertex;
+mod attending;
+mod core;
+mod lanes;
+mod layer;
+mod plain;
+mod product;
 
 use super::dropout::{Dropout, Mask};
+use super::matmul::Accumulate;
 use super::scattered::Scattered;
+use super::scratch;
 use super::simd::current;
+use attending::Attending;
+use lanes::Block;
+use layer::{Sums, Turned, Weights};
 use rayon::prelude::*;
-use vertex::{Backward, Forward};
 
-/// Multiply-adds of a block of vertices.
-const BLOCK: usize = 1 << 16;
+/// Rows in lanes of a block, about: a few of its matrices fit in the second-level cache, and
+/// gradients of weights are summed over so many rows before they leave the registers.
+const ROWS: usize = 32;
+/// Vertices of a block are a multiple of this, whatever the instruction set.
+const VERTICES: usize = 16;
+/// Ranges of blocks that sum the gradients of weights, at most.
+const MAX_PARTS: usize = 32;
 
 /// Shape of a temporal self-attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,18 +53,27 @@ pub struct AttentionShape {
     pub width: usize,
 }
 
-impl AttentionShape {
-    /// Elements of the saved probabilities.
-    pub fn probabilities_len(&self) -> usize {
-        self.vertices * self.heads * self.steps * self.steps
-    }
+/// What may attend to what.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionRule<'a> {
+    /// 0 for each cell (step, vertex) that is not there.
+    pub mask: Option<&'a [f32]>,
+    /// Whether a step sees itself and earlier steps only.
+    pub causal: bool,
+    /// What scores are multiplied with.
+    pub scale: f32,
+    /// Dropout on the probabilities, by counter (vertex, head, key, query).
+    pub dropout: Option<Dropout>,
+}
 
-    fn check(&self, matrices: &[&[f32]], probabilities: usize) {
+impl AttentionShape {
+    fn check(&self, matrices: &[&[f32]], rule: &AttentionRule) {
         assert!(self.heads > 0 && self.width.is_multiple_of(self.heads), "heads divide the width");
         for matrix in matrices {
             assert_eq!(matrix.len(), self.steps * self.vertices * self.width, "[T·N, D]");
         }
-        assert_eq!(probabilities, self.probabilities_len(), "probabilities");
+        let cells = self.steps * self.vertices;
+        assert!(rule.mask.is_none_or(|mask| mask.len() == cells), "a mask value per cell");
     }
 
     /// Where the row of a cell begins.
@@ -59,95 +81,192 @@ impl AttentionShape {
         (step * self.vertices + vertex) * self.width
     }
 
-    /// Calls `f(from, to)` for blocks of vertices in parallel.
-    fn for_each_block(&self, f: impl Fn(usize, usize) + Sync + Send) {
-        if self.steps == 0 || self.width == 0 {
-            return;
+    /// The number of blocks.
+    fn blocks(&self) -> usize {
+        match self.steps == 0 || self.width == 0 {
+            true => 0,
+            false => self.vertices.div_ceil(self.block_vertices()),
         }
-        let size = (BLOCK / (2 * self.steps * self.steps * self.width).max(1)).max(1);
-        let blocks = self.vertices.div_ceil(size);
-        let call = |i: usize| f(i * size, self.vertices.min((i + 1) * size));
-        if blocks == 1 { call(0) } else { (0..blocks).into_par_iter().for_each(call) }
+    }
+
+    fn block(&self, index: usize) -> Block {
+        let size = self.block_vertices();
+        let to = self.vertices.min((index + 1) * size);
+        Block { shape: *self, from: index * size, to }
+    }
+
+    fn block_vertices(&self) -> usize {
+        VERTICES * (ROWS / self.steps.max(1)).max(1)
     }
 }
 
-/// Writes the result `out` [T·N, D] and the `probabilities` [N, heads, T, T] before dropout.
+impl AttentionRule<'_> {
+    fn attending(&self) -> Attending<'_> {
+        let &Self { mask, causal, scale, dropout } = self;
+        Attending { causal, scale, mask, drop: dropout.map(Mask::from) }
+    }
+}
+
+fn for_each(count: usize, f: impl Fn(usize) + Sync + Send) {
+    if count == 1 { f(0) } else { (0..count).into_par_iter().for_each(f) }
+}
+
+/// Writes the result `out` [T·N, D] for queries, keys and values.
 ///
 /// # Panics
 ///
 /// When a length does not fit.
-#[allow(clippy::too_many_arguments)]
 pub fn attention_forward(
     shape: AttentionShape,
-    q: &[f32],
-    k: &[f32],
-    v: &[f32],
-    mask: Option<&[f32]>,
-    causal: bool,
-    scale: f32,
-    dropout: Option<Dropout>,
+    rule: AttentionRule,
+    inputs: [&[f32]; 3],
     out: &mut [f32],
-    probabilities: &mut [f32],
 ) {
-    shape.check(&[q, k, v, out], probabilities.len());
-    assert!(mask.is_none_or(|m| m.len() == shape.steps * shape.vertices), "a mask value per cell");
-    let cpu = current().for_width(shape.steps);
-    let drop = dropout.map(Mask::from);
-    let (out, probabilities) = (Scattered::new(out), Scattered::new(probabilities));
-    shape.for_each_block(|from, to| {
-        cpu.run(Forward {
-            shape,
-            from,
-            to,
-            q,
-            k,
-            v,
-            mask,
-            causal,
-            scale,
-            drop,
-            out,
-            probabilities,
-        });
+    shape.check(&[inputs[0], inputs[1], inputs[2], out], &rule);
+    let (cpu, how) = (current(), rule.attending());
+    let out = Some(Scattered::new(out));
+    for_each(shape.blocks(), |i| {
+        cpu.run(plain::Forward { block: shape.block(i), how, inputs, out });
     });
 }
 
-/// Adds the gradients of [`attention_forward`] from its saved probabilities; `d_out` is [T·N, D].
+/// Adds the gradients of [`attention_forward`] for its queries, keys and values; `d_out` is
+/// [T·N, D].
 ///
 /// # Panics
 ///
 /// When a length does not fit.
-#[allow(clippy::too_many_arguments)]
 pub fn attention_backward(
     shape: AttentionShape,
-    q: &[f32],
-    k: &[f32],
-    v: &[f32],
-    scale: f32,
-    dropout: Option<Dropout>,
-    probabilities: &[f32],
+    rule: AttentionRule,
+    inputs: [&[f32]; 3],
     d_out: &[f32],
-    d_q: &mut [f32],
-    d_k: &mut [f32],
-    d_v: &mut [f32],
+    gradients: [&mut [f32]; 3],
 ) {
-    shape.check(&[q, k, v, d_out, d_q, d_k, d_v], probabilities.len());
-    let cpu = current().for_width(shape.steps);
-    let drop = dropout.map(Mask::from);
-    let gradients = [Scattered::new(d_q), Scattered::new(d_k), Scattered::new(d_v)];
-    shape.for_each_block(|from, to| {
-        cpu.run(Backward {
-            shape,
-            from,
-            to,
-            inputs: [q, k, v],
-            scale,
-            drop,
-            probabilities,
-            d_out,
-            gradients,
-        });
+    let [q, k, v] = inputs;
+    shape.check(&[q, k, v, d_out, gradients[0], gradients[1], gradients[2]], &rule);
+    let (cpu, how) = (current(), rule.attending());
+    let gradients = gradients.map(Scattered::new);
+    for_each(shape.blocks(), |i| {
+        let forward = plain::Forward { block: shape.block(i), how, inputs, out: None };
+        cpu.run(plain::Backward { forward, d_out, gradients });
     });
+}
+
+/// The parameters of a layer that attends over time.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionLayer<'a> {
+    /// Added to the input, [T, D] at least.
+    pub positions: &'a [f32],
+    /// Queries, keys and values from the input, `in × out`.
+    pub projections: [&'a [f32]; 3],
+    /// The linear layer after the attention, `out × in`.
+    pub weight: &'a [f32],
+    /// Its bias.
+    pub bias: &'a [f32],
+}
+
+/// Where the gradients of a layer are added; None where one is not wanted.
+#[derive(Debug)]
+pub struct LayerGradients<'a> {
+    /// Of the input, with whether to replace what is there.
+    pub x: Option<(&'a mut [f32], Accumulate)>,
+    /// Of the positions; rows beyond T stay as they are.
+    pub positions: Option<&'a mut [f32]>,
+    /// Of the projections.
+    pub projections: [Option<&'a mut [f32]>; 3],
+    /// Of the weight of the linear layer.
+    pub weight: Option<&'a mut [f32]>,
+    /// Of its bias.
+    pub bias: Option<&'a mut [f32]>,
+}
+
+impl AttentionLayer<'_> {
+    fn check(&self, shape: AttentionShape) {
+        let d = shape.width;
+        assert!(self.positions.len() >= shape.steps * d, "a position per step");
+        for weight in [self.projections[0], self.projections[1], self.projections[2], self.weight] {
+            assert_eq!(weight.len(), d * d, "square weights");
+        }
+        assert_eq!(self.bias.len(), d, "one bias per column");
+    }
+}
+
+/// y = relu(o·Wᵀ + b) + o + x' with o the attention of x' = x + positions, all [T·N, D].
+///
+/// # Panics
+///
+/// When a length does not fit.
+pub fn layer_forward(
+    shape: AttentionShape,
+    rule: AttentionRule,
+    layer: AttentionLayer,
+    x: &[f32],
+    y: &mut [f32],
+) {
+    shape.check(&[x, y], &rule);
+    layer.check(shape);
+    let (cpu, how) = (current(), rule.attending());
+    let weights = &Weights::new(shape, &layer);
+    let y = Some(Scattered::new(y));
+    for_each(shape.blocks(), |i| {
+        cpu.run(layer::Forward { block: shape.block(i), how, weights, x, y });
+    });
+}
+
+/// Adds the gradients of [`layer_forward`].
+///
+/// # Panics
+///
+/// When a length does not fit.
+pub fn layer_backward(
+    shape: AttentionShape,
+    rule: AttentionRule,
+    layer: AttentionLayer,
+    x: &[f32],
+    dy: &[f32],
+    gradients: LayerGradients,
+) {
+    shape.check(&[x, dy], &rule);
+    layer.check(shape);
+    let LayerGradients { x: mut dx, positions, projections, weight, bias } = gradients;
+    assert!(dx.as_ref().is_none_or(|(dx, _)| dx.len() == x.len()), "a gradient per element");
+    let (cpu, how) = (current(), rule.attending());
+    let (weights, turned) = (&Weights::new(shape, &layer), &Turned::new(shape, &layer));
+    let dx = dx.as_mut().map(|(dx, mode)| (Scattered::new(dx), *mode));
+    let (blocks, len) = (shape.blocks(), Sums::len(shape));
+    if blocks == 0 {
+        return;
+    }
+    let each = blocks.div_ceil(MAX_PARTS);
+    let mut parts = scratch::zeroed(blocks.div_ceil(each) * len);
+    parts.par_chunks_mut(len).enumerate().for_each(|(part, sums)| {
+        for i in part * each..blocks.min((part + 1) * each) {
+            let forward = layer::Forward { block: shape.block(i), how, weights, x, y: None };
+            let sums = Sums::of(shape, sums);
+            cpu.run(layer::Backward { forward, turned, dy, dx, sums });
+        }
+    });
+    let (sums, others) = parts.split_at_mut(len);
+    for part in others.chunks_exact(len) {
+        sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+    }
+    let sums = Sums::of(shape, sums);
+    let d = shape.width;
+    for (which, gradient) in projections.into_iter().enumerate() {
+        let Some(gradient) = gradient else { continue };
+        for (gradient, sums) in gradient.chunks_exact_mut(d).zip(sums.projections.chunks(3 * d)) {
+            add(&sums[which * d..(which + 1) * d], gradient);
+        }
+    }
+    for (sums, gradient) in [(sums.weight, weight), (sums.bias, bias), (sums.positions, positions)]
+    {
+        gradient.into_iter().for_each(|gradient| add(sums, gradient));
+    }
+}
+
+fn add(x: &[f32], y: &mut [f32]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += x);
 }
 
 #[cfg(test)]

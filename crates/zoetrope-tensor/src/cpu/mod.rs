@@ -41,7 +41,6 @@ pub mod reduce;
 mod scattered;
 mod scratch;
 pub mod simd;
-mod small_product;
 pub mod softmax;
 mod sparse_rows;
 mod sparse_sum;

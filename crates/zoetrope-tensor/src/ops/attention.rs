@@ -1,11 +1,12 @@
-//! Masked temporal self-attention: each vertex attends over its own time steps.
+//! Masked temporal self-attention: each vertex attends over its own time steps, alone or with the
+//! projections and the linear layer around it.
 
-use crate::cpu::attention::{self, AttentionShape};
+use crate::cpu::attention::{self, AttentionLayer, AttentionRule, AttentionShape, LayerGradients};
 use crate::cpu::dropout::Dropout;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::ops::dropout::expect_rate;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Opened, Tape, Var, expect_shape};
 
 /// How a vertex attends over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +21,19 @@ pub struct AttentionOptions {
     pub scale: f32,
     /// Dropout on the attention weights.
     pub dropout: Option<Dropout>,
+}
+
+/// The parameters of a [layer](Tape::temporal_layer) of attention over time, all on the tape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TemporalParameters {
+    /// A row for each step, added to the input; at least as many as there are steps.
+    pub positions: Var,
+    /// Queries, keys and values from the input, each `in × out`.
+    pub projections: [Var; 3],
+    /// The linear layer after the attention, `out × in`.
+    pub weight: Var,
+    /// Its bias, one row.
+    pub bias: Var,
 }
 
 impl Tape {
@@ -39,6 +53,25 @@ impl Tape {
         let shape = self.shape(query);
         expect_shape("attention", "the key", shape, self.shape(key))?;
         expect_shape("attention", "the value", shape, self.shape(value))?;
+        self.expect_attention(shape, mask, options)?;
+        let mut y = self.pool.take(shape.len());
+        attention::attention_forward(
+            sizes(shape, options),
+            self.attention_rule(mask, options),
+            [query, key, value].map(|input| self.value(input)),
+            y.as_mut_slice(),
+        );
+        let op = Op::Attention { query, key, value, mask, options };
+        Ok(self.record(op, shape, y, None, &[query, key, value]))
+    }
+
+    /// Refuses options that do not fit matrices of a shape.
+    fn expect_attention(
+        &self,
+        shape: Shape,
+        mask: Option<Var>,
+        options: AttentionOptions,
+    ) -> Result<(), TensorError> {
         if let Some(mask) = mask {
             expect_shape("attention", "the mask", Shape::new(shape.rows, 1), self.shape(mask))?;
         }
@@ -53,30 +86,16 @@ impl Tape {
         };
         divides("the number of steps", shape.rows, options.steps)?;
         divides("the number of heads", shape.cols, options.heads)?;
-        if let Some(dropout) = options.dropout {
-            expect_rate("attention", dropout.p)?;
-        }
-        let sizes = sizes(shape, options);
-        let mut y = self.pool.take(shape.len());
-        let mut saved = self.pool.take(sizes.probabilities_len());
-        attention::attention_forward(
-            sizes,
-            self.value(query),
-            self.value(key),
-            self.value(value),
-            mask.map(|mask| self.value(mask)),
-            options.causal,
-            options.scale,
-            options.dropout,
-            y.as_mut_slice(),
-            saved.as_mut_slice(),
-        );
-        let op = Op::Attention { query, key, value, options };
-        Ok(self.record(op, shape, y, Some(saved), &[query, key, value]))
+        options.dropout.map_or(Ok(()), |dropout| expect_rate("attention", dropout.p))
     }
 
-    pub(super) fn attention_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
-        let Op::Attention { query, key, value, options } = *op else { unreachable!() };
+    fn attention_rule(&self, mask: Option<Var>, options: AttentionOptions) -> AttentionRule<'_> {
+        let AttentionOptions { causal, scale, dropout, .. } = options;
+        AttentionRule { mask: mask.map(|mask| self.value(mask)), causal, scale, dropout }
+    }
+
+    pub(super) fn attention_backward(&mut self, op: &Op, dy: &[f32]) {
+        let Op::Attention { query, key, value, mask, options } = *op else { unreachable!() };
         let shape = self.shape(query);
         let operands = [query, key, value];
         let mut opened = operands.map(|operand| self.open(operand));
@@ -87,8 +106,7 @@ impl Tape {
                 *unwanted = Some(self.pool.take_zeroed(shape.len()));
             }
         }
-        let saved = self.node(node).saved.as_ref().expect("the forward pass saved its weights");
-        let [d_query, d_key, d_value] = {
+        let gradients = {
             let mut slices = opened.iter_mut().zip(&mut unwanted).map(|(opened, unwanted)| {
                 let wanted = opened.as_mut().map(|opened| opened.slice());
                 wanted.or(unwanted.as_mut().map(|buffer| buffer.as_mut_slice()))
@@ -97,19 +115,97 @@ impl Tape {
         };
         attention::attention_backward(
             sizes(shape, options),
-            self.value(query),
-            self.value(key),
-            self.value(value),
-            options.scale,
-            options.dropout,
-            saved.as_slice(),
+            self.attention_rule(mask, options),
+            operands.map(|operand| self.value(operand)),
             dy,
-            d_query,
-            d_key,
-            d_value,
+            gradients,
         );
         self.close(opened);
         unwanted.into_iter().flatten().for_each(|buffer| self.pool.give(buffer));
+    }
+
+    /// A layer of attention over time with its projections, in one pass over memory:
+    /// `relu(o·Wᵀ + b) + o + x'` with `x' = x + positions` and `o` the
+    /// [attention](Tape::temporal_attention) of `x'·Q`, `x'·K` and `x'·V`, for `T·N × D` matrices
+    /// stacked by time. A cell that is not there keeps `x'` and `relu(b)`.
+    ///
+    /// # Errors
+    /// As [`Tape::temporal_attention`], and where the shapes of the parameters do not fit.
+    pub fn temporal_layer(
+        &mut self,
+        x: Var,
+        parameters: TemporalParameters,
+        mask: Option<Var>,
+        options: AttentionOptions,
+    ) -> Result<Var, TensorError> {
+        let shape = self.shape(x);
+        self.expect_attention(shape, mask, options)?;
+        let TemporalParameters { positions, projections, weight, bias } = parameters;
+        let square = Shape::new(shape.cols, shape.cols);
+        for projection in projections {
+            expect_shape("temporal_layer", "a projection", square, self.shape(projection))?;
+        }
+        expect_shape("temporal_layer", "the weight", square, self.shape(weight))?;
+        let row = Shape::new(1, shape.cols);
+        expect_shape("temporal_layer", "the bias", row, self.shape(bias))?;
+        let given = self.shape(positions);
+        let enough = Shape::new(given.rows.max(options.steps), shape.cols);
+        expect_shape("temporal_layer", "the positions", enough, given)?;
+        let mut y = self.pool.take(shape.len());
+        attention::layer_forward(
+            sizes(shape, options),
+            self.attention_rule(mask, options),
+            self.attention_layer(parameters),
+            self.value(x),
+            y.as_mut_slice(),
+        );
+        let [query, key, value] = projections;
+        let inputs = [x, positions, query, key, value, weight, bias];
+        let op = Op::TemporalLayer { x, parameters, mask, options };
+        Ok(self.record(op, shape, y, None, &inputs))
+    }
+
+    fn attention_layer(&self, parameters: TemporalParameters) -> AttentionLayer<'_> {
+        let TemporalParameters { positions, projections, weight, bias } = parameters;
+        AttentionLayer {
+            positions: self.value(positions),
+            projections: projections.map(|projection| self.value(projection)),
+            weight: self.value(weight),
+            bias: self.value(bias),
+        }
+    }
+
+    pub(super) fn temporal_layer_backward(&mut self, op: &Op, dy: &[f32]) {
+        let Op::TemporalLayer { x, parameters, mask, options } = *op else { unreachable!() };
+        let TemporalParameters { positions, projections, weight, bias } = parameters;
+        let mut dx = self.open_to_overwrite(x);
+        let mut others = [positions, projections[0], projections[1], projections[2], weight, bias]
+            .map(|parameter| self.open(parameter));
+        let x_place = dx.as_mut().map(|dx| {
+            let mode = dx.mode;
+            (dx.slice(), mode)
+        });
+        let gradients = {
+            let mut places = others.iter_mut().map(|one| one.as_mut().map(Opened::slice));
+            let mut next = || places.next().flatten();
+            LayerGradients {
+                x: x_place,
+                positions: next(),
+                projections: [next(), next(), next()],
+                weight: next(),
+                bias: next(),
+            }
+        };
+        attention::layer_backward(
+            sizes(self.shape(x), options),
+            self.attention_rule(mask, options),
+            self.attention_layer(parameters),
+            self.value(x),
+            dy,
+            gradients,
+        );
+        self.close([dx]);
+        self.close(others);
     }
 }
 

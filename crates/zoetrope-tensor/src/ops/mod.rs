@@ -55,7 +55,8 @@ impl Tape {
             Op::ScatterAdd { x, ref indices } => self.scatter_add_backward(x, indices, dy),
             Op::Gru { .. } => self.gru_backward(op, node, dy),
             Op::Lstm { .. } => self.lstm_backward(op, node, dy),
-            Op::Attention { .. } => self.attention_backward(op, node, dy),
+            Op::Attention { .. } => self.attention_backward(op, dy),
+            Op::TemporalLayer { .. } => self.temporal_layer_backward(op, dy),
             Op::Gat { .. } => self.gat_backward(op, node, dy),
             Op::Softmax { x } => self.softmax_backward(node, x, dy),
             Op::SegmentSoftmax { ref group, x } => {

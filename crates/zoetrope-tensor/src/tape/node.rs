@@ -7,7 +7,7 @@ use crate::cpu::activation::Activation;
 use crate::cpu::dropout::DropoutKey;
 use crate::cpu::gru::GruKind;
 use crate::matrix::{Matrix, Shape};
-use crate::ops::attention::AttentionOptions;
+use crate::ops::attention::{AttentionOptions, TemporalParameters};
 use crate::ops::chain::Chain;
 use crate::ops::gat::GatOptions;
 use crate::ops::loss::Loss;
@@ -148,6 +148,13 @@ pub(crate) enum Op {
         query: Var,
         key: Var,
         value: Var,
+        mask: Option<Var>,
+        options: AttentionOptions,
+    },
+    TemporalLayer {
+        x: Var,
+        parameters: TemporalParameters,
+        mask: Option<Var>,
         options: AttentionOptions,
     },
     Gat {

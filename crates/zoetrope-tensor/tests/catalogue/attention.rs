@@ -1,9 +1,9 @@
 //! Attention over time and over edges, and softmax.
 
-use zoetrope_tensor::{AttentionOptions, Dropout, DropoutKey, GatOptions};
+use zoetrope_tensor::{AttentionOptions, Dropout, DropoutKey, GatOptions, TemporalParameters, Var};
 
 use super::graphs::{self, group};
-use super::{List, mask, plain};
+use super::{Input, List, mask, plain, small};
 
 pub(super) fn add(list: &mut List) {
     for (rows, cols) in [(1, 1), (3, 5), (4, 17), (2, 2), (0, 3), (3, 0)] {
@@ -21,7 +21,47 @@ pub(super) fn add(list: &mut List) {
         });
     }
     over_time(list);
+    layers_over_time(list);
     over_edges(list);
+}
+
+/// The inputs of a layer over time: more positions than steps.
+pub(super) fn layer(steps: usize, n: usize, width: usize) -> Vec<Input> {
+    let square = small(width, width);
+    let rows = plain(steps * n, width);
+    vec![rows, plain(steps + 1, width), square, square, square, square, plain(1, width)]
+}
+
+pub(super) fn parameters(v: &[Var]) -> TemporalParameters {
+    TemporalParameters {
+        positions: v[1],
+        projections: [v[2], v[3], v[4]],
+        weight: v[5],
+        bias: v[6],
+    }
+}
+
+fn layers_over_time(list: &mut List) {
+    // Steps, vertices, heads, width of a head; 19 vertices are more than a vector holds.
+    let shapes =
+        [(1, 1, 1, 1), (3, 2, 1, 5), (4, 3, 2, 3), (2, 19, 1, 7), (5, 1, 3, 2), (2, 0, 1, 3)];
+    for (steps, n, heads, width) in shapes {
+        for (options, masked) in [("causal", false), ("causal_masked", true)] {
+            let mut inputs = layer(steps, n, heads * width);
+            inputs.extend(masked.then(|| mask(steps * n, 1)));
+            let settings =
+                AttentionOptions { steps, heads, causal: true, scale: 0.4, dropout: None };
+            let name = format!("temporal_layer/{options}/{steps}x{n}x{heads}x{width}");
+            list.add(name, &inputs, move |t, v| {
+                t.temporal_layer(v[0], parameters(v), v.get(7).copied(), settings)
+            });
+        }
+    }
+    list.add("dropout/temporal_layer", &layer(3, 2, 4), |t, v| {
+        let dropout = Some(dropout());
+        let settings = AttentionOptions { steps: 3, heads: 2, causal: true, scale: 0.5, dropout };
+        t.temporal_layer(v[0], parameters(v), None, settings)
+    });
 }
 
 fn over_time(list: &mut List) {

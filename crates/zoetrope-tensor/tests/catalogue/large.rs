@@ -7,6 +7,7 @@ use zoetrope_tensor::{
     Instr, Loss, LstmRecurrence, SparseGroup, SparseMatrix,
 };
 
+use super::attention::{layer, parameters};
 use super::graphs::csr;
 use super::losses::labels;
 use super::{Case, Kind, List, constant, mask, numbers, plain, small, weight};
@@ -111,6 +112,11 @@ fn sequences(list: &mut List) {
     let inputs = [plain(ROWS, 36), plain(ROWS, 36), plain(ROWS, 36), mask(ROWS, 1)];
     list.add("temporal_attention", &inputs, move |t, v| {
         t.temporal_attention([v[0], v[1], v[2]], Some(v[3]), options)
+    });
+    let mut inputs = layer(STEPS, N, 36);
+    inputs.push(mask(ROWS, 1));
+    list.add("temporal_layer", &inputs, move |t, v| {
+        t.temporal_layer(v[0], parameters(v), Some(v[7]), options)
     });
 }
 

@@ -439,6 +439,13 @@ def temporal(query, key, value, mask, steps, heads, causal, scale):
     return out.permute(2, 0, 1, 3).reshape(rows, width)
 
 
+def temporal_layer(x, positions, projections, weight, bias, mask, steps, heads, scale):
+    """DySAT's layer: positions, projections, attention, linear layer and both residuals."""
+    x = x + positions[:steps].repeat_interleave(x.shape[0] // steps, 0)
+    out = temporal(*(x @ w for w in projections), mask, steps, heads, True, scale)
+    return F.relu(F.linear(out, weight, bias[0])) + out + x
+
+
 def attention():
     for rows, cols in [(1, 1), (3, 5), (4, 17), (2, 2), (0, 3), (3, 0)]:
         case(f"softmax/{rows}x{cols}", [plain(rows, cols)], lambda x: torch.softmax(x, 1))
@@ -468,6 +475,18 @@ def attention():
         [plain(6, 4)],
         lambda x: temporal(x, x, x, None, 3, 2, True, 0.5),
     )
+    shapes = [(1, 1, 1, 1), (3, 2, 1, 5), (4, 3, 2, 3), (2, 19, 1, 7), (5, 1, 3, 2), (2, 0, 1, 3)]
+    options = [("causal", False), ("causal_masked", True)]
+    for (steps, n, heads, width), (name, masked) in itertools.product(shapes, options):
+        d = heads * width
+        inputs = [plain(steps * n, d), plain(steps + 1, d)] + [("small", d, d)] * 4 + [plain(1, d)]
+        case(
+            f"temporal_layer/{name}/{steps}x{n}x{heads}x{width}",
+            inputs + [("mask", steps * n, 1)] * masked,
+            lambda x, p, q, k, v, w, b, m=None, s=steps, h=heads: temporal_layer(
+                x, p, (q, k, v), w, b, m, s, h, 0.4
+            ),
+        )
     for name, (heads, width) in itertools.product(GRAPHS, [(1, 1), (1, 5), (3, 2), (2, 17)]):
         rows = stacked(name)[3]
         inputs = [plain(rows, heads * width), plain(rows, heads), plain(rows, heads)]
