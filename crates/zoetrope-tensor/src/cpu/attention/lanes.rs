@@ -85,21 +85,23 @@ impl Block {
 /// By tiles of four by four, which the compiler turns in registers.
 #[inline(always)]
 fn transpose(x: &[f32], [rows, cols, apart]: [usize; 3], y: &mut [f32], width: usize) {
-    let (high, long) = (rows / 4 * 4, cols / 4 * 4);
+    let (high, tiles) = (rows / 4 * 4, cols / 4);
     for i in (0..high).step_by(4) {
-        for j in (0..long).step_by(4) {
-            let mut tile = [[0.0f32; 4]; 4];
-            for u in 0..4 {
-                let x: &[f32; 4] = x[(i + u) * apart + j..][..4].try_into().expect("four columns");
-                for v in 0..4 {
-                    tile[v][u] = x[v];
-                }
-            }
+        let mut four = [&[][..]; 4];
+        for u in 0..4 {
+            four[u] = &x[(i + u) * apart..][..cols].as_chunks::<4>().0[..tiles];
+        }
+        for tile in 0..tiles {
+            let [a, b, c, d] = [four[0][tile], four[1][tile], four[2][tile], four[3][tile]];
             for v in 0..4 {
-                y[(j + v) * width + i..][..4].copy_from_slice(&tile[v]);
+                let y = &mut y[(4 * tile + v) * width + i..][..4];
+                y[0] = a[v];
+                y[1] = b[v];
+                y[2] = c[v];
+                y[3] = d[v];
             }
         }
-        for j in long..cols {
+        for j in 4 * tiles..cols {
             for u in i..i + 4 {
                 y[j * width + u] = x[u * apart + j];
             }
