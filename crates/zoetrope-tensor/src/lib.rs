@@ -29,6 +29,7 @@ pub use ops::gat::GatOptions;
 pub use ops::loss::Loss;
 pub use ops::lstm::{LstmRecurrence, LstmStates};
 pub use ops::norm::BatchStatistics;
+pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;
 pub use sparse::{SparseGroup, SparseMatrix};
 pub use tape::{Tape, Var};

@@ -9,7 +9,7 @@ use catalogue::graphs::{self, group};
 use catalogue::{Kind, numbers};
 use zoetrope_tensor::{
     Activation, AttentionOptions, Chain, GatOptions, GateInput, GruKind, Instr, LstmRecurrence,
-    SparseGroup, Tape, TemporalParameters, TensorError, Var,
+    PairLayers, SparseGroup, Tape, TemporalParameters, TensorError, Var,
 };
 
 /// Both ways use f32 sums of a few terms in another order.
@@ -148,6 +148,33 @@ fn a_layer_over_time_is_positions_projections_attention_and_residuals() {
             t.chain(sum, &[fed, out, x])
         },
     );
+}
+
+#[test]
+fn pair_scores_are_gathered_rows_a_relu_and_a_linear_layer() {
+    // Odd widths, several outputs, one pair, more pairs than a block.
+    for (n, width, outputs, pairs) in [(7, 5, 3, 40), (3, 16, 1, 1), (9, 33, 1, 2500), (2, 4, 2, 0)]
+    {
+        let end = |salt: u32| {
+            let index = |at: u32| (at * 7 + salt * at * at + salt) % n as u32;
+            Arc::new((0..pairs).map(index).collect::<Vec<_>>())
+        };
+        let (src, dst) = (end(1), end(3));
+        agree(
+            "pairs",
+            &[(n, width), (n, width), (outputs, width), (1, outputs)],
+            &|t, v| {
+                let [source, destination, weight, bias] = [v[0], v[1], v[2], v[3]];
+                t.pair_scores(PairLayers { source, destination, weight, bias }, [&src, &dst])
+            },
+            &|t, v| {
+                let (left, right) = (t.gather(v[0], &src)?, t.gather(v[1], &dst)?);
+                let sum = t.add(left, right)?;
+                let hidden = t.activate(sum, Activation::Relu);
+                t.linear(hidden, v[2], Some(v[3]), Activation::Identity)
+            },
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zoetrope_tensor::{Activation, Chain, Instr, Var};
+use zoetrope_tensor::{Activation, PairLayers, Var};
 
 use crate::decoder::vertex::linear;
 use crate::error::NnError;
@@ -66,14 +66,11 @@ impl EdgeDecoder {
         let left = forward.tape.columns(weight, 0..self.width)?;
         let right = forward.tape.columns(weight, self.width..2 * self.width)?;
         let bias = forward.parameter(first_bias);
-        let as_source = forward.tape.linear(embeddings, left, Some(bias), Activation::Identity)?;
-        let as_destination = forward.tape.linear(embeddings, right, None, Activation::Identity)?;
-        let src = forward.tape.gather(as_source, &ends.src)?;
-        let dst = forward.tape.gather(as_destination, &ends.dst)?;
-        let sum = Chain::new(&[Instr::Input(0), Instr::Input(1), Instr::Add, Instr::Relu])?;
-        let hidden = forward.tape.chain(sum, &[src, dst])?;
+        let source = forward.tape.linear(embeddings, left, Some(bias), Activation::Identity)?;
+        let destination = forward.tape.linear(embeddings, right, None, Activation::Identity)?;
         let (weight, bias) = (forward.parameter(second), forward.parameter(second_bias));
-        Ok(forward.tape.linear(hidden, weight, Some(bias), Activation::Identity)?)
+        let layers = PairLayers { source, destination, weight, bias };
+        Ok(forward.tape.pair_scores(layers, [&ends.src, &ends.dst])?)
     }
 }
 

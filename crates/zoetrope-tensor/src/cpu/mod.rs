@@ -34,6 +34,7 @@ pub mod norm;
 pub mod optimiser;
 pub(crate) mod pages;
 mod past_caches;
+pub mod pairs;
 mod prefetch;
 pub mod readout;
 pub mod recurrent;

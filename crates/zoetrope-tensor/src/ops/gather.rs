@@ -9,7 +9,11 @@ use crate::matrix::Shape;
 use crate::tape::{Op, Tape, Var, expect_shape};
 
 /// Refuses an index beyond the last row.
-fn expect_rows(operator: &'static str, indices: &[u32], count: usize) -> Result<(), TensorError> {
+pub(super) fn expect_rows(
+    operator: &'static str,
+    indices: &[u32],
+    count: usize,
+) -> Result<(), TensorError> {
     match indices.iter().find(|&&index| index as usize >= count) {
         None => Ok(()),
         Some(&index) => {

@@ -18,6 +18,7 @@ mod matmul;
 mod matmul_steps;
 pub mod norm;
 mod readout;
+pub mod pairs;
 pub mod recurrent;
 mod reduce;
 mod softmax;
@@ -53,6 +54,9 @@ impl Tape {
             Op::Columns { x, start } => self.columns_backward(node, x, start, dy),
             Op::Gather { x, ref indices } => self.gather_backward(x, indices, dy),
             Op::ScatterAdd { x, ref indices } => self.scatter_add_backward(x, indices, dy),
+            Op::PairScores { layers, ref ends } => {
+                self.pair_scores_backward(layers, [&ends[0], &ends[1]], dy);
+            }
             Op::Gru { .. } => self.gru_backward(op, node, dy),
             Op::Lstm { .. } => self.lstm_backward(op, node, dy),
             Op::Attention { .. } => self.attention_backward(op, dy),

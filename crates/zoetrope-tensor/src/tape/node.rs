@@ -11,6 +11,7 @@ use crate::ops::attention::{AttentionOptions, TemporalParameters};
 use crate::ops::chain::Chain;
 use crate::ops::gat::GatOptions;
 use crate::ops::loss::Loss;
+use crate::ops::pairs::PairLayers;
 use crate::ops::recurrent::GateInput;
 use crate::sparse::SparseGroup;
 use crate::tape::Var;
@@ -127,6 +128,10 @@ pub(crate) enum Op {
     ScatterAdd {
         x: Var,
         indices: Arc<Vec<u32>>,
+    },
+    PairScores {
+        layers: PairLayers,
+        ends: [Arc<Vec<u32>>; 2],
     },
     Gru {
         kind: GruKind,

@@ -32,12 +32,13 @@ pub(super) fn layer(steps: usize, n: usize, width: usize) -> Vec<Input> {
     vec![rows, plain(steps + 1, width), square, square, square, square, plain(1, width)]
 }
 
-pub(super) fn parameters(v: &[Var]) -> TemporalParameters {
+/// A bias sixteen times as large keeps the relu away from its kink, where differences go wrong.
+pub(super) fn parameters(tape: &mut Tape, v: &[Var]) -> TemporalParameters {
     TemporalParameters {
         positions: v[1],
         projections: [v[2], v[3], v[4]],
         weight: v[5],
-        bias: v[6],
+        bias: tape.scale(v[6], 16.0),
     }
 }
 
@@ -53,14 +54,16 @@ fn layers_over_time(list: &mut List) {
                 AttentionOptions { steps, heads, causal: true, scale: 0.4, dropout: None };
             let name = format!("temporal_layer/{options}/{steps}x{n}x{heads}x{width}");
             list.add(name, &inputs, move |t, v| {
-                t.temporal_layer(v[0], parameters(v), v.get(7).copied(), settings)
+                let parameters = parameters(t, v);
+                t.temporal_layer(v[0], parameters, v.get(7).copied(), settings)
             });
         }
     }
     list.add("dropout/temporal_layer", &layer(3, 2, 4), |t, v| {
         let dropout = Some(dropout());
         let settings = AttentionOptions { steps: 3, heads: 2, causal: true, scale: 0.5, dropout };
-        t.temporal_layer(v[0], parameters(v), None, settings)
+        let parameters = parameters(t, v);
+        t.temporal_layer(v[0], parameters, None, settings)
     });
 }
 

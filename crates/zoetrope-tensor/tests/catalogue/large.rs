@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zoetrope_tensor::{
     Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GateInput, GruKind,
-    Instr, Loss, LstmRecurrence, SparseGroup, SparseMatrix,
+    Instr, Loss, LstmRecurrence, PairLayers, SparseGroup, SparseMatrix,
 };
 
 use super::attention::{layer, parameters};
@@ -116,7 +116,8 @@ fn sequences(list: &mut List) {
     let mut inputs = layer(STEPS, N, 36);
     inputs.push(mask(ROWS, 1));
     list.add("temporal_layer", &inputs, move |t, v| {
-        t.temporal_layer(v[0], parameters(v), Some(v[7]), options)
+        let parameters = parameters(t, v);
+        t.temporal_layer(v[0], parameters, Some(v[7]), options)
     });
 }
 
@@ -134,6 +135,12 @@ fn edges(list: &mut List) {
     list.add("gat", &inputs, move |t, v| t.gat(&group, v[0], v[1], v[2], options));
     let ends: Arc<Vec<u32>> = Arc::new((0..3000u32).map(|at| (at * at + 7) % N as u32).collect());
     let to = Arc::clone(&ends);
+    let (src, dst) = (Arc::clone(&ends), Arc::new(ends.iter().map(|at| at / 2).collect()));
+    let inputs = [plain(N, WIDTH), plain(N, WIDTH), plain(2, WIDTH), plain(1, 2)];
+    list.add("pair_scores", &inputs, move |t, v| {
+        let layers = PairLayers { source: v[0], destination: v[1], weight: v[2], bias: v[3] };
+        t.pair_scores(layers, [&src, &dst])
+    });
     list.add("gather", &[plain(N, WIDTH)], move |t, v| t.gather(v[0], &ends));
     list.add("scatter_add", &[plain(3000, WIDTH)], move |t, v| t.scatter_add(v[0], &to, N));
 }

@@ -443,7 +443,7 @@ def temporal_layer(x, positions, projections, weight, bias, mask, steps, heads, 
     """DySAT's layer: positions, projections, attention, linear layer and both residuals."""
     x = x + positions[:steps].repeat_interleave(x.shape[0] // steps, 0)
     out = temporal(*(x @ w for w in projections), mask, steps, heads, True, scale)
-    return F.relu(F.linear(out, weight, bias[0])) + out + x
+    return F.relu(F.linear(out, weight, 16 * bias[0])) + out + x
 
 
 def attention():

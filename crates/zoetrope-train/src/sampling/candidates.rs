@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use zoetrope_graph::VertexId;
+
 use super::pairs::Pairs;
 
 /// Labelled pairs, cut into rows whose members are ranked against each other.
@@ -37,6 +39,25 @@ impl Candidates {
     pub fn clear(&mut self) {
         self.pairs.clear();
         self.offsets.truncate(1);
+    }
+
+    /// Makes room for rows of these lengths, to be filled by [`Candidates::columns`].
+    pub(super) fn resize(&mut self, lengths: impl Iterator<Item = usize>) {
+        self.clear();
+        let mut end = 0;
+        self.offsets.extend(lengths.map(|length| {
+            end += length;
+            end
+        }));
+        self.pairs.src.resize(end, 0);
+        self.pairs.dst.resize(end, 0);
+        self.pairs.label.resize(end, 0.0);
+    }
+
+    /// Where rows start, and sources, destinations and labels to write.
+    pub(super) fn columns(&mut self) -> (&[usize], [&mut [VertexId]; 2], &mut [f32]) {
+        let Pairs { src, dst, label } = &mut self.pairs;
+        (&self.offsets, [src, dst], label)
     }
 
     /// Makes a row of the pairs that were appended since the last one.

@@ -8,8 +8,9 @@ use super::draw_key::DrawKey;
 use super::one_versus_many::OneVersusMany;
 use super::pairs::Pairs;
 
-/// About so many pairs are scored at a time: a megabyte of columns.
-const CHUNK_PAIRS: usize = 1 << 16;
+/// About so many pairs are scored at a time: three megabytes of columns, and the part of the head
+/// that belongs to vertices is computed once for all of them.
+const CHUNK_PAIRS: usize = 1 << 18;
 
 /// What links are compared with.
 #[derive(Debug, Clone)]

@@ -18,8 +18,13 @@ pub(super) struct StackedPairs {
 impl StackedPairs {
     /// Forgets all pairs. The tape that read them must have been reset, or new buffers are made.
     pub(super) fn clear(&mut self) {
-        Arc::make_mut(&mut self.ends.src).clear();
-        Arc::make_mut(&mut self.ends.dst).clear();
+        // Not `make_mut`: it would copy the old pairs where a tape still holds them.
+        for ends in [&mut self.ends.src, &mut self.ends.dst] {
+            match Arc::get_mut(ends) {
+                Some(ends) => ends.clear(),
+                None => *ends = Arc::default(),
+            }
+        }
         self.labels.clear();
     }
 
