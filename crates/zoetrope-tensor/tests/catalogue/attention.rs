@@ -1,6 +1,8 @@
 //! Attention over time and over edges, and softmax.
 
-use zoetrope_tensor::{AttentionOptions, Dropout, DropoutKey, GatOptions, TemporalParameters, Var};
+use zoetrope_tensor::{
+    AttentionOptions, Dropout, DropoutKey, GatOptions, Tape, TemporalParameters, Var,
+};
 
 use super::graphs::{self, group};
 use super::{Input, List, mask, plain, small};
