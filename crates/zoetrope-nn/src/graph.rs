@@ -38,6 +38,11 @@ impl Adjacency {
         }
     }
 
+    /// Whether layers look at the entries one by one instead of multiplying.
+    fn is_for_attention(self) -> bool {
+        self == Self::SelfLoops
+    }
+
     fn of(self, view: SnapshotView<'_>) -> Result<Csr, NnError> {
         Ok(match self {
             Self::Gcn => normalise::gcn(view, GcnOptions::default())?,
@@ -75,6 +80,9 @@ impl PreparedGraph {
             let one = |step| {
                 let matrix = form.of(sequence.at(step))?;
                 match matrix.values().iter().all(|value| value.is_finite()) {
+                    true if form.is_for_attention() => {
+                        Ok(Arc::new(SparseMatrix::for_attention(matrix)))
+                    }
                     true => Ok(Arc::new(SparseMatrix::new(matrix))),
                     false => Err(NnError::GraphNotFinite { step, form: form.name() }),
                 }

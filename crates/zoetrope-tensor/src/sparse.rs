@@ -1,7 +1,9 @@
 //! Sparse matrices as operands: a matrix with its transpose, and groups of them.
 //!
 //! The backward pass of a product with `Â` is a product with `Âᵀ`. The transpose is made once,
-//! when the graph is prepared, and shared by all steps and epochs.
+//! when the graph is prepared, and shared by all steps and epochs. Products and attention want
+//! different arrays: a matrix holds those that it was made for, and makes the others when they are
+//! first asked for.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -11,83 +13,128 @@ use zoetrope_graph::Csr;
 use crate::cpu::arranged::Arranged;
 use crate::cpu::spmm::CsrRef;
 
-/// A sparse matrix and its transpose, arranged for products; what attention needs is made when it
-/// is first asked for.
+/// A sparse matrix and its transpose.
 #[derive(Debug)]
 pub struct SparseMatrix {
-    matrix: Csr,
-    arranged: Arranged,
-    /// None where the matrix is its own transpose, bit for bit.
-    transposed: Option<Arranged>,
-    by_source: OnceLock<BySource>,
+    rows: usize,
+    cols: usize,
+    entries: usize,
+    products: OnceLock<Products>,
+    attention: OnceLock<ByRow>,
 }
 
-/// The transpose by rows, and where each of its entries comes from.
+/// What products need.
 #[derive(Debug)]
-struct BySource {
+struct Products {
+    matrix: Arranged,
+    /// None where the matrix is its own transpose, bit for bit.
+    transposed: Option<Arranged>,
+}
+
+impl Products {
+    fn new(matrix: &Csr) -> Self {
+        let transposed = matrix.transpose();
+        let arranged = |csr: &Csr| Arranged::new(csr_ref(csr), csr.cols() as usize);
+        Self {
+            matrix: arranged(matrix),
+            transposed: (transposed != *matrix).then(|| arranged(&transposed)),
+        }
+    }
+}
+
+/// What attention needs: rows, the rows of the transpose, and where their entries come from.
+#[derive(Debug)]
+struct ByRow {
+    matrix: Csr,
     /// None where the matrix is its own transpose, bit for bit.
     transposed: Option<Csr>,
     edge_of: Vec<u32>,
 }
 
-impl SparseMatrix {
-    /// Takes a square or rectangular matrix and derives its transpose.
-    pub fn new(matrix: Csr) -> Self {
+impl ByRow {
+    fn new(matrix: Csr) -> Self {
         let transposed = matrix.transpose();
-        let arranged = Arranged::new(csr_ref(&matrix), matrix.cols() as usize);
-        let transposed = (transposed != matrix)
-            .then(|| Arranged::new(csr_ref(&transposed), transposed.cols() as usize));
-        Self { matrix, arranged, transposed, by_source: OnceLock::new() }
+        let transposed = (transposed != matrix).then_some(transposed);
+        let edge_of = origins(&matrix);
+        Self { matrix, transposed, edge_of }
+    }
+}
+
+impl SparseMatrix {
+    /// Takes a square or rectangular matrix for products.
+    pub fn new(matrix: Csr) -> Self {
+        let products = OnceLock::from(Products::new(&matrix));
+        Self { products, ..Self::empty(&matrix) }
+    }
+
+    /// Takes a square or rectangular matrix for attention over its entries.
+    pub fn for_attention(matrix: Csr) -> Self {
+        let empty = Self::empty(&matrix);
+        Self { attention: OnceLock::from(ByRow::new(matrix)), ..empty }
+    }
+
+    fn empty(matrix: &Csr) -> Self {
+        Self {
+            rows: matrix.rows() as usize,
+            cols: matrix.cols() as usize,
+            entries: matrix.entries(),
+            products: OnceLock::new(),
+            attention: OnceLock::new(),
+        }
     }
 
     /// The number of rows (destinations).
     pub fn rows(&self) -> usize {
-        self.matrix.rows() as usize
+        self.rows
     }
 
     /// The number of columns (sources).
     pub fn cols(&self) -> usize {
-        self.matrix.cols() as usize
+        self.cols
     }
 
     /// The number of entries.
     pub fn entries(&self) -> usize {
-        self.matrix.entries()
+        self.entries
     }
 
     /// The matrix.
     pub fn matrix(&self) -> &Csr {
-        &self.matrix
+        &self.by_row().matrix
     }
 
     /// The matrix as products take it.
     pub fn arranged(&self) -> &Arranged {
-        &self.arranged
+        &self.products().matrix
     }
 
     /// The transpose as products take it.
     pub fn transposed_arranged(&self) -> &Arranged {
-        self.transposed.as_ref().unwrap_or(&self.arranged)
+        let products = self.products();
+        products.transposed.as_ref().unwrap_or(&products.matrix)
     }
 
-    fn by_source(&self) -> &BySource {
-        self.by_source.get_or_init(|| BySource {
-            transposed: self.transposed.is_some().then(|| self.matrix.transpose()),
-            edge_of: origins(&self.matrix),
-        })
+    fn products(&self) -> &Products {
+        self.products.get_or_init(|| Products::new(&self.by_row().matrix))
+    }
+
+    fn by_row(&self) -> &ByRow {
+        // One of the two is there from the beginning.
+        self.attention.get_or_init(|| ByRow::new(self.products().matrix.to_csr()))
     }
 
     /// For each entry of the transpose, the position of the same entry in the matrix.
     pub(crate) fn edge_of(&self) -> &[u32] {
-        &self.by_source().edge_of
+        &self.by_row().edge_of
     }
 
     pub(crate) fn csr(&self) -> CsrRef<'_> {
-        csr_ref(&self.matrix)
+        csr_ref(self.matrix())
     }
 
     pub(crate) fn transposed_csr(&self) -> CsrRef<'_> {
-        csr_ref(self.by_source().transposed.as_ref().unwrap_or(&self.matrix))
+        let by_row = self.by_row();
+        csr_ref(by_row.transposed.as_ref().unwrap_or(&by_row.matrix))
     }
 }
 

@@ -10,6 +10,11 @@
 //!
 //! Takes the room of the compressed rows, less two bytes a row. Windows depend on the matrix only.
 
+use std::iter::repeat_n;
+use std::ops::Range;
+
+use zoetrope_graph::Csr;
+
 use super::spmm::CsrRef;
 
 /// Entries plus rows of a window at most, save where one row has more; fits 16-bit places.
@@ -107,6 +112,36 @@ impl Arranged {
         arranged
     }
 
+    /// The same matrix by rows in their own order.
+    pub(crate) fn to_csr(&self) -> Csr {
+        let mut offsets = vec![0u32; self.rows + 1];
+        self.for_each_row(|row, entries| offsets[row + 1] = entries.len() as u32);
+        for row in 0..self.rows {
+            offsets[row + 1] += offsets[row];
+        }
+        let (mut columns, mut values) = (vec![0; self.entries()], vec![0.0; self.entries()]);
+        self.for_each_row(|row, entries| {
+            let own = offsets[row] as usize..offsets[row + 1] as usize;
+            columns[own.clone()].copy_from_slice(&self.columns[entries.clone()]);
+            values[own].copy_from_slice(&self.values[entries]);
+        });
+        Csr::new(self.rows as u32, self.cols as u32, offsets, columns, values)
+            .expect("the arranged matrix was a matrix")
+    }
+
+    /// Calls `f` with each row and its entries, in the order of the arrangement.
+    fn for_each_row(&self, mut f: impl FnMut(usize, Range<usize>)) {
+        for window in 0..self.windows() {
+            let (mut entry, first) = (self.starts[window].entry as usize, self.first_row(window));
+            let Window { runs, places, .. } = self.window(window);
+            let lengths = runs.iter().flat_map(|run| repeat_n(run.len as usize, run.rows as usize));
+            for (&place, len) in places.iter().zip(lengths) {
+                f(first + place as usize, entry..entry + len);
+                entry += len;
+            }
+        }
+    }
+
     fn push(&mut self, m: CsrRef, from: usize, row: usize) {
         let entries = m.entries(row);
         let len = entries.len() as u32;
@@ -190,43 +225,15 @@ mod tests {
     use super::*;
     use crate::cpu::trial::sparse;
 
-    /// The rows of all windows with their entries.
-    fn rows(arranged: &Arranged) -> Vec<(usize, Vec<u32>, Vec<f32>)> {
-        let mut rows = Vec::new();
-        for at in 0..arranged.windows() {
-            let window = arranged.window(at);
-            let (mut entry, mut places) = (0, window.places.iter());
-            for run in window.runs {
-                for _ in 0..run.rows {
-                    let row = arranged.first_row(at) + *places.next().unwrap() as usize;
-                    let own = entry..entry + run.len as usize;
-                    entry = own.end;
-                    rows.push((
-                        row,
-                        window.columns[own.clone()].to_vec(),
-                        window.values[own].to_vec(),
-                    ));
-                }
-            }
-            assert_eq!((entry, places.len()), (window.values.len(), 0));
-        }
-        rows.sort_by_key(|row| row.0);
-        rows
-    }
-
     #[test]
     fn every_row_is_there_once_with_its_entries_in_order() {
         for (count, cols, entries) in [(1, 1, 1), (137, 90, 900), (3000, 500, 40_000), (7, 9, 0)] {
             let m = sparse(3, count, cols, entries);
-            let arranged = Arranged::new(m.view(), cols);
-            let found = rows(&arranged);
-            assert_eq!(found.len(), count);
-            for (row, (at, columns, values)) in found.into_iter().enumerate() {
-                let own = m.view().entries(row);
-                assert_eq!(at, row);
-                assert_eq!(columns, m.columns[own.clone()]);
-                assert_eq!(values, m.values[own]);
-            }
+            let back = Arranged::new(m.view(), cols).to_csr();
+            assert_eq!((back.rows() as usize, back.cols() as usize), (count, cols));
+            assert_eq!(back.row_offsets(), m.offsets);
+            assert_eq!(back.column_indices(), m.columns);
+            assert_eq!(back.values(), m.values);
         }
     }
 

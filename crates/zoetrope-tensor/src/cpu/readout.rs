@@ -162,6 +162,8 @@ impl Back<'_> {
     ///
     /// A row narrower than a vector is written as a whole vector; the next row puts right what that
     /// wrote too much. Where there are several vectors a row, the last one is written in part.
+    // Indices instead of iterators: the sums have to stay in registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     fn column<S: Simd, const O: usize>(&mut self, simd: S, at: usize) {
         let (width, lanes) = (self.width, S::F32_LANES);

@@ -207,9 +207,7 @@ fn some_mixed<S: Simd, const C: usize>(
             sums[j] = simd.mul_add_e_f32s(c, x[j], sums[j]);
         }
     }
-    for j in 0..C {
-        y[j] = sums[j];
-    }
+    y[..C].copy_from_slice(&sums);
 }
 
 /// p[n · step] = softmax of scale·p over `count` numbers, without those for which the query or the

@@ -93,6 +93,8 @@ impl Block<'_> {
     }
 
     /// `M` scales by `V` vectors, in `U` chains of rows.
+    // Indices instead of iterators: the sums have to stay in registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     fn tile<S: Simd, const M: usize, const V: usize, const U: usize>(
         &mut self,
@@ -135,6 +137,8 @@ impl Block<'_> {
 }
 
 /// sums += scales·x, `M` by `V` vectors.
+// Indices instead of iterators: the sums have to stay in registers.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn add<S: Simd, const M: usize, const V: usize>(
     simd: S,

@@ -117,6 +117,8 @@ struct Vectors<'a, S: Simd, F, const V: usize> {
 
 impl<S: Simd, F: Function, const V: usize> Vectors<'_, S, F, V> {
     /// The rows `i..i + R` of C.
+    // Indices instead of iterators: the sums have to stay in registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     fn rows<const R: usize>(&mut self, i: usize) {
         let simd = self.simd;
@@ -139,6 +141,8 @@ impl<S: Simd, F: Function, const V: usize> Vectors<'_, S, F, V> {
         }
     }
 
+    // Indices instead of iterators: the sums have to stay in registers.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     fn store(&mut self, i: usize, sums: &[S::f32s; V]) {
         let (simd, lanes, n) = (self.simd, S::F32_LANES, self.block.n);
