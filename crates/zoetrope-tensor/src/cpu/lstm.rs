@@ -12,8 +12,8 @@
 //! state themselves. Where the mask is 0 state and memory pass unchanged. A block of vertices
 //! runs through all steps on one thread (`recurrent`); neither the input's share nor the gradients
 //! of the gates exist for more than one step of one block. The weight gradients of blocks are
-//! added in order. The forward pass saves gates and memory of every cell; tanh(c') is computed
-//! again, which costs less than moving it.
+//! added in order. The forward pass saves the gates of every cell; the memories of a block and their
+//! tanh are computed again on the way back, which costs less than moving them.
 //!
 //! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
 //! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32, rows of 32 features: the products
@@ -31,13 +31,13 @@ use super::recurrent::{
 use super::scattered::Scattered;
 use super::scratch::{self, Scratch};
 use super::simd::{Cpu, current};
-use cell::{Forward, Masked, StepBack};
+use cell::{Forward, Masked, Memory, StepBack};
 
 /// Time steps, vertices and width of the state.
 pub type LstmShape = Sequence;
 
-/// Planes that are saved: the gates and the memory.
-const SAVED: usize = 5;
+/// Planes that are saved: the gates.
+const SAVED: usize = 4;
 
 /// Floats that [`lstm_forward`] saves for [`lstm_backward`].
 pub fn lstm_saved_len(shape: LstmShape) -> usize {
@@ -129,11 +129,13 @@ pub fn lstm_forward(call: &LstmCall, out_h: &mut [f32], out_c: &mut [f32], saved
         let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
         let (mut first, mut spare) = (scratch::take(lanes), scratch::take(input.spare(block)));
         let (mut old, mut new) = (scratch::take(lanes), scratch::take(lanes));
+        let mut memories = [scratch::take(plane), scratch::take(plane)];
         let mut spread = scratch::take(if mask.is_some() { plane } else { 0 });
         let bias = block.bias(&bias);
         let mut before = block.of(h0, 0, h);
         block.operand(before, h, &mut old);
-        let mut memory = block.operand(block.of(c0, 0, h), h, &mut first);
+        let memory = block.operand(block.of(c0, 0, h), h, &mut first);
+        memories[0][..memory.len()].copy_from_slice(memory);
         for t in 0..shape.steps {
             let (at, len) = block.at(t, h);
             // SAFETY: rows of this block's vertices, which no other block touches; each step's
@@ -146,25 +148,26 @@ pub fn lstm_forward(call: &LstmCall, out_h: &mut [f32], out_c: &mut [f32], saved
                 Layout::Rows => (before, &mut *rows),
                 Layout::Lanes => (&old[..], &mut new[..]),
             };
-            let sums = &mut saved[..4 * plane];
-            input.share(block, t, &mut spare, sums);
+            input.share(block, t, &mut spare, saved);
             if let Some(u) = &u {
-                u.gates(block, 0..4, 0..h, state, sums, Accumulate::Add);
+                u.gates(block, 0..4, 0..h, state, saved, Accumulate::Add);
             }
             let masked = block.mask(mask, t).map(|mask| {
                 block.spread_mask(mask, &mut spread);
                 Masked { mask: &spread, state }
             });
-            cpu.run(Forward { plane, bias, memory, new_state, saved, masked });
+            let [memory, new_memory] = &mut memories;
+            cpu.run(Forward { plane, bias, memory, new_memory, new_state, saved, masked });
+            memories.swap(0, 1);
             if block.layout == Layout::Lanes {
                 to_rows(block, &new, rows, Accumulate::Overwrite);
                 std::mem::swap(&mut old, &mut new);
             }
-            (before, memory) = (rows, &saved[4 * plane..]);
+            before = rows;
         }
         let (at, len) = block.at(0, h);
         // SAFETY: rows of this block's vertices, as above.
-        to_rows(block, memory, unsafe { out_c.piece(at, len) }, Accumulate::Overwrite);
+        to_rows(block, &memories[0], unsafe { out_c.piece(at, len) }, Accumulate::Overwrite);
     });
 }
 
@@ -273,11 +276,17 @@ impl Back<'_> {
         };
         let (d_bias, rest) = sums.split_at_mut(self.lens[0]);
         let (d_w, d_u) = rest.split_at_mut(self.lens[1]);
+        // The memories before the first step and after each one.
+        let mut memories = scratch::take((shape.steps + 1) * plane);
+        let before = block.operand(block.of(c0, 0, h), h, &mut first);
+        memories[..before.len()].copy_from_slice(before);
+        for t in 0..shape.steps {
+            let mask = block.mask(mask, t).map(|mask| block.spread_mask(mask, &mut spread));
+            let (memory, new_memory) = memories[t * plane..].split_at_mut(plane);
+            let mask = mask.map(|()| &spread[..]);
+            self.cpu.run(Memory { plane, saved: saved(t), mask, memory, new_memory });
+        }
         for t in (0..shape.steps).rev() {
-            let memory = match t {
-                0 => block.operand(block.of(c0, 0, h), h, &mut first),
-                _ => &saved(t - 1)[4 * plane..],
-            };
             let mask = block.mask(mask, t);
             if let Some(mask) = mask {
                 block.spread_mask(mask, &mut spread);
@@ -285,7 +294,8 @@ impl Back<'_> {
             self.cpu.run(StepBack {
                 plane,
                 saved: saved(t),
-                memory,
+                memory: &memories[t * plane..(t + 1) * plane],
+                new_memory: &memories[(t + 1) * plane..(t + 2) * plane],
                 d_h: block.operand(block.of(self.d_h, t, h), h, &mut spare),
                 mask: mask.map(|_| &spread[..]),
                 carry_h: &mut *carry_h,

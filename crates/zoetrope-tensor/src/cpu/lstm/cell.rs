@@ -1,17 +1,16 @@
 //! The element-wise part of an LSTM step for a block of vertices; the products are in `lstm`.
 //!
 //! Works on planes (`recurrent`), all of one length, a whole number of vectors. Saved planes are
-//! the gates i, f, g, o and the new memory.
+//! the gates i, f, g, o.
 
 use crate::cpu::math;
 use crate::cpu::recurrent::{Bias, logistic_slope, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
-/// The first `used` elements of five planes.
+/// The first `used` elements of four planes.
 #[inline(always)]
-fn planes(x: &[f32], plane: usize, used: usize) -> [&[f32]; 5] {
-    let [a, b, c, d, e] = [0, 1, 2, 3, 4];
-    [a, b, c, d, e].map(|at| &x[at * plane..at * plane + used])
+fn planes(x: &[f32], plane: usize, used: usize) -> [&[f32]; 4] {
+    [0, 1, 2, 3].map(|at| &x[at * plane..at * plane + used])
 }
 
 /// A mask says for each element whether its cell is there (not 0); without one all are.
@@ -21,12 +20,12 @@ pub(super) struct Masked<'a> {
     pub(super) state: &'a [f32],
 }
 
-/// A step forward: turns the sums in the first four saved planes, still without their bias, into
-/// gates.
+/// A step forward: turns the sums in the saved planes, still without their bias, into gates.
 pub(super) struct Forward<'a> {
     pub(super) plane: usize,
     pub(super) bias: Bias<'a>,
     pub(super) memory: &'a [f32],
+    pub(super) new_memory: &'a mut [f32],
     pub(super) new_state: &'a mut [f32],
     pub(super) saved: &'a mut [f32],
     pub(super) masked: Option<Masked<'a>>,
@@ -37,13 +36,12 @@ impl WithSimd for Forward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { plane, bias, memory, new_state, saved, masked } = self;
+        let Self { plane, bias, memory, new_memory, new_state, saved, masked } = self;
         let used = new_state.len();
         let (i, rest) = saved.split_at_mut(plane);
         let (f, rest) = rest.split_at_mut(plane);
-        let (g, rest) = rest.split_at_mut(plane);
-        let (o, c) = rest.split_at_mut(plane);
-        let new_memory = vectors_mut::<S>(&mut c[..used]);
+        let (g, o) = rest.split_at_mut(plane);
+        let new_memory = vectors_mut::<S>(&mut new_memory[..used]);
         let new_state = vectors_mut::<S>(new_state);
         let count = new_state.len();
         let memory = &vectors::<S>(memory)[..count];
@@ -75,12 +73,47 @@ impl WithSimd for Forward<'_> {
     }
 }
 
+/// The memory after a step from the one before it and the saved gates, as [`Forward`] computes it.
+pub(super) struct Memory<'a> {
+    pub(super) plane: usize,
+    pub(super) saved: &'a [f32],
+    pub(super) mask: Option<&'a [f32]>,
+    pub(super) memory: &'a [f32],
+    pub(super) new_memory: &'a mut [f32],
+}
+
+impl WithSimd for Memory<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { plane, saved, mask, memory, new_memory } = self;
+        let [i, f, g, _] = planes(saved, plane, memory.len());
+        let memory = vectors::<S>(memory);
+        let count = memory.len();
+        let (i, f) = (&vectors::<S>(i)[..count], &vectors::<S>(f)[..count]);
+        let g = &vectors::<S>(g)[..count];
+        let new_memory = &mut vectors_mut::<S>(new_memory)[..count];
+        for at in 0..count {
+            let kept = simd.mul_f32s(f[at], memory[at]);
+            new_memory[at] = simd.mul_add_e_f32s(i[at], g[at], kept);
+        }
+        let Some(mask) = mask else { return };
+        let (mask, zero) = (&vectors::<S>(mask)[..count], simd.splat_f32s(0.0));
+        for at in 0..count {
+            let absent = simd.equal_f32s(mask[at], zero);
+            new_memory[at] = simd.select_f32s(absent, memory[at], new_memory[at]);
+        }
+    }
+}
+
 /// A step back: the gradients of the gates before their activation and of the memory before the
 /// step. `carry_h` becomes the gradient of a state that passes unchanged, zeros where it does not.
 pub(super) struct StepBack<'a> {
     pub(super) plane: usize,
     pub(super) saved: &'a [f32],
     pub(super) memory: &'a [f32],
+    pub(super) new_memory: &'a [f32],
     pub(super) d_h: &'a [f32],
     pub(super) mask: Option<&'a [f32]>,
     pub(super) carry_h: &'a mut [f32],
@@ -93,9 +126,9 @@ impl WithSimd for StepBack<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { plane, saved, memory, d_h, mask, carry_h, carry_c, gates } = self;
+        let Self { plane, saved, memory, new_memory, d_h, mask, carry_h, carry_c, gates } = self;
         let used = d_h.len();
-        let [i, f, g, o, new_memory] = planes(saved, plane, used);
+        let [i, f, g, o] = planes(saved, plane, used);
         let d_h = vectors::<S>(d_h);
         let count = d_h.len();
         let (i, f) = (&vectors::<S>(i)[..count], &vectors::<S>(f)[..count]);
