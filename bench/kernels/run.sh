@@ -3,8 +3,6 @@
 # Options go to compare.py: --quick, --only TEXT, --rounds N.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-environment=target/bench-venv
-[ -x "$environment/bin/python" ] || python3 -m venv "$environment"
-"$environment/bin/pip" install --quiet numpy torch
+bench/environment.sh pygt
 cargo build --quiet --release --package bench-kernels
-"$environment/bin/python" bench/kernels/compare.py "$@"
+exec target/bench-venv/bin/python bench/kernels/compare.py "$@"

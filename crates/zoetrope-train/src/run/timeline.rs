@@ -130,7 +130,7 @@ mod tests {
     fn spans_nest_in_the_trace_and_count_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.json");
-        let trace = Arc::new(TraceFile::create(&path).unwrap());
+        let trace = Arc::new(TraceFile::create(&path, Instant::now()).unwrap());
         let timeline = Timeline::traced(Arc::clone(&trace), 3, "rank \"0\"");
         {
             let _epoch = timeline.scope("epoch", 1);
@@ -164,7 +164,7 @@ mod tests {
     fn a_trace_reaches_the_disk_while_it_grows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.json");
-        let trace = Arc::new(TraceFile::create(&path).unwrap());
+        let trace = Arc::new(TraceFile::create(&path, Instant::now()).unwrap());
         let timeline = Timeline::traced(Arc::clone(&trace), 0, "main");
         for frame in 0..10_000 {
             timeline.scope("frame", frame).end();
@@ -182,7 +182,7 @@ mod tests {
         if !full.exists() {
             return println!("skipped: this system has no /dev/full");
         }
-        let trace = Arc::new(TraceFile::create(full).unwrap());
+        let trace = Arc::new(TraceFile::create(full, Instant::now()).unwrap());
         let timeline = Timeline::traced(Arc::clone(&trace), 0, "main");
         for frame in 0..10_000 {
             timeline.scope("frame", frame).end();

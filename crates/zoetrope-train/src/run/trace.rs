@@ -39,15 +39,15 @@ pub(super) struct TraceSpan<'a> {
 }
 
 impl TraceFile {
-    /// Starts a trace; its time 0 is now.
+    /// Starts a trace with `start` as its time 0: nothing that it shows may have begun before.
     ///
     /// # Errors
     /// [`TrainError::Io`] where the file cannot be made.
-    pub fn create(path: &Path) -> Result<Self, TrainError> {
+    pub fn create(path: &Path, start: Instant) -> Result<Self, TrainError> {
         let file = File::create(path).map_err(|error| TrainError::io(path, error))?;
         let file = BufWriter::with_capacity(64 << 10, file);
         let inner = Inner { file, events: 0, failure: None };
-        Ok(Self { start: Instant::now(), path: path.to_owned(), inner: Mutex::new(inner) })
+        Ok(Self { start, path: path.to_owned(), inner: Mutex::new(inner) })
     }
 
     /// Names a track, which is a row of the picture.

@@ -91,7 +91,7 @@ pub fn train(
         }
     };
     let trace = match config.output.trace {
-        true => Some(Arc::new(TraceFile::create(&folder.trace_path())?)),
+        true => Some(Arc::new(TraceFile::create(&folder.trace_path(), begun)?)),
         false => None,
     };
     let timeline = match &trace {
