@@ -13,9 +13,9 @@ use crate::clock::repeat;
 const LARGE: usize = 64 << 20;
 /// Rows of a block that is copied.
 const BLOCK: usize = 1 << 16;
-/// Sizes of the products whose best rate counts: square, and as tall as a frame's.
-const PRODUCTS: [(usize, usize, usize); 3] =
-    [(1024, 1024, 1024), (2048, 2048, 2048), (20_000, 512, 512)];
+/// Sizes of the products whose best rate counts: square, and as tall and narrow as a frame's.
+const PRODUCTS: [(usize, usize, usize); 4] =
+    [(1024, 1024, 1024), (20_000, 512, 512), (20_000, 96, 32), (20_000, 32, 64)];
 
 /// Rates with one thread and with all of them: `read`, `copy`, `triad` (bytes that the program
 /// reads and writes, as the STREAM benchmark counts) and `gemm` (operations).
