@@ -16,6 +16,8 @@ use crate::error::NnError;
 pub enum Adjacency {
     /// `D^-1/2 (A + I) D^-1/2` as PyG's `gcn_norm` makes it.
     Gcn,
+    /// The same entries for layers that weigh them one by one, as DySAT's attention does.
+    GcnEntries,
     /// The scaled Laplacian `2L/λ - I` as PyG's `ChebConv` makes it.
     Chebyshev(Laplacian),
     /// Rows that average over in-edges, without weights: GraphSAGE-mean.
@@ -31,6 +33,7 @@ impl Adjacency {
     pub fn name(self) -> &'static str {
         match self {
             Self::Gcn => "gcn",
+            Self::GcnEntries => "gcn-entries",
             Self::Chebyshev(_) => "chebyshev",
             Self::Mean => "mean",
             Self::SelfLoops => "self-loops",
@@ -40,12 +43,12 @@ impl Adjacency {
 
     /// Whether layers look at the entries one by one instead of multiplying.
     fn is_for_attention(self) -> bool {
-        self == Self::SelfLoops
+        matches!(self, Self::GcnEntries | Self::SelfLoops)
     }
 
     fn of(self, view: SnapshotView<'_>) -> Result<Csr, NnError> {
         Ok(match self {
-            Self::Gcn => normalise::gcn(view, GcnOptions::default())?,
+            Self::Gcn | Self::GcnEntries => normalise::gcn(view, GcnOptions::default())?,
             Self::Chebyshev(kind) => laplacian::scaled(view, kind)?,
             Self::Mean => {
                 let mut matrix = Csr::from_view(view)?;

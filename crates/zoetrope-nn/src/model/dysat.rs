@@ -66,7 +66,7 @@ impl StructureEncoder for Structural {
     }
 
     fn form(&self) -> Adjacency {
-        Adjacency::Gcn
+        Adjacency::GcnEntries
     }
 
     fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError> {
@@ -79,7 +79,7 @@ impl StructureEncoder for Structural {
         let features = forward.tape.linear(x, weight, None, Activation::Identity)?;
         let options =
             GatOptions { heads: self.heads, slope: HEAD_SLOPE, weighted: true, dropout: None };
-        let matrices = group.form(Adjacency::Gcn);
+        let matrices = group.form(Adjacency::GcnEntries);
         let tape = &mut *forward.tape;
         let attended = tape.gat(&matrices, features, source, destination, options)?;
         let attended = tape.activate(attended, Activation::Elu(1.0));
@@ -142,7 +142,7 @@ impl Model for Dysat {
     }
 
     fn forms(&self) -> Vec<Adjacency> {
-        vec![Adjacency::Gcn]
+        vec![Adjacency::GcnEntries]
     }
 
     fn structure_widths(&self) -> Vec<(usize, usize)> {
