@@ -1,0 +1,9 @@
+//! Node memory and messages: what is remembered of every vertex between batches.
+//!
+//! Owns the rows of memory, when each was last written, and the mails that wait for the next
+//! update (Algorithm 1 of Sven). It knows no tape: models read rows from it, and
+//! [`VertexState::absorb`] writes what a batch computed.
+
+mod state;
+
+pub use state::{Combine, Delivery, EventData, MailRule, StateOptions, Updated, VertexState};

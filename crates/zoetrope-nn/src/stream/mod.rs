@@ -1,0 +1,13 @@
+//! Models over streams of events: memory, mailbox, messages, embeddings of (vertex, time).
+//!
+//! A batch of events is prepared once ([`EventBatch`], positions and times only), the state of
+//! all vertices is [`VertexState`](crate::memory::VertexState), and a [`StreamModel`] turns both
+//! into embeddings of the asked vertices and into new rows of memory.
+
+mod batch;
+mod model;
+mod options;
+
+pub use batch::{Block, EventBatch, LastEvent};
+pub use model::{NAMES, StreamEmbedding, StreamModel};
+pub use options::{Convention, EmbeddingKind, MessageKind, StreamOptions, UpdaterKind};
