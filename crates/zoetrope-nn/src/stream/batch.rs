@@ -3,7 +3,6 @@
 //! Holds positions and exact times, no weights and no state, so that the next batch can be prepared
 //! while this one trains. Built by the trainer; read by models.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_graph::{Time, VertexId};
@@ -43,8 +42,9 @@ pub struct LastEvent {
 /// A batch of events with the questions that are asked at them.
 #[derive(Debug, Clone, Default)]
 pub struct EventBatch {
-    /// The events of the batch, by their numbers in the stream. Empty for questions alone.
-    pub events: Range<usize>,
+    /// The events of the batch, by their numbers in the stream, ascending (not always consecutive:
+    /// events of held-out vertices are left out of training). Empty for questions alone.
+    pub events: Vec<usize>,
     /// The vertex of each question; questions are distinct (vertex, time) pairs.
     pub query_vertex: Vec<VertexId>,
     /// The time of each question.
