@@ -103,6 +103,26 @@ impl<'a> TemporalView<'a> {
         self.slice(self.len().saturating_sub(count)..self.len())
     }
 
+    /// The events numbered below `event`.
+    pub fn before_event(self, event: EventId) -> Self {
+        let count = match self.events {
+            EventIdSlice::Narrow(events) => events.partition_point(|&e| EventId::from(e) < event),
+            EventIdSlice::Wide(events) => events.partition_point(|&e| e < event),
+        };
+        self.slice(0..count)
+    }
+
+    /// Writes the numbers of the events to `out`, which must be as long.
+    pub(crate) fn copy_events(self, out: &mut [EventId]) {
+        match self.events {
+            EventIdSlice::Narrow(events) => {
+                assert_eq!(events.len(), out.len(), "events");
+                out.iter_mut().zip(events).for_each(|(out, &event)| *out = event.into());
+            }
+            EventIdSlice::Wide(events) => out.copy_from_slice(events),
+        }
+    }
+
     /// Some of the events, by position in this view.
     ///
     /// # Panics
@@ -122,7 +142,24 @@ impl<'a> TemporalView<'a> {
 impl TemporalIndex {
     /// Indexes a stream, in parallel; the same index for any number of threads.
     pub fn new(store: &EventStore, direction: Direction) -> Self {
-        build::build(store, direction, store.len() as u64 > 1 << 32)
+        Self::of_events(store, direction, |_| true)
+    }
+
+    /// Indexes the events that `keep` accepts, in parallel; the others are left out. Vertices and
+    /// events keep their numbers. `keep` may be asked more than once about an event and must always
+    /// answer the same.
+    pub fn of_events(
+        store: &EventStore,
+        direction: Direction,
+        keep: impl Fn(EventId) -> bool + Sync,
+    ) -> Self {
+        build::build(store, direction, store.len() as u64 > 1 << 32, keep)
+    }
+
+    /// As [`new`](Self::new) with event numbers of a given width.
+    #[cfg(test)]
+    pub(crate) fn of_width(store: &EventStore, direction: Direction, wide: bool) -> Self {
+        build::build(store, direction, wide, |_| true)
     }
 
     /// Which events belong to a vertex.
@@ -190,12 +227,7 @@ impl TemporalIndex {
     /// # Panics
     /// Where `vertex` is not below [`vertices`](Self::vertices).
     pub fn before_event(&self, vertex: VertexId, event: EventId) -> TemporalView<'_> {
-        let all = self.of(vertex);
-        let count = match all.events {
-            EventIdSlice::Narrow(events) => events.partition_point(|&e| EventId::from(e) < event),
-            EventIdSlice::Wide(events) => events.partition_point(|&e| e < event),
-        };
-        all.slice(0..count)
+        self.of(vertex).before_event(event)
     }
 
     /// The number of events of each vertex.

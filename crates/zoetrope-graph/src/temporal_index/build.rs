@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{Direction, EventIds, TemporalIndex};
 use crate::events::EventStore;
-use crate::ids::VertexId;
+use crate::ids::{EventId, VertexId};
 use crate::time::Time;
 
 const CHUNK: usize = 1 << 16;
@@ -56,10 +56,15 @@ impl EventNumber for u64 {
     }
 }
 
-pub(super) fn build(store: &EventStore, direction: Direction, wide: bool) -> TemporalIndex {
+pub(super) fn build(
+    store: &EventStore,
+    direction: Direction,
+    wide: bool,
+    keep: impl Fn(EventId) -> bool + Sync,
+) -> TemporalIndex {
     match wide {
-        false => build_of(store, direction, EventIds::Narrow),
-        true => build_of(store, direction, EventIds::Wide),
+        false => build_of(store, direction, keep, EventIds::Narrow),
+        true => build_of(store, direction, keep, EventIds::Wide),
     }
 }
 
@@ -77,6 +82,7 @@ struct Place<'a, E> {
 fn build_of<E: EventNumber>(
     store: &EventStore,
     direction: Direction,
+    keep: impl Fn(EventId) -> bool + Sync,
     ids: fn(Vec<E>) -> EventIds,
 ) -> TemporalIndex {
     let vertices = store.vertices() as usize;
@@ -87,7 +93,7 @@ fn build_of<E: EventNumber>(
         (0..store.len()).step_by(CHUNK).map(|from| from..store.len().min(from + CHUNK)).collect();
     let splits: Vec<Split> = chunks
         .into_par_iter()
-        .map(|chunk| split(store, direction, chunk, shift, buckets))
+        .map(|chunk| split(store, direction, &keep, chunk, (shift, buckets)))
         .collect();
 
     let entries: usize = splits.iter().map(|split| split.entries.len()).sum();
@@ -139,19 +145,20 @@ fn cut<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
 fn split(
     store: &EventStore,
     direction: Direction,
+    keep: &impl Fn(EventId) -> bool,
     chunk: Range<usize>,
-    shift: u32,
-    buckets: usize,
+    (shift, buckets): (u32, usize),
 ) -> Split {
+    let keep = |event: u32| keep((chunk.start + event as usize) as EventId);
     let columns = (&store.src()[chunk.clone()], &store.dst()[chunk.clone()]);
     let mut ends = vec![0_u32; buckets];
-    each(columns, direction, |entry| ends[(entry.vertex >> shift) as usize] += 1);
+    each(columns, direction, keep, |entry| ends[(entry.vertex >> shift) as usize] += 1);
     let mut total = 0;
     for end in &mut ends {
         total += std::mem::replace(end, total);
     }
     let mut entries = vec![Entry::default(); total as usize];
-    each(columns, direction, |entry| {
+    each(columns, direction, keep, |entry| {
         let place = &mut ends[(entry.vertex >> shift) as usize];
         entries[*place as usize] = entry;
         *place += 1;
@@ -159,14 +166,18 @@ fn split(
     Split { start: chunk.start, entries, ends }
 }
 
-/// Visits the entries of some events in order.
+/// Visits the entries of the events that are kept, in order.
 fn each(
     (src, dst): (&[VertexId], &[VertexId]),
     direction: Direction,
+    keep: impl Fn(u32) -> bool,
     mut visit: impl FnMut(Entry),
 ) {
     for (event, (&src, &dst)) in src.iter().zip(dst).enumerate() {
         let event = event as u32;
+        if !keep(event) {
+            continue;
+        }
         if direction != Direction::In {
             visit(Entry { vertex: src, neighbour: dst, event });
         }

@@ -53,7 +53,7 @@ proptest! {
     ) {
         let store = store_of(&rows, 8);
         for direction in DIRECTIONS {
-            let index = build::build(&store, direction, wide);
+            let index = TemporalIndex::of_width(&store, direction, wide);
             for vertex in 0..8 {
                 let all = scan(&store, direction, vertex);
                 let kept = |keep: &dyn Fn(&(u32, u64, Time)) -> bool| {
@@ -67,6 +67,27 @@ proptest! {
                 prop_assert_eq!(entries(index.before_event(vertex, event)), earlier);
                 let last = &before[before.len().saturating_sub(count)..];
                 prop_assert_eq!(entries(index.before(vertex, time).last(count)), last);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn events_that_are_not_kept_are_left_out_and_the_others_keep_their_numbers(
+        rows in proptest::collection::vec((0_u32..8, 0_u32..8, -9_i64..9), 0..80),
+        kept in proptest::collection::vec(any::<bool>(), 80),
+    ) {
+        let store = store_of(&rows, 8);
+        for direction in DIRECTIONS {
+            let index = TemporalIndex::of_events(&store, direction, |event| kept[event as usize]);
+            prop_assert_eq!(index.vertices(), 8);
+            for vertex in 0..8 {
+                let mut all = scan(&store, direction, vertex);
+                all.retain(|entry| kept[entry.1 as usize]);
+                prop_assert_eq!(entries(index.of(vertex)), all);
             }
         }
     }

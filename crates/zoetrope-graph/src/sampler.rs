@@ -1,0 +1,198 @@
+//! Sampling neighbours in time: which events of a vertex a question at a moment may see, and which
+//! of them it reads.
+//!
+//! A [`Moment`] sees the events of its vertex that lie before its time, strictly unless
+//! [`EqualTimes::Past`] says otherwise, and that are numbered below its cut-off. Times are compared
+//! as the 64-bit integers that they are. Of what a moment sees the [`Sampler`] takes the newest
+//! ([`Choice::Recent`]) or distinct events drawn evenly ([`Choice::Uniform`]), always in ascending
+//! order of time, equal times in stream order.
+//!
+//! Results depend neither on the number of threads nor on which moments are asked together: a draw
+//! is a function of (seed, step, vertex, time, slot). Once the buffers of a [`Sampled`] have grown
+//! to a batch's size nothing is allocated.
+//!
+//! It does not find duplicates and keeps no state between calls.
+
+use rayon::prelude::*;
+
+use crate::ids::{EventId, VertexId};
+use crate::temporal_index::{TemporalIndex, TemporalView};
+use crate::time::Time;
+
+mod fill;
+mod hops;
+mod uniform;
+
+pub use hops::Hops;
+
+/// Moments that one thread works through without handing on.
+const GRAIN: usize = 512;
+
+/// Which of the events before a moment are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The newest.
+    #[default]
+    Recent,
+    /// Distinct events, each with the same chance; all of them where there are few.
+    Uniform,
+}
+
+/// What an event at the very time of a question is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EqualTimes {
+    /// Not past: the question does not see it.
+    #[default]
+    Future,
+    /// Past: the question sees it.
+    Past,
+}
+
+/// A question to the past of a vertex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Moment {
+    /// Whose neighbours are asked for.
+    pub vertex: VertexId,
+    /// When: only events before this time are seen.
+    pub time: Time,
+    /// Only events numbered below this are seen; [`EventId::MAX`] for no cut-off.
+    pub before: EventId,
+}
+
+/// How neighbours are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampler {
+    /// Which events are taken.
+    pub choice: Choice,
+    /// How many events a moment gets at most.
+    pub neighbours: usize,
+    /// What an event at the moment's own time is.
+    pub equal_times: EqualTimes,
+    /// The seed of the draws.
+    pub seed: u64,
+}
+
+/// The sampled events of some moments, moment by moment, ascending in time within each.
+#[derive(Debug, Clone, Default)]
+pub struct Sampled {
+    /// Where the events of each moment begin, and the end of the last: `moments + 1` positions.
+    pub offsets: Vec<u32>,
+    /// The other end of each event.
+    pub vertex: Vec<VertexId>,
+    /// The number of each event in the stream.
+    pub event: Vec<EventId>,
+    /// The time of each event.
+    pub time: Vec<Time>,
+    /// How many events each moment sees.
+    seen: Vec<u64>,
+}
+
+impl PartialEq for Sampled {
+    fn eq(&self, other: &Self) -> bool {
+        self.offsets == other.offsets
+            && self.vertex == other.vertex
+            && self.event == other.event
+            && self.time == other.time
+    }
+}
+
+impl Eq for Sampled {}
+
+impl Sampled {
+    /// The number of moments.
+    pub fn moments(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// The number of sampled events.
+    pub fn len(&self) -> usize {
+        self.event.len()
+    }
+
+    /// Whether no moment has an event.
+    pub fn is_empty(&self) -> bool {
+        self.event.is_empty()
+    }
+
+    /// The positions of the events of one moment.
+    ///
+    /// # Panics
+    /// Where `moment` is not below [`moments`](Self::moments).
+    pub fn of(&self, moment: usize) -> std::ops::Range<usize> {
+        self.offsets[moment] as usize..self.offsets[moment + 1] as usize
+    }
+}
+
+impl Sampler {
+    /// Samples the neighbours of every moment; what `sampled` held is replaced and its buffers are
+    /// kept. `step` (an epoch, say) makes other draws from the same seed.
+    ///
+    /// # Panics
+    /// Where a moment names a vertex that the index does not have, or where the result has 2^32
+    /// events or more.
+    pub fn sample(
+        &self,
+        index: &TemporalIndex,
+        moments: &[Moment],
+        step: u32,
+        sampled: &mut Sampled,
+    ) {
+        let Sampled { offsets, vertex, event, time, seen } = sampled;
+        seen.resize(moments.len(), 0);
+        offsets.resize(moments.len() + 1, 0);
+        offsets[0] = 0;
+        let counts = &mut offsets[1..];
+        if moments.len() <= GRAIN {
+            self.count(index, moments, seen, counts);
+        } else {
+            moments
+                .par_chunks(GRAIN)
+                .zip(seen.par_chunks_mut(GRAIN))
+                .zip(counts.par_chunks_mut(GRAIN))
+                .for_each(|((moments, seen), counts)| self.count(index, moments, seen, counts));
+        }
+        let mut total = 0_u64;
+        for count in counts {
+            total += u64::from(*count);
+            *count = total as u32;
+        }
+        assert!(u32::try_from(total).is_ok(), "{total} sampled events in one call");
+        let total = total as usize;
+        vertex.resize(total, 0);
+        event.resize(total, 0);
+        time.resize(total, 0);
+        self.fill(index, step, fill::Part { moments, seen, offsets, vertex, event, time });
+    }
+
+    /// How many events each moment sees, and how many it gets.
+    fn count(
+        &self,
+        index: &TemporalIndex,
+        moments: &[Moment],
+        seen: &mut [u64],
+        counts: &mut [u32],
+    ) {
+        for ((moment, seen), count) in moments.iter().zip(seen).zip(counts) {
+            let past = self.past(index, moment).len();
+            *seen = past as u64;
+            *count = past.min(self.neighbours).min(u32::MAX as usize) as u32;
+        }
+    }
+
+    /// The events that a moment sees.
+    fn past<'a>(&self, index: &'a TemporalIndex, moment: &Moment) -> TemporalView<'a> {
+        let past = match self.equal_times {
+            EqualTimes::Future => index.before(moment.vertex, moment.time),
+            EqualTimes::Past => index.until(moment.vertex, moment.time),
+        };
+        // Times alone decide nearly always: one look at the newest event spares the second search.
+        match past.len() {
+            0 => past,
+            events if past.event(events - 1) < moment.before => past,
+            _ => past.before_event(moment.before),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
