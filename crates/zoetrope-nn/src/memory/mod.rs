@@ -4,6 +4,12 @@
 //! update (Algorithm 1 of Sven). It knows no tape: models read rows from it, and
 //! [`VertexState::absorb`] writes what a batch computed.
 
+mod archive;
+mod event_mails;
+mod row_mails;
 mod state;
+mod touched;
 
+pub(crate) use event_mails::EventMail;
+pub(crate) use row_mails::RowMails;
 pub use state::{Combine, Delivery, EventData, MailRule, StateOptions, Updated, VertexState};

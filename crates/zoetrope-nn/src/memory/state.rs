@@ -1,7 +1,14 @@
 //! The memory and the mailbox of every vertex.
+//!
+//! All tables begin as zeros that the system commits page by page when they are first written, and
+//! times are kept as differences from the origin so that zero means "never": a state of millions
+//! of vertices costs what its touched vertices cost. A reset clears these and nothing else.
 
 use zoetrope_graph::{Time, VertexId};
 
+use super::event_mails::EventMails;
+use super::row_mails::RowMails;
+use super::touched::Touched;
 use crate::stream::EventBatch;
 
 /// When a message is put together.
@@ -66,6 +73,13 @@ pub struct EventData<'a> {
     pub feature_width: usize,
 }
 
+impl<'a> EventData<'a> {
+    /// The features of one event.
+    pub fn features_of(self, event: usize) -> &'a [f32] {
+        &self.features[event * self.feature_width..][..self.feature_width]
+    }
+}
+
 /// New rows of memory that a model computed for a batch, taken off the tape.
 #[derive(Debug, Clone, Default)]
 pub struct Updated {
@@ -80,17 +94,44 @@ pub struct Updated {
     pub per_query: bool,
 }
 
+/// The mails that wait.
+#[derive(Debug, Clone)]
+pub(super) enum Mails {
+    Events(EventMails),
+    Rows(RowMails),
+}
+
 /// The memory and the mailbox of every vertex.
 #[derive(Debug, Clone)]
 pub struct VertexState {
-    options: StateOptions,
+    pub(super) options: StateOptions,
+    pub(super) vertices: usize,
+    pub(super) origin: Time,
+    pub(super) memory: Vec<f32>,
+    pub(super) cells: Vec<f32>,
+    /// The time up to which each row remembers, since the origin.
+    pub(super) since: Vec<Time>,
+    pub(super) touched: Touched,
+    pub(super) mails: Mails,
 }
 
 impl VertexState {
     /// An empty state; `origin` is the time before any event.
     pub fn new(options: StateOptions, vertices: usize, origin: Time) -> Self {
-        let _ = (vertices, origin);
-        Self { options }
+        let cells = if options.cells { vertices * options.width } else { 0 };
+        Self {
+            options,
+            vertices,
+            origin,
+            memory: vec![0.0; vertices * options.width],
+            cells: vec![0.0; cells],
+            since: vec![0; vertices],
+            touched: Touched::new(vertices),
+            mails: match options.mails {
+                MailRule::Deferred => Mails::Events(EventMails::new(options.combine, vertices)),
+                MailRule::Kept => Mails::Rows(RowMails::new(options, vertices)),
+            },
+        }
     }
 
     /// The shape.
@@ -98,38 +139,104 @@ impl VertexState {
         self.options
     }
 
-    /// Forgets everything and keeps the memory blocks.
+    /// The time before any event.
+    pub fn origin(&self) -> Time {
+        self.origin
+    }
+
+    /// The number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.vertices
+    }
+
+    /// The row of memory of a vertex, without the mails that wait.
+    pub fn memory(&self, vertex: VertexId) -> &[f32] {
+        &self.memory[vertex as usize * self.options.width..][..self.options.width]
+    }
+
+    /// The cell row of a vertex; empty where the state has none.
+    pub fn cell(&self, vertex: VertexId) -> &[f32] {
+        if self.cells.is_empty() {
+            return &[];
+        }
+        &self.cells[vertex as usize * self.options.width..][..self.options.width]
+    }
+
+    /// The time up to which the row of a vertex remembers.
+    pub fn last_update(&self, vertex: VertexId) -> Time {
+        self.since[vertex as usize].wrapping_add(self.origin)
+    }
+
+    /// The events that wait for a vertex, packed; empty where mails are rows.
+    pub(crate) fn waiting_events(&self, vertex: VertexId) -> &[u64] {
+        match &self.mails {
+            Mails::Events(events) => events.of(vertex),
+            Mails::Rows(_) => &[],
+        }
+    }
+
+    /// The rings of mails; None where mails are events.
+    pub(crate) fn rings(&self) -> Option<&RowMails> {
+        match &self.mails {
+            Mails::Events(_) => None,
+            Mails::Rows(rows) => Some(rows),
+        }
+    }
+
+    /// Forgets everything and keeps the memory blocks. Costs time for the vertices that were
+    /// written only.
     pub fn reset(&mut self) {
-        todo!()
+        let width = self.options.width;
+        for vertex in self.touched.list().iter().map(|&vertex| vertex as usize) {
+            self.memory[vertex * width..][..width].fill(0.0);
+            if self.options.cells {
+                self.cells[vertex * width..][..width].fill(0.0);
+            }
+            self.since[vertex] = 0;
+        }
+        match &mut self.mails {
+            Mails::Events(events) => events.clear(self.touched.list()),
+            Mails::Rows(rows) => rows.clear(self.touched.list()),
+        }
+        self.touched.clear();
     }
 
     /// Writes what a batch computed: new rows of memory for the ends of its events, then the mails
     /// of its events.
     pub fn absorb(&mut self, batch: &EventBatch, events: EventData<'_>, updated: &Updated) {
-        let _ = (batch, events, updated);
-        todo!()
+        let width = self.options.width;
+        for end in &batch.last_events {
+            let row = if updated.per_query { end.query } else { end.row } as usize;
+            let (from, to) = (row * width, end.vertex as usize * width);
+            self.memory[to..to + width].copy_from_slice(&updated.memory[from..from + width]);
+            if self.options.cells {
+                self.cells[to..to + width].copy_from_slice(&updated.cell[from..from + width]);
+            }
+            self.since[end.vertex as usize] = updated.time[row].wrapping_sub(self.origin);
+            self.touched.mark(end.vertex);
+        }
+        let (combine, origin, touched) = (self.options.combine, self.origin, &mut self.touched);
+        match &mut self.mails {
+            Mails::Events(mails) => {
+                mails.deliver(batch, events);
+                mails.compact(touched.list());
+            }
+            Mails::Rows(mails) => {
+                let touch = |vertex| {
+                    touched.mark(vertex);
+                };
+                mails.deliver(batch, events, updated, combine, origin, touch);
+            }
+        }
     }
 
-    /// The whole state as named arrays of finite numbers (64-bit integers as four numbers of 16
-    /// bits), for checkpoints.
-    pub fn save(&self) -> Vec<(String, Vec<usize>, Vec<f32>)> {
-        todo!()
-    }
-
-    /// Puts a saved state in place; the name of the array that does not fit otherwise.
-    ///
-    /// # Errors
-    /// The name of an array that is missing or of another shape.
-    pub fn restore<'a>(
-        &mut self,
-        find: impl Fn(&str) -> Option<(&'a [usize], &'a [f32])>,
-    ) -> Result<(), String> {
-        let _ = find;
-        todo!()
-    }
-
-    /// The bytes held.
+    /// The bytes held, whether or not the system has committed them.
     pub fn bytes(&self) -> usize {
-        todo!()
+        let mails = match &self.mails {
+            Mails::Events(events) => events.bytes(),
+            Mails::Rows(rows) => rows.bytes(),
+        };
+        let rows = 4 * (self.memory.capacity() + self.cells.capacity());
+        rows + 8 * self.since.capacity() + self.touched.bytes() + mails
     }
 }

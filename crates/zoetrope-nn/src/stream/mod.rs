@@ -7,7 +7,9 @@
 mod batch;
 mod model;
 mod options;
+mod reused;
 
 pub use batch::{Block, EventBatch, LastEvent};
 pub use model::{NAMES, StreamEmbedding, StreamModel};
 pub use options::{Convention, EmbeddingKind, MessageKind, StreamOptions, UpdaterKind};
+pub(crate) use reused::Reused;

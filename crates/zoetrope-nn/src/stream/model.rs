@@ -78,12 +78,13 @@ impl StreamModel {
     }
 
     /// Embeds the questions of a batch. `vertex_features` has a row for each vertex of the graph.
-    /// `state` is None where the model keeps none.
+    /// `state` is None where the model keeps none. The model itself changes only in lists that it
+    /// writes anew for each batch.
     ///
     /// # Errors
     /// Where shapes do not fit.
     pub fn embed(
-        &self,
+        &mut self,
         forward: &mut Forward<'_>,
         batch: &EventBatch,
         events: EventData<'_>,

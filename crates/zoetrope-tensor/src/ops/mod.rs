@@ -12,6 +12,7 @@ mod elementwise;
 pub mod gat;
 mod gather;
 mod gru;
+mod heads;
 pub mod loss;
 pub mod lstm;
 mod matmul;
@@ -36,6 +37,9 @@ impl Tape {
             }
             Op::Linear { x, weight, bias, plus, activation } => {
                 self.linear_backward(node, x, weight, bias, plus, activation, dy);
+            }
+            Op::HeadProducts { x, weight, heads, transposed } => {
+                self.head_products_backward(node, [x, weight], heads, transposed, dy);
             }
             Op::Readout { x, weight, bias } => self.readout_backward([x, weight, bias], dy),
             Op::MatmulSteps { x, weights, steps, transposed } => {

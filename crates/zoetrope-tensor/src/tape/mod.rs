@@ -126,6 +126,14 @@ impl Tape {
         Ok(self.push(Op::Leaf, shape, Value::Owned(buffer), None, false))
     }
 
+    /// A constant that the caller writes in place: `fill` gets the values row by row, whatever
+    /// they held before.
+    pub fn filled(&mut self, rows: usize, cols: usize, fill: impl FnOnce(&mut [f32])) -> Var {
+        let mut buffer = self.pool.take(rows * cols);
+        fill(buffer.as_mut_slice());
+        self.push(Op::Leaf, Shape::new(rows, cols), Value::Owned(buffer), None, false)
+    }
+
     /// A constant of zeros.
     pub fn zeros(&mut self, rows: usize, cols: usize) -> Var {
         let buffer = self.pool.take_zeroed(rows * cols);

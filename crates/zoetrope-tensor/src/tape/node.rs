@@ -67,6 +67,12 @@ pub(crate) enum Op {
         plus: Option<Var>,
         activation: Activation,
     },
+    HeadProducts {
+        x: Var,
+        weight: Var,
+        heads: usize,
+        transposed: bool,
+    },
     Readout {
         x: Var,
         weight: Var,

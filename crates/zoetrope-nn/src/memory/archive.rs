@@ -1,0 +1,176 @@
+//! The state as named arrays of finite numbers, and back, exact to the bit.
+//!
+//! Only vertices that were written are saved. A 64-bit integer is four numbers of 16 bits, the
+//! lowest first, a 32-bit one two: f32 holds each exactly.
+//!
+//! - `vertices` (`k × 2`), `memory` (`k × width`), `cell` (likewise, where the state has cells),
+//!   `last_update` (`k × 4`, since the origin), `mail_count` (`k × 2`),
+//! - of mails that are events `mail_events` (`n × 4`),
+//! - of mails that are rows `mail_rows` (`k × slots·width`) and `mail_time` (`k × 4·slots`).
+
+use zoetrope_graph::VertexId;
+
+use super::state::{Mails, VertexState};
+
+type Saved = (String, Vec<usize>, Vec<f32>);
+
+impl VertexState {
+    /// The whole state as named arrays of finite numbers (64-bit integers as four numbers of 16
+    /// bits), for checkpoints.
+    pub fn save(&self) -> Vec<Saved> {
+        let list = self.touched.list();
+        let mut saved = Vec::new();
+        let mut array = |name: &str, rows: usize, values: Vec<f32>| {
+            let cols = values.len().checked_div(rows).unwrap_or(0);
+            saved.push((name.to_owned(), vec![rows, cols], values));
+        };
+        let count = list.len();
+        let split = |values: &mut dyn Iterator<Item = u64>, parts: u32| -> Vec<f32> {
+            values.flat_map(|value| (0..parts).map(move |part| digit(value, part))).collect()
+        };
+        array("vertices", count, split(&mut list.iter().map(|&v| u64::from(v)), 2));
+        array("memory", count, list.iter().flat_map(|&v| self.memory(v)).copied().collect());
+        if self.options.cells {
+            array("cell", count, list.iter().flat_map(|&v| self.cell(v)).copied().collect());
+        }
+        let since = &mut list.iter().map(|&v| self.since[v as usize] as u64);
+        array("last_update", count, split(since, 4));
+        match &self.mails {
+            Mails::Events(mails) => {
+                let counts = &mut list.iter().map(|&v| mails.of(v).len() as u64);
+                array("mail_count", count, split(counts, 2));
+                let total = list.iter().map(|&v| mails.of(v).len()).sum();
+                let events = &mut list.iter().flat_map(|&v| mails.of(v)).copied();
+                array("mail_events", total, split(events, 4));
+            }
+            Mails::Rows(mails) => {
+                let rings = || list.iter().map(|&v| mails.ring(v));
+                array("mail_count", count, split(&mut rings().map(|ring| u64::from(ring.2)), 2));
+                array("mail_rows", count, rings().flat_map(|ring| ring.0).copied().collect());
+                let times = &mut rings().flat_map(|ring| ring.1).map(|&time| time as u64);
+                array("mail_time", count, split(times, 4));
+            }
+        }
+        saved
+    }
+
+    /// Puts a saved state in place; the name of the array that does not fit otherwise, the state
+    /// being empty then.
+    ///
+    /// # Errors
+    /// The name of an array that is missing, of another shape or with values that no state has.
+    pub fn restore<'a>(
+        &mut self,
+        find: impl Fn(&str) -> Option<(&'a [usize], &'a [f32])>,
+    ) -> Result<(), String> {
+        self.reset();
+        let restored = self.put(&find);
+        if restored.is_err() {
+            self.reset();
+        }
+        restored
+    }
+
+    fn put<'a>(&mut self, find: &Find<'_, 'a>) -> Result<(), String> {
+        let width = self.options.width;
+        let list = integers(find, "vertices", None, 2, 1)?;
+        let count = Some(list.len());
+        let memory = array(find, "memory", count, width)?;
+        let cells = match self.options.cells {
+            true => array(find, "cell", count, width)?,
+            false => &[],
+        };
+        let since = integers(find, "last_update", count, 4, 1)?;
+        for (at, &vertex) in list.iter().enumerate() {
+            let vertex = vertex as usize;
+            if vertex >= self.vertices || !self.touched.mark(vertex as VertexId) {
+                return Err("vertices".to_owned());
+            }
+            self.memory[vertex * width..][..width].copy_from_slice(&memory[at * width..][..width]);
+            if self.options.cells {
+                self.cells[vertex * width..][..width]
+                    .copy_from_slice(&cells[at * width..][..width]);
+            }
+            self.since[vertex] = since[at] as i64;
+        }
+        self.put_mails(find, &list)
+    }
+
+    fn put_mails<'a>(&mut self, find: &Find<'_, 'a>, list: &[u64]) -> Result<(), String> {
+        let counts = integers(find, "mail_count", Some(list.len()), 2, 1)?;
+        let (slots, fits) = (self.options.slots, |fits: bool, name: &str| match fits {
+            true => Ok(()),
+            false => Err(name.to_owned()),
+        });
+        match &mut self.mails {
+            Mails::Events(mails) => {
+                let total = counts.iter().map(|&count| count as usize).sum();
+                let events = integers(find, "mail_events", Some(total), 4, 1)?;
+                let mut rest = &events[..];
+                for (&vertex, &count) in list.iter().zip(&counts) {
+                    let (own, after) = rest.split_at(count as usize);
+                    fits(mails.put(vertex as VertexId, own), "mail_events")?;
+                    rest = after;
+                }
+            }
+            Mails::Rows(mails) => {
+                let width = slots * mails.width();
+                let rows = array(find, "mail_rows", Some(list.len()), width)?;
+                let times = integers(find, "mail_time", Some(list.len()), 4, slots)?;
+                for (at, &vertex) in list.iter().enumerate() {
+                    let (rows, times) =
+                        (&rows[at * width..][..width], &times[at * slots..][..slots]);
+                    let put = mails.put(vertex as VertexId, rows, times, counts[at] as u32);
+                    fits(put, "mail_count")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Finds an array by its name.
+type Find<'f, 'a> = dyn Fn(&str) -> Option<(&'a [usize], &'a [f32])> + 'f;
+
+/// The part of 16 bits of an integer, the lowest first.
+fn digit(value: u64, part: u32) -> f32 {
+    f32::from((value >> (16 * part)) as u16)
+}
+
+/// An array of `rows` rows (any number where None) of `cols` columns.
+fn array<'a>(
+    find: &Find<'_, 'a>,
+    name: &str,
+    rows: Option<usize>,
+    cols: usize,
+) -> Result<&'a [f32], String> {
+    let fits = |&(shape, values): &(&[usize], &[f32])| {
+        // An array without rows does not tell its columns.
+        let cols = if values.is_empty() { shape.get(1).copied().unwrap_or(0) } else { cols };
+        shape.len() == 2
+            && shape[1] == cols
+            && shape[0] * cols == values.len()
+            && rows.is_none_or(|rows| shape[0] == rows)
+    };
+    find(name).filter(fits).map(|(_, values)| values).ok_or_else(|| name.to_owned())
+}
+
+/// Integers of `parts` numbers each, `per_row` of them in a row.
+fn integers(
+    find: &Find<'_, '_>,
+    name: &str,
+    rows: Option<usize>,
+    parts: usize,
+    per_row: usize,
+) -> Result<Vec<u64>, String> {
+    let values = array(find, name, rows, parts * per_row)?;
+    let whole = |value: &f32| value.fract() == 0.0 && (0.0..65536.0).contains(value);
+    if !values.iter().all(whole) {
+        return Err(name.to_owned());
+    }
+    let join = |digits: &[f32]| {
+        let highest_first = digits.iter().rev();
+        highest_first.fold(0, |value, &digit| value << 16 | u64::from(digit as u16))
+    };
+    Ok(values.chunks_exact(parts).map(join).collect())
+}
