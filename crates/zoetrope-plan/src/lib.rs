@@ -4,9 +4,12 @@
 //! functions from a [`Workload`] (what the graph and the model look like) and a [`Choice`] (what
 //! the user decided) to a plan: they touch no device and no file. The trainer executes plans and
 //! decides nothing.
+//!
+//! For batches of events [`dispatch`] finds what has to be read and written once.
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod dispatch;
 pub mod error;
 pub mod frames;
 pub mod memory;
@@ -15,6 +18,7 @@ pub mod plan;
 pub mod planner;
 pub mod workload;
 
+pub use dispatch::{Organised, Organiser, Redundancy};
 pub use error::PlanError;
 pub use frames::{Frame, FrameRule};
 pub use memory::Memory;

@@ -1,0 +1,112 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Algorithm 2 as the paper writes it, looking every vertex up in the list.
+fn as_written(interactions: &[[VertexId; 2]]) -> (Vec<VertexId>, Organised) {
+    let (mut unique, mut organised) = (Vec::new(), Organised::default());
+    for (interaction, ends) in interactions.iter().enumerate() {
+        for vertex in ends {
+            let row = unique.iter().position(|found| found == vertex).unwrap_or_else(|| {
+                unique.push(*vertex);
+                organised.last_interaction.push(0);
+                unique.len() - 1
+            });
+            organised.last_interaction[row] = interaction as u32;
+            organised.rows.push(row as u32);
+        }
+    }
+    (unique, organised)
+}
+
+proptest! {
+    #[test]
+    fn a_stamped_table_finds_what_the_paper_s_search_finds(
+        batches in proptest::collection::vec(
+            proptest::collection::vec([0_u32..12, 0_u32..12], 0..30), 1..6),
+    ) {
+        let (mut organiser, mut organised) = (Organiser::new(12), Organised::default());
+        for batch in &batches {
+            organiser.organise(batch.iter().copied(), &mut organised);
+            let (unique, expected) = as_written(batch);
+            prop_assert_eq!(organiser.unique(), &unique[..]);
+            prop_assert_eq!(&organised, &expected);
+            for vertex in 0..12 {
+                let row = unique.iter().position(|&found| found == vertex);
+                prop_assert_eq!(organiser.row(vertex), row.map(|row| row as u32));
+            }
+            // Ψ turns the unique vertices back into the series.
+            let restored: Vec<_> =
+                organised.rows.iter().map(|&row| organiser.unique()[row as usize]).collect();
+            prop_assert_eq!(restored, batch.concat());
+        }
+    }
+}
+
+/// The interactions that the text to Figure 1 names: 1–2 at t₅ and t₇, 1–4 at t₈. Vertex 1 keeps
+/// the last; the second remains because vertex 2 needs it.
+#[test]
+fn the_example_of_the_paper_keeps_the_interaction_that_the_other_end_needs() {
+    let (mut organiser, mut organised) = (Organiser::new(5), Organised::default());
+    organiser.organise([[1, 2], [1, 2], [1, 4]], &mut organised);
+    assert_eq!(organiser.unique(), [1, 2, 4]);
+    assert_eq!(organised.last_interaction, [2, 1, 2]);
+    assert_eq!(organised.rows, [0, 1, 0, 1, 0, 2]);
+    let mut redundancy = Redundancy::default();
+    redundancy.add_sampled(organised.rows.len(), organiser.unique().len());
+    // The original series begins at t₇.
+    organiser.organise([[1, 2], [1, 4]], &mut organised);
+    assert_eq!(organised.last_interaction, [1, 0, 1]);
+    redundancy.add_original(organised.rows.len(), organiser.unique().len());
+    assert_eq!((redundancy.eta1(), redundancy.eta2()), (0.5, 0.25));
+}
+
+#[test]
+fn a_self_loop_names_its_vertex_twice_and_counts_once() {
+    let (mut organiser, mut organised) = (Organiser::new(4), Organised::default());
+    organiser.organise([[3, 3]], &mut organised);
+    assert_eq!(organiser.unique(), [3]);
+    assert_eq!(organised, Organised { last_interaction: vec![0], rows: vec![0, 0] });
+}
+
+#[test]
+fn rows_of_the_batch_before_are_forgotten_even_when_stamps_run_out() {
+    let mut organiser = Organiser::new(3);
+    assert_eq!(organiser.place(2), 0);
+    organiser.stamp = u32::MAX;
+    assert_eq!((organiser.place(1), organiser.row(0)), (1, None));
+    organiser.begin();
+    assert_eq!((organiser.row(1), organiser.row(2)), (None, None));
+    assert_eq!((organiser.place(0), organiser.place(1), organiser.place(0)), (0, 1, 0));
+    assert_eq!(organiser.unique(), [0, 1]);
+}
+
+#[test]
+fn rates_add_up_over_batches_and_are_zero_of_nothing() {
+    let mut sum = Redundancy::default();
+    assert_eq!((sum.eta1(), sum.eta2()), (0.0, 0.0));
+    for (named, distinct) in [(10, 4), (30, 6)] {
+        let mut batch = Redundancy::default();
+        batch.add_sampled(named, distinct);
+        batch.add_original(named / 10, 1);
+        sum += batch;
+    }
+    assert_eq!((sum.eta1(), sum.eta2()), (0.75, 0.5));
+}
+
+#[test]
+fn nothing_is_allocated_once_the_buffers_have_grown() {
+    let (mut organiser, mut organised) = (Organiser::new(100), Organised::default());
+    let batch = |shift: u32| (0..50_u32).map(move |event| [event, (event * 7 + shift) % 100]);
+    organiser.organise(batch(0), &mut organised);
+    let grown = |organiser: &Organiser, organised: &Organised| {
+        [organiser.unique.capacity(), organised.last_interaction.capacity()]
+            .map(|capacity| (capacity, organised.rows.capacity()))
+    };
+    organiser.organise((0..50).map(|event| [2 * event, 2 * event + 1]), &mut organised);
+    let before = grown(&organiser, &organised);
+    for shift in 0..100 {
+        organiser.organise(batch(shift), &mut organised);
+    }
+    assert_eq!(grown(&organiser, &organised), before);
+}
