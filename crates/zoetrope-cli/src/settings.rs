@@ -22,10 +22,11 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
     /// Model: tgcn, a3tgcn, gc-lstm, evolvegcn-o, evolvegcn-h, mpnn-lstm, cd-gcn, wd-gcn, tm-gcn,
-    /// dysat
+    /// dysat on snapshots; tgn, jodie, apan, tgat on events
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Task: node-regression, node-classification, link-prediction, edge-classification
+    /// Task: node-regression, node-classification, link-prediction, edge-classification,
+    /// edge-regression
     #[arg(long, value_name = "NAME")]
     task: Option<String>,
     /// Passes over the training part
@@ -49,7 +50,7 @@ pub(crate) struct Settings {
     /// Snapshots from the start of one frame to the next
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     stride: Option<String>,
-    /// Frames in one update
+    /// Frames in one update; events for models of events
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     batch_size: Option<String>,
     /// Where to compute: cpu, cuda or cuda:N

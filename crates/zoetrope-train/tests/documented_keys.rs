@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use zoetrope_train::Config;
+use zoetrope_train::config::{Key, ModelName};
 
 const INTRODUCTION: &str = "\
 # Configuration of `zoetrope train`
@@ -22,6 +23,9 @@ expected and the nearest known name; nothing is trained then (exit code 2). A va
 model, optimiser or schedule would not read is an error, too. `\"none\"` takes back an optional value.
 The tree that was in force is saved as `config.toml` in the run folder and can be given to
 `zoetrope train` again.
+
+Models of snapshots and models of events (`tgn`, `jodie`, `apan`, `tgat`) read different keys; a
+default in brackets is that of these models where it differs.
 ";
 
 fn page() -> String {
@@ -31,11 +35,39 @@ fn page() -> String {
         page.push_str("| --- | --- | --- | --- |\n");
         for key in Config::keys().into_iter().filter(|key| key.section == section) {
             let takes = key.expected.replace('|', "\\|");
-            writeln!(page, "| `{}` | `{}` | {} | {takes} |", key.name, key.default, key.summary)
-                .unwrap();
+            let default = format!("`{}`{}", key.default, of_events(&key));
+            writeln!(page, "| `{}` | {default} | {} | {takes} |", key.name, key.summary).unwrap();
         }
     }
     page
+}
+
+/// The defaults of models of events in brackets, where they differ from those of the others.
+fn of_events(key: &Key) -> String {
+    let of = |model: &ModelName| {
+        let keys = Config::keys_for(*model).into_iter();
+        keys.filter(|other| (other.section, other.name) == (key.section, key.name))
+            .map(|other| other.default)
+            .collect::<String>()
+    };
+    let models: Vec<&ModelName> = ModelName::ALL.iter().filter(|model| model.is_stream()).collect();
+    let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
+    for model in models.iter().filter(|_| key.name != "name") {
+        let default = of(model);
+        match defaults.iter_mut().find(|(known, _)| *known == default) {
+            Some((_, names)) => names.push(model.name()),
+            None => defaults.push((default, vec![model.name()])),
+        }
+    }
+    defaults.retain(|(default, _)| *default != key.default);
+    let text = |(default, names): &(String, Vec<&str>)| match names.len() == models.len() {
+        true => format!("`{default}`"),
+        false => format!("{}: `{default}`", names.join(", ")),
+    };
+    match defaults.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", defaults.iter().map(text).collect::<Vec<_>>().join("; ")),
+    }
 }
 
 #[test]

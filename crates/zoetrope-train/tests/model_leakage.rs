@@ -58,7 +58,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 }
 
 fn every_model(mut test: impl FnMut(&str)) {
-    for model in ModelName::ALL {
+    for model in ModelName::ALL.iter().filter(|model| !model.is_stream()) {
         test(model.name());
     }
 }
@@ -141,7 +141,7 @@ fn trained(folder: &Path, data: &SnapshotDataset, settings: &[&str]) -> Vec<u32>
 #[test]
 fn training_does_not_know_the_parts_that_are_held_out() {
     let folder = tempfile::tempdir().unwrap();
-    for &task in TaskName::ALL {
+    for &task in TaskName::ALL.iter().filter(|&&task| task != TaskName::EdgeRegression) {
         let data = data(task);
         every_model(|model| {
             let settings = [

@@ -5,11 +5,14 @@
 
 use super::ignored::ignored;
 use super::problem::ConfigProblem;
-use super::{Config, DecoderName, Frame, ModelName, ScheduleName, TaskName};
+use super::{
+    Config, DecoderName, EmbeddingName, Frame, ModelName, ScheduleName, TaskName, UpdaterName,
+    Variant,
+};
 
 /// All contradictions of a tree.
 pub(super) fn contradictions(config: &Config) -> Vec<ConfigProblem> {
-    let checks = [frames, validation, schedule, model, task, ignored];
+    let checks = [frames, validation, schedule, model, events, task, ignored];
     checks.into_iter().flat_map(|check| check(config)).collect()
 }
 
@@ -28,6 +31,9 @@ fn conflict(
 
 fn frames(config: &Config) -> Vec<ConfigProblem> {
     let train = &config.train;
+    if config.model.name.is_stream() {
+        return Vec::new();
+    }
     let truncated = match (train.truncate, train.frame) {
         (Some(truncate), Frame::Steps(frame)) => truncate > frame,
         _ => false,
@@ -111,18 +117,91 @@ fn schedule(config: &Config) -> Vec<ConfigProblem> {
 
 fn model(config: &Config) -> Vec<ConfigProblem> {
     let model = &config.model;
-    conflict(
-        model.name == ModelName::Dysat && !model.hidden.is_multiple_of(model.heads),
-        format!("model.hidden = {} and model.heads = {}", model.hidden, model.heads),
-        "each head takes an equal share of the hidden width",
-        "choose a hidden width that is a multiple of the heads",
-    )
+    let name = model.name;
+    let attends = match name.is_stream() {
+        true => {
+            model.embedding_in_force() == EmbeddingName::Attention
+                || model.updater_in_force() == Some(UpdaterName::Transformer)
+        }
+        false => name == ModelName::Dysat,
+    };
+    let (variants, names): (&[Variant], _) = match name {
+        ModelName::Tgn => (&[Variant::Tgl, Variant::Pyg], "tgl or pyg"),
+        name if name.is_stream() => (&[Variant::Tgl], "tgl"),
+        _ => (&[Variant::Pygt, Variant::Paper], "pygt or paper"),
+    };
+    [
+        conflict(
+            attends && !model.hidden.is_multiple_of(model.heads),
+            format!("model.hidden = {} and model.heads = {}", model.hidden, model.heads),
+            "each head takes an equal share of the hidden width",
+            "choose a hidden width that is a multiple of the heads",
+        ),
+        conflict(
+            !variants.contains(&model.variant),
+            format!("model.variant = \"{}\" and model.name = \"{name}\"", model.variant),
+            "that source does not have the model",
+            &format!("use {names}, or leave model.variant out"),
+        ),
+    ]
     .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What models of events cannot be made of, and how their batches cannot be cut.
+fn events(config: &Config) -> Vec<ConfigProblem> {
+    let (model, train) = (&config.model, &config.train);
+    if !model.name.is_stream() {
+        return Vec::new();
+    }
+    let embedding = model.embedding_in_force();
+    let of_memory = matches!(embedding, EmbeddingName::Identity | EmbeddingName::Time);
+    let transformer = model.updater_in_force() == Some(UpdaterName::Transformer);
+    let (chunks, batch) = (train.chunks.unwrap_or(1), train.batch_size);
+    let pyg = model.variant == Variant::Pyg;
+    [
+        conflict(
+            !model.name.has_memory() && of_memory,
+            format!("model.embedding = \"{embedding}\" and model.name = \"{}\"", model.name),
+            "the model has no memory to make embeddings of",
+            "use attention or sum, or a model with memory",
+        ),
+        conflict(
+            model.name == ModelName::Apan && !transformer,
+            format!("model.updater = \"{}\" and model.name = \"apan\"", shown(model.updater)),
+            "apan is attention over mails",
+            "leave model.updater out, or use tgn",
+        ),
+        conflict(
+            model.name != ModelName::Apan && transformer,
+            format!("model.updater = \"transformer\" and model.name = \"{}\"", model.name),
+            "attention over mails is apan's",
+            "use gru, rnn or lstm, or model.name = \"apan\"",
+        ),
+        conflict(
+            pyg && (model.embedding.is_some_and(|name| name != EmbeddingName::Attention)
+                || model.layers.is_some_and(|layers| layers != 1)),
+            "model.variant = \"pyg\" and model.embedding or model.layers",
+            "PyG's TGN is one layer of attention",
+            "leave them out, or use model.variant = \"tgl\"",
+        ),
+        conflict(
+            !batch.is_multiple_of(chunks),
+            format!("train.chunks = {chunks} and train.batch_size = {batch}"),
+            "batches are shifted by whole chunks",
+            "choose a batch size that is a multiple of the chunks",
+        ),
+    ]
+    .into_iter()
+    .flatten()
     .collect()
 }
 
 fn task(config: &Config) -> Vec<ConfigProblem> {
     let Some(task) = config.task.name else { return Vec::new() };
+    let stream = config.model.name.is_stream();
+    let possible = if stream { TaskName::NodeRegression } else { TaskName::EdgeRegression } != task;
     let edges = matches!(task, TaskName::LinkPrediction | TaskName::EdgeClassification);
     let decoder = config.model.decoder;
     let fits = match decoder {
@@ -131,11 +210,33 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
         DecoderName::Dot => task == TaskName::LinkPrediction,
         DecoderName::Concat => edges,
     };
-    let classes = matches!(task, TaskName::NodeRegression | TaskName::LinkPrediction);
-    let metrics = task.metrics();
+    let classes = matches!(
+        task,
+        TaskName::NodeRegression | TaskName::LinkPrediction | TaskName::EdgeRegression
+    );
+    let metrics = match stream {
+        true => task.stream_metrics(config.task.classes.unwrap_or(2)),
+        false => task.metrics(),
+    };
     let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
     let metric = config.task.metric;
+    let kind = if stream { "events" } else { "snapshots" };
     [
+        conflict(
+            !possible,
+            format!("task.name = \"{task}\" and model.name = \"{}\"", config.model.name),
+            &format!("models of {kind} do not do this task"),
+            match stream {
+                true => "use edge-regression for the weights of events",
+                false => "use edge-regression with tgn, jodie, apan or tgat",
+            },
+        ),
+        conflict(
+            config.task.negatives_file.is_some() && task != TaskName::LinkPrediction,
+            format!("task.negatives_file and task.name = \"{task}\""),
+            "only link-prediction has edges that did not happen",
+            "leave task.negatives_file out",
+        ),
         conflict(
             !fits,
             format!("model.decoder = \"{decoder}\" and task.name = \"{task}\""),

@@ -5,8 +5,9 @@ use zoetrope_data::Format;
 use zoetrope_data::split::Fractions;
 use zoetrope_graph::{Merge, Windowing};
 
+use super::columns::Columns;
 use super::names::names;
-use super::rule::{Filled, Whole};
+use super::rule::{Below, Filled, Whole};
 use super::section::section;
 use super::setting::Setting;
 
@@ -21,7 +22,7 @@ section! {
         /// How many steps of a measured series are the features; as the reference loader of the
         /// data has it where not set.
         lags: Option<usize> = None, Whole(1, 1 << 20);
-        /// Which snapshots train, validate and test, in this order of time.
+        /// Which snapshots or events train, validate and test, in this order of time.
         split: SplitRule = SplitRule::Shares { train: 70.0, validation: 15.0, test: 15.0 };
         /// How events are cut into snapshots; a width that suits the data where not set.
         window: Option<Windowing> = None;
@@ -37,6 +38,12 @@ section! {
         features: FeatureRule = FeatureRule::Auto;
         /// How a measured series is scaled before lags are taken.
         scaling: Scaling = Scaling::Auto;
+        /// Features of events that the model must not see, for example because the target was made
+        /// from them (models of events).
+        drop_features: Columns = Columns(Vec::new());
+        /// Share of the vertices that training does not see, so that it can be asked about new ones
+        /// (models of events; TGN's protocol has 0.1).
+        inductive: f64 = 0.0, Below(0.0, 1.0);
     }
 }
 

@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Config;
 use super::file::{self, Entry};
 use super::problem::{ConfigProblem, Origin};
-use super::section::Refusal;
+use super::section::{Refusal, accept};
 use super::setting::{Given, shorten};
+use super::{Config, ModelConfig, ModelName, Variant};
 use crate::error::TrainError;
 use zoetrope_graph::spelling::nearest;
 
@@ -127,7 +127,7 @@ impl ConfigBuilder {
     /// # Errors
     /// [`TrainError::Config`] with every problem of every layer.
     pub fn build_unchecked(mut self) -> Result<Config, TrainError> {
-        let mut config = Config::default();
+        let mut config = self.defaults();
         for wish in self.files.into_iter().chain(self.variables).chain(self.flags) {
             if let Err(problem) = put(&mut config, wish) {
                 self.problems.push(problem);
@@ -136,6 +136,25 @@ impl ConfigBuilder {
         match self.problems.is_empty() {
             true => Ok(config),
             false => Err(TrainError::Config { problems: self.problems }),
+        }
+    }
+
+    /// What holds where no layer says anything, which depends on the model and on the source that
+    /// it follows. A name that is wrong is reported when it is put in place.
+    fn defaults(&self) -> Config {
+        let chosen =
+            |key: &str| {
+                self.files.iter().chain(&self.variables).chain(&self.flags).rfind(|wish| {
+                    wish.section.as_deref() == Some(ModelConfig::NAME) && wish.key == key
+                })
+            };
+        let model = chosen("name")
+            .and_then(|wish| accept::<ModelName>(&wish.given, &[]).ok())
+            .unwrap_or(ModelConfig::default().name);
+        let usual = Config::defaults_for(model);
+        match chosen("variant").and_then(|wish| accept::<Variant>(&wish.given, &[]).ok()) {
+            Some(variant) => Config::defaults_of(model, variant),
+            None => usual,
         }
     }
 

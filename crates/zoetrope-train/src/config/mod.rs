@@ -9,7 +9,9 @@
 //! of features, whether a window is needed) is checked by the trainer.
 
 mod check;
+mod columns;
 mod data;
+mod defaults;
 mod file;
 mod ignored;
 mod layers;
@@ -21,9 +23,11 @@ mod problem;
 mod rule;
 mod section;
 mod setting;
+mod stream;
 mod task;
 mod train;
 
+pub use columns::{Column, Columns};
 pub use data::{DataConfig, FeatureRule, MergeRule, Scaling, SplitRule, WeightRule};
 pub use layers::ConfigBuilder;
 pub use model::{DecoderName, ModelConfig, ModelName, Normalisation, Variant};
@@ -31,7 +35,8 @@ pub use output::OutputConfig;
 pub use plan::{ByteCount, OperatorOrder, PlanConfig};
 pub use problem::{ConfigProblem, Origin};
 pub use section::Key;
-pub use task::{MetricName, TaskConfig, TaskName};
+pub use stream::{CombineName, EmbeddingName, MessageName, SamplingName, UpdaterName};
+pub use task::{EqualTimesRule, MetricName, NegativePool, NeighbourRule, TaskConfig, TaskName};
 pub use train::{Device, Frame, LossOn, OptimiserName, ScheduleName, TrainConfig};
 
 use section::Section;

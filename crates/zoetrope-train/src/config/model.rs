@@ -3,6 +3,7 @@
 use super::names::names;
 use super::rule::{Below, Whole};
 use super::section::section;
+use super::stream::{CombineName, EmbeddingName, MessageName, SamplingName, UpdaterName};
 
 section! {
     /// What learns.
@@ -13,7 +14,7 @@ section! {
         hidden: usize = 32, Whole(1, 1 << 16);
         /// How many layers; as many as the paper has where not set.
         layers: Option<usize> = None, Whole(1, 64);
-        /// Attention heads (dysat).
+        /// Attention heads (dysat, and models of events that attend to neighbours or mails).
         heads: usize = 4, Whole(1, 256);
         /// Share of the values that dropout sets to 0 while training.
         dropout: f64 = 0.0, Below(0.0, 1.0);
@@ -23,10 +24,29 @@ section! {
         normalisation: Normalisation = Normalisation::Symmetric;
         /// How many snapshots an M-product mixes, the present one included (tm-gcn).
         bandwidth: usize = 5, Whole(1, 1 << 16);
-        /// Whether the implementation or the paper is followed where they differ.
+        /// Which source is followed where they differ: pygt or paper for models of snapshots, tgl or
+        /// pyg (tgn only) for models of events.
         variant: Variant = Variant::Pygt;
         /// What turns embeddings into predictions.
         decoder: DecoderName = DecoderName::Auto;
+        /// Width of the time encoding (models of events); `hidden` where not set.
+        time_width: Option<usize> = None, Whole(1, 1 << 16);
+        /// What updates memory (tgn, jodie, apan); as the model's reference has it where not set.
+        updater: Option<UpdaterName> = None;
+        /// What makes a message of memories and an event (tgn, jodie, apan).
+        message: MessageName = MessageName::Identity;
+        /// What becomes of several messages to a vertex in one batch (tgn, jodie, apan); the last
+        /// one stays where not set.
+        combine: Option<CombineName> = None;
+        /// Mails that a vertex keeps (transformer updater); 10 for apan where not set.
+        mailbox: Option<usize> = None, Whole(1, 1 << 10);
+        /// What makes embeddings (models of events); as the model's reference has it where not set.
+        embedding: Option<EmbeddingName> = None;
+        /// Neighbours that each layer samples (models of events); 10 where not set.
+        neighbours: Option<usize> = None, Whole(1, 1 << 12);
+        /// Which neighbours are sampled (models of events); uniform for tgat and the most recent
+        /// for the others where not set.
+        sampling: Option<SamplingName> = None;
     }
 }
 
@@ -53,16 +73,40 @@ names! {
         TmGcn = "tm-gcn",
         /// DySAT.
         Dysat = "dysat",
+        /// TGN, on events.
+        Tgn = "tgn",
+        /// JODIE, on events.
+        Jodie = "jodie",
+        /// APAN, on events.
+        Apan = "apan",
+        /// TGAT, on events.
+        Tgat = "tgat",
+    }
+}
+
+impl ModelName {
+    /// Whether the model learns from a stream of events rather than from snapshots.
+    pub fn is_stream(self) -> bool {
+        matches!(self, Self::Tgn | Self::Jodie | Self::Apan | Self::Tgat)
+    }
+
+    /// Whether the model of events remembers vertices between batches.
+    pub fn has_memory(self) -> bool {
+        matches!(self, Self::Tgn | Self::Jodie | Self::Apan)
     }
 }
 
 names! {
-    /// Which source is followed where implementation and paper differ.
+    /// Which source is followed where implementations and papers differ.
     Variant {
         /// PyG-Temporal's implementation.
         Pygt = "pygt",
         /// The paper.
         Paper = "paper",
+        /// PyG's `TGNMemory` and its example of TGN.
+        Pyg = "pyg",
+        /// TGL's modules, which follow the papers of the models of events.
+        Tgl = "tgl",
     }
 }
 

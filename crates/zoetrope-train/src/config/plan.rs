@@ -21,6 +21,12 @@ section! {
         order: OperatorOrder = OperatorOrder::Auto;
         /// Memory that the run may take, for example "4GiB".
         memory_limit: Option<ByteCount> = None;
+        /// Whether equal questions, vertices and neighbour events of a batch are computed once
+        /// (models of events). It does not change the result.
+        deduplicate: bool = true;
+        /// Whether the next batch is prepared while this one trains (models of events). It does not
+        /// change the result.
+        prefetch: bool = true;
     }
 }
 

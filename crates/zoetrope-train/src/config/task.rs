@@ -1,5 +1,9 @@
 //! `[task]`: what is predicted and how it is judged.
 
+use std::path::PathBuf;
+
+use zoetrope_data::negatives::Strategy;
+
 use super::names::names;
 use super::rule::{Share, Whole};
 use super::section::section;
@@ -13,7 +17,7 @@ section! {
         classes: Option<usize> = None, Whole(2, 1 << 16);
         /// Share of the edges of a snapshot that link prediction samples.
         theta: f64 = 1.0, Share;
-        /// Edges that did not happen for each sampled edge.
+        /// Edges that did not happen for each sampled edge or event.
         negatives: usize = 1, Whole(1, 1 << 16);
         /// Edges that did not happen among which MRR and hits@k rank each edge.
         candidates: usize = 100, Whole(1, 1 << 20);
@@ -25,6 +29,17 @@ section! {
         /// The metric on the validation part that early stopping and the plateau schedule watch;
         /// the main one of the task where not set.
         metric: Option<MetricName> = None;
+        /// Which events a query of a model of events may have as neighbours: those before its own
+        /// time (`per-event`, TGL) or those before its batch (`batch-stale`, PyG and TGB).
+        neighbours: NeighbourRule = NeighbourRule::PerEvent;
+        /// Whether events at the very time of a query are its future or its past (models of
+        /// events).
+        equal_times: EqualTimesRule = EqualTimesRule::Future;
+        /// Where edges that did not happen come from (models of events).
+        pool: NegativePool = NegativePool::Destinations;
+        /// Fixed edges that did not happen for validation and test, made by `zoetrope data
+        /// negatives` (models of events); drawn with the seed where not set.
+        negatives_file: Option<PathBuf> = None;
     }
 }
 
@@ -39,17 +54,82 @@ names! {
         LinkPrediction = "link-prediction",
         /// A class for each edge.
         EdgeClassification = "edge-classification",
+        /// The weight of each event (models of events).
+        EdgeRegression = "edge-regression",
     }
 }
 
 impl TaskName {
-    /// The metrics that the task is judged by, the main one first.
+    /// The metrics that the task is judged by on snapshots, the main one first.
     pub fn metrics(self) -> &'static [MetricName] {
         use MetricName::{Accuracy, Ap, Auc, F1, Hits, Loss, Mae, Mape, Mrr, Mse, Rmse};
         match self {
             Self::NodeRegression => &[Mse, Rmse, Mae, Mape, Loss],
             Self::NodeClassification | Self::EdgeClassification => &[Accuracy, F1, Loss],
             Self::LinkPrediction => &[Ap, Auc, Mrr, Hits, Accuracy, Loss],
+            Self::EdgeRegression => &[Mse, Rmse, Mae, Loss],
+        }
+    }
+
+    /// The metrics that the task is judged by on a stream of events, the main one first. Where
+    /// there are more than two classes, `auc` and `ap` are not defined and accuracy is the main
+    /// one.
+    pub fn stream_metrics(self, classes: usize) -> &'static [MetricName] {
+        use MetricName::{Accuracy, Ap, Auc, F1, Hits, Loss, Mrr};
+        match self {
+            Self::NodeClassification | Self::EdgeClassification if classes <= 2 => {
+                &[Auc, Ap, Accuracy, F1, Loss]
+            }
+            Self::LinkPrediction => &[Ap, Auc, Mrr, Hits, Loss],
+            other => other.metrics(),
+        }
+    }
+}
+
+names! {
+    /// Which events a query may have as neighbours.
+    NeighbourRule {
+        /// All before its own time, those of its own batch among them (TGL, TGLite, Sven).
+        PerEvent = "per-event",
+        /// Those before the first event of its batch (PyG, TGB).
+        BatchStale = "batch-stale",
+    }
+}
+
+names! {
+    /// What events at the very time of a query are to it.
+    EqualTimesRule {
+        /// Not known to it.
+        Future = "future",
+        /// Known, where they come before it in the stream.
+        Past = "past",
+    }
+}
+
+names! {
+    /// Where edges that did not happen come from.
+    NegativePool {
+        /// The source of the event and any vertex that is a destination (TGN, PyG, TGB).
+        Destinations = "destinations",
+        /// The source of the event and any vertex (TGL).
+        All = "all",
+        /// Edges of the training part that do not happen now (DGB).
+        Historical = "historical",
+        /// Edges of the evaluated part that training has not seen and that do not happen now (DGB).
+        Inductive = "inductive",
+        /// Half of them destinations that the source had, the rest any destinations (TGB).
+        Mixed = "mixed",
+    }
+}
+
+impl From<NegativePool> for Strategy {
+    fn from(pool: NegativePool) -> Self {
+        match pool {
+            NegativePool::Destinations => Self::Random,
+            NegativePool::All => Self::All,
+            NegativePool::Historical => Self::Historical,
+            NegativePool::Inductive => Self::Inductive,
+            NegativePool::Mixed => Self::Mixed,
         }
     }
 }

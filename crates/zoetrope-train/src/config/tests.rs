@@ -12,6 +12,104 @@ fn defaults_are_in_their_own_ranges_and_free_of_contradictions() {
 }
 
 #[test]
+fn defaults_of_every_model_are_free_of_contradictions_and_read_back_equal() {
+    for &model in ModelName::ALL {
+        let config = Config::builder().set(&format!("model.name={model}")).build().unwrap();
+        assert_eq!(config, Config::defaults_for(model), "{model}");
+        assert_eq!(Config::from_toml(&config.to_toml(), "config.toml").unwrap(), config, "{model}");
+    }
+}
+
+#[test]
+fn defaults_follow_the_model_of_the_strongest_layer() {
+    let text = "[train]\nepochs = 3\n[model]\nname = \"tgcn\"\n";
+    let of = |settings: &[&str]| {
+        let layers = Config::builder().text(text, "a.toml");
+        settings.iter().fold(layers, |layers, text| layers.set(text)).build().unwrap()
+    };
+    let (snapshots, events) = (of(&[]), of(&["model.name=tgn"]));
+    assert_eq!((snapshots.train.lr, snapshots.train.batch_size), (0.01, 1));
+    assert_eq!((events.train.lr, events.train.batch_size), (1e-4, 200));
+    assert_eq!((events.train.epochs, events.model.hidden, events.model.heads), (3, 100, 2));
+    assert_eq!((events.model.variant, events.model.dropout), (Variant::Tgl, 0.2));
+    let pyg = of(&["model.name=tgn", "model.variant=pyg"]);
+    assert_eq!((pyg.model.variant, pyg.model.dropout), (Variant::Pyg, 0.1));
+}
+
+#[test]
+fn keys_of_the_other_kind_of_model_are_refused() {
+    let refused = |model: &str, setting: &str, part: &str| {
+        let text = message(|layers| layers.set(&format!("model.name={model}")).set(setting));
+        assert!(text.contains(part), "{model}, {setting}: {text}");
+    };
+    for setting in [
+        "train.frame=4",
+        "train.stride=2",
+        "data.window=1d",
+        "plan.reuse=false",
+        "task.theta=0.5",
+        "model.decoder=dot",
+    ] {
+        refused("tgn", setting, "only models of snapshots would read it");
+    }
+    for setting in [
+        "task.neighbours=batch-stale",
+        "task.equal_times=past",
+        "task.pool=all",
+        "train.chunks=1",
+        "data.drop_features=0",
+        "data.inductive=0.1",
+        "plan.prefetch=false",
+        "model.updater=gru",
+    ] {
+        refused("tgcn", setting, "only models of events would read it");
+    }
+    refused("tgat", "model.updater=gru", "only tgn, jodie and apan would read it");
+    refused("tgat", "model.embedding=time", "no memory");
+    refused("jodie", "model.neighbours=5", "attention or a sum over neighbours");
+    refused("jodie", "model.dropout=0.5", "attention over neighbours or mails");
+    refused("tgn", "model.mailbox=4", "a transformer updater");
+    refused("tgn", "model.updater=transformer", "apan");
+    refused("apan", "model.updater=gru", "attention over mails");
+    refused("jodie", "model.variant=pyg", "use tgl");
+    refused("tgcn", "model.variant=tgl", "use pygt or paper");
+    refused("tgn", "train.chunks=3", "multiple of the chunks");
+    refused("tgn", "model.hidden=101", "multiple of the heads");
+    refused("tgn", "task.name=node-regression", "models of events do not do this task");
+    refused("tgcn", "task.name=edge-regression", "models of snapshots do not do this task");
+}
+
+#[test]
+fn the_effective_tree_of_a_model_of_events_reads_back_equal() {
+    let settings = [
+        "model.name=tgn",
+        "model.variant=tgl",
+        "model.time_width=64",
+        "model.updater=lstm",
+        "model.message=mlp",
+        "model.combine=mean",
+        "model.embedding=sum",
+        "model.layers=2",
+        "model.neighbours=20",
+        "model.sampling=uniform",
+        "data.drop_features=0,delay",
+        "data.inductive=0.1",
+        "task.neighbours=batch-stale",
+        "task.equal_times=past",
+        "task.pool=mixed",
+        "task.negatives_file=n.npz",
+        "task.metric=mrr",
+        "train.chunks=8",
+        "plan.deduplicate=false",
+        "plan.prefetch=false",
+    ];
+    let config = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
+    let config = config.build().unwrap();
+    assert_eq!(config.data.drop_features.to_string(), "0, delay");
+    assert_eq!(Config::from_toml(&config.to_toml(), "config.toml").unwrap(), config);
+}
+
+#[test]
 fn the_effective_tree_reads_back_equal() {
     let settings = [
         "data.path=/tmp/a \"quoted\" näme.csv",
@@ -110,7 +208,7 @@ fn wrong_types_and_values_name_key_expectation_and_finding() {
          a.toml:3: train.lr: expected a number above 0, got nan\n\
          a.toml:4: train.frame: expected a whole number from 1, or \"all\", got 0\n\
          a.toml:6: model.name: expected one of tgcn, a3tgcn, gc-lstm, evolvegcn-o, evolvegcn-h, \
-         mpnn-lstm, cd-gcn, wd-gcn, tm-gcn, dysat, got \"tgnc\", did you mean `tgcn`?";
+         mpnn-lstm, cd-gcn, wd-gcn, tm-gcn, dysat, tgn, jodie, apan, tgat, got \"tgnc\", did you mean `tgcn`?";
     assert_eq!(message(|layers| layers.text(text, "a.toml")), expected);
     for (setting, part) in [
         ("train.lr=-0.1", "above 0"),

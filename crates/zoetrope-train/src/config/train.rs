@@ -60,8 +60,11 @@ section! {
         /// Snapshots after which the gradient no longer flows back; through the whole frame
         /// where not set.
         truncate: Option<usize> = None, Whole(1, 1 << 30);
-        /// Frames in one update.
+        /// Frames in one update; events for models of events.
         batch_size: usize = 1, Whole(1, 1 << 30);
+        /// Parts of a batch by a random number of which the batches of an epoch are shifted (models
+        /// of events, TGL's random chunk scheduling); not shifted where not set.
+        chunks: Option<usize> = None, Whole(1, 1 << 30);
         /// The same seed makes the same run.
         seed: u64 = 0;
         /// Threads; as many as there are cores where not set. They do not change the result.

@@ -122,7 +122,7 @@ fn miniature(
         TaskName::NodeClassification => {
             Some(Goal::Classes { labels: Arc::new(vec![0; rows]), present, classes: outputs })
         }
-        TaskName::LinkPrediction | TaskName::EdgeClassification => None,
+        TaskName::LinkPrediction | TaskName::EdgeClassification | TaskName::EdgeRegression => None,
     };
     let labelled = || {
         let weights = (0..steps * edges).map(|at| (at % outputs.max(2)) as f32).collect();

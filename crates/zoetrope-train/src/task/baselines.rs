@@ -46,6 +46,7 @@ pub fn baselines(
             let Some((labelled, rule)) = &material.edge_labels else { return Ok(BTreeMap::new()) };
             compare_edge_classes(labelled, *rule, rule.classes(labelled)?, training, &steps)
         }
+        TaskName::EdgeRegression => Vec::new(),
     };
     let mut named = BTreeMap::new();
     for Comparison { name, measures } in found {

@@ -105,6 +105,8 @@ pub fn choose(config: &Config, material: &Material) -> Result<TaskName, TrainErr
         TaskName::NodeRegression => matches!(material.goal, Some(Goal::Numbers { .. })),
         TaskName::NodeClassification => material.goal.is_some(),
         TaskName::LinkPrediction | TaskName::EdgeClassification => true,
+        // The weights of events; the configuration refuses it for models of snapshots.
+        TaskName::EdgeRegression => false,
     };
     match fits {
         true => Ok(chosen),
@@ -121,7 +123,7 @@ pub fn choose(config: &Config, material: &Material) -> Result<TaskName, TrainErr
 /// Where the data does not tell the classes.
 pub fn outputs(config: &Config, task: TaskName, material: &Material) -> Result<usize, TrainError> {
     match task {
-        TaskName::NodeRegression | TaskName::LinkPrediction => Ok(1),
+        TaskName::NodeRegression | TaskName::LinkPrediction | TaskName::EdgeRegression => Ok(1),
         TaskName::NodeClassification => node_classification::classes(config, material),
         TaskName::EdgeClassification => edge_classification::classes(config, material),
     }
@@ -141,5 +143,11 @@ pub fn make(
         TaskName::NodeClassification => Box::new(NodeClassification::new(config, material)?),
         TaskName::LinkPrediction => Box::new(LinkPrediction::new(config, material)),
         TaskName::EdgeClassification => Box::new(EdgeClassification::new(config, material)?),
+        TaskName::EdgeRegression => {
+            return Err(TrainError::Unfit {
+                what: format!("{} is no task of snapshots", task.name()),
+                advice: "use tgn, jodie, apan or tgat on events".into(),
+            });
+        }
     })
 }

@@ -1,0 +1,46 @@
+//! The values where nothing is given, which depend on the model.
+//!
+//! Models of snapshots have those that the sections declare; models of events those of their
+//! references: hidden width 100, 2 heads, learning rate 1e-4 and batches of 200 events, as TGL and
+//! PyG's example have them.
+
+use super::{Config, Key, ModelName, Variant};
+
+impl Config {
+    /// The tree of a model where nothing else is given.
+    pub fn defaults_for(model: ModelName) -> Self {
+        let variant = if model.is_stream() { Variant::Tgl } else { Variant::Pygt };
+        Self::defaults_of(model, variant)
+    }
+
+    /// The same where the source that is followed is chosen, too.
+    pub(super) fn defaults_of(model: ModelName, variant: Variant) -> Self {
+        let mut config = Self::default();
+        config.model.name = model;
+        config.model.variant = variant;
+        if model.is_stream() {
+            config.model.hidden = 100;
+            config.model.heads = 2;
+            config.model.dropout = match (model, variant) {
+                (ModelName::Tgn, Variant::Tgl) => 0.2,
+                // An embedding that only scales memory has nothing to drop.
+                (ModelName::Jodie, _) => 0.0,
+                _ => 0.1,
+            };
+            config.train.epochs = 10;
+            config.train.lr = 1e-4;
+            config.train.batch_size = 200;
+        }
+        config
+    }
+
+    /// Every key as [`keys`](Self::keys) has it, with the defaults of a model.
+    pub fn keys_for(model: ModelName) -> Vec<Key> {
+        let values = Self::defaults_for(model).entries().into_iter().flatten();
+        let mut keys = Self::keys();
+        for (key, (_, value)) in keys.iter_mut().zip(values) {
+            key.default = value.to_string();
+        }
+        keys
+    }
+}
