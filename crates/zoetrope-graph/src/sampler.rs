@@ -11,7 +11,8 @@
 //! is a function of (seed, step, vertex, time, slot). Once the buffers of a [`Sampled`] have grown
 //! to a batch's size nothing is allocated.
 //!
-//! It does not find duplicates and keeps no state between calls.
+//! It does not find duplicates and keeps no state between calls; what follows a stream and knows
+//! its present alone is [`crate::last_neighbours`].
 
 use rayon::prelude::*;
 
@@ -120,6 +121,28 @@ impl Sampled {
     /// Where `moment` is not below [`moments`](Self::moments).
     pub fn of(&self, moment: usize) -> std::ops::Range<usize> {
         self.offsets[moment] as usize..self.offsets[moment + 1] as usize
+    }
+
+    /// Removes all moments; keeps the buffers.
+    pub(crate) fn clear(&mut self) {
+        self.offsets.clear();
+        self.offsets.push(0);
+        self.vertex.clear();
+        self.event.clear();
+        self.time.clear();
+    }
+
+    /// Appends an event to the moment that [`end_moment`](Self::end_moment) will end.
+    pub(crate) fn push(&mut self, vertex: VertexId, event: EventId, time: Time) {
+        self.vertex.push(vertex);
+        self.event.push(event);
+        self.time.push(time);
+    }
+
+    /// Ends a moment with the events pushed since the last one ended.
+    pub(crate) fn end_moment(&mut self) {
+        let end = u32::try_from(self.event.len()).expect("fewer than 2^32 sampled events");
+        self.offsets.push(end);
     }
 }
 
