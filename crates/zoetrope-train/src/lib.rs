@@ -13,6 +13,7 @@ pub mod material;
 pub mod run;
 pub mod sampling;
 pub mod session;
+pub mod stream;
 pub mod task;
 pub mod train;
 
