@@ -30,6 +30,7 @@ pub use ops::chain::Chain;
 pub use ops::gat::GatOptions;
 pub use ops::loss::Loss;
 pub use ops::lstm::{LstmRecurrence, LstmStates};
+pub use ops::neighbour_attention::NeighbourAttention;
 pub use ops::norm::BatchStatistics;
 pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;

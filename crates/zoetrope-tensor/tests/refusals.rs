@@ -8,7 +8,7 @@ use catalogue::Outcome;
 use catalogue::graphs::group;
 use zoetrope_tensor::{
     Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GruKind, Instr, Loss,
-    LstmRecurrence, Matrix, Tape, TensorError, Var,
+    LstmRecurrence, Matrix, NeighbourAttention, Neighbourhood, Tape, TensorError, Var,
 };
 
 const KEY: DropoutKey = DropoutKey { seed: 1, stream: 1, step: 1 };
@@ -513,4 +513,91 @@ fn a_recording_is_walked_back_once() {
         assert_eq!(tape.gradient(x), Some(&[0.5, 0.5][..]));
         tape.reset();
     }
+}
+
+/// An attention of one head over rows, features and time of widths 2, 3 and 4: two targets with
+/// two slots, three queries, three rows, two events.
+fn attend_to_neighbours(
+    tape: &mut Tape,
+    shapes: [(usize, usize); 5],
+    change: fn(&mut NeighbourAttention, &mut Neighbourhood, &mut Vec<f64>),
+) -> Outcome {
+    let v: Vec<Var> = shapes
+        .iter()
+        .map(|&(rows, cols)| tape.variable(rows, cols, &vec![1.0; rows * cols]).unwrap())
+        .collect();
+    let (mut layout, mut deltas) = (
+        Neighbourhood {
+            offsets: vec![0, 1, 2],
+            query: vec![2, 0],
+            source: vec![2, 1],
+            event: vec![1, 1],
+            ..Neighbourhood::default()
+        },
+        vec![0.5, 1.5],
+    );
+    layout.index(3, 3);
+    let mut call = NeighbourAttention {
+        queries: v[0],
+        rows: Some(v[1]),
+        features: Some(v[2]),
+        time: Some([v[3], v[4]]),
+        heads: 1,
+        scale: 1.0,
+        slope: None,
+        dropout: None,
+    };
+    change(&mut call, &mut layout, &mut deltas);
+    tape.neighbour_attention(call, &Arc::new(layout), &Arc::new(deltas))
+}
+
+const NEIGHBOURS: [(usize, usize); 5] = [(3, 10), (3, 2), (2, 3), (4, 1), (1, 4)];
+
+#[test]
+fn attention_over_neighbours_refuses_what_does_not_fit_its_layout() {
+    assert!(attend_to_neighbours(&mut Tape::new(), NEIGHBOURS, |_, _, _| ()).is_ok());
+    refuse(
+        "neighbour_attention",
+        &[
+            |t| attend_to_neighbours(t, [(3, 9), (3, 2), (2, 3), (4, 1), (1, 4)], |_, _, _| ()),
+            |t| attend_to_neighbours(t, [(2, 10), (3, 2), (2, 3), (4, 1), (1, 4)], |_, _, _| ()),
+            |t| attend_to_neighbours(t, [(3, 10), (2, 2), (2, 3), (4, 1), (1, 4)], |_, _, _| ()),
+            |t| attend_to_neighbours(t, [(3, 10), (4, 2), (2, 3), (4, 1), (1, 4)], |_, _, _| ()),
+            |t| attend_to_neighbours(t, [(3, 10), (3, 2), (1, 3), (4, 1), (1, 4)], |_, _, _| ()),
+            |t| attend_to_neighbours(t, [(3, 10), (3, 2), (2, 3), (2, 2), (1, 4)], |_, _, _| ()),
+            |t| attend_to_neighbours(t, [(3, 10), (3, 2), (2, 3), (4, 1), (1, 3)], |_, _, _| ()),
+            |t| attend_to_neighbours(t, NEIGHBOURS, |call, _, _| call.heads = 0),
+            |t| attend_to_neighbours(t, NEIGHBOURS, |call, _, _| call.heads = 2),
+            |t| attend_to_neighbours(t, NEIGHBOURS, |call, _, _| call.rows = None),
+            |t| {
+                attend_to_neighbours(t, NEIGHBOURS, |call, _, _| {
+                    call.dropout = Some(Dropout { p: 1.0, key: KEY })
+                })
+            },
+            |t| attend_to_neighbours(t, NEIGHBOURS, |_, layout, _| layout.offsets = vec![0, 2, 1]),
+            |t| attend_to_neighbours(t, NEIGHBOURS, |_, layout, _| layout.offsets = vec![0, 1, 3]),
+            |t| attend_to_neighbours(t, NEIGHBOURS, |_, layout, _| layout.query = vec![0]),
+            |t| attend_to_neighbours(t, NEIGHBOURS, |_, layout, _| layout.event = vec![]),
+            |t| {
+                attend_to_neighbours(t, NEIGHBOURS, |_, layout, _| {
+                    layout.targets_of_query_offsets.clear()
+                })
+            },
+            |t| attend_to_neighbours(t, NEIGHBOURS, |_, layout, _| layout.slots_of_source.clear()),
+            |t| attend_to_neighbours(t, NEIGHBOURS, |_, _, deltas| deltas.clear()),
+        ],
+    );
+    refuse(
+        "time_encoding",
+        &[
+            |t| {
+                let v = ones(t, &[(2, 2), (1, 4)]);
+                t.time_encoding(&Arc::new(vec![1.0]), v[0], v[1])
+            },
+            |t| {
+                let v = ones(t, &[(4, 1), (1, 3)]);
+                t.time_encoding(&Arc::new(vec![1.0]), v[0], v[1])
+            },
+        ],
+    );
 }

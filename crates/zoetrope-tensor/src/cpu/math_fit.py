@@ -40,3 +40,9 @@ def h(f):
     return np.where(np.abs(f)<1e-2,s,(np.log1p(f)-f+f*f/2)/np.where(f==0,1,f**3))
 for d in (6,7,8):
   q,e=fit(h,np.sqrt(.5)-1,np.sqrt(2)-1,d,lambda f:np.abs(f**3/np.log1p(f+1e-300))); print('ln',d,[f'{np.float32(v):.9e}' for v in q],e)
+# sin(2πu)=u*Q(u^2), |u|<=1/4
+def s(z):
+    u=np.sqrt(np.maximum(z,0))
+    return np.where(z<1e-8,2*np.pi-(2*np.pi)**3*z/6,np.sin(2*np.pi*u)/np.where(u==0,1,u))
+for d in (3,4,5):
+  q,e=fit(s,0,1/16,d,lambda z:np.sqrt(np.maximum(z,0))); print('sin turns',d,[f'{np.float32(v):.9e}' for v in q],e)

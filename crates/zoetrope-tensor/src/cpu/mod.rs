@@ -30,6 +30,7 @@ pub mod loss;
 pub mod lstm;
 mod math;
 pub mod matmul;
+pub mod neighbour_attention;
 pub mod norm;
 pub mod optimiser;
 pub(crate) mod pages;
@@ -46,5 +47,6 @@ pub mod softmax;
 mod sparse_rows;
 mod sparse_sum;
 pub mod spmm;
+pub mod time_encoding;
 #[cfg(test)]
 mod trial;

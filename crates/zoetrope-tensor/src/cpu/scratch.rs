@@ -45,6 +45,16 @@ pub(crate) fn zeroed(len: usize) -> Scratch {
     scratch
 }
 
+impl Scratch {
+    /// Changes the length; contents are arbitrary afterwards.
+    pub(crate) fn resize(&mut self, len: usize) {
+        if len > self.lines.len() * 16 {
+            *self = take(len);
+        }
+        self.len = len;
+    }
+}
+
 impl Deref for Scratch {
     type Target = [f32];
 

@@ -17,6 +17,7 @@ pub mod loss;
 pub mod lstm;
 mod matmul;
 mod matmul_steps;
+pub mod neighbour_attention;
 pub mod norm;
 pub mod pairs;
 mod readout;
@@ -24,6 +25,7 @@ pub mod recurrent;
 mod reduce;
 mod softmax;
 mod spmm;
+mod time_encoding;
 
 use crate::tape::{Op, Tape, Var};
 
@@ -66,6 +68,12 @@ impl Tape {
             Op::Attention { .. } => self.attention_backward(op, dy),
             Op::TemporalLayer { .. } => self.temporal_layer_backward(op, dy),
             Op::Gat { .. } => self.gat_backward(op, node, dy),
+            Op::NeighbourAttention { ref call, ref layout, ref deltas } => {
+                self.neighbour_attention_backward(call, layout, deltas, node, dy);
+            }
+            Op::TimeEncoding { ref deltas, weight, bias } => {
+                self.time_encoding_backward(deltas, weight, bias, dy);
+            }
             Op::Softmax { x } => self.softmax_backward(node, x, dy),
             Op::SegmentSoftmax { ref group, x } => {
                 self.segment_softmax_backward(group, node, x, dy);

@@ -7,10 +7,12 @@ use crate::cpu::activation::Activation;
 use crate::cpu::dropout::DropoutKey;
 use crate::cpu::gru::GruKind;
 use crate::matrix::{Matrix, Shape};
+use crate::neighbourhood::Neighbourhood;
 use crate::ops::attention::{AttentionOptions, TemporalParameters};
 use crate::ops::chain::Chain;
 use crate::ops::gat::GatOptions;
 use crate::ops::loss::Loss;
+use crate::ops::neighbour_attention::NeighbourAttention;
 use crate::ops::pairs::PairLayers;
 use crate::ops::recurrent::GateInput;
 use crate::sparse::SparseGroup;
@@ -174,6 +176,16 @@ pub(crate) enum Op {
         source: Var,
         destination: Var,
         options: GatOptions,
+    },
+    NeighbourAttention {
+        call: NeighbourAttention,
+        layout: Arc<Neighbourhood>,
+        deltas: Arc<Vec<f64>>,
+    },
+    TimeEncoding {
+        deltas: Arc<Vec<f64>>,
+        weight: Var,
+        bias: Var,
     },
     Softmax {
         x: Var,

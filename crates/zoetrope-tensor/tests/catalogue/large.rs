@@ -10,6 +10,7 @@ use zoetrope_tensor::{
 use super::attention::{layer, parameters};
 use super::graphs::csr;
 use super::losses::labels;
+use super::neighbours::{Layout, attention, inputs};
 use super::{Case, Kind, List, constant, mask, numbers, plain, small, weight};
 
 /// Vertices of the large graph; a few of them have most of the edges.
@@ -27,6 +28,7 @@ pub(crate) fn large() -> Vec<Case> {
     sequences(&mut list);
     edges(&mut list);
     rows_and_losses(&mut list);
+    neighbours(&mut list);
     list.0
 }
 
@@ -143,6 +145,37 @@ fn edges(list: &mut List) {
     });
     list.add("gather", &[plain(N, WIDTH)], move |t, v| t.gather(v[0], &ends));
     list.add("scatter_add", &[plain(3000, WIDTH)], move |t, v| t.scatter_add(v[0], &to, N));
+}
+
+fn neighbours(list: &mut List) {
+    let draw = |what: &str, len: usize, below: usize| {
+        let unit = numbers(&format!("large/{what}"), Kind::Positive, len);
+        let place = |x: &f32| (x / 3.0 * below as f32) as u32;
+        unit.iter().map(place).map(|at| at.min(below as u32 - 1)).collect::<Vec<_>>()
+    };
+    // Targets with 0 to 11 slots, and one with 300.
+    let mut offsets = vec![0];
+    for (target, count) in draw("slots", N, 12).into_iter().enumerate() {
+        offsets.push(offsets[target] + if target == 77 { 300 } else { count });
+    }
+    let slots = offsets[N] as usize;
+    let sizes = [N / 2, 400, 500];
+    let query = draw("query", N, sizes[0]);
+    let (source, event) = (draw("source", slots, sizes[1]), draw("event", slots, sizes[2]));
+    let layout = Layout::new(&offsets, &query, &source, &event, sizes);
+    let dropout = Some(Dropout { p: 0.1, key: DropoutKey { seed: 1, stream: 6, step: 3 } });
+    for heads in [1, 2, 3] {
+        let widths = [WIDTH, 21, 19];
+        let (layout, slope) = (layout.clone(), (heads > 1).then_some(0.2));
+        let inputs = inputs(&layout, heads, widths);
+        list.add(format!("neighbour_attention/{heads}"), &inputs, move |t, v| {
+            attention(t, v, &layout, heads, widths, slope, dropout)
+        });
+    }
+    let deltas = Arc::new(layout.deltas.iter().map(|delta| delta * 1e6).collect());
+    list.add("time_encoding", &[plain(WIDTH, 1), plain(WIDTH, 1)], move |t, v| {
+        t.time_encoding(&deltas, v[0], v[1])
+    });
 }
 
 fn rows_and_losses(list: &mut List) {

@@ -594,7 +594,78 @@ def losses():
         case(f"cross_entropy/weight/{shape}", inputs, entropy)
 
 
-for family in [products, elementwise, parts, recurrent, attention, norms, losses]:
+# Attention over sampled neighbours: where the slots of each target begin, the query of each target,
+# source and event of each slot, and the numbers of queries, sources and events.
+LAYOUTS = {
+    "shared": ([0, 3, 3, 4, 9], [1, 0, 1, 2], [2, 0, 2, 1, 2, 3, 2, 0, 2], [0, 1, 2, 3, 1, 1, 0, 2, 3], (4, 5, 4)),
+    "one": ([0, 1], [0], [0], [0], (1, 1, 1)),
+    "long": ([0, 21], [0], [i % 3 for i in range(21)], [i % 5 for i in range(21)], (1, 3, 5)),
+    "no_slots": ([0, 0, 0], [0, 1], [], [], (2, 1, 1)),
+    "no_targets": ([0], [], [], [], (2, 3, 1)),
+}
+# Heads, then the widths of rows, features and time encoding; 0 for a part that is absent.
+WIDTHS = [(1, 1, 1, 1), (2, 5, 3, 17), (3, 17, 2, 1), (2, 3, 0, 2), (1, 0, 3, 2), (2, 5, 2, 0), (1, 0, 0, 0)]
+
+
+def neighbour_attention(layout, heads, widths, scale, slope, operands):
+    offsets, query, source, event, _ = LAYOUTS[layout]
+    operands = iter(operands)
+    queries = next(operands)
+    deltas = torch.tensor(numbers(f"deltas/{layout}", "plain", len(source)))
+    parts = []
+    if widths[0]:
+        parts.append(next(operands)[torch.tensor(source, dtype=torch.long)])
+    if widths[1]:
+        parts.append(next(operands)[torch.tensor(event, dtype=torch.long)])
+    if widths[2]:
+        weight, bias = next(operands), next(operands)
+        parts.append(torch.cos(deltas[:, None] * weight.reshape(1, -1) + bias.reshape(1, -1)))
+    x = torch.cat([*parts, torch.ones(len(source), 1)], 1)
+    counts = torch.tensor(offsets).diff()
+    to = torch.repeat_interleave(torch.arange(len(query)), counts)
+    asked = torch.tensor(query, dtype=torch.long)[to]
+    q = queries[asked].reshape(len(source), heads, x.shape[1])
+    scores = scale * (q * x[:, None, :]).sum(2)
+    if slope is not None:
+        scores = F.leaky_relu(scores, slope)
+    alpha = edge_softmax(scores, to, num_nodes=len(query))
+    out = torch.zeros(len(query), heads, x.shape[1])
+    out = out.index_add(0, to, alpha[:, :, None] * x[:, None, :])
+    return out.reshape(len(query), heads * x.shape[1])
+
+
+def neighbours():
+    for rows, width in [(1, 1), (5, 3), (70, 17), (0, 2)]:
+        deltas = torch.tensor(numbers(f"deltas/{rows}", "plain", rows)) * 8
+        case(
+            f"time_encoding/{rows}x{width}",
+            [plain(width, 1), plain(1, width)],
+            lambda w, b, d=deltas: torch.cos(d[:, None] * w.reshape(1, -1) + b),
+        )
+    case(
+        "time_encoding/same",
+        [plain(3, 1)],
+        lambda w: torch.cos(
+            torch.tensor(numbers("deltas/5", "plain", 5))[:, None] * 8 * w.reshape(1, -1)
+            + w.reshape(1, -1)
+        ),
+    )
+    for layout, (heads, *widths) in itertools.product(LAYOUTS, WIDTHS):
+        x = sum(widths) + 1
+        queries, sources, events = LAYOUTS[layout][4]
+        inputs = [small(queries, heads * x)]
+        inputs += [plain(sources, widths[0])] * (widths[0] > 0)
+        inputs += [("constant", events, widths[1])] * (widths[1] > 0)
+        inputs += [plain(widths[2], 1), plain(1, widths[2])] * (widths[2] > 0)
+        for kind, slope in [("plain", None), ("skewed", 0.2)]:
+            case(
+                f"neighbour_attention/{kind}/{layout}/{heads}x{'x'.join(map(str, widths))}",
+                inputs,
+                lambda *v, l=layout, h=heads, w=widths, s=slope: neighbour_attention(l, h, w, 0.6, s, v),
+            )
+
+
+for family in [products, elementwise, parts, recurrent, attention, neighbours, norms, losses]:
     family()
 tensors = {key: value for key, value in results.items() if value is not None}
 path = pathlib.Path(__file__).with_name("operators.safetensors")

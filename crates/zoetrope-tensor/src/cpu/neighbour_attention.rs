@@ -1,0 +1,265 @@
+//! Attention of targets over sampled neighbours, aggregated before it is projected.
+//!
+//! ```text
+//! x_j = [rows[source_j] | features[event_j] | cos(w·Δt_j + b) | 1]   for the slot j, X wide
+//! s(j, h) = activation(scale · q_h·x_j)      q: the queries' row of the slot's target, per head
+//! α = softmax of s over the slots of a target       out[target, h] = Σ α(j, h)·x_j
+//! ```
+//!
+//! The activation is a leaky relu or none. Dropout on α is by counter (slot · heads + head).
+//! Targets without slots give zeros. Keys and values that are linear in x need no more than this:
+//! their weights are applied to queries and results, never to slots.
+//!
+//! The slots of one target are put side by side in a tile that the first-level cache holds
+//! (ten slots of 373 values: 15 KiB); scores and sums are small dense products with it. No matrix
+//! of all slots exists. What is saved is α before dropout [slots, heads]; its sign says whether
+//! the score was negative, where there is a leaky relu. Time encodings are made again on the way
+//! back: their sines are needed there as well, and both come from one range reduction.
+//!
+//! Way back: over queries with their targets (gradients of queries and of the time encoder; ᾱ
+//! after dropout and the slopes of scores are left in a table), then over rows with the slots
+//! that read them (gradients of rows). Each output is written by one thread in a fixed order; the
+//! time encoder's gradients are summed in at most [`BLOCKS`] blocks of queries, whose boundaries
+//! follow from the layout, and joined in order. Features get no gradient.
+
+mod backward;
+mod dense;
+mod forward;
+mod sources;
+mod tile;
+
+use rayon::prelude::*;
+
+use super::dropout::{Dropout, Mask};
+use super::scattered::Scattered;
+use super::scratch;
+use super::simd::current;
+use super::sparse_rows::{Part, for_each_range};
+use super::spmm::CsrRef;
+use super::time_encoding::{Turns, subtract};
+use crate::neighbourhood::Neighbourhood;
+use backward::Queries;
+use forward::Forward;
+use sources::Sources;
+
+/// Slots and targets of a block of the way there: some ten microseconds.
+const BLOCK: usize = 96;
+/// Blocks of queries on the way back.
+const BLOCKS: usize = 64;
+/// Slots below which a block of queries is not cut.
+const SLOTS: usize = 48;
+/// Slots and rows of a block of the gradients of rows.
+const READERS: usize = 256;
+
+/// Operands and options of an attention over neighbours.
+#[derive(Debug, Clone, Copy)]
+pub struct NeighbourCall<'a> {
+    /// Who attends to what.
+    pub layout: &'a Neighbourhood,
+    /// Number of heads.
+    pub heads: usize,
+    /// Factor of the scores.
+    pub scale: f32,
+    /// Slope of the leaky relu below 0.
+    pub slope: Option<f32>,
+    /// Dropout on α.
+    pub dropout: Option<Dropout>,
+    /// [queries, heads·X].
+    pub queries: &'a [f32],
+    /// [sources, width], and the width; 0 for none.
+    pub rows: (&'a [f32], usize),
+    /// [events, width], and the width; 0 for none.
+    pub features: (&'a [f32], usize),
+    /// Weight and bias of the time encoding.
+    pub time: Option<[&'a [f32]; 2]>,
+    /// The time difference of each slot.
+    pub deltas: &'a [f64],
+}
+
+impl NeighbourCall<'_> {
+    fn time_width(&self) -> usize {
+        self.time.map_or(0, |[weight, _]| weight.len())
+    }
+
+    /// X.
+    fn width(&self) -> usize {
+        self.rows.1 + self.features.1 + self.time_width() + 1
+    }
+
+    fn slots(&self, target: usize) -> std::ops::Range<usize> {
+        self.layout.offsets[target] as usize..self.layout.offsets[target + 1] as usize
+    }
+
+    fn turns(&self) -> Option<Turns> {
+        self.time.map(|[weight, bias]| Turns::new(weight, bias))
+    }
+
+    fn check(&self) {
+        let slots = self.layout.slots();
+        assert!(self.heads > 0, "at least one head");
+        assert_eq!(self.layout.query.len(), self.layout.targets(), "one query per target");
+        assert!(self.time.is_none() || self.deltas.len() == slots, "one difference per slot");
+        assert!(self.features.1 == 0 || self.layout.event.len() == slots, "one event per slot");
+    }
+}
+
+/// Writes `out` [targets, heads·X] and `alpha` [slots, heads].
+///
+/// # Panics
+///
+/// When a length does not fit or a position lies outside its matrix.
+pub fn neighbour_attention_forward(call: &NeighbourCall, out: &mut [f32], alpha: &mut [f32]) {
+    call.check();
+    let (layout, wide) = (call.layout, call.heads * call.width());
+    assert_eq!(out.len(), layout.targets() * wide, "one row of results per target");
+    assert_eq!(alpha.len(), layout.slots() * call.heads, "one weight per slot and head");
+    let turns = call.turns();
+    let mask = call.dropout.map(Mask::from);
+    let cpu = current();
+    let slots = CsrRef {
+        rows: layout.targets(),
+        offsets: &layout.offsets,
+        columns: &layout.source,
+        values: &[],
+    };
+    let parts = [Part::rows(out, wide), Part::entries(alpha, call.heads), Part::none()];
+    for_each_range(slots, BLOCK, parts, &|from, to, [out, alpha, _]| {
+        let (out, alpha, turns) = (out.data, alpha.data, turns.as_ref());
+        cpu.run(Forward { call, turns, mask, from, to, out, alpha });
+    });
+}
+
+/// Where the gradients of an attention over neighbours go; what is not wanted is None.
+#[derive(Debug, Default)]
+pub struct NeighbourGradients<'a> {
+    /// Of the queries.
+    pub queries: Option<&'a mut [f32]>,
+    /// Of the rows.
+    pub rows: Option<&'a mut [f32]>,
+    /// Of the time encoder's weight.
+    pub weight: Option<&'a mut [f32]>,
+    /// Of the time encoder's bias.
+    pub bias: Option<&'a mut [f32]>,
+}
+
+/// Adds the gradients of [`neighbour_attention_forward`].
+///
+/// # Panics
+///
+/// When a length does not fit, or the layout was not indexed.
+pub fn neighbour_attention_backward(
+    call: &NeighbourCall,
+    alpha: &[f32],
+    d_out: &[f32],
+    gradients: NeighbourGradients,
+) {
+    call.check();
+    let (layout, heads) = (call.layout, call.heads);
+    let wide = heads * call.width();
+    assert_eq!(d_out.len(), layout.targets() * wide, "gradient of the result");
+    assert_eq!(alpha.len(), layout.slots() * heads, "one weight per slot and head");
+    if let Some(d) = &gradients.queries {
+        assert_eq!(d.len(), call.queries.len(), "gradient of the queries");
+    }
+    let queries = call.queries.len() / wide;
+    assert_inverted(layout, queries);
+    let turns = call.turns();
+    let with_time = gradients.weight.is_some() || gradients.bias.is_some();
+    let time_width = if with_time { call.time_width() } else { 0 };
+    let (blocks, bounds) = cut(layout, queries);
+    // For each slot ᾱ of all heads, then the slopes of the scores of all heads.
+    let mut terms = scratch::take(2 * alpha.len());
+    let mut parts = scratch::zeroed(blocks * 2 * time_width);
+    {
+        let cpu = current();
+        let mask = call.dropout.map(Mask::from);
+        let (wanted, d_queries) = match gradients.queries {
+            Some(d) => (true, Scattered::new(d)),
+            None => (false, Scattered::new(&mut [])),
+        };
+        let (terms, parts) = (Scattered::new(&mut terms), Scattered::new(&mut parts));
+        let turns = turns.as_ref();
+        (0..blocks).into_par_iter().for_each(|block| {
+            let (from, to) = (bounds[block] as usize, bounds[block + 1] as usize);
+            let rows = if wanted { from * wide..to * wide } else { 0..0 };
+            // SAFETY: blocks are ranges of queries that do not overlap.
+            #[allow(unsafe_code)]
+            let d_queries = unsafe { d_queries.piece(rows.start, rows.len()) };
+            // SAFETY: one piece per block.
+            #[allow(unsafe_code)]
+            let part = unsafe { parts.piece(block * 2 * time_width, 2 * time_width) };
+            let d_queries = wanted.then_some(d_queries);
+            cpu.run(Queries { call, turns, mask, alpha, d_out, from, to, d_queries, terms, part });
+        });
+    }
+    if !parts.is_empty() {
+        let (whole, rest) = parts.split_at_mut(2 * time_width);
+        for part in rest.chunks_exact(2 * time_width) {
+            whole.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+        subtract(gradients.weight, &whole[..time_width]);
+        subtract(gradients.bias, &whole[time_width..]);
+    }
+    if let Some(d_rows) = gradients.rows {
+        rows_backward(call, &terms, d_out, d_rows);
+    }
+}
+
+fn rows_backward(call: &NeighbourCall, terms: &[f32], d_out: &[f32], d_rows: &mut [f32]) {
+    let (rows, width) = call.rows;
+    if width == 0 || rows.is_empty() {
+        return;
+    }
+    let readers = CsrRef {
+        rows: rows.len() / width,
+        offsets: &call.layout.slots_of_source_offsets,
+        columns: &call.layout.slots_of_source,
+        values: &[],
+    };
+    assert_eq!(d_rows.len(), rows.len(), "gradient of the rows");
+    assert_eq!(readers.offsets.len(), readers.rows + 1, "a layout indexed for these rows");
+    assert_eq!(call.layout.target_of_slot.len(), call.layout.slots(), "a layout indexed");
+    let cpu = current();
+    let parts = [Part::rows(d_rows, width), Part::none(), Part::none()];
+    for_each_range(readers, READERS, parts, &|from, to, [d_rows, _, _]| {
+        let d_rows = d_rows.data;
+        cpu.run(Sources { call, readers, terms, d_out, from, to, d_rows });
+    });
+}
+
+/// Requires that each target is listed once, under its query: threads rely on it.
+fn assert_inverted(layout: &Neighbourhood, queries: usize) {
+    let (offsets, targets) = (&layout.targets_of_query_offsets, &layout.targets_of_query);
+    assert_eq!(offsets.len(), queries + 1, "a layout indexed for these queries");
+    assert_eq!(targets.len(), layout.targets(), "a layout indexed for these targets");
+    assert_eq!(offsets[queries] as usize, targets.len(), "the last offset");
+    for query in 0..queries {
+        let own = &targets[offsets[query] as usize..offsets[query + 1] as usize];
+        let listed = own.iter().all(|&target| layout.query[target as usize] as usize == query);
+        assert!(listed && own.is_sorted_by(|a, b| a < b), "the targets of query {query}");
+    }
+}
+
+/// Cuts the queries into at most [`BLOCKS`] blocks of about as many slots each.
+fn cut(layout: &Neighbourhood, queries: usize) -> (usize, [u32; BLOCKS + 1]) {
+    let enough = layout.slots().div_ceil(BLOCKS).max(SLOTS);
+    let mut bounds = [0u32; BLOCKS + 1];
+    let (mut blocks, mut slots) = (0, 0);
+    for query in 0..queries {
+        let own = layout.targets_of_query_offsets[query] as usize
+            ..layout.targets_of_query_offsets[query + 1] as usize;
+        for &target in &layout.targets_of_query[own] {
+            let target = target as usize;
+            slots += (layout.offsets[target + 1] - layout.offsets[target]) as usize;
+        }
+        if (slots >= enough && blocks + 1 < BLOCKS) || query + 1 == queries {
+            blocks += 1;
+            bounds[blocks] = query as u32 + 1;
+            slots = 0;
+        }
+    }
+    (blocks, bounds)
+}
+
+#[cfg(test)]
+mod tests;
