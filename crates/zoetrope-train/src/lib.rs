@@ -6,9 +6,11 @@
 pub mod baseline;
 pub mod checkpoint;
 pub mod config;
+pub mod course;
 pub mod engine;
 pub mod error;
 pub mod interrupt;
+pub mod learner;
 pub mod material;
 pub mod run;
 pub mod sampling;

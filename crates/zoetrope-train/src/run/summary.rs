@@ -43,6 +43,9 @@ pub struct Summary {
     /// The metrics of the simple rules that the model is compared with, on the test part.
     #[serde(default, deserialize_with = "maps_or_nan")]
     pub baselines: BTreeMap<String, Metrics>,
+    /// How much of the batches was the same work again, where events were trained on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redundancy: Option<Redundancy>,
     /// The hash of all state at the end.
     pub state_hash: String,
     /// Seconds from the start of the process to the first update of this run.
@@ -73,6 +76,7 @@ impl Default for Summary {
             epochs: Vec::new(),
             test: Metrics::new(),
             baselines: BTreeMap::new(),
+            redundancy: None,
             state_hash: String::new(),
             first_step_seconds: 0.0,
             peak_host_bytes: 0,
@@ -98,6 +102,16 @@ pub struct DataSummary {
     pub features: u64,
     /// A hash of the content.
     pub sha256: String,
+}
+
+/// How many of the vertices that batches need are needed again (equation 1 of Sven), over all
+/// training batches.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Redundancy {
+    /// Among the sampled vertices, whose memory is read: η₁.
+    pub dispatch: f64,
+    /// Among the ends of the batch's events, whose memory is written: η₂.
+    pub aggregation: f64,
 }
 
 /// Bytes moved, by kind.

@@ -4,12 +4,10 @@ use zoetrope_data::split::Part;
 use zoetrope_graph::random::Random;
 use zoetrope_nn::Forward;
 use zoetrope_nn::model::Embedding;
-use zoetrope_nn::optimiser::clip_norm;
 use zoetrope_plan::Frame;
 use zoetrope_tensor::Var;
 
-use super::{Session, optimise};
-use crate::config::MetricName;
+use super::Session;
 use crate::error::TrainError;
 use crate::run::{EpochRecord, Metrics, Phase};
 use crate::task::Questions;
@@ -39,32 +37,34 @@ impl Session {
     /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
     /// those of the last good update.
     pub fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
-        let epoch = self.progress.epoch;
+        let epoch = self.learner.progress.epoch;
         let scope = std::time::Instant::now();
         let frames = self.frame_order(epoch);
-        let rate = self.learning_rate();
-        if self.progress.frame == 0 {
+        let rate = self.learner.rate(&self.config);
+        if self.learner.progress.frame == 0 {
             self.carried.clear();
         }
         let batch = self.config.train.batch_size;
-        while self.progress.frame < frames.len() {
-            let from = self.progress.frame;
+        while self.learner.progress.frame < frames.len() {
+            let from = self.learner.progress.frame;
             let until = (from + batch).min(frames.len());
             let update = std::time::Instant::now();
             self.update(&frames[from..until], rate as f32)?;
             self.timeline.add_scope("frames", from as u64, update);
-            self.progress.frame = until;
+            self.learner.progress.frame = until;
             if !watch.frame(until, frames.len()) && until < frames.len() {
-                self.progress.seconds += scope.elapsed().as_secs_f64();
+                self.learner.progress.seconds += scope.elapsed().as_secs_f64();
                 self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
                 return Ok(EpochEnd::Interrupted);
             }
         }
-        let seconds = self.progress.seconds + scope.elapsed().as_secs_f64();
-        let loss = self.progress.loss_sum / self.progress.losses.max(1) as f64;
+        let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
+        let loss = self.learner.mean_loss();
         let val = self.validate()?;
         self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
-        self.finish_epoch(EpochRecord { epoch: epoch + 1, seconds, loss, val })
+        let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
+        self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
+        Ok(EpochEnd::Finished(record))
     }
 
     /// Seconds that an epoch would take, from one frame that is run twice and timed once. Weights
@@ -78,33 +78,6 @@ impl Session {
         let start = std::time::Instant::now();
         self.frame(frame, 1.0)?;
         Ok(start.elapsed().as_secs_f64() * self.plan.frames.len() as f64)
-    }
-
-    /// The learning rate of the current epoch.
-    pub fn learning_rate(&self) -> f64 {
-        optimise::rate(&self.config.train, self.progress.epoch, &self.schedule)
-    }
-
-    fn finish_epoch(&mut self, record: EpochRecord) -> Result<EpochEnd, TrainError> {
-        let watched = match self.watched() {
-            MetricName::Loss => Some(record.loss),
-            _ => record.val.get(&self.watched_key()).copied(),
-        };
-        if let Some(value) = watched.filter(|_| !record.val.is_empty()) {
-            let error = if self.watched().is_error() { value } else { -value };
-            optimise::schedule(&self.config.train).observe(error, &mut self.schedule);
-            if self.stopping.observe(record.epoch, value) {
-                match &mut self.best {
-                    Some(best) => best.clone_from(&self.network.parameters),
-                    None => self.best = Some(self.network.parameters.clone()),
-                }
-            }
-        }
-        self.progress.epoch += 1;
-        self.progress.frame = 0;
-        (self.progress.loss_sum, self.progress.losses, self.progress.seconds) = (0.0, 0, 0.0);
-        self.progress.records.push(record.clone());
-        Ok(EpochEnd::Finished(record))
     }
 
     fn validate(&mut self) -> Result<Metrics, TrainError> {
@@ -128,34 +101,21 @@ impl Session {
 
     /// One update of the weights from one or several frames.
     fn update(&mut self, frames: &[Frame], rate: f32) -> Result<(), TrainError> {
-        self.gradients.clear();
+        self.learner.gradients.clear();
         let share = 1.0 / frames.len() as f64;
         for &frame in frames {
             if !self.config.train.carry_state {
                 self.carried.clear();
             }
             if let Some(loss) = self.frame(frame, share)? {
-                self.progress.loss_sum += loss;
-                self.progress.losses += 1;
+                self.learner.add_loss(loss);
             }
-            self.progress.frames += 1;
+            self.learner.progress.frames += 1;
         }
         let span = self.timeline.phase(Phase::Update);
-        let norm = match self.config.train.clip {
-            Some(limit) => clip_norm(&mut self.gradients, limit),
-            None => self.gradients.norm(),
-        };
-        if !norm.is_finite() {
-            return Err(self.not_finite("the norm of the gradients", norm));
-        }
-        self.optimiser.update(&mut self.network.parameters, &self.gradients, rate);
+        self.learner.step(&self.config, &mut self.network.parameters, rate, "frame")?;
         drop(span);
         Ok(())
-    }
-
-    fn not_finite(&self, what: &str, value: f64) -> TrainError {
-        let (index, step) = (self.progress.frame, self.optimiser.steps());
-        TrainError::Diverged { what: format!("{what} of frame"), index, value, step }
     }
 
     /// Adds the gradients of one frame, times `share`, and returns its loss; None where there is
@@ -190,7 +150,7 @@ impl Session {
     ) -> Result<Option<f64>, TrainError> {
         self.tape.reset();
         let span = self.timeline.phase(Phase::Forward);
-        let (seed, step) = (self.config.train.seed, self.progress.frames as u32);
+        let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
         let parameters = &self.network.parameters;
         let mut forward =
             Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step);
@@ -199,7 +159,7 @@ impl Session {
         let mut loss = None;
         if let Some(asked) = asked {
             let rows = rows_of(&mut forward, &embedding, stretch, &asked, self.runner.vertices())?;
-            let questions = Questions { steps: asked, epoch: self.progress.epoch as u32 };
+            let questions = Questions { steps: asked, epoch: self.learner.progress.epoch as u32 };
             loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
         }
         // Values are given back during the backward pass: what outlives it is taken off now.
@@ -209,11 +169,11 @@ impl Session {
         let Some((loss, _)) = loss else { return Ok(None) };
         let value = f64::from(self.tape.scalar(loss));
         if !value.is_finite() {
-            return Err(self.not_finite("the loss", value));
+            return Err(self.learner.not_finite("the loss", "frame", value));
         }
         let span = self.timeline.phase(Phase::Backward);
         self.tape.backward(loss)?;
-        self.gradients.add_from(&self.tape, &self.network.parameters, factor as f32);
+        self.learner.gradients.add_from(&self.tape, &self.network.parameters, factor as f32);
         drop(span);
         Ok(Some(value))
     }

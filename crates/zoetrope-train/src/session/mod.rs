@@ -5,7 +5,6 @@
 
 mod epoch;
 mod evaluate;
-mod optimise;
 mod restore;
 mod start;
 
@@ -13,19 +12,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_data::split::Part;
-use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::model::Coverage;
-use zoetrope_nn::optimiser::{EarlyStopping, Gradients, Optimiser, ScheduleState};
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::Plan;
 use zoetrope_tensor::{Matrix, Tape};
 
-use crate::config::{Config, LossOn, MetricName, TaskName};
+use crate::config::{Config, LossOn, TaskName};
 use crate::engine::{FrameRunner, Network};
 use crate::error::TrainError;
+use crate::learner::Learner;
 use crate::material::Material;
-use crate::run::{EpochRecord, Metrics, Timeline};
+use crate::run::{Metrics, Timeline};
 use crate::task::{self, Task};
 
 pub use epoch::{EpochEnd, Watch};
@@ -44,41 +42,17 @@ pub struct Session {
     judge_tape: Tape,
     updates: Updates,
     carried: Carried,
-    gradients: Gradients,
-    optimiser: Optimiser,
-    schedule: ScheduleState,
-    stopping: EarlyStopping,
-    progress: Progress,
-    /// The weights of the best validation epoch, where there is a validation part.
-    best: Option<Parameters>,
+    pub(crate) learner: Learner,
     /// Embeddings of one snapshot, off the tape, for judging.
     embeddings: Arc<Matrix>,
     pub(crate) timeline: Timeline,
-}
-
-/// Where a run stands.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Progress {
-    /// Epochs that are finished.
-    pub(crate) epoch: usize,
-    /// Frames of the running epoch that are done.
-    pub(crate) frame: usize,
-    /// Frames since the start, the counter of dropout.
-    pub(crate) frames: u64,
-    /// The sum of the losses of the running epoch's frames, and how many had one.
-    pub(crate) loss_sum: f64,
-    pub(crate) losses: u64,
-    /// Seconds of the running epoch before it was continued.
-    pub(crate) seconds: f64,
-    /// The finished epochs.
-    pub(crate) records: Vec<EpochRecord>,
 }
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("network", &self.network)
-            .field("epoch", &self.progress.epoch)
+            .field("epoch", &self.learner.progress.epoch)
             .finish_non_exhaustive()
     }
 }
@@ -109,45 +83,9 @@ impl Session {
         &self.network
     }
 
-    /// The epochs that are finished.
-    pub fn epochs(&self) -> &[EpochRecord] {
-        &self.progress.records
-    }
-
-    /// Whether enough epochs have passed, or early stopping says so.
-    pub fn is_over(&self) -> bool {
-        self.progress.epoch >= self.config.train.epochs || self.stopping.is_over()
-    }
-
     /// The steps of a part at which the task asks.
     pub fn steps_of(&self, part: Part) -> Range<usize> {
         self.material.steps_of(part, self.task_name)
-    }
-
-    /// The measure that decides which epoch is best.
-    pub fn watched(&self) -> MetricName {
-        self.config.task.metric.unwrap_or(self.task_name.metrics()[0])
-    }
-
-    /// The name of that measure among the metrics.
-    pub fn watched_key(&self) -> String {
-        match self.watched() {
-            MetricName::F1 => "f1_macro".to_owned(),
-            MetricName::Hits => format!("hits@{}", self.config.task.hits),
-            other => other.name().to_owned(),
-        }
-    }
-
-    /// The epoch whose weights [`Session::choose_best`] takes, with its measure.
-    pub fn best_epoch(&self) -> Option<(usize, f64)> {
-        self.stopping.best().filter(|_| self.best.is_some())
-    }
-
-    /// Puts the weights of the best validation epoch in place, where there was a validation part.
-    pub fn choose_best(&mut self) {
-        if let Some(best) = &self.best {
-            self.network.parameters.clone_from(best);
-        }
     }
 
     /// The metrics of the task's baselines on a part.
@@ -174,7 +112,7 @@ impl Session {
             false => "reset at the start of each frame",
         };
         let chosen = match self.config.data.split.has_validation() {
-            true => format!("the epoch with the best validation {}", self.watched().name()),
+            true => format!("the epoch with the best validation {}", self.learner.watched().name()),
             false => "the last epoch".to_owned(),
         };
         serde_json::json!({

@@ -1,160 +1,37 @@
 //! The whole state of a run, to and from a checkpoint.
 
-use std::collections::BTreeMap;
-
-use zoetrope_nn::Parameters;
-use zoetrope_nn::optimiser::ScheduleState;
 use zoetrope_tensor::Matrix;
 
 use super::Session;
-use crate::checkpoint::{Cursor, SavedState, SavedTensor, Tensors};
+use crate::checkpoint::{SavedState, SavedTensor};
 use crate::error::TrainError;
-
-/// The prefix of the weights of the best epoch.
-const BEST: &str = "best/";
+use crate::learner::unfit;
 
 impl Session {
     /// Everything that the run needs to continue to the same bits.
     pub fn save(&self) -> SavedState {
-        let parameters = &self.network.parameters;
-        let mut optimiser: Tensors = self
-            .optimiser
-            .state(parameters)
-            .map(|(name, dims, values)| (name, SavedTensor::new(dims.to_vec(), values.to_vec())))
-            .collect();
-        // Not among the weights, so that their file stays a plain state_dict.
-        if let Some(best) = &self.best {
-            optimiser.extend(tensors(best, BEST));
-        }
         let hidden = self.carried.iter().map(|(place, matrix)| {
             let shape = matrix.shape();
             let dims = vec![shape.rows, shape.cols];
             (place.to_string(), SavedTensor::new(dims, matrix.as_slice().to_vec()))
         });
-        SavedState {
-            weights: tensors(parameters, ""),
-            optimiser,
-            hidden: hidden.collect(),
-            cursor: self.cursor(),
-        }
-    }
-
-    fn cursor(&self) -> Cursor {
-        let progress = &self.progress;
-        let (best_epoch, waited) = self.stopping.counters();
-        let counters = BTreeMap::from([
-            ("frames".to_owned(), progress.frames),
-            ("losses".to_owned(), progress.losses),
-            ("optimiser_steps".to_owned(), self.optimiser.steps()),
-            ("best_epoch".to_owned(), best_epoch as u64),
-            ("stopping_waited".to_owned(), waited as u64),
-            ("schedule_waited".to_owned(), self.schedule.waited as u64),
-            ("seed".to_owned(), self.config.train.seed),
-        ]);
-        let mut numbers = BTreeMap::from([
-            ("loss_sum".to_owned(), progress.loss_sum),
-            ("schedule_factor".to_owned(), self.schedule.factor),
-        ]);
-        if let Some((_, best)) = self.stopping.best() {
-            numbers.insert("stopping_best".to_owned(), best);
-        }
-        if let Some(best) = self.schedule.best {
-            numbers.insert("schedule_best".to_owned(), best);
-        }
-        Cursor {
-            epoch: progress.epoch,
-            frame: progress.frame,
-            step: self.optimiser.steps(),
-            counters,
-            numbers,
-            parts: BTreeMap::new(),
-            epochs: progress.records.clone(),
-        }
+        let seed = self.config.train.seed;
+        self.learner.save(&self.network.parameters, seed, hidden.collect())
     }
 
     /// Puts a saved state in place.
     ///
     /// # Errors
     /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
-    pub fn restore(&mut self, mut state: SavedState) -> Result<(), TrainError> {
-        let mut best_weights = Tensors::new();
-        state.optimiser.retain(|name, tensor| match name.strip_prefix(BEST) {
-            Some(name) => {
-                best_weights.insert(name.to_owned(), tensor.clone());
-                false
-            }
-            None => true,
-        });
-        fill(&mut self.network.parameters, &state.weights)?;
-        self.best = match best_weights.is_empty() {
-            true => None,
-            false => {
-                let mut best = self.network.parameters.clone();
-                fill(&mut best, &best_weights)?;
-                Some(best)
-            }
-        };
-        let cursor = state.cursor;
-        let counter = |name: &str| cursor.counters.get(name).copied().ok_or_else(|| unfit(name));
-        if counter("seed")? != self.config.train.seed {
-            return Err(unfit("train.seed"));
-        }
-        let steps = counter("optimiser_steps")?;
-        let find = |name: &str| state.optimiser.get(name).map(SavedTensor::data);
-        self.optimiser
-            .restore(&self.network.parameters, steps, find)
-            .map_err(|name| unfit(&name))?;
+    pub fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
+        let seed = self.config.train.seed;
+        let hidden = self.learner.restore(&mut self.network.parameters, seed, state)?;
         self.carried.clear();
-        for (place, tensor) in &state.hidden {
+        for (place, tensor) in &hidden {
             let place: usize = place.parse().map_err(|_| unfit(place))?;
             let &[rows, cols] = tensor.dims() else { return Err(unfit("the hidden state")) };
             self.carried.set(place, Matrix::from_slice(rows, cols, tensor.data())?);
         }
-        let number = |name: &str| cursor.numbers.get(name).copied();
-        self.schedule = ScheduleState {
-            factor: number("schedule_factor").ok_or_else(|| unfit("schedule_factor"))?,
-            best: number("schedule_best"),
-            waited: counter("schedule_waited")? as usize,
-        };
-        let best = number("stopping_best");
-        let (epoch, waited) = (counter("best_epoch")?, counter("stopping_waited")?);
-        self.stopping.restore(best, epoch as usize, waited as usize);
-        let progress = &mut self.progress;
-        progress.epoch = cursor.epoch;
-        progress.frame = cursor.frame;
-        progress.frames = counter("frames")?;
-        progress.losses = counter("losses")?;
-        progress.loss_sum = number("loss_sum").ok_or_else(|| unfit("loss_sum"))?;
-        progress.records = cursor.epochs;
         Ok(())
-    }
-}
-
-fn unfit(what: &str) -> TrainError {
-    TrainError::Unfit {
-        what: format!("the checkpoint does not fit this run: {what} differs"),
-        advice: "continue with the configuration of the run that saved it".to_owned(),
-    }
-}
-
-fn tensors(parameters: &Parameters, prefix: &str) -> Tensors {
-    let one = |parameter: &zoetrope_nn::parameters::Parameter| {
-        let values = parameter.matrix.as_slice().to_vec();
-        (format!("{prefix}{}", parameter.name), SavedTensor::new(parameter.dims.clone(), values))
-    };
-    parameters.iter().map(|(_, parameter)| one(parameter)).collect()
-}
-
-fn fill(parameters: &mut Parameters, saved: &Tensors) -> Result<(), TrainError> {
-    for (_, parameter) in parameters.iter_mut() {
-        let tensor = saved
-            .get(&parameter.name)
-            .filter(|tensor| tensor.dims() == parameter.dims)
-            .ok_or_else(|| unfit(&parameter.name))?;
-        parameter.matrix.as_mut_slice().copy_from_slice(tensor.data());
-    }
-    match saved.len() == parameters.len() {
-        true => Ok(()),
-        false => Err(unfit("the number of weights")),
     }
 }

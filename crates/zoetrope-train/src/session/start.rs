@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use zoetrope_data::split::Part;
 use zoetrope_nn::forward::Updates;
-use zoetrope_nn::optimiser::{Direction, EarlyStopping, Gradients, Optimiser, ScheduleState};
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::{Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, Workload};
 use zoetrope_tensor::{Matrix, Tape};
 
-use super::{Progress, Session, optimise};
+use super::Session;
 use crate::config::{Config, Device, Frame, OperatorOrder, TaskName};
 use crate::engine::{FrameRunner, Layout, Network, activation_cost};
 use crate::error::TrainError;
+use crate::learner::{Learner, optimise};
 use crate::material::Material;
 use crate::run::{Phase, Timeline};
 use crate::task;
@@ -53,12 +53,8 @@ impl Session {
         let task = task::make(&config, task_name, &material)?;
         drop(span);
         let embeddings = Arc::new(Matrix::zeros(material.vertices(), model.width()));
-        let optimiser = Optimiser::new(optimise::method(&config.train), &network.parameters);
-        let gradients = Gradients::new(&network.parameters);
-        let watched = config.task.metric.unwrap_or(task_name.metrics()[0]);
-        let direction = if watched.is_error() { Direction::Lower } else { Direction::Higher };
+        let learner = Learner::new(&config, task_name, &network.parameters);
         Ok(Self {
-            stopping: EarlyStopping::new(direction, config.train.patience),
             config,
             material,
             task_name,
@@ -70,11 +66,7 @@ impl Session {
             judge_tape: Tape::new(),
             updates: Updates::default(),
             carried: Carried::default(),
-            gradients,
-            optimiser,
-            schedule: ScheduleState::default(),
-            progress: Progress::default(),
-            best: None,
+            learner,
             embeddings,
             timeline,
         })

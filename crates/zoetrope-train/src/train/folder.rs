@@ -1,9 +1,9 @@
 //! The files of a run folder that grow with its epochs.
 
+use crate::course::Course;
 use crate::error::TrainError;
 use crate::run::tensorboard::EventFile;
 use crate::run::{EpochRecord, MetricsLine, MetricsLog, RunFolder};
-use crate::session::Session;
 
 /// `metrics.jsonl` and the event file of TensorBoard.
 #[derive(Debug)]
@@ -16,20 +16,20 @@ impl Records {
     /// Starts or continues the files, and writes the configuration and the plan of a new run.
     pub(super) fn open(
         folder: &RunFolder,
-        session: &Session,
+        course: &dyn Course,
         resumed: bool,
     ) -> Result<Self, TrainError> {
         let path = folder.metrics_path();
         let metrics = match resumed {
-            true => MetricsLog::resume(&path, session.epochs().len())?,
+            true => MetricsLog::resume(&path, course.epochs().len())?,
             false => MetricsLog::create(&path)?,
         };
         if !resumed {
-            folder.write_json(&folder.plan_path(), session.plan())?;
+            folder.write_json(&folder.plan_path(), &course.layout())?;
         }
         // Written last of what makes a folder a run: one without it holds nothing to continue.
-        folder.write_config(session.config())?;
-        let events = match session.config().output.tensorboard {
+        folder.write_config(course.config())?;
+        let events = match course.config().output.tensorboard {
             true => Some(EventFile::create(folder.root())?),
             false => None,
         };

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use zoetrope_nn::Parameters;
 use zoetrope_nn::weights::load_safetensors;
 use zoetrope_plan::Plan;
 
 use crate::error::TrainError;
-use crate::session::Session;
 
 /// The plan of a file, where `name` names one rather than a planner.
 ///
@@ -25,12 +25,12 @@ pub(super) fn read_plan(path: &Path) -> Result<Plan, TrainError> {
     Ok(Plan::from_json(&text)?)
 }
 
-/// Fills the network of a session from a safetensors file.
+/// Fills the parameters of a network from a safetensors file.
 ///
 /// # Errors
 /// Where the file cannot be read, or names, shapes or values do not fit.
-pub fn load_weights(session: &mut Session, path: &Path) -> Result<(), TrainError> {
+pub fn load_weights(parameters: &mut Parameters, path: &Path) -> Result<(), TrainError> {
     let bytes = std::fs::read(path).map_err(|error| TrainError::io(path, error))?;
-    load_safetensors(&mut session.network.parameters, &bytes)
+    load_safetensors(parameters, &bytes)
         .map_err(|source| TrainError::Weights { path: path.to_owned(), source })
 }

@@ -6,6 +6,7 @@
 
 mod folder;
 mod loading;
+mod open;
 mod peak;
 
 use std::path::PathBuf;
@@ -18,15 +19,14 @@ use zoetrope_nn::weights;
 
 use crate::checkpoint::{CheckpointStore, state_hash};
 use crate::config::Config;
+use crate::course::Course;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
-use crate::material::Material;
-use crate::run::{
-    Bytes, DataSummary, EpochRecord, Metrics, Phase, RunFolder, Summary, Timeline, TraceFile,
-};
-use crate::session::{EpochEnd, Session, Watch};
+use crate::run::{Bytes, EpochRecord, Metrics, Phase, RunFolder, Summary, Timeline, TraceFile};
+use crate::session::{EpochEnd, Watch};
 
 pub use loading::{load_plan, load_weights};
+pub use open::{Opened, Run};
 pub use peak::peak_host_bytes;
 
 use folder::Records;
@@ -40,13 +40,13 @@ pub trait Listener {
     fn warning(&mut self, text: &str);
 
     /// The session is ready; its epochs begin.
-    fn started(&mut self, session: &Session, folder: &std::path::Path);
+    fn started(&mut self, course: &dyn Course, folder: &std::path::Path);
 
     /// So many of an epoch's frames are done.
     fn frame(&mut self, epoch: usize, done: usize, all: usize);
 
     /// An epoch is finished.
-    fn epoch(&mut self, session: &Session, record: &EpochRecord);
+    fn epoch(&mut self, course: &dyn Course, record: &EpochRecord);
 
     /// Training is over; the test part and the baselines are measured now.
     fn testing(&mut self);
@@ -82,12 +82,12 @@ pub fn train(
         None => config.output.dir.as_deref().map(RunFolder::create).transpose()?,
     };
     let started = Instant::now();
-    let material = Material::open(&config, listener.reading())?;
+    let opened = Opened::open(&config, listener.reading())?;
     let folder = match folder {
         Some(folder) => folder,
         None => {
             let base = std::path::Path::new("runs");
-            RunFolder::create_fresh(base, config.model.name.name(), &material.name)?
+            RunFolder::create_fresh(base, config.model.name.name(), opened.name())?
         }
     };
     let trace = match config.output.trace {
@@ -99,30 +99,31 @@ pub fn train(
         None => Timeline::new(),
     };
     timeline.add(Phase::Load, started);
-    let plan = match &resumed {
-        Some(_) => Some(loading::read_plan(&folder.plan_path())?),
-        None => load_plan(&config.plan.name)?,
+    let plan = match (&resumed, &opened) {
+        (Some(_), Opened::Snapshots(_)) => Some(loading::read_plan(&folder.plan_path())?),
+        _ => load_plan(&config.plan.name)?,
     };
-    let mut session = Session::start(config, material, plan, timeline)?;
-    let store =
-        CheckpointStore::new(folder.checkpoints_path(), session.config.train.keep_checkpoints);
+    let mut run = opened.start(config, plan, timeline)?;
+    let course = run.course_mut();
+    let keep = course.config().train.keep_checkpoints;
+    let store = CheckpointStore::new(folder.checkpoints_path(), keep);
     let found = if resumed.is_some() { store.load_latest()? } else { None };
-    match (found, session.config.train.weights.clone()) {
+    match (found, course.config().train.weights.clone()) {
         (Some(found), _) => {
             for damage in &found.rejected {
                 listener.warning(&format!("{damage}; going on from {}", found.path.display()));
             }
-            session.restore(found.state)?;
+            course.restore(found.state)?;
         }
-        (None, Some(path)) => load_weights(&mut session, &path)?,
+        (None, Some(path)) => load_weights(course.parameters_mut(), &path)?,
         (None, None) => {}
     }
-    let mut records = Records::open(&folder, &session, resumed.is_some())?;
-    listener.started(&session, folder.root());
+    let mut records = Records::open(&folder, course, resumed.is_some())?;
+    listener.started(course, folder.root());
     let first_step_seconds = begun.elapsed().as_secs_f64();
-    run_epochs(&mut session, &folder, &store, &mut records, interrupt, listener)?;
+    run_epochs(course, &folder, &store, &mut records, interrupt, listener)?;
     listener.testing();
-    let finished = finish(&mut session, &folder, &store, first_step_seconds)?;
+    let finished = finish(course, &folder, &store, first_step_seconds)?;
     if let Some(trace) = trace {
         trace.finish()?;
     }
@@ -143,28 +144,28 @@ impl Watch for Frames<'_> {
 }
 
 fn run_epochs(
-    session: &mut Session,
+    course: &mut dyn Course,
     folder: &RunFolder,
     store: &CheckpointStore,
     records: &mut Records,
     interrupt: &Interrupt,
     listener: &mut dyn Listener,
 ) -> Result<(), TrainError> {
-    while !session.is_over() {
-        let rate = session.learning_rate();
-        let epoch = session.epochs().len() + 1;
-        let end = session.epoch(&mut Frames { interrupt, listener: &mut *listener, epoch })?;
+    while !course.is_over() {
+        let rate = course.learner().rate(course.config());
+        let epoch = course.epochs().len() + 1;
+        let end = course.epoch(&mut Frames { interrupt, listener: &mut *listener, epoch })?;
         if let EpochEnd::Finished(record) = &end {
             records.push(record, rate)?;
-            listener.epoch(session, record);
-            let due = session.config.train.checkpoint_every;
-            if due.is_some_and(|every| record.epoch.is_multiple_of(every)) && !session.is_over() {
-                store.save(&session.save())?;
+            listener.epoch(course, record);
+            let due = course.config().train.checkpoint_every;
+            if due.is_some_and(|every| record.epoch.is_multiple_of(every)) && !course.is_over() {
+                store.save(&course.save())?;
             }
         }
-        if interrupt.is_asked() && !session.is_over() {
-            store.save(&session.save())?;
-            let epochs = session.epochs().len();
+        if interrupt.is_asked() && !course.is_over() {
+            store.save(&course.save())?;
+            let epochs = course.epochs().len();
             return Err(TrainError::Interrupted { folder: folder.root().to_owned(), epochs });
         }
     }
@@ -173,52 +174,45 @@ fn run_epochs(
 
 /// Saves the last checkpoint, measures the chosen weights, writes the summary.
 fn finish(
-    session: &mut Session,
+    course: &mut dyn Course,
     folder: &RunFolder,
     store: &CheckpointStore,
     first_step_seconds: f64,
 ) -> Result<Finished, TrainError> {
-    let state = session.save();
+    let state = course.save();
     let hash = state_hash(&state);
     store.save(&state)?;
     drop(state);
-    session.choose_best();
-    let bytes = weights::to_safetensors(&session.network.parameters)?;
+    course.choose_best();
+    let bytes = weights::to_safetensors(course.parameters())?;
     folder.write_file("weights.safetensors", &bytes)?;
-    let test = match session.steps_of(Part::Test).is_empty() {
-        true => Metrics::new(),
-        false => session.evaluate(Part::Test)?,
+    let test = match course.has(Part::Test) {
+        true => course.evaluate(Part::Test)?,
+        false => Metrics::new(),
     };
     let timer = Instant::now();
-    let baselines = session.baselines(Part::Test)?;
-    session.timeline.add(Phase::Evaluate, timer);
-    let material = &session.material;
+    let baselines = course.baselines(Part::Test)?;
+    course.timeline().add(Phase::Evaluate, timer);
     let summary = Summary {
-        model: session.config.model.name.name().to_owned(),
-        task: session.task_name.name().to_owned(),
-        device: session.config.train.device.to_string(),
-        plan: serde_json::to_value(&session.plan).unwrap_or_default(),
-        data: DataSummary {
-            name: material.name.clone(),
-            vertices: material.vertices() as u64,
-            events: material.events as u64,
-            snapshots: material.steps() as u64,
-            features: material.width() as u64,
-            sha256: material.sha256.clone(),
-        },
-        protocol: session.protocol(),
-        epochs: session.epochs().to_vec(),
+        model: course.config().model.name.name().to_owned(),
+        task: course.task().name().to_owned(),
+        device: course.config().train.device.to_string(),
+        plan: course.layout(),
+        data: course.data(),
+        protocol: course.protocol(),
+        epochs: course.epochs().to_vec(),
         test,
         baselines,
+        redundancy: course.redundancy(),
         state_hash: hash,
         first_step_seconds,
         peak_host_bytes: peak_host_bytes(),
         peak_device_bytes: 0,
-        seconds: session.timeline.seconds(),
+        seconds: course.timeline().seconds(),
         bytes: Bytes::default(),
         ..Summary::default()
     };
     folder.write_summary(&summary)?;
-    let best = session.best_epoch();
+    let best = course.learner().best_epoch();
     Ok(Finished { folder: folder.root().to_owned(), summary, best })
 }

@@ -1,0 +1,195 @@
+//! What a whole run needs of a session, whether it learns from snapshots or from events.
+
+use std::collections::BTreeMap;
+
+use zoetrope_data::split::Part;
+use zoetrope_nn::Parameters;
+
+use crate::checkpoint::SavedState;
+use crate::config::{Config, TaskName};
+use crate::error::TrainError;
+use crate::learner::Learner;
+use crate::run::{DataSummary, EpochRecord, Metrics, Redundancy, Timeline};
+use crate::session::{EpochEnd, Session, Watch};
+
+/// A session that [`train`](crate::train::train) can run from its first epoch to its summary.
+pub trait Course {
+    /// The effective configuration.
+    fn config(&self) -> &Config;
+
+    /// The task.
+    fn task(&self) -> TaskName;
+
+    /// The optimiser, its schedule and the epochs so far.
+    fn learner(&self) -> &Learner;
+
+    /// The weights.
+    fn parameters(&self) -> &Parameters;
+
+    /// The weights, to be changed.
+    fn parameters_mut(&mut self) -> &mut Parameters;
+
+    /// Puts the weights of the best validation epoch in place, where there was a validation part.
+    fn choose_best(&mut self);
+
+    /// What it learns from.
+    fn data(&self) -> DataSummary;
+
+    /// The size of the data in words, for people.
+    fn size(&self) -> String;
+
+    /// What a user should know about the data.
+    fn warnings(&self) -> &[String];
+
+    /// How the work is laid out, as JSON.
+    fn layout(&self) -> serde_json::Value;
+
+    /// Frames or batches in an epoch.
+    fn steps_per_epoch(&self) -> usize;
+
+    /// Runs the rest of the current epoch, then measures on the validation part.
+    ///
+    /// # Errors
+    /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
+    /// those of the last good update.
+    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError>;
+
+    /// Whether a part holds anything to be measured on.
+    fn has(&self, part: Part) -> bool;
+
+    /// The metrics on a part.
+    ///
+    /// # Errors
+    /// Where shapes do not fit.
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError>;
+
+    /// The metrics of the task's baselines on a part.
+    ///
+    /// # Errors
+    /// Where the data does not fit the task.
+    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError>;
+
+    /// How the run is measured, for the summary.
+    fn protocol(&self) -> serde_json::Value;
+
+    /// How much of a batch's work is the same work again, where batches are deduplicated.
+    fn redundancy(&self) -> Option<Redundancy> {
+        None
+    }
+
+    /// Everything that the run needs to continue to the same bits.
+    fn save(&self) -> SavedState;
+
+    /// Puts a saved state in place.
+    ///
+    /// # Errors
+    /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
+    fn restore(&mut self, state: SavedState) -> Result<(), TrainError>;
+
+    /// Where seconds are counted.
+    fn timeline(&self) -> &Timeline;
+}
+
+impl dyn Course + '_ {
+    /// The epochs that are finished.
+    pub fn epochs(&self) -> &[EpochRecord] {
+        self.learner().epochs()
+    }
+
+    /// Whether enough epochs have passed, or early stopping says so.
+    pub fn is_over(&self) -> bool {
+        self.learner().is_over(self.config())
+    }
+}
+
+impl Course for Session {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn task(&self) -> TaskName {
+        self.task_name
+    }
+
+    fn learner(&self) -> &Learner {
+        &self.learner
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.network.parameters
+    }
+
+    fn parameters_mut(&mut self) -> &mut Parameters {
+        &mut self.network.parameters
+    }
+
+    fn choose_best(&mut self) {
+        self.learner.choose_best(&mut self.network.parameters);
+    }
+
+    fn data(&self) -> DataSummary {
+        let material = &self.material;
+        DataSummary {
+            name: material.name.clone(),
+            vertices: material.vertices() as u64,
+            events: material.events as u64,
+            snapshots: material.steps() as u64,
+            features: material.width() as u64,
+            sha256: material.sha256.clone(),
+        }
+    }
+
+    fn size(&self) -> String {
+        let material = &self.material;
+        format!(
+            "{} vertices, {} snapshots, {} features",
+            material.vertices(),
+            material.steps(),
+            material.width()
+        )
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.material.warnings
+    }
+
+    fn layout(&self) -> serde_json::Value {
+        serde_json::to_value(&self.plan).unwrap_or_default()
+    }
+
+    fn steps_per_epoch(&self) -> usize {
+        self.plan.frames.len()
+    }
+
+    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+        Session::epoch(self, watch)
+    }
+
+    fn has(&self, part: Part) -> bool {
+        !self.steps_of(part).is_empty()
+    }
+
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
+        Session::evaluate(self, part)
+    }
+
+    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
+        Session::baselines(self, part)
+    }
+
+    fn protocol(&self) -> serde_json::Value {
+        Session::protocol(self)
+    }
+
+    fn save(&self) -> SavedState {
+        Session::save(self)
+    }
+
+    fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
+        Session::restore(self, state)
+    }
+
+    fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+}

@@ -1,0 +1,174 @@
+//! What every run has besides its network: the optimiser, its schedule, early stopping, the epochs
+//! so far and the weights of the best one.
+//!
+//! Sessions over snapshots and over events differ in what a step computes; what a step does with
+//! the gradients, what an epoch leaves behind and what a checkpoint keeps of both is here, once.
+
+pub(crate) mod optimise;
+mod restore;
+
+use zoetrope_nn::Parameters;
+use zoetrope_nn::optimiser::{
+    Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
+};
+
+use crate::config::{Config, MetricName, TaskName};
+use crate::error::TrainError;
+use crate::run::EpochRecord;
+
+pub(crate) use restore::unfit;
+
+/// Where a run stands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress {
+    /// Epochs that are finished.
+    pub(crate) epoch: usize,
+    /// Frames or batches of the running epoch that are done.
+    pub(crate) frame: usize,
+    /// Frames or batches since the start, the counter of dropout.
+    pub(crate) frames: u64,
+    /// The sum of the losses of the running epoch's frames, and how many had one.
+    pub(crate) loss_sum: f64,
+    pub(crate) losses: u64,
+    /// Seconds of the running epoch before it was continued.
+    pub(crate) seconds: f64,
+    /// The finished epochs.
+    pub(crate) records: Vec<EpochRecord>,
+}
+
+/// The part of a run that learns, whatever it learns from.
+#[derive(Debug)]
+pub struct Learner {
+    watched: MetricName,
+    key: String,
+    pub(crate) gradients: Gradients,
+    pub(crate) optimiser: Optimiser,
+    schedule: ScheduleState,
+    stopping: EarlyStopping,
+    pub(crate) progress: Progress,
+    /// The weights of the best validation epoch, where there is a validation part.
+    best: Option<Parameters>,
+}
+
+impl Learner {
+    /// Nothing is learned yet.
+    pub(crate) fn new(config: &Config, task: TaskName, parameters: &Parameters) -> Self {
+        let watched = config.task.metric.unwrap_or(task.metrics()[0]);
+        let direction = if watched.is_error() { Direction::Lower } else { Direction::Higher };
+        let key = match watched {
+            MetricName::F1 => "f1_macro".to_owned(),
+            MetricName::Hits => format!("hits@{}", config.task.hits),
+            other => other.name().to_owned(),
+        };
+        Self {
+            watched,
+            key,
+            gradients: Gradients::new(parameters),
+            optimiser: Optimiser::new(optimise::method(&config.train), parameters),
+            schedule: ScheduleState::default(),
+            stopping: EarlyStopping::new(direction, config.train.patience),
+            progress: Progress::default(),
+            best: None,
+        }
+    }
+
+    /// The epochs that are finished.
+    pub fn epochs(&self) -> &[EpochRecord] {
+        &self.progress.records
+    }
+
+    /// Whether enough epochs have passed, or early stopping says so.
+    pub fn is_over(&self, config: &Config) -> bool {
+        self.progress.epoch >= config.train.epochs || self.stopping.is_over()
+    }
+
+    /// The measure that decides which epoch is best.
+    pub fn watched(&self) -> MetricName {
+        self.watched
+    }
+
+    /// The name of that measure among the metrics.
+    pub fn watched_key(&self) -> &str {
+        &self.key
+    }
+
+    /// The learning rate of the current epoch.
+    pub fn rate(&self, config: &Config) -> f64 {
+        optimise::rate(&config.train, self.progress.epoch, &self.schedule)
+    }
+
+    /// The epoch whose weights [`Learner::choose_best`] takes, with its measure.
+    pub fn best_epoch(&self) -> Option<(usize, f64)> {
+        self.stopping.best().filter(|_| self.best.is_some())
+    }
+
+    /// Puts the weights of the best validation epoch in place, where there was a validation part.
+    pub fn choose_best(&self, parameters: &mut Parameters) {
+        if let Some(best) = &self.best {
+            parameters.clone_from(best);
+        }
+    }
+
+    /// Counts the loss of one more step.
+    pub(crate) fn add_loss(&mut self, loss: f64) {
+        self.progress.loss_sum += loss;
+        self.progress.losses += 1;
+    }
+
+    /// The mean loss of the running epoch.
+    pub(crate) fn mean_loss(&self) -> f64 {
+        self.progress.loss_sum / self.progress.losses.max(1) as f64
+    }
+
+    /// Changes the weights by the gradients that were collected.
+    pub(crate) fn step(
+        &mut self,
+        config: &Config,
+        parameters: &mut Parameters,
+        rate: f32,
+        unit: &str,
+    ) -> Result<(), TrainError> {
+        let norm = match config.train.clip {
+            Some(limit) => clip_norm(&mut self.gradients, limit),
+            None => self.gradients.norm(),
+        };
+        if !norm.is_finite() {
+            return Err(self.not_finite("the norm of the gradients", unit, norm));
+        }
+        self.optimiser.update(parameters, &self.gradients, rate);
+        Ok(())
+    }
+
+    /// A loss or a gradient of the current frame or batch is not a number.
+    pub(crate) fn not_finite(&self, what: &str, unit: &str, value: f64) -> TrainError {
+        let (index, step) = (self.progress.frame, self.optimiser.steps());
+        TrainError::Diverged { what: format!("{what} of {unit}"), index, value, step }
+    }
+
+    /// Closes an epoch: the schedule and early stopping hear of it, the best weights are kept.
+    pub(crate) fn finish_epoch(
+        &mut self,
+        config: &Config,
+        parameters: &Parameters,
+        record: EpochRecord,
+    ) {
+        let watched = match self.watched {
+            MetricName::Loss => Some(record.loss),
+            _ => record.val.get(&self.key).copied(),
+        };
+        if let Some(value) = watched.filter(|_| !record.val.is_empty()) {
+            let error = if self.watched.is_error() { value } else { -value };
+            optimise::schedule(&config.train).observe(error, &mut self.schedule);
+            if self.stopping.observe(record.epoch, value) {
+                match &mut self.best {
+                    Some(best) => best.clone_from(parameters),
+                    None => self.best = Some(parameters.clone()),
+                }
+            }
+        }
+        self.progress.epoch += 1;
+        self.progress.frame = 0;
+        (self.progress.loss_sum, self.progress.losses, self.progress.seconds) = (0.0, 0, 0.0);
+        self.progress.records.push(record);
+    }
+}

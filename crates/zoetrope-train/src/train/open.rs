@@ -1,0 +1,99 @@
+//! From a configuration to a session, over snapshots or over events as the model needs.
+
+use zoetrope_data::Progress;
+use zoetrope_plan::Plan;
+
+use crate::config::Config;
+use crate::course::Course;
+use crate::error::TrainError;
+use crate::material::Material;
+use crate::run::Timeline;
+use crate::session::Session;
+use crate::stream::{StreamMaterial, StreamSession};
+
+/// A data set in the form that the model of a configuration learns from.
+// One of them exists at a time: boxing the larger one would only add a pointer.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+pub enum Opened {
+    /// Snapshots.
+    Snapshots(Material),
+    /// Events.
+    Events(StreamMaterial),
+}
+
+/// A session of either kind.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+pub enum Run {
+    /// Over snapshots.
+    Snapshots(Session),
+    /// Over events.
+    Events(StreamSession),
+}
+
+impl Opened {
+    /// Opens the data that a configuration names.
+    ///
+    /// # Errors
+    /// Where it cannot be read or does not fit the model.
+    pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
+        match config.model.name.is_stream() {
+            true => Ok(Self::Events(StreamMaterial::open(config, progress)?)),
+            false => Ok(Self::Snapshots(Material::open(config, progress)?)),
+        }
+    }
+
+    /// The short name of the data.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Snapshots(material) => &material.name,
+            Self::Events(material) => &material.name,
+        }
+    }
+
+    /// Starts a session on it. A plan can be given for snapshots only.
+    ///
+    /// # Errors
+    /// Where data, task, model and plan do not go together.
+    pub fn start(
+        self,
+        config: Config,
+        plan: Option<Plan>,
+        timeline: Timeline,
+    ) -> Result<Run, TrainError> {
+        match (self, plan) {
+            (Self::Snapshots(material), plan) => {
+                Session::start(config, material, plan, timeline).map(Run::Snapshots)
+            }
+            (Self::Events(material), None) => {
+                StreamSession::start(config, material, timeline).map(Run::Events)
+            }
+            (Self::Events(_), Some(_)) => Err(TrainError::Unfit {
+                what: format!(
+                    "a saved plan lays out snapshots, but {} learns from events",
+                    config.model.name.name()
+                ),
+                advice: "leave --plan out".to_owned(),
+            }),
+        }
+    }
+}
+
+impl Run {
+    /// What both kinds have in common.
+    pub fn course(&self) -> &dyn Course {
+        match self {
+            Self::Snapshots(session) => session,
+            Self::Events(session) => session,
+        }
+    }
+
+    /// What both kinds have in common, to be changed.
+    pub fn course_mut(&mut self) -> &mut dyn Course {
+        match self {
+            Self::Snapshots(session) => session,
+            Self::Events(session) => session,
+        }
+    }
+}
