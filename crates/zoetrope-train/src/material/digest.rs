@@ -10,7 +10,7 @@ use crate::error::TrainError;
 
 /// The SHA-256 of the file, of the digests of several files in order, or of the contents of data
 /// that was not read from a file.
-pub(super) fn of(loaded: &Loaded) -> Result<String, TrainError> {
+pub(crate) fn of(loaded: &Loaded) -> Result<String, TrainError> {
     let files: Vec<_> = loaded.notes.files.iter().filter(|path| path.is_file()).collect();
     match files.as_slice() {
         [] => Ok(hex(contents(&loaded.dataset))),

@@ -5,7 +5,7 @@
 //! on the model) and draws no samples.
 
 mod cut;
-mod digest;
+pub(crate) mod digest;
 mod stack;
 mod weights;
 
@@ -160,7 +160,7 @@ impl Material {
 }
 
 /// The last part of a path, or a synthetic name as it is.
-fn short_name(path: &str) -> String {
+pub(crate) fn short_name(path: &str) -> String {
     match path.starts_with("synthetic:") {
         true => path.to_owned(),
         false => std::path::Path::new(path)

@@ -2,3 +2,32 @@
 
 pub mod baseline;
 pub mod judge;
+//! Training on streams of events: batches in time order, memory that goes on from batch to batch.
+//!
+//! Owns what is particular to events: the material, the schedule of batches, their preparation
+//! (questions, sampling, unique rows) on a thread of its own, the session, evaluation and replay.
+//! What models compute is in `zoetrope_nn::stream`; how answers are judged is in [`judge`].
+//!
+//! All questions of a batch see the memory as it was before the batch, with the mails that were
+//! waiting then (batch-stale). Which events of neighbours they see is a choice of the task: those
+//! before the question's own time, or those before the batch.
+
+mod ask;
+mod epoch;
+mod evaluate;
+mod features;
+mod material;
+mod network;
+mod predict;
+mod prefetch;
+mod prepare;
+mod replay;
+mod restore;
+mod schedule;
+mod session;
+mod target;
+
+pub use material::StreamMaterial;
+pub use network::{StreamHead, StreamNetwork};
+pub use predict::Candidate;
+pub use session::StreamSession;

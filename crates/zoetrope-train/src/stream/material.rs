@@ -1,0 +1,184 @@
+//! A stream of events as the trainer sees it: parts, features, and the index of every vertex's
+//! events.
+
+use std::sync::Arc;
+
+use zoetrope_data::split::{InductiveSplit, Part, Split};
+use zoetrope_data::{Dataset, Progress, ReadOptions};
+use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time};
+use zoetrope_nn::memory::EventData;
+use zoetrope_tensor::Matrix;
+
+use super::features::EventFeatures;
+use crate::config::{Config, TaskName};
+use crate::error::TrainError;
+use crate::material::{digest, short_name};
+
+/// A stream of events with its parts.
+#[derive(Debug)]
+pub struct StreamMaterial {
+    /// A short name: the last part of the path, or the synthetic name.
+    pub name: String,
+    /// The events.
+    pub store: EventStore,
+    /// A row of features for each vertex, where the data has them.
+    pub vertex_features: Option<Arc<Matrix>>,
+    /// Which events train, validate and test.
+    pub split: Split,
+    /// The digest of the files, or of the contents where there are no files.
+    pub sha256: String,
+    /// What a user should know about the data.
+    pub warnings: Vec<String>,
+    /// By vertex: whether no training event touches it.
+    pub unseen: Vec<bool>,
+    /// How many vertices were held out of training on purpose.
+    pub held_out: usize,
+    features: EventFeatures,
+    /// The training events, where some were left out.
+    training: Option<Vec<usize>>,
+    index: TemporalIndex,
+    /// The index without the events that were left out of training.
+    training_index: Option<TemporalIndex>,
+}
+
+impl StreamMaterial {
+    /// Opens what `[data]` names.
+    ///
+    /// # Errors
+    /// Where the data cannot be read or has no events.
+    pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
+        let options = ReadOptions { format: config.data.format, ..ReadOptions::default() };
+        let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
+        let sha256 = digest::of(&loaded)?;
+        let warnings = loaded.notes.warnings;
+        let store = match loaded.dataset {
+            Dataset::Events(store) => store,
+            Dataset::Snapshots(_) => {
+                return Err(TrainError::Unfit {
+                    what: format!(
+                        "{} learns from events, but this data has snapshots",
+                        config.model.name.name()
+                    ),
+                    advice: "choose a model for snapshots, for example --model tgcn".to_owned(),
+                });
+            }
+        };
+        let mut material = Self::new(store, config)?;
+        material.name = short_name(&config.data.path);
+        material.sha256 = sha256;
+        material.warnings.extend(warnings);
+        Ok(material)
+    }
+
+    /// The material of a stream that is there already.
+    ///
+    /// # Errors
+    /// Where it has no events, or features that are not finite.
+    pub fn new(store: EventStore, config: &Config) -> Result<Self, TrainError> {
+        if store.is_empty() {
+            return Err(TrainError::Unfit {
+                what: "the data has no event".to_owned(),
+                advice: "look at it with `zoetrope data inspect`".to_owned(),
+            });
+        }
+        let hidden = matches!(
+            config.task.name,
+            Some(TaskName::EdgeRegression | TaskName::EdgeClassification)
+        );
+        let features = EventFeatures::of(&store, &config.data.drop_features, hidden)?;
+        let vertex_features = store
+            .vertex_features
+            .as_ref()
+            .map(|(width, values)| Matrix::from_slice(values.len() / width.max(&1), *width, values))
+            .transpose()?
+            .map(Arc::new);
+        let split = Split::by_time(&store, config.data.split.fractions());
+        let seed = config.train.seed;
+        let inductive = InductiveSplit::new(&store, split.clone(), config.data.inductive, seed)?;
+        let index = TemporalIndex::new(&store, Direction::Both);
+        let mut warnings = Vec::new();
+        let (mut training, mut training_index) = (None, None);
+        if !inductive.held_out.is_empty() {
+            let mut kept = vec![false; split.train.end];
+            inductive.train.iter().for_each(|&event| kept[event] = true);
+            let keep = |event| kept[event as usize];
+            let within = |event: u64| (event as usize) < kept.len() && keep(event);
+            training_index = Some(TemporalIndex::of_events(&store, Direction::Both, within));
+            warnings.push(format!(
+                "{} vertices and {} of their events are held out of training",
+                inductive.held_out.len(),
+                split.train.len() - inductive.train.len()
+            ));
+            training = Some(inductive.train);
+        }
+        Ok(Self {
+            name: String::new(),
+            vertex_features,
+            split,
+            sha256: String::new(),
+            warnings,
+            unseen: inductive.unseen,
+            held_out: inductive.held_out.len(),
+            features,
+            training,
+            index,
+            training_index,
+            store,
+        })
+    }
+
+    /// The number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.store.vertices() as usize
+    }
+
+    /// The width of the features of an event, as models see them.
+    pub fn feature_width(&self) -> usize {
+        self.features.width()
+    }
+
+    /// The features of all events, row by row.
+    pub(super) fn features(&self) -> &[f32] {
+        self.features.values(&self.store)
+    }
+
+    /// The columns of the stream that memory needs.
+    pub(super) fn data(&self) -> EventData<'_> {
+        EventData {
+            src: self.store.src(),
+            dst: self.store.dst(),
+            time: self.store.time(),
+            features: self.features(),
+            feature_width: self.feature_width(),
+        }
+    }
+
+    /// The time of the first event, from which on memory counts.
+    pub fn origin(&self) -> Time {
+        self.store.time()[0]
+    }
+
+    /// The number of training events.
+    pub fn training_events(&self) -> usize {
+        self.training.as_ref().map_or(self.split.train.len(), Vec::len)
+    }
+
+    /// The number in the stream of a training event.
+    pub(super) fn training_event(&self, position: usize) -> usize {
+        self.training.as_ref().map_or(self.split.train.start + position, |kept| kept[position])
+    }
+
+    /// Every vertex's events; in training without those that are held out.
+    pub(super) fn index(&self, part: Part) -> &TemporalIndex {
+        match (part, &self.training_index) {
+            (Part::Train, Some(index)) => index,
+            _ => &self.index,
+        }
+    }
+
+    /// Whether an event of the stream has an end that training never saw.
+    pub(super) fn is_inductive(&self, event: usize) -> bool {
+        let (src, dst) = (self.store.src()[event], self.store.dst()[event]);
+        self.unseen[src as usize] || self.unseen[dst as usize]
+    }
+}

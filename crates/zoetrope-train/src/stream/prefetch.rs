@@ -1,0 +1,62 @@
+//! Prepares the next batch while this one trains (Sven §3.3.1).
+//!
+//! Preparation reads the graph and nothing that training changes, so it may run ahead. It runs on a
+//! thread of its own, one batch ahead; batches go round in a circle, so that their memory is used
+//! again. The result does not depend on whether anything ran ahead.
+
+use std::sync::mpsc::sync_channel;
+
+use super::prepare::Prepared;
+use crate::error::TrainError;
+
+/// Batches that go round: one is trained on, one waits, one is being prepared.
+const BATCHES: usize = 3;
+
+/// Prepares `count` batches in order and hands each to `consume`, which says whether to go on.
+pub(super) fn run(
+    ahead: bool,
+    count: usize,
+    mut prepare: impl FnMut(usize, &mut Prepared) -> Result<(), TrainError> + Send,
+    mut consume: impl FnMut(usize, &mut Prepared) -> Result<bool, TrainError>,
+) -> Result<(), TrainError> {
+    if !ahead || count < 2 {
+        let mut batch = Prepared::default();
+        for at in 0..count {
+            prepare(at, &mut batch)?;
+            if !consume(at, &mut batch)? {
+                break;
+            }
+        }
+        return Ok(());
+    }
+    std::thread::scope(|scope| {
+        let (give_back, spare) = sync_channel::<Prepared>(BATCHES);
+        let (hand_over, ready) = sync_channel::<Result<Prepared, TrainError>>(1);
+        for _ in 0..BATCHES {
+            give_back.send(Prepared::default()).expect("the channel has room for all");
+        }
+        scope.spawn(move || {
+            for at in 0..count {
+                // Where the other end is gone, nobody wants more.
+                let Ok(mut batch) = spare.recv() else { return };
+                let made = prepare(at, &mut batch).map(|()| batch);
+                let failed = made.is_err();
+                if hand_over.send(made).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        for at in 0..count {
+            // The other end is gone without a word only where it panicked, which the scope tells.
+            let Ok(made) = ready.recv() else { return Ok(()) };
+            let mut batch = made?;
+            if !consume(at, &mut batch)? {
+                break;
+            }
+            // Nobody takes it back once everything is prepared.
+            let _ = give_back.send(batch);
+        }
+        drop((give_back, ready));
+        Ok(())
+    })
+}
