@@ -28,6 +28,7 @@ use crate::task::{self, Task};
 
 pub use epoch::{EpochEnd, Watch};
 pub use evaluate::Answers;
+pub(crate) use start::available;
 
 /// A run in progress.
 pub struct Session {

@@ -74,7 +74,7 @@ impl Session {
 }
 
 /// Refuses what this build cannot do rather than doing something else.
-fn available(config: &Config) -> Result<(), TrainError> {
+pub(crate) fn available(config: &Config) -> Result<(), TrainError> {
     if config.train.device != Device::Cpu {
         return Err(TrainError::Unavailable {
             what: format!("train.device = \"{}\"", config.train.device),

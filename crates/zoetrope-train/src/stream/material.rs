@@ -1,6 +1,7 @@
 //! A stream of events as the trainer sees it: parts, features, and the index of every vertex's
 //! events.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_data::split::{InductiveSplit, Part, Split};
@@ -163,9 +164,26 @@ impl StreamMaterial {
         self.training.as_ref().map_or(self.split.train.len(), Vec::len)
     }
 
-    /// The number in the stream of a training event.
-    pub(super) fn training_event(&self, position: usize) -> usize {
-        self.training.as_ref().map_or(self.split.train.start + position, |kept| kept[position])
+    /// The number in the stream of the event at a position of a part, as [`positions`] counts.
+    ///
+    /// [`positions`]: Self::positions
+    pub(super) fn event(&self, part: Part, position: usize) -> usize {
+        match (part, &self.training) {
+            (Part::Train, Some(kept)) => kept[position],
+            _ => position,
+        }
+    }
+
+    /// The positions of some events of a part: their numbers, or their places among the events
+    /// that were not left out of training.
+    pub(super) fn positions(&self, part: Part, events: Range<usize>) -> Range<usize> {
+        match (part, &self.training) {
+            (Part::Train, Some(kept)) => {
+                let place = |event| kept.partition_point(|&kept| kept < event);
+                place(events.start)..place(events.end)
+            }
+            _ => events,
+        }
     }
 
     /// Every vertex's events; in training without those that are held out.

@@ -392,3 +392,13 @@ fn instance(
     }
     row
 }
+
+impl Named {
+    /// Adds the counts of another batch.
+    pub(super) fn add(&mut self, other: Self) {
+        self.sampled += other.sampled;
+        self.sampled_again += other.sampled_again;
+        self.ends += other.ends;
+        self.ends_again += other.ends_again;
+    }
+}

@@ -1,0 +1,188 @@
+//! One epoch: every training event once, batch by batch in time order.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use zoetrope_data::negatives::NegativeSampler;
+use zoetrope_data::split::Part;
+use zoetrope_nn::Forward;
+use zoetrope_tensor::{Loss, Var};
+
+use super::ask::{self, Asking, Negatives};
+use super::network::{StreamHead, StreamNetwork};
+use super::prefetch;
+use super::prepare::{Prepared, Preparer};
+use super::session::StreamSession;
+use super::target::Target;
+use crate::error::TrainError;
+use crate::run::{EpochRecord, Metrics, Phase};
+use crate::session::{EpochEnd, Watch};
+
+impl StreamSession {
+    /// Runs the rest of the current epoch, then measures on the validation part.
+    pub(super) fn run_epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+        let (epoch, first) = (self.learner.progress.epoch, self.learner.progress.frame);
+        let begun = Instant::now();
+        let rate = self.learner.rate(&self.config) as f32;
+        if first == 0 {
+            self.forget();
+        }
+        self.known = None;
+        let (material, target) = (Arc::clone(&self.material), Arc::clone(&self.target));
+        let batches = self.schedule.epoch(material.training_events(), epoch as u32);
+        let per_event = self.config.task.negatives;
+        let options = self.negative_options(per_event);
+        let sampler = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
+        let asking = Asking {
+            target: &target,
+            few: (Negatives::Drawn(&sampler, epoch as u32 + 1), per_event),
+            many: (Negatives::Absent, 0),
+            absorb: true,
+        };
+        let mut preparer = Preparer::new(&material, material.index(Part::Train), self.rules);
+        let mut drawn = Vec::new();
+        let (rest, ahead) = (&batches[first..], self.config.plan.prefetch);
+        let prepare = |at: usize, prepared: &mut Prepared| {
+            let positions = rest[at].clone();
+            preparer.begin(material.event(Part::Train, positions.start), prepared);
+            let events = positions.map(|position| material.event(Part::Train, position));
+            ask::fill(&mut preparer, &material, &asking, events, &mut drawn, prepared);
+            preparer.finish(epoch as u32, true, prepared);
+            Ok(())
+        };
+        prefetch::run(ahead, rest.len(), prepare, |at, prepared| {
+            let update = Instant::now();
+            self.train_batch(prepared, rate)?;
+            self.timeline.add_scope("batch", (first + at) as u64, update);
+            self.learner.progress.frame = first + at + 1;
+            Ok(watch.frame(first + at + 1, batches.len()))
+        })?;
+        self.learner.progress.seconds += begun.elapsed().as_secs_f64();
+        self.timeline.add_scope("epoch", epoch as u64 + 1, begun);
+        if self.learner.progress.frame < batches.len() {
+            return Ok(EpochEnd::Interrupted);
+        }
+        let (seconds, loss) = (self.learner.progress.seconds, self.learner.mean_loss());
+        let val = match material.split.validation.is_empty() {
+            true => Metrics::new(),
+            // Memory goes on from the training part to the validation part.
+            false => self.go_on(Part::Validation)?,
+        };
+        let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
+        self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
+        Ok(EpochEnd::Finished(record))
+    }
+
+    /// Forward, backward, one update of the weights; then the state absorbs the batch.
+    fn train_batch(&mut self, prepared: &Prepared, rate: f32) -> Result<(), TrainError> {
+        let span = self.timeline.phase(Phase::Forward);
+        self.tape.reset();
+        let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
+        let parameters = &self.network.parameters;
+        let mut forward =
+            Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step);
+        let data = self.material.data();
+        let embedding = self.network.model.embed(
+            &mut forward,
+            &prepared.batch,
+            data,
+            self.material.vertex_features.as_ref(),
+            self.state.as_ref(),
+        )?;
+        let loss = loss(&mut forward, &self.network, &self.target, prepared, embedding.rows)?;
+        // The backward pass gives values away: what the state absorbs is taken now.
+        embedding.take(&self.tape, &mut self.updated);
+        drop(span);
+        if let Some(loss) = loss {
+            let value = f64::from(self.tape.scalar(loss));
+            if !value.is_finite() {
+                return Err(self.learner.not_finite("the loss", "batch", value));
+            }
+            let span = self.timeline.phase(Phase::Backward);
+            self.tape.backward(loss)?;
+            self.learner.gradients.clear();
+            self.learner.gradients.add_from(&self.tape, &self.network.parameters, 1.0);
+            drop(span);
+            let span = self.timeline.phase(Phase::Update);
+            self.learner.step(&self.config, &mut self.network.parameters, rate, "batch")?;
+            self.learner.add_loss(value);
+            drop(span);
+        }
+        // The batch is filled again once the tape has let go of it.
+        self.tape.reset();
+        if let Some(state) = &mut self.state {
+            let span = self.timeline.phase(Phase::Update);
+            state.absorb(&prepared.batch, self.material.data(), &self.updated);
+            drop(span);
+        }
+        self.learner.progress.frames += 1;
+        self.named.add(prepared.named);
+        Ok(())
+    }
+}
+
+/// The answers of the head.
+pub(super) fn decode(
+    forward: &mut Forward<'_>,
+    network: &StreamNetwork,
+    prepared: &Prepared,
+    rows: Var,
+) -> Result<Var, TrainError> {
+    Ok(match &network.head {
+        StreamHead::Link(head) => head.decode(forward, rows, &prepared.ends)?,
+        StreamHead::Edge(head) => head.decode(forward, rows, &prepared.ends)?,
+        StreamHead::Vertex(head) => {
+            let asked = forward.tape.gather(rows, &prepared.rows)?;
+            head.decode(forward, asked)?
+        }
+    })
+}
+
+/// What a wrong answer costs; None where nothing is asked.
+fn loss(
+    forward: &mut Forward<'_>,
+    network: &StreamNetwork,
+    target: &Target,
+    prepared: &Prepared,
+    rows: Var,
+) -> Result<Option<Var>, TrainError> {
+    let count = prepared.labels.len();
+    if count == 0 {
+        return Ok(None);
+    }
+    let answers = decode(forward, network, prepared, rows)?;
+    let tape = &mut *forward.tape;
+    let binary = Loss::BinaryCrossEntropy { positive_weight: 1.0 };
+    let loss = match target {
+        // The mean over what happened plus the mean over what did not, as the references have it.
+        Target::Links => {
+            let right = tape.copied(count, 1, &prepared.labels)?;
+            let mut sum: Option<Var> = None;
+            for range in [0..prepared.positives, prepared.positives..count] {
+                if range.is_empty() {
+                    continue;
+                }
+                let (given, wanted) = (tape.rows(answers, range.clone())?, tape.rows(right, range)?);
+                let part = tape.loss(binary, given, wanted, None)?;
+                sum = Some(match sum {
+                    Some(sum) => tape.add(sum, part)?,
+                    None => part,
+                });
+            }
+            return Ok(sum);
+        }
+        Target::Classes { classes: 2, .. } => {
+            let right = tape.copied(count, 1, &prepared.labels)?;
+            tape.loss(binary, answers, right, None)?
+        }
+        Target::Classes { .. } => {
+            let classes = prepared.labels.iter().map(|&label| label as u32).collect();
+            tape.cross_entropy(answers, &Arc::new(classes), 0, None)?
+        }
+        Target::Values { .. } => {
+            let right = tape.copied(count, 1, &prepared.labels)?;
+            tape.loss(Loss::Mse, answers, right, None)?
+        }
+    };
+    Ok(Some(loss))
+}

@@ -1,0 +1,181 @@
+//! Measuring on a part of the stream.
+//!
+//! Positives and negatives of a batch go through one pass, with the state as it was before the
+//! batch; then the state absorbs the batch's events. Where each event has many candidates, the
+//! questions of a batch come in several chunks, all of them before the state absorbs anything.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use zoetrope_data::negatives::NegativeSampler;
+use zoetrope_data::split::Part;
+use zoetrope_nn::Forward;
+
+use super::ask::{self, Asking, Negatives};
+use super::epoch::decode;
+use super::prefetch;
+use super::prepare::{Prepared, Preparer};
+use super::session::StreamSession;
+use super::target::Target;
+use crate::config::MetricName;
+use crate::error::TrainError;
+use crate::run::{Metrics, Phase};
+
+/// Questions that go through the model together: more would take memory and save no time.
+const QUESTIONS: usize = 8192;
+
+/// Draws of evaluation are those of no epoch.
+const EVALUATION: u32 = 0;
+
+/// A piece of a batch: which events are asked about, and whether they are absorbed after it.
+#[derive(Debug, Clone)]
+struct Piece {
+    asked: Range<usize>,
+    absorbed: Range<usize>,
+    /// The first event of the batch.
+    first: usize,
+    ends_batch: bool,
+}
+
+impl StreamSession {
+    /// The metrics on a part, from a state that knows exactly what came before it.
+    pub(super) fn measure(&mut self, part: Part) -> Result<Metrics, TrainError> {
+        let timer = Instant::now();
+        self.remember(self.material.split.part(part).start)?;
+        let ranked = part == Part::Test || self.ranks_watched();
+        let metrics = self.judge(part, ranked);
+        self.timeline.add(Phase::Evaluate, timer);
+        metrics
+    }
+
+    /// The metrics on the part that follows what the state knows already.
+    pub(super) fn go_on(&mut self, part: Part) -> Result<Metrics, TrainError> {
+        let timer = Instant::now();
+        let metrics = self.judge(part, self.ranks_watched());
+        self.timeline.add(Phase::Evaluate, timer);
+        metrics
+    }
+
+    /// Whether ranks among many candidates decide which epoch is best. If not, validation does
+    /// without them: they cost many times as much as training on the same events.
+    fn ranks_watched(&self) -> bool {
+        matches!(self.learner.watched(), MetricName::Mrr | MetricName::Hits)
+    }
+
+    /// Judges the answers at all events of a part, then the state knows them.
+    fn judge(&mut self, part: Part, ranked: bool) -> Result<Metrics, TrainError> {
+        let mut judge = self.new_judge();
+        let range = self.material.split.part(part);
+        let links = matches!(*self.target, Target::Links);
+        let material = Arc::clone(&self.material);
+        let target = Arc::clone(&self.target);
+        let fixed = self.fixed_negatives.take();
+        let result = (|| {
+            let few = self.config.task.negatives;
+            let many = if links && ranked { self.config.task.candidates } else { 0 };
+            let split = &material.split;
+            let options = self.negative_options(few);
+            let sampler = NegativeSampler::new(&material.store, split, part, options)?;
+            let options = self.negative_options(many.max(1));
+            let crowd = NegativeSampler::new(&material.store, split, part, options)?;
+            let listed = fixed.as_ref().filter(|_| part != Part::Train);
+            let asking = |absorb: bool| Asking {
+                target: &target,
+                few: match links {
+                    true => (Negatives::Drawn(&sampler, EVALUATION), few),
+                    false => (Negatives::Absent, 0),
+                },
+                many: match (many, listed) {
+                    (0, _) => (Negatives::Absent, 0),
+                    (_, Some(list)) => (Negatives::Listed(list, split.validation.start), 0),
+                    (many, None) => (Negatives::Drawn(&crowd, EVALUATION), many),
+                },
+                absorb,
+            };
+            let wide = listed.map_or(many, |list| list.metadata.per_event * usize::from(many > 0));
+            let pieces = self.pieces(range.clone(), 2 + few + wide);
+            let mut preparer = Preparer::new(&material, material.index(part), self.rules);
+            let (asks, absorbs) = ([asking(false), asking(true)], &pieces);
+            let mut drawn = Vec::new();
+            let prepare = |at: usize, prepared: &mut Prepared| {
+                let piece = &absorbs[at];
+                preparer.begin(piece.first, prepared);
+                match piece.asked.is_empty() {
+                    true => piece.absorbed.clone().for_each(|event| {
+                        preparer.add_event(event, prepared);
+                    }),
+                    false => {
+                        let asking = &asks[usize::from(!piece.absorbed.is_empty())];
+                        let events = piece.asked.clone();
+                        ask::fill(&mut preparer, &material, asking, events, &mut drawn, prepared);
+                    }
+                }
+                preparer.finish(EVALUATION, !piece.asked.is_empty(), prepared);
+                Ok(())
+            };
+            prefetch::run(self.config.plan.prefetch, pieces.len(), prepare, |at, prepared| {
+                let piece = &pieces[at];
+                match piece.asked.is_empty() {
+                    true => self.absorb_batch(prepared)?,
+                    false => {
+                        let answers = self.answer(prepared)?;
+                        judge.add(&material, piece.asked.clone(), prepared, answers);
+                        self.tape.reset();
+                        if let Some(state) = self.state.as_mut().filter(|_| !piece.absorbed.is_empty()) {
+                            state.absorb(&prepared.batch, material.data(), &self.updated);
+                        }
+                    }
+                }
+                if piece.ends_batch {
+                    judge.end_batch();
+                }
+                Ok(true)
+            })
+        })();
+        self.fixed_negatives = fixed;
+        result?;
+        self.known = Some(range.end);
+        Ok(judge.metrics())
+    }
+
+    /// The head's answers to the questions of a batch; the new rows of memory are kept aside.
+    pub(super) fn answer(&mut self, prepared: &Prepared) -> Result<&[f32], TrainError> {
+        self.tape.reset();
+        let parameters = &self.network.parameters;
+        let mut forward = Forward::evaluating(&mut self.tape, parameters, &mut self.updates);
+        let data = self.material.data();
+        let features = self.material.vertex_features.as_ref();
+        let state = self.state.as_ref();
+        let embedding =
+            self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
+        let answers = decode(&mut forward, &self.network, prepared, embedding.rows)?;
+        embedding.take(&self.tape, &mut self.updated);
+        Ok(self.tape.value(answers))
+    }
+
+    /// The pieces of a part's batches: a batch whose questions are few is one piece, and the state
+    /// absorbs it from the same pass.
+    fn pieces(&self, range: Range<usize>, per_event: usize) -> Vec<Piece> {
+        let most = (QUESTIONS / per_event.max(1)).max(1);
+        let mut pieces = Vec::new();
+        for batch in self.schedule.fixed(range) {
+            let (first, none) = (batch.start, batch.end..batch.end);
+            if batch.len() <= most {
+                let (asked, absorbed) = (batch.clone(), batch);
+                pieces.push(Piece { asked, absorbed, first, ends_batch: true });
+                continue;
+            }
+            let starts = batch.clone().step_by(most);
+            pieces.extend(starts.map(|from| Piece {
+                asked: from..(from + most).min(batch.end),
+                absorbed: none.clone(),
+                first,
+                ends_batch: false,
+            }));
+            pieces.push(Piece { asked: none, absorbed: batch, first, ends_batch: true });
+        }
+        pieces
+    }
+}

@@ -1,0 +1,126 @@
+//! Inference: scores of candidate pairs and embeddings of vertices, after replaying history.
+
+use std::sync::Arc;
+
+use zoetrope_data::split::Part;
+use zoetrope_graph::{Time, VertexId};
+use zoetrope_nn::Forward;
+
+use super::prepare::{Prepared, Preparer};
+use super::session::StreamSession;
+use super::target::Target;
+use crate::error::TrainError;
+
+/// Questions that go through the model together.
+const QUESTIONS: usize = 4096;
+
+/// A pair of vertices that may meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// The source.
+    pub src: VertexId,
+    /// The destination.
+    pub dst: VertexId,
+    /// When they would meet.
+    pub time: Time,
+}
+
+impl StreamSession {
+    /// The head's answer for each candidate, in the order given: one number, or one for each class.
+    ///
+    /// A candidate sees the events strictly before its time. Memory is that of the batch in which
+    /// it falls: events of the stream are absorbed in whole batches, as in evaluation, and a
+    /// candidate after the last event sees all of them.
+    ///
+    /// # Errors
+    /// Where shapes do not fit.
+    pub fn predict(&mut self, candidates: &[Candidate]) -> Result<Vec<f32>, TrainError> {
+        let material = Arc::clone(&self.material);
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
+        order.sort_by_key(|&at| candidates[at].time);
+        let outputs = self.target.outputs();
+        let mut answers = vec![0.0; candidates.len() * outputs];
+        let known = |time: Time| self.boundary(material.store.time().partition_point(|&t| t < time));
+        let groups: Vec<(usize, Vec<usize>)> = order
+            .chunk_by(|&a, &b| known(candidates[a].time) == known(candidates[b].time))
+            .map(|group| (known(candidates[group[0]].time), group.to_vec()))
+            .collect();
+        let mut preparer = Preparer::new(&material, material.index(Part::Test), self.rules);
+        let mut prepared = Prepared::default();
+        for (events, group) in groups {
+            self.remember(events)?;
+            for chunk in group.chunks(QUESTIONS) {
+                preparer.begin(events, &mut prepared);
+                for &at in chunk {
+                    let Candidate { src, dst, time } = candidates[at];
+                    let src = preparer.ask(src, time, None);
+                    match *self.target {
+                        Target::Classes { edges: false, .. } => {
+                            Arc::make_mut(&mut prepared.rows).push(src);
+                        }
+                        _ => {
+                            let dst = preparer.ask(dst, time, None);
+                            Arc::make_mut(&mut prepared.ends.src).push(src);
+                            Arc::make_mut(&mut prepared.ends.dst).push(dst);
+                        }
+                    }
+                }
+                preparer.finish(0, true, &mut prepared);
+                let found = self.answer(&prepared)?;
+                for (&at, row) in chunk.iter().zip(found.chunks_exact(outputs)) {
+                    answers[at * outputs..(at + 1) * outputs].copy_from_slice(row);
+                }
+                self.tape.reset();
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The embeddings of all vertices at a time, `vertices × width`, from all events strictly
+    /// before it.
+    ///
+    /// # Errors
+    /// Where shapes do not fit.
+    pub fn embed(&mut self, time: Time) -> Result<Vec<f32>, TrainError> {
+        let material = Arc::clone(&self.material);
+        let events = material.store.time().partition_point(|&t| t < time);
+        self.remember(events)?;
+        let mut preparer = Preparer::new(&material, material.index(Part::Test), self.rules);
+        let mut prepared = Prepared::default();
+        let mut rows = Vec::with_capacity(material.vertices() * self.network.model.width());
+        for from in (0..material.vertices()).step_by(QUESTIONS) {
+            preparer.begin(events, &mut prepared);
+            let chunk = from..(from + QUESTIONS).min(material.vertices());
+            for vertex in chunk {
+                preparer.ask(vertex as VertexId, time, None);
+            }
+            preparer.finish(0, true, &mut prepared);
+            self.tape.reset();
+            let parameters = &self.network.parameters;
+            let mut forward = Forward::evaluating(&mut self.tape, parameters, &mut self.updates);
+            let data = material.data();
+            let features = material.vertex_features.as_ref();
+            let state = self.state.as_ref();
+            let embedding =
+                self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
+            rows.extend_from_slice(self.tape.value(embedding.rows));
+            self.tape.reset();
+        }
+        // The last batch was cut at the time asked for: what follows would be batched otherwise.
+        self.known = None;
+        Ok(rows)
+    }
+
+    /// The number of events in whole batches among the first `events`; all of them at the end.
+    fn boundary(&self, events: usize) -> usize {
+        let split = &self.material.split;
+        if events == self.material.store.len() {
+            return events;
+        }
+        let part = [&split.test, &split.validation, &split.train]
+            .into_iter()
+            .find(|part| part.start <= events)
+            .map_or(0, |part| part.start);
+        part + (events - part) / self.schedule.batch * self.schedule.batch
+    }
+}

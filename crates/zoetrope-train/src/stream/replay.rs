@@ -1,0 +1,73 @@
+//! Rebuilding memory: events go by without questions.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_data::split::Part;
+use zoetrope_nn::Forward;
+
+use super::prefetch;
+use super::prepare::{Prepared, Preparer};
+use super::session::StreamSession;
+use crate::error::TrainError;
+
+impl StreamSession {
+    /// Brings the state to where it knows exactly the first `events` events (of the training part
+    /// those that are not held out), with the weights in place. Batches begin at multiples of the
+    /// batch size from the start of each part, as in training and evaluation.
+    pub(super) fn remember(&mut self, events: usize) -> Result<(), TrainError> {
+        if self.known.is_none_or(|known| known > events) {
+            self.forget();
+        }
+        let known = self.known.unwrap_or(0);
+        if self.state.is_some() && known < events {
+            for part in [Part::Train, Part::Validation, Part::Test] {
+                let range = self.material.split.part(part);
+                let range = range.start.max(known)..range.end.min(events);
+                if !range.is_empty() {
+                    self.absorb(part, range)?;
+                }
+            }
+        }
+        self.known = Some(events);
+        Ok(())
+    }
+
+    /// Lets events of a part go by.
+    fn absorb(&mut self, part: Part, events: Range<usize>) -> Result<(), TrainError> {
+        let material = Arc::clone(&self.material);
+        let positions = material.positions(part, events);
+        let batches: Vec<Range<usize>> = self.schedule.fixed(positions).collect();
+        let mut preparer = Preparer::new(&material, material.index(part), self.rules);
+        let prepare = |at: usize, prepared: &mut Prepared| {
+            preparer.begin(material.event(part, batches[at].start), prepared);
+            for position in batches[at].clone() {
+                preparer.add_event(material.event(part, position), prepared);
+            }
+            preparer.finish(0, false, prepared);
+            Ok(())
+        };
+        prefetch::run(self.config.plan.prefetch, batches.len(), prepare, |_, prepared| {
+            self.absorb_batch(prepared)?;
+            Ok(true)
+        })
+    }
+
+    /// Computes new memory for the ends of a batch's events and writes it.
+    pub(super) fn absorb_batch(&mut self, prepared: &Prepared) -> Result<(), TrainError> {
+        self.tape.reset();
+        let parameters = &self.network.parameters;
+        let mut forward = Forward::evaluating(&mut self.tape, parameters, &mut self.updates);
+        let data = self.material.data();
+        let features = self.material.vertex_features.as_ref();
+        let state = self.state.as_ref();
+        let embedding =
+            self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
+        embedding.take(&self.tape, &mut self.updated);
+        self.tape.reset();
+        if let Some(state) = &mut self.state {
+            state.absorb(&prepared.batch, data, &self.updated);
+        }
+        Ok(())
+    }
+}

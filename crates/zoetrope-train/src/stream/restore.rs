@@ -1,0 +1,34 @@
+//! The whole state of a run over events, to and from a checkpoint.
+
+use super::session::StreamSession;
+use crate::checkpoint::{SavedState, SavedTensor};
+use crate::error::TrainError;
+use crate::learner::unfit;
+
+impl StreamSession {
+    /// Everything that the run needs to continue to the same bits. An epoch begins with an empty
+    /// memory, so that memory is kept inside an epoch only.
+    pub(super) fn save_state(&self) -> SavedState {
+        let inside = self.learner.progress.frame > 0;
+        let state = self.state.as_ref().filter(|_| inside);
+        let hidden = state.map_or_else(Vec::new, |state| state.save());
+        let hidden = hidden
+            .into_iter()
+            .map(|(name, dims, values)| (name, SavedTensor::new(dims, values)))
+            .collect();
+        self.learner.save(&self.network.parameters, self.config.train.seed, hidden)
+    }
+
+    /// Puts a saved state in place.
+    pub(super) fn restore_state(&mut self, state: SavedState) -> Result<(), TrainError> {
+        let seed = self.config.train.seed;
+        let hidden = self.learner.restore(&mut self.network.parameters, seed, state)?;
+        self.forget();
+        self.known = None;
+        if let Some(state) = self.state.as_mut().filter(|_| !hidden.is_empty()) {
+            let find = |name: &str| hidden.get(name).map(|saved| (saved.dims(), saved.data()));
+            state.restore(find).map_err(|name| unfit(&name))?;
+        }
+        Ok(())
+    }
+}

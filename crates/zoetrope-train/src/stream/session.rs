@@ -1,0 +1,271 @@
+//! A run over events: the network, the state of vertices, and where the run stands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use zoetrope_data::negatives::{NegativeList, NegativeOptions};
+use zoetrope_data::split::Part;
+use zoetrope_graph::sampler::Sampler;
+use zoetrope_nn::Parameters;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::memory::{Delivery, Updated, VertexState};
+use zoetrope_tensor::Tape;
+
+use super::material::StreamMaterial;
+use super::network::StreamNetwork;
+use super::prepare::{Named, Rules};
+use super::schedule::Schedule;
+use super::target::Target;
+use crate::checkpoint::SavedState;
+use crate::config::{Config, TaskName};
+use crate::course::Course;
+use crate::error::TrainError;
+use crate::learner::Learner;
+use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
+use crate::session::{EpochEnd, Watch, available};
+
+/// A run over events in progress.
+pub struct StreamSession {
+    pub(super) config: Config,
+    pub(super) material: Arc<StreamMaterial>,
+    pub(super) task_name: TaskName,
+    pub(super) target: Arc<Target>,
+    pub(super) network: StreamNetwork,
+    pub(super) state: Option<VertexState>,
+    /// How many events the state knows, where it was built with the weights in place.
+    pub(super) known: Option<usize>,
+    pub(super) learner: Learner,
+    pub(super) schedule: Schedule,
+    pub(super) rules: Rules,
+    pub(super) fixed_negatives: Option<NegativeList>,
+    pub(super) named: Named,
+    pub(super) tape: Tape,
+    pub(super) updates: Updates,
+    pub(super) updated: Updated,
+    pub(super) timeline: Timeline,
+}
+
+impl std::fmt::Debug for StreamSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamSession")
+            .field("network", &self.network)
+            .field("epoch", &self.learner.epochs().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl StreamSession {
+    /// Chooses the task and builds the network and the state.
+    ///
+    /// # Errors
+    /// Where the data does not fit the task or the model.
+    pub fn start(
+        mut config: Config,
+        material: StreamMaterial,
+        timeline: Timeline,
+    ) -> Result<Self, TrainError> {
+        available(&config)?;
+        let span = timeline.phase(Phase::Plan);
+        let task_name = config.task.name.unwrap_or(TaskName::LinkPrediction);
+        config.task.name = Some(task_name);
+        config.check()?;
+        if material.training_events() == 0 {
+            return Err(TrainError::Unfit {
+                what: "the training part has no event".to_owned(),
+                advice: "change data.split or data.inductive".to_owned(),
+            });
+        }
+        let target = Target::new(&config, task_name, &material)?;
+        let network = StreamNetwork::new(&config, &material, &target)?;
+        let options = network.model.state();
+        let state = options
+            .map(|options| VertexState::new(options, material.vertices(), material.origin()));
+        let rules = Rules {
+            sampler: Sampler {
+                choice: config.model.sampling_in_force().into(),
+                neighbours: config.model.neighbours_in_force(),
+                equal_times: config.task.equal_times.into(),
+                seed: config.train.seed,
+            },
+            neighbours: config.task.neighbours,
+            layers: network.model.layers(),
+            deduplicate: config.plan.deduplicate,
+            query_time: network.model.uses_query_time(),
+            deliver: options.is_some_and(|options| options.delivery == Delivery::Neighbours),
+        };
+        let schedule = Schedule {
+            batch: config.train.batch_size,
+            chunks: config.train.chunks,
+            seed: config.train.seed,
+        };
+        let fixed_negatives = match &config.task.negatives_file {
+            Some(path) => {
+                let list = NegativeList::open(path)?;
+                list.check(&material.store, &material.split)?;
+                Some(list)
+            }
+            None => None,
+        };
+        let learner = Learner::new(&config, task_name, &network.parameters);
+        drop(span);
+        Ok(Self {
+            config,
+            material: Arc::new(material),
+            task_name,
+            target: Arc::new(target),
+            network,
+            state,
+            known: None,
+            learner,
+            schedule,
+            rules,
+            fixed_negatives,
+            named: Named::default(),
+            tape: Tape::new(),
+            updates: Updates::default(),
+            updated: Updated::default(),
+            timeline,
+        })
+    }
+
+    /// The data set.
+    pub fn material(&self) -> &StreamMaterial {
+        &self.material
+    }
+
+    /// The network with its parameters.
+    pub fn network(&self) -> &StreamNetwork {
+        &self.network
+    }
+
+    /// How negatives are drawn, `per_event` of them.
+    pub(super) fn negative_options(&self, per_event: usize) -> NegativeOptions {
+        NegativeOptions {
+            strategy: self.config.task.pool.into(),
+            per_event,
+            seed: self.config.train.seed,
+            avoid_positives: true,
+        }
+    }
+
+    /// Forgets all events.
+    pub(super) fn forget(&mut self) {
+        self.state.iter_mut().for_each(VertexState::reset);
+        self.known = Some(0);
+    }
+}
+
+impl Course for StreamSession {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn task(&self) -> TaskName {
+        self.task_name
+    }
+
+    fn learner(&self) -> &Learner {
+        &self.learner
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.network.parameters
+    }
+
+    fn parameters_mut(&mut self) -> &mut Parameters {
+        self.known = None;
+        &mut self.network.parameters
+    }
+
+    fn choose_best(&mut self) {
+        let last = self.learner.epochs().len();
+        if self.learner.best_epoch().is_some_and(|(best, _)| best != last) {
+            self.known = None;
+            self.learner.choose_best(&mut self.network.parameters);
+        }
+    }
+
+    fn data(&self) -> DataSummary {
+        let material = &self.material;
+        DataSummary {
+            name: material.name.clone(),
+            vertices: material.vertices() as u64,
+            events: material.store.len() as u64,
+            snapshots: 0,
+            features: material.feature_width() as u64,
+            sha256: material.sha256.clone(),
+        }
+    }
+
+    fn size(&self) -> String {
+        let material = &self.material;
+        format!(
+            "{} vertices, {} events, {} features",
+            material.vertices(),
+            material.store.len(),
+            material.feature_width()
+        )
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.material.warnings
+    }
+
+    fn layout(&self) -> serde_json::Value {
+        serde_json::json!({
+            "kind": "event-batches",
+            "batch_size": self.schedule.batch,
+            "batches": self.steps_per_epoch(),
+            "chunks": self.schedule.chunks,
+            "neighbours": self.rules.sampler.neighbours,
+            "layers": self.rules.layers,
+            "sampling": self.config.model.sampling_in_force().name(),
+            "deduplicate": self.rules.deduplicate,
+            "prefetch": self.config.plan.prefetch,
+        })
+    }
+
+    fn steps_per_epoch(&self) -> usize {
+        self.schedule.epoch(self.material.training_events(), 0).len()
+    }
+
+    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+        self.run_epoch(watch)
+    }
+
+    fn has(&self, part: Part) -> bool {
+        !self.material.split.part(part).is_empty()
+    }
+
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
+        self.measure(part)
+    }
+
+    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
+        self.measure_baselines(part)
+    }
+
+    fn protocol(&self) -> serde_json::Value {
+        self.declare()
+    }
+
+    fn redundancy(&self) -> Option<Redundancy> {
+        let share = |again: u64, all: u64| again as f64 / all.max(1) as f64;
+        (self.named.sampled > 0).then(|| Redundancy {
+            dispatch: share(self.named.sampled_again, self.named.sampled),
+            aggregation: share(self.named.ends_again, self.named.ends),
+        })
+    }
+
+    fn save(&self) -> SavedState {
+        self.save_state()
+    }
+
+    fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
+        self.restore_state(state)
+    }
+
+    fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+}
