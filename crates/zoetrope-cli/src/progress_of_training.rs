@@ -5,8 +5,8 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use zoetrope_data::Progress;
+use zoetrope_train::course::Course;
 use zoetrope_train::run::EpochRecord;
-use zoetrope_train::session::Session;
 use zoetrope_train::train::Listener;
 
 use crate::progress::{Bars, Unit};
@@ -67,30 +67,27 @@ impl Listener for TrainingBars {
         self.bar.suspend(|| eprintln!("{} {text}", style.yellow("warning:")));
     }
 
-    fn started(&mut self, session: &Session, folder: &Path) {
+    fn started(&mut self, course: &dyn Course, folder: &Path) {
         self.reading.finish();
-        self.epochs = session.config().train.epochs;
+        self.epochs = course.config().train.epochs;
         if self.quiet {
             return;
         }
         let style = Style::stderr();
-        let material = session.material();
         self.say(&format!(
-            "{} {} on {}: {} vertices, {} snapshots, {} features; {} parameters → {}",
-            style.bold(session.network().model.name()),
-            style.dim(session.task().name()),
-            material.name,
-            material.vertices(),
-            material.steps(),
-            material.width(),
-            session.network().parameters.weights(),
+            "{} {} on {}: {}; {} parameters → {}",
+            style.bold(course.config().model.name.name()),
+            style.dim(course.task().name()),
+            course.data().name,
+            course.size(),
+            course.parameters().weights(),
             folder.display(),
         ));
-        for warning in &material.warnings {
+        for warning in course.warnings() {
             self.say(&format!("{} {warning}", style.yellow("note:")));
         }
         if self.visible {
-            let frames = session.plan().frames.len();
+            let frames = course.steps_per_epoch();
             let template = "{msg} {bar:28} {percent:>3}%  {eta} left";
             let look = ProgressStyle::with_template(template)
                 .expect("the template above is well formed")
@@ -98,7 +95,7 @@ impl Listener for TrainingBars {
             self.bar = ProgressBar::new((self.epochs * frames) as u64);
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
             self.bar.set_style(look);
-            self.bar.set_position((session.epochs().len() * frames) as u64);
+            self.bar.set_position((course.epochs().len() * frames) as u64);
         }
     }
 
@@ -109,11 +106,11 @@ impl Listener for TrainingBars {
         }
     }
 
-    fn epoch(&mut self, session: &Session, record: &EpochRecord) {
-        let key = session.watched_key();
+    fn epoch(&mut self, course: &dyn Course, record: &EpochRecord) {
+        let key = course.learner().watched_key();
         let val = record
             .val
-            .get(&key)
+            .get(key)
             .map_or_else(String::new, |value| format!("  val {key} {}", short(*value)));
         self.text = format!("  loss {}{val}", short(record.loss));
         let every = self.epochs.div_ceil(LOG_LINES).max(1);

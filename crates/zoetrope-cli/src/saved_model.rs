@@ -4,10 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use zoetrope_train::config::Config;
-use zoetrope_train::material::Material;
 use zoetrope_train::run::{RunFolder, Timeline};
-use zoetrope_train::session::Session;
-use zoetrope_train::train::{load_plan, load_weights};
+use zoetrope_train::train::{Opened, Run, load_plan, load_weights};
 
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -45,20 +43,20 @@ impl SavedModel {
     }
 
     /// Opens the data and puts the weights in place.
-    pub(crate) fn open(&self, silent: bool) -> Result<Session, Failure> {
+    pub(crate) fn open(&self, silent: bool) -> Result<Run, Failure> {
         let config = self.config()?;
         prepare(&config)?;
         let bars = Bars::new(Unit::Bytes, self.quiet || silent);
-        let material = Material::open(&config, &bars)?;
+        let opened = Opened::open(&config, &bars)?;
         bars.finish();
         let given = load_plan(&config.plan.name)?;
-        let mut session = Session::start(config, material, given, Timeline::new())?;
+        let mut run = opened.start(config, given, Timeline::new())?;
         let weights = match (&self.weights, &self.run) {
             (Some(file), _) => file.clone(),
             (None, Some(root)) => root.join("weights.safetensors"),
             (None, None) => unreachable!("one of --run and --weights is required"),
         };
-        load_weights(&mut session, &weights)?;
-        Ok(session)
+        load_weights(run.course_mut().parameters_mut(), &weights)?;
+        Ok(run)
     }
 }

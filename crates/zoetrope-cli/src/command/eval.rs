@@ -41,30 +41,31 @@ pub(crate) fn part(name: &str) -> Part {
 
 /// Runs the command.
 pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
-    let mut session = args.model.open(args.json)?;
+    let mut opened = args.model.open(args.json)?;
+    let course = opened.course_mut();
     let part = part(&args.split);
-    if session.steps_of(part).is_empty() {
+    if !course.has(part) {
         return Err(Failure::usage(format!("the split has no {} part", args.split))
             .hint("choose another --split, or set data.split"));
     }
-    let metrics = session.evaluate(part)?;
-    let baselines = session.baselines(part)?;
+    let metrics = course.evaluate(part)?;
+    let baselines = course.baselines(part)?;
+    let (model, data) = (course.config().model.name.name(), course.data().name);
     match args.json {
         true => document(&json!({
             "schema": 1,
-            "model": session.network().model.name(),
-            "task": session.task().name(),
+            "model": model,
+            "task": course.task().name(),
             "split": args.split,
-            "data": session.material().name,
+            "data": data,
             "metrics": metrics,
             "baselines": baselines,
-            "protocol": session.protocol(),
+            "protocol": course.protocol(),
         })),
         false => {
-            let heading = format!("{} on the {} part", session.material().name, args.split);
+            let heading = format!("{data} on the {} part", args.split);
             let style = Style::stdout();
-            let table =
-                training::metrics_table(session.network().model.name(), &metrics, &baselines);
+            let table = training::metrics_table(model, &metrics, &baselines);
             Ok(format!("{}\n{}", style.bold(&heading), table.render(style)))
         }
     }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zoetrope_train::material::Material;
+use zoetrope_train::course::Course;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::Session;
-use zoetrope_train::train::load_plan;
+use zoetrope_train::train::{Opened, Run, load_plan};
 
+use crate::command::document;
 use crate::exit::Failure;
 use crate::input::may_write;
 use crate::progress::{Bars, Unit};
@@ -48,10 +48,22 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
         may_write(out, args.force)?;
     }
     let bars = Bars::new(Unit::Bytes, args.quiet || args.json);
-    let material = Material::open(&config, &bars)?;
+    let opened = Opened::open(&config, &bars)?;
     bars.finish();
     let given = load_plan(&config.plan.name)?;
-    let mut session = Session::start(config, material, given, Timeline::new())?;
+    let mut session = match opened.start(config, given, Timeline::new())? {
+        Run::Snapshots(session) => session,
+        Run::Events(session) => {
+            if let Some(out) = &args.out {
+                let message = format!("{}: batches of events need no saved plan", out.display());
+                return Err(Failure::usage(message).hint("leave --out out"));
+            }
+            return match args.json {
+                true => document(&session.layout()),
+                false => Ok(report::render_batches(&session)),
+            };
+        }
+    };
     let text = session.plan().to_json();
     if let Some(out) = &args.out {
         std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;

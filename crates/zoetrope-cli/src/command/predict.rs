@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use zoetrope_data::numbers_file::write_array;
+use zoetrope_train::train::Run;
 
 use crate::command::{document, eval};
 use crate::exit::Failure;
@@ -40,7 +41,10 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
     may_write(&args.out, args.force)?;
-    let mut session = args.model.open(args.json)?;
+    let mut session = match args.model.open(args.json)? {
+        Run::Snapshots(session) => session,
+        Run::Events(session) => return pairs(args, session),
+    };
     let part = (args.split != "all").then(|| eval::part(&args.split));
     let (answers, metrics) = session.predict(part)?;
     let mut shape = vec![answers.steps.len(), answers.vertices];

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use zoetrope_train::course::Course;
 use zoetrope_train::session::Session;
+use zoetrope_train::stream::StreamSession;
 
 use super::human;
 use super::table::{Align, Table};
@@ -36,5 +38,21 @@ pub(crate) fn render(session: &Session, epoch_seconds: f64, saved: Option<&Path>
     if let Some(path) = saved {
         text.push_str(&format!("\nSaved to {}; train with --plan {0}\n", path.display()));
     }
+    text
+}
+
+/// The report of `zoetrope plan` for a model of events.
+pub(crate) fn render_batches(session: &StreamSession) -> String {
+    let style = Style::stdout();
+    let (model, data) = (session.config().model.name.name(), session.data().name);
+    let mut text = format!("{} {} on {data}\n", style.bold("Plan"), style.bold(model));
+    for reason in session.reasons() {
+        text.push_str(&format!("  {reason}\n"));
+    }
+    let mut table = Table::new(&[("memory", Align::Left), ("bytes", Align::Right)]);
+    for (name, bytes) in session.memory() {
+        table.row([name.to_owned(), human::bytes(bytes)]);
+    }
+    text.push_str(&format!("\n{}", table.render(style)));
     text
 }

@@ -138,6 +138,42 @@ impl StreamSession {
         &self.network
     }
 
+    /// How the work is laid out, in words.
+    pub fn reasons(&self) -> Vec<String> {
+        let (batch, batches) = (self.schedule.batch, self.steps_per_epoch());
+        let rules = &self.rules;
+        let mut reasons = vec![format!("{batches} batches of {batch} events in time order")];
+        if let Some(chunks) = self.schedule.chunks {
+            reasons.push(format!("boundaries move by {chunks}ths of a batch each epoch"));
+        }
+        reasons.push(match rules.layers {
+            0 => "no neighbours are read: the memory of a vertex is all that is known".to_owned(),
+            layers => format!(
+                "{layers} level(s) of {} {} neighbours, seen {}",
+                rules.sampler.neighbours,
+                self.config.model.sampling_in_force().name(),
+                self.config.task.neighbours.name()
+            ),
+        });
+        reasons.push(match rules.deduplicate {
+            true => "each vertex, question and event of a batch is computed once".to_owned(),
+            false => "every occurrence is computed for itself (plan.deduplicate = false)".to_owned(),
+        });
+        reasons
+    }
+
+    /// The bytes that a run holds, by purpose.
+    pub fn memory(&self) -> [(&'static str, u64); 3] {
+        let material = &self.material;
+        // An entry of the index is a vertex, an event and a time; an event is in two entries.
+        let index = material.store.len() * 2 * 16;
+        [
+            ("events", material.store.column_bytes() as u64),
+            ("events by vertex", index as u64),
+            ("memory and mailbox", self.state.as_ref().map_or(0, |state| state.bytes() as u64)),
+        ]
+    }
+
     /// How negatives are drawn, `per_event` of them.
     pub(super) fn negative_options(&self, per_event: usize) -> NegativeOptions {
         NegativeOptions {
