@@ -9,6 +9,7 @@
 
 pub mod assemble;
 mod budget;
+pub mod candidates;
 pub mod dataset;
 pub mod error;
 pub mod format;
