@@ -64,7 +64,7 @@ pub(crate) fn data_must_exist(source: &str) -> Result<(), Failure> {
 }
 
 /// Fails where a path does not exist, and names the nearest ones that do.
-fn must_exist(path: &Path) -> Result<(), Failure> {
+pub(crate) fn must_exist(path: &Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_ok() {
         return Ok(());
     }

@@ -42,11 +42,16 @@ impl SavedModel {
         Ok(config)
     }
 
+    /// Whether no progress is shown.
+    pub(crate) fn is_silent(&self, silent: bool) -> bool {
+        self.quiet || silent
+    }
+
     /// Opens the data and puts the weights in place.
     pub(crate) fn open(&self, silent: bool) -> Result<Run, Failure> {
         let config = self.config()?;
         prepare(&config)?;
-        let bars = Bars::new(Unit::Bytes, self.quiet || silent);
+        let bars = Bars::new(Unit::Bytes, self.is_silent(silent));
         let opened = Opened::open(&config, &bars)?;
         bars.finish();
         let given = load_plan(&config.plan.name)?;

@@ -31,6 +31,7 @@ pub mod source;
 pub mod split;
 pub mod synthetic;
 pub mod table;
+mod time_text;
 pub mod unroll;
 
 pub use dataset::{Dataset, Loaded, Notes, SnapshotDataset};

@@ -5,13 +5,18 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use zoetrope_data::numbers_file::{write_array, write_vertices};
+use zoetrope_data::parse_time;
+use zoetrope_graph::VertexNames;
+use zoetrope_train::session::Session;
+use zoetrope_train::stream::StreamSession;
+use zoetrope_train::train::Run;
 
 use crate::command::document;
 use crate::exit::Failure;
 use crate::input::may_write;
 use crate::saved_model::SavedModel;
 
-/// Write the embeddings of all vertices at a snapshot, as .npy or .parquet
+/// Write the embeddings of all vertices at a snapshot or a time, as .npy or .parquet
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EmbedArgs {
@@ -23,9 +28,10 @@ pub(crate) struct EmbedArgs {
     /// Replace the file
     #[arg(long)]
     force: bool,
-    /// Snapshot, counted from 0; the last one where absent
-    #[arg(long, value_name = "STEP")]
-    at: Option<usize>,
+    /// Snapshot counted from 0, or for a model of events a time as in the data (or a date, where
+    /// times are dates): only events before it are known. The end of the data where absent
+    #[arg(long, value_name = "STEP|TIME", allow_hyphen_values = true)]
+    at: Option<String>,
     /// Print one JSON document instead of the report
     #[arg(long)]
     json: bool,
@@ -34,7 +40,8 @@ pub(crate) struct EmbedArgs {
 const EXAMPLES: &str = "\
 Examples:
   zoetrope embed --run runs/tgcn-demo-1 --out vertices.npy
-  zoetrope embed --run runs/tgcn-demo-1 --at 120 --out vertices.parquet";
+  zoetrope embed --run runs/tgcn-demo-1 --at 120 --out vertices.parquet
+  zoetrope embed --run runs/tgn-wikipedia-1 --at 1000000 --out vertices.npy";
 
 /// Runs the command.
 pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
@@ -47,25 +54,65 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
             return Err(Failure::usage(message));
         }
     };
-    let mut session = args.model.open(args.json)?;
-    let last = session.material().steps() - 1;
-    let step = args.at.unwrap_or(last);
-    let values = session.embed(step)?;
-    let (vertices, width) = (session.material().vertices(), session.network().model.width());
+    let Embedded { names, width, values, at, unit } = match args.model.open(args.json)? {
+        Run::Snapshots(session) => at_snapshot(session, args.at.as_deref())?,
+        Run::Events(session) => at_time(session, args.at.as_deref())?,
+    };
+    let vertices = names.len();
     match parquet {
-        true => {
-            let names = &session.material().names;
-            write_vertices(&args.out, names, width, &values)?;
-        }
+        true => write_vertices(&args.out, &names, width, &values)?,
         false => write_array(&args.out, &[vertices, width], &values)?,
     }
     match args.json {
-        true => document(&json!({
-            "schema": 1,
-            "file": args.out.display().to_string(),
-            "shape": [vertices, width],
-            "snapshot": step,
-        })),
-        false => Ok(format!("{}: {vertices} × {width}, snapshot {step}\n", args.out.display())),
+        true => {
+            let mut report = json!({
+                "schema": 1,
+                "file": args.out.display().to_string(),
+                "shape": [vertices, width],
+            });
+            report[unit] = json!(at);
+            document(&report)
+        }
+        false => Ok(format!("{}: {vertices} × {width}, {unit} {at}\n", args.out.display())),
     }
+}
+
+/// What is written, and of when.
+struct Embedded {
+    names: VertexNames,
+    width: usize,
+    values: Vec<f32>,
+    at: i64,
+    unit: &'static str,
+}
+
+fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failure> {
+    let last = session.material().steps() - 1;
+    let step = at.map_or(Ok(last), |at| {
+        at.parse().map_err(|_| {
+            Failure::usage(format!("--at {at}: not the number of a snapshot"))
+                .hint(format!("choose one from 0 to {last}"))
+        })
+    })?;
+    let values = session.embed(step)?;
+    let (names, width) = (session.material().names.clone(), session.network().model.width());
+    Ok(Embedded { names, width, values, at: step as i64, unit: "snapshot" })
+}
+
+fn at_time(mut session: StreamSession, at: Option<&str>) -> Result<Embedded, Failure> {
+    let store = &session.material().store;
+    let after = store.time().last().map_or(0, |last| last.saturating_add(1));
+    let time = at.map_or(Ok(after), |at| {
+        parse_time(at, store.scale()).ok_or_else(|| {
+            let (first, last) = (store.time().first(), store.time().last());
+            let ends = first.zip(last).map_or_else(String::new, |(first, last)| {
+                format!("; events lie from {first} to {last}")
+            });
+            Failure::usage(format!("--at {at}: not a time"))
+                .hint(format!("give a number in {}{ends}", store.scale().unit.symbol()))
+        })
+    })?;
+    let values = rayon::scope(|_| session.embed(time))?;
+    let (names, width) = (session.material().store.names().clone(), session.network().model.width());
+    Ok(Embedded { names, width, values, at: time, unit: "time" })
 }

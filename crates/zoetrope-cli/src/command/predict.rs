@@ -4,21 +4,28 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use zoetrope_data::candidates;
 use zoetrope_data::numbers_file::write_array;
+use zoetrope_train::stream::{Candidate, StreamSession};
 use zoetrope_train::train::Run;
 
 use crate::command::{document, eval};
 use crate::exit::Failure;
-use crate::input::may_write;
+use crate::input::{may_write, must_exist};
+use crate::progress::{Bars, Unit};
 use crate::saved_model::SavedModel;
 
-/// Write predictions for the last snapshot of each frame as a NumPy array
+/// Write predictions as a NumPy array: of each frame's last snapshot, or of candidate pairs
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// File to write: frames × vertices, or frames × vertices × classes
+    /// Candidate pairs for a model of events: a table of source, destination and time, vertices
+    /// named as in the data. Without times they are asked about after the last event.
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<PathBuf>,
+    /// File to write: frames × vertices (× classes), or one number (a row of them) for each pair
     #[arg(long, value_name = "FILE.npy")]
     out: PathBuf,
     /// Replace the file
@@ -36,15 +43,23 @@ const EXAMPLES: &str = "\
 Examples:
   zoetrope predict --run runs/tgcn-demo-1 --out predictions.npy
   zoetrope predict --weights tgcn.safetensors --data england_covid.json --model tgcn \\
-      --frame 16 --split test --out test.npy";
+      --frame 16 --split test --out test.npy
+  zoetrope predict --run runs/tgn-wikipedia-1 --pairs candidates.csv --out scores.npy";
 
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
     may_write(&args.out, args.force)?;
+    if let Some(pairs) = &args.pairs {
+        must_exist(pairs)?;
+    }
     let mut session = match args.model.open(args.json)? {
         Run::Snapshots(session) => session,
         Run::Events(session) => return pairs(args, session),
     };
+    if args.pairs.is_some() {
+        return Err(Failure::usage("--pairs is for models of events")
+            .hint("leave it out: a model of snapshots predicts for every vertex"));
+    }
     let part = (args.split != "all").then(|| eval::part(&args.split));
     let (answers, metrics) = session.predict(part)?;
     let mut shape = vec![answers.steps.len(), answers.vertices];
@@ -68,6 +83,41 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
                 _ => String::new(),
             };
             Ok(format!("{}: {}{snapshots}\n", args.out.display(), shape.join(" × ")))
+        }
+    }
+}
+
+/// Scores of candidate pairs, after replaying the events before each.
+fn pairs(args: &PredictArgs, mut session: StreamSession) -> Result<String, Failure> {
+    let Some(path) = &args.pairs else {
+        return Err(Failure::usage("a model of events predicts pairs: which ones?")
+            .hint("give a table of source, destination and time with --pairs FILE"));
+    };
+    let store = &session.material().store;
+    let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
+    let read = candidates::read(path, store, &bars)?;
+    bars.finish();
+    let after = store.time().last().map_or(0, |last| last.saturating_add(1));
+    let time = |row: usize| read.time.get(row).copied().unwrap_or(after);
+    let ends = read.src.iter().zip(&read.dst).enumerate();
+    let asked: Vec<Candidate> =
+        ends.map(|(row, (&src, &dst))| Candidate { src, dst, time: time(row) }).collect();
+    let values = rayon::scope(|_| session.predict(&asked))?;
+    let mut shape = vec![asked.len()];
+    if values.len() > asked.len() {
+        shape.push(values.len() / asked.len());
+    }
+    write_array(&args.out, &shape, &values)?;
+    match args.json {
+        true => document(&json!({
+            "schema": 1,
+            "file": args.out.display().to_string(),
+            "shape": shape,
+            "pairs": path.display().to_string(),
+        })),
+        false => {
+            let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
+            Ok(format!("{}: {} answers\n", args.out.display(), shape.join(" × ")))
         }
     }
 }

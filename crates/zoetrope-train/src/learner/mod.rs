@@ -12,7 +12,7 @@ use zoetrope_nn::optimiser::{
     Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
 };
 
-use crate::config::{Config, MetricName, TaskName};
+use crate::config::{Config, MetricName};
 use crate::error::TrainError;
 use crate::run::EpochRecord;
 
@@ -51,9 +51,9 @@ pub struct Learner {
 }
 
 impl Learner {
-    /// Nothing is learned yet.
-    pub(crate) fn new(config: &Config, task: TaskName, parameters: &Parameters) -> Self {
-        let watched = config.task.metric.unwrap_or(task.metrics()[0]);
+    /// Nothing is learned yet. `usual` is the measure that is watched where none is chosen.
+    pub(crate) fn new(config: &Config, usual: MetricName, parameters: &Parameters) -> Self {
+        let watched = config.task.metric.unwrap_or(usual);
         let direction = if watched.is_error() { Direction::Lower } else { Direction::Higher };
         let key = match watched {
             MetricName::F1 => "f1_macro".to_owned(),

@@ -27,7 +27,7 @@ pub(super) fn method(config: &TrainConfig) -> Method {
 }
 
 /// The arrays that it keeps for each weight.
-pub(super) fn slots(config: &TrainConfig) -> usize {
+pub(crate) fn slots(config: &TrainConfig) -> usize {
     match (config.optimiser, config.momentum > 0.0) {
         (OptimiserName::Sgd, false) => 0,
         (OptimiserName::Sgd, true) | (OptimiserName::RmsProp, false) => 1,

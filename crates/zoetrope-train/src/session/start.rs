@@ -53,7 +53,7 @@ impl Session {
         let task = task::make(&config, task_name, &material)?;
         drop(span);
         let embeddings = Arc::new(Matrix::zeros(material.vertices(), model.width()));
-        let learner = Learner::new(&config, task_name, &network.parameters);
+        let learner = Learner::new(&config, task_name.metrics()[0], &network.parameters);
         Ok(Self {
             config,
             material,

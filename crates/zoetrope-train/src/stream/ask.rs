@@ -19,8 +19,9 @@ pub(super) enum Negatives<'a> {
 }
 
 impl Negatives<'_> {
-    /// The negatives of an event into `into`, whose length says how many.
-    fn fill(&self, event: usize, into: &mut Vec<Negative>, count: usize) {
+    /// The negatives of an event, `count` of them or as many as the list has; some may be
+    /// [`MISSING`].
+    pub(super) fn fill(&self, event: usize, into: &mut Vec<Negative>, count: usize) {
         into.clear();
         match self {
             Self::Absent => {}
@@ -28,18 +29,8 @@ impl Negatives<'_> {
                 into.resize(count, Negative::default());
                 sampler.draw(*epoch, event, into);
             }
-            Self::Listed(list, first) => {
-                let (row, wide) = (event - first, list.metadata.per_event);
-                let cells = row * wide..(row + 1) * wide;
-                let src = list.src[row];
-                let sources = list.sources.as_ref();
-                into.extend(cells.map(|cell| Negative {
-                    src: sources.map_or(src, |sources| sources[cell]),
-                    dst: list.negatives[cell],
-                }));
-            }
+            Self::Listed(list, first) => into.extend(list.row(event - first)),
         }
-        into.retain(|negative| negative.dst != MISSING);
     }
 }
 
@@ -53,6 +44,8 @@ pub(super) struct Asking<'a> {
     pub(super) many: (Negatives<'a>, usize),
     /// Whether the events join the batch, so that the state can absorb them.
     pub(super) absorb: bool,
+    /// Whether each event keeps a full row of negatives, those that are missing among them.
+    pub(super) full_rows: bool,
 }
 
 /// Puts events and their questions into a batch that was begun.
@@ -76,7 +69,10 @@ pub(super) fn fill(
         };
         match asking.target {
             Target::Links => push(prepared, src, dst, 1.0),
+            Target::Values { values } if values[event].is_nan() => {}
             Target::Values { values } => push(prepared, src, dst, values[event]),
+            // What is not known cannot be asked.
+            Target::Classes { labels, .. } if labels[event].is_nan() => {}
             Target::Classes { labels, edges: true, .. } => push(prepared, src, dst, labels[event]),
             Target::Classes { labels, edges: false, .. } => {
                 Arc::make_mut(&mut prepared.rows).push(src);
@@ -88,28 +84,42 @@ pub(super) fn fill(
     if !matches!(asking.target, Target::Links) {
         return;
     }
-    let mut ask = |preparer: &mut Preparer<'_>, prepared: &mut Prepared, event: usize, from: &(Negatives<'_>, usize)| {
-        from.0.fill(event, drawn, from.1);
-        let (time, source) = (store.time()[event], store.src()[event]);
-        for negative in drawn.iter() {
-            debug_assert!(negative.src == source || negative.dst != MISSING);
-            let src = preparer.ask(negative.src, time, Some(event));
-            let dst = preparer.ask(negative.dst, time, Some(event));
-            push(prepared, src, dst, 0.0);
-        }
-    };
     for event in events.clone() {
-        ask(preparer, prepared, event, &asking.few);
+        asking.few.0.fill(event, drawn, asking.few.1);
+        ask_all(preparer, material, event, drawn, asking.full_rows, prepared);
+        prepared.few_dst.extend(drawn.iter().map(|negative| negative.dst));
     }
     prepared.negatives = prepared.labels.len() - prepared.positives;
-    prepared.candidates.push(0);
     if matches!(asking.many.0, Negatives::Absent) {
         return;
     }
-    let first = prepared.labels.len();
     for event in events {
-        ask(preparer, prepared, event, &asking.many);
-        prepared.candidates.push((prepared.labels.len() - first) as u32);
+        asking.many.0.fill(event, drawn, asking.many.1);
+        ask_all(preparer, material, event, drawn, asking.full_rows, prepared);
+        prepared.many_dst.extend(drawn.iter().map(|negative| negative.dst));
+    }
+}
+
+/// Asks about pairs that did not happen at the time of an event.
+fn ask_all(
+    preparer: &mut Preparer<'_>,
+    material: &StreamMaterial,
+    event: usize,
+    negatives: &[Negative],
+    full_rows: bool,
+    prepared: &mut Prepared,
+) {
+    let time = material.store.time()[event];
+    for negative in negatives {
+        // A pair that is missing keeps its place in the row; nobody looks at its answer.
+        let dst = match (negative.dst, full_rows) {
+            (MISSING, false) => continue,
+            (MISSING, true) => material.store.dst()[event],
+            (dst, _) => dst,
+        };
+        let src = preparer.ask(negative.src, time, Some(event));
+        let dst = preparer.ask(dst, time, Some(event));
+        push(prepared, src, dst, 0.0);
     }
 }
 

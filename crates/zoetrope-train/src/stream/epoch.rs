@@ -9,7 +9,7 @@ use zoetrope_nn::Forward;
 use zoetrope_tensor::{Loss, Var};
 
 use super::ask::{self, Asking, Negatives};
-use super::network::{StreamHead, StreamNetwork};
+use super::network::StreamHead;
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
 use super::session::StreamSession;
@@ -38,6 +38,7 @@ impl StreamSession {
             few: (Negatives::Drawn(&sampler, epoch as u32 + 1), per_event),
             many: (Negatives::Absent, 0),
             absorb: true,
+            full_rows: false,
         };
         let mut preparer = Preparer::new(&material, material.index(Part::Train), self.rules);
         let mut drawn = Vec::new();
@@ -89,7 +90,8 @@ impl StreamSession {
             self.material.vertex_features.as_ref(),
             self.state.as_ref(),
         )?;
-        let loss = loss(&mut forward, &self.network, &self.target, prepared, embedding.rows)?;
+        let loss =
+            loss(&mut forward, &mut self.network.head, &self.target, prepared, embedding.rows)?;
         // The backward pass gives values away: what the state absorbs is taken now.
         embedding.take(&self.tape, &mut self.updated);
         drop(span);
@@ -116,7 +118,7 @@ impl StreamSession {
             drop(span);
         }
         self.learner.progress.frames += 1;
-        self.named.add(prepared.named);
+        self.redundancy += prepared.redundancy;
         Ok(())
     }
 }
@@ -124,11 +126,11 @@ impl StreamSession {
 /// The answers of the head.
 pub(super) fn decode(
     forward: &mut Forward<'_>,
-    network: &StreamNetwork,
+    head: &mut StreamHead,
     prepared: &Prepared,
     rows: Var,
 ) -> Result<Var, TrainError> {
-    Ok(match &network.head {
+    Ok(match head {
         StreamHead::Link(head) => head.decode(forward, rows, &prepared.ends)?,
         StreamHead::Edge(head) => head.decode(forward, rows, &prepared.ends)?,
         StreamHead::Vertex(head) => {
@@ -141,7 +143,7 @@ pub(super) fn decode(
 /// What a wrong answer costs; None where nothing is asked.
 fn loss(
     forward: &mut Forward<'_>,
-    network: &StreamNetwork,
+    head: &mut StreamHead,
     target: &Target,
     prepared: &Prepared,
     rows: Var,
@@ -150,7 +152,7 @@ fn loss(
     if count == 0 {
         return Ok(None);
     }
-    let answers = decode(forward, network, prepared, rows)?;
+    let answers = decode(forward, head, prepared, rows)?;
     let tape = &mut *forward.tape;
     let binary = Loss::BinaryCrossEntropy { positive_weight: 1.0 };
     let loss = match target {
@@ -162,7 +164,8 @@ fn loss(
                 if range.is_empty() {
                     continue;
                 }
-                let (given, wanted) = (tape.rows(answers, range.clone())?, tape.rows(right, range)?);
+                let (given, wanted) =
+                    (tape.rows(answers, range.clone())?, tape.rows(right, range)?);
                 let part = tape.loss(binary, given, wanted, None)?;
                 sum = Some(match sum {
                     Some(sum) => tape.add(sum, part)?,

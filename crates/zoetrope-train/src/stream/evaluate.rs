@@ -4,7 +4,6 @@
 //! batch; then the state absorbs the batch's events. Where each event has many candidates, the
 //! questions of a batch come in several chunks, all of them before the state absorbs anything.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,20 +13,19 @@ use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
 
 use super::ask::{self, Asking, Negatives};
+use super::compare::EVALUATION;
 use super::epoch::decode;
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
 use super::session::StreamSession;
 use super::target::Target;
+use super::verdict::Verdict;
 use crate::config::MetricName;
 use crate::error::TrainError;
 use crate::run::{Metrics, Phase};
 
 /// Questions that go through the model together: more would take memory and save no time.
 const QUESTIONS: usize = 8192;
-
-/// Draws of evaluation are those of no epoch.
-const EVALUATION: u32 = 0;
 
 /// A piece of a batch: which events are asked about, and whether they are absorbed after it.
 #[derive(Debug, Clone)]
@@ -66,7 +64,7 @@ impl StreamSession {
 
     /// Judges the answers at all events of a part, then the state knows them.
     fn judge(&mut self, part: Part, ranked: bool) -> Result<Metrics, TrainError> {
-        let mut judge = self.new_judge();
+        let mut judge = Verdict::new(&self.target, self.config.task.hits as u32);
         let range = self.material.split.part(part);
         let links = matches!(*self.target, Target::Links);
         let material = Arc::clone(&self.material);
@@ -80,7 +78,7 @@ impl StreamSession {
             let sampler = NegativeSampler::new(&material.store, split, part, options)?;
             let options = self.negative_options(many.max(1));
             let crowd = NegativeSampler::new(&material.store, split, part, options)?;
-            let listed = fixed.as_ref().filter(|_| part != Part::Train);
+            let listed = fixed.as_ref().map(|(list, _)| list).filter(|_| part != Part::Train);
             let asking = |absorb: bool| Asking {
                 target: &target,
                 few: match links {
@@ -93,6 +91,7 @@ impl StreamSession {
                     (many, None) => (Negatives::Drawn(&crowd, EVALUATION), many),
                 },
                 absorb,
+                full_rows: true,
             };
             let wide = listed.map_or(many, |list| list.metadata.per_event * usize::from(many > 0));
             let pieces = self.pieces(range.clone(), 2 + few + wide);
@@ -123,7 +122,9 @@ impl StreamSession {
                         let answers = self.answer(prepared)?;
                         judge.add(&material, piece.asked.clone(), prepared, answers);
                         self.tape.reset();
-                        if let Some(state) = self.state.as_mut().filter(|_| !piece.absorbed.is_empty()) {
+                        if let Some(state) =
+                            self.state.as_mut().filter(|_| !piece.absorbed.is_empty())
+                        {
                             state.absorb(&prepared.batch, material.data(), &self.updated);
                         }
                     }
@@ -150,7 +151,7 @@ impl StreamSession {
         let state = self.state.as_ref();
         let embedding =
             self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
-        let answers = decode(&mut forward, &self.network, prepared, embedding.rows)?;
+        let answers = decode(&mut forward, &mut self.network.head, prepared, embedding.rows)?;
         embedding.take(&self.tape, &mut self.updated);
         Ok(self.tape.value(answers))
     }

@@ -2,6 +2,7 @@
 
 use zoetrope_graph::EventStore;
 
+use crate::config::Column;
 use crate::error::TrainError;
 
 /// Rows of numbers, one for each event.
@@ -25,7 +26,7 @@ impl EventFeatures {
     /// has no others, unless they are what is to be predicted.
     pub(super) fn of(
         store: &EventStore,
-        dropped: &[String],
+        dropped: &[Column],
         hide_weights: bool,
     ) -> Result<Self, TrainError> {
         let width = store.feature_width();
@@ -81,10 +82,15 @@ impl EventFeatures {
 }
 
 /// The column of that name or number.
-fn column(store: &EventStore, width: usize, name: &str) -> Result<usize, TrainError> {
-    let named = (0..store.feature_names.len()).find(|&at| store.feature_names.get(at) == Some(name));
-    let numbered = || name.parse::<usize>().ok().filter(|&column| column < width);
-    named.or_else(numbered).ok_or_else(|| TrainError::Unfit {
+fn column(store: &EventStore, width: usize, name: &Column) -> Result<usize, TrainError> {
+    let found = match name {
+        Column::Number(number) => Some(*number).filter(|&column| column < width),
+        Column::Name(name) => {
+            let names = &store.feature_names;
+            (0..names.len().min(width)).find(|&at| names.get(at) == name.as_bytes())
+        }
+    };
+    found.ok_or_else(|| TrainError::Unfit {
         what: format!("data.drop_features names \"{name}\", but events have no such feature"),
         advice: match width {
             0 => "leave it out: these events have no features".to_owned(),

@@ -86,7 +86,7 @@ impl StreamMaterial {
             config.task.name,
             Some(TaskName::EdgeRegression | TaskName::EdgeClassification)
         );
-        let features = EventFeatures::of(&store, &config.data.drop_features, hidden)?;
+        let features = EventFeatures::of(&store, &config.data.drop_features.0, hidden)?;
         let vertex_features = store
             .vertex_features
             .as_ref()

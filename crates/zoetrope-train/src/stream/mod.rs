@@ -13,9 +13,12 @@ pub mod judge;
 //! before the question's own time, or those before the batch.
 
 mod ask;
+pub mod baseline;
+mod compare;
 mod epoch;
 mod evaluate;
 mod features;
+pub mod judge;
 mod material;
 mod network;
 mod predict;
@@ -26,6 +29,7 @@ mod restore;
 mod schedule;
 mod session;
 mod target;
+mod verdict;
 
 pub use material::StreamMaterial;
 pub use network::{StreamHead, StreamNetwork};

@@ -1,12 +1,17 @@
 //! The network of a run over events: a model, the head of its task, and their parameters.
 
 use zoetrope_nn::decoder::{EdgeDecoder, EdgeRule, LinkDecoder, VertexDecoder, VertexRule};
-use zoetrope_nn::stream::{StreamModel, StreamOptions};
+use zoetrope_nn::memory::Combine;
+use zoetrope_nn::stream::{
+    Convention, EmbeddingKind, MessageKind, StreamModel, StreamOptions, UpdaterKind,
+};
 use zoetrope_nn::{Builder, Parameters};
 
 use super::material::StreamMaterial;
 use super::target::Target;
-use crate::config::{Config, DecoderName};
+use crate::config::{
+    CombineName, Config, DecoderName, EmbeddingName, MessageName, ModelConfig, UpdaterName, Variant,
+};
 use crate::error::TrainError;
 
 /// The head of a network over events.
@@ -42,16 +47,18 @@ impl StreamNetwork {
         let mut builder = Builder::new(&mut parameters, config.train.seed);
         let vertex_features =
             material.vertex_features.as_ref().map_or(0, |matrix| matrix.shape().cols);
-        let options: StreamOptions =
-            config.model.stream_options(material.feature_width(), vertex_features);
+        let options = options(&config.model, material.feature_width(), vertex_features);
         let model = StreamModel::build(config.model.name.name(), &mut builder, &options)?;
         let width = model.width();
         let outputs = target.outputs();
         let decoder = config.model.decoder;
         let head = match (target, decoder) {
-            (Target::Links, DecoderName::Auto) => {
-                StreamHead::Link(LinkDecoder::new(&mut builder, model.convention(), width))
-            }
+            (Target::Links, DecoderName::Auto) => StreamHead::Link(LinkDecoder::new(
+                &mut builder,
+                convention(&config.model),
+                width,
+                1,
+            )),
             (Target::Links, DecoderName::Dot) => {
                 StreamHead::Edge(EdgeDecoder::new(&mut builder, EdgeRule::Dot, width, 1))
             }
@@ -67,5 +74,48 @@ impl StreamNetwork {
             _ => StreamHead::Edge(EdgeDecoder::new(&mut builder, EdgeRule::Concat, width, outputs)),
         };
         Ok(Self { model, head, parameters })
+    }
+}
+
+/// Which implementation is followed.
+fn convention(config: &ModelConfig) -> Convention {
+    match config.variant {
+        Variant::Pyg => Convention::Pyg,
+        _ => Convention::Tgl,
+    }
+}
+
+/// What `[model]` says, in the words of the network.
+fn options(config: &ModelConfig, event_features: usize, vertex_features: usize) -> StreamOptions {
+    StreamOptions {
+        event_features,
+        vertex_features,
+        hidden: config.hidden,
+        time_width: config.time_width,
+        layers: config.layers,
+        heads: config.heads,
+        dropout: config.dropout as f32,
+        convention: Some(convention(config)),
+        updater: config.updater.map(|updater| match updater {
+            UpdaterName::Gru => UpdaterKind::Gru,
+            UpdaterName::Rnn => UpdaterKind::Rnn,
+            UpdaterName::Lstm => UpdaterKind::Lstm,
+            UpdaterName::Transformer => UpdaterKind::Transformer,
+        }),
+        message: match config.message {
+            MessageName::Identity => MessageKind::Identity,
+            MessageName::Mlp => MessageKind::Mlp,
+        },
+        combine: config.combine.map(|combine| match combine {
+            CombineName::Last => Combine::Last,
+            CombineName::Mean => Combine::Mean,
+        }),
+        mailbox: config.mailbox,
+        embedding: config.embedding.map(|embedding| match embedding {
+            EmbeddingName::Identity => EmbeddingKind::Identity,
+            EmbeddingName::Time => EmbeddingKind::Time,
+            EmbeddingName::Attention => EmbeddingKind::Attention,
+            EmbeddingName::Sum => EmbeddingKind::Sum,
+        }),
     }
 }

@@ -40,7 +40,8 @@ impl StreamSession {
         order.sort_by_key(|&at| candidates[at].time);
         let outputs = self.target.outputs();
         let mut answers = vec![0.0; candidates.len() * outputs];
-        let known = |time: Time| self.boundary(material.store.time().partition_point(|&t| t < time));
+        let known =
+            |time: Time| self.boundary(material.store.time().partition_point(|&t| t < time));
         let groups: Vec<(usize, Vec<usize>)> = order
             .chunk_by(|&a, &b| known(candidates[a].time) == known(candidates[b].time))
             .map(|group| (known(candidates[group[0]].time), group.to_vec()))

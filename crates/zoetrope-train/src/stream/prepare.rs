@@ -11,7 +11,7 @@ use zoetrope_graph::sampler::{EqualTimes, Moment, Sampled, Sampler};
 use zoetrope_graph::{EventId, TemporalIndex, Time, VertexId};
 use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::stream::{Block, EventBatch, LastEvent};
-use zoetrope_plan::dispatch::Organiser;
+use zoetrope_plan::dispatch::{Organiser, Redundancy};
 use zoetrope_tensor::{Matrix, Neighbourhood};
 
 use super::material::StreamMaterial;
@@ -34,15 +34,6 @@ pub(super) struct Rules {
     pub(super) deliver: bool,
 }
 
-/// How many vertices a batch names, and how many of them are named again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Named {
-    pub(super) sampled: u64,
-    pub(super) sampled_again: u64,
-    pub(super) ends: u64,
-    pub(super) ends_again: u64,
-}
-
 /// A batch with what is asked of it.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
@@ -58,10 +49,13 @@ pub(super) struct Prepared {
     pub(super) positives: usize,
     /// Pairs that did not happen, of one-versus-one.
     pub(super) negatives: usize,
-    /// Where the candidates of each positive begin among those after the negatives.
-    pub(super) candidates: Vec<u32>,
-    /// The number of rows that the unique ones stand for.
-    pub(super) named: Named,
+    /// The destinations of these, [`MISSING`](zoetrope_data::negatives::MISSING) where there was
+    /// none.
+    pub(super) few_dst: Vec<VertexId>,
+    /// The same for the pairs of one-versus-many, which come after them.
+    pub(super) many_dst: Vec<VertexId>,
+    /// How much of what the batch names is named again.
+    pub(super) redundancy: Redundancy,
 }
 
 /// Prepares batches, one after the other, in memory that it keeps.
@@ -83,7 +77,8 @@ pub(super) struct Preparer<'a> {
     roots: HashMap<u32, u32>,
     /// Events from this one on belong to the batch.
     first: EventId,
-    named: Named,
+    /// Vertices named so far, the same ones again among them.
+    named: usize,
 }
 
 type Key = (VertexId, Time, EventId);
@@ -112,7 +107,7 @@ impl<'a> Preparer<'a> {
             feature_events: Vec::new(),
             roots: HashMap::new(),
             first: 0,
-            named: Named::default(),
+            named: 0,
         }
     }
 
@@ -125,7 +120,7 @@ impl<'a> Preparer<'a> {
         self.events.clear();
         self.asked.clear();
         self.feature_events.clear();
-        self.named = Named::default();
+        self.named = 0;
         let batch = &mut prepared.batch;
         batch.events.clear();
         batch.event_queries.clear();
@@ -136,7 +131,8 @@ impl<'a> Preparer<'a> {
         Arc::make_mut(&mut prepared.ends.dst).clear();
         Arc::make_mut(&mut prepared.rows).clear();
         prepared.labels.clear();
-        prepared.candidates.clear();
+        prepared.few_dst.clear();
+        prepared.many_dst.clear();
         (prepared.positives, prepared.negatives) = (0, 0);
     }
 
@@ -147,6 +143,7 @@ impl<'a> Preparer<'a> {
             (NeighbourRule::PerEvent, EqualTimes::Past, Some(event)) => event as EventId,
             (NeighbourRule::PerEvent, ..) => EventId::MAX,
         };
+        self.named += 1;
         let moment = Moment { vertex, time, before };
         let next = self.asked.len() as u32;
         if self.rules.deduplicate {
@@ -156,8 +153,6 @@ impl<'a> Preparer<'a> {
             };
             let row = *self.questions.entry(key).or_insert(next);
             if row != next {
-                self.named.sampled += 1;
-                self.named.sampled_again += 1;
                 return row;
             }
         }
@@ -174,14 +169,10 @@ impl<'a> Preparer<'a> {
         batch.events.push(event);
         batch.event_queries.push(queries);
         for (end, (vertex, is_source)) in [(src, true), (dst, false)].into_iter().enumerate() {
-            self.named.ends += 1;
             let last = LastEvent { vertex, event, is_source, row: 0, query: queries[end] };
             let place = self.ends.place(vertex) as usize;
             match batch.last_events.get_mut(place) {
-                Some(known) => {
-                    *known = last;
-                    self.named.ends_again += 1;
-                }
+                Some(known) => *known = last,
                 None => batch.last_events.push(last),
             }
         }
@@ -204,7 +195,6 @@ impl<'a> Preparer<'a> {
                 self.rules.deduplicate,
                 moment.vertex,
                 &mut batch.vertices,
-                &mut self.named,
             ));
         }
         let layers = if with_blocks { self.rules.layers } else { 0 };
@@ -222,7 +212,9 @@ impl<'a> Preparer<'a> {
         if self.rules.deliver && !batch.events.is_empty() {
             self.receivers(step, batch);
         }
-        prepared.named = self.named;
+        prepared.redundancy = Redundancy::default();
+        prepared.redundancy.add_sampled(self.named, self.vertices.unique().len());
+        prepared.redundancy.add_original(2 * batch.events.len(), batch.last_events.len());
     }
 
     /// One level: the neighbours of all its targets, and the rows below that they name.
@@ -234,7 +226,9 @@ impl<'a> Preparer<'a> {
         deepest: bool,
         batch: &mut EventBatch,
     ) {
-        self.rules.sampler.sample(self.index, &self.moments, draw_step(step, layer), &mut self.sampled);
+        let draws = draw_step(step, layer);
+        self.rules.sampler.sample(self.index, &self.moments, draws, &mut self.sampled);
+        self.named += self.sampled.len();
         block.target_time.clear();
         block.target_time.extend(self.moments.iter().map(|moment| moment.time));
         block.slot_time.clone_from(&self.sampled.time);
@@ -257,14 +251,10 @@ impl<'a> Preparer<'a> {
                     self.rules.deduplicate,
                     moment.vertex,
                     &mut batch.vertices,
-                    &mut self.named,
                 ),
-                (false, _) => instance(
-                    &mut self.instances,
-                    self.rules.deduplicate,
-                    *moment,
-                    &mut self.next,
-                ),
+                (false, _) => {
+                    instance(&mut self.instances, self.rules.deduplicate, *moment, &mut self.next)
+                }
             };
             let next = roots.len() as u32;
             let query = *self.roots.entry(own).or_insert(next);
@@ -274,8 +264,8 @@ impl<'a> Preparer<'a> {
             layout.query.push(query);
         }
         let wide = self.material.feature_width() > 0;
-        for (target, pair) in self.sampled.offsets.windows(2).enumerate() {
-            for slot in pair[0] as usize..pair[1] as usize {
+        for target in 0..self.moments.len() {
+            for slot in self.sampled.of(target) {
                 let vertex = self.sampled.vertex[slot];
                 let row = match deepest {
                     true => place(
@@ -283,7 +273,6 @@ impl<'a> Preparer<'a> {
                         self.rules.deduplicate,
                         vertex,
                         &mut batch.vertices,
-                        &mut self.named,
                     ),
                     false => {
                         let before = match self.rules.sampler.equal_times {
@@ -361,13 +350,10 @@ fn place(
     deduplicate: bool,
     vertex: VertexId,
     vertices: &mut Vec<VertexId>,
-    named: &mut Named,
 ) -> u32 {
-    named.sampled += 1;
     let unique = known.unique().len();
     let row = known.place(vertex);
     let again = (row as usize) < unique;
-    named.sampled_again += u64::from(again);
     if again && deduplicate {
         return row;
     }
@@ -391,14 +377,4 @@ fn instance(
         next.push(moment);
     }
     row
-}
-
-impl Named {
-    /// Adds the counts of another batch.
-    pub(super) fn add(&mut self, other: Self) {
-        self.sampled += other.sampled;
-        self.sampled_again += other.sampled_again;
-        self.ends += other.ends;
-        self.ends_again += other.ends_again;
-    }
 }

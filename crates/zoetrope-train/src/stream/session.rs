@@ -4,20 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use zoetrope_data::negatives::{NegativeList, NegativeOptions};
+use zoetrope_data::options::Limits;
+use zoetrope_data::progress::Quiet;
 use zoetrope_data::split::Part;
-use zoetrope_graph::sampler::Sampler;
+use zoetrope_graph::sampler::{Choice, EqualTimes, Sampler};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::memory::{Delivery, Updated, VertexState};
+use zoetrope_plan::dispatch;
 use zoetrope_tensor::Tape;
 
+use super::judge::{FixedNegatives, StreamProtocol};
 use super::material::StreamMaterial;
 use super::network::StreamNetwork;
-use super::prepare::{Named, Rules};
+use super::prepare::Rules;
 use super::schedule::Schedule;
 use super::target::Target;
 use crate::checkpoint::SavedState;
-use crate::config::{Config, TaskName};
+use crate::config::{Config, EqualTimesRule, SamplingName, TaskName};
 use crate::course::Course;
 use crate::error::TrainError;
 use crate::learner::Learner;
@@ -37,8 +41,8 @@ pub struct StreamSession {
     pub(super) learner: Learner,
     pub(super) schedule: Schedule,
     pub(super) rules: Rules,
-    pub(super) fixed_negatives: Option<NegativeList>,
-    pub(super) named: Named,
+    pub(super) fixed_negatives: Option<(NegativeList, FixedNegatives)>,
+    pub(super) redundancy: dispatch::Redundancy,
     pub(super) tape: Tape,
     pub(super) updates: Updates,
     pub(super) updated: Updated,
@@ -82,9 +86,15 @@ impl StreamSession {
             .map(|options| VertexState::new(options, material.vertices(), material.origin()));
         let rules = Rules {
             sampler: Sampler {
-                choice: config.model.sampling_in_force().into(),
+                choice: match config.model.sampling_in_force() {
+                    SamplingName::Recent => Choice::Recent,
+                    SamplingName::Uniform => Choice::Uniform,
+                },
                 neighbours: config.model.neighbours_in_force(),
-                equal_times: config.task.equal_times.into(),
+                equal_times: match config.task.equal_times {
+                    EqualTimesRule::Future => EqualTimes::Future,
+                    EqualTimesRule::Past => EqualTimes::Past,
+                },
                 seed: config.train.seed,
             },
             neighbours: config.task.neighbours,
@@ -100,13 +110,15 @@ impl StreamSession {
         };
         let fixed_negatives = match &config.task.negatives_file {
             Some(path) => {
-                let list = NegativeList::open(path)?;
+                let list = NegativeList::read(path, &Limits::default(), &Quiet)?;
                 list.check(&material.store, &material.split)?;
-                Some(list)
+                let declared = FixedNegatives::new(path, &list.metadata)?;
+                Some((list, declared))
             }
             None => None,
         };
-        let learner = Learner::new(&config, task_name, &network.parameters);
+        let metrics = task_name.stream_metrics(target.classes());
+        let learner = Learner::new(&config, metrics[0], &network.parameters);
         drop(span);
         Ok(Self {
             config,
@@ -120,7 +132,7 @@ impl StreamSession {
             schedule,
             rules,
             fixed_negatives,
-            named: Named::default(),
+            redundancy: dispatch::Redundancy::default(),
             tape: Tape::new(),
             updates: Updates::default(),
             updated: Updated::default(),
@@ -157,7 +169,9 @@ impl StreamSession {
         });
         reasons.push(match rules.deduplicate {
             true => "each vertex, question and event of a batch is computed once".to_owned(),
-            false => "every occurrence is computed for itself (plan.deduplicate = false)".to_owned(),
+            false => {
+                "every occurrence is computed for itself (plan.deduplicate = false)".to_owned()
+            }
         });
         reasons
     }
@@ -282,14 +296,24 @@ impl Course for StreamSession {
     }
 
     fn protocol(&self) -> serde_json::Value {
-        self.declare()
+        let material = &self.material;
+        let declared = StreamProtocol {
+            config: &self.config,
+            task: self.task_name,
+            split: &material.split,
+            training_events: material.training_events(),
+            held_out: material.held_out,
+            unseen: material.unseen.iter().filter(|&&unseen| unseen).count(),
+            batch_size: self.schedule.batch,
+            fixed: self.fixed_negatives.as_ref().map(|(_, declared)| declared),
+        };
+        declared.declare()
     }
 
     fn redundancy(&self) -> Option<Redundancy> {
-        let share = |again: u64, all: u64| again as f64 / all.max(1) as f64;
-        (self.named.sampled > 0).then(|| Redundancy {
-            dispatch: share(self.named.sampled_again, self.named.sampled),
-            aggregation: share(self.named.ends_again, self.named.ends),
+        (self.redundancy.sampled > 0).then(|| Redundancy {
+            dispatch: self.redundancy.eta1(),
+            aggregation: self.redundancy.eta2(),
         })
     }
 

@@ -43,12 +43,17 @@ impl Target {
             TaskName::LinkPrediction => Ok(Self::Links),
             TaskName::NodeClassification => {
                 let labels = store.label().ok_or_else(|| lacks("a label", task, store))?.to_vec();
-                Self::classes(config, labels, false)
+                Self::classified(config, labels, false)
             }
             TaskName::EdgeClassification => {
-                let signs = || store.weight().map(|weights| weights.iter().map(|&w| sign(w)).collect());
+                let signs =
+                    || store.weight().map(|weights| weights.iter().map(|&w| sign(w)).collect());
                 let labels: Option<Vec<f32>> = store.label().map(<[f32]>::to_vec).or_else(signs);
-                Self::classes(config, labels.ok_or_else(|| lacks("a label or a weight", task, store))?, true)
+                Self::classified(
+                    config,
+                    labels.ok_or_else(|| lacks("a label or a weight", task, store))?,
+                    true,
+                )
             }
             TaskName::EdgeRegression => {
                 let values = store.weight().ok_or_else(|| lacks("a weight", task, store))?.to_vec();
@@ -61,8 +66,10 @@ impl Target {
         }
     }
 
-    fn classes(config: &Config, labels: Vec<f32>, edges: bool) -> Result<Self, TrainError> {
-        let odd = labels.iter().position(|&label| label.is_finite() && (label < 0.0 || label.fract() != 0.0));
+    fn classified(config: &Config, labels: Vec<f32>, edges: bool) -> Result<Self, TrainError> {
+        let odd = labels
+            .iter()
+            .position(|&label| label.is_finite() && (label < 0.0 || label.fract() != 0.0));
         if let Some(event) = odd {
             return Err(TrainError::Unfit {
                 what: format!("the label of event {event} is {}, which is no class", labels[event]),
@@ -78,6 +85,14 @@ impl Target {
                 what: format!("task.classes = {classes}, but a label is {most}"),
                 advice: format!("leave task.classes out, or set it to {found} or more"),
             }),
+        }
+    }
+
+    /// The number of classes; 2 for links, which happen or not.
+    pub(super) fn classes(&self) -> usize {
+        match self {
+            Self::Classes { classes, .. } => *classes,
+            Self::Links | Self::Values { .. } => 2,
         }
     }
 
@@ -99,10 +114,11 @@ fn sign(weight: f32) -> f32 {
 
 fn lacks(what: &str, task: TaskName, store: &EventStore) -> TrainError {
     let columns = store.columns();
-    let has: Vec<&str> = [("labels", columns.label.is_some()), ("weights", columns.weight.is_some())]
-        .into_iter()
-        .filter_map(|(name, there)| there.then_some(name))
-        .collect();
+    let has: Vec<&str> =
+        [("labels", columns.label.is_some()), ("weights", columns.weight.is_some())]
+            .into_iter()
+            .filter_map(|(name, there)| there.then_some(name))
+            .collect();
     TrainError::Unfit {
         what: format!("{} needs {what} for each event, which this data does not have", task.name()),
         advice: match has.as_slice() {
