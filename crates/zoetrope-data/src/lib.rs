@@ -41,3 +41,4 @@ pub use open::open;
 pub use options::{ColumnMap, Limits, ReadOptions};
 pub use progress::{Progress, Quiet};
 pub use save::save;
+pub use time_text::parse_time;

@@ -5,6 +5,7 @@ use std::alloc::System;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use zoetrope_data::Quiet;
 use zoetrope_train::Config;
+use zoetrope_train::course::Course;
 use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::session::{Session, Watch};
@@ -39,7 +40,7 @@ fn session(settings: &[&str]) -> Session {
 /// Runs epochs until so many updates were made since the start; returns the bytes held then.
 fn after(session: &mut Session, updates: usize) -> isize {
     let frames = session.plan().frames.len();
-    while session.epochs().len() * frames < updates {
+    while session.learner().epochs().len() * frames < updates {
         session.epoch(&mut Nobody).unwrap();
     }
     held()
@@ -61,10 +62,10 @@ fn a_thousand_steps_hold_no_more_memory_than_the_first_hundred() {
             [settings, &["model.hidden=8", "train.epochs=100000", "task.candidates=10"]].concat();
         let mut session = session(&all);
         let early = after(&mut session, 100);
-        let records = session.epochs().len();
+        let records = session.learner().epochs().len();
         let late = after(&mut session, 1_100);
         // What grows is the list of finished epochs, by its own few hundred bytes each.
-        let epochs = (session.epochs().len() - records) as isize;
+        let epochs = (session.learner().epochs().len() - records) as isize;
         let growth = late - early;
         assert!(growth <= epochs * 1024, "{settings:?}: {growth} bytes in {epochs} epochs");
     }

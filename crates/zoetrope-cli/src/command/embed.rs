@@ -113,6 +113,7 @@ fn at_time(mut session: StreamSession, at: Option<&str>) -> Result<Embedded, Fai
         })
     })?;
     let values = rayon::scope(|_| session.embed(time))?;
-    let (names, width) = (session.material().store.names().clone(), session.network().model.width());
+    let (names, width) =
+        (session.material().store.names().clone(), session.network().model.width());
     Ok(Embedded { names, width, values, at: time, unit: "time" })
 }

@@ -1,7 +1,3 @@
-//! Training and evaluation on streams of events.
-
-pub mod baseline;
-pub mod judge;
 //! Training on streams of events: batches in time order, memory that goes on from batch to batch.
 //!
 //! Owns what is particular to events: the material, the schedule of batches, their preparation
