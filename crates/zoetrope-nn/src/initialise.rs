@@ -19,6 +19,8 @@ pub enum Initialise {
     Unit,
     /// Normal with this deviation.
     Normal(f32),
+    /// From 1 down to 10⁻⁹ in equal ratios: the first frequencies of a time encoding (TGAT).
+    Decades,
 }
 
 impl Initialise {
@@ -44,6 +46,12 @@ impl Initialise {
             Self::Unit => {
                 for (at, value) in values.iter_mut().enumerate() {
                     *value = random.unit(at as u64) as f32;
+                }
+            }
+            Self::Decades => {
+                let last = values.len().max(2) - 1;
+                for (at, value) in values.iter_mut().enumerate() {
+                    *value = 10f64.powf(-9.0 * at as f64 / last as f64) as f32;
                 }
             }
             Self::Normal(deviation) => {

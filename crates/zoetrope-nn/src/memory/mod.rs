@@ -11,5 +11,4 @@ mod state;
 mod touched;
 
 pub(crate) use event_mails::EventMail;
-pub(crate) use row_mails::RowMails;
 pub use state::{Combine, Delivery, EventData, MailRule, StateOptions, Updated, VertexState};

@@ -4,10 +4,21 @@
 //! all vertices is [`VertexState`](crate::memory::VertexState), and a [`StreamModel`] turns both
 //! into embeddings of the asked vertices and into new rows of memory.
 
+mod attention;
 mod batch;
+mod cell;
+mod choices;
+mod embedding;
+mod mail_attention;
+mod message;
 mod model;
 mod options;
+mod projection;
 mod reused;
+mod sum;
+mod time_encoder;
+mod updater;
+mod vertex_features;
 
 pub use batch::{Block, EventBatch, LastEvent};
 pub use model::{NAMES, StreamEmbedding, StreamModel};

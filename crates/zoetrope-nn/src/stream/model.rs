@@ -1,14 +1,31 @@
 //! A model over events: an updater of memory and an embedding, composed by name and options.
+//!
+//! | name | memory | embedding | reference |
+//! | --- | --- | --- | --- |
+//! | `tgn` | GRU, the last mail | attention, 1 layer | PyG's example, or TGL |
+//! | `jodie` | RNN, the last mail | projection in time | TGL |
+//! | `apan` | attention over 10 mails, sent to neighbours too | normalised memory | TGL |
+//! | `tgat` | none | attention, 2 layers | TGL |
 
+use std::sync::Arc;
+
+use zoetrope_graph::{Time, VertexId};
 use zoetrope_tensor::{Matrix, Tape, Var};
 
 use super::batch::EventBatch;
-use super::options::StreamOptions;
+use super::cell::{Cell, CellState};
+use super::choices::Choices;
+use super::embedding::{BaseRows, Embedding, event_features};
+use super::mail_attention::{MailAttention, Rings};
+use super::message::{Mailbag, MessageLayers};
+use super::options::{Convention, MessageKind, StreamOptions, UpdaterKind};
+use super::time_encoder::TimeEncoder;
+use super::updater::Updater;
+use super::vertex_features::VertexFeatures;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::memory::{EventData, StateOptions, Updated, VertexState};
 use crate::parameters::Builder;
-use std::sync::Arc;
 
 /// The names of the models.
 pub const NAMES: [&str; 4] = ["tgn", "jodie", "apan", "tgat"];
@@ -21,21 +38,41 @@ pub struct StreamEmbedding {
     /// New rows of memory on the tape; see [`StreamEmbedding::take`].
     memory: Option<Var>,
     cell: Option<Var>,
+    times: Arc<Vec<Time>>,
+    per_query: bool,
 }
 
 impl StreamEmbedding {
     /// Takes the new rows of memory off the tape. Call it before the backward pass.
     pub fn take(&self, tape: &Tape, updated: &mut Updated) {
-        let _ = (tape, updated, self.memory, self.cell);
-        todo!()
+        for (var, values) in [(self.memory, &mut updated.memory), (self.cell, &mut updated.cell)] {
+            values.clear();
+            values.extend_from_slice(var.map_or(&[], |var| tape.value(var)));
+        }
+        updated.time.clear();
+        updated.time.extend_from_slice(&self.times);
+        updated.per_query = self.per_query;
     }
+}
+
+/// What keeps memory.
+#[derive(Debug)]
+enum Memory {
+    /// Nothing does.
+    None,
+    /// A recurrent cell, for each vertex.
+    Cell(Updater, Mailbag),
+    /// Attention over mails, for each question.
+    Mails(MailAttention, Rings),
 }
 
 /// A model over events.
 #[derive(Debug)]
 pub struct StreamModel {
-    name: &'static str,
-    width: usize,
+    choices: Choices,
+    memory: Memory,
+    features: VertexFeatures,
+    embedding: Embedding,
 }
 
 impl StreamModel {
@@ -48,33 +85,55 @@ impl StreamModel {
         builder: &mut Builder<'_>,
         options: &StreamOptions,
     ) -> Result<Self, NnError> {
-        let _ = (name, builder, options);
-        todo!()
+        let choices = Choices::of(name, options)?;
+        let prefix = match choices.convention {
+            Convention::Pyg => "memory",
+            Convention::Tgl => "memory_updater",
+        };
+        let memory = build_memory(&mut builder.child(prefix), &choices);
+        let (features, inputs) = match choices.updater {
+            None => (VertexFeatures::alone(options.vertex_features), options.vertex_features),
+            Some(_) => {
+                let (width, hidden) = (options.vertex_features, options.hidden);
+                (VertexFeatures::beside(&mut builder.child(prefix), width, hidden), hidden)
+            }
+        };
+        let time = match &memory {
+            Memory::Cell(updater, _) => Some(&updater.time),
+            Memory::None | Memory::Mails(..) => None,
+        };
+        let embedding = Embedding::new(builder, &choices, time, inputs);
+        Ok(Self { choices, memory, features, embedding })
     }
 
     /// The name in the command line.
     pub fn name(&self) -> &'static str {
-        self.name
+        self.choices.name
+    }
+
+    /// Which implementation it follows.
+    pub fn convention(&self) -> Convention {
+        self.choices.convention
     }
 
     /// The width of the embeddings.
     pub fn width(&self) -> usize {
-        self.width
+        self.choices.given.hidden
     }
 
     /// How many levels of neighbours it reads; 0 for JODIE and APAN.
     pub fn layers(&self) -> usize {
-        todo!()
+        self.choices.layers
     }
 
     /// Whether the time of a question changes its embedding, given its neighbours.
     pub fn uses_query_time(&self) -> bool {
-        todo!()
+        self.choices.uses_query_time()
     }
 
     /// The state it keeps of vertices, where it keeps any.
     pub fn state(&self) -> Option<StateOptions> {
-        todo!()
+        self.choices.updater.map(|_| self.choices.state)
     }
 
     /// Embeds the questions of a batch. `vertex_features` has a row for each vertex of the graph.
@@ -91,7 +150,89 @@ impl StreamModel {
         vertex_features: Option<&Arc<Matrix>>,
         state: Option<&VertexState>,
     ) -> Result<StreamEmbedding, NnError> {
-        let _ = (forward, batch, events, vertex_features, state);
-        todo!()
+        let state = self.expect(events, vertex_features, state)?;
+        let (memory, times, per_query) = match (&mut self.memory, state) {
+            (Memory::Cell(updater, bag), Some(state)) => {
+                let rows = updater.update(forward, batch, events, state, bag)?;
+                (Some(rows), Arc::clone(bag.times.shared()), false)
+            }
+            (Memory::Mails(attention, rings), Some(state)) => {
+                let hidden = attention.update(forward, batch, state, rings)?;
+                let rows = CellState { hidden, cell: None };
+                (Some(rows), Arc::clone(rings.times.shared()), true)
+            }
+            _ => (None, Arc::default(), false),
+        };
+        let vertices: &[VertexId] = if per_query { &batch.query_vertex } else { &batch.vertices };
+        let hidden = memory.map(|memory| memory.hidden);
+        let base = BaseRows {
+            rows: self.features.combine(forward, vertex_features, vertices, hidden)?,
+            per_query,
+            times: &times,
+            origin: state.map_or(0, VertexState::origin),
+        };
+        let width = self.choices.given.event_features;
+        let features = match self.choices.layers {
+            0 => None,
+            _ => event_features(forward, batch.event_features.as_ref(), width)?,
+        };
+        let rows = self.embedding.embed(forward, batch, base, features)?;
+        let cell = memory.and_then(|memory| memory.cell);
+        Ok(StreamEmbedding { rows, memory: hidden, cell, times, per_query })
     }
+
+    /// Refuses data or a state of another shape than the model's; the state where it needs one.
+    fn expect<'a>(
+        &self,
+        events: EventData<'_>,
+        vertex_features: Option<&Arc<Matrix>>,
+        state: Option<&'a VertexState>,
+    ) -> Result<Option<&'a VertexState>, NnError> {
+        let refuse = |option, expected: String, got: String| {
+            Err(NnError::Option { model: self.choices.name, option, expected, got })
+        };
+        let given = &self.choices.given;
+        if events.feature_width != given.event_features {
+            let (expected, got) = (given.event_features, events.feature_width);
+            return refuse("the width of event features", expected.to_string(), got.to_string());
+        }
+        let width = vertex_features.map_or(0, |features| features.shape().cols);
+        if width != given.vertex_features {
+            let expected = given.vertex_features.to_string();
+            return refuse("the width of vertex features", expected, width.to_string());
+        }
+        let Some(expected) = self.state() else { return Ok(None) };
+        match state {
+            Some(state) if state.options() == expected => Ok(Some(state)),
+            other => {
+                let got = other.map(VertexState::options);
+                refuse("the state", format!("{expected:?}"), format!("{got:?}"))
+            }
+        }
+    }
+}
+
+fn build_memory(builder: &mut Builder<'_>, choices: &Choices) -> Memory {
+    let Choices { convention, time_width, state, given, .. } = *choices;
+    let Some(kind) = choices.updater else { return Memory::None };
+    let mail = 2 * state.width + state.features;
+    if kind == UpdaterKind::Transformer {
+        let widths = [state.width, time_width];
+        let attention = MailAttention::new(builder, mail, widths, given.heads, given.dropout);
+        return Memory::Mails(attention, Rings::default());
+    }
+    let time = TimeEncoder::new(&mut builder.child("time_enc"), convention, time_width);
+    let layers = (given.message == MessageKind::Mlp).then(|| {
+        let mut builder = builder.child("message_function");
+        MessageLayers::new(&mut builder, mail + time_width, given.hidden)
+    });
+    let inputs = if layers.is_some() { given.hidden } else { mail + time_width };
+    let name = match (convention, kind) {
+        (Convention::Tgl, _) => "updater",
+        (Convention::Pyg, UpdaterKind::Rnn) => "rnn",
+        (Convention::Pyg, UpdaterKind::Lstm) => "lstm",
+        (Convention::Pyg, _) => "gru",
+    };
+    let cell = Cell::new(&mut builder.child(name), kind, inputs, given.hidden);
+    Memory::Cell(Updater { layers, time, cell }, Mailbag::default())
 }

@@ -1,0 +1,79 @@
+//! Memory updated by a recurrent cell: once for each distinct vertex of a batch.
+//!
+//! `s_i ← cell(m_i, s_i)` where a mail waits for vertex i. All vertices without mail have a memory
+//! of zeros and get the same row, the cell's answer to a message of zeros, which is computed once.
+
+use zoetrope_tensor::Var;
+
+use super::batch::EventBatch;
+use super::cell::{Cell, CellState};
+use super::message::{Mailbag, MessageLayers};
+use super::time_encoder::TimeEncoder;
+use crate::error::NnError;
+use crate::forward::Forward;
+use crate::memory::{EventData, VertexState};
+
+/// Messages, their time encoding and the cell.
+#[derive(Debug, Clone)]
+pub(super) struct Updater {
+    pub(super) layers: Option<MessageLayers>,
+    pub(super) time: TimeEncoder,
+    pub(super) cell: Cell,
+}
+
+impl Updater {
+    /// Rows of memory with the waiting mails, one for each vertex of the batch.
+    pub(super) fn update(
+        &self,
+        forward: &mut Forward<'_>,
+        batch: &EventBatch,
+        events: EventData<'_>,
+        state: &VertexState,
+        bag: &mut Mailbag,
+    ) -> Result<CellState, NnError> {
+        bag.open(&batch.vertices, events, state);
+        let mailed = match bag.vertices.is_empty() {
+            true => None,
+            false => Some(self.mailed(forward, events, state, bag)?),
+        };
+        if bag.vertices.len() == batch.vertices.len() {
+            if let Some(mailed) = mailed {
+                return Ok(mailed);
+            }
+        }
+        let others = self.cell.from_nothing(forward)?;
+        let Some(mailed) = mailed else {
+            let hidden = forward.tape.gather(others.hidden, bag.place.shared())?;
+            let cell = others.cell.map(|cell| forward.tape.gather(cell, bag.place.shared()));
+            return Ok(CellState { hidden, cell: cell.transpose()? });
+        };
+        let mut spread = |mailed: Var, others: Var| -> Result<Var, NnError> {
+            let both = forward.tape.concat_rows(&[mailed, others])?;
+            Ok(forward.tape.gather(both, bag.place.shared())?)
+        };
+        let hidden = spread(mailed.hidden, others.hidden)?;
+        let cell = match (mailed.cell, others.cell) {
+            (Some(mailed), Some(others)) => Some(spread(mailed, others)?),
+            _ => None,
+        };
+        Ok(CellState { hidden, cell })
+    }
+
+    /// The rows of the vertices with mail.
+    fn mailed(
+        &self,
+        forward: &mut Forward<'_>,
+        events: EventData<'_>,
+        state: &VertexState,
+        bag: &Mailbag,
+    ) -> Result<CellState, NnError> {
+        let width = state.options().width;
+        let message = bag.messages(forward, self.layers.as_ref(), &self.time, events, state)?;
+        let hidden = bag.state_rows(forward, width, |vertex| state.memory(vertex));
+        let cell = state
+            .options()
+            .cells
+            .then(|| bag.state_rows(forward, width, |vertex| state.cell(vertex)));
+        self.cell.apply(forward, message, CellState { hidden, cell })
+    }
+}
