@@ -271,7 +271,7 @@ class Reference(nn.Module):
 
 
 def golden(data, o):
-    torch.manual_seed(7)
+    torch.manual_seed(8)
     model = Reference(data, o).double()
     randomise(model)
     tensors = tensors_of(data)
@@ -300,7 +300,9 @@ def golden(data, o):
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-4)
     losses = []
     for batch in range(o.get("steps", 10)):
-        optimiser.zero_grad()
+        # A parameter that a batch does not use has a gradient of zeros, not none: Adam counts it.
+        for p in model.parameters():
+            p.grad = torch.zeros_like(p)
         _, _, loss = model.step(batch)
         loss.backward()
         optimiser.step()

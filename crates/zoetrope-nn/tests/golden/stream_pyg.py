@@ -36,7 +36,22 @@ from stream_data import (
 )
 from torch.nn import BCEWithLogitsLoss, Linear, Module
 from torch_geometric.nn import TGNMemory, TransformerConv
+from torch_geometric.nn.models import tgn
 from torch_geometric.nn.models.tgn import IdentityMessage, LastAggregator, MeanAggregator
+
+
+def scatter_argmax(src, index, dim, dim_size):
+    """PyG's, as it is with torch_scatter: rows without entries give `len(src)`. Its own version for
+    installations without gives them `dim_size - 1`, so that vertices without messages get the
+    message of another."""
+    out = index.new_full((dim_size,), src.numel())
+    most = src.new_full((dim_size,), -1).scatter_reduce_(0, index, src, "amax")
+    chosen = (src == most[index]).nonzero().view(-1)
+    out[index[chosen]] = chosen
+    return out
+
+
+tgn.scatter_argmax = scatter_argmax
 
 
 class Attention(Module):
