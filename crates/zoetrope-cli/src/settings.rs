@@ -12,7 +12,7 @@ use crate::input::data_must_exist;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct Settings {
-    /// Configuration file; flags win over it
+    /// Configuration file (a TGL YAML file is taken, too); flags win over it
     #[arg(value_name = "CONFIG.toml")]
     pub(crate) file: Option<PathBuf>,
     /// Data: file, folder or synthetic:NAME?key=value&…

@@ -43,6 +43,15 @@ proptest! {
     }
 
     #[test]
+    fn any_text_of_another_program_is_accepted_or_refused_with_a_message(
+        text in "\\PC{0,200}|([ ]{0,4}(- )?[a-z_]{1,5}: ?[\\[\\]a-z.'\"0-9,# -]{0,9}\n){0,12}"
+    ) {
+        if let Err(error) = Config::builder().text(&text, "a.yml").build_unchecked() {
+            prop_assert!(error.to_string().starts_with("a.yml:"), "{}", error);
+        }
+    }
+
+    #[test]
     fn what_is_accepted_reads_back_equal(settings in prop::collection::vec(setting(), 1..6)) {
         let layers = settings.iter().fold(Config::builder(), |layers, text| layers.set(text));
         if let Ok(config) = layers.build_unchecked() {

@@ -1,5 +1,6 @@
 //! `zoetrope train`: trains and leaves a run folder.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use crate::exit::Failure;
 use crate::progress_of_training::TrainingBars;
 use crate::report::training;
 use crate::settings::{Settings, prepare};
+use crate::terminal::Style;
 
 /// Train a model and measure it against simple rules
 #[derive(Debug, Args)]
@@ -50,6 +52,7 @@ Examples:
   zoetrope train --data england_covid.json           a PyG-Temporal file
   zoetrope train --data ratings.csv --task link-prediction --model evolvegcn-o
   zoetrope train job.toml --epochs 100 --lr 0.005    a file, and what differs
+  zoetrope train TGN.yml --data wikipedia.csv        a configuration of TGL
   zoetrope train --resume runs/tgcn-demo-1           go on where a run stopped
   zoetrope train --set train.carry_state=true        any key of the configuration";
 
@@ -93,6 +96,12 @@ fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
     }
     if args.trace {
         builder = builder.flag("--trace", "output.trace", "true");
+    }
+    if !args.quiet {
+        for note in builder.notes() {
+            // A closed standard error must not end a run.
+            let _ = writeln!(std::io::stderr(), "{} {note}", Style::stderr().yellow("note:"));
+        }
     }
     Ok(builder.build()?)
 }

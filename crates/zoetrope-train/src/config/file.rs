@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigProblem> {
     let unreadable = |reason: String| ConfigProblem::Unreadable { path: path.into(), reason };
     let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
     if !metadata.is_file() {
-        return Err(unreadable("not a file; expected a TOML file".into()));
+        return Err(unreadable("not a file; expected a TOML file, or a YAML file of TGL".into()));
     }
     if metadata.len() > MOST_BYTES {
         let bytes = metadata.len();

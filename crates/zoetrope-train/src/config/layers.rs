@@ -9,6 +9,7 @@ use super::file::{self, Entry};
 use super::problem::{ConfigProblem, Origin};
 use super::section::{Refusal, accept};
 use super::setting::{Given, shorten};
+use super::tgl::{self, Translation};
 use super::{Config, ModelConfig, ModelName, Variant};
 use crate::error::TrainError;
 use zoetrope_graph::spelling::nearest;
@@ -24,6 +25,7 @@ pub struct ConfigBuilder {
     variables: Vec<Wish>,
     flags: Vec<Wish>,
     problems: Vec<ConfigProblem>,
+    notes: Vec<String>,
 }
 
 /// One value that a layer asks for.
@@ -51,9 +53,13 @@ impl ConfigBuilder {
         }
     }
 
-    /// Adds the text of a file; `path` is for messages only.
+    /// Adds the text of a file; `path` is for messages, and a name that ends in `.yml` or `.yaml`
+    /// says that it is a configuration of TGL.
     pub fn text(mut self, text: &str, path: impl Into<PathBuf>) -> Self {
         let path = path.into();
+        if tgl::is_tgl(&path) {
+            return self.translated(text, &path);
+        }
         match file::entries(text, &path) {
             Ok(entries) => {
                 self.files.extend(entries.into_iter().map(
@@ -66,6 +72,24 @@ impl ConfigBuilder {
             Err(problem) => self.problems.push(problem),
         }
         self
+    }
+
+    fn translated(mut self, text: &str, path: &Path) -> Self {
+        let Translation { wishes, notes, problems } = tgl::translate(text, path);
+        self.files.extend(wishes.into_iter().map(|(section, key, value, line)| Wish {
+            section: Some(section.to_owned()),
+            key: key.to_owned(),
+            given: Given::Value(value),
+            origin: Origin::File { path: path.into(), line },
+        }));
+        self.notes.extend(notes);
+        self.problems.extend(problems);
+        self
+    }
+
+    /// What a user should know of the layers although nothing is wrong with it.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Adds environment variables: `ZOETROPE_SECTION_KEY`. Others are none of ours.

@@ -25,6 +25,7 @@ mod section;
 mod setting;
 mod stream;
 mod task;
+mod tgl;
 mod train;
 
 pub use columns::{Column, Columns};

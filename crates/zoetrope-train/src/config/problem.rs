@@ -47,7 +47,7 @@ pub enum ConfigProblem {
         /// Why.
         reason: String,
     },
-    /// The file is not TOML.
+    /// The file cannot be parsed.
     #[error("{}:{line}:{column}: {reason}", path.display())]
     Syntax {
         /// The file.
@@ -100,6 +100,16 @@ pub enum ConfigProblem {
         got: String,
         /// The name that was probably meant.
         nearest: Option<String>,
+    },
+    /// A key of another program's configuration for which there is nothing here.
+    #[error("{origin}: {key}: {reason}")]
+    Untranslatable {
+        /// Where it was given.
+        origin: Origin,
+        /// The key with its value.
+        key: String,
+        /// Why it cannot be taken over.
+        reason: String,
     },
     /// Values that contradict each other.
     #[error("{keys}: {reason}; {advice}")]

@@ -19,3 +19,6 @@ mod past;
 pub use labels::{LabelStream, compare_classes, compare_values};
 pub use links::{LinkBaselineOptions, LinkBaselines};
 pub use past::{Past, SCORES};
+
+#[cfg(test)]
+mod tests;

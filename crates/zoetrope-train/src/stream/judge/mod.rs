@@ -21,3 +21,6 @@ pub use classes::ClassJudge;
 pub use links::{LinkJudge, ScoredBatch};
 pub use protocol::{FixedNegatives, StreamProtocol};
 pub use values::ValueJudge;
+
+#[cfg(test)]
+mod tests;
