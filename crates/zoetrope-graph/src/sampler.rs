@@ -17,17 +17,20 @@
 use rayon::prelude::*;
 
 use crate::ids::{EventId, VertexId};
-use crate::temporal_index::{TemporalIndex, TemporalView};
+use crate::temporal_index::TemporalIndex;
 use crate::time::Time;
 
 mod fill;
 mod hops;
+mod search;
 mod uniform;
 
 pub use hops::Hops;
 
-/// Moments that one thread works through without handing on.
-const GRAIN: usize = 512;
+/// Moments that one thread works through without handing on, about 50 µs of work.
+const GRAIN: usize = 1024;
+/// Calls with fewer moments stay on the thread that makes them: waking others takes longer.
+const PARALLEL: usize = 4 * GRAIN;
 
 /// Which of the events before a moment are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,8 +87,8 @@ pub struct Sampled {
     pub event: Vec<EventId>,
     /// The time of each event.
     pub time: Vec<Time>,
-    /// How many events each moment sees.
-    seen: Vec<u64>,
+    /// The position in the index at which the past of each moment ends.
+    ends: Vec<u64>,
 }
 
 impl PartialEq for Sampled {
@@ -160,19 +163,34 @@ impl Sampler {
         step: u32,
         sampled: &mut Sampled,
     ) {
-        let Sampled { offsets, vertex, event, time, seen } = sampled;
-        seen.resize(moments.len(), 0);
+        if moments.len() < PARALLEL || rayon::current_num_threads() == 1 {
+            return self.sample_on::<false>(index, moments, step, sampled);
+        }
+        // Enters the pool once, where the caller is not one of its threads.
+        rayon::scope(|_| self.sample_on::<true>(index, moments, step, sampled));
+    }
+
+    fn sample_on<const THREADS: bool>(
+        &self,
+        index: &TemporalIndex,
+        moments: &[Moment],
+        step: u32,
+        sampled: &mut Sampled,
+    ) {
+        let Sampled { offsets, vertex, event, time, ends } = sampled;
+        ends.resize(moments.len(), 0);
         offsets.resize(moments.len() + 1, 0);
         offsets[0] = 0;
         let counts = &mut offsets[1..];
-        if moments.len() <= GRAIN {
-            self.count(index, moments, seen, counts);
-        } else {
+        let grain = if THREADS { GRAIN } else { moments.len().max(1) };
+        if THREADS {
             moments
-                .par_chunks(GRAIN)
-                .zip(seen.par_chunks_mut(GRAIN))
-                .zip(counts.par_chunks_mut(GRAIN))
-                .for_each(|((moments, seen), counts)| self.count(index, moments, seen, counts));
+                .par_chunks(grain)
+                .zip(ends.par_chunks_mut(grain))
+                .zip(counts.par_chunks_mut(grain))
+                .for_each(|((moments, ends), counts)| self.count(index, moments, ends, counts));
+        } else {
+            self.count(index, moments, ends, counts);
         }
         let mut total = 0_u64;
         for count in counts {
@@ -184,35 +202,26 @@ impl Sampler {
         vertex.resize(total, 0);
         event.resize(total, 0);
         time.resize(total, 0);
-        self.fill(index, step, fill::Part { moments, seen, offsets, vertex, event, time });
+        let whole = fill::Part { moments, ends, offsets, vertex, event, time };
+        self.fill(index, step, grain, whole);
     }
 
-    /// How many events each moment sees, and how many it gets.
+    /// Where the past of each moment ends, and how many events it gets.
     fn count(
         &self,
         index: &TemporalIndex,
         moments: &[Moment],
-        seen: &mut [u64],
+        ends: &mut [u64],
         counts: &mut [u32],
     ) {
-        for ((moment, seen), count) in moments.iter().zip(seen).zip(counts) {
-            let past = self.past(index, moment).len();
-            *seen = past as u64;
-            *count = past.min(self.neighbours).min(u32::MAX as usize) as u32;
+        match self.equal_times {
+            EqualTimes::Future => search::ends::<false>(index, moments, ends),
+            EqualTimes::Past => search::ends::<true>(index, moments, ends),
         }
-    }
-
-    /// The events that a moment sees.
-    fn past<'a>(&self, index: &'a TemporalIndex, moment: &Moment) -> TemporalView<'a> {
-        let past = match self.equal_times {
-            EqualTimes::Future => index.before(moment.vertex, moment.time),
-            EqualTimes::Past => index.until(moment.vertex, moment.time),
-        };
-        // Times alone decide nearly always: one look at the newest event spares the second search.
-        match past.len() {
-            0 => past,
-            events if past.event(events - 1) < moment.before => past,
-            _ => past.before_event(moment.before),
+        let most = self.neighbours.min(u32::MAX as usize) as u64;
+        for ((moment, end), count) in moments.iter().zip(ends).zip(counts) {
+            let seen = *end - index.offsets()[moment.vertex as usize];
+            *count = seen.min(most) as u32;
         }
     }
 }

@@ -193,7 +193,12 @@ impl TemporalIndex {
     /// Where `vertex` is not below [`vertices`](Self::vertices).
     pub fn of(&self, vertex: VertexId) -> TemporalView<'_> {
         let vertex = vertex as usize;
-        let range = self.offsets[vertex] as usize..self.offsets[vertex + 1] as usize;
+        self.stretch(self.offsets[vertex] as usize..self.offsets[vertex + 1] as usize)
+    }
+
+    /// Entries by their position in the whole index.
+    #[inline]
+    pub(crate) fn stretch(&self, range: Range<usize>) -> TemporalView<'_> {
         TemporalView {
             neighbours: &self.neighbour[range.clone()],
             times: &self.time[range.clone()],
@@ -202,6 +207,19 @@ impl TemporalIndex {
                 EventIds::Wide(events) => EventIdSlice::Wide(&events[range]),
             },
         }
+    }
+
+    /// The event of an entry, by its position in the whole index.
+    pub(crate) fn event_at(&self, position: usize) -> EventId {
+        match &self.event {
+            EventIds::Narrow(events) => events[position].into(),
+            EventIds::Wide(events) => events[position],
+        }
+    }
+
+    /// The times of all entries, vertex by vertex.
+    pub(crate) fn times(&self) -> &[Time] {
+        &self.time
     }
 
     /// The events of a vertex strictly before a time.

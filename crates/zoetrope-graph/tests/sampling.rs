@@ -86,7 +86,7 @@ fn a_second_epoch_allocates_nothing(store: &EventStore, index: &TemporalIndex) {
     for choice in [Choice::Recent, Choice::Uniform] {
         let epoch = || {
             // Short batches stay on one thread, long ones are cut.
-            for batch in [100, 2_000] {
+            for batch in [100, 3_000] {
                 for first in (0..30_000).step_by(batch) {
                     ends(store, first..first + batch, &mut moments);
                     sampler(choice).sample_hops(index, &moments, 2, 3, &mut hops);
@@ -116,6 +116,8 @@ fn sampling_is_reproducible_and_allocates_nothing_in_the_steady_state() {
     let store = stream();
     let index = TemporalIndex::new(&store, Direction::Both);
     any_number_of_threads_samples_the_same(&store, &index);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    pool.install(|| a_second_epoch_allocates_nothing(&store, &index));
+    for threads in [1, 2] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| a_second_epoch_allocates_nothing(&store, &index));
+    }
 }

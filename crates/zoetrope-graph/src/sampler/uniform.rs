@@ -1,5 +1,7 @@
 //! Drawing distinct positions evenly, with draws that depend on the question alone.
 
+use std::hint::select_unpredictable;
+
 use super::Moment;
 use crate::random::Random;
 
@@ -27,23 +29,49 @@ pub(super) fn keyed(seed: u64, step: u32, moment: &Moment) -> Random {
 /// Where there are fewer numbers than places.
 pub(super) fn distinct(random: Random, bound: u64, chosen: &mut [u64]) {
     let first = bound.checked_sub(chosen.len() as u64).expect("as many numbers as places");
-    let mut draws = [0; 2];
-    for slot in 0..chosen.len() {
-        let last = first + slot as u64;
-        // A block of four words serves two slots.
-        if slot % 2 == 0 {
-            let [a, b, c, d] = random.block(slot as u64 / 2);
-            draws = [u64::from(b) << 32 | u64::from(a), u64::from(d) << 32 | u64::from(c)];
+    // A block of four words serves two slots. Draws do not depend on what was drawn before.
+    for (block, pair) in chosen.chunks_mut(2).enumerate() {
+        let [a, b, c, d] = random.block(block as u64);
+        let words = [u64::from(b) << 32 | u64::from(a), u64::from(d) << 32 | u64::from(c)];
+        for (half, (draw, word)) in pair.iter_mut().zip(words).enumerate() {
+            let numbers = first + (2 * block + half) as u64 + 1;
+            *draw = ((u128::from(word) * u128::from(numbers)) >> 64) as u64;
         }
-        let draw = ((u128::from(draws[slot % 2]) * u128::from(last + 1)) >> 64) as u64;
+    }
+    match (chosen.len(), i32::try_from(bound)) {
+        (0..=16, Ok(_)) => settle::<16>(first, chosen),
+        (17..=32, Ok(_)) => settle::<32>(first, chosen),
+        _ => settle_many(first, chosen),
+    }
+}
+
+/// Replaces draws that came before by the number that their slot adds, and sorts.
+fn settle_many(first: u64, chosen: &mut [u64]) {
+    for slot in 0..chosen.len() {
+        let draw = chosen[slot];
         match chosen[..slot].binary_search(&draw) {
-            // Every number taken so far is below `last`.
-            Ok(_) => chosen[slot] = last,
+            // Every number taken so far is below the one that the slot adds.
+            Ok(_) => chosen[slot] = first + slot as u64,
             Err(place) => {
                 chosen.copy_within(place..slot, place + 1);
                 chosen[place] = draw;
             }
         }
+    }
+}
+
+/// As [`settle_many`] for at most `N` numbers below 2^31: comparing each with all takes a few
+/// vector instructions and no branch that depends on the draws.
+fn settle<const N: usize>(first: u64, chosen: &mut [u64]) {
+    let mut numbers = [i32::MAX; N];
+    for (slot, &draw) in chosen.iter().enumerate() {
+        let draw = draw as i32;
+        let taken = numbers.iter().fold(false, |taken, &number| taken | (number == draw));
+        numbers[slot] = select_unpredictable(taken, first as i32 + slot as i32, draw);
+    }
+    for &number in &numbers[..chosen.len()] {
+        let place: i32 = numbers.iter().map(|&other| i32::from(other < number)).sum();
+        chosen[place as usize] = number as u64;
     }
 }
 
@@ -82,6 +110,26 @@ mod tests {
         assert_eq!(one, draw(1, 2, 3, 4));
         for other in [draw(0, 2, 3, 4), draw(1, 0, 3, 4), draw(1, 2, 0, 4), draw(1, 2, 3, 0)] {
             assert!(one.iter().all(|number| !other.contains(number)));
+        }
+    }
+
+    #[test]
+    fn comparing_all_with_all_settles_as_searching_does() {
+        let random = Random::new(8, 8);
+        for case in 0..4_000 {
+            let places = random.below(2 * case, 33);
+            let bound = places + random.below(2 * case + 1, 3 * places + 1);
+            let first = bound - places;
+            let mut searched: Vec<u64> =
+                (0..places).map(|slot| random.below(case << 32 | slot, first + slot + 1)).collect();
+            let (mut by_16, mut by_32) = (searched.clone(), searched.clone());
+            settle_many(first, &mut searched);
+            settle::<32>(first, &mut by_32);
+            assert_eq!(by_32, searched);
+            if places <= 16 {
+                settle::<16>(first, &mut by_16);
+                assert_eq!(by_16, searched);
+            }
         }
     }
 
