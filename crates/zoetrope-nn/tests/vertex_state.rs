@@ -1,0 +1,143 @@
+//! Mailboxes and memory by themselves: who keeps which mail, and what a large state costs.
+
+use std::sync::Arc;
+
+use zoetrope_nn::memory::{
+    Combine, Delivery, EventData, MailRule, StateOptions, Updated, VertexState,
+};
+use zoetrope_nn::stream::{EventBatch, LastEvent};
+
+fn options(mails: MailRule, combine: Combine, slots: usize) -> StateOptions {
+    let delivery = Delivery::Neighbours;
+    StateOptions { width: 1, cells: false, features: 1, slots, mails, combine, delivery }
+}
+
+/// The events 0-1 at 5, 1-2 at 5 and 0-3 at 6, of features 10, 20 and 30, each question by itself;
+/// the memory of question q becomes q + 1. Vertex 4 is a neighbour of vertex 1 and of vertex 3,
+/// vertex 2 of vertex 0 in the last event.
+fn absorb(state: &mut VertexState, times: [i64; 3]) {
+    let (src, dst) = ([0, 1, 0], [1, 2, 3]);
+    let events = EventData {
+        src: &src,
+        dst: &dst,
+        time: &times,
+        features: &[10.0, 20.0, 30.0],
+        feature_width: 1,
+    };
+    let last =
+        |vertex, event, is_source, query| LastEvent { vertex, event, is_source, row: query, query };
+    let batch = EventBatch {
+        events: vec![0, 1, 2],
+        query_vertex: vec![0, 1, 1, 2, 0, 3],
+        query_time: vec![times[0], times[0], times[1], times[1], times[2], times[2]],
+        query_row: Arc::new(vec![0, 1, 1, 2, 0, 3]),
+        vertices: vec![0, 1, 2, 3],
+        event_queries: vec![[0, 1], [2, 3], [4, 5]],
+        last_events: vec![
+            last(0, 2, true, 4),
+            last(1, 1, true, 2),
+            last(2, 1, false, 3),
+            last(3, 2, false, 5),
+        ],
+        // Of the sources 0, 1, 0, then of the destinations 1, 2, 3.
+        receivers_offsets: vec![0, 0, 1, 2, 3, 3, 4],
+        receivers: vec![4, 2, 4, 4],
+        ..EventBatch::default()
+    };
+    let memory = (1..=6).map(|value| value as f32).collect();
+    let time = vec![times[0]; 6];
+    let updated = Updated { memory, cell: Vec::new(), time, per_query: true };
+    state.absorb(&batch, events, &updated);
+}
+
+/// The saved rings: `[own, other, features]` for each place of each vertex, in order of vertices.
+fn mails(state: &VertexState) -> Vec<(u32, Vec<f32>)> {
+    let saved = state.save();
+    let array = |name: &str| &saved.iter().find(|(known, _, _)| known == name).unwrap().2;
+    let vertices = array("vertices").chunks_exact(2).map(|halves| halves[0] as u32);
+    let slots = state.options().slots;
+    let rows = array("mail_rows").chunks_exact(3 * slots).map(<[f32]>::to_vec);
+    let mut all: Vec<_> = vertices.zip(rows).collect();
+    all.sort_by_key(|(vertex, _)| *vertex);
+    all
+}
+
+#[test]
+fn the_latest_mail_stays_and_an_end_comes_before_a_neighbour() {
+    let mut state = VertexState::new(options(MailRule::Kept, Combine::Last, 1), 5, 5);
+    absorb(&mut state, [5, 5, 6]);
+    let expected = [
+        (0, vec![5.0, 6.0, 30.0]),
+        (1, vec![3.0, 4.0, 20.0]),
+        // The neighbour's mail of the last event is later than its own one.
+        (2, vec![5.0, 6.0, 30.0]),
+        (3, vec![6.0, 5.0, 30.0]),
+        (4, vec![6.0, 5.0, 30.0]),
+    ];
+    assert_eq!(mails(&state), expected);
+    assert_eq!(state.memory(0), [5.0]);
+    assert_eq!(state.memory(4), [0.0]);
+    let mut state = VertexState::new(options(MailRule::Kept, Combine::Last, 1), 5, 5);
+    absorb(&mut state, [5, 5, 5]);
+    assert_eq!(mails(&state)[2], (2, vec![4.0, 3.0, 20.0]), "at equal times the end's stays");
+}
+
+#[test]
+fn the_mean_of_all_mails_of_a_batch_is_one_mail() {
+    let mut state = VertexState::new(options(MailRule::Kept, Combine::Mean, 1), 5, 5);
+    absorb(&mut state, [5, 5, 6]);
+    let mean = |rows: &[[f32; 3]]| {
+        let column = |at: usize| rows.iter().map(|row| row[at]).sum::<f32>() / rows.len() as f32;
+        vec![column(0), column(1), column(2)]
+    };
+    let (first, second, third) = ([2.0, 1.0, 10.0], [3.0, 4.0, 20.0], [5.0, 6.0, 30.0]);
+    let back = |[own, other, features]: [f32; 3]| [other, own, features];
+    let found = mails(&state);
+    let near = |vertex: usize, rows: &[[f32; 3]]| {
+        let expected = mean(rows);
+        let pairs = found[vertex].1.iter().zip(&expected);
+        assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-6), "{vertex}: {found:?}");
+    };
+    near(0, &[back(first), third]);
+    near(1, &[first, second]);
+    near(2, &[back(second), third]);
+    near(4, &[second, first, back(third)]);
+}
+
+#[test]
+fn a_ring_keeps_the_newest_mails() {
+    let mut state = VertexState::new(options(MailRule::Kept, Combine::Last, 2), 5, 0);
+    for round in 0..5 {
+        absorb(&mut state, [5 + round, 5 + round, 6 + round]);
+        assert_eq!(mails(&state)[1].1[..3], [3.0, 4.0, 20.0], "round {round}");
+        let second = &mails(&state)[1].1[3..];
+        assert_eq!(second[0] != 0.0, round > 0, "round {round}");
+    }
+    let saved = state.save();
+    let times = &saved.iter().find(|(name, _, _)| name == "mail_time").unwrap().2;
+    let first: Vec<f32> = times.chunks_exact(4).take(2).map(|parts| parts[0]).collect();
+    assert_eq!(first, [10.0, 9.0], "of the five mails of vertex 0 the last two");
+}
+
+#[test]
+fn a_state_of_five_million_vertices_costs_what_is_written() {
+    let wide = StateOptions {
+        width: 100,
+        features: 0,
+        delivery: Delivery::Ends,
+        ..options(MailRule::Deferred, Combine::Last, 1)
+    };
+    let before = resident();
+    let mut state = VertexState::new(wide, 5_000_000, 0);
+    assert!(state.bytes() < 2_100_000_000, "{}", state.bytes());
+    state.reset();
+    assert_eq!(state.memory(4_999_999), [0.0; 100]);
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown} bytes were committed for nothing");
+}
+
+/// The bytes of memory that the process holds; 0 where the system does not tell.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+}
