@@ -79,6 +79,27 @@ fn products_refuse_shapes_that_do_not_fit() {
         ],
     );
     refuse(
+        "head_products",
+        &[
+            |t| {
+                let v = ones(t, &[(5, 3), (4, 3)]);
+                t.head_products(v[0], v[1], 2, false)
+            },
+            |t| {
+                let v = ones(t, &[(5, 4), (6, 3)]);
+                t.head_products(v[0], v[1], 2, false)
+            },
+            |t| {
+                let v = ones(t, &[(5, 4), (4, 3)]);
+                t.head_products(v[0], v[1], 2, true)
+            },
+            |t| {
+                let v = ones(t, &[(5, 4), (4, 3)]);
+                t.head_products(v[0], v[1], 0, false)
+            },
+        ],
+    );
+    refuse(
         "matmul_steps",
         &[
             |t| {

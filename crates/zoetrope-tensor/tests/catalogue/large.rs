@@ -63,6 +63,12 @@ fn dense(list: &mut List) {
     list.add("matmul_steps narrow", &[plain(ROWS, 3), plain(9, 5)], |t, v| {
         t.matmul_steps(v[0], v[1], 3, false)
     });
+    list.add("head_products", &[plain(ROWS, 2 * WIDTH), plain(2 * WIDTH, 23)], |t, v| {
+        t.head_products(v[0], v[1], 2, false)
+    });
+    list.add("head_products turned", &[plain(ROWS, 2 * WIDTH), plain(46, WIDTH)], |t, v| {
+        t.head_products(v[0], v[1], 2, true)
+    });
     list.add("readout", &[x, plain(2, WIDTH), plain(1, 2)], |t, v| t.readout(v[0], v[1], v[2]));
     list.add("add", &[x, x], |t, v| t.add_scaled(v[0], v[1], 0.5));
     list.add("mul", &[x, x], |t, v| t.mul(v[0], v[1]));

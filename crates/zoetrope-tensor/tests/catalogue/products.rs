@@ -19,6 +19,7 @@ pub(super) fn add(list: &mut List) {
     matmul(list);
     linear(list);
     matmul_steps(list);
+    head_products(list);
     readout(list);
     for name in graphs::NAMES {
         for width in [1, 2, 5, 17] {
@@ -86,6 +87,23 @@ fn matmul_steps(list: &mut List) {
         }
     }
     list.add("matmul_steps/same/4x2", &[plain(4, 2)], |t, v| t.matmul_steps(v[0], v[0], 2, false));
+}
+
+fn head_products(list: &mut List) {
+    for (heads, rows, input, out) in [(1, 3, 2, 5), (2, 5, 3, 4), (3, 17, 5, 1), (2, 0, 3, 2)] {
+        for transposed in [false, true] {
+            let (x, w) = (plain(rows, heads * input), turned(input, out, transposed));
+            let weights = plain(heads * w.rows, w.cols);
+            let code = if transposed { "t" } else { "n" };
+            let name = format!("head_products/{code}/{heads}x{rows}x{input}x{out}");
+            list.add(name, &[x, weights], move |t, v| {
+                t.head_products(v[0], v[1], heads, transposed)
+            });
+        }
+    }
+    list.add("head_products/same/4x4", &[plain(4, 4)], |t, v| {
+        t.head_products(v[0], v[0], 2, false)
+    });
 }
 
 fn readout(list: &mut List) {

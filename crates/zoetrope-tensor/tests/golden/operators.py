@@ -175,6 +175,22 @@ def products():
                 lambda x, w, steps=steps, turned=code == "t": stepwise(x, w, steps, turned),
             )
     case("matmul_steps/same/4x2", [plain(4, 2)], lambda x: stepwise(x, x, 2, False))
+    headwise = lambda x, w, heads, turned: torch.cat(
+        [
+            a @ (b.T if turned else b)
+            for a, b in zip(x.tensor_split(heads, dim=1), w.tensor_split(heads))
+        ],
+        dim=1,
+    )
+    for heads, rows, inner, out in [(1, 3, 2, 5), (2, 5, 3, 4), (3, 17, 5, 1), (2, 0, 3, 2)]:
+        for code in "nt":
+            weight = plain(heads * out, inner) if code == "t" else plain(heads * inner, out)
+            case(
+                f"head_products/{code}/{heads}x{rows}x{inner}x{out}",
+                [plain(rows, heads * inner), weight],
+                lambda x, w, heads=heads, turned=code == "t": headwise(x, w, heads, turned),
+            )
+    case("head_products/same/4x4", [plain(4, 4)], lambda x: headwise(x, x, 2, False))
     for rows, inner, out in [(1, 1, 1), (7, 3, 2), (5, 17, 1), (9, 2, 1), (4, 5, 3), (0, 3, 2)]:
         case(
             f"readout/{rows}x{inner}x{out}",
