@@ -15,7 +15,7 @@ from pathlib import Path
 
 import zoetrope
 from chart import picture
-from contestants import AS_PYG, AS_TGL, BATCHES, MODELS, PeerFailed, contestants, ours, run, versions
+from contestants import AS_PYG, AS_TGL, BATCHES, MODELS, RATE, PeerFailed, contestants, ours, run, versions
 from figures import WANTED_AP
 from table import document
 from workload import make
@@ -62,11 +62,11 @@ def to_wanted(asked, table, start):
     """Runs of one epoch more each, from the same seed, until the wanted AP: a longer run begins as a shorter one."""
     tries = []
     for epochs in range(1, 2 if asked.quick else MOST_EPOCHS + 1):
-        tries.append(ours(AS_TGL, "tgn", 200, epochs, table, asked.threads))
+        tries.append(ours(AS_TGL, "tgn", 200, epochs, table, asked.threads, rate=asked.reach_rate))
         say(start, f"{epochs} epochs: test AP {tries[-1]['test']['ap']:.4f} after {sum(tries[-1]['seconds']):.2f} s of training")
         if tries[-1]["test"]["ap"] >= WANTED_AP:
             break
-    return {"wanted": WANTED_AP, "tries": tries}
+    return {"wanted": WANTED_AP, "rate": asked.reach_rate, "tries": tries}
 
 
 def options():
@@ -77,6 +77,7 @@ def options():
     parser.add_argument("--peers", type=words, help="only these, of pyg, tgm, tgl, tglite; `none` for Zoetrope alone")
     parser.add_argument("--rounds", type=int, default=1, help="1 where not given")
     parser.add_argument("--threads", type=int, default=2, help="of everyone, and as many cores; 2 where not given")
+    parser.add_argument("--reach-rate", type=float, default=RATE, help="learning rate on the way to the wanted AP; that of the peers where not given")
     parser.add_argument("--out", type=Path, help="folder for events.json, .md and .svg")
     return parser.parse_args()
 

@@ -106,7 +106,7 @@ def reach_goal(figures):
     if last is None:
         return [(asked, f"not reached in {len(tries)} epochs: {tries[-1]['test']['ap']:.3f}", False)]
     seconds = sum(last["seconds"])
-    text = f"{seconds:.2f} s, {len(last['seconds'])} epochs, AP {last['test']['ap']:.3f}; with evaluation {seconds + last['evaluate_seconds']:.2f} s"
+    text = f"{seconds:.2f} s at learning rate {reach['rate']:g}, {len(last['seconds'])} epochs, AP {last['test']['ap']:.3f}; with evaluation {seconds + last['evaluate_seconds']:.2f} s"
     return [(asked, text, seconds <= 5)]
 
 

@@ -1,6 +1,6 @@
 """The figures as markdown tables and the goals as a list."""
 
-from contestants import NAMES
+from contestants import NAMES, RATE
 from figures import Figures, goals, peers_reach, WANTED_AP
 from zoetrope import about
 
@@ -36,11 +36,12 @@ def reach(figures):
         if figures.of("tgn", 200, peer):
             found = peers_reach(figures, peer)
             quoted = figures.of("tgn", 200, peer)["quoted"]
-            cells = [str(found[0]), f"{found[1]:.1f}", "" if quoted else f"{found[2]:.1f}"] if found else ["not reached", "", ""]
+            cells = [str(found[0]), f"{found[1]:.1f}", "" if quoted else f"{found[2]:.1f}"] if found else [f"not in {len(figures.of('tgn', 200, peer)['ap'])}", "", ""]
             lines.append("| " + " | ".join([who(peer, "", quoted), *cells]) + " |")
     if ours := figures.report.get("reach"):
+        rate = f", learning rate {ours['rate']:g}" if ours["rate"] != RATE else ""
         for run in ours["tries"]:
-            cells = [f"Zoetrope, as TGL: {len(run['seconds'])} epochs, AP {run['test']['ap']:.3f}", "yes" if run["test"]["ap"] >= WANTED_AP else "no",
+            cells = [f"Zoetrope, as TGL{rate}: {len(run['seconds'])} epochs, AP {run['test']['ap']:.3f}", "yes" if run["test"]["ap"] >= WANTED_AP else "no",
                      f"{sum(run['seconds']):.2f}", f"{sum(run['seconds']) + run['evaluate_seconds']:.2f}"]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
