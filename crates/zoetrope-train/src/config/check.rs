@@ -6,8 +6,8 @@
 use super::ignored::ignored;
 use super::problem::ConfigProblem;
 use super::{
-    Config, DecoderName, EmbeddingName, Frame, ModelName, ScheduleName, TaskName, UpdaterName,
-    Variant,
+    Config, DecoderName, EmbeddingName, Frame, MessageName, ModelName, ScheduleName, TaskName,
+    UpdaterName, Variant,
 };
 
 /// All contradictions of a tree.
@@ -174,6 +174,18 @@ fn events(config: &Config) -> Vec<ConfigProblem> {
             "leave model.updater out, or use tgn",
         ),
         conflict(
+            transformer && model.reads_neighbours(),
+            format!("model.embedding = \"{embedding}\" and model.name = \"{}\"", model.name),
+            "attention over mails answers questions, and neighbours are not asked",
+            "use identity or time, or leave model.embedding out",
+        ),
+        conflict(
+            transformer && model.message != MessageName::Identity,
+            format!("model.message = \"{}\" and model.name = \"{}\"", model.message, model.name),
+            "attention over mails reads them as they are",
+            "leave model.message out",
+        ),
+        conflict(
             model.name != ModelName::Apan && transformer,
             format!("model.updater = \"transformer\" and model.name = \"{}\"", model.name),
             "attention over mails is apan's",
@@ -202,7 +214,10 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
     let Some(task) = config.task.name else { return Vec::new() };
     let stream = config.model.name.is_stream();
     let possible = if stream { TaskName::NodeRegression } else { TaskName::EdgeRegression } != task;
-    let edges = matches!(task, TaskName::LinkPrediction | TaskName::EdgeClassification);
+    let edges = matches!(
+        task,
+        TaskName::LinkPrediction | TaskName::EdgeClassification | TaskName::EdgeRegression
+    );
     let decoder = config.model.decoder;
     let fits = match decoder {
         DecoderName::Auto => true,

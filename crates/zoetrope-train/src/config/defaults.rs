@@ -20,7 +20,8 @@ impl Config {
         config.model.variant = variant;
         if model.is_stream() {
             config.model.hidden = 100;
-            config.model.heads = 2;
+            // JODIE has nothing that attends; one head fits any width.
+            config.model.heads = if model == ModelName::Jodie { 1 } else { 2 };
             config.model.dropout = match (model, variant) {
                 (ModelName::Tgn, Variant::Tgl) => 0.2,
                 // An embedding that only scales memory has nothing to drop.

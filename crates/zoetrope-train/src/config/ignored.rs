@@ -7,7 +7,7 @@ use super::problem::ConfigProblem;
 use super::{Config, EmbeddingName, ModelName, OptimiserName, ScheduleName, UpdaterName};
 
 /// Keys that only models of snapshots read.
-const OF_SNAPSHOTS: [&str; 21] = [
+const OF_SNAPSHOTS: [&str; 20] = [
     "data.lags",
     "data.window",
     "data.merge",
@@ -16,7 +16,6 @@ const OF_SNAPSHOTS: [&str; 21] = [
     "data.weights",
     "data.features",
     "data.scaling",
-    "model.decoder",
     "task.theta",
     "task.all_pairs",
     "train.frame",
@@ -112,7 +111,7 @@ fn parts(config: &Config, default: &Config) -> Vec<Option<ConfigProblem>> {
     let memory = model.name.has_memory();
     let transformer = model.updater_in_force() == Some(UpdaterName::Transformer);
     let neighbours = model.reads_neighbours();
-    let attention = model.embedding_in_force() == EmbeddingName::Attention;
+    let attends = transformer || model.embedding_in_force() == EmbeddingName::Attention;
     let of = |read, key, readers| ignored_unless(read, (key, "model.name", name, readers));
     let remembering = "tgn, jodie and apan";
     let attending = "attention over neighbours or mails";
@@ -130,8 +129,8 @@ fn parts(config: &Config, default: &Config) -> Vec<Option<ConfigProblem>> {
             "model.mailbox",
             "a transformer updater",
         ),
-        of(attention || transformer || model.heads == usual.heads, "model.heads", attending),
-        of(neighbours || transformer || model.dropout == usual.dropout, "model.dropout", attending),
+        of(attends || model.heads == usual.heads || model.heads == 1, "model.heads", attending),
+        of(attends || model.dropout == usual.dropout, "model.dropout", attending),
         of(
             neighbours || model.layers.is_none(),
             "model.layers",

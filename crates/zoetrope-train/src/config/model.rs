@@ -27,7 +27,7 @@ section! {
         /// Which source is followed where they differ: pygt or paper for models of snapshots, tgl or
         /// pyg (tgn only) for models of events.
         variant: Variant = Variant::Pygt;
-        /// What turns embeddings into predictions.
+        /// What turns embeddings into predictions; auto is the reference's for links of events.
         decoder: DecoderName = DecoderName::Auto;
         /// Width of the time encoding (models of events); `hidden` where not set.
         time_width: Option<usize> = None, Whole(1, 1 << 16);

@@ -48,7 +48,7 @@ fn keys_of_the_other_kind_of_model_are_refused() {
         "data.window=1d",
         "plan.reuse=false",
         "task.theta=0.5",
-        "model.decoder=dot",
+        "data.scaling=raw",
     ] {
         refused("tgn", setting, "only models of snapshots would read it");
     }
@@ -71,6 +71,8 @@ fn keys_of_the_other_kind_of_model_are_refused() {
     refused("tgn", "model.mailbox=4", "a transformer updater");
     refused("tgn", "model.updater=transformer", "apan");
     refused("apan", "model.updater=gru", "attention over mails");
+    refused("apan", "model.embedding=attention", "neighbours are not asked");
+    refused("apan", "model.message=mlp", "reads them as they are");
     refused("jodie", "model.variant=pyg", "use tgl");
     refused("tgcn", "model.variant=tgl", "use pygt or paper");
     refused("tgn", "train.chunks=3", "multiple of the chunks");

@@ -60,8 +60,7 @@ impl<'a> Parts<'a> {
     /// The embedding, where it is not the one that the model has anyway.
     pub(super) fn embedding(self) -> Option<&'static str> {
         match (self.model(), self.attends_to_neighbours()) {
-            (ModelName::Apan, true) => Some("attention"),
-            (ModelName::Apan, false) if self.projects_time() => Some("time"),
+            (ModelName::Apan, _) if self.projects_time() => Some("time"),
             (ModelName::Tgn, false) => Some("identity"),
             _ => None,
         }

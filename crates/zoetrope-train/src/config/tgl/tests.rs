@@ -210,7 +210,7 @@ fn what_cannot_be_taken_over_is_refused_with_line_and_reason() {
         (
             "combine_node_feature: True",
             "combine_node_feature: False",
-            "features of vertices are added",
+            "features of vertices join memory",
         ),
         ("att_head: 2", "combine: 'rnn'", "that joins snapshots; use dysat"),
     ];

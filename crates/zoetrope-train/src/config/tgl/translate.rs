@@ -200,15 +200,12 @@ fn memory(entry: &Entry, parts: Parts<'_>) -> Meaning {
             _ => refused("expected 'self' or 'neighbors'"),
         },
         // combine_node_feature
-        _ => match parts.model() {
-            ModelName::Apan => only(
-                entry,
-                &Value::Boolean(false),
-                "apan does not add features of vertices to memory",
-            ),
-            _ => {
-                only(entry, &Value::Boolean(true), "features of vertices are added to memory here")
+        _ => match (entry.value.as_bool(), parts.model()) {
+            (Some(true), _) => Said,
+            (Some(false), ModelName::Apan) => {
+                NotNeeded("features of vertices join memory where the data has any")
             }
+            _ => refused("features of vertices join memory where the data has any"),
         },
     }
 }
@@ -221,6 +218,9 @@ fn gnn(entry: &Entry, parts: Parts<'_>) -> Meaning {
         differs.then(|| Refused(format!("memory.{ours} is another number, and there is one {key}")))
     };
     match (entry.key.as_str(), parts.attends_to_neighbours()) {
+        ("arch", true) if parts.attends_to_mails() => {
+            refused("memory_update: 'transformer' goes with arch: 'identity' here")
+        }
         ("arch", _) => match (entry.value.as_str(), parts.has_memory()) {
             (Some("transformer_attention"), _) | (Some("identity"), true) => Said,
             (Some("identity"), false) => refused("without memory there is nothing to pass on"),

@@ -162,17 +162,14 @@ impl StreamProtocol<'_> {
 
     fn links(&self) -> Value {
         let task = &self.config.task;
-        let pool = Strategy::from(task.pool);
         json!({
             "question": "whether a pair has an event at a time, from its ends at that time",
             "training": {
-                "negatives_per_event": task.negatives,
-                // Inductive edges are those that training lacks.
-                "pool": pool_of(if pool == Strategy::Inductive { Strategy::Random } else { pool }),
-                "seed": self.config.train.seed,
+                "negatives": self.drawn(task.negatives),
+                "drawn": "anew in each epoch",
             },
             "ap_and_auc": {
-                "negatives": self.negatives(task.negatives),
+                "negatives": self.drawn(task.negatives),
                 "ap, auc": "all events of a part pooled",
                 "ap_batch_mean, auc_batch_mean": {
                     "mean": "over batches, each counting once",
@@ -180,33 +177,41 @@ impl StreamProtocol<'_> {
                 },
             },
             "mrr_and_hits": {
-                "negatives": self.negatives(task.candidates),
+                "negatives": match self.fixed {
+                    Some(fixed) => listed(fixed),
+                    None => self.drawn(task.candidates),
+                },
                 "ties": "average of the optimistic and the pessimistic rank",
+                "parts": "test, and validation where the watched metric is one of them",
             },
             "inductive": "events with an end that no training event touches; transductive: the others",
         })
     }
 
-    /// Where the negatives of evaluation come from.
-    fn negatives(&self, per_event: usize) -> Value {
-        match self.fixed {
-            Some(fixed) => json!({
-                "per_event": per_event.min(fixed.metadata.per_event),
-                "pool": pool_of(fixed.metadata.strategy),
-                "seed": fixed.metadata.seed,
-                "positives_avoided": fixed.metadata.avoid_positives,
-                "file": fixed.path.file_name().map(|name| name.to_string_lossy()),
-                "file_sha256": fixed.sha256,
-            }),
-            None => json!({
-                "per_event": per_event,
-                "pool": pool_of(Strategy::from(self.config.task.pool)),
-                "seed": self.config.train.seed,
-                "positives_avoided": true,
-                "file": null,
-            }),
-        }
+    /// Negatives that are drawn with the seed of the run.
+    fn drawn(&self, per_event: usize) -> Value {
+        json!({
+            "per_event": per_event,
+            "pool": pool_of(Strategy::from(self.config.task.pool)),
+            "seed": self.config.train.seed,
+            "positives_avoided": true,
+            "file": null,
+        })
     }
+}
+
+/// Negatives of a file.
+fn listed(fixed: &FixedNegatives) -> Value {
+    json!({
+        "per_event": fixed.metadata.per_event,
+        "pool": pool_of(fixed.metadata.strategy),
+        "seed": fixed.metadata.seed,
+        "positives_avoided": fixed.metadata.avoid_positives,
+        "file": fixed.path.file_name().map(|name| name.to_string_lossy()),
+        "file_sha256": fixed.sha256,
+        "fallback": fixed.metadata.fallback,
+        "missing": fixed.metadata.missing,
+    })
 }
 
 /// What a pool holds, in words.
