@@ -61,17 +61,20 @@ fn compare(golden: &Golden) -> Differences {
     }
 }
 
+/// The losses of a training run.
+fn training(golden: &Golden, batch: usize) -> Vec<f32> {
+    let mut run = StreamRun::golden(golden);
+    let step = |at: usize| {
+        let loss = run.step(at * batch..(at + 1) * batch, at as u32).loss;
+        run.update(1e-4);
+        loss
+    };
+    (0..golden.values("losses").len()).map(step).collect()
+}
+
 /// The largest relative difference of the losses of a training run.
 fn losses(golden: &Golden, batch: usize) -> f32 {
-    let mut run = StreamRun::golden(golden);
-    let expected = golden.values("losses");
-    let got: Vec<f32> = (0..expected.len())
-        .map(|at| {
-            let loss = run.step(at * batch..(at + 1) * batch, at as u32).loss;
-            run.update(1e-4);
-            loss
-        })
-        .collect();
+    let (got, expected) = (training(golden, batch), golden.values("losses"));
     let apart = got.iter().zip(expected).map(|(got, expected)| (got - expected).abs() / expected);
     apart.fold(0.0, f32::max)
 }
@@ -96,4 +99,21 @@ fn models_over_events_agree_with_the_references() {
         }
     }
     assert!(failed.is_empty(), "beyond {TOLERANCE}: {failed:?}");
+}
+
+/// Prints both curves for `docs/tgn_parity.py`, which draws them.
+#[test]
+fn fifty_losses_of_tgn_lie_on_those_of_pyg() {
+    for golden in Golden::folder("stream") {
+        let expected = golden.values("losses");
+        if expected.len() < 50 {
+            continue;
+        }
+        let got = training(&golden, golden.number("batch").unwrap());
+        for (step, (got, expected)) in got.iter().zip(expected).enumerate() {
+            println!("curve {} {step} {got} {expected}", golden.name);
+            let apart = (got - expected).abs() / expected;
+            assert!(apart <= LOSS_TOLERANCE, "{}: step {step}: {apart}", golden.name);
+        }
+    }
 }
