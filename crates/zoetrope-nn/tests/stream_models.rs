@@ -19,26 +19,27 @@ const BATCH: usize = 12;
 /// Every model as its reference has it, and variants that use the other parts.
 fn variants() -> Vec<(&'static str, &'static str, StreamOptions)> {
     let plain = plain(FEATURES, 8, 2);
-    let tgl = StreamOptions { convention: Some(Convention::Tgl), ..plain };
+    let pyg = StreamOptions { convention: Some(Convention::Pyg), ..plain };
+    let mean = Some(Combine::Mean);
+    let mlp = MessageKind::Mlp;
     let mut all: Vec<_> = NAMES.map(|name| (name, "plain", plain)).to_vec();
     all.extend([
-        ("tgn", "tgl", tgl),
+        ("tgn", "pyg", pyg),
         ("tgn", "two layers", StreamOptions { layers: Some(2), ..plain }),
-        ("tgn", "mean", StreamOptions { combine: Some(Combine::Mean), ..plain }),
-        ("tgn", "mean of mails", StreamOptions { combine: Some(Combine::Mean), ..tgl }),
-        ("tgn", "mlp", StreamOptions { message: MessageKind::Mlp, ..plain }),
-        (
-            "tgn",
-            "mean of mlp",
-            StreamOptions { message: MessageKind::Mlp, combine: Some(Combine::Mean), ..plain },
-        ),
-        ("tgn", "lstm", StreamOptions { updater: Some(UpdaterKind::Lstm), ..plain }),
-        ("tgn", "rnn", StreamOptions { updater: Some(UpdaterKind::Rnn), ..tgl }),
+        ("tgn", "pyg, two layers", StreamOptions { layers: Some(2), ..pyg }),
+        ("tgn", "mean", StreamOptions { combine: mean, ..plain }),
+        ("tgn", "pyg, mean", StreamOptions { combine: mean, ..pyg }),
+        ("tgn", "mlp", StreamOptions { message: mlp, ..plain }),
+        ("tgn", "pyg, mean of mlp", StreamOptions { message: mlp, combine: mean, ..pyg }),
+        ("tgn", "pyg, lstm", StreamOptions { updater: Some(UpdaterKind::Lstm), ..pyg }),
+        ("tgn", "rnn", StreamOptions { updater: Some(UpdaterKind::Rnn), ..plain }),
         ("tgn", "sum", StreamOptions { embedding: Some(EmbeddingKind::Sum), ..plain }),
-        ("tgn", "identity", StreamOptions { embedding: Some(EmbeddingKind::Identity), ..tgl }),
+        ("tgn", "pyg, sum", StreamOptions { embedding: Some(EmbeddingKind::Sum), ..pyg }),
+        ("tgn", "identity", StreamOptions { embedding: Some(EmbeddingKind::Identity), ..plain }),
         ("apan", "time", StreamOptions { embedding: Some(EmbeddingKind::Time), ..plain }),
-        ("apan", "mean", StreamOptions { combine: Some(Combine::Mean), ..plain }),
-        ("tgn", "narrow time", StreamOptions { time_width: Some(3), ..tgl }),
+        ("apan", "mean", StreamOptions { combine: mean, ..plain }),
+        ("tgn", "narrow time", StreamOptions { time_width: Some(3), ..plain }),
+        ("tgn", "pyg, narrow time", StreamOptions { time_width: Some(3), ..pyg }),
     ]);
     all
 }
@@ -202,7 +203,8 @@ fn a_saved_state_goes_on_with_the_same_bits() {
 
 #[test]
 fn a_saved_state_that_does_not_fit_is_named_and_leaves_nothing() {
-    let mut run = StreamRun::new("tgn", &plain(FEATURES, 8, 2), stream(9, 60, 0, FEATURES), 0);
+    let pyg = StreamOptions { convention: Some(Convention::Pyg), ..plain(FEATURES, 8, 2) };
+    let mut run = StreamRun::new("tgn", &pyg, stream(9, 60, 0, FEATURES), 0);
     found(&mut run, 0..3, BATCH);
     let mut state = run.state.take().unwrap();
     let saved = state.save();
@@ -227,16 +229,17 @@ fn options_that_do_not_fit_a_model_are_refused() {
         let built = StreamModel::build(name, &mut Builder::new(&mut parameters, 0), &options);
         built.expect_err("an option that does not fit").to_string()
     };
-    let mails = Some(UpdaterKind::Transformer);
+    let (mails, convention) = (Some(UpdaterKind::Transformer), Some(Convention::Pyg));
     for (name, options, told) in [
         ("tgn", StreamOptions { heads: 3, ..plain }, "heads"),
         ("tgn", StreamOptions { dropout: 1.0, ..plain }, "dropout"),
         ("tgn", StreamOptions { mailbox: Some(2), ..plain }, "mailbox"),
         ("tgn", StreamOptions { layers: Some(0), ..plain }, "layers"),
-        ("tgn", StreamOptions { updater: mails, ..plain }, "convention"),
+        ("tgn", StreamOptions { updater: mails, convention, ..plain }, "convention"),
+        ("tgn", StreamOptions { updater: mails, ..plain }, "embedding"),
         ("tgn", StreamOptions { time_width: Some(0), ..plain }, "time width"),
         ("jodie", StreamOptions { layers: Some(1), ..plain }, "layers"),
-        ("jodie", StreamOptions { convention: Some(Convention::Pyg), ..plain }, "convention"),
+        ("jodie", StreamOptions { convention, ..plain }, "convention"),
         ("apan", StreamOptions { mailbox: Some(0), ..plain }, "mailbox"),
         ("apan", StreamOptions { message: MessageKind::Mlp, ..plain }, "message"),
         ("apan", StreamOptions { embedding: Some(EmbeddingKind::Sum), ..plain }, "embedding"),

@@ -35,7 +35,7 @@ impl Choices {
             NnError::UnknownModel { name: name.to_owned(), known: super::NAMES.join(", ") }
         })?;
         let (convention, updater, embedding, layers, slots) = match name {
-            "tgn" => (Convention::Pyg, Some(UpdaterKind::Gru), EmbeddingKind::Attention, 1, 1),
+            "tgn" => (Convention::Tgl, Some(UpdaterKind::Gru), EmbeddingKind::Attention, 1, 1),
             "jodie" => (Convention::Tgl, Some(UpdaterKind::Rnn), EmbeddingKind::Time, 0, 1),
             "apan" => {
                 (Convention::Tgl, Some(UpdaterKind::Transformer), EmbeddingKind::Identity, 0, 10)

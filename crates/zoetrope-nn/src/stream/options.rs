@@ -15,7 +15,7 @@ pub enum UpdaterKind {
     Transformer,
 }
 
-/// What turns memories, the mean of two ends and an event into a message.
+/// What turns the memories of two ends and an event into a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
     /// `[s_i, s_j, e_ij, φ(Δt)]` as it is.
