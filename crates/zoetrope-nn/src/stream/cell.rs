@@ -88,7 +88,7 @@ impl Cell {
     }
 
     /// The one row of states after an input of zeros from a state of zeros.
-    pub(super) fn from_nothing(&self, forward: &mut Forward<'_>) -> Result<CellState, NnError> {
+    pub(super) fn after_nothing(&self, forward: &mut Forward<'_>) -> Result<CellState, NnError> {
         let gates = forward.parameter(self.input[1]);
         let hidden = forward.tape.zeros(1, self.hidden);
         let cell = (self.kind == UpdaterKind::Lstm).then_some(hidden);

@@ -45,10 +45,7 @@ impl Choices {
         let embedding = given.embedding.unwrap_or(embedding);
         let reads = matches!(embedding, EmbeddingKind::Attention | EmbeddingKind::Sum);
         let convention = given.convention.unwrap_or(convention);
-        let updater = match updater {
-            Some(updater) => Some(given.updater.unwrap_or(updater)),
-            None => None,
-        };
+        let updater = updater.map(|updater| given.updater.unwrap_or(updater));
         let deferred = convention == Convention::Pyg;
         let choices = Self {
             name,

@@ -143,8 +143,7 @@ impl Embedding {
         let mut rows = base.rows;
         let count = layers.len();
         // Blocks are listed from the last layer on.
-        for at in 0..count {
-            let block = &batch.blocks[count - 1 - at];
+        for (at, (layer, block)) in layers.iter().zip(batch.blocks.iter().rev()).enumerate() {
             let (below, lists) = lists.split_at_mut(at);
             let times = below.last().map_or(base.times, |below| &below.times);
             lists[0].fill(block, convention, times);
@@ -156,7 +155,7 @@ impl Embedding {
                 layout: &block.layout,
                 deltas: lists[0].deltas.shared(),
             };
-            rows = Some(layers[at].apply(forward, &level, at + 1 == count)?);
+            rows = Some(layer.apply(forward, &level, at + 1 == count)?);
         }
         rows.ok_or_else(|| super::attention::missing("layers"))
     }

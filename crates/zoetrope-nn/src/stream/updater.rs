@@ -36,12 +36,12 @@ impl Updater {
             true => None,
             false => Some(self.mailed(forward, events, state, bag)?),
         };
-        if bag.vertices.len() == batch.vertices.len() {
-            if let Some(mailed) = mailed {
-                return Ok(mailed);
-            }
+        if bag.vertices.len() == batch.vertices.len()
+            && let Some(mailed) = mailed
+        {
+            return Ok(mailed);
         }
-        let others = self.cell.from_nothing(forward)?;
+        let others = self.cell.after_nothing(forward)?;
         let Some(mailed) = mailed else {
             let hidden = forward.tape.gather(others.hidden, bag.place.shared())?;
             let cell = others.cell.map(|cell| forward.tape.gather(cell, bag.place.shared()));
