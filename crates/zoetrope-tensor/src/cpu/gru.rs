@@ -12,8 +12,8 @@
 //!
 //! Where the mask is 0 the state passes unchanged. A block of vertices runs through all steps on
 //! one thread (`recurrent`); neither the input's share nor the gradients of the gates exist for
-//! more than one step of one block. The weight gradients of blocks are added in order. The forward
-//! pass saves the gates of every cell ([`gru_saved_len`]).
+//! more than one step of one block. The weight gradients of blocks are added in order. The way back
+//! through a single step of many vertices is another one (`one_step`). The forward pass saves the gates of every cell ([`gru_saved_len`]).
 //!
 //! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
 //! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32, rows of 32 features: the products
@@ -24,6 +24,7 @@
 mod after;
 mod before;
 mod cell;
+mod one_step;
 
 use super::matmul::{Accumulate, WHOLE_VECTOR};
 use super::recurrent::{
@@ -230,7 +231,6 @@ impl Step<'_> {
 /// # Panics
 ///
 /// When a length does not fit, or the gradient of the input's weight is asked for without one.
-#[allow(unsafe_code)]
 pub fn gru_backward(
     call: &GruCall,
     out: &[f32],
@@ -238,7 +238,7 @@ pub fn gru_backward(
     d_out: &[f32],
     gradients: GruGradients,
 ) {
-    let GruCall { kind, shape, h0, u, .. } = *call;
+    let GruCall { shape, h0, u, .. } = *call;
     let h = shape.hidden;
     call.check(out, saved);
     let GruGradients { input, h0: d_h0, u: d_u, bias: d_bias } = gradients;
@@ -252,6 +252,26 @@ pub fn gru_backward(
     if h == 0 {
         return input.of_nothing();
     }
+    let gradients = GruGradients { input, h0: d_h0, u: d_u, bias: d_bias };
+    match one_step::pays(call) {
+        true => one_step::backward(call, saved, d_out, gradients),
+        false => sequence_backward(call, out, saved, d_out, gradients),
+    }
+}
+
+/// Goes back block by block, each through all steps.
+#[allow(unsafe_code)]
+fn sequence_backward(
+    call: &GruCall,
+    out: &[f32],
+    saved: &[f32],
+    d_out: &[f32],
+    gradients: GruGradients,
+) {
+    let GruCall { kind, shape, u, .. } = *call;
+    let h = shape.hidden;
+    let GruGradients { input, h0: d_h0, u: d_u, bias: d_bias } = gradients;
+    let w_len = if input.weight.is_some() { call.input.weight_len() } else { 0 };
     let u_len = if d_u.is_some() { u.len() } else { 0 };
     let b_len = kind.planes() * h;
     let back = Back {
@@ -262,6 +282,7 @@ pub fn gru_backward(
         saved,
         d_out,
         lens: [b_len, w_len],
+        wants_h0: d_h0.is_some(),
         cpu: current(),
     };
     let d_h0 = d_h0.map(Scattered::new);
@@ -300,6 +321,7 @@ struct Back<'a> {
     d_out: &'a [f32],
     /// Elements of the sums for the biases and the input's weight; then come the recurrent ones.
     lens: [usize; 2],
+    wants_h0: bool,
     cpu: Cpu,
 }
 
@@ -337,6 +359,7 @@ impl Back<'_> {
                 state: block.operand(&states[at..at + len], h, &mut turned),
                 d_out: block.operand(block.of(self.d_out, t, h), h, &mut spare),
                 mask: mask.map(|_| &spread[..]),
+                goes_on: t > 0 || self.wants_h0,
             };
             match kind {
                 GruKind::ResetAfter => self.after(step, carry, &mut gates, d_u),
@@ -349,7 +372,7 @@ impl Back<'_> {
     }
 
     fn after(&self, step: StepBack, carry: &mut [f32], gates: &mut [f32], d_u: &mut [f32]) {
-        let StepBack { block, saved, rows, state, d_out, mask } = step;
+        let StepBack { block, saved, rows, state, d_out, mask, goes_on } = step;
         let (h, plane) = (self.call.shape.hidden, block.plane());
         self.cpu.run(AfterBack { plane, saved, state, d_out, mask, carry, gates });
         // The product of the candidate has a plane of its own, the fourth.
@@ -359,12 +382,14 @@ impl Back<'_> {
                 let d_u = &mut d_u[which.start * h * h..which.end * h * h];
                 add_weight_gradient(block, which.len(), d_planes, rows, d_u, h);
             }
-            self.u.input_gradient(block, which, 0..h, d_planes, carry, Accumulate::Add);
+            if goes_on {
+                self.u.input_gradient(block, which, 0..h, d_planes, carry, Accumulate::Add);
+            }
         }
     }
 
     fn before(&self, step: StepBack, carry: &mut [f32], gates: &mut [f32], d_u: &mut [f32]) {
-        let StepBack { block, saved, rows, state, d_out, mask } = step;
+        let StepBack { block, saved, rows, state, d_out, mask, goes_on } = step;
         let (h, plane) = (self.call.shape.hidden, block.plane());
         // Room to read the last row of r∘h as whole vectors.
         let mut reset = scratch::take(plane + WHOLE_VECTOR);
@@ -400,7 +425,9 @@ impl Back<'_> {
         if !d_u.is_empty() {
             add_weight_gradient(block, 2, gates, rows, &mut d_u[..2 * h * h], h);
         }
-        self.u.input_gradient(block, 0..2, 0..h, gates, carry, Accumulate::Add);
+        if goes_on {
+            self.u.input_gradient(block, 0..2, 0..h, gates, carry, Accumulate::Add);
+        }
     }
 }
 
@@ -414,6 +441,8 @@ struct StepBack<'a> {
     state: &'a [f32],
     d_out: &'a [f32],
     mask: Option<&'a [f32]>,
+    /// Whether anybody wants the gradient of the state before.
+    goes_on: bool,
 }
 
 #[cfg(test)]

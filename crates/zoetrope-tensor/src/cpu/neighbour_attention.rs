@@ -27,12 +27,15 @@ mod dense;
 mod forward;
 mod sources;
 mod tile;
+mod time;
 
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::blocks::{ELEMENTS, for_each_block};
 use super::dropout::{Dropout, Mask};
 use super::scattered::Scattered;
-use super::scratch;
+use super::scratch::{self, Scratch};
 use super::simd::current;
 use super::sparse_rows::{Part, for_each_range};
 use super::spmm::CsrRef;
@@ -40,7 +43,8 @@ use super::time_encoding::{Turns, subtract};
 use crate::neighbourhood::Neighbourhood;
 use backward::Queries;
 use forward::Forward;
-use sources::Sources;
+use sources::{Readers, Sources};
+use tile::Columns;
 
 /// Slots and targets of a block of the way there: some ten microseconds.
 const BLOCK: usize = 96;
@@ -90,8 +94,31 @@ impl NeighbourCall<'_> {
         self.layout.offsets[target] as usize..self.layout.offsets[target + 1] as usize
     }
 
+    /// The targets that ask with a query.
+    fn targets_of(&self, query: usize) -> &[u32] {
+        let offsets = &self.layout.targets_of_query_offsets;
+        &self.layout.targets_of_query[offsets[query] as usize..offsets[query + 1] as usize]
+    }
+
+    /// Where the parts of x are.
+    fn columns(&self) -> Columns {
+        Columns::new([self.rows.1, self.features.1, self.time_width() + 1])
+    }
+
     fn turns(&self) -> Option<Turns> {
-        self.time.map(|[weight, bias]| Turns::new(weight, bias))
+        let room = self.columns().time_room();
+        self.time.map(|[weight, bias]| Turns::new(weight, bias, room))
+    }
+
+    /// The factors of dropout for all slots and heads.
+    fn factors(&self) -> Option<Scratch> {
+        let mask = Mask::from(self.dropout?);
+        let mut factors = scratch::take(self.layout.slots() * self.heads);
+        let cpu = current();
+        for_each_block(&mut factors, ELEMENTS / 4, |i, factors| {
+            cpu.run(Factors { mask, first: (i * ELEMENTS / 4) as u64, factors });
+        });
+        Some(factors)
     }
 
     fn check(&self) {
@@ -100,6 +127,22 @@ impl NeighbourCall<'_> {
         assert_eq!(self.layout.query.len(), self.layout.targets(), "one query per target");
         assert!(self.time.is_none() || self.deltas.len() == slots, "one difference per slot");
         assert!(self.features.1 == 0 || self.layout.event.len() == slots, "one event per slot");
+    }
+}
+
+/// A block of the factors of dropout.
+struct Factors<'a> {
+    mask: Mask,
+    first: u64,
+    factors: &'a mut [f32],
+}
+
+impl WithSimd for Factors<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.mask.fill(simd, self.first, self.factors);
     }
 }
 
@@ -113,8 +156,8 @@ pub fn neighbour_attention_forward(call: &NeighbourCall, out: &mut [f32], alpha:
     let (layout, wide) = (call.layout, call.heads * call.width());
     assert_eq!(out.len(), layout.targets() * wide, "one row of results per target");
     assert_eq!(alpha.len(), layout.slots() * call.heads, "one weight per slot and head");
-    let turns = call.turns();
-    let mask = call.dropout.map(Mask::from);
+    let (turns, factors) = (call.turns(), call.factors());
+    let (turns, factors) = (turns.as_ref(), factors.as_deref());
     let cpu = current();
     let slots = CsrRef {
         rows: layout.targets(),
@@ -124,8 +167,8 @@ pub fn neighbour_attention_forward(call: &NeighbourCall, out: &mut [f32], alpha:
     };
     let parts = [Part::rows(out, wide), Part::entries(alpha, call.heads), Part::none()];
     for_each_range(slots, BLOCK, parts, &|from, to, [out, alpha, _]| {
-        let (out, alpha, turns) = (out.data, alpha.data, turns.as_ref());
-        cpu.run(Forward { call, turns, mask, from, to, out, alpha });
+        let (out, alpha) = (out.data, alpha.data);
+        cpu.run(Forward { call, turns, factors, from, to, out, alpha });
     });
 }
 
@@ -163,22 +206,22 @@ pub fn neighbour_attention_backward(
     }
     let queries = call.queries.len() / wide;
     assert_inverted(layout, queries);
-    let turns = call.turns();
+    let (turns, factors) = (call.turns(), call.factors());
     let with_time = gradients.weight.is_some() || gradients.bias.is_some();
-    let time_width = if with_time { call.time_width() } else { 0 };
+    let (time_width, columns) = (call.time_width(), call.columns());
+    let room = if with_time { columns.time_room() } else { 0 };
     let (blocks, bounds) = cut(layout, queries);
     // For each slot ᾱ of all heads, then the slopes of the scores of all heads.
     let mut terms = scratch::take(2 * alpha.len());
-    let mut parts = scratch::zeroed(blocks * 2 * time_width);
+    let mut parts = scratch::zeroed(blocks * 2 * room);
     {
         let cpu = current();
-        let mask = call.dropout.map(Mask::from);
         let (wanted, d_queries) = match gradients.queries {
             Some(d) => (true, Scattered::new(d)),
             None => (false, Scattered::new(&mut [])),
         };
         let (terms, parts) = (Scattered::new(&mut terms), Scattered::new(&mut parts));
-        let turns = turns.as_ref();
+        let (turns, factors) = (turns.as_ref(), factors.as_deref());
         (0..blocks).into_par_iter().for_each(|block| {
             let (from, to) = (bounds[block] as usize, bounds[block + 1] as usize);
             let rows = if wanted { from * wide..to * wide } else { 0..0 };
@@ -187,18 +230,29 @@ pub fn neighbour_attention_backward(
             let d_queries = unsafe { d_queries.piece(rows.start, rows.len()) };
             // SAFETY: one piece per block.
             #[allow(unsafe_code)]
-            let part = unsafe { parts.piece(block * 2 * time_width, 2 * time_width) };
+            let part = unsafe { parts.piece(block * 2 * room, 2 * room) };
             let d_queries = wanted.then_some(d_queries);
-            cpu.run(Queries { call, turns, mask, alpha, d_out, from, to, d_queries, terms, part });
+            cpu.run(Queries {
+                call,
+                turns,
+                factors,
+                alpha,
+                d_out,
+                from,
+                to,
+                d_queries,
+                terms,
+                part,
+            });
         });
     }
     if !parts.is_empty() {
-        let (whole, rest) = parts.split_at_mut(2 * time_width);
-        for part in rest.chunks_exact(2 * time_width) {
+        let (whole, rest) = parts.split_at_mut(2 * room);
+        for part in rest.chunks_exact(2 * room) {
             whole.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         }
         subtract(gradients.weight, &whole[..time_width]);
-        subtract(gradients.bias, &whole[time_width..]);
+        subtract(gradients.bias, &whole[room..room + time_width]);
     }
     if let Some(d_rows) = gradients.rows {
         rows_backward(call, &terms, d_out, d_rows);
@@ -210,20 +264,20 @@ fn rows_backward(call: &NeighbourCall, terms: &[f32], d_out: &[f32], d_rows: &mu
     if width == 0 || rows.is_empty() {
         return;
     }
-    let readers = CsrRef {
+    let slots = CsrRef {
         rows: rows.len() / width,
         offsets: &call.layout.slots_of_source_offsets,
         columns: &call.layout.slots_of_source,
         values: &[],
     };
     assert_eq!(d_rows.len(), rows.len(), "gradient of the rows");
-    assert_eq!(readers.offsets.len(), readers.rows + 1, "a layout indexed for these rows");
+    assert_eq!(slots.offsets.len(), slots.rows + 1, "a layout indexed for these rows");
     assert_eq!(call.layout.target_of_slot.len(), call.layout.slots(), "a layout indexed");
     let cpu = current();
     let parts = [Part::rows(d_rows, width), Part::none(), Part::none()];
-    for_each_range(readers, READERS, parts, &|from, to, [d_rows, _, _]| {
-        let d_rows = d_rows.data;
-        cpu.run(Sources { call, readers, terms, d_out, from, to, d_rows });
+    let readers = Readers { call, slots, terms, d_out };
+    for_each_range(slots, READERS, parts, &|from, to, [d_rows, _, _]| {
+        cpu.run(Sources { readers, from, to, d_rows: d_rows.data });
     });
 }
 

@@ -13,6 +13,9 @@ use super::matmul::Accumulate;
 use super::reduce::column_sums;
 use super::scratch::{self, Scratch};
 use super::simd::current;
+pub use layer::{layer_norm_backward, layer_norm_forward};
+
+mod layer;
 
 /// Mean and inverse standard deviation of every column (biased variance).
 ///
@@ -226,131 +229,6 @@ fn check_affine(weight: Option<&[f32]>, bias: Option<&[f32]>, cols: usize) {
     assert!(bias.is_none_or(|b| b.len() == cols), "one bias per column");
 }
 
-/// Layer normalisation of every row; saves mean and inverse standard deviation per row as
-/// `statistics` [rows, 2].
-///
-/// # Panics
-///
-/// When the lengths do not fit.
-pub fn layer_norm_forward(
-    x: &[f32],
-    cols: usize,
-    eps: f32,
-    weight: Option<&[f32]>,
-    bias: Option<&[f32]>,
-    y: &mut [f32],
-    statistics: &mut [f32],
-) {
-    assert_eq!(x.len(), y.len(), "matrices of one shape");
-    check_affine(weight, bias, cols);
-    if cols == 0 {
-        return;
-    }
-    assert_eq!(statistics.len(), x.len() / cols * 2, "two statistics per row");
-    let block = rows_per_block(cols);
-    let cpu = current();
-    for_each_block(statistics, 2 * block, |i, statistics| {
-        let x = x[i * block * cols..].chunks_exact(cols);
-        cpu.run(|| {
-            for (x, statistic) in x.zip(statistics.chunks_exact_mut(2)) {
-                let mean = lanes_sum(cols, |j| x[j]) / cols as f32;
-                let variance = lanes_sum(cols, |j| (x[j] - mean) * (x[j] - mean)) / cols as f32;
-                statistic.copy_from_slice(&[mean, 1.0 / (variance + eps).sqrt()]);
-            }
-        });
-    });
-    let statistics = &*statistics;
-    let (scale, shift) = affine(weight, bias, cols);
-    let (scale, shift) = (&scale[..], &shift[..]);
-    for_each_block(y, block * cols, |i, y| {
-        let x = x[i * block * cols..].chunks_exact(cols);
-        let statistics = statistics[2 * i * block..].chunks_exact(2);
-        cpu.run(|| {
-            for ((x, y), s) in x.zip(y.chunks_exact_mut(cols)).zip(statistics) {
-                let (mean, inverse) = (s[0], s[1]);
-                for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
-                    *y = (x - mean) * inverse * scale + shift;
-                }
-            }
-        });
-    });
-}
-
-/// Adds the gradients of [`layer_norm_forward`].
-///
-/// # Panics
-///
-/// When the lengths do not fit.
-#[allow(clippy::too_many_arguments)]
-pub fn layer_norm_backward(
-    x: &[f32],
-    cols: usize,
-    statistics: &[f32],
-    weight: Option<&[f32]>,
-    dy: &[f32],
-    dx: Option<&mut [f32]>,
-    d_weight: Option<&mut [f32]>,
-    d_bias: Option<&mut [f32]>,
-) {
-    assert_eq!(x.len(), dy.len(), "matrices of one shape");
-    check_affine(weight, None, cols);
-    if cols == 0 {
-        return;
-    }
-    let rows = x.len() / cols;
-    assert_eq!(statistics.len(), rows * 2, "two statistics per row");
-    let block = rows_per_block(cols).max(16);
-    let cpu = current();
-    if let Some(d_bias) = d_bias {
-        column_sums(dy, rows, cols, d_bias);
-    }
-    if let Some(d_weight) = d_weight {
-        sum_over_blocks(rows.div_ceil(block), d_weight, |i, sums| {
-            let last = rows.min((i + 1) * block);
-            cpu.run(|| {
-                for row in i * block..last {
-                    let (mean, inverse) = (statistics[2 * row], statistics[2 * row + 1]);
-                    let (x, dy) = (&x[row * cols..][..cols], &dy[row * cols..][..cols]);
-                    for ((sum, x), dy) in sums.iter_mut().zip(x).zip(dy) {
-                        *sum += dy * ((x - mean) * inverse);
-                    }
-                }
-            });
-        });
-    }
-    let Some(dx) = dx else { return };
-    assert_eq!(dx.len(), x.len(), "gradient of the input");
-    let (scale, _) = affine(weight, None, cols);
-    let scale = &scale[..];
-    for_each_block(dx, block * cols, |i, dx| {
-        cpu.run(|| {
-            for (row, dx) in (i * block..).zip(dx.chunks_exact_mut(cols)) {
-                let (mean, inverse) = (statistics[2 * row], statistics[2 * row + 1]);
-                let (x, dy) = (&x[row * cols..][..cols], &dy[row * cols..][..cols]);
-                layer_norm_row_back(x, mean, inverse, scale, dy, dx);
-            }
-        });
-    });
-}
-
-#[inline(always)]
-fn layer_norm_row_back(
-    x: &[f32],
-    mean: f32,
-    inverse: f32,
-    scale: &[f32],
-    dy: &[f32],
-    dx: &mut [f32],
-) {
-    let share = 1.0 / x.len() as f32;
-    let plain = share * lanes_sum(x.len(), |j| dy[j] * scale[j]);
-    let scaled = share * lanes_sum(x.len(), |j| dy[j] * scale[j] * ((x[j] - mean) * inverse));
-    for (((dx, x), dy), scale) in dx.iter_mut().zip(x).zip(dy).zip(scale) {
-        let normal = (x - mean) * inverse;
-        *dx += inverse * (dy * scale - plain - normal * scaled);
-    }
-}
-
 /// Factors and terms per column: the given ones, or ones and zeros.
 fn affine(weight: Option<&[f32]>, bias: Option<&[f32]>, cols: usize) -> (Scratch, Scratch) {
     let (mut scale, mut shift) = (scratch::take(cols), scratch::take(cols));
@@ -363,22 +241,6 @@ fn affine(weight: Option<&[f32]>, bias: Option<&[f32]>, cols: usize) -> (Scratch
         None => shift.fill(0.0),
     }
     (scale, shift)
-}
-
-/// Σ f(j) for j in 0..len in sixteen lanes joined in order.
-#[inline(always)]
-fn lanes_sum(len: usize, f: impl Fn(usize) -> f32) -> f32 {
-    let mut lanes = [0.0; 16];
-    let whole = len / 16 * 16;
-    for from in (0..whole).step_by(16) {
-        for (i, lane) in lanes.iter_mut().enumerate() {
-            *lane += f(from + i);
-        }
-    }
-    for (lane, j) in lanes.iter_mut().zip(whole..len) {
-        *lane += f(j);
-    }
-    lanes.iter().sum()
 }
 
 #[cfg(test)]

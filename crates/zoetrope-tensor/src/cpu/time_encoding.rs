@@ -33,16 +33,22 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
+    /// An encoding of `width` values, those beyond the weights all 0: whole vectors are faster.
+    ///
     /// # Panics
     ///
-    /// When there is not one bias for each weight.
-    pub(crate) fn new(weight: &[f32], bias: &[f32]) -> Self {
-        assert_eq!(weight.len(), bias.len(), "one bias per weight");
-        let width = weight.len();
+    /// When there is not one bias for each weight, or more weights than values.
+    pub(crate) fn new(weight: &[f32], bias: &[f32], width: usize) -> Self {
+        assert!(weight.len() == bias.len() && bias.len() <= width, "one bias per weight");
         let mut both = scratch::take(4 * width);
-        let turns: &mut [f64] = bytemuck::cast_slice_mut(&mut both);
-        for (turns, radians) in turns.iter_mut().zip(weight.iter().chain(bias)) {
-            *turns = f64::from(*radians) / std::f64::consts::TAU;
+        let (weights, biases) = bytemuck::cast_slice_mut::<f32, f64>(&mut both).split_at_mut(width);
+        weights.fill(0.0);
+        // The cosine of a quarter of a turn is 0, here without any error.
+        biases.fill(0.25);
+        for (turns, radians) in [(weights, weight), (biases, bias)] {
+            for (turns, radians) in turns.iter_mut().zip(radians) {
+                *turns = f64::from(*radians) / std::f64::consts::TAU;
+            }
         }
         Self { both, width }
     }
@@ -119,7 +125,7 @@ fn sine<S: Simd>(u: f32) -> f32 {
 pub fn time_encoding_forward(deltas: &[f64], weight: &[f32], bias: &[f32], y: &mut [f32]) {
     let width = weight.len();
     assert_eq!(y.len(), deltas.len() * width, "one row per difference");
-    let turns = Turns::new(weight, bias);
+    let turns = Turns::new(weight, bias, width);
     let (cpu, rows) = (current(), rows_per_block(4 * width));
     for_each_block(y, rows * width, |i, y| {
         cpu.run(Forward { turns: &turns, deltas: &deltas[i * rows..], y });
@@ -158,7 +164,7 @@ pub fn time_encoding_backward(
 ) {
     let width = weight.len();
     assert_eq!(dy.len(), deltas.len() * width, "one row per difference");
-    let turns = Turns::new(weight, bias);
+    let turns = Turns::new(weight, bias, width);
     let cpu = current();
     let mut total = scratch::zeroed(2 * width);
     sum_over_blocks(deltas.len().div_ceil(ROWS), &mut total, |i, part| {

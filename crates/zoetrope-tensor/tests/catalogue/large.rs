@@ -103,6 +103,19 @@ fn sequences(list: &mut List) {
             t.gru(kind, input, v[1], v[2], Some(v[3]), Some(v[4]))
         });
     }
+    let inputs = [
+        constant(N, WIDTH),
+        plain(N, 11),
+        small(57, WIDTH + 11),
+        plain(1, 57),
+        constant(N, 19),
+        small(57, 19),
+        plain(1, 57),
+    ];
+    list.add("gru/one step", &inputs, |t, v| {
+        let input = GateInput::Pair { x: [v[0], v[1]], weight: v[2], bias: Some(v[3]) };
+        t.gru(GruKind::ResetAfter, input, v[4], v[5], Some(v[6]), None)
+    });
     for h in [19, 32] {
         let (state, bias) = (plain(N, h), plain(1, 4 * h));
         let weights = [small(4 * h, h), small(4 * h, WIDTH)];

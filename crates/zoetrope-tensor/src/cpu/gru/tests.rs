@@ -130,6 +130,52 @@ impl Case {
     }
 }
 
+#[test]
+fn one_step_of_many_vertices_has_the_gradients_of_the_general_way() {
+    for hidden in [7, 16] {
+        for (extras, beside) in [(false, false), (true, true)] {
+            let case = Case::new(GruKind::ResetAfter, [1, 300, hidden], Some(21), extras);
+            let d_out = numbers(9, 300 * hidden, 1.0);
+            let (out, saved) = case.forward();
+            // With something beside, the last eight features are it.
+            let left = if beside { 13 } else { 21 };
+            let columns = |range: std::ops::Range<usize>| -> Vec<f32> {
+                case.x[0].chunks_exact(21).flat_map(|row| row[range.clone()].to_vec()).collect()
+            };
+            let (x, more) = (columns(0..left), columns(left..21));
+            let mut call = case.call();
+            if let Input::Rows(rows) = &mut call.input {
+                rows.x = &x;
+                rows.beside = beside.then_some(&more);
+            }
+            assert!(one_step::pays(&call));
+            let run = |one_step: bool| {
+                let [mut d_h0, mut u, mut bias, mut weight, mut input_bias] =
+                    [1, 2, 3, 4, 5].map(|which| vec![1.0; case.x[which].len()]);
+                let (mut d_x, mut d_more) = (vec![1.0; x.len()], vec![1.0; more.len()]);
+                let gradients = GruGradients {
+                    input: InputGradient {
+                        x: Some((&mut d_x, Accumulate::Overwrite)),
+                        beside: beside.then_some((&mut d_more[..], Accumulate::Add)),
+                        weight: Some(&mut weight),
+                        bias: Some(&mut input_bias),
+                    },
+                    h0: extras.then_some(&mut d_h0),
+                    u: Some(&mut u),
+                    bias: Some(&mut bias),
+                };
+                match one_step {
+                    true => one_step::backward(&call, &saved, &d_out, gradients),
+                    false => sequence_backward(&call, &out, &saved, &d_out, gradients),
+                }
+                [d_x, d_more, d_h0, u, bias, weight, input_bias].concat()
+            };
+            let expected = exact(&run(false));
+            everywhere(|| run(true), |level, got| assert_close(level, got, &expected, 2e-5));
+        }
+    }
+}
+
 const KINDS: [GruKind; 2] = [GruKind::ResetAfter, GruKind::ResetBefore];
 
 #[test]

@@ -4,8 +4,8 @@ use pulp::{Simd, WithSimd};
 
 use super::NeighbourCall;
 use super::dense::{dots, sums};
-use super::tile::Tile;
-use crate::cpu::dropout::Mask;
+use super::tile::{Columns, Tile};
+use super::time::{TimeTerms, time_gradient};
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::scattered::Scattered;
 use crate::cpu::scratch;
@@ -14,7 +14,8 @@ use crate::cpu::time_encoding::Turns;
 pub(super) struct Queries<'a> {
     pub(super) call: &'a NeighbourCall<'a>,
     pub(super) turns: Option<&'a Turns>,
-    pub(super) mask: Option<Mask>,
+    /// The factors of dropout for all slots and heads.
+    pub(super) factors: Option<&'a [f32]>,
     pub(super) alpha: &'a [f32],
     pub(super) d_out: &'a [f32],
     pub(super) from: usize,
@@ -33,113 +34,83 @@ impl WithSimd for Queries<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let call = self.call;
-        let (heads, width) = (call.heads, call.width());
-        let (mut tile, mut dy) = (Tile::new(width), Tile::new(width));
-        let (mut slopes, mut factors) = (scratch::take(0), scratch::take(0));
+        let (heads, columns) = (call.heads, call.columns());
+        let wide = heads * columns.width;
+        let (mut tile, mut dy) = (Tile::new(columns), Tile::new(columns));
+        let mut asked = Tile::new(columns);
+        let mut slopes = scratch::take(0);
         for query in self.from..self.to {
-            let place = query * heads * width;
-            let own = call.layout.targets_of_query_offsets[query] as usize
-                ..call.layout.targets_of_query_offsets[query + 1] as usize;
-            for &target in &call.layout.targets_of_query[own] {
+            let targets = call.targets_of(query);
+            asked.copy(simd, &call.queries[query * wide..][..wide]);
+            for (i, &target) in targets.iter().enumerate() {
                 let target = target as usize;
                 let slots = call.slots(target);
                 if slots.is_empty() {
                     continue;
                 }
-                let d_out = &self.d_out[target * heads * width..][..heads * width];
-                dy.copy(d_out);
-                if self.part.is_empty() {
-                    tile.gather::<S, false>(simd, call, self.turns, slots.clone());
-                } else {
-                    tile.gather::<S, true>(simd, call, self.turns, slots.clone());
+                if let Some(&next) = targets.get(i + 1) {
+                    call.ask_for(call.slots(next as usize));
                 }
-                let alpha = &self.alpha[slots.start * heads..slots.end * heads];
-                slopes.resize(alpha.len());
-                dots(simd, tile.values(), tile.stride, dy.values(), &mut slopes);
-                factors.resize(alpha.len());
-                match self.mask {
-                    Some(mask) => mask.fill(simd, (slots.start * heads) as u64, &mut factors),
-                    None => factors.fill(1.0),
+                dy.copy(simd, &self.d_out[target * wide..][..wide]);
+                match self.part.is_empty() {
+                    true => tile.gather::<S, false>(simd, call, self.turns, slots.clone()),
+                    false => tile.gather::<S, true>(simd, call, self.turns, slots.clone()),
                 }
-                through_softmax(call, alpha, &mut factors, &mut slopes);
+                let entries = slots.start * heads..slots.end * heads;
+                slopes.resize(entries.len());
+                dots(simd, tile.values(), columns.stride, dy.values(), &mut slopes);
                 // SAFETY: a target belongs to one query, which one block has; slots belong to one
                 // target, because offsets ascend (both are checked before).
                 #[allow(unsafe_code)]
-                let terms = unsafe { self.terms.piece(2 * slots.start * heads, 2 * alpha.len()) };
-                interleave(heads, &factors, &slopes, terms);
+                let terms = unsafe { self.terms.piece(2 * entries.start, 2 * entries.len()) };
+                let factors = self.factors.map(|factors| &factors[entries.clone()]);
+                through_softmax(call, &self.alpha[entries], factors, &mut slopes, terms);
                 if let Some(d_queries) = &mut self.d_queries {
-                    let d = &mut d_queries[place - self.from * heads * width..][..heads * width];
-                    let stride = tile.stride;
-                    sums(simd, tile.values(), stride, &slopes, d, width, Accumulate::Add);
+                    let d = &mut d_queries[(query - self.from) * wide..][..wide];
+                    sums(simd, tile.values(), &columns, &slopes, d, Accumulate::Add);
                 }
                 if !self.part.is_empty() {
-                    let vectors = [d_out, &call.queries[place..][..heads * width]];
-                    time(call, tile.sines(), &call.deltas[slots], terms, vectors, self.part);
+                    let Columns { places, stride, .. } = columns;
+                    let (d_out, query) = (&dy.values()[places[2]..], &asked.values()[places[2]..]);
+                    let (sines, deltas) = (tile.sines(), &call.deltas[slots]);
+                    let terms = TimeTerms { sines, deltas, terms, d_out, query, stride, heads };
+                    time_gradient(simd, terms, self.part);
                 }
             }
         }
     }
 }
 
-/// From the derivatives of the weights after dropout to those of q·x; `factors` becomes ᾱ.
+/// From the derivatives of the weights after dropout to those of q·x, which are left in `terms`
+/// as well, behind ᾱ.
 #[inline(always)]
-fn through_softmax(call: &NeighbourCall, alpha: &[f32], factors: &mut [f32], slopes: &mut [f32]) {
+fn through_softmax(
+    call: &NeighbourCall,
+    alpha: &[f32],
+    factors: Option<&[f32]>,
+    slopes: &mut [f32],
+    terms: &mut [f32],
+) {
     let heads = call.heads;
     let leak = call.slope.unwrap_or(1.0) * call.scale;
     for head in 0..heads {
-        let mut sum = 0.0;
-        for at in (head..alpha.len()).step_by(heads) {
+        let (mut sum, mut at, mut to) = (0.0, head, head);
+        while at < alpha.len() {
             let size = alpha[at].abs();
-            slopes[at] *= factors[at];
-            factors[at] *= size;
+            let factor = factors.map_or(1.0, |factors| factors[at]);
+            slopes[at] *= factor;
+            terms[to] = size * factor;
             sum += size * slopes[at];
+            at += heads;
+            to += 2 * heads;
         }
-        for at in (head..alpha.len()).step_by(heads) {
+        (at, to) = (head, head + heads);
+        while at < alpha.len() {
             let slope = if alpha[at].is_sign_negative() { leak } else { call.scale };
             slopes[at] = alpha[at].abs() * (slopes[at] - sum) * slope;
-        }
-    }
-}
-
-#[inline(always)]
-fn interleave(heads: usize, weights: &[f32], slopes: &[f32], terms: &mut [f32]) {
-    let rows = weights.chunks_exact(heads).zip(slopes.chunks_exact(heads));
-    for (terms, (weights, slopes)) in terms.chunks_exact_mut(2 * heads).zip(rows) {
-        terms[..heads].copy_from_slice(weights);
-        terms[heads..].copy_from_slice(slopes);
-    }
-}
-
-/// Adds the gradients of the time encoder of one target.
-#[inline(always)]
-fn time(
-    call: &NeighbourCall,
-    sines: &[f32],
-    deltas: &[f64],
-    terms: &[f32],
-    [d_out, query]: [&[f32]; 2],
-    part: &mut [f32],
-) {
-    let (heads, width, time_width) = (call.heads, call.width(), call.time_width());
-    let start = call.rows.1 + call.features.1;
-    let (weights, biases) = part.split_at_mut(time_width);
-    let mut dx = scratch::take(time_width);
-    let rows = sines.chunks_exact(time_width).zip(terms.chunks_exact(2 * heads));
-    for ((sines, terms), delta) in rows.zip(deltas) {
-        dx.fill(0.0);
-        for head in 0..heads {
-            let place = head * width + start;
-            let (d_out, query) = (&d_out[place..][..time_width], &query[place..][..time_width]);
-            for ((dx, d_out), query) in dx.iter_mut().zip(d_out).zip(query) {
-                *dx += terms[head] * d_out + terms[heads + head] * query;
-            }
-        }
-        let delta = *delta as f32;
-        let sums = weights.iter_mut().zip(biases.iter_mut());
-        for (((w, b), dx), sine) in sums.zip(dx.iter()).zip(sines) {
-            let slope = dx * sine;
-            *b += slope;
-            *w += slope * delta;
+            terms[to] = slopes[at];
+            at += heads;
+            to += 2 * heads;
         }
     }
 }

@@ -5,7 +5,6 @@ use pulp::{Simd, WithSimd};
 use super::NeighbourCall;
 use super::dense::{dots, sums};
 use super::tile::Tile;
-use crate::cpu::dropout::Mask;
 use crate::cpu::math;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::scratch;
@@ -14,7 +13,8 @@ use crate::cpu::time_encoding::Turns;
 pub(super) struct Forward<'a> {
     pub(super) call: &'a NeighbourCall<'a>,
     pub(super) turns: Option<&'a Turns>,
-    pub(super) mask: Option<Mask>,
+    /// The factors of dropout for all slots and heads.
+    pub(super) factors: Option<&'a [f32]>,
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) out: &'a mut [f32],
@@ -26,34 +26,45 @@ impl WithSimd for Forward<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { call, turns, mask, from, to, out, alpha } = self;
-        let (heads, width) = (call.heads, call.width());
+        let Self { call, turns, factors, from, to, out, alpha } = self;
+        let (heads, columns) = (call.heads, call.columns());
+        let wide = heads * columns.width;
         let first = call.slots(from).start;
-        let (mut tile, mut query) = (Tile::new(width), Tile::new(width));
-        let mut weights = scratch::take(0);
-        for (target, out) in (from..to).zip(out.chunks_exact_mut(heads * width)) {
+        let (mut tile, mut query) = (Tile::new(columns), Tile::new(columns));
+        let mut room = scratch::take(0);
+        for (target, out) in (from..to).zip(out.chunks_exact_mut(wide)) {
             let slots = call.slots(target);
             if slots.is_empty() {
                 out.fill(0.0);
                 continue;
             }
+            if target + 1 < to {
+                call.ask_for(call.slots(target + 1));
+            }
             let alpha = &mut alpha[(slots.start - first) * heads..(slots.end - first) * heads];
-            let place = call.layout.query[target] as usize * heads * width;
-            query.copy(&call.queries[place..][..heads * width]);
+            query.copy(simd, &call.queries[call.layout.query[target] as usize * wide..][..wide]);
             tile.gather::<S, false>(simd, call, turns, slots.clone());
-            dots(simd, tile.values(), tile.stride, query.values(), alpha);
-            weights.resize(alpha.len());
+            dots(simd, tile.values(), columns.stride, query.values(), alpha);
+            // Whole vectors for the exponentials.
+            room.resize(alpha.len().next_multiple_of(16));
+            room[alpha.len()..].fill(0.0);
+            let weights = &mut room[..alpha.len()];
             match call.slope {
-                None => scores::<false>(call.scale, 1.0, alpha, &mut weights),
-                Some(slope) => scores::<true>(call.scale, slope, alpha, &mut weights),
+                None => scores::<false>(call.scale, 1.0, alpha, weights),
+                Some(slope) => scores::<true>(call.scale, slope, alpha, weights),
             }
-            softmax(simd, heads, &mut weights);
-            keep(&weights, alpha);
-            if let Some(mask) = mask {
-                mask.fill(simd, (slots.start * heads) as u64, &mut weights);
-                weights.iter_mut().zip(&*alpha).for_each(|(w, alpha)| *w *= alpha.abs());
+            subtract_largest(heads, weights);
+            for x in S::as_mut_simd_f32s(&mut room).0 {
+                *x = math::exp(simd, *x);
             }
-            sums(simd, tile.values(), tile.stride, &weights, out, width, Accumulate::Overwrite);
+            let weights = &mut room[..alpha.len()];
+            normalise(heads, weights);
+            keep(weights, alpha);
+            if let Some(factors) = factors {
+                let factors = &factors[slots.start * heads..slots.end * heads];
+                weights.iter_mut().zip(factors).for_each(|(w, factor)| *w *= factor);
+            }
+            sums(simd, tile.values(), &columns, weights, out, Accumulate::Overwrite);
         }
     }
 }
@@ -76,31 +87,39 @@ fn keep(weights: &[f32], alpha: &mut [f32]) {
     }
 }
 
-/// Softmax over rows for each of the columns.
+/// Takes the largest of each head away, so that no exponential is infinite.
 #[inline(always)]
-fn softmax<S: Simd>(simd: S, heads: usize, x: &mut [f32]) {
+fn subtract_largest(heads: usize, x: &mut [f32]) {
     for head in 0..heads {
-        let own = || (head..x.len()).step_by(heads);
-        let max = own().fold(f32::NEG_INFINITY, |max, at| if x[at] > max { x[at] } else { max });
-        for at in (head..x.len()).step_by(heads) {
-            x[at] -= max;
+        let mut max = f32::NEG_INFINITY;
+        let mut at = head;
+        while at < x.len() {
+            max = if x[at] > max { x[at] } else { max };
+            at += heads;
         }
-    }
-    exponentials(simd, x);
-    for head in 0..heads {
-        let sum: f32 = x[head..].iter().step_by(heads).sum();
-        let factor = 1.0 / sum;
-        x[head..].iter_mut().step_by(heads).for_each(|x| *x *= factor);
+        at = head;
+        while at < x.len() {
+            x[at] -= max;
+            at += heads;
+        }
     }
 }
 
+/// Divides by the sum of each head.
 #[inline(always)]
-fn exponentials<S: Simd>(simd: S, x: &mut [f32]) {
-    let (whole, tail) = S::as_mut_simd_f32s(x);
-    for x in whole {
-        *x = math::exp(simd, *x);
-    }
-    if !tail.is_empty() {
-        simd.partial_store_f32s(tail, math::exp(simd, simd.partial_load_f32s(tail)));
+fn normalise(heads: usize, x: &mut [f32]) {
+    for head in 0..heads {
+        let mut sum = 0.0;
+        let mut at = head;
+        while at < x.len() {
+            sum += x[at];
+            at += heads;
+        }
+        let factor = 1.0 / sum;
+        at = head;
+        while at < x.len() {
+            x[at] *= factor;
+            at += heads;
+        }
     }
 }

@@ -1,30 +1,72 @@
 //! The slots of one target side by side, for small dense products.
+//!
+//! A row has three parts: rows, features, and the time encoding with the 1 behind it. In a tile
+//! each begins at a whole line of 16 values, with zeros up to the next, so that vectors are full
+//! and aligned at every instruction set.
+
+use std::ops::Range;
 
 use pulp::Simd;
 
 use super::NeighbourCall;
+use crate::cpu::prefetch::prefetch;
 use crate::cpu::scratch::{self, Scratch};
 use crate::cpu::time_encoding::Turns;
 
-/// Rows of a tile are multiples of this many values; what is beyond X is 0.
+/// Parts of a tile begin at multiples of this many values.
 const LINE: usize = 16;
 
-/// Rows x_j, or vectors of the heads, with zeros up to a whole line.
+/// Bytes of a matrix from which on its rows are asked for ahead: below, the second-level cache has
+/// them.
+const FAR: usize = 1 << 19;
+
+/// Where the parts of a row are, in x and in a tile.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    /// Values of each part.
+    pub(super) widths: [usize; 3],
+    /// Where they begin in x.
+    pub(super) starts: [usize; 3],
+    /// Where they begin in a tile.
+    pub(super) places: [usize; 3],
+    /// X.
+    pub(super) width: usize,
+    /// Values from one row of a tile to the next.
+    pub(super) stride: usize,
+}
+
+impl Columns {
+    pub(super) fn new(widths: [usize; 3]) -> Self {
+        let [a, b, c] = widths;
+        let [a_room, b_room, c_room] = widths.map(|width| width.next_multiple_of(LINE));
+        Self {
+            widths,
+            starts: [0, a, a + b],
+            places: [0, a_room, a_room + b_room],
+            width: a + b + c,
+            stride: a_room + b_room + c_room,
+        }
+    }
+
+    /// Values of the last part in a tile.
+    pub(super) fn time_room(&self) -> usize {
+        self.stride - self.places[2]
+    }
+}
+
+/// Rows x_j, or vectors of the heads.
 pub(super) struct Tile {
     values: Scratch,
-    /// Sines of the time encoding, in rows of its width.
+    /// Sines of the time encoding, in rows of its room.
     sines: Scratch,
-    width: usize,
-    /// Values from one row to the next.
-    pub(super) stride: usize,
+    columns: Columns,
 }
 
 impl Tile {
     /// Room for nothing yet.
     #[inline(always)]
-    pub(super) fn new(width: usize) -> Self {
-        let stride = width.next_multiple_of(LINE);
-        Self { values: scratch::take(0), sines: scratch::take(0), width, stride }
+    pub(super) fn new(columns: Columns) -> Self {
+        Self { values: scratch::take(0), sines: scratch::take(0), columns }
     }
 
     #[inline(always)]
@@ -39,13 +81,15 @@ impl Tile {
 
     /// Copies the vectors of all heads of a query or of a result.
     #[inline(always)]
-    pub(super) fn copy(&mut self, vectors: &[f32]) {
-        let heads = vectors.len() / self.width;
-        self.values.resize(heads * self.stride);
-        let rows = self.values.chunks_exact_mut(self.stride);
-        for (row, vector) in rows.zip(vectors.chunks_exact(self.width)) {
-            row[..self.width].copy_from_slice(vector);
-            row[self.width..].fill(0.0);
+    pub(super) fn copy<S: Simd>(&mut self, simd: S, vectors: &[f32]) {
+        let Columns { widths, starts, places, width, stride } = self.columns;
+        self.values.resize(vectors.len() / width * stride);
+        let rows = self.values.chunks_exact_mut(stride);
+        for (row, vector) in rows.zip(vectors.chunks_exact(width)) {
+            for part in 0..3 {
+                let vector = &vector[starts[part]..starts[part] + widths[part]];
+                copy(simd, vector, &mut row[places[part]..]);
+            }
         }
     }
 
@@ -56,37 +100,80 @@ impl Tile {
         simd: S,
         call: &NeighbourCall,
         turns: Option<&Turns>,
-        slots: std::ops::Range<usize>,
+        slots: Range<usize>,
     ) {
-        let (rows, row_width) = call.rows;
-        let (features, feature_width) = call.features;
-        let time_width = call.time_width();
-        self.values.resize(slots.len() * self.stride);
-        self.sines.resize(if SINES { slots.len() * time_width } else { 0 });
-        let tile = self.values.chunks_exact_mut(self.stride);
+        let Columns { widths, places, stride, .. } = self.columns;
+        let room = self.columns.time_room();
+        self.values.resize(slots.len() * stride);
+        self.sines.resize(if SINES { slots.len() * room } else { 0 });
+        let tile = self.values.chunks_exact_mut(stride);
         for (i, (slot, x)) in slots.zip(tile).enumerate() {
-            let (row, x) = x.split_at_mut(row_width);
-            if row_width > 0 {
-                let source = call.layout.source[slot] as usize;
-                row.copy_from_slice(&rows[source * row_width..][..row_width]);
+            let [row, feature] = call.parts(slot);
+            copy(simd, row, &mut x[places[0]..]);
+            copy(simd, feature, &mut x[places[1]..]);
+            let time = &mut x[places[2]..];
+            match turns {
+                Some(turns) if SINES => {
+                    let sines = &mut self.sines[i * room..(i + 1) * room];
+                    turns.both(simd, call.deltas[slot], time, sines);
+                }
+                Some(turns) => turns.cosines(simd, call.deltas[slot], time),
+                None => time.fill(0.0),
             }
-            let (feature, x) = x.split_at_mut(feature_width);
-            if feature_width > 0 {
-                let event = call.layout.event[slot] as usize;
-                feature.copy_from_slice(&features[event * feature_width..][..feature_width]);
-            }
-            let (time, x) = x.split_at_mut(time_width);
-            if let Some(turns) = turns {
-                let delta = call.deltas[slot];
-                if SINES {
-                    let sines = &mut self.sines[i * time_width..][..time_width];
-                    turns.both(simd, delta, time, sines);
-                } else {
-                    turns.cosines(simd, delta, time);
+            // The last of the time's part stands for the 1.
+            time[widths[2] - 1] = 1.0;
+        }
+    }
+}
+
+impl<'a> NeighbourCall<'a> {
+    /// The row and the features that a slot reads.
+    #[inline(always)]
+    fn parts(&self, slot: usize) -> [&'a [f32]; 2] {
+        let part = |(matrix, width): (&'a [f32], usize), positions: &[u32]| match width {
+            0 => &[][..],
+            _ => &matrix[positions[slot] as usize * width..][..width],
+        };
+        [part(self.rows, &self.layout.source), part(self.features, &self.layout.event)]
+    }
+
+    /// Asks for what slots read before it is needed, where it may not be near.
+    #[inline(always)]
+    pub(super) fn ask_for(&self, slots: Range<usize>) {
+        let far = [self.rows.0, self.features.0].map(|matrix| size_of_val(matrix) > FAR);
+        if far == [false; 2] {
+            return;
+        }
+        for slot in slots {
+            for (part, far) in self.parts(slot).into_iter().zip(far) {
+                if far {
+                    prefetch(part, 0, part.len());
                 }
             }
-            x.fill(0.0);
-            x[0] = 1.0;
         }
+    }
+}
+
+/// Copies a part of a row, with zeros up to a whole line.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn copy<S: Simd>(simd: S, from: &[f32], to: &mut [f32]) {
+    let to = S::as_mut_simd_f32s(&mut to[..from.len().next_multiple_of(LINE)]).0;
+    let (whole, tail) = S::as_simd_f32s(from);
+    let (to, rest) = to.split_at_mut(whole.len());
+    // Four at a time: a plain loop would become a call, which costs as much as the copy.
+    let fours = whole.len() / 4 * 4;
+    for (to, from) in to.chunks_exact_mut(4).zip(whole.chunks_exact(4)) {
+        (to[0], to[1], to[2], to[3]) = (from[0], from[1], from[2], from[3]);
+    }
+    for i in fours..(fours + 3).min(whole.len()) {
+        to[i] = whole[i];
+    }
+    let mut left = tail.len();
+    for to in rest {
+        let mask = simd.mask_between_m32s(0, left as u32);
+        // SAFETY: the mask names the lanes that the tail has; the others are not read.
+        *to = unsafe { simd.mask_load_ptr_f32s(mask, tail.as_ptr()) };
+        left = 0;
     }
 }
