@@ -82,6 +82,57 @@ fn a_configuration_file_is_refused_with_line_and_nearest_key() {
     assert_eq!(summary["epochs"].as_array().unwrap().len(), 2);
 }
 
+/// A configuration in TGL's words: TGN with a small memory.
+const TGL: &str = "\
+sampling:
+  - layer: 1
+    neighbor:
+      - 5
+    strategy: 'recent'
+    history: 1
+    num_thread: 32
+memory:
+  - type: 'node'
+    dim_time: 8
+    deliver_to: 'self'
+    mail_combine: 'last'
+    memory_update: 'gru'
+    mailbox_size: 1
+    dim_out: 8
+gnn:
+  - arch: 'transformer_attention'
+    layer: 1
+    att_head: 2
+    dim_time: 8
+    dim_out: 8
+train:
+  - epoch: 1
+    batch_size: 50
+    reorder: 5
+    lr: 0.001
+    dropout: 0.1
+    att_dropout: 0.1
+";
+
+#[test]
+fn a_configuration_of_tgl_trains_or_is_refused_with_line_and_reason() {
+    let folder = Folder::new();
+    let events = (0..400).map(|at| format!("{} {} {}\n", at % 13, 13 + at * 7 % 11, at / 2));
+    folder.write("events.txt", &events.collect::<String>());
+    folder.write("TGN.yml", TGL);
+    let outcome = folder.run(&["train", "TGN.yml", "--data", "events.txt", "--json"]);
+    let error = outcome.stderr_text();
+    assert_eq!(outcome.code(), Some(0), "{error}");
+    assert!(error.contains("TGN.yml:7: sampling.num_thread is not needed"), "{error}");
+    let summary: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    assert_eq!(summary["model"], "tgn");
+    assert_eq!(summary["protocol"]["neighbours"]["rule"], "per-event");
+    assert_eq!(summary["protocol"]["memory"]["batch_size"], 50);
+
+    folder.write("snapshots.yml", &TGL.replace("history: 1", "history: 3"));
+    refused(&folder, &["snapshots.yml"], 2, &["snapshots.yml:6", "sampling.history", "dysat"]);
+}
+
 #[test]
 fn weights_that_do_not_fit_are_bad_input() {
     let folder = Folder::new();

@@ -32,7 +32,7 @@ impl Schedule {
             }
             None => 0,
         };
-        let head = (first > 0).then(|| 0..first.min(events));
+        let head = (first.min(events) > 0).then(|| 0..first.min(events));
         let rest = (first.min(events)..events).step_by(self.batch);
         head.into_iter().chain(rest.map(|from| from..(from + self.batch).min(events))).collect()
     }
