@@ -40,89 +40,108 @@ pub(super) fn entries(text: &str, path: &Path) -> Result<Vec<Entry>, ConfigProbl
 }
 
 fn read(text: &str) -> Result<Vec<Entry>, Wrong> {
-    let mut entries: Vec<Entry> = Vec::new();
-    // Name of the section, and where the keys of its entry stand once that has begun.
-    let mut section: Option<(String, Option<usize>)> = None;
-    let mut sections: Vec<String> = Vec::new();
-    // The entry whose list may follow, and where its key stands.
-    let mut open: Option<(Entry, usize)> = None;
+    let mut document = Document::default();
     for line in lines(text)? {
         let (item, indent, rest) = dashed(&line);
-        let is_key = split_key(rest).is_some();
-        if let Some((entry, at)) = &mut open {
-            if item && !is_key && line.indent >= *at {
-                let Value::Array(values) = &mut entry.value else { continue };
-                values.push(scalar(rest, &line)?);
-                continue;
-            }
-        }
-        close(&mut open, &mut entries)?;
-        let Some((key, value)) = split_key(rest) else {
-            return Err((line.number, line.indent + 1, "expected `key: value`".into()));
-        };
-        if line.indent == 0 && !item {
-            if !value.is_empty() {
-                let reason = format!("expected a section with a list, got a value for `{key}`");
-                return Err((line.number, 1, reason));
-            }
-            if sections.iter().any(|known| known == key) {
-                return Err((line.number, 1, format!("duplicate section `{key}`")));
-            }
-            sections.push(key.to_owned());
-            section = Some((key.to_owned(), None));
+        let key = split_key(rest);
+        if key.is_none() && item && document.continues_list(&line) {
+            document.list_item(scalar(rest, &line)?);
             continue;
         }
-        let column = indent + 1;
-        let Some((name, begun)) = &mut section else {
-            return Err((line.number, column, "a key outside any section".into()));
-        };
-        match (item, *begun) {
-            (true, None) => *begun = Some(indent),
-            (true, Some(_)) => {
-                let reason = format!("`{name}` has a second entry, of which TGL takes no notice");
-                return Err((line.number, column, reason));
+        document.close()?;
+        match key {
+            None => return Err((line.number, line.indent + 1, "expected `key: value`".into())),
+            Some((name, value)) if line.indent == 0 && !item => {
+                document.begin(name, value, line.number)?;
             }
-            (false, Some(at)) if at == indent => {}
-            (false, Some(at)) => {
-                let reason = format!("expected a key in column {}", at + 1);
-                return Err((line.number, column, reason));
-            }
-            (false, None) => {
-                return Err((
-                    line.number,
-                    column,
-                    format!("expected `- {key}:`: `{name}` is a list"),
-                ));
-            }
-        }
-        let (section, key) = (name.clone(), key.to_owned());
-        if entries.iter().any(|entry| entry.section == section && entry.key == key) {
-            return Err((line.number, column, format!("duplicate key `{key}`")));
-        }
-        let number = line.number;
-        match value.is_empty() {
-            true => {
-                let value = Value::Array(Vec::new());
-                open = Some((Entry { section, key, value, line: number }, indent));
-            }
-            false => {
-                let value = value_of(value, &line)?;
-                entries.push(Entry { section, key, value, line: number });
+            Some((key, value)) => {
+                document.place(key, item, indent).map_err(|why| (line.number, indent + 1, why))?;
+                document.put(key, value, indent, &line)?;
             }
         }
     }
-    close(&mut open, &mut entries)?;
-    Ok(entries)
+    document.close()?;
+    Ok(document.entries)
 }
 
-/// Ends a key whose list could have followed.
-fn close(open: &mut Option<(Entry, usize)>, entries: &mut Vec<Entry>) -> Result<(), Wrong> {
-    let Some((entry, indent)) = open.take() else { return Ok(()) };
-    if entry.value.as_array().is_some_and(Vec::is_empty) {
-        return Err((entry.line, indent + 1, format!("`{}` has no value", entry.key)));
+/// What was read so far.
+#[derive(Default)]
+struct Document {
+    entries: Vec<Entry>,
+    /// The sections met; the last one is being read.
+    sections: Vec<String>,
+    /// Where the keys of the section's entry stand, once that has begun.
+    column: Option<usize>,
+    /// The entry whose list may follow, and where its key stands.
+    open: Option<(Entry, usize)>,
+}
+
+impl Document {
+    fn continues_list(&self, line: &Line<'_>) -> bool {
+        self.open.as_ref().is_some_and(|(_, at)| line.indent >= *at)
     }
-    entries.push(entry);
-    Ok(())
+
+    fn list_item(&mut self, value: Value) {
+        if let Some((Entry { value: Value::Array(values), .. }, _)) = &mut self.open {
+            values.push(value);
+        }
+    }
+
+    /// Begins a section.
+    fn begin(&mut self, name: &str, value: &str, number: usize) -> Result<(), Wrong> {
+        if !value.is_empty() {
+            let reason = format!("expected a section with a list, got a value for `{name}`");
+            return Err((number, 1, reason));
+        }
+        if self.sections.iter().any(|known| known == name) {
+            return Err((number, 1, format!("duplicate section `{name}`")));
+        }
+        self.sections.push(name.to_owned());
+        self.column = None;
+        Ok(())
+    }
+
+    /// Whether a key may stand where it stands.
+    fn place(&mut self, key: &str, item: bool, indent: usize) -> Result<(), String> {
+        let Some(section) = self.sections.last() else {
+            return Err("a key outside any section".into());
+        };
+        match (item, self.column) {
+            (true, None) => self.column = Some(indent),
+            (true, Some(_)) => {
+                return Err(format!(
+                    "`{section}` has a second entry, of which TGL takes no notice"
+                ));
+            }
+            (false, None) => return Err(format!("expected `- {key}:`: `{section}` is a list")),
+            (false, Some(at)) if at == indent => {}
+            (false, Some(at)) => return Err(format!("expected a key in column {}", at + 1)),
+        }
+        match self.entries.iter().any(|entry| entry.section == *section && entry.key == key) {
+            true => Err(format!("duplicate key `{key}`")),
+            false => Ok(()),
+        }
+    }
+
+    fn put(&mut self, key: &str, value: &str, indent: usize, line: &Line<'_>) -> Result<(), Wrong> {
+        let section = self.sections.last().cloned().unwrap_or_default();
+        let entry = |value| Entry { section, key: key.to_owned(), value, line: line.number };
+        match value.is_empty() {
+            true => self.open = Some((entry(Value::Array(Vec::new())), indent)),
+            false => self.entries.push(entry(value_of(value, line)?)),
+        }
+        Ok(())
+    }
+
+    /// Ends a key whose list could have followed.
+    fn close(&mut self) -> Result<(), Wrong> {
+        let Some((entry, indent)) = self.open.take() else { return Ok(()) };
+        if entry.value.as_array().is_some_and(Vec::is_empty) {
+            return Err((entry.line, indent + 1, format!("`{}` has no value", entry.key)));
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
 }
 
 /// The lines that say something.

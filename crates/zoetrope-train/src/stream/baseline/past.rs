@@ -75,9 +75,10 @@ impl<'a> Past<'a> {
             EqualTimesRule::Past => event,
         };
         assert!(known >= self.told, "event {event} comes too late");
-        for event in self.told..known {
-            let (src, dst) = (self.store.src()[event], self.store.dst()[event]);
-            self.last_time.insert(key(src, dst), time[event]);
+        let told = self.told..known;
+        let ends = self.store.src()[told.clone()].iter().zip(&self.store.dst()[told.clone()]);
+        for ((&src, &dst), &time) in ends.zip(&time[told]) {
+            self.last_time.insert(key(src, dst), time);
             self.received[dst as usize] += 1;
             self.received_recently[dst as usize] += 1;
             self.last_destination[src as usize] = dst;
