@@ -4,8 +4,8 @@
 //! - `bench-sampler alone FOLDER`: every case by itself.
 //!
 //! `compare.py` beside this writes the stream's columns to the folder and asks this program and its
-//! twin in turn. Both take the time of each fiftieth of the stream by itself; the sum of the shortest
-//! times of all fiftieths is what a pass takes where nobody interrupts.
+//! twin in turn. Both take the time of each four-hundredth of the stream by itself; the sum of the
+//! shortest times of all is what a pass takes where nobody interrupts.
 #![forbid(unsafe_code)]
 
 mod pass;
@@ -52,7 +52,7 @@ struct Answer {
 }
 
 /// Parts of the stream that are timed by themselves.
-const PARTS: usize = 50;
+const PARTS: usize = 400;
 /// At least this many passes, however long one takes.
 const FEWEST: usize = 3;
 

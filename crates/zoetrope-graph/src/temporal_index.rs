@@ -217,6 +217,30 @@ impl TemporalIndex {
         }
     }
 
+    /// Replaces positions in the whole index by the numbers of their events, and writes the
+    /// neighbours and times there.
+    pub(crate) fn gather(
+        &self,
+        neighbours: &mut [VertexId],
+        positions: &mut [u64],
+        times: &mut [Time],
+    ) {
+        for ((neighbour, &mut position), time) in
+            neighbours.iter_mut().zip(&mut *positions).zip(times)
+        {
+            *neighbour = self.neighbour[position as usize];
+            *time = self.time[position as usize];
+        }
+        match &self.event {
+            EventIds::Narrow(events) => {
+                positions.iter_mut().for_each(|at| *at = events[*at as usize].into());
+            }
+            EventIds::Wide(events) => {
+                positions.iter_mut().for_each(|at| *at = events[*at as usize])
+            }
+        }
+    }
+
     /// The times of all entries, vertex by vertex.
     pub(crate) fn times(&self) -> &[Time] {
         &self.time

@@ -1,10 +1,14 @@
 //! Writing the sampled events to their places, in parallel without shared writes.
 
+use std::ops::Range;
+
 use super::{Choice, Moment, Sampler, uniform};
 use crate::ids::{EventId, VertexId};
-use crate::random::Random;
-use crate::temporal_index::{TemporalIndex, TemporalView};
+use crate::temporal_index::TemporalIndex;
 use crate::time::Time;
+
+/// Moments whose positions are drawn before any is read.
+const GROUP: usize = 16;
 
 /// Consecutive moments and the part of the result that is theirs.
 pub(super) struct Part<'a> {
@@ -59,50 +63,45 @@ impl Sampler {
         }
     }
 
+    /// Draws positions for some moments, then reads all of them: the reads, scattered as they are,
+    /// wait for each other less where no draws stand between them.
     fn uniform(&self, index: &TemporalIndex, step: u32, part: Part<'_>) {
         let Part { moments, ends, offsets, vertex, event, time } = part;
-        for ((moment, &end), places) in moments.iter().zip(ends).zip(offsets.windows(2)) {
-            let place = (places[0] - offsets[0]) as usize..(places[1] - offsets[0]) as usize;
-            let start = index.offsets()[moment.vertex as usize] as usize;
-            let past = index.stretch(start..end as usize);
-            let into = (&mut vertex[place.clone()], &mut event[place.clone()], &mut time[place]);
-            if into.0.len() < past.len() {
-                drawn(past, uniform::keyed(self.seed, step, moment), into);
-            } else {
-                copied(past, into);
+        let groups = moments.chunks(GROUP).zip(ends.chunks(GROUP)).enumerate();
+        for (group, (moments, ends)) in groups {
+            let places = &offsets[group * GROUP..][..=moments.len()];
+            for ((moment, &end), pair) in moments.iter().zip(ends).zip(places.windows(2)) {
+                let place = (pair[0] - offsets[0]) as usize..(pair[1] - offsets[0]) as usize;
+                let start = index.offsets()[moment.vertex as usize];
+                // The places of the event numbers hold the positions, so that no buffer is needed.
+                self.positions(step, moment, start..end, &mut event[place]);
             }
+            let place =
+                (places[0] - offsets[0]) as usize..(places[moments.len()] - offsets[0]) as usize;
+            index.gather(&mut vertex[place.clone()], &mut event[place.clone()], &mut time[place]);
+        }
+    }
+
+    /// As many distinct positions of `past` as there are places, ascending.
+    fn positions(&self, step: u32, moment: &Moment, past: Range<u64>, places: &mut [u64]) {
+        if (places.len() as u64) < past.end - past.start {
+            let random = uniform::keyed(self.seed, step, moment);
+            uniform::distinct(random, past.end - past.start, places);
+            places.iter_mut().for_each(|position| *position += past.start);
+        } else {
+            places.iter_mut().zip(past).for_each(|(place, position)| *place = position);
         }
     }
 }
 
-/// The places of one moment's events: other ends, numbers, times.
-type Places<'a> = (&'a mut [VertexId], &'a mut [EventId], &'a mut [Time]);
-
 /// The newest events of each moment.
 fn recent(index: &TemporalIndex, part: Part<'_>) {
     let Part { ends, offsets, vertex, event, time, .. } = part;
-    for (&end, places) in ends.iter().zip(offsets.windows(2)) {
-        let place = (places[0] - offsets[0]) as usize..(places[1] - offsets[0]) as usize;
+    for (&end, pair) in ends.iter().zip(offsets.windows(2)) {
+        let place = (pair[0] - offsets[0]) as usize..(pair[1] - offsets[0]) as usize;
         let newest = index.stretch(end as usize - place.len()..end as usize);
-        copied(newest, (&mut vertex[place.clone()], &mut event[place.clone()], &mut time[place]));
-    }
-}
-
-#[inline(always)]
-fn copied(events: TemporalView<'_>, (vertex, event, time): Places<'_>) {
-    vertex.copy_from_slice(events.neighbours);
-    time.copy_from_slice(events.times);
-    events.copy_events(event);
-}
-
-/// Draws as many distinct events as there are places.
-fn drawn(past: TemporalView<'_>, random: Random, (vertex, event, time): Places<'_>) {
-    // The places of the event numbers hold the positions first, so that no buffer is needed.
-    uniform::distinct(random, past.len() as u64, event);
-    for ((vertex, event), time) in vertex.iter_mut().zip(event).zip(time) {
-        let position = *event as usize;
-        *vertex = past.neighbours[position];
-        *time = past.times[position];
-        *event = past.event(position);
+        vertex[place.clone()].copy_from_slice(newest.neighbours);
+        time[place.clone()].copy_from_slice(newest.times);
+        newest.copy_events(&mut event[place]);
     }
 }

@@ -1,7 +1,5 @@
 //! Drawing distinct positions evenly, with draws that depend on the question alone.
 
-use std::hint::select_unpredictable;
-
 use super::Moment;
 use crate::random::Random;
 
@@ -61,17 +59,19 @@ fn settle_many(first: u64, chosen: &mut [u64]) {
 }
 
 /// As [`settle_many`] for at most `N` numbers below 2^31: comparing each with all takes a few
-/// vector instructions and no branch that depends on the draws.
+/// vector instructions and no branch that depends on the draws, as long as all are different.
 fn settle<const N: usize>(first: u64, chosen: &mut [u64]) {
-    let mut numbers = [i32::MAX; N];
-    for (slot, &draw) in chosen.iter().enumerate() {
-        let draw = draw as i32;
-        let taken = numbers.iter().fold(false, |taken, &number| taken | (number == draw));
-        numbers[slot] = select_unpredictable(taken, first as i32 + slot as i32, draw);
+    let mut draws = [i32::MAX; N];
+    draws.iter_mut().zip(&*chosen).for_each(|(number, &draw)| *number = draw as i32);
+    let (draws, mut equals) = (draws, 0);
+    for &draw in &draws[..chosen.len()] {
+        let smaller: i32 = draws.iter().map(|&other| i32::from(other < draw)).sum();
+        equals += draws.iter().map(|&other| i32::from(other == draw)).sum::<i32>();
+        chosen[smaller as usize] = draw as u64;
     }
-    for &number in &numbers[..chosen.len()] {
-        let place: i32 = numbers.iter().map(|&other| i32::from(other < number)).sum();
-        chosen[place as usize] = number as u64;
+    if equals as usize > chosen.len() {
+        chosen.iter_mut().zip(draws).for_each(|(place, draw)| *place = draw as u64);
+        settle_many(first, chosen);
     }
 }
 
