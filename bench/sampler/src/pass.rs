@@ -15,7 +15,7 @@ pub(crate) struct Pass<'a> {
     sampler: Sampler,
     /// Both ends of every event at its time, in stream order.
     moments: Vec<Moment>,
-    /// For each moment where the newest events that it sees begin and end among those of its vertex.
+    /// Where the newest events that each moment sees begin and end among those of its vertex.
     newest: Vec<Range<usize>>,
     /// Events in a batch.
     batch: usize,

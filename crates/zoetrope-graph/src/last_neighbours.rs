@@ -11,8 +11,8 @@
 //! that a second ring holds up to k events of the newest time until that time is over.
 //!
 //! Measured on sx-mathoverflow (k = 10, [`EqualTimes::Past`], questions and insertion together, one
-//! core of an AMD EPYC with other work beside it, 15 November 2026, `bench/sampler`): 207 to 212 million
-//! neighbours a second, half the rate of a loop that only copies them.
+//! core of an AMD EPYC with other work beside it, 15 November 2026, `bench/sampler`): 207 to 212
+//! million neighbours a second, half the rate of a loop that only copies them.
 //!
 //! Memory: 24 bytes a kept event, k or 2·k events a vertex, allocated at the start.
 

@@ -11,12 +11,12 @@
 //! is a function of (seed, step, vertex, time, slot). Once the buffers of a [`Sampled`] have grown
 //! to a batch's size nothing is allocated.
 //!
-//! Floor: for each neighbour 16 bytes read (other end, event, time) and 20 written. A loop that only
-//! copies them, from places known beforehand, takes 21 to 22 ns a moment.
-//! Measured on sx-mathoverflow (both ends of every event, 9.0 neighbours a moment, one core of an AMD
-//! EPYC with other work beside it, 15 November 2026, `bench/sampler`): recent 72 ns a moment, 123 to
-//! 125 million neighbours a second, 29 to 30 % of the floor; the binary searches are most of the rest.
-//! Uniform 29 to 30 million a second: ten draws, and thirty scattered reads instead of three stretches.
+//! Floor: for each neighbour 16 bytes read (other end, event, time) and 20 written. A loop that
+//! only copies them, from places known beforehand, takes 21 to 22 ns a moment. Measured on
+//! sx-mathoverflow (both ends of every event, 9.0 neighbours a moment, one core of an AMD EPYC with
+//! other work beside it, 15 November 2026, `bench/sampler`): recent 72 ns a moment, 123 to 125
+//! million neighbours a second, 29 to 30 % of the floor; the binary searches are most of the rest.
+//! Uniform 29 to 30 million a second: ten draws, and thirty scattered reads for three stretches.
 //!
 //! It does not find duplicates and keeps no state between calls; what follows a stream and knows
 //! its present alone is [`crate::last_neighbours`].

@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-/// Unix time in nanoseconds: neighbouring doubles lie 256 ns apart, neighbouring floats two minutes.
+/// Unix time in nanoseconds: neighbouring doubles lie 256 ns apart, floats two minutes.
 const NANOSECONDS: Time = 1_700_000_000_000_000_000;
 
 #[test]
