@@ -21,6 +21,12 @@
 //! that read them (gradients of rows). Each output is written by one thread in a fixed order; the
 //! time encoder's gradients are summed in at most [`BLOCKS`] blocks of queries, whose boundaries
 //! follow from the layout, and joined in order. Features get no gradient.
+//!
+//! Measured with the example `stream` (15 November 2026, one core of a busy two-core AMD EPYC virtual
+//! machine with AVX-512, shortest of many runs), 600 targets, 5,000 slots, two heads, X = 373: 0.75 ms
+//! forward and 1.31 ms backward. The multiply-adds would take 0.14 and 0.22 ms at one vector a cycle,
+//! the time encodings 0.17 and 0.34 ms; most of the rest is waiting for the third-level cache, from
+//! which 1.1 KiB a slot come each way, beside the queries and the results.
 
 mod backward;
 mod dense;
@@ -34,6 +40,7 @@ use rayon::prelude::*;
 
 use super::blocks::{ELEMENTS, for_each_block};
 use super::dropout::{Dropout, Mask};
+use super::matmul::Accumulate;
 use super::scattered::Scattered;
 use super::scratch::{self, Scratch};
 use super::simd::current;
@@ -175,17 +182,17 @@ pub fn neighbour_attention_forward(call: &NeighbourCall, out: &mut [f32], alpha:
 /// Where the gradients of an attention over neighbours go; what is not wanted is None.
 #[derive(Debug, Default)]
 pub struct NeighbourGradients<'a> {
-    /// Of the queries.
-    pub queries: Option<&'a mut [f32]>,
-    /// Of the rows.
-    pub rows: Option<&'a mut [f32]>,
-    /// Of the time encoder's weight.
+    /// Of the queries; replaced or added to.
+    pub queries: Option<(&'a mut [f32], Accumulate)>,
+    /// Of the rows; replaced or added to.
+    pub rows: Option<(&'a mut [f32], Accumulate)>,
+    /// Of the time encoder's weight; added to.
     pub weight: Option<&'a mut [f32]>,
-    /// Of the time encoder's bias.
+    /// Of the time encoder's bias; added to.
     pub bias: Option<&'a mut [f32]>,
 }
 
-/// Adds the gradients of [`neighbour_attention_forward`].
+/// The gradients of [`neighbour_attention_forward`].
 ///
 /// # Panics
 ///
@@ -201,7 +208,7 @@ pub fn neighbour_attention_backward(
     let wide = heads * call.width();
     assert_eq!(d_out.len(), layout.targets() * wide, "gradient of the result");
     assert_eq!(alpha.len(), layout.slots() * heads, "one weight per slot and head");
-    if let Some(d) = &gradients.queries {
+    if let Some((d, _)) = &gradients.queries {
         assert_eq!(d.len(), call.queries.len(), "gradient of the queries");
     }
     let queries = call.queries.len() / wide;
@@ -216,9 +223,9 @@ pub fn neighbour_attention_backward(
     let mut parts = scratch::zeroed(blocks * 2 * room);
     {
         let cpu = current();
-        let (wanted, d_queries) = match gradients.queries {
-            Some(d) => (true, Scattered::new(d)),
-            None => (false, Scattered::new(&mut [])),
+        let (wanted, d_queries, mode) = match gradients.queries {
+            Some((d, mode)) => (true, Scattered::new(d), mode),
+            None => (false, Scattered::new(&mut []), Accumulate::Add),
         };
         let (terms, parts) = (Scattered::new(&mut terms), Scattered::new(&mut parts));
         let (turns, factors) = (turns.as_ref(), factors.as_deref());
@@ -241,6 +248,7 @@ pub fn neighbour_attention_backward(
                 from,
                 to,
                 d_queries,
+                mode,
                 terms,
                 part,
             });
@@ -254,12 +262,18 @@ pub fn neighbour_attention_backward(
         subtract(gradients.weight, &whole[..time_width]);
         subtract(gradients.bias, &whole[room..room + time_width]);
     }
-    if let Some(d_rows) = gradients.rows {
-        rows_backward(call, &terms, d_out, d_rows);
+    if let Some((d_rows, mode)) = gradients.rows {
+        rows_backward(call, &terms, d_out, d_rows, mode);
     }
 }
 
-fn rows_backward(call: &NeighbourCall, terms: &[f32], d_out: &[f32], d_rows: &mut [f32]) {
+fn rows_backward(
+    call: &NeighbourCall,
+    terms: &[f32],
+    d_out: &[f32],
+    d_rows: &mut [f32],
+    mode: Accumulate,
+) {
     let (rows, width) = call.rows;
     if width == 0 || rows.is_empty() {
         return;
@@ -275,7 +289,7 @@ fn rows_backward(call: &NeighbourCall, terms: &[f32], d_out: &[f32], d_rows: &mu
     assert_eq!(call.layout.target_of_slot.len(), call.layout.slots(), "a layout indexed");
     let cpu = current();
     let parts = [Part::rows(d_rows, width), Part::none(), Part::none()];
-    let readers = Readers { call, slots, terms, d_out };
+    let readers = Readers { call, slots, terms, d_out, mode };
     for_each_range(slots, READERS, parts, &|from, to, [d_rows, _, _]| {
         cpu.run(Sources { readers, from, to, d_rows: d_rows.data });
     });

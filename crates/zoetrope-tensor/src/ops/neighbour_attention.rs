@@ -11,6 +11,7 @@ use crate::matrix::Shape;
 use crate::neighbourhood::Neighbourhood;
 use crate::ops::dropout::expect_rate;
 use crate::ops::gather::expect_rows;
+use crate::ops::recurrent::lent;
 use crate::tape::{Op, Tape, Var, expect_shape};
 
 const NAME: &str = "neighbour_attention";
@@ -173,8 +174,8 @@ impl Tape {
         node: Var,
         dy: &[f32],
     ) {
-        let mut d_queries = self.open(call.queries);
-        let mut d_rows = self.open_optional(call.rows);
+        let mut d_queries = self.open_to_overwrite(call.queries);
+        let mut d_rows = call.rows.and_then(|rows| self.open_to_overwrite(rows));
         let mut d_weight = self.open_optional(call.time.map(|[weight, _]| weight));
         let mut d_bias = self.open_optional(call.time.map(|[_, bias]| bias));
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its weights");
@@ -183,8 +184,8 @@ impl Tape {
             saved.as_slice(),
             dy,
             NeighbourGradients {
-                queries: d_queries.as_mut().map(|d| d.slice()),
-                rows: d_rows.as_mut().map(|d| d.slice()),
+                queries: lent(&mut d_queries),
+                rows: lent(&mut d_rows),
                 weight: d_weight.as_mut().map(|d| d.slice()),
                 bias: d_bias.as_mut().map(|d| d.slice()),
             },

@@ -43,7 +43,7 @@ impl From<Var> for GateInput {
 pub(crate) struct OpenedInput([Option<Opened>; 4]);
 
 /// Where a kernel writes a gradient, and how.
-fn lent(opened: &mut Option<Opened>) -> Option<(&mut [f32], Accumulate)> {
+pub(super) fn lent(opened: &mut Option<Opened>) -> Option<(&mut [f32], Accumulate)> {
     opened.as_mut().map(|d| {
         let mode = d.mode;
         (d.slice(), mode)

@@ -22,6 +22,8 @@ pub(super) struct Queries<'a> {
     pub(super) to: usize,
     /// Of the range, where wanted.
     pub(super) d_queries: Option<&'a mut [f32]>,
+    /// Whether those are replaced or added to.
+    pub(super) mode: Accumulate,
     /// For each slot ᾱ of all heads, then the slopes of the scores of all heads.
     pub(super) terms: Scattered<'a>,
     /// Sums of sin·Δt·dx and of sin·dx of the range; empty where not wanted.
@@ -41,6 +43,11 @@ impl WithSimd for Queries<'_> {
         let mut slopes = scratch::take(0);
         for query in self.from..self.to {
             let targets = call.targets_of(query);
+            let following: &[u32] = match query + 1 < self.to {
+                true => call.targets_of(query + 1),
+                false => &[],
+            };
+            let mut mode = self.mode;
             asked.copy(simd, &call.queries[query * wide..][..wide]);
             for (i, &target) in targets.iter().enumerate() {
                 let target = target as usize;
@@ -48,8 +55,10 @@ impl WithSimd for Queries<'_> {
                 if slots.is_empty() {
                     continue;
                 }
-                if let Some(&next) = targets.get(i + 1) {
-                    call.ask_for(call.slots(next as usize));
+                // The next target of this query, or of the next one.
+                let next = targets.get(i + 1).or(following.first());
+                if let Some(&next) = next {
+                    call.ask_for(next as usize, self.d_out, next as usize);
                 }
                 dy.copy(simd, &self.d_out[target * wide..][..wide]);
                 match self.part.is_empty() {
@@ -67,7 +76,8 @@ impl WithSimd for Queries<'_> {
                 through_softmax(call, &self.alpha[entries], factors, &mut slopes, terms);
                 if let Some(d_queries) = &mut self.d_queries {
                     let d = &mut d_queries[(query - self.from) * wide..][..wide];
-                    sums(simd, tile.values(), &columns, &slopes, d, Accumulate::Add);
+                    sums(simd, tile.values(), &columns, &slopes, d, mode);
+                    mode = Accumulate::Add;
                 }
                 if !self.part.is_empty() {
                     let Columns { places, stride, .. } = columns;
@@ -76,6 +86,11 @@ impl WithSimd for Queries<'_> {
                     let terms = TimeTerms { sines, deltas, terms, d_out, query, stride, heads };
                     time_gradient(simd, terms, self.part);
                 }
+            }
+            if let Some(d_queries) = &mut self.d_queries
+                && mode == Accumulate::Overwrite
+            {
+                d_queries[(query - self.from) * wide..][..wide].fill(0.0);
             }
         }
     }

@@ -39,7 +39,8 @@ impl WithSimd for Forward<'_> {
                 continue;
             }
             if target + 1 < to {
-                call.ask_for(call.slots(target + 1));
+                let row = call.layout.query[target + 1] as usize;
+                call.ask_for(target + 1, call.queries, row);
             }
             let alpha = &mut alpha[(slots.start - first) * heads..(slots.end - first) * heads];
             query.copy(simd, &call.queries[call.layout.query[target] as usize * wide..][..wide]);

@@ -7,6 +7,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::NeighbourCall;
+use crate::cpu::matmul::Accumulate;
 use crate::cpu::spmm::CsrRef;
 
 #[derive(Clone, Copy)]
@@ -17,6 +18,8 @@ pub(super) struct Readers<'a> {
     /// For each slot ᾱ of all heads, then the slopes of the scores of all heads.
     pub(super) terms: &'a [f32],
     pub(super) d_out: &'a [f32],
+    /// Whether the gradients of rows are replaced or added to.
+    pub(super) mode: Accumulate,
 }
 
 pub(super) struct Sources<'a> {
@@ -41,7 +44,7 @@ impl WithSimd for Sources<'_> {
 }
 
 impl Readers<'_> {
-    /// d_row += what reaches a row through the sums and the scores of its slots.
+    /// d_row (+)= what reaches a row through the sums and the scores of its slots.
     #[inline(always)]
     fn row<S: Simd>(&self, simd: S, slots: &[u32], d_row: &mut [f32]) {
         let lanes = S::F32_LANES;
@@ -111,11 +114,19 @@ impl Readers<'_> {
         }
         let (d_row, d_tail) = d_row.split_at_mut(whole);
         let d_row = &mut S::as_mut_simd_f32s(d_row).0[..K];
+        if self.mode == Accumulate::Add {
+            for k in 0..K {
+                sums[k] = simd.add_f32s(d_row[k], sums[k]);
+            }
+            if TAIL {
+                tail = simd.add_f32s(simd.partial_load_f32s(d_tail), tail);
+            }
+        }
         for k in 0..K {
-            d_row[k] = simd.add_f32s(d_row[k], sums[k]);
+            d_row[k] = sums[k];
         }
         if TAIL {
-            simd.partial_store_f32s(d_tail, simd.add_f32s(simd.partial_load_f32s(d_tail), tail));
+            simd.partial_store_f32s(d_tail, tail);
         }
     }
 }

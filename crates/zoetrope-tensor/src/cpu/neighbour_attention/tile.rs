@@ -16,9 +16,9 @@ use crate::cpu::time_encoding::Turns;
 /// Parts of a tile begin at multiples of this many values.
 const LINE: usize = 16;
 
-/// Bytes of a matrix from which on its rows are asked for ahead: below, the second-level cache has
-/// them.
-const FAR: usize = 1 << 19;
+/// Bytes of a matrix from which on its rows are asked for ahead: below, the first-level cache may
+/// have them.
+const FAR: usize = 1 << 15;
 
 /// Where the parts of a row are, in x and in a tile.
 #[derive(Clone, Copy)]
@@ -137,9 +137,13 @@ impl<'a> NeighbourCall<'a> {
         [part(self.rows, &self.layout.source), part(self.features, &self.layout.event)]
     }
 
-    /// Asks for what slots read before it is needed, where it may not be near.
+    /// Asks for what a target reads before it is needed, where it may not be near: `vectors` has
+    /// the row `row` for it, of all heads.
     #[inline(always)]
-    pub(super) fn ask_for(&self, slots: Range<usize>) {
+    pub(super) fn ask_for(&self, target: usize, vectors: &[f32], row: usize) {
+        let wide = self.heads * self.width();
+        prefetch(vectors, row * wide, wide);
+        let slots = self.slots(target);
         let far = [self.rows.0, self.features.0].map(|matrix| size_of_val(matrix) > FAR);
         if far == [false; 2] {
             return;

@@ -1,7 +1,9 @@
 //! Layer normalisation, over the columns of each row.
 //!
 //! Loops are written with vectors: closures around them ended up outside the functions that are
-//! compiled for the vector instructions and took seven times as long.
+//! compiled for the vector instructions and took three to four times as long. Measured (15 November
+//! 2026, one core of a busy two-core AMD EPYC virtual machine with AVX-512, shortest of many runs):
+//! 600 rows of 100 values take 17 µs forward and 33 µs backward.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
