@@ -28,6 +28,7 @@ const ROWS: usize = 64;
 /// Adding and subtracting it leaves the nearest integer, of numbers below 2⁵¹.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// sin(2πu) = u·Q(u²) for |u| ≤ 1/4, error 3e-9.
+#[allow(clippy::approx_constant, reason = "fitted, as the others are")]
 const SINE: [f32; 5] = [6.283_185, -41.341_656, 81.601_006, -76.549_78, 39.536_705];
 
 /// Weights and biases of an encoding, in turns instead of radians.

@@ -2,7 +2,7 @@
 
 // Loops over vectors are written out: iterators over them may end up outside the function that is
 // compiled for the vector instructions, and the vectors in memory.
-#![allow(clippy::needless_range_loop)]
+#![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
 
 use pulp::{Simd, WithSimd};
 

@@ -161,6 +161,7 @@ impl<'a> NeighbourCall<'a> {
 /// Copies a part of a row, with zeros up to a whole line.
 #[inline(always)]
 #[allow(unsafe_code)]
+#[allow(clippy::manual_memcpy, reason = "it would become a call")]
 fn copy<S: Simd>(simd: S, from: &[f32], to: &mut [f32]) {
     let to = S::as_mut_simd_f32s(&mut to[..from.len().next_multiple_of(LINE)]).0;
     let (whole, tail) = S::as_simd_f32s(from);
