@@ -21,6 +21,6 @@ mod updater;
 mod vertex_features;
 
 pub use batch::{Block, EventBatch, LastEvent};
-pub use model::{NAMES, StreamEmbedding, StreamModel};
+pub use model::{MemoryUpdate, NAMES, StreamEmbedding, StreamModel};
 pub use options::{Convention, EmbeddingKind, MessageKind, StreamOptions, UpdaterKind};
 pub(crate) use reused::Reused;

@@ -35,14 +35,20 @@ pub const NAMES: [&str; 4] = ["tgn", "jodie", "apan", "tgat"];
 pub struct StreamEmbedding {
     /// A row for each question.
     pub rows: Var,
-    /// New rows of memory on the tape; see [`StreamEmbedding::take`].
+    /// New rows of memory.
+    pub update: MemoryUpdate,
+}
+
+/// New rows of memory on the tape.
+#[derive(Debug)]
+pub struct MemoryUpdate {
     memory: Option<Var>,
     cell: Option<Var>,
     times: Arc<Vec<Time>>,
     per_query: bool,
 }
 
-impl StreamEmbedding {
+impl MemoryUpdate {
     /// Takes the new rows of memory off the tape. Call it before the backward pass.
     pub fn take(&self, tape: &Tape, updated: &mut Updated) {
         for (var, values) in [(self.memory, &mut updated.memory), (self.cell, &mut updated.cell)] {
@@ -136,22 +142,21 @@ impl StreamModel {
         self.choices.updater.map(|_| self.choices.state)
     }
 
-    /// Embeds the questions of a batch. `vertex_features` has a row for each vertex of the graph.
-    /// `state` is None where the model keeps none. The model itself changes only in lists that it
-    /// writes anew for each batch.
+    /// New rows of memory for the vertices of a batch, without embeddings. `state` is None where
+    /// the model keeps none. The model itself changes only in lists that it writes anew for each
+    /// batch.
     ///
     /// # Errors
     /// Where shapes do not fit.
-    pub fn embed(
+    pub fn remember(
         &mut self,
         forward: &mut Forward<'_>,
         batch: &EventBatch,
         events: EventData<'_>,
-        vertex_features: Option<&Arc<Matrix>>,
         state: Option<&VertexState>,
-    ) -> Result<StreamEmbedding, NnError> {
-        let state = self.expect(events, vertex_features, state)?;
-        let (memory, times, per_query) = match (&mut self.memory, state) {
+    ) -> Result<MemoryUpdate, NnError> {
+        let state = self.expect(events, state)?;
+        let (rows, times, per_query) = match (&mut self.memory, state) {
             (Memory::Cell(updater, bag), Some(state)) => {
                 let rows = updater.update(forward, batch, events, state, bag)?;
                 (Some(rows), Arc::clone(bag.times.shared()), false)
@@ -163,12 +168,31 @@ impl StreamModel {
             }
             _ => (None, Arc::default(), false),
         };
-        let vertices: &[VertexId] = if per_query { &batch.query_vertex } else { &batch.vertices };
-        let hidden = memory.map(|memory| memory.hidden);
+        let (memory, cell) = (rows.map(|rows| rows.hidden), rows.and_then(|rows| rows.cell));
+        Ok(MemoryUpdate { memory, cell, times, per_query })
+    }
+
+    /// Embeds the questions of a batch. `vertex_features` has a row for each vertex of the graph;
+    /// the rest is as for [`remember`](Self::remember).
+    ///
+    /// # Errors
+    /// Where shapes do not fit.
+    pub fn embed(
+        &mut self,
+        forward: &mut Forward<'_>,
+        batch: &EventBatch,
+        events: EventData<'_>,
+        vertex_features: Option<&Arc<Matrix>>,
+        state: Option<&VertexState>,
+    ) -> Result<StreamEmbedding, NnError> {
+        self.expect_features(vertex_features)?;
+        let update = self.remember(forward, batch, events, state)?;
+        let vertices: &[VertexId] =
+            if update.per_query { &batch.query_vertex } else { &batch.vertices };
         let base = BaseRows {
-            rows: self.features.combine(forward, vertex_features, vertices, hidden)?,
-            per_query,
-            times: &times,
+            rows: self.features.combine(forward, vertex_features, vertices, update.memory)?,
+            per_query: update.per_query,
+            times: &update.times,
             origin: state.map_or(0, VertexState::origin),
         };
         let width = self.choices.given.event_features;
@@ -177,36 +201,43 @@ impl StreamModel {
             _ => event_features(forward, batch.event_features.as_ref(), width)?,
         };
         let rows = self.embedding.embed(forward, batch, base, features)?;
-        let cell = memory.and_then(|memory| memory.cell);
-        Ok(StreamEmbedding { rows, memory: hidden, cell, times, per_query })
+        Ok(StreamEmbedding { rows, update })
+    }
+
+    fn refuse<T>(&self, option: &'static str, expected: String, got: String) -> Result<T, NnError> {
+        Err(NnError::Option { model: self.choices.name, option, expected, got })
+    }
+
+    /// Refuses features of vertices of another width than the model's.
+    fn expect_features(&self, vertex_features: Option<&Arc<Matrix>>) -> Result<(), NnError> {
+        let width = vertex_features.map_or(0, |features| features.shape().cols);
+        match self.choices.given.vertex_features {
+            expected if expected == width => Ok(()),
+            expected => {
+                let (expected, got) = (expected.to_string(), width.to_string());
+                self.refuse("the width of vertex features", expected, got)
+            }
+        }
     }
 
     /// Refuses data or a state of another shape than the model's; the state where it needs one.
     fn expect<'a>(
         &self,
         events: EventData<'_>,
-        vertex_features: Option<&Arc<Matrix>>,
         state: Option<&'a VertexState>,
     ) -> Result<Option<&'a VertexState>, NnError> {
-        let refuse = |option, expected: String, got: String| {
-            Err(NnError::Option { model: self.choices.name, option, expected, got })
-        };
         let given = &self.choices.given;
         if events.feature_width != given.event_features {
             let (expected, got) = (given.event_features, events.feature_width);
-            return refuse("the width of event features", expected.to_string(), got.to_string());
-        }
-        let width = vertex_features.map_or(0, |features| features.shape().cols);
-        if width != given.vertex_features {
-            let expected = given.vertex_features.to_string();
-            return refuse("the width of vertex features", expected, width.to_string());
+            let option = "the width of event features";
+            return self.refuse(option, expected.to_string(), got.to_string());
         }
         let Some(expected) = self.state() else { return Ok(None) };
         match state {
             Some(state) if state.options() == expected => Ok(Some(state)),
             other => {
                 let got = other.map(VertexState::options);
-                refuse("the state", format!("{expected:?}"), format!("{got:?}"))
+                self.refuse("the state", format!("{expected:?}"), format!("{got:?}"))
             }
         }
     }

@@ -182,7 +182,7 @@ impl StreamRun {
         let loss = self.tape.loss(mean, logits, targets, None).unwrap();
         // The references add the means of positives and of negatives.
         let loss = self.tape.scale(loss, 2.0);
-        embedding.take(&self.tape, &mut self.updated);
+        embedding.update.take(&self.tape, &mut self.updated);
         let width = self.model.width();
         let rows = self.tape.value(embedding.rows);
         let asked = ends.src[..pairs / 2].iter().chain(&ends.dst[..]);

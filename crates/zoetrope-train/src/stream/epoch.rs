@@ -93,7 +93,7 @@ impl StreamSession {
         let loss =
             loss(&mut forward, &mut self.network.head, &self.target, prepared, embedding.rows)?;
         // The backward pass gives values away: what the state absorbs is taken now.
-        embedding.take(&self.tape, &mut self.updated);
+        embedding.update.take(&self.tape, &mut self.updated);
         drop(span);
         if let Some(loss) = loss {
             let value = f64::from(self.tape.scalar(loss));

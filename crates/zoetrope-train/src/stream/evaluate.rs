@@ -152,7 +152,7 @@ impl StreamSession {
         let embedding =
             self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
         let answers = decode(&mut forward, &mut self.network.head, prepared, embedding.rows)?;
-        embedding.take(&self.tape, &mut self.updated);
+        embedding.update.take(&self.tape, &mut self.updated);
         Ok(self.tape.value(answers))
     }
 

@@ -12,7 +12,7 @@ use zoetrope_graph::{EventId, TemporalIndex, Time, VertexId};
 use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::stream::{Block, EventBatch, LastEvent};
 use zoetrope_plan::dispatch::{Organiser, Redundancy};
-use zoetrope_tensor::{Matrix, Neighbourhood};
+use zoetrope_tensor::Matrix;
 
 use super::material::StreamMaterial;
 use crate::config::NeighbourRule;

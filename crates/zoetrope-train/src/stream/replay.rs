@@ -59,11 +59,9 @@ impl StreamSession {
         let parameters = &self.network.parameters;
         let mut forward = Forward::evaluating(&mut self.tape, parameters, &mut self.updates);
         let data = self.material.data();
-        let features = self.material.vertex_features.as_ref();
         let state = self.state.as_ref();
-        let embedding =
-            self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
-        embedding.take(&self.tape, &mut self.updated);
+        let update = self.network.model.remember(&mut forward, &prepared.batch, data, state)?;
+        update.take(&self.tape, &mut self.updated);
         self.tape.reset();
         if let Some(state) = &mut self.state {
             state.absorb(&prepared.batch, data, &self.updated);
