@@ -36,6 +36,19 @@ pub(super) fn run(
             give_back.send(Prepared::default()).expect("the channel has room for all");
         }
         scope.spawn(move || {
+            // Sampling may ask for threads. Those of the trainer's pool may all be waiting for this
+            // batch, so this thread is a pool of its own.
+            let alone = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+            let _alone = match alone.build() {
+                Ok(pool) => pool,
+                Err(error) => {
+                    let _ = hand_over.send(Err(TrainError::Unavailable {
+                        what: format!("a thread that prepares batches ({error})"),
+                        advice: "set plan.prefetch = false".to_owned(),
+                    }));
+                    return;
+                }
+            };
             for at in 0..count {
                 // Where the other end is gone, nobody wants more.
                 let Ok(mut batch) = spare.recv() else { return };
