@@ -11,7 +11,7 @@ use zoetrope_train::session::Watch;
 use zoetrope_train::stream::{Candidate, StreamMaterial, StreamSession};
 
 /// Every model, as settings.
-pub const MODELS: [&str; 5] = [
+pub(crate) const MODELS: [&str; 5] = [
     "model.name=tgn",
     "model.name=tgn model.variant=pyg",
     "model.name=jodie",
@@ -19,10 +19,10 @@ pub const MODELS: [&str; 5] = [
     "model.name=tgat",
 ];
 
-pub const VERTICES: u32 = 24;
+pub(crate) const VERTICES: u32 = 24;
 
 /// A stream with repeated pairs, equal times, self-loops and features.
-pub fn events(count: usize) -> EventStore {
+pub(crate) fn events(count: usize) -> EventStore {
     let random = Random::new(7, 1);
     let vertex =
         |at: usize, place: u64| random.below(4 * at as u64 + place, VERTICES.into()) as u32;
@@ -38,7 +38,7 @@ pub fn events(count: usize) -> EventStore {
     store(src, dst, time, features)
 }
 
-pub fn store(src: Vec<u32>, dst: Vec<u32>, time: Vec<Time>, features: Vec<f32>) -> EventStore {
+pub(crate) fn store(src: Vec<u32>, dst: Vec<u32>, time: Vec<Time>, features: Vec<f32>) -> EventStore {
     let columns = EventColumns {
         features: Some(Column::from(features)),
         feature_width: 3,
@@ -49,14 +49,14 @@ pub fn store(src: Vec<u32>, dst: Vec<u32>, time: Vec<Time>, features: Vec<f32>) 
 }
 
 /// The same stream with another beginning.
-pub fn shifted(events: &EventStore, by: Time) -> EventStore {
+pub(crate) fn shifted(events: &EventStore, by: Time) -> EventStore {
     let time = events.time().iter().map(|time| time + by).collect();
     let features = events.features().unwrap().to_vec();
     store(events.src().to_vec(), events.dst().to_vec(), time, features)
 }
 
-pub struct StreamRun {
-    pub session: StreamSession,
+pub(crate) struct StreamRun {
+    pub(crate) session: StreamSession,
 }
 
 struct Batches(usize);
@@ -69,7 +69,7 @@ impl Watch for Batches {
 }
 
 /// A run with small widths and batches; each text holds settings parted by blanks.
-pub fn run(events: EventStore, settings: &[&str]) -> StreamRun {
+pub(crate) fn run(events: EventStore, settings: &[&str]) -> StreamRun {
     let usual =
         "model.hidden=8 train.batch_size=17 train.lr=0.01 model.neighbours=4 train.epochs=9";
     let all = settings.iter().chain([&usual]).flat_map(|text| text.split(' '));
@@ -81,19 +81,19 @@ pub fn run(events: EventStore, settings: &[&str]) -> StreamRun {
 
 impl StreamRun {
     /// Trains until so many epochs are finished.
-    pub fn train(&mut self, epochs: usize) {
+    pub(crate) fn train(&mut self, epochs: usize) {
         while self.session.learner().epochs().len() < epochs {
             self.session.epoch(&mut Batches(usize::MAX)).unwrap();
         }
     }
 
     /// Trains so many batches.
-    pub fn train_batches(&mut self, batches: usize) {
+    pub(crate) fn train_batches(&mut self, batches: usize) {
         self.session.epoch(&mut Batches(batches)).unwrap();
     }
 
     /// Pairs spread over the stream, some after its end.
-    pub fn candidates(&self, count: usize) -> Vec<Candidate> {
+    pub(crate) fn candidates(&self, count: usize) -> Vec<Candidate> {
         let time = self.session.material().store.time();
         let (first, last) = (time[0], time[time.len() - 1]);
         let random = Random::new(11, 2);
