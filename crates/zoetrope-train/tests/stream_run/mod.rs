@@ -12,11 +12,11 @@ use zoetrope_train::stream::{Candidate, StreamMaterial, StreamSession};
 
 /// Every model, as settings.
 pub(crate) const MODELS: [&str; 5] = [
-    "model.name=tgn",
-    "model.name=tgn model.variant=pyg",
+    "model.name=tgn model.neighbours=4",
+    "model.name=tgn model.variant=pyg model.neighbours=4",
     "model.name=jodie",
-    "model.name=apan",
-    "model.name=tgat",
+    "model.name=apan model.neighbours=4",
+    "model.name=tgat model.neighbours=4",
 ];
 
 pub(crate) const VERTICES: u32 = 24;
@@ -38,7 +38,12 @@ pub(crate) fn events(count: usize) -> EventStore {
     store(src, dst, time, features)
 }
 
-pub(crate) fn store(src: Vec<u32>, dst: Vec<u32>, time: Vec<Time>, features: Vec<f32>) -> EventStore {
+pub(crate) fn store(
+    src: Vec<u32>,
+    dst: Vec<u32>,
+    time: Vec<Time>,
+    features: Vec<f32>,
+) -> EventStore {
     let columns = EventColumns {
         features: Some(Column::from(features)),
         feature_width: 3,
@@ -70,8 +75,7 @@ impl Watch for Batches {
 
 /// A run with small widths and batches; each text holds settings parted by blanks.
 pub(crate) fn run(events: EventStore, settings: &[&str]) -> StreamRun {
-    let usual =
-        "model.hidden=8 train.batch_size=17 train.lr=0.01 model.neighbours=4 train.epochs=9";
+    let usual = "model.hidden=8 train.batch_size=17 train.lr=0.01 train.epochs=9";
     let all = settings.iter().chain([&usual]).flat_map(|text| text.split(' '));
     let config = all.fold(Config::builder(), |builder, setting| builder.set(setting));
     let config = config.build().unwrap();
