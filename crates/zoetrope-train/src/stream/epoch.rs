@@ -31,7 +31,7 @@ impl StreamSession {
         let (material, target) = (Arc::clone(&self.material), Arc::clone(&self.target));
         let batches = self.schedule.epoch(material.training_events(), epoch as u32);
         let per_event = self.config.task.negatives;
-        let options = self.negative_options(per_event);
+        let options = self.training_negatives(per_event);
         let sampler = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
         let asking = Asking {
             target: &target,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zoetrope_data::negatives::{NegativeList, NegativeOptions};
+use zoetrope_data::negatives::{NegativeList, NegativeOptions, Strategy};
 use zoetrope_data::options::Limits;
 use zoetrope_data::progress::Quiet;
 use zoetrope_data::split::Part;
@@ -196,6 +196,16 @@ impl StreamSession {
             seed: self.config.train.seed,
             avoid_positives: true,
         }
+    }
+
+    /// How negatives are drawn for training: historical, inductive and mixed ones are defined for
+    /// evaluation, and training takes destinations for them (as DGB and TGB do).
+    pub(super) fn training_negatives(&self, per_event: usize) -> NegativeOptions {
+        let mut options = self.negative_options(per_event);
+        if options.strategy != Strategy::All {
+            options.strategy = Strategy::Random;
+        }
+        options
     }
 
     /// Forgets all events.

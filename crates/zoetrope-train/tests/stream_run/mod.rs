@@ -76,7 +76,7 @@ impl Watch for Batches {
 /// A run with small widths and batches; each text holds settings parted by blanks.
 pub(crate) fn run(events: EventStore, settings: &[&str]) -> StreamRun {
     let usual = "model.hidden=8 train.batch_size=17 train.lr=0.01 train.epochs=9";
-    let all = settings.iter().chain([&usual]).flat_map(|text| text.split(' '));
+    let all = [&usual].into_iter().chain(settings).flat_map(|text| text.split(' '));
     let config = all.fold(Config::builder(), |builder, setting| builder.set(setting));
     let config = config.build().unwrap();
     let material = StreamMaterial::new(events, &config).unwrap();
