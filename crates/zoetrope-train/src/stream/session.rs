@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zoetrope_data::negatives::{NegativeList, NegativeOptions, Strategy};
+use zoetrope_data::negatives::{NegativeList, NegativeOptions};
 use zoetrope_data::options::Limits;
 use zoetrope_data::progress::Quiet;
 use zoetrope_data::split::Part;
@@ -14,7 +14,7 @@ use zoetrope_nn::memory::{Delivery, Updated, VertexState};
 use zoetrope_plan::dispatch;
 use zoetrope_tensor::Tape;
 
-use super::judge::{FixedNegatives, StreamProtocol};
+use super::judge::{FixedNegatives, StreamProtocol, training_pool};
 use super::material::StreamMaterial;
 use super::network::StreamNetwork;
 use super::prepare::Rules;
@@ -198,14 +198,10 @@ impl StreamSession {
         }
     }
 
-    /// How negatives are drawn for training: historical, inductive and mixed ones are defined for
-    /// evaluation, and training takes destinations for them (as DGB and TGB do).
+    /// How negatives are drawn for training.
     pub(super) fn training_negatives(&self, per_event: usize) -> NegativeOptions {
-        let mut options = self.negative_options(per_event);
-        if options.strategy != Strategy::All {
-            options.strategy = Strategy::Random;
-        }
-        options
+        let options = self.negative_options(per_event);
+        NegativeOptions { strategy: training_pool(options.strategy), ..options }
     }
 
     /// Forgets all events.

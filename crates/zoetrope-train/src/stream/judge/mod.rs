@@ -19,6 +19,7 @@ mod values;
 
 pub use classes::ClassJudge;
 pub use links::{LinkJudge, ScoredBatch};
+pub(crate) use protocol::training_pool;
 pub use protocol::{FixedNegatives, StreamProtocol};
 pub use values::ValueJudge;
 

@@ -165,7 +165,7 @@ impl StreamProtocol<'_> {
         json!({
             "question": "whether a pair has an event at a time, from its ends at that time",
             "training": {
-                "negatives": self.drawn(task.negatives),
+                "negatives": self.drawn_from(training_pool(task.pool.into()), task.negatives),
                 "drawn": "anew in each epoch",
             },
             "ap_and_auc": {
@@ -190,13 +190,26 @@ impl StreamProtocol<'_> {
 
     /// Negatives that are drawn with the seed of the run.
     fn drawn(&self, per_event: usize) -> Value {
+        self.drawn_from(Strategy::from(self.config.task.pool), per_event)
+    }
+
+    fn drawn_from(&self, strategy: Strategy, per_event: usize) -> Value {
         json!({
             "per_event": per_event,
-            "pool": pool_of(Strategy::from(self.config.task.pool)),
+            "pool": pool_of(strategy),
             "seed": self.config.train.seed,
             "positives_avoided": true,
             "file": null,
         })
+    }
+}
+
+/// The pool that training draws from: historical, inductive and mixed negatives are defined for
+/// evaluation, and training takes destinations for them, as DGB and TGB do.
+pub(crate) fn training_pool(pool: Strategy) -> Strategy {
+    match pool {
+        Strategy::All => Strategy::All,
+        _ => Strategy::Random,
     }
 }
 
