@@ -57,8 +57,8 @@ pub fn read(
     if timed && store.scale().unit != graph.scale().unit {
         return Err(DataError::invalid(
             Location::file(path),
-            &format!("times in {}, as in the graph", graph.scale().unit.symbol()),
-            &format!("times in {}", store.scale().unit.symbol()),
+            format!("times in {}, as in the graph", graph.scale().unit.symbol()),
+            format!("times in {}", store.scale().unit.symbol()),
         ));
     }
     let sources = known(path, store, graph, store.src(), true)?;
@@ -101,7 +101,7 @@ fn known(
         found[vertex as usize] = there.ok_or_else(|| {
             let kind = if is_source { "source" } else { "destination" };
             let expected = format!("a {kind} that the graph has");
-            DataError::invalid(Location::file(path), &expected, &format!("vertex {name}"))
+            DataError::invalid(Location::file(path), &expected, format!("vertex {name}"))
         })?;
     }
     Ok(found)

@@ -33,7 +33,8 @@ fn threads_and_preparing_ahead_do_not_change_a_bit() {
 fn repeated_rows_computed_once_or_each_time_give_the_same_losses() {
     for model in MODELS {
         let loss = |setting: &str| {
-            let mut session = run(events(400), &[model, setting, "model.dropout=0 train.lr=0.0001"]);
+            let mut session =
+                run(events(400), &[model, setting, "model.dropout=0 train.lr=0.0001"]);
             session.train(2);
             session.session.learner().epochs().iter().map(|epoch| epoch.loss).collect::<Vec<_>>()
         };

@@ -25,8 +25,11 @@ pub(crate) fn metrics_table(
     baselines: &BTreeMap<String, Metrics>,
 ) -> Table {
     const MOST: usize = 6;
-    // Column headings live as long as the program: the names of metrics are few and fixed.
-    let names: Vec<&String> = metrics.keys().take(MOST).collect();
+    // What people look for first stands first; the rest as the alphabet has it.
+    const FIRST: [&str; 5] = ["ap", "auc", "mrr", "hits@10", "inductive_ap"];
+    let mut names: Vec<&String> = metrics.keys().collect();
+    names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(MOST));
+    names.truncate(MOST);
     let mut table = Table::with_headings(
         std::iter::once((String::new(), Align::Left))
             .chain(names.iter().map(|name| ((*name).clone(), Align::Right))),
@@ -58,12 +61,24 @@ pub(crate) fn render(finished: &Finished) -> String {
             &style.dim(&format!("  weights of epoch {epoch}, the best on the validation part\n")),
         );
     }
+    if let Some(redundancy) = summary.redundancy {
+        text.push_str(&style.dim(&format!(
+            "  of the vertices that batches read {:.0} % were read again, of those they write {:.0} %\n",
+            100.0 * redundancy.dispatch,
+            100.0 * redundancy.aggregation
+        )));
+    }
     text.push_str(&format!("\n{}\n", speed(&summary.epochs)));
     let folder = finished.folder.display();
     text.push_str(&format!("Run folder {folder}\n"));
     let next = [
         format!("zoetrope eval --run {folder}"),
-        format!("zoetrope predict --run {folder} --out predictions.npy"),
+        match summary.redundancy {
+            None => format!("zoetrope predict --run {folder} --out predictions.npy"),
+            Some(_) => {
+                format!("zoetrope predict --run {folder} --pairs pairs.csv --out scores.npy")
+            }
+        },
         format!("tensorboard --logdir {folder}"),
     ];
     for command in next {
