@@ -19,7 +19,7 @@
 //! Way back: over queries with their targets (gradients of queries and of the time encoder; ᾱ
 //! after dropout and the slopes of scores are left in a table), then over rows with the slots
 //! that read them (gradients of rows). Each output is written by one thread in a fixed order; the
-//! time encoder's gradients are summed in at most [`BLOCKS`] blocks of queries, whose boundaries
+//! time encoder's gradients are summed in at most `BLOCKS` blocks of queries, whose boundaries
 //! follow from the layout, and joined in order. Features get no gradient.
 //!
 //! Measured with the example `stream` (15 November 2026, one core of a busy two-core AMD EPYC virtual
@@ -308,7 +308,7 @@ fn assert_inverted(layout: &Neighbourhood, queries: usize) {
     }
 }
 
-/// Cuts the queries into at most [`BLOCKS`] blocks of about as many slots each.
+/// Cuts the queries into at most `BLOCKS` blocks of about as many slots each.
 fn cut(layout: &Neighbourhood, queries: usize) -> (usize, [u32; BLOCKS + 1]) {
     let enough = layout.slots().div_ceil(BLOCKS).max(SLOTS);
     let mut bounds = [0u32; BLOCKS + 1];

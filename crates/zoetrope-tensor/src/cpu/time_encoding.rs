@@ -15,7 +15,7 @@
 //! of 100; the arithmetic alone would take about half of that.
 //!
 //! The way back makes the sines again instead of keeping them. Sums over rows are taken in blocks
-//! of [`ROWS`] rows, joined in order.
+//! of `ROWS` rows, joined in order.
 
 use pulp::{Simd, WithSimd};
 
