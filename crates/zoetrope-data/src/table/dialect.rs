@@ -39,15 +39,36 @@ impl Dialect {
     }
 }
 
-/// Splits a row. Quotes group, doubled quotes inside quotes stand for one.
+/// The fields of a row, as far as they were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Fields<'a> {
+    /// The first ones.
+    pub(crate) first: Vec<Cow<'a, [u8]>>,
+    /// How many there are in all.
+    pub(crate) count: usize,
+    most: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn push(&mut self, field: Cow<'a, [u8]>) {
+        self.count += 1;
+        if self.count <= self.most {
+            self.first.push(field);
+        }
+    }
+}
+
+/// Splits a row and keeps its first `most` fields: a row of millions costs no more than it should
+/// have. Quotes group, doubled quotes inside quotes stand for one.
 ///
 /// # Errors
 /// The text from the opening quote on, where it is not closed.
 pub(crate) fn split_row<'a>(
     dialect: &Dialect,
     line: &'a [u8],
-) -> Result<Vec<Cow<'a, [u8]>>, String> {
-    let mut fields = Vec::new();
+    most: usize,
+) -> Result<Fields<'a>, String> {
+    let mut fields = Fields { most, ..Fields::default() };
     let is_separator = |byte: u8| match dialect.blanks {
         true => byte == b' ' || byte == b'\t',
         false => byte == dialect.delimiter,
@@ -204,8 +225,8 @@ fn sample_lines(head: &[u8], whole: bool) -> Vec<Line<'_>> {
 }
 
 fn texts(dialect: &Dialect, line: &[u8]) -> Vec<String> {
-    let fields = split_row(dialect, line).unwrap_or_default();
-    let texts = fields.iter().take(SAMPLE_COLUMNS);
+    let fields = split_row(dialect, line, SAMPLE_COLUMNS).unwrap_or_default().first;
+    let texts = fields.iter();
     texts.map(|field| String::from_utf8_lossy(field.trim_ascii()).into_owned()).collect()
 }
 
@@ -218,7 +239,7 @@ fn find_dialect(lines: &[Line<'_>]) -> Option<Dialect> {
         let dialect = Dialect::of(delimiter);
         let widths: Vec<usize> = lines
             .iter()
-            .map(|line| split_row(&dialect, line.text).map_or(0, |fields| fields.len()))
+            .map(|line| split_row(&dialect, line.text, 0).map_or(0, |fields| fields.count))
             .collect();
         let usual = mode(&widths);
         if usual < 2 {
@@ -273,8 +294,8 @@ mod tests {
         assert_eq!(fields(b',', r#""a ""b"", c",2"#), [r#"a "b", c"#, "2"]);
         assert_eq!(fields(b' ', "  1 \t 2  3 "), ["1", "2", "3"]);
         assert_eq!(fields(b' ', r#""2004-03-23 20:11:55" 3 3"#), ["2004-03-23 20:11:55", "3", "3"]);
-        assert!(split_row(&Dialect::of(b','), br#"1,"2"#).is_err());
-        assert!(split_row(&Dialect::of(b','), br#""1"x,2"#).is_err());
+        assert!(split_row(&Dialect::of(b','), br#"1,"2"#, 9).is_err());
+        assert!(split_row(&Dialect::of(b','), br#""1"x,2"#, 9).is_err());
     }
 
     #[test]

@@ -123,24 +123,24 @@ impl Plan {
     }
 
     fn slow_fields(&self, line: &[u8], chunk: &mut Chunk) -> Result<(), Problem> {
-        let fields = split_row(&self.dialect, line).map_err(|found| {
+        let fields = split_row(&self.dialect, line, self.actions.len()).map_err(|found| {
             Problem::new(Location::default(), "quotes that are closed on the same line", found)
         })?;
-        if fields.len() != self.actions.len() {
+        if fields.count != self.actions.len() {
             let expected = format!("{} columns", self.actions.len());
-            return Err(Problem::new(Location::default(), expected, format!("{}", fields.len())));
+            return Err(Problem::new(Location::default(), expected, format!("{}", fields.count)));
         }
         if self.feature_width != 0 {
             let width = chunk.features.len() + self.feature_width;
             chunk.features.resize(width, f32::NAN);
         }
-        for (column, (&action, field)) in self.actions.iter().zip(&fields).enumerate() {
+        for (column, (&action, field)) in self.actions.iter().zip(&fields.first).enumerate() {
             self.slow_field(action, field.trim_ascii(), chunk).map_err(|expected| {
                 let at = Location::default().column(&self.names[column]);
                 Problem::new(at, expected, format!("`{}`", String::from_utf8_lossy(field)))
             })?;
         }
-        if self.dst_is_missing(&fields) {
+        if self.dst_is_missing(&fields.first) {
             chunk.without_destination += 1;
         }
         Ok(())

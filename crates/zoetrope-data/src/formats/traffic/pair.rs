@@ -162,9 +162,12 @@ fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError>
         }
         if shape.rows == 0 {
             delimiter = options.delimiter.unwrap_or_else(|| table::delimiter(text));
-            if text.iter().filter(|&&byte| byte == delimiter).count() >= options.limits.columns {
-                return Ok(None);
-            }
+        }
+        let wide = || text.iter().filter(|&&byte| byte == delimiter).count();
+        if shape.rows < 2 && wide() >= options.limits.columns {
+            return Ok(None);
+        }
+        if shape.rows == 0 {
             shape.columns = table::split(text, delimiter).len();
         } else if shape.rows == 1 {
             let cells = table::split(text, delimiter);
