@@ -166,3 +166,11 @@ fn a_folder_with_content_is_not_overwritten() {
     assert!(error.contains("new folder"), "{error}");
     assert!(load(folder.path()).is_ok());
 }
+
+#[test]
+fn a_file_of_labels_without_a_row_gives_every_event_no_label() {
+    let folder = small_folder();
+    fs::write(folder.path().join("labels.csv"), ",node,time,label,ext_roll\n").unwrap();
+    let loaded = load(folder.path()).unwrap();
+    assert!(events(&loaded).label().unwrap().iter().all(|label| label.is_nan()));
+}

@@ -7,7 +7,7 @@ use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, Time, TimeScale, VertexId};
 
 use crate::error::DataError;
-use crate::formats::tgl::reader::column_names;
+use crate::formats::tgl::reader::{column_names, has_rows};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::roles::Roles;
@@ -35,6 +35,13 @@ pub(super) fn attach(
         ));
         return Ok(store);
     };
+    let failed = |source| DataError::Graph { path: path.to_owned(), source };
+    if !has_rows(path, options)? {
+        // Nobody has a label, which is not the same as that there are no labels.
+        let column = vec![f32::NAN; store.len()];
+        let columns = EventColumns { label: Some(column.into()), ..store.columns().clone() };
+        return store.with_columns(columns).map_err(failed);
+    }
     let roles = Roles {
         src: node,
         dst: other,
@@ -58,7 +65,6 @@ pub(super) fn attach(
         ));
     }
     let columns = EventColumns { label: Some(column.into()), ..store.columns().clone() };
-    let failed = |source| DataError::Graph { path: path.to_owned(), source };
     let mut labelled = store.with_columns(columns).map_err(failed)?;
     labelled.label_names = table.store.label_names.clone();
     Ok(labelled)

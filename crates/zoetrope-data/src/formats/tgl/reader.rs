@@ -95,10 +95,20 @@ fn refuse_pickle(folder: &Path, features: &str) -> Result<(), DataError> {
 
 /// The header of a table.
 pub(super) fn column_names(path: &Path, options: &ReadOptions) -> Result<Vec<String>, DataError> {
+    Ok(header_names(&head(path, options)?))
+}
+
+/// Whether anything follows the header of a table.
+pub(super) fn has_rows(path: &Path, options: &ReadOptions) -> Result<bool, DataError> {
+    let head = head(path, options)?;
+    Ok(memchr::memchr(b'\n', &head).is_none_or(|end| !head[end..].trim_ascii().is_empty()))
+}
+
+fn head(path: &Path, options: &ReadOptions) -> Result<Vec<u8>, DataError> {
     let mut head = vec![0; 4 << 10];
     let filled = Source::open(path, &options.limits, &Quiet)?.fill(&mut head)?;
     head.truncate(filled);
-    Ok(header_names(&head))
+    Ok(head)
 }
 
 /// Where the columns of `edges.csv` stand. Row number and part come in as features.
