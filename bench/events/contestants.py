@@ -105,7 +105,7 @@ def ours(contestant, model, batch, epochs, table, threads, seed=0, rate=RATE, ca
         f"run-{model}-{contestant.follows}", data=table, task="link-prediction", model=model, epochs=epochs, lr=rate,
         threads=threads, **SETTINGS[contestant], **{
             "train.batch_size": batch, "train.seed": seed, "data.split": "70/15/15", "task.candidates": candidates,
-            "model.hidden": 100, "model.heads": 2, "task.pool": "destinations", **({} if model == "jodie" else {"model.neighbours": 10}),
+            "model.hidden": 100, "task.pool": "destinations", **({} if model == "jodie" else {"model.heads": 2, "model.neighbours": 10}),
         })
     return {
         "seconds": [epoch["seconds"] for epoch in summary["epochs"]],
