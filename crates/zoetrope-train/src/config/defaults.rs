@@ -19,6 +19,7 @@ impl Config {
         config.model.name = model;
         config.model.variant = variant;
         if model.is_stream() {
+            config.data.path = "synthetic:bipartite?events=20000".to_owned();
             config.model.hidden = 100;
             // JODIE has nothing that attends; one head fits any width.
             config.model.heads = if model == ModelName::Jodie { 1 } else { 2 };
