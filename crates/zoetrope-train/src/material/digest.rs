@@ -14,7 +14,7 @@ pub(crate) fn of(loaded: &Loaded) -> Result<String, TrainError> {
     let files: Vec<_> = loaded.notes.files.iter().filter(|path| path.is_file()).collect();
     match files.as_slice() {
         [] => Ok(hex(contents(&loaded.dataset))),
-        [only] => Ok(hex(file(only)?)),
+        [only] => of_file(only),
         several => {
             let mut all = Sha256::new();
             for path in several {
@@ -23,6 +23,11 @@ pub(crate) fn of(loaded: &Loaded) -> Result<String, TrainError> {
             Ok(hex(all))
         }
     }
+}
+
+/// The SHA-256 of one file as 64 hexadecimal digits.
+pub(crate) fn of_file(path: &std::path::Path) -> Result<String, TrainError> {
+    Ok(hex(file(path)?))
 }
 
 fn file(path: &std::path::Path) -> Result<Sha256, TrainError> {

@@ -4,18 +4,16 @@
 //! was split where, which negatives there were and where they came from, what a question could see,
 //! how equal scores rank and over what means are taken.
 
-use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use zoetrope_data::negatives::{ListMetadata, Strategy};
 use zoetrope_data::split::Split;
 
 use crate::config::{Config, EqualTimesRule, NeighbourRule, TaskName};
 use crate::error::TrainError;
+use crate::material::digest;
 
 /// A file of negatives that a run was judged by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,17 +32,7 @@ impl FixedNegatives {
     /// # Errors
     /// [`TrainError::Io`] where the file cannot be read.
     pub fn new(path: &Path, metadata: &ListMetadata) -> Result<Self, TrainError> {
-        let io = |source| TrainError::Io { path: path.into(), source };
-        let mut file = File::open(path).map_err(io)?;
-        let mut digest = Sha256::new();
-        let mut piece = vec![0; 1 << 16];
-        loop {
-            match file.read(&mut piece).map_err(io)? {
-                0 => break,
-                bytes => digest.update(&piece[..bytes]),
-            }
-        }
-        let sha256 = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = digest::of_file(path)?;
         Ok(Self { path: path.into(), sha256, metadata: metadata.clone() })
     }
 }
