@@ -203,22 +203,30 @@ fn a_saved_state_goes_on_with_the_same_bits() {
 
 #[test]
 fn a_saved_state_that_does_not_fit_is_named_and_leaves_nothing() {
-    let pyg = StreamOptions { convention: Some(Convention::Pyg), ..plain(FEATURES, 8, 2) };
-    let mut run = StreamRun::new("tgn", &pyg, stream(9, 60, 0, FEATURES), 0);
-    found(&mut run, 0..3, BATCH);
-    let mut state = run.state.take().unwrap();
-    let saved = state.save();
-    let empty = VertexState::new(state.options(), state.vertices(), 0).save();
-    for broken in ["vertices", "memory", "last_update", "mail_count", "mail_events"] {
-        let find = |name: &str| {
-            let entry = saved.iter().find(|(known, _, _)| known == name)?;
-            let shorter = if name == broken { 1 } else { 0 };
-            Some((&entry.1[..], &entry.2[shorter..]))
-        };
-        assert_eq!(state.restore(find), Err(broken.to_owned()));
-        assert_eq!(state.save(), empty);
+    let tgl = plain(FEATURES, 8, 2);
+    let pyg = StreamOptions { convention: Some(Convention::Pyg), ..tgl };
+    let always = ["vertices", "memory", "last_update", "mail_events"];
+    for (name, options, others) in [
+        ("tgn", pyg, &["mail_count"][..]),
+        ("tgn", tgl, &["mail_rows", "mail_next"]),
+        ("apan", tgl, &["mail_rows", "mail_next"]),
+    ] {
+        let mut run = StreamRun::new(name, &options, stream(9, 60, 0, FEATURES), 0);
+        found(&mut run, 0..3, BATCH);
+        let mut state = run.state.take().unwrap();
+        let saved = state.save();
+        let empty = VertexState::new(state.options(), state.vertices(), 0).save();
+        for &broken in always.iter().chain(others) {
+            let find = |name: &str| {
+                let entry = saved.iter().find(|(known, _, _)| known == name)?;
+                let shorter = if name == broken { 1 } else { 0 };
+                Some((&entry.1[..], &entry.2[shorter..]))
+            };
+            assert_eq!(state.restore(find), Err(broken.to_owned()));
+            assert_eq!(state.save(), empty);
+        }
+        assert_eq!(state.restore(|_| None), Err("vertices".to_owned()));
     }
-    assert_eq!(state.restore(|_| None), Err("vertices".to_owned()));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use zoetrope_nn::memory::{
 use zoetrope_nn::stream::{EventBatch, LastEvent};
 
 fn options(mails: MailRule, combine: Combine, slots: usize) -> StateOptions {
-    let delivery = Delivery::Neighbours;
-    StateOptions { width: 1, cells: false, features: 1, slots, mails, combine, delivery }
+    let (cells, delivery, per_query) = (false, Delivery::Neighbours, true);
+    StateOptions { width: 1, cells, features: 1, slots, mails, combine, delivery, per_query }
 }
 
 /// The events 0-1 at 5, 1-2 at 5 and 0-3 at 6, of features 10, 20 and 30, each question by itself;
@@ -46,19 +46,34 @@ fn absorb(state: &mut VertexState, times: [i64; 3]) {
     };
     let memory = (1..=6).map(|value| value as f32).collect();
     let time = vec![times[0]; 6];
-    let updated = Updated { memory, cell: Vec::new(), time, per_query: true };
+    let updated = Updated { memory, cell: Vec::new(), time };
     state.absorb(&batch, events, &updated);
 }
 
-/// The saved rings: `[own, other, features]` for each place of each vertex, in order of vertices.
+/// The saved rings: what is kept for each place of each vertex, in order of vertices, with the
+/// features of the event where they are not kept.
 fn mails(state: &VertexState) -> Vec<(u32, Vec<f32>)> {
     let saved = state.save();
     let array = |name: &str| &saved.iter().find(|(known, _, _)| known == name).unwrap().2;
+    let options = state.options();
+    let (slots, keeps_features) = (options.slots, options.combine == Combine::Mean);
     let vertices = array("vertices").chunks_exact(2).map(|halves| halves[0] as u32);
-    let slots = state.options().slots;
-    let rows = array("mail_rows").chunks_exact(3 * slots).map(<[f32]>::to_vec);
-    let mut all: Vec<_> = vertices.zip(rows).collect();
-    all.sort_by_key(|(vertex, _)| *vertex);
+    let width = array("mail_rows").len() / (array("vertices").len() / 2 * slots);
+    let rows = array("mail_rows").chunks_exact(width * slots);
+    // An event is saved as 2·(event + 1) + is_source, 0 is none; its features are 10·(event + 1).
+    let events = array("mail_events").chunks_exact(4 * slots);
+    let mut all: Vec<_> = vertices
+        .zip(rows.zip(events))
+        .map(|(vertex, (rows, events))| {
+            let places = rows.chunks_exact(width).zip(events.chunks_exact(4));
+            let mail = places.flat_map(|(row, event)| {
+                let features = (!keeps_features).then_some((event[0] / 2.0).floor() * 10.0);
+                row.iter().copied().chain(features).collect::<Vec<_>>()
+            });
+            (vertex, mail.collect())
+        })
+        .collect();
+    all.sort_by_key(|(vertex, _): &(u32, Vec<f32>)| *vertex);
     all
 }
 
@@ -112,11 +127,24 @@ fn a_ring_keeps_the_newest_mails() {
         assert_eq!(mails(&state)[1].1[..3], [3.0, 4.0, 20.0], "round {round}");
         let second = &mails(&state)[1].1[3..];
         assert_eq!(second[0] != 0.0, round > 0, "round {round}");
+        let saved = state.save();
+        let next = &saved.iter().find(|(name, _, _)| name == "mail_next").unwrap().2;
+        assert_eq!(next[0], ((round + 1) % 2) as f32, "round {round}");
     }
-    let saved = state.save();
-    let times = &saved.iter().find(|(name, _, _)| name == "mail_time").unwrap().2;
-    let first: Vec<f32> = times.chunks_exact(4).take(2).map(|parts| parts[0]).collect();
-    assert_eq!(first, [10.0, 9.0], "of the five mails of vertex 0 the last two");
+}
+
+#[test]
+fn a_mail_that_ends_alone_get_keeps_the_memory_of_the_other_end_only() {
+    let kept = |combine, per_query| {
+        let ends = options(MailRule::Kept, combine, 1);
+        let ends = StateOptions { delivery: Delivery::Ends, per_query, ..ends };
+        let mut state = VertexState::new(ends, 5, 5);
+        absorb(&mut state, [5, 5, 6]);
+        mails(&state).swap_remove(1).1
+    };
+    assert_eq!(kept(Combine::Last, true), [4.0, 20.0]);
+    assert_eq!(kept(Combine::Mean, false), [2.0, 15.0], "of the rows 1 and 3, 10 and 20");
+    assert_eq!(kept(Combine::Mean, true), [2.5, 2.5, 15.0], "the means of its own rows differ");
 }
 
 #[test]

@@ -4,9 +4,12 @@
 //! lowest first, a 32-bit one two: f32 holds each exactly.
 //!
 //! - `vertices` (`k × 2`), `memory` (`k × width`), `cell` (likewise, where the state has cells),
-//!   `last_update` (`k × 4`, since the origin), `mail_count` (`k × 2`),
-//! - of mails that are events `mail_events` (`n × 4`),
-//! - of mails that are rows `mail_rows` (`k × slots·width`) and `mail_time` (`k × 4·slots`).
+//!   `last_update` (`k × 4`, since the origin),
+//! - of mails that are put together when they are read `mail_count` (`k × 2`) and `mail_events`
+//!   (`n × 4`),
+//! - of mails that are put together when they are sent `mail_rows` (`k × slots·width`),
+//!   `mail_events` (`k × 4·slots`, 0 in an empty place) and `mail_next` (`k × 2`, the place of the
+//!   next).
 
 use zoetrope_graph::VertexId;
 
@@ -45,10 +48,10 @@ impl VertexState {
             }
             Mails::Rows(mails) => {
                 let rings = || list.iter().map(|&v| mails.ring(v));
-                array("mail_count", count, split(&mut rings().map(|ring| u64::from(ring.2)), 2));
                 array("mail_rows", count, rings().flat_map(|ring| ring.0).copied().collect());
-                let times = &mut rings().flat_map(|ring| ring.1).map(|&time| time as u64);
-                array("mail_time", count, split(times, 4));
+                let events = &mut rings().flat_map(|ring| ring.1).copied();
+                array("mail_events", count, split(events, 4));
+                array("mail_next", count, split(&mut rings().map(|ring| ring.2 as u64), 2));
             }
         }
         saved
@@ -97,31 +100,32 @@ impl VertexState {
     }
 
     fn put_mails<'a>(&mut self, find: &Find<'_, 'a>, list: &[u64]) -> Result<(), String> {
-        let counts = integers(find, "mail_count", Some(list.len()), 2, 1)?;
-        let (slots, fits) = (self.options.slots, |fits: bool, name: &str| match fits {
+        let count = Some(list.len());
+        let (slots, fits) = (self.options.slots, |fits: bool| match fits {
             true => Ok(()),
-            false => Err(name.to_owned()),
+            false => Err("mail_events".to_owned()),
         });
         match &mut self.mails {
             Mails::Events(mails) => {
+                let counts = integers(find, "mail_count", count, 2, 1)?;
                 let total = counts.iter().map(|&count| count as usize).sum();
                 let events = integers(find, "mail_events", Some(total), 4, 1)?;
                 let mut rest = &events[..];
                 for (&vertex, &count) in list.iter().zip(&counts) {
                     let (own, after) = rest.split_at(count as usize);
-                    fits(mails.put(vertex as VertexId, own), "mail_events")?;
+                    fits(mails.put(vertex as VertexId, own))?;
                     rest = after;
                 }
             }
             Mails::Rows(mails) => {
                 let width = slots * mails.width();
-                let rows = array(find, "mail_rows", Some(list.len()), width)?;
-                let times = integers(find, "mail_time", Some(list.len()), 4, slots)?;
+                let rows = array(find, "mail_rows", count, width)?;
+                let events = integers(find, "mail_events", count, 4, slots)?;
+                let next = integers(find, "mail_next", count, 2, 1)?;
                 for (at, &vertex) in list.iter().enumerate() {
-                    let (rows, times) =
-                        (&rows[at * width..][..width], &times[at * slots..][..slots]);
-                    let put = mails.put(vertex as VertexId, rows, times, counts[at] as u32);
-                    fits(put, "mail_count")?;
+                    let (rows, events) =
+                        (&rows[at * width..][..width], &events[at * slots..][..slots]);
+                    fits(mails.put(vertex as VertexId, (rows, events, next[at])))?;
                 }
             }
         }

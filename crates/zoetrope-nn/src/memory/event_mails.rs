@@ -5,7 +5,8 @@
 
 use zoetrope_graph::VertexId;
 
-use super::state::{Combine, EventData};
+use super::options::Combine;
+use super::state::EventData;
 use crate::stream::EventBatch;
 
 /// An event that waits at one of its ends.
@@ -22,7 +23,7 @@ impl EventMail {
         Self { event: (packed >> 1) as usize - 1, is_source: packed & 1 == 1 }
     }
 
-    fn pack(self) -> u64 {
+    pub(super) fn pack(self) -> u64 {
         (self.event as u64 + 1) << 1 | u64::from(self.is_source)
     }
 }

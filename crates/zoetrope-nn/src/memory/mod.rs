@@ -6,9 +6,12 @@
 
 mod archive;
 mod event_mails;
+mod options;
+mod received;
 mod row_mails;
 mod state;
 mod touched;
 
 pub(crate) use event_mails::EventMail;
-pub use state::{Combine, Delivery, EventData, MailRule, StateOptions, Updated, VertexState};
+pub use options::{Combine, Delivery, MailRule, StateOptions};
+pub use state::{EventData, Updated, VertexState};

@@ -1,81 +1,74 @@
-//! Mails that are put together when they are sent: rings of rows `[s_i, s_j, e_ij]`.
+//! Mails that are put together when they are sent, `[s_i, s_j, e_ij]`: rings of rows.
 //!
 //! A vertex has `slots` places, filled one after another and then over again; a batch puts at most
-//! one mail into each ring. Of several mails that reach a vertex in one batch the one of the latest
-//! event stays; at equal times the mail of an end beats that of a neighbour, then the later event,
-//! then the destination's. Or their mean stays, with the time of the latest.
+//! one mail into each ring. Only what cannot be read elsewhere is kept of a mail:
+//!
+//! - the number of its event (of the latest where the mean stays) tells its time, and `e_ij` where
+//!   the last mail of a batch stays; a column of means otherwise;
+//! - `s_j` always;
+//! - `s_i` unless it is the row of memory of the vertex itself as long as the mail waits: events
+//!   reach their ends only, which get a new row and a new mail from the same batch, and there is no
+//!   older mail ([`StateOptions::own_is_memory`]). That halves the mails of TGN and JODIE.
 
-use zoetrope_graph::{Time, VertexId};
+use zoetrope_graph::VertexId;
 
-use super::state::{Combine, EventData, StateOptions, Updated};
+use super::event_mails::EventMail;
+use super::options::{Combine, StateOptions};
+use super::received::{Received, Round};
+use super::state::{EventData, Updated};
 use crate::stream::EventBatch;
-
-/// What a vertex gets of a batch.
-#[derive(Debug, Clone, Copy)]
-struct Received {
-    vertex: VertexId,
-    /// The event's place in the batch and the side whose mail it is (0 source, 1 destination).
-    place: u32,
-    side: u8,
-    is_end: bool,
-    time: Time,
-    count: u32,
-}
 
 /// The rings of all vertices.
 #[derive(Debug, Clone)]
-pub(crate) struct RowMails {
+pub(super) struct RowMails {
     slots: usize,
-    memory: usize,
-    width: usize,
+    /// The widths of `s_i` (0 where it is not kept), of `s_j` and of the mean of `e_ij` (0 where it
+    /// is read from the event).
+    widths: [usize; 3],
     rows: Vec<f32>,
-    /// Times since the origin.
-    times: Vec<Time>,
-    /// Mails put so far, less `slots` once twice that is reached: tells fill and next place.
-    put: Vec<u32>,
-    /// The place in `received` of a vertex, from 1 on; 0 between batches.
-    pending: Vec<u32>,
-    received: Vec<Received>,
+    /// The event of each mail, packed; 0 in an empty place.
+    events: Vec<u64>,
+    /// The place of the next mail of each vertex; empty where there is one place only.
+    next: Vec<u32>,
+    round: Round,
 }
 
 impl RowMails {
     pub(super) fn new(options: StateOptions, vertices: usize) -> Self {
-        let width = 2 * options.width + options.features;
+        let StateOptions { width, features, slots, .. } = options;
+        let own = if options.own_is_memory() { 0 } else { width };
+        let mean = if options.combine == Combine::Mean { features } else { 0 };
+        let places = vertices * slots;
         Self {
-            slots: options.slots,
-            memory: options.width,
-            width,
-            rows: vec![0.0; vertices * options.slots * width],
-            times: vec![0; vertices * options.slots],
-            put: vec![0; vertices],
-            pending: vec![0; vertices],
-            received: Vec::new(),
+            slots,
+            widths: [own, width, mean],
+            rows: vec![0.0; places * (own + width + mean)],
+            events: vec![0; places],
+            next: vec![0; if slots > 1 { vertices } else { 0 }],
+            round: Round::new(vertices),
         }
     }
 
-    /// The width of a mail.
-    pub(crate) fn width(&self) -> usize {
-        self.width
+    /// The width of what is kept of a mail.
+    pub(super) fn width(&self) -> usize {
+        self.widths.iter().sum()
     }
 
-    /// How many mails a vertex has.
-    pub(crate) fn filled(&self, vertex: VertexId) -> usize {
-        (self.put[vertex as usize] as usize).min(self.slots)
+    /// The packed events of the mails of a vertex, by place.
+    pub(super) fn of(&self, vertex: VertexId) -> &[u64] {
+        let places = &self.events[vertex as usize * self.slots..][..self.slots];
+        let filled = places.iter().position(|&event| event == 0).unwrap_or(self.slots);
+        &places[..filled]
     }
 
-    /// The mail in one of the filled places.
-    pub(crate) fn row(&self, vertex: VertexId, place: usize) -> &[f32] {
-        &self.rows[(vertex as usize * self.slots + place) * self.width..][..self.width]
-    }
-
-    /// The time since the origin of the mail in one of the filled places.
-    pub(crate) fn time(&self, vertex: VertexId, place: usize) -> Time {
-        self.times[vertex as usize * self.slots + place]
-    }
-
-    /// The place of the newest mail; the vertex must have one.
-    pub(crate) fn newest(&self, vertex: VertexId) -> usize {
-        (self.put[vertex as usize] as usize - 1) % self.slots
+    /// What is kept of the mail in a filled place: `s_i` and the mean of `e_ij`, each empty where
+    /// it is read elsewhere, around `s_j`.
+    pub(super) fn parts(&self, vertex: VertexId, place: usize) -> [&[f32]; 3] {
+        let width = self.width();
+        let row = &self.rows[(vertex as usize * self.slots + place) * width..][..width];
+        let (own, rest) = row.split_at(self.widths[0]);
+        let (other, mean) = rest.split_at(self.widths[1]);
+        [own, other, mean]
     }
 
     /// Puts the mails of a batch into rings. `touch` hears of every vertex that gets one.
@@ -83,165 +76,99 @@ impl RowMails {
         &mut self,
         batch: &EventBatch,
         events: EventData<'_>,
+        options: StateOptions,
         updated: &Updated,
-        combine: Combine,
-        origin: Time,
         mut touch: impl FnMut(VertexId),
     ) {
-        let count = batch.events.len();
-        let lists = &batch.receivers_offsets;
-        for (place, &event) in batch.events.iter().enumerate() {
-            let (ends, time) = ([events.src[event], events.dst[event]], events.time[event]);
-            for side in 0..2 {
-                let mail = |vertex, is_end| Received {
-                    vertex,
-                    place: place as u32,
-                    side: side as u8,
-                    is_end,
-                    time: time.wrapping_sub(origin),
-                    count: 1,
-                };
-                // The one vertex of a loop has one mail.
-                if side == 0 || ends[0] != ends[1] {
-                    self.receive(mail(ends[side], true), batch, events, updated, combine);
+        let mut round = std::mem::take(&mut self.round);
+        round.collect(batch, events, options.delivery, |mail, first| {
+            if options.combine == Combine::Mean {
+                let mut row = self.next_row(mail.vertex);
+                if first {
+                    row.iter_mut().for_each(|part| part.fill(0.0));
                 }
-                if lists.len() > 2 * count {
-                    let list = side * count + place;
-                    let list = lists[list] as usize..lists[list + 1] as usize;
-                    for &vertex in &batch.receivers[list] {
-                        self.receive(mail(vertex, false), batch, events, updated, combine);
+                let sent = mail.parts(batch, events, options, updated);
+                for (sums, values) in row.into_iter().zip(sent) {
+                    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                }
+            }
+        });
+        round.finish(|mail| {
+            touch(mail.vertex);
+            self.keep(mail, batch.events[mail.place as usize], |row| match options.combine {
+                Combine::Mean => {
+                    let share = 1.0 / mail.count as f32;
+                    row.into_iter().flatten().for_each(|sum| *sum *= share);
+                }
+                Combine::Last => {
+                    let sent = mail.parts(batch, events, options, updated);
+                    for (kept, values) in row.into_iter().zip(sent) {
+                        // A part that is not kept has no width.
+                        kept.iter_mut().zip(values).for_each(|(kept, value)| *kept = *value);
                     }
                 }
-            }
-        }
-        for at in 0..self.received.len() {
-            let received = self.received[at];
-            touch(received.vertex);
-            self.keep(received, batch, events, updated, combine);
-        }
-        self.received.clear();
+            });
+        });
+        self.round = round;
     }
 
-    /// Notes a mail; the mean is summed up in the ring at once.
-    fn receive(
-        &mut self,
-        mail: Received,
-        batch: &EventBatch,
-        events: EventData<'_>,
-        updated: &Updated,
-        combine: Combine,
-    ) {
-        let pending = &mut self.pending[mail.vertex as usize];
-        let first = *pending == 0;
-        if first {
-            self.received.push(mail);
-            *pending = self.received.len() as u32;
-        } else {
-            let known = &mut self.received[*pending as usize - 1];
-            let rank = |m: &Received| (m.time, m.is_end, m.place, m.side);
-            let count = known.count + 1;
-            if rank(&mail) >= rank(known) {
-                *known = mail;
-            }
-            known.count = count;
-        }
-        if combine == Combine::Mean {
-            let (memory, row) = (self.memory, self.next_row(mail.vertex));
-            if first {
-                row.fill(0.0);
-            }
-            let parts = parts(mail, memory, batch, events, updated);
-            let values = parts.into_iter().flatten();
-            row.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-        }
-    }
-
-    /// Makes the mail that a vertex got in this batch the newest of its ring.
-    fn keep(
-        &mut self,
-        mail: Received,
-        batch: &EventBatch,
-        events: EventData<'_>,
-        updated: &Updated,
-        combine: Combine,
-    ) {
-        let (memory, row) = (self.memory, self.next_row(mail.vertex));
-        match combine {
-            Combine::Mean => {
-                let share = 1.0 / mail.count as f32;
-                row.iter_mut().for_each(|sum| *sum *= share);
-            }
-            Combine::Last => {
-                let mut row = row;
-                for part in parts(mail, memory, batch, events, updated) {
-                    let (own, rest) = row.split_at_mut(part.len());
-                    own.copy_from_slice(part);
-                    row = rest;
-                }
-            }
-        }
+    /// Makes a mail the newest of its ring.
+    fn keep(&mut self, mail: &Received, event: usize, write: impl FnOnce([&mut [f32]; 3])) {
+        write(self.next_row(mail.vertex));
         let vertex = mail.vertex as usize;
-        let put = self.put[vertex] as usize;
-        self.times[vertex * self.slots + put % self.slots] = mail.time;
-        self.put[vertex] = wrapped(put + 1, self.slots);
-        self.pending[vertex] = 0;
+        let place = self.next_place(vertex);
+        let packed = EventMail { event, is_source: mail.side == 0 }.pack();
+        self.events[vertex * self.slots + place] = packed;
+        if let Some(next) = self.next.get_mut(vertex) {
+            *next = ((place + 1) % self.slots) as u32;
+        }
     }
 
-    fn next_row(&mut self, vertex: VertexId) -> &mut [f32] {
-        let place = self.put[vertex as usize] as usize % self.slots;
-        &mut self.rows[(vertex as usize * self.slots + place) * self.width..][..self.width]
+    fn next_place(&self, vertex: usize) -> usize {
+        self.next.get(vertex).map_or(0, |&place| place as usize)
+    }
+
+    fn next_row(&mut self, vertex: VertexId) -> [&mut [f32]; 3] {
+        let (vertex, width) = (vertex as usize, self.width());
+        let place = vertex * self.slots + self.next_place(vertex);
+        let row = &mut self.rows[place * width..][..width];
+        let (own, rest) = row.split_at_mut(self.widths[0]);
+        let (other, mean) = rest.split_at_mut(self.widths[1]);
+        [own, other, mean]
     }
 
     pub(super) fn clear(&mut self, vertices: &[VertexId]) {
-        let (slots, width) = (self.slots, self.slots * self.width);
+        let (slots, width) = (self.slots, self.slots * self.width());
         for vertex in vertices.iter().map(|&vertex| vertex as usize) {
             self.rows[vertex * width..][..width].fill(0.0);
-            self.times[vertex * slots..][..slots].fill(0);
-            self.put[vertex] = 0;
+            self.events[vertex * slots..][..slots].fill(0);
+            self.next.get_mut(vertex).into_iter().for_each(|next| *next = 0);
         }
     }
 
-    /// The whole ring of a vertex: its rows, its times and how many mails were put.
-    pub(super) fn ring(&self, vertex: VertexId) -> (&[f32], &[Time], u32) {
-        let (vertex, width) = (vertex as usize, self.slots * self.width);
-        let times = &self.times[vertex * self.slots..][..self.slots];
-        (&self.rows[vertex * width..][..width], times, self.put[vertex])
+    /// The whole ring of a vertex: its rows, its packed events and the place of the next mail.
+    pub(super) fn ring(&self, vertex: VertexId) -> (&[f32], &[u64], usize) {
+        let (vertex, width) = (vertex as usize, self.slots * self.width());
+        let events = &self.events[vertex * self.slots..][..self.slots];
+        (&self.rows[vertex * width..][..width], events, self.next_place(vertex))
     }
 
-    /// Puts a saved ring in place; false where more mails were put than a ring counts.
-    pub(super) fn put(&mut self, vertex: VertexId, rows: &[f32], times: &[u64], put: u32) -> bool {
-        let (vertex, width) = (vertex as usize, self.slots * self.width);
+    /// Puts a saved ring in place; false where it is none of this many places.
+    pub(super) fn put(&mut self, vertex: VertexId, saved: (&[f32], &[u64], u64)) -> bool {
+        let ((rows, events, next), vertex) = (saved, vertex as usize);
+        let width = self.slots * self.width();
         self.rows[vertex * width..][..width].copy_from_slice(rows);
-        let places = self.times[vertex * self.slots..].iter_mut();
-        places.zip(times).for_each(|(place, &time)| *place = time as Time);
-        self.put[vertex] = put;
-        (put as usize) < 2 * self.slots
+        self.events[vertex * self.slots..][..self.slots].copy_from_slice(events);
+        self.next.get_mut(vertex).into_iter().for_each(|place| *place = next as u32);
+        let filled = self.of(vertex as VertexId).len();
+        let expected = filled % self.slots;
+        events[filled..].iter().all(|&event| event == 0)
+            && events.iter().all(|&event| event != 1)
+            && (next == expected as u64 || filled == self.slots && next < self.slots as u64)
     }
 
     pub(super) fn bytes(&self) -> usize {
-        4 * self.rows.capacity() + 8 * self.times.capacity() + 8 * self.put.capacity()
+        let rows = 4 * self.rows.capacity() + 8 * self.events.capacity();
+        rows + 4 * self.next.capacity() + self.round.bytes()
     }
-}
-
-/// A count of mails, small and with the same fill and next place.
-fn wrapped(put: usize, slots: usize) -> u32 {
-    (if put >= 2 * slots { put - slots } else { put }) as u32
-}
-
-/// `s_i`, `s_j` and `e_ij` of a mail.
-fn parts<'a>(
-    mail: Received,
-    memory: usize,
-    batch: &EventBatch,
-    events: EventData<'a>,
-    updated: &'a Updated,
-) -> [&'a [f32]; 3] {
-    let (place, own) = (mail.place as usize, usize::from(mail.side));
-    let queries = batch.event_queries[place];
-    let row = |side: usize| {
-        let query = queries[side];
-        let row = if updated.per_query { query } else { batch.query_row[query as usize] };
-        &updated.memory[row as usize * memory..][..memory]
-    };
-    [row(own), row(1 - own), events.features_of(batch.events[place])]
 }

@@ -6,57 +6,11 @@
 
 use zoetrope_graph::{Time, VertexId};
 
-use super::event_mails::EventMails;
+use super::event_mails::{EventMail, EventMails};
+use super::options::{Combine, MailRule, StateOptions};
 use super::row_mails::RowMails;
 use super::touched::Touched;
 use crate::stream::EventBatch;
-
-/// When a message is put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MailRule {
-    /// When it is sent: the mailbox keeps `[s_i, s_j, e_ij]` (Sven, TGL, the TGN paper).
-    Kept,
-    /// When it is read: the mailbox keeps the event, and `s_i`, `s_j` are those of that moment
-    /// (PyG's `TGNMemory` while training).
-    Deferred,
-}
-
-/// What becomes of several messages to one vertex in one batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Combine {
-    /// The most recent one stays.
-    Last,
-    /// Their mean stays.
-    Mean,
-}
-
-/// Who gets the message of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// The two ends.
-    Ends,
-    /// The two ends and their sampled neighbours (APAN).
-    Neighbours,
-}
-
-/// The shape of the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StateOptions {
-    /// Width of a row of memory.
-    pub width: usize,
-    /// Whether a second row is kept for each vertex (the cell of an LSTM).
-    pub cells: bool,
-    /// Width of the features of an event.
-    pub features: usize,
-    /// Mails that a vertex keeps.
-    pub slots: usize,
-    /// When a message is put together.
-    pub mails: MailRule,
-    /// What becomes of several messages in one batch.
-    pub combine: Combine,
-    /// Who gets a message.
-    pub delivery: Delivery,
-}
 
 /// The columns of a stream of events.
 #[derive(Debug, Clone, Copy)]
@@ -84,14 +38,12 @@ impl<'a> EventData<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Updated {
     /// A row of memory for each vertex of the batch, or for each question where
-    /// [`per_query`](Self::per_query).
+    /// [`per_query`](StateOptions::per_query).
     pub memory: Vec<f32>,
     /// A cell row likewise, where the state has cells.
     pub cell: Vec<f32>,
     /// The time up to which each of these rows remembers.
     pub time: Vec<Time>,
-    /// Whether rows belong to questions rather than to vertices.
-    pub per_query: bool,
 }
 
 /// The mails that wait.
@@ -167,19 +119,36 @@ impl VertexState {
         self.since[vertex as usize].wrapping_add(self.origin)
     }
 
-    /// The events that wait for a vertex, packed; empty where mails are rows.
-    pub(crate) fn waiting_events(&self, vertex: VertexId) -> &[u64] {
+    /// The events of the mails that wait for a vertex, packed; of one vertex at most `slots` where
+    /// mails are put together when they are sent, the place of each being its index.
+    pub(crate) fn waiting(&self, vertex: VertexId) -> &[u64] {
         match &self.mails {
             Mails::Events(events) => events.of(vertex),
-            Mails::Rows(_) => &[],
+            Mails::Rows(rows) => rows.of(vertex),
         }
     }
 
-    /// The rings of mails; None where mails are events.
-    pub(crate) fn rings(&self) -> Option<&RowMails> {
+    /// `s_i`, `s_j` and `e_ij` of the mail at an index of [`waiting`](Self::waiting).
+    pub(crate) fn mail<'a>(
+        &'a self,
+        vertex: VertexId,
+        index: usize,
+        events: EventData<'a>,
+    ) -> [&'a [f32]; 3] {
+        let EventMail { event, is_source } = EventMail::unpack(self.waiting(vertex)[index]);
         match &self.mails {
-            Mails::Events(_) => None,
-            Mails::Rows(rows) => Some(rows),
+            Mails::Events(_) => {
+                let other = if is_source { events.dst[event] } else { events.src[event] };
+                [self.memory(vertex), self.memory(other), events.features_of(event)]
+            }
+            Mails::Rows(rows) => {
+                let [own, other, mean] = rows.parts(vertex, index);
+                let own = if self.options.own_is_memory() { self.memory(vertex) } else { own };
+                match self.options.combine {
+                    Combine::Last => [own, other, events.features_of(event)],
+                    Combine::Mean => [own, other, mean],
+                }
+            }
         }
     }
 
@@ -206,7 +175,7 @@ impl VertexState {
     pub fn absorb(&mut self, batch: &EventBatch, events: EventData<'_>, updated: &Updated) {
         let width = self.options.width;
         for end in &batch.last_events {
-            let row = if updated.per_query { end.query } else { end.row } as usize;
+            let row = if self.options.per_query { end.query } else { end.row } as usize;
             let (from, to) = (row * width, end.vertex as usize * width);
             self.memory[to..to + width].copy_from_slice(&updated.memory[from..from + width]);
             if self.options.cells {
@@ -215,7 +184,7 @@ impl VertexState {
             self.since[end.vertex as usize] = updated.time[row].wrapping_sub(self.origin);
             self.touched.mark(end.vertex);
         }
-        let (combine, origin, touched) = (self.options.combine, self.origin, &mut self.touched);
+        let (options, touched) = (self.options, &mut self.touched);
         match &mut self.mails {
             Mails::Events(mails) => {
                 mails.deliver(batch, events);
@@ -225,7 +194,7 @@ impl VertexState {
                 let touch = |vertex| {
                     touched.mark(vertex);
                 };
-                mails.deliver(batch, events, updated, combine, origin, touch);
+                mails.deliver(batch, events, options, updated, touch);
             }
         }
     }

@@ -62,6 +62,7 @@ impl Choices {
                 mails: if deferred { MailRule::Deferred } else { MailRule::Kept },
                 combine: given.combine.unwrap_or(Combine::Last),
                 delivery: if name == "apan" { Delivery::Neighbours } else { Delivery::Ends },
+                per_query: updater == Some(UpdaterKind::Transformer),
             },
             given: *given,
         };

@@ -16,13 +16,13 @@ use zoetrope_tensor::{Activation, NeighbourAttention, Neighbourhood, Var};
 
 use super::attention::{SLOPE, with_bias};
 use super::batch::EventBatch;
-use super::message::gathered;
+use super::message::{gathered, write_side_by_side};
 use super::reused::Reused;
 use super::time_encoder::TimeEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::layer::{LayerNorm, Linear};
-use crate::memory::VertexState;
+use crate::memory::{EventData, EventMail, VertexState};
 use crate::parameters::Builder;
 use crate::stream::Convention;
 
@@ -84,26 +84,27 @@ impl MailAttention {
         &self,
         forward: &mut Forward<'_>,
         batch: &EventBatch,
+        events: EventData<'_>,
         state: &VertexState,
         rings: &mut Rings,
     ) -> Result<Var, NnError> {
-        rings.open(batch, state);
+        rings.open(batch, events, state);
         let vertices = &batch.vertices;
         let memory = gathered(forward, vertices.len(), self.width, |at, row| {
             row.copy_from_slice(state.memory(vertices[at]));
         });
-        let mails = state.rings().map(|kept| {
-            gathered(forward, rings.mails.len(), kept.width(), |at, row| {
-                let [vertex, place] = rings.mails[at];
-                row.copy_from_slice(kept.row(vertices[vertex as usize], place as usize));
-            })
+        let width = 2 * self.width + state.options().features;
+        let mails = gathered(forward, rings.mails.len(), width, |at, row| {
+            let [vertex, place] = rings.mails[at];
+            let mail = state.mail(vertices[vertex as usize], place as usize, events);
+            write_side_by_side(mail, row);
         });
         let query = self.query.apply(forward, memory, Activation::Identity)?;
         let key = with_bias(forward, self.key)?;
         let call = NeighbourAttention {
             queries: forward.tape.head_products(query, key, self.heads, false)?,
             rows: None,
-            features: mails,
+            features: Some(mails),
             time: Some(self.time.parameters(forward)),
             heads: self.heads,
             scale: 1.0,
@@ -127,13 +128,13 @@ impl MailAttention {
 impl Rings {
     /// Lists the filled places of the rings of a batch's vertices, and for each question which of
     /// them it reads.
-    fn open(&mut self, batch: &EventBatch, state: &VertexState) {
+    fn open(&mut self, batch: &EventBatch, events: EventData<'_>, state: &VertexState) {
         self.mails.clear();
         self.first.clear();
-        let filled = |vertex| state.rings().map_or(0, |rings| rings.filled(vertex));
         for (row, &vertex) in (0u32..).zip(&batch.vertices) {
             self.first.push(self.mails.len() as u32);
-            self.mails.extend((0..filled(vertex) as u32).map(|place| [row, place]));
+            let filled = state.waiting(vertex).len() as u32;
+            self.mails.extend((0..filled).map(|place| [row, place]));
         }
         let layout = self.layout.open();
         layout.offsets.clear();
@@ -145,12 +146,10 @@ impl Rings {
         for (&row, &asked) in batch.query_row.iter().zip(&batch.query_time) {
             let vertex = batch.vertices[row as usize];
             let mut newest = state.last_update(vertex);
-            for place in 0..filled(vertex) {
-                let since = state.rings().map_or(0, |rings| rings.time(vertex, place));
-                let sent = state.origin().wrapping_add(since);
+            for (mail, &packed) in (self.first[row as usize]..).zip(state.waiting(vertex)) {
+                let sent = events.time[EventMail::unpack(packed).event];
                 newest = newest.max(sent);
                 deltas.push(asked.wrapping_sub(sent) as f64);
-                let mail = self.first[row as usize] + place as u32;
                 layout.event.push(mail);
                 layout.source.push(mail);
             }

@@ -59,9 +59,7 @@ pub(super) struct Mailbag {
     pub(super) place: Reused<Vec<u32>>,
     /// The time up to which each vertex of the batch remembers with its mails.
     pub(super) times: Reused<Vec<Time>>,
-    /// The events that wait, where mails are events: of each vertex with mail, one after another.
-    events: Vec<EventMail>,
-    /// Where the events of each vertex with mail begin.
+    /// Where the messages of each vertex with mail begin.
     offsets: Vec<u32>,
     /// The vertex with mail of each message, by place; used where messages are averaged.
     vertex_of_message: Reused<Vec<u32>>,
@@ -72,31 +70,18 @@ impl Mailbag {
     /// Looks up the mails of the vertices of a batch.
     pub(super) fn open(&mut self, batch: &[VertexId], events: EventData<'_>, state: &VertexState) {
         self.vertices.clear();
-        self.events.clear();
         self.offsets.clear();
         let (place, times) = (self.place.refill(), self.times.refill());
         let (deltas, vertex_of_message) = (self.deltas.refill(), self.vertex_of_message.refill());
         for &vertex in batch {
             let last_update = state.last_update(vertex);
-            let at = self.vertices.len() as u32;
-            let (start, mut newest) = (self.events.len() as u32, None);
-            let mut send = |time: Time| {
+            let mails = state.waiting(vertex).iter().map(|&mail| EventMail::unpack(mail));
+            let (at, start) = (self.vertices.len() as u32, deltas.len() as u32);
+            let mut newest = None;
+            for time in mails.map(|mail| events.time[mail.event]) {
                 deltas.push(time.wrapping_sub(last_update) as f64);
                 vertex_of_message.push(at);
                 newest = newest.max(Some(time));
-            };
-            match state.rings() {
-                Some(rings) if rings.filled(vertex) > 0 => {
-                    send(state.origin().wrapping_add(rings.time(vertex, rings.newest(vertex))));
-                }
-                Some(_) => {}
-                None => {
-                    let mails = state.waiting_events(vertex);
-                    for mail in mails.iter().map(|&packed| EventMail::unpack(packed)) {
-                        send(events.time[mail.event]);
-                        self.events.push(mail);
-                    }
-                }
             }
             place.push(if newest.is_some() { at } else { u32::MAX });
             times.push(newest.unwrap_or(last_update));
@@ -106,7 +91,7 @@ impl Mailbag {
             }
         }
         let none = self.vertices.len() as u32;
-        self.offsets.push(self.events.len() as u32);
+        self.offsets.push(deltas.len() as u32);
         place.iter_mut().filter(|place| **place == u32::MAX).for_each(|place| *place = none);
     }
 
@@ -152,34 +137,25 @@ impl Mailbag {
     ) -> Var {
         let memory = state.options().width;
         let width = 2 * memory + state.options().features;
-        if let Some(rings) = state.rings() {
-            return gathered(forward, self.vertices.len(), width, |at, row| {
-                let vertex = self.vertices[at];
-                row.copy_from_slice(rings.row(vertex, rings.newest(vertex)));
+        let vertex_of = self.vertex_of_message.shared();
+        if each || vertex_of.len() == self.vertices.len() {
+            return gathered(forward, vertex_of.len(), width, |message, row| {
+                let at = vertex_of[message] as usize;
+                let index = message - self.offsets[at] as usize;
+                write_side_by_side(state.mail(self.vertices[at], index, events), row);
             });
         }
-        let part = |mail: EventMail, row: &mut [f32]| {
-            let (src, dst) = (events.src[mail.event], events.dst[mail.event]);
-            let (own, other) = if mail.is_source { (src, dst) } else { (dst, src) };
-            row[..memory].copy_from_slice(state.memory(own));
-            row[memory..2 * memory].copy_from_slice(state.memory(other));
-            row[2 * memory..].copy_from_slice(events.features_of(mail.event));
-        };
-        if each || self.events.len() == self.vertices.len() {
-            let rows = self.events.len();
-            return gathered(forward, rows, width, |at, row| part(self.events[at], row));
-        }
         gathered(forward, self.vertices.len(), width, |at, row| {
-            let own = &self.events[self.offsets[at] as usize..self.offsets[at + 1] as usize];
-            row[..memory].copy_from_slice(state.memory(self.vertices[at]));
+            let (vertex, count) = (self.vertices[at], self.offsets[at + 1] - self.offsets[at]);
+            row[..memory].copy_from_slice(state.memory(vertex));
             let rest = &mut row[memory..];
             rest.fill(0.0);
-            for &EventMail { event, is_source } in own {
-                let other = if is_source { events.dst[event] } else { events.src[event] };
-                let values = state.memory(other).iter().chain(events.features_of(event));
+            for index in 0..count as usize {
+                let [_, other, features] = state.mail(vertex, index, events);
+                let values = other.iter().chain(features);
                 rest.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
             }
-            rest.iter_mut().for_each(|sum| *sum /= own.len() as f32);
+            rest.iter_mut().for_each(|sum| *sum /= count as f32);
         })
     }
 
@@ -193,6 +169,15 @@ impl Mailbag {
         gathered(forward, self.vertices.len(), width, |at, row| {
             row.copy_from_slice(row_of(self.vertices[at]));
         })
+    }
+}
+
+/// Writes the parts of a mail into a row that is as wide as all.
+pub(super) fn write_side_by_side(parts: [&[f32]; 3], mut row: &mut [f32]) {
+    for part in parts {
+        let (own, rest) = row.split_at_mut(part.len());
+        own.copy_from_slice(part);
+        row = rest;
     }
 }
 

@@ -57,7 +57,6 @@ impl MemoryUpdate {
         }
         updated.time.clear();
         updated.time.extend_from_slice(&self.times);
-        updated.per_query = self.per_query;
     }
 }
 
@@ -162,7 +161,7 @@ impl StreamModel {
                 (Some(rows), Arc::clone(bag.times.shared()), false)
             }
             (Memory::Mails(attention, rings), Some(state)) => {
-                let hidden = attention.update(forward, batch, state, rings)?;
+                let hidden = attention.update(forward, batch, events, state, rings)?;
                 let rows = CellState { hidden, cell: None };
                 (Some(rows), Arc::clone(rings.times.shared()), true)
             }

@@ -1,0 +1,123 @@
+//! Who gets which mail of a batch that is kept as a row.
+//!
+//! Of several mails that reach a vertex in one batch the one of the latest event stays; at equal
+//! times the mail of an end beats that of a neighbour, then the later event, then the
+//! destination's. Or their mean stays, as that of the latest event.
+
+use zoetrope_graph::{Time, VertexId};
+
+use super::options::{Delivery, StateOptions};
+use super::state::{EventData, Updated};
+use crate::stream::EventBatch;
+
+/// What a vertex gets of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Received {
+    pub(super) vertex: VertexId,
+    /// The event's place in the batch and the side whose mail it is (0 source, 1 destination).
+    pub(super) place: u32,
+    pub(super) side: u8,
+    is_end: bool,
+    time: Time,
+    /// How many mails reached the vertex.
+    pub(super) count: u32,
+}
+
+impl Received {
+    /// `s_i`, `s_j` and `e_ij` of the mail.
+    pub(super) fn parts<'a>(
+        &self,
+        batch: &EventBatch,
+        events: EventData<'a>,
+        options: StateOptions,
+        updated: &'a Updated,
+    ) -> [&'a [f32]; 3] {
+        let (place, own) = (self.place as usize, usize::from(self.side));
+        let queries = batch.event_queries[place];
+        let row = |side: usize| {
+            let query = queries[side];
+            let row = if options.per_query { query } else { batch.query_row[query as usize] };
+            &updated.memory[row as usize * options.width..][..options.width]
+        };
+        [row(own), row(1 - own), events.features_of(batch.events[place])]
+    }
+}
+
+/// The mails of one batch; empty between batches.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Round {
+    /// The place in `received` of a vertex, from 1 on; 0 where it is not there.
+    pending: Vec<u32>,
+    received: Vec<Received>,
+}
+
+impl Round {
+    pub(super) fn new(vertices: usize) -> Self {
+        Self { pending: vec![0; vertices], received: Vec::new() }
+    }
+
+    /// Goes over all mails of a batch; `visit` hears of each and whether it is its vertex's first.
+    pub(super) fn collect(
+        &mut self,
+        batch: &EventBatch,
+        events: EventData<'_>,
+        delivery: Delivery,
+        mut visit: impl FnMut(&Received, bool),
+    ) {
+        let count = batch.events.len();
+        let lists: &[u32] = match delivery {
+            Delivery::Ends => &[],
+            Delivery::Neighbours => &batch.receivers_offsets,
+        };
+        for (place, &event) in batch.events.iter().enumerate() {
+            let (ends, time) = ([events.src[event], events.dst[event]], events.time[event]);
+            for side in 0..2 {
+                let mut send = |vertex, is_end| {
+                    let (place, side) = (place as u32, side as u8);
+                    let mail = Received { vertex, place, side, is_end, time, count: 1 };
+                    visit(&mail, self.receive(mail));
+                };
+                // The one vertex of a loop has one mail.
+                if side == 0 || ends[0] != ends[1] {
+                    send(ends[side], true);
+                }
+                if lists.len() > 2 * count {
+                    let list = side * count + place;
+                    let list = lists[list] as usize..lists[list + 1] as usize;
+                    batch.receivers[list].iter().for_each(|&vertex| send(vertex, false));
+                }
+            }
+        }
+    }
+
+    /// Notes a mail; whether it is the first of its vertex.
+    fn receive(&mut self, mail: Received) -> bool {
+        let pending = &mut self.pending[mail.vertex as usize];
+        if *pending == 0 {
+            self.received.push(mail);
+            *pending = self.received.len() as u32;
+            return true;
+        }
+        let known = &mut self.received[*pending as usize - 1];
+        let rank = |m: &Received| (m.time, m.is_end, m.place, m.side);
+        let count = known.count + 1;
+        if rank(&mail) >= rank(known) {
+            *known = mail;
+        }
+        known.count = count;
+        false
+    }
+
+    /// Hands out the mail that stays of each vertex, in the order in which vertices got their
+    /// first, and forgets all.
+    pub(super) fn finish(&mut self, mut keep: impl FnMut(&Received)) {
+        for mail in self.received.drain(..) {
+            keep(&mail);
+            self.pending[mail.vertex as usize] = 0;
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        4 * self.pending.capacity() + size_of::<Received>() * self.received.capacity()
+    }
+}
