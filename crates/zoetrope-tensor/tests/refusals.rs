@@ -8,7 +8,8 @@ use catalogue::Outcome;
 use catalogue::graphs::group;
 use zoetrope_tensor::{
     Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GruKind, Instr, Loss,
-    LstmRecurrence, Matrix, NeighbourAttention, Neighbourhood, Tape, TensorError, Var,
+    LstmRecurrence, Matrix, MessageCell, MessageCellKind, NeighbourAttention, Neighbourhood, Tape,
+    TensorError, Var,
 };
 
 const KEY: DropoutKey = DropoutKey { seed: 1, stream: 1, step: 1 };
@@ -621,4 +622,39 @@ fn attention_over_neighbours_refuses_what_does_not_fit_its_layout() {
             },
         ],
     );
+}
+
+#[test]
+fn a_cell_refuses_messages_that_do_not_fit_its_weights() {
+    refuse(
+        "message_cell",
+        &[
+            |t| read_messages(t, [(2, 3), (2, 2), (2, 1), (6, 7), (6, 2), (1, 6)], &[0, 1]),
+            |t| read_messages(t, [(2, 4), (2, 2), (3, 1), (6, 7), (6, 2), (1, 6)], &[0, 1]),
+            |t| read_messages(t, [(2, 4), (2, 2), (2, 1), (6, 8), (6, 2), (1, 6)], &[0, 1]),
+            |t| read_messages(t, [(2, 4), (2, 2), (2, 1), (6, 7), (4, 2), (1, 6)], &[0, 1]),
+            |t| read_messages(t, [(2, 4), (2, 2), (2, 1), (6, 7), (6, 2), (1, 4)], &[0, 1]),
+            |t| read_messages(t, [(2, 4), (2, 2), (2, 1), (6, 7), (6, 2), (1, 6)], &[0, 2]),
+            |t| read_messages(t, [(2, 4), (2, 2), (2, 1), (6, 7), (6, 2), (1, 6)], &[0]),
+            |t| read_messages(t, [(2, 1), (2, 2), (2, 1), (6, 4), (6, 2), (1, 6)], &[0, 1]),
+        ],
+    );
+}
+
+/// A GRU over messages whose operands are pairs, features, encodings, both weights and a bias.
+fn read_messages(
+    t: &mut Tape,
+    shapes: [(usize, usize); 6],
+    rows: &[u32],
+) -> Result<Var, TensorError> {
+    let v = ones(t, &shapes);
+    let call = MessageCell {
+        kind: MessageCellKind::Gru,
+        pair: v[0],
+        features: Some(v[1]),
+        time: v[2],
+        weights: [v[3], v[4]],
+        biases: [v[5], v[5]],
+    };
+    t.message_cell(call, &Arc::new(rows.to_vec()))
 }

@@ -36,6 +36,7 @@ use super::scratch::{self, Scratch};
 use super::simd::{Cpu, current};
 use after::{After, AfterBack};
 use before::{BeforeBackGates, BeforeBackState, BeforeGates, BeforeState};
+pub(crate) use cell::{mix, mix_slopes};
 
 /// Where the reset gate acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

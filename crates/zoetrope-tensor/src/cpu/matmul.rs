@@ -1,10 +1,9 @@
 //! Matrix products C (+)= op(A)·op(B), with an optional bias and activation while C is in cache.
 //!
 //! The micro-kernels of `gemm-f32` compute fixed blocks, each on one thread, from operands packed
-//! by `packed` (or by `gemm-f32` where it packs nothing); this file decides the blocks. A product
-//! is split by rows, or by columns when it is flat and wide, or along the inner dimension when C
-//! is small (weight gradients), with the partial sums added in order. The choice and the
-//! boundaries depend on the shape only.
+//! by `packed` (or by `gemm-f32` where it packs nothing). A product is cut into a `grid` of tasks,
+//! or along the inner dimension when C is small (weight gradients of tall matrices), with the
+//! partial sums added in order. The choice and the boundaries depend on the shape only.
 //!
 //! Measured (15 November 2026, one core of a busy two-core AMD EPYC virtual machine with AVX-512,
 //! shortest of many runs; the floor is the core's 118 GFLOP/s at 3.7 GHz): 129×96×8 takes 2.7 µs
@@ -17,6 +16,7 @@
 
 mod direct;
 mod epilogue;
+mod grid;
 mod packed;
 mod thin;
 
@@ -30,11 +30,6 @@ use epilogue::Epilogue;
 
 /// Multiply-adds below which a product is one call on this thread (about five microseconds).
 const WHOLE: usize = 1 << 18;
-/// Multiply-adds of one block of a larger product.
-const BLOCK: usize = 1 << 20;
-/// Rows or columns of a block are at least this many, so that packing the other operand again
-/// for each block stays a small part of the work.
-const MIN_SIDE: usize = 128;
 /// Length of a block of the inner dimension, at least, and how many blocks at most.
 const MIN_INNER: usize = 1024;
 const MAX_INNER_BLOCKS: usize = 32;
@@ -165,27 +160,8 @@ pub fn linear(
             unsafe { product.run(accumulate) };
             epilogue.apply(c.data, m, n, c.stride);
         }
-        Split::Rows(rows) => {
-            c.data.par_chunks_mut(rows * c.stride).enumerate().for_each(|(i, block)| {
-                let from = i * rows;
-                let count = rows.min(m.saturating_sub(from));
-                if count > 0 {
-                    // SAFETY: a range of rows of a checked product; it writes only inside the
-                    // chunk that this closure owns.
-                    unsafe { product.rows(from, count).run(accumulate) };
-                    epilogue.apply(block, count, n, c.stride);
-                }
-            });
-        }
-        Split::Columns(cols) => {
-            (0..n.div_ceil(cols)).into_par_iter().for_each(|i| {
-                let from = i * cols;
-                // SAFETY: a range of columns of a checked product; the ranges are disjoint and
-                // nothing else touches `c` until the loop ends.
-                unsafe { product.columns(from, cols.min(n - from)).run(accumulate) };
-            });
-            epilogue.apply(c.data, m, n, c.stride);
-        }
+        // SAFETY: as above.
+        Split::Grid => unsafe { grid::run(&product, accumulate, &epilogue) },
         Split::Inner(inner) => {
             split_inner(product, inner, c.data, accumulate);
             epilogue.apply(c.data, m, n, c.stride);
@@ -197,8 +173,7 @@ pub fn linear(
 #[derive(Debug, PartialEq, Eq)]
 enum Split {
     Whole,
-    Rows(usize),
-    Columns(usize),
+    Grid,
     Inner(usize),
 }
 
@@ -207,19 +182,10 @@ fn split(m: usize, n: usize, k: usize) -> Split {
     if work <= WHOLE {
         return Split::Whole;
     }
-    let side = |work_per_line: usize| {
-        (BLOCK / work_per_line.max(1)).max(MIN_SIDE).next_multiple_of(MIN_SIDE)
-    };
     if k >= 2 * MIN_INNER && m * n <= MAX_PARTIAL && k >= 4 * m.max(n) {
         return Split::Inner(k.div_ceil(MAX_INNER_BLOCKS).max(MIN_INNER));
     }
-    if m >= 2 * MIN_SIDE && m >= n / 8 {
-        return Split::Rows(side(n * k));
-    }
-    if n >= 2 * MIN_SIDE {
-        return Split::Columns(side(m * k));
-    }
-    Split::Whole
+    Split::Grid
 }
 
 /// Sums blocks of the inner dimension into scratch, then adds them to C in order.

@@ -30,6 +30,7 @@ pub mod loss;
 pub mod lstm;
 mod math;
 pub mod matmul;
+pub mod message_cell;
 pub mod neighbour_attention;
 pub mod norm;
 pub mod optimiser;

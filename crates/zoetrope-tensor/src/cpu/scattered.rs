@@ -38,4 +38,15 @@ impl<'a> Scattered<'a> {
         // caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(from), len) }
     }
+
+    /// The whole slice, to read.
+    ///
+    /// # Safety
+    ///
+    /// While the result is in use nobody holds a piece.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn read(&self) -> &'a [f32] {
+        // SAFETY: the slice that this was made of; only read by the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
 }

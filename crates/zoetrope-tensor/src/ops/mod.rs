@@ -17,6 +17,7 @@ pub mod loss;
 pub mod lstm;
 mod matmul;
 mod matmul_steps;
+pub mod message_cell;
 pub mod neighbour_attention;
 pub mod norm;
 pub mod pairs;
@@ -70,6 +71,9 @@ impl Tape {
             Op::Gat { .. } => self.gat_backward(op, node, dy),
             Op::NeighbourAttention { ref call, ref layout, ref deltas } => {
                 self.neighbour_attention_backward(call, layout, deltas, node, dy);
+            }
+            Op::MessageCell { ref call, ref feature_rows } => {
+                self.message_cell_backward(call, feature_rows, node, dy);
             }
             Op::TimeEncoding { ref deltas, weight, bias } => {
                 self.time_encoding_backward(deltas, weight, bias, dy);

@@ -12,6 +12,7 @@ use crate::ops::attention::{AttentionOptions, TemporalParameters};
 use crate::ops::chain::Chain;
 use crate::ops::gat::GatOptions;
 use crate::ops::loss::Loss;
+use crate::ops::message_cell::MessageCell;
 use crate::ops::neighbour_attention::NeighbourAttention;
 use crate::ops::pairs::PairLayers;
 use crate::ops::recurrent::GateInput;
@@ -181,6 +182,10 @@ pub(crate) enum Op {
         call: NeighbourAttention,
         layout: Arc<Neighbourhood>,
         deltas: Arc<Vec<f64>>,
+    },
+    MessageCell {
+        call: MessageCell,
+        feature_rows: Arc<Vec<u32>>,
     },
     TimeEncoding {
         deltas: Arc<Vec<f64>>,

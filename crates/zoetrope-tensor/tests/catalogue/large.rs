@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use zoetrope_tensor::{
     Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GateInput, GruKind,
-    Instr, Loss, LstmRecurrence, PairLayers, SparseGroup, SparseMatrix,
+    Instr, Loss, LstmRecurrence, MessageCellKind, PairLayers, SparseGroup, SparseMatrix,
 };
 
 use super::attention::{layer, parameters};
 use super::graphs::csr;
 use super::losses::labels;
+use super::messages;
 use super::neighbours::{Layout, attention, inputs};
 use super::{Case, Kind, List, constant, mask, numbers, plain, small, weight};
 
@@ -189,6 +190,12 @@ fn neighbours(list: &mut List) {
         let inputs = inputs(&layout, heads, widths);
         list.add(format!("neighbour_attention/{heads}"), &inputs, move |t, v| {
             attention(t, v, &layout, heads, widths, slope, dropout)
+        });
+    }
+    for (name, kind) in [("gru", MessageCellKind::Gru), ("rnn", MessageCellKind::Rnn)] {
+        let sizes = [N, WIDTH, WIDTH, 500, 21, 19];
+        list.add(format!("message_cell/{name}"), &messages::inputs(kind, sizes), move |t, v| {
+            messages::cell(t, v, kind, sizes)
         });
     }
     let deltas = Arc::new(layout.deltas.iter().map(|delta| delta * 1e6).collect());

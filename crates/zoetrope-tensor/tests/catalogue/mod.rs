@@ -10,6 +10,7 @@ mod elementwise;
 pub(crate) mod graphs;
 pub(crate) mod large;
 mod losses;
+pub(crate) mod messages;
 pub(crate) mod neighbours;
 mod norms;
 mod parts;
@@ -159,6 +160,7 @@ pub(crate) fn small_cases() -> Vec<Case> {
     parts::add(&mut list);
     recurrent::add(&mut list);
     attention::add(&mut list);
+    messages::add(&mut list);
     neighbours::add(&mut list);
     norms::add(&mut list);
     losses::add(&mut list);

@@ -681,7 +681,27 @@ def neighbours():
             )
 
 
-for family in [products, elementwise, parts, recurrent, attention, neighbours, norms, losses]:
+def message_cells():
+    sizes = [(1, 1, 1, 1, 1, 1), (5, 2, 2, 3, 3, 2), (7, 17, 17, 4, 5, 3), (6, 3, 5, 2, 0, 4), (40, 5, 0, 9, 2, 1), (0, 3, 3, 1, 2, 2)]
+    for kind, gates, unit in [("gru", 3, torch.gru_cell), ("rnn", 1, torch.rnn_tanh_cell)]:
+        for n, hidden, other, events, features, time in sizes:
+            rows = torch.tensor([5 * at % events for at in range(n)], dtype=torch.long)
+
+            def cell(pair, *v, unit=unit, rows=rows, hidden=hidden, wide=features > 0):
+                parts = [pair] + ([v[0][rows]] if wide else [])
+                encoded, weight, recurrent, bias, own = v[wide:]
+                message = torch.cat([*parts, encoded], 1)
+                return unit(message, pair[:, :hidden], weight, recurrent, bias[0], own[0])
+
+            inputs = [("constant", n, hidden + other)]
+            inputs += [("constant", events, features)] * (features > 0)
+            wide = gates * hidden
+            inputs += [plain(n, time), plain(wide, hidden + other + features + time)]
+            inputs += [plain(wide, hidden), plain(1, wide), plain(1, wide)]
+            case(f"message_cell/{kind}/{n}x{hidden}x{other}x{events}x{features}x{time}", inputs, cell)
+
+
+for family in [products, elementwise, parts, recurrent, attention, neighbours, message_cells, norms, losses]:
     family()
 tensors = {key: value for key, value in results.items() if value is not None}
 path = pathlib.Path(__file__).with_name("operators.safetensors")

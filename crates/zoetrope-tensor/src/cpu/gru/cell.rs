@@ -26,13 +26,13 @@ pub(super) fn three_mut<S: Simd>(x: &mut [f32], plane: usize, count: usize) -> [
 
 /// (1 − z)∘n + z∘h.
 #[inline(always)]
-pub(super) fn mix<S: Simd>(simd: S, z: S::f32s, n: S::f32s, state: S::f32s) -> S::f32s {
+pub(crate) fn mix<S: Simd>(simd: S, z: S::f32s, n: S::f32s, state: S::f32s) -> S::f32s {
     simd.mul_add_e_f32s(z, simd.sub_f32s(state, n), n)
 }
 
 /// The gradients of z and n before their activation, from that of the new state.
 #[inline(always)]
-pub(super) fn mix_slopes<S: Simd>(
+pub(crate) fn mix_slopes<S: Simd>(
     simd: S,
     d: S::f32s,
     z: S::f32s,

@@ -12,10 +12,11 @@
 use gemm_common::microkernel::MicroKernelFn;
 
 use super::{Accumulate, Product};
+use crate::cpu::scattered::Scattered;
 use crate::cpu::scratch;
 
 /// Length of a piece of the inner dimension: a panel of it stays in the first-level cache.
-const INNER: usize = 512;
+pub(super) const INNER: usize = 512;
 /// Elements of the packed columns, half of a second-level cache of 1 MiB.
 const COLUMNS: usize = 128 * 1024;
 /// Rows whose operand is packed at once.
@@ -26,13 +27,13 @@ const PANELS: usize = 9;
 const PANELS_IF_TURNED: usize = 3;
 
 /// The micro-kernels of one instruction set.
-struct Kernels {
+pub(super) struct Kernels {
     /// Columns of a vector.
     lanes: usize,
     /// Columns of a panel, a multiple of the lanes.
-    panel: usize,
+    pub(super) panel: usize,
     /// Rows of a tile.
-    rows: usize,
+    pub(super) rows: usize,
     /// For 1, 2, … vectors of columns, and within these for 1, 2, … rows.
     table: &'static [MicroKernelFn<f32>],
 }
@@ -82,6 +83,11 @@ fn needs_no_panels(product: &Product) -> bool {
         || (n == 1 && a_row == 1 && product.c_stride == 1)
 }
 
+/// The micro-kernels for this product; none where it is left to `gemm`.
+pub(super) fn kernels_for(product: &Product) -> Option<&'static Kernels> {
+    best().filter(|_| !needs_no_panels(product))
+}
+
 /// Computes the product; false where that is left to `gemm`.
 ///
 /// # Safety
@@ -90,12 +96,15 @@ fn needs_no_panels(product: &Product) -> bool {
 /// meanwhile.
 #[allow(unsafe_code)]
 pub(super) unsafe fn run(product: &Product, accumulate: Accumulate) -> bool {
-    let Some(kernels) = best().filter(|_| !needs_no_panels(product)) else {
-        return false;
-    };
+    let Some(kernels) = kernels_for(product) else { return false };
     // SAFETY: the caller's promise is the same; the processor has these instructions.
     unsafe { run_with(kernels, product, accumulate) };
     true
+}
+
+fn packs_rows(kernels: &Kernels, product: &Product) -> bool {
+    let panels = if product.a_strides.1 == 1 { PANELS } else { PANELS_IF_TURNED };
+    product.shape[1] >= panels * kernels.panel
 }
 
 /// # Safety
@@ -107,8 +116,7 @@ unsafe fn run_with(kernels: &Kernels, product: &Product, accumulate: Accumulate)
     let inner = k.min(INNER);
     let wide = (COLUMNS / inner / kernels.panel * kernels.panel)
         .clamp(kernels.panel, n.next_multiple_of(kernels.panel));
-    let panels = if product.a_strides.1 == 1 { PANELS } else { PANELS_IF_TURNED };
-    let packs_rows = n >= panels * kernels.panel;
+    let packs_rows = packs_rows(kernels, product);
     let high = if packs_rows { m.min(ROWS) } else { m };
     let mut columns = scratch::take(wide * inner);
     let mut rows =
@@ -136,6 +144,79 @@ unsafe fn run_with(kernels: &Kernels, product: &Product, accumulate: Accumulate)
                 };
                 // SAFETY: as above; the panels were packed for this part.
                 unsafe { tiles(kernels, &part, &columns, tile_rows, adds) };
+            }
+        }
+    }
+}
+
+/// Packs one panel of columns, all pieces of its inner dimension. `part` is that panel's part of a
+/// product; `columns` has, one after another, the pieces of the inner dimension, and in each piece
+/// the panels.
+///
+/// # Safety
+///
+/// The addresses of `part` cover its shape; nobody else accesses the places of this panel.
+#[allow(unsafe_code)]
+pub(super) unsafe fn pack_panel(
+    kernels: &Kernels,
+    part: &Product,
+    panel: usize,
+    panels: usize,
+    columns: Scattered,
+) {
+    let [_, n, k] = part.shape;
+    for depth in (0..k).step_by(INNER) {
+        let deep = INNER.min(k - depth);
+        let part = part.inner(depth, deep);
+        let strides = (part.b_strides.1, part.b_strides.0);
+        let len = kernels.panel * deep;
+        // SAFETY: the places of one panel; the caller vouches for both.
+        unsafe {
+            let place = columns.piece(depth * panels * kernels.panel + panel * len, len);
+            pack(part.b, strides, [n, deep], kernels.panel, place);
+        }
+    }
+}
+
+/// The packed columns of a whole product.
+pub(super) struct Panels<'a> {
+    pub(super) columns: &'a [f32],
+    pub(super) count: usize,
+}
+
+impl Panels<'_> {
+    /// Computes a part of the product whose columns begin with panel `first`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run_with`]; the panels are those of this product.
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn run(
+        &self,
+        kernels: &Kernels,
+        product: &Product,
+        first: usize,
+        accumulate: Accumulate,
+    ) {
+        let [m, _, k] = product.shape;
+        let packs_rows = packs_rows(kernels, product);
+        let high = m.min(ROWS);
+        let room = high.next_multiple_of(kernels.rows) * k.min(INNER);
+        let mut rows = scratch::take(if packs_rows { room } else { 0 });
+        for depth in (0..k).step_by(INNER) {
+            let deep = INNER.min(k - depth);
+            let adds = depth > 0 || accumulate == Accumulate::Add;
+            let columns = &self.columns[(depth * self.count + first * deep) * kernels.panel..];
+            for row in (0..m).step_by(high) {
+                let part = product.inner(depth, deep).rows(row, high.min(m - row));
+                let tile_rows = packs_rows.then(|| {
+                    let shape = [part.shape[0], deep];
+                    // SAFETY: `part` lies within the product that the caller vouches for.
+                    unsafe { pack(part.a, part.a_strides, shape, kernels.rows, &mut rows) };
+                    &rows[..]
+                });
+                // SAFETY: as above; the panels were packed for these columns.
+                unsafe { tiles(kernels, &part, columns, tile_rows, adds) };
             }
         }
     }
