@@ -1,7 +1,10 @@
 //! Recurrent cells that update rows of memory.
 
-use zoetrope_tensor::{Activation, GateInput, GruKind, LstmRecurrence, Var};
+use zoetrope_tensor::{
+    Activation, GateInput, GruKind, LstmRecurrence, MessageCell, MessageCellKind, Var,
+};
 
+use super::message::MessageParts;
 use super::options::UpdaterKind;
 use crate::error::NnError;
 use crate::forward::Forward;
@@ -54,6 +57,26 @@ impl Cell {
         Self { kind, hidden, input: [input, input_bias], recurrent: [recurrent, recurrent_bias] }
     }
 
+    /// The states after messages whose parts are given, which begin with the states before; None
+    /// where this cell reads whole rows only.
+    pub(super) fn read(
+        &self,
+        forward: &mut Forward<'_>,
+        messages: impl FnOnce(&mut Forward<'_>) -> Result<MessageParts, NnError>,
+    ) -> Result<Option<Var>, NnError> {
+        let kind = match self.kind {
+            UpdaterKind::Gru => MessageCellKind::Gru,
+            UpdaterKind::Rnn => MessageCellKind::Rnn,
+            UpdaterKind::Lstm | UpdaterKind::Transformer => return Ok(None),
+        };
+        let MessageParts { pair, features, feature_rows, time } = messages(forward)?;
+        let [weight, bias] = self.input.map(|id| forward.parameter(id));
+        let [recurrent, own_bias] = self.recurrent.map(|id| forward.parameter(id));
+        let (weights, biases) = ([weight, recurrent], [bias, own_bias]);
+        let call = MessageCell { kind, pair, features, time, weights, biases };
+        Ok(Some(forward.tape.message_cell(call, &feature_rows)?))
+    }
+
     /// The states after the input.
     pub(super) fn apply(
         &self,
@@ -62,21 +85,8 @@ impl Cell {
         state: CellState,
     ) -> Result<CellState, NnError> {
         let [weight, bias] = self.input.map(|id| forward.parameter(id));
-        if self.kind == UpdaterKind::Rnn {
-            let share = match input {
-                CellInput::Whole(x) => {
-                    forward.tape.linear(x, weight, Some(bias), Activation::Identity)?
-                }
-                CellInput::Pair([left, right]) => {
-                    let split = forward.tape.shape(left).cols;
-                    let end = forward.tape.shape(weight).cols;
-                    let tape = &mut *forward.tape;
-                    let (first, second) =
-                        (tape.columns(weight, 0..split)?, tape.columns(weight, split..end)?);
-                    let share = tape.linear(left, first, Some(bias), Activation::Identity)?;
-                    tape.linear_plus(right, second, None, Some(share), Activation::Identity)?
-                }
-            };
+        if let (UpdaterKind::Rnn, CellInput::Whole(x)) = (self.kind, input) {
+            let share = forward.tape.linear(x, weight, Some(bias), Activation::Identity)?;
             return self.gated(forward, share.into(), state);
         }
         let bias = Some(bias);

@@ -4,6 +4,9 @@
 //! which the memory of vertex i remembers. Its first three parts are constants and are written
 //! straight into the tape's memory; only the encoding of time carries a gradient.
 
+use std::sync::Arc;
+
+use hashbrown::HashMap;
 use rayon::prelude::*;
 use zoetrope_graph::{Time, VertexId};
 use zoetrope_tensor::{Activation, Var};
@@ -14,7 +17,7 @@ use super::time_encoder::TimeEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::layer::Linear;
-use crate::memory::{EventData, EventMail, VertexState};
+use crate::memory::{Combine, EventData, EventMail, VertexState};
 use crate::parameters::Builder;
 
 /// Rows that one task writes.
@@ -64,6 +67,23 @@ pub(super) struct Mailbag {
     /// The vertex with mail of each message, by place; used where messages are averaged.
     vertex_of_message: Reused<Vec<u32>>,
     deltas: Reused<Vec<f64>>,
+    /// The events whose features messages hold, each once; empty where they hold means or none.
+    distinct: Vec<usize>,
+    row_of_event: HashMap<usize, u32>,
+    /// For each vertex with mail the row of its features: that of its event, or its own.
+    feature_rows: Reused<Vec<u32>>,
+}
+
+/// What the messages of the vertices with mail consist of, each part in a matrix of its own.
+#[derive(Debug)]
+pub(super) struct MessageParts {
+    /// `[s_i, s_j]` of each vertex.
+    pub(super) pair: Var,
+    /// Features of events, and the row of each vertex; absent where events have none.
+    pub(super) features: Option<Var>,
+    pub(super) feature_rows: Arc<Vec<u32>>,
+    /// `φ(t − t_i)` of each vertex.
+    pub(super) time: Var,
 }
 
 impl Mailbag {
@@ -93,6 +113,81 @@ impl Mailbag {
         let none = self.vertices.len() as u32;
         self.offsets.push(deltas.len() as u32);
         place.iter_mut().filter(|place| **place == u32::MAX).for_each(|place| *place = none);
+        self.find_features(state);
+    }
+
+    /// Finds the distinct events of the mails. An event leaves a mail at both of its ends.
+    fn find_features(&mut self, state: &VertexState) {
+        self.distinct.clear();
+        self.row_of_event.clear();
+        let options = state.options();
+        let (rows, single) = (self.feature_rows.refill(), options.combine == Combine::Last);
+        if !single || options.features == 0 {
+            rows.extend(0..self.vertices.len() as u32);
+            return;
+        }
+        for &vertex in &self.vertices {
+            let event = EventMail::unpack(state.waiting(vertex)[0]).event;
+            let next = self.distinct.len() as u32;
+            let row = *self.row_of_event.entry(event).or_insert(next);
+            if row == next {
+                self.distinct.push(event);
+            }
+            rows.push(row);
+        }
+    }
+
+    /// What a message consists of, for each vertex with mail, of which there must be one.
+    pub(super) fn parts(
+        &self,
+        forward: &mut Forward<'_>,
+        time: &TimeEncoder,
+        events: EventData<'_>,
+        state: &VertexState,
+    ) -> Result<MessageParts, NnError> {
+        let encoded = time.encode(forward, self.deltas.shared())?;
+        let time = if self.several() { self.mean(forward, encoded)? } else { encoded };
+        let (memory, width) = (state.options().width, state.options().features);
+        let single = !self.several();
+        let pair = gathered(forward, self.vertices.len(), 2 * memory, |at, row| {
+            let (own, rest) = row.split_at_mut(memory);
+            own.copy_from_slice(state.memory(self.vertices[at]));
+            match single {
+                true => rest.copy_from_slice(state.mail(self.vertices[at], 0, events)[1]),
+                false => self.average(at, events, state, |[_, other, _]| other, rest),
+            }
+        });
+        let features = (width > 0).then(|| match self.distinct.is_empty() {
+            false => gathered(forward, self.distinct.len(), width, |at, row| {
+                row.copy_from_slice(events.features_of(self.distinct[at]));
+            }),
+            true => gathered(forward, self.vertices.len(), width, |at, row| {
+                self.average(at, events, state, |[.., features]| features, row);
+            }),
+        });
+        Ok(MessageParts { pair, features, feature_rows: self.feature_rows.shared().clone(), time })
+    }
+
+    fn several(&self) -> bool {
+        self.vertex_of_message.shared().len() > self.vertices.len()
+    }
+
+    /// The mean over the mails of a vertex of a part of them.
+    fn average<'a>(
+        &self,
+        at: usize,
+        events: EventData<'a>,
+        state: &'a VertexState,
+        part: impl Fn([&'a [f32]; 3]) -> &'a [f32],
+        row: &mut [f32],
+    ) {
+        let count = (self.offsets[at + 1] - self.offsets[at]) as usize;
+        row.fill(0.0);
+        for index in 0..count {
+            let values = part(state.mail(self.vertices[at], index, events));
+            row.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        }
+        row.iter_mut().for_each(|sum| *sum /= count as f32);
     }
 
     /// A message for each vertex with mail, of which there must be one.
@@ -104,8 +199,7 @@ impl Mailbag {
         events: EventData<'_>,
         state: &VertexState,
     ) -> Result<CellInput, NnError> {
-        let encoded = time.encode(forward, self.deltas.shared())?;
-        let several = self.vertex_of_message.shared().len() > self.vertices.len();
+        let (encoded, several) = (time.encode(forward, self.deltas.shared())?, self.several());
         let Some(layers) = layers else {
             let mail = self.constants(forward, events, state, false);
             let encoded = if several { self.mean(forward, encoded)? } else { encoded };
@@ -146,16 +240,11 @@ impl Mailbag {
             });
         }
         gathered(forward, self.vertices.len(), width, |at, row| {
-            let (vertex, count) = (self.vertices[at], self.offsets[at + 1] - self.offsets[at]);
-            row[..memory].copy_from_slice(state.memory(vertex));
-            let rest = &mut row[memory..];
-            rest.fill(0.0);
-            for index in 0..count as usize {
-                let [_, other, features] = state.mail(vertex, index, events);
-                let values = other.iter().chain(features);
-                rest.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-            }
-            rest.iter_mut().for_each(|sum| *sum /= count as f32);
+            let (own, rest) = row.split_at_mut(memory);
+            own.copy_from_slice(state.memory(self.vertices[at]));
+            let (other, features) = rest.split_at_mut(memory);
+            self.average(at, events, state, |[_, other, _]| other, other);
+            self.average(at, events, state, |[.., features]| features, features);
         })
     }
 

@@ -67,6 +67,12 @@ impl Updater {
         state: &VertexState,
         bag: &Mailbag,
     ) -> Result<CellState, NnError> {
+        if self.layers.is_none() {
+            let parts = |forward: &mut Forward<'_>| bag.parts(forward, &self.time, events, state);
+            if let Some(hidden) = self.cell.read(forward, parts)? {
+                return Ok(CellState { hidden, cell: None });
+            }
+        }
         let width = state.options().width;
         let message = bag.messages(forward, self.layers.as_ref(), &self.time, events, state)?;
         let hidden = bag.state_rows(forward, width, |vertex| state.memory(vertex));
