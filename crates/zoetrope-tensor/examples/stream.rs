@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use zoetrope_tensor::cpu::optimiser::{Adam, adam_step};
 use zoetrope_tensor::{
-    Activation, Dropout, DropoutKey, GateInput, GruKind, Matrix, NeighbourAttention, Neighbourhood,
-    PairLayers, Tape, TensorError, Var,
+    Activation, Dropout, DropoutKey, GateInput, GruKind, Matrix, MessageCell, MessageCellKind,
+    NeighbourAttention, Neighbourhood, PairLayers, Tape, TensorError, Var,
 };
 
 /// Numbers in [-1, 1) that follow from a seed.
@@ -235,6 +235,26 @@ fn memory(sizes: &Sizes) {
     time("gru one step, pair", flops, &operands, &|t, v| {
         let input = GateInput::Pair { x: [v[0], v[1]], weight: v[2], bias: Some(v[3]) };
         t.gru(GruKind::ResetAfter, input, v[4], v[5], Some(v[6]), None)
+    });
+    let events = rows * 81 / 100;
+    let operands = [
+        (rows, 200, Constant),
+        (events, 172, Constant),
+        (rows, 100, Variable),
+        (300, 472, Variable),
+        (300, 100, Variable),
+        (1, 300, Variable),
+        (1, 300, Variable),
+    ];
+    let feature_rows = Arc::new(places(9, rows, events));
+    let (inner, features) = (cells * (300.0 * 300.0 + 1e4), events as f64 * 300.0 * 172.0);
+    let less = [2.0 * (inner + features), 2.0 * (inner + features + cells * 3e4)];
+    time("message cell", less, &operands, &|t, v| {
+        let (kind, features) = (MessageCellKind::Gru, Some(v[1]));
+        let (weights, biases) = ([v[3], v[4]], [v[5], v[6]]);
+        let (pair, time, nothing) = (v[0], v[2], true);
+        let call = MessageCell { kind, pair, features, time, weights, biases, nothing };
+        t.message_cell(call, &feature_rows)
     });
     time("gru one step, the product alone", flops, &operands, &|t, v| {
         let both = t.concat_columns(&[v[0], v[1]])?;

@@ -655,6 +655,7 @@ fn read_messages(
         time: v[2],
         weights: [v[3], v[4]],
         biases: [v[5], v[5]],
+        nothing: false,
     };
     t.message_cell(call, &Arc::new(rows.to_vec()))
 }

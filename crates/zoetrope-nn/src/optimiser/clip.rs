@@ -33,10 +33,10 @@ impl Gradients {
     /// Adds to the gradient of a parameter.
     pub fn add(&mut self, id: ParameterId, gradient: &[f32], factor: f32) {
         let kept = self.values[id.index()].as_mut_slice();
-        if !std::mem::replace(&mut self.present[id.index()], true) {
-            kept.fill(0.0);
+        match std::mem::replace(&mut self.present[id.index()], true) {
+            true => elementwise::scale_add(factor, gradient, kept),
+            false => elementwise::scale(factor, gradient, kept),
         }
-        elementwise::scale_add(factor, gradient, kept);
     }
 
     /// The Euclidean norm over all gradients; not finite where one of them is not.

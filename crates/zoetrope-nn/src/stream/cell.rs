@@ -57,11 +57,13 @@ impl Cell {
         Self { kind, hidden, input: [input, input_bias], recurrent: [recurrent, recurrent_bias] }
     }
 
-    /// The states after messages whose parts are given, which begin with the states before; None
-    /// where this cell reads whole rows only.
+    /// The states after messages whose parts are given, which begin with the states before, and where
+    /// `nothing` the row [`after_nothing`](Self::after_nothing); None where this cell reads whole
+    /// rows only.
     pub(super) fn read(
         &self,
         forward: &mut Forward<'_>,
+        nothing: bool,
         messages: impl FnOnce(&mut Forward<'_>) -> Result<MessageParts, NnError>,
     ) -> Result<Option<Var>, NnError> {
         let kind = match self.kind {
@@ -73,7 +75,7 @@ impl Cell {
         let [weight, bias] = self.input.map(|id| forward.parameter(id));
         let [recurrent, own_bias] = self.recurrent.map(|id| forward.parameter(id));
         let (weights, biases) = ([weight, recurrent], [bias, own_bias]);
-        let call = MessageCell { kind, pair, features, time, weights, biases };
+        let call = MessageCell { kind, pair, features, time, weights, biases, nothing };
         Ok(Some(forward.tape.message_cell(call, &feature_rows)?))
     }
 

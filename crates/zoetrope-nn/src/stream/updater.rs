@@ -32,13 +32,21 @@ impl Updater {
         bag: &mut Mailbag,
     ) -> Result<CellState, NnError> {
         bag.open(&batch.vertices, events, state);
+        let all = bag.vertices.len() == batch.vertices.len();
+        if self.layers.is_none() && !bag.vertices.is_empty() {
+            let parts = |forward: &mut Forward<'_>| bag.parts(forward, &self.time, events, state);
+            if let Some(mut hidden) = self.cell.read(forward, !all, parts)? {
+                if !all {
+                    hidden = forward.tape.gather(hidden, bag.place.shared())?;
+                }
+                return Ok(CellState { hidden, cell: None });
+            }
+        }
         let mailed = match bag.vertices.is_empty() {
             true => None,
             false => Some(self.mailed(forward, events, state, bag)?),
         };
-        if bag.vertices.len() == batch.vertices.len()
-            && let Some(mailed) = mailed
-        {
+        if let (true, Some(mailed)) = (all, mailed) {
             return Ok(mailed);
         }
         let others = self.cell.after_nothing(forward)?;
@@ -67,12 +75,6 @@ impl Updater {
         state: &VertexState,
         bag: &Mailbag,
     ) -> Result<CellState, NnError> {
-        if self.layers.is_none() {
-            let parts = |forward: &mut Forward<'_>| bag.parts(forward, &self.time, events, state);
-            if let Some(hidden) = self.cell.read(forward, parts)? {
-                return Ok(CellState { hidden, cell: None });
-            }
-        }
         let width = state.options().width;
         let message = bag.messages(forward, self.layers.as_ref(), &self.time, events, state)?;
         let hidden = bag.state_rows(forward, width, |vertex| state.memory(vertex));

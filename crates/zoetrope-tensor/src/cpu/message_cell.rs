@@ -74,6 +74,8 @@ pub(crate) struct MessageCall<'a> {
     pub(crate) recurrent: &'a [f32],
     /// `[G·H]` each, that of the message first.
     pub(crate) biases: [&'a [f32]; 2],
+    /// Whether a row more is computed: the state after a message of zeros, from a state of zeros.
+    pub(crate) nothing: bool,
 }
 
 /// Where gradients are added, or written in the case of the encodings; those that nobody wants are
@@ -88,6 +90,11 @@ pub(crate) struct MessageGradients<'a> {
 impl<'a> MessageCall<'a> {
     fn vertices(&self) -> usize {
         self.pair.rows
+    }
+
+    /// Rows of new states.
+    pub(crate) fn rows(&self) -> usize {
+        self.vertices() + usize::from(self.nothing)
     }
 
     /// The width of `[s o φ]`.
@@ -106,7 +113,7 @@ impl<'a> MessageCall<'a> {
 
     /// Floats that the forward pass saves.
     pub(crate) fn saved_len(&self) -> usize {
-        self.vertices() * (self.inner() + self.kind.planes() * self.hidden)
+        self.rows() * (self.inner() + self.kind.planes() * self.hidden)
     }
 
     /// The weight's columns from one on, as a matrix of `width` columns.
@@ -163,7 +170,7 @@ const ROWS: usize = 32;
 ///
 /// When a length does not fit.
 pub(crate) fn message_cell_forward(call: &MessageCall, out: &mut [f32], saved: &mut [f32]) {
-    let (n, h, inner) = (call.vertices(), call.hidden, call.inner());
+    let (n, h, inner) = (call.rows(), call.hidden, call.inner());
     assert_eq!(out.len(), n * h, "new states");
     assert_eq!(saved.len(), call.saved_len(), "what is saved");
     if n == 0 || h == 0 {
@@ -173,11 +180,13 @@ pub(crate) fn message_cell_forward(call: &MessageCall, out: &mut [f32], saved: &
     beside(call.pair, call.time, x);
     let x = &*x;
     let (gate_rows, planes) = (call.kind.gates() * h, call.kind.planes().max(1) * h);
-    let mut share = scratch::zeroed(if call.features.is_some() { 0 } else { gate_rows });
+    // What features add to the sums, and a row of zeros for who has none.
+    let distinct = call.features.map_or(0, |(features, _)| features.rows);
+    let mut share = scratch::take((distinct + 1) * gate_rows);
+    share[distinct * gate_rows..].fill(0.0);
     if let Some((features, _)) = call.features {
-        share.resize(features.rows * gate_rows);
         let weight = call.columns(call.pair.cols, features.cols).t();
-        let share = MatMut::new(&mut share, features.rows, gate_rows);
+        let share = MatMut::new(&mut share, distinct, gate_rows);
         matmul(features, weight, share, Accumulate::Overwrite);
     }
     let (joint, bias) = (call.joint_weight(), call.joint_bias());
@@ -187,7 +196,9 @@ pub(crate) fn message_cell_forward(call: &MessageCall, out: &mut [f32], saved: &
     let sums = if call.kind == MessageCellKind::Gru { &mut *gates } else { &mut *out };
     let c = MatMut { data: sums, rows: n, cols: gate_rows, stride: planes };
     matmul(MatRef::new(x, n, inner), joint, c, Accumulate::Overwrite);
-    let own = |block: usize| rows_of_share.map(|rows| &rows[(block * ROWS).min(n)..]);
+    let own = |block: usize| {
+        rows_of_share.map_or(&[][..], |rows| &rows[(block * ROWS).min(rows.len())..])
+    };
     match call.kind {
         MessageCellKind::Gru => {
             let state = MatRef { data: x, rows: n, cols: h, stride: inner, transposed: false };
@@ -207,12 +218,16 @@ pub(crate) fn message_cell_forward(call: &MessageCall, out: &mut [f32], saved: &
     }
 }
 
-/// Copies the rows of two matrices side by side.
+/// Copies the rows of two matrices side by side; a row more is filled with zeros.
 fn beside(left: MatRef, right: MatRef, y: &mut [f32]) {
     let width = left.cols + right.cols;
     blocks::for_each_block(y, ROWS * width, |block, y| {
         for (at, y) in y.chunks_exact_mut(width).enumerate() {
             let row = block * ROWS + at;
+            if row == left.rows {
+                y.fill(0.0);
+                continue;
+            }
             let (first, second) = y.split_at_mut(left.cols);
             first.copy_from_slice(&left.data[row * left.stride..][..left.cols]);
             second.copy_from_slice(&right.data[row * right.stride..][..right.cols]);
@@ -232,7 +247,7 @@ pub(crate) fn message_cell_backward(
     d_out: &[f32],
     gradients: MessageGradients,
 ) {
-    let (n, h, inner) = (call.vertices(), call.hidden, call.inner());
+    let (n, h, inner) = (call.rows(), call.hidden, call.inner());
     let MessageGradients { time, weight, recurrent, biases } = gradients;
     let [cells, kept] = [n * h, call.saved_len()];
     assert_eq!([out.len(), d_out.len(), saved.len()], [cells, cells, kept], "what was computed");
@@ -271,8 +286,10 @@ pub(crate) fn message_cell_backward(
     }
     let d_gates = MatRef { data: &d, rows: n, cols: gate_rows, stride: width, transposed: false };
     if let Some((d_time, mode)) = time {
-        let columns = call.columns(call.message() - call.time.cols, call.time.cols);
-        matmul(d_gates, columns, MatMut::new(d_time, n, call.time.cols), mode);
+        let (vertices, width) = (call.vertices(), call.time.cols);
+        let columns = call.columns(call.message() - width, width);
+        let d_gates = MatRef { rows: vertices, ..d_gates };
+        matmul(d_gates, columns, MatMut::new(d_time, vertices, width), mode);
     }
     let [d_bias, d_own_bias] = biases;
     let merged = call.merged();

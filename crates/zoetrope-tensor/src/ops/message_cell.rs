@@ -31,10 +31,12 @@ pub struct MessageCell {
     pub weights: [Var; 2],
     /// Bias of each, `1 × G·H`.
     pub biases: [Var; 2],
+    /// Whether one more row follows: the state after a message of zeros from a state of zeros.
+    pub nothing: bool,
 }
 
 impl Tape {
-    /// The states after the messages, `N × H`.
+    /// The states after the messages, `N × H`, or a row more where that is asked for.
     ///
     /// `feature_rows` has the row of its features for each vertex, and is not read without any. The
     /// result is that of the cell on rows `[s, o, e, φ]` from the state `s`, up to rounding.
@@ -47,9 +49,9 @@ impl Tape {
         feature_rows: &Arc<Vec<u32>>,
     ) -> Result<Var, TensorError> {
         self.expect_messages(&call, feature_rows)?;
-        let shape = Shape::new(self.shape(call.pair).rows, self.shape(call.weights[1]).cols);
+        let kernel = self.message_call(&call, feature_rows);
+        let (shape, kept) = (Shape::new(kernel.rows(), kernel.hidden), kernel.saved_len());
         let mut y = self.pool.take(shape.len());
-        let kept = self.message_call(&call, feature_rows).saved_len();
         let mut saved = self.pool.take(kept);
         let kernel = self.message_call(&call, feature_rows);
         message_cell_forward(&kernel, y.as_mut_slice(), saved.as_mut_slice());
@@ -105,6 +107,7 @@ impl Tape {
             weight: self.value(call.weights[0]),
             recurrent: self.value(call.weights[1]),
             biases: call.biases.map(|bias| self.value(bias)),
+            nothing: call.nothing,
         }
     }
 

@@ -194,8 +194,9 @@ fn neighbours(list: &mut List) {
     }
     for (name, kind) in [("gru", MessageCellKind::Gru), ("rnn", MessageCellKind::Rnn)] {
         let sizes = [N, WIDTH, WIDTH, 500, 21, 19];
+        let rows = messages::rows(sizes);
         list.add(format!("message_cell/{name}"), &messages::inputs(kind, sizes), move |t, v| {
-            messages::cell(t, v, kind, sizes)
+            messages::cell(t, v, kind, true, &rows)
         });
     }
     let deltas = Arc::new(layout.deltas.iter().map(|delta| delta * 1e6).collect());

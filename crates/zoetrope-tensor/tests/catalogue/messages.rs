@@ -23,19 +23,30 @@ pub(crate) fn inputs(kind: MessageCellKind, sizes: Sizes) -> Vec<Input> {
     inputs
 }
 
-pub(crate) fn cell(tape: &mut Tape, v: &[Var], kind: MessageCellKind, sizes: Sizes) -> Outcome {
-    let [n, _, _, events, features, _] = sizes;
-    let rest = &v[1 + usize::from(features > 0)..];
+/// For each vertex the row of its features.
+pub(crate) fn rows(sizes: Sizes) -> Arc<Vec<u32>> {
+    let [n, _, _, events, ..] = sizes;
+    Arc::new((0..n).map(|at| (at * 5 % events) as u32).collect())
+}
+
+pub(crate) fn cell(
+    tape: &mut Tape,
+    v: &[Var],
+    kind: MessageCellKind,
+    features: bool,
+    rows: &Arc<Vec<u32>>,
+) -> Outcome {
+    let rest = &v[1 + usize::from(features)..];
     let call = MessageCell {
         kind,
         pair: v[0],
-        features: (features > 0).then(|| v[1]),
+        features: features.then(|| v[1]),
         time: rest[0],
         weights: [rest[1], rest[2]],
         biases: [rest[3], rest[4]],
+        nothing: rows.len() != 5,
     };
-    let rows = (0..n).map(|at| (at * 5 % events) as u32).collect();
-    tape.message_cell(call, &Arc::new(rows))
+    tape.message_cell(call, rows)
 }
 
 pub(super) fn add(list: &mut List) {
@@ -50,8 +61,9 @@ pub(super) fn add(list: &mut List) {
     for (name, kind) in [("gru", MessageCellKind::Gru), ("rnn", MessageCellKind::Rnn)] {
         for sizes in sizes {
             let code = sizes.map(|size| size.to_string()).join("x");
+            let rows = rows(sizes);
             list.add(format!("message_cell/{name}/{code}"), &inputs(kind, sizes), move |t, v| {
-                cell(t, v, kind, sizes)
+                cell(t, v, kind, sizes[4] > 0, &rows)
             });
         }
     }

@@ -690,8 +690,10 @@ def message_cells():
             def cell(pair, *v, unit=unit, rows=rows, hidden=hidden, wide=features > 0):
                 parts = [pair] + ([v[0][rows]] if wide else [])
                 encoded, weight, recurrent, bias, own = v[wide:]
-                message = torch.cat([*parts, encoded], 1)
-                return unit(message, pair[:, :hidden], weight, recurrent, bias[0], own[0])
+                message, state = torch.cat([*parts, encoded], 1), pair[:, :hidden]
+                if len(rows) != 5:  # a message of zeros more
+                    message, state = (torch.cat([x, torch.zeros(1, x.shape[1])]) for x in (message, state))
+                return unit(message, state, weight, recurrent, bias[0], own[0])
 
             inputs = [("constant", n, hidden + other)]
             inputs += [("constant", events, features)] * (features > 0)

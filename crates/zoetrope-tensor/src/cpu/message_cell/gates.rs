@@ -29,10 +29,10 @@ fn rows_mut<S: Simd>(x: &mut [f32], h: usize) -> [SplitMut<'_, S>; 4] {
     [r, z, n, &mut p[..h]].map(|row| S::as_mut_simd_f32s(row))
 }
 
-/// The features' share of the sums of a vertex.
+/// The features' share of the sums of a vertex: the row that `own` names, else the last one.
 #[inline(always)]
-fn share_of<'a>(share: &'a [f32], own: Option<&[u32]>, at: usize, width: usize) -> &'a [f32] {
-    let row = own.map_or(0, |own| own[at] as usize);
+fn share_of<'a>(share: &'a [f32], own: &[u32], at: usize, width: usize) -> &'a [f32] {
+    let row = own.get(at).map_or(share.len() / width - 1, |&row| row as usize);
     &share[row * width..][..width]
 }
 
@@ -43,9 +43,9 @@ pub(super) struct GruRows<'a> {
     pub(super) inner: usize,
     /// Of r, z, n and U_n·s.
     pub(super) bias: &'a [f32],
-    /// The features' share of r, z, n: a row that `own` names for each vertex, or one row for all.
+    /// The features' share of r, z, n: rows that `own` names, the last one for who has none.
     pub(super) share: &'a [f32],
-    pub(super) own: Option<&'a [u32]>,
+    pub(super) own: &'a [u32],
     pub(super) x: &'a [f32],
     pub(super) gates: &'a mut [f32],
     pub(super) new: &'a mut [f32],
@@ -178,7 +178,7 @@ pub(super) struct RnnRows<'a> {
     pub(super) h: usize,
     pub(super) bias: &'a [f32],
     pub(super) share: &'a [f32],
-    pub(super) own: Option<&'a [u32]>,
+    pub(super) own: &'a [u32],
     pub(super) new: &'a mut [f32],
 }
 
