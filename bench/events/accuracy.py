@@ -4,7 +4,10 @@ Run it through `bench/events/accuracy.sh`. Trains tgn, jodie, apan and tgat on f
 events, 70 % of the time quantiles training and 15 % each for validation and test, and prints AP and
 AUC against one other destination and MRR among 100, beside EdgeBank. Then node classification:
 whether a flight arrives late, told from the aircraft's past, with the departure delay left out.
-Everything goes to bench/results (events-accuracy.json and .md). Needs only the standard library.
+
+What was measured goes to bench/results/events-accuracy.json after each model, and the tables to
+events-accuracy.md: a call replaces what it measures anew and leaves the rest, `--resume` goes on
+where a call was stopped. Needs only the standard library.
 """
 
 import argparse
@@ -13,94 +16,94 @@ import sys
 import time
 from pathlib import Path
 
-from zoetrope import RESULTS, SHARED, WORK, about, machine, train
+from accuracy_tables import MEASURES, MODELS, document
+from zoetrope import RESULTS, SHARED, WORK, machine, train
 
-MODELS = ("tgn", "jodie", "apan", "tgat")
-# The file and the passes over it: fewer where the stream is long.
+# The file, and the most epochs: fewer where the stream is long.
 SETS = {
-    "wikipedia": ("wikipedia/wikipedia.csv.gz", 3),
-    "nycflights13": ("nycflights13/nycflights13.csv.gz", 1),
-    "uci-messages": ("uci-messages/CollegeMsg.txt.gz", 5),
-    "enron": ("enron/ml_enron.csv.gz", 3),
-    "sx-mathoverflow": ("sx-mathoverflow/sx-mathoverflow.txt.gz", 1),
+    "wikipedia": ("wikipedia/wikipedia.csv.gz", 6),
+    "nycflights13": ("nycflights13/nycflights13.csv.gz", 3),
+    "uci-messages": ("uci-messages/CollegeMsg.txt.gz", 15),
+    "enron": ("enron/ml_enron.csv.gz", 15),
+    "sx-mathoverflow": ("sx-mathoverflow/sx-mathoverflow.txt.gz", 3),
 }
-MEASURES = ("ap", "auc", "mrr")
-RULES = {"edgebank": "EdgeBank", "edgebank_window": "EdgeBank, windowed"}
+LATE_EPOCHS = 3
+# Epochs without a better validation AP (or AUC of classes) after which a run ends.
+PATIENCE = 4
+# Three times the references' rate: README.md tells what others give.
+RATE = 3e-4
 # Three columns of origin and sixteen of carrier come before the departure delay, in hours.
 DELAY = 19
 
 
-def cells(metrics, measures):
-    found = [metrics.get(measure) for measure in measures]
-    return ["" if value is None else f"{value:.3f}" for value in found]
-
-
-def links(asked, results, start):
-    """One row a stream and model, and one for each rule."""
-    lines = ["| data | epochs | who | " + " | ".join(measure.upper() for measure in MEASURES) + " | s/epoch | evaluation, s |", "| --- " * 8 + "|"]
-    for name in asked.sets:
-        path, epochs = SETS[name]
-        if not (SHARED / path).exists():
-            print(f"{name} left out: {path} is not there", file=sys.stderr)
-            continue
-        epochs, rules = 1 if asked.quick else asked.epochs or epochs, {}
+def jobs(asked):
+    """Task, data, model and the most epochs of each run that is asked for, classes last."""
+    for name in asked.sets if "links" in asked.parts else []:
         for model in asked.models:
-            say(start, f"{name}, {model}")
-            summary = train("accuracy", data=SHARED / path, task="link-prediction", model=model, epochs=epochs, lr=asked.rate,
-                            threads=asked.threads, **{"train.batch_size": asked.batch, "task.candidates": 10 if asked.quick else 100,
-                                                      "data.split": "70/15/15"})
-            seconds = min(epoch["seconds"] for epoch in summary["epochs"])
-            results.append({"task": "link-prediction", "data": name, "model": model, "epochs": epochs, **kept(summary)})
-            rules = summary["baselines"]
-            timing = [f"{seconds:.2f}", f"{summary['seconds']['evaluate']:.1f}"]
-            lines.append("| " + " | ".join([name, str(epochs), model, *cells(summary["test"], MEASURES), *timing]) + " |")
-        for rule, title in RULES.items():
-            if rule in rules:
-                lines.append("| " + " | ".join([name, "", title, *cells(rules[rule], MEASURES), "", ""]) + " |")
-    return "\n".join(lines)
-
-
-def classes(asked, results, start):
-    """Late flights: one row a model, and one for each rule."""
-    path = SHARED / SETS["nycflights13"][0]
-    if not path.exists():
-        return ""
-    measures = ("auc", "ap", "accuracy")
-    lines = ["| late flights | epochs | " + " | ".join(measure.upper() if len(measure) < 4 else measure for measure in measures) + " |", "| --- " * 5 + "|"]
-    epochs, rules = 1 if asked.quick else asked.epochs or 2, {}
+            yield "link-prediction", name, model, 1 if asked.quick else asked.epochs or SETS[name][1]
     # The stream is long: a quick run looks at the model that takes least.
-    for model in ["jodie"] if asked.quick and "jodie" in asked.models else asked.models:
-        say(start, f"late flights, {model}")
-        summary = train("accuracy", data=path, task="node-classification", model=model, epochs=epochs, lr=asked.rate, threads=asked.threads,
-                        **{"train.batch_size": asked.batch, "data.drop_features": DELAY, "data.split": "70/15/15"})
-        results.append({"task": "node-classification", "data": "nycflights13", "model": model, "epochs": epochs, **kept(summary)})
-        rules = summary["baselines"]
-        lines.append("| " + " | ".join([model, str(epochs), *cells(summary["test"], measures)]) + " |")
-    for rule, metrics in rules.items():
-        lines.append("| " + " | ".join([rule.replace("_", " "), "", *cells(metrics, measures)]) + " |")
-    return "\n".join(lines)
+    models = ["jodie"] if asked.quick and "jodie" in asked.models else asked.models
+    for model in models if "classes" in asked.parts else []:
+        yield "node-classification", "nycflights13", model, 1 if asked.quick else asked.epochs or LATE_EPOCHS
 
 
-def kept(summary):
-    return {"test": summary["test"], "baselines": summary["baselines"], "seconds": [epoch["seconds"] for epoch in summary["epochs"]],
+def settings(asked, task, epochs):
+    """What a result depends on besides data and model."""
+    links = {"candidates": 10 if asked.quick else 100} if task == "link-prediction" else {"dropped": DELAY}
+    return {"epochs": epochs, "patience": PATIENCE, "rate": asked.rate, "batch": asked.batch, **links}
+
+
+def measure(task, name, model, chosen, threads):
+    more = {"task.candidates": chosen["candidates"]} if task == "link-prediction" else {"data.drop_features": chosen["dropped"]}
+    summary = train("accuracy", data=SHARED / SETS[name][0], task=task, model=model, epochs=chosen["epochs"], lr=chosen["rate"], threads=threads,
+                    **{"train.batch_size": chosen["batch"], "train.patience": chosen["patience"], "data.split": "70/15/15"}, **more)
+    watched = MEASURES[task][0]
+    validation = [epoch["val"][watched] for epoch in summary["epochs"]]
+    return {"test": summary["test"], "baselines": summary["baselines"], "validation": validation,
+            "losses": [epoch["loss"] for epoch in summary["epochs"]], "seconds": [epoch["seconds"] for epoch in summary["epochs"]],
             "evaluate_seconds": summary["seconds"]["evaluate"], "protocol": summary["protocol"]}
 
 
-def say(start, text):
-    print(f"[{time.monotonic() - start:5.0f} s] {text}", file=sys.stderr, flush=True)
+def key(result):
+    return result["task"], result["data"], result["model"]
+
+
+class Kept:
+    """The results in a folder: one for each task, stream and model."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file = folder / "events-accuracy.json"
+        self.results = json.loads(self.file.read_text())["results"] if self.file.exists() else []
+
+    def has(self, result):
+        return any(key(known) == key(result) and known.get("settings") == result["settings"] for known in self.results)
+
+    def put(self, result):
+        self.results = [known for known in self.results if key(known) != key(result)] + [result]
+        # Beside the file first: a call that is stopped here leaves the old one whole.
+        beside = self.file.with_suffix(".json.new")
+        beside.write_text(json.dumps({"results": self.results}) + "\n")
+        beside.replace(self.file)
+
+    def write(self):
+        text = document([known for known in self.results if "settings" in known], list(SETS))
+        (self.folder / "events-accuracy.md").write_text(text)
+        return text
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words = lambda text: text.split(",")  # noqa: E731
     parser.add_argument("--quick", action="store_true", help="one epoch on the shortest stream, ten candidates; results go to target/")
+    parser.add_argument("--resume", action="store_true", help="leave out what was measured already with the same settings")
     parser.add_argument("--sets", type=words, default=list(SETS), help="of " + ", ".join(SETS))
     parser.add_argument("--models", type=words, default=list(MODELS), help="of " + ", ".join(MODELS))
     parser.add_argument("--parts", type=words, default=["links", "classes"], help="of links, classes")
-    parser.add_argument("--epochs", type=int, help="of all; fewer on long streams where not given")
+    parser.add_argument("--epochs", type=int, help="most of all; fewer on long streams where not given")
     parser.add_argument("--batch", type=int, default=200, help="events; 200 where not given")
-    # Ten times the references' rate: a few epochs shall show what a model learns.
-    parser.add_argument("--rate", type=float, default=1e-3, help="0.001 where not given")
+    parser.add_argument("--rate", type=float, default=RATE, help=f"{RATE:g} where not given")
     parser.add_argument("--threads", type=int, default=2, help="2 where not given")
     parser.add_argument("--out", type=Path, help="folder for events-accuracy.json and .md")
     asked = parser.parse_args()
@@ -110,20 +113,21 @@ def options():
 
 
 def main():
-    asked, start, results, tables = options(), time.monotonic(), [], []
-    folder = asked.out or (WORK / "results" if asked.quick else RESULTS)
-    folder.mkdir(parents=True, exist_ok=True)
-    found = machine()
-    if "links" in asked.parts:
-        tables.append(links(asked, results, start))
-    if "classes" in asked.parts:
-        tables.append(classes(asked, results, start))
-    head = (f"{about(found, asked.threads)} Batches of {asked.batch} events, Adam {asked.rate:g}, the defaults of the models otherwise; "
-            "test part, the best validation epoch. Took {:.0f} s.".format(time.monotonic() - start))
-    text = "\n\n".join([head, *tables]) + "\n"
-    (folder / "events-accuracy.json").write_text(json.dumps({"about": found, "threads": asked.threads, "rate": asked.rate, "batch": asked.batch, "results": results}) + "\n")
-    (folder / "events-accuracy.md").write_text(text)
-    print(text)
+    asked, start = options(), time.monotonic()
+    kept = Kept(asked.out or (WORK / "results" if asked.quick else RESULTS))
+    for task, name, model, epochs in jobs(asked):
+        result = {"task": task, "data": name, "model": model, "settings": settings(asked, task, epochs)}
+        if asked.resume and kept.has(result):
+            continue
+        if not (SHARED / SETS[name][0]).exists():
+            print(f"{name} left out: {SETS[name][0]} is not there", file=sys.stderr)
+            continue
+        print(f"[{time.monotonic() - start:5.0f} s] {task}, {name}, {model}", file=sys.stderr, flush=True)
+        began, found = time.monotonic(), machine()
+        result |= measure(task, name, model, result["settings"], asked.threads)
+        kept.put(result | {"about": found, "threads": asked.threads, "wall_seconds": time.monotonic() - began})
+        kept.write()
+    print(kept.write())
 
 
 if __name__ == "__main__":

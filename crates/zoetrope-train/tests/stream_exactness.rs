@@ -4,6 +4,7 @@
 mod stream_run;
 
 use stream_run::{MODELS, events, run, shifted};
+use zoetrope_data::split::Part;
 use zoetrope_train::checkpoint::state_hash;
 use zoetrope_train::course::Course;
 
@@ -79,5 +80,30 @@ fn where_time_begins_does_not_change_a_bit() {
         };
         let late = shifted(&events(400), 1_700_000_000_000_000_001);
         assert_eq!(scores(events(400)), scores(late), "{model}");
+    }
+}
+
+/// A run that goes on after its best epoch tests what a run tests that ended with that epoch: the
+/// same weights and the memory that grew with them, not memory rebuilt; so does a run that was
+/// stopped and restored.
+#[test]
+fn epochs_after_the_best_one_do_not_change_the_test() {
+    for model in MODELS {
+        // A high rate, so that weights change much within an epoch and the best one comes early.
+        let settings = [model, "train.lr=0.05 data.split=60/20/20"];
+        let mut long = run(events(400), &settings);
+        long.train(6);
+        let (best, _) = long.session.learner().best_epoch().unwrap();
+        let mut short = run(events(400), &settings);
+        short.train(best);
+        let mut resumed = run(events(400), &settings);
+        resumed.session.restore(long.session.save()).unwrap();
+        let tested = [short, long, resumed].map(|mut run| {
+            run.session.choose_best();
+            // As text: a measure of no event is not a number.
+            format!("{:?}", run.session.evaluate(Part::Test).unwrap())
+        });
+        assert_eq!(tested[0], tested[1], "{model}: best of 6 epochs is {best}");
+        assert_eq!(tested[0], tested[2], "{model}: restored");
     }
 }

@@ -25,6 +25,7 @@ impl StreamSession {
         let begun = Instant::now();
         let rate = self.learner.rate(&self.config) as f32;
         if first == 0 {
+            self.set_best_aside();
             self.forget();
         }
         self.known = None;
@@ -63,6 +64,7 @@ impl StreamSession {
         if self.learner.progress.frame < batches.len() {
             return Ok(EpochEnd::Interrupted);
         }
+        self.known = Some(material.split.train.end);
         let (seconds, loss) = (self.learner.progress.seconds, self.learner.mean_loss());
         let val = match material.split.validation.is_empty() {
             true => Metrics::new(),

@@ -10,6 +10,7 @@
 
 mod ask;
 pub mod baseline;
+mod best;
 mod compare;
 mod epoch;
 mod evaluate;

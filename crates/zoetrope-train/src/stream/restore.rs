@@ -1,7 +1,7 @@
 //! The whole state of a run over events, to and from a checkpoint.
 
 use super::session::StreamSession;
-use crate::checkpoint::{SavedState, SavedTensor};
+use crate::checkpoint::{SavedState, SavedTensor, Tensors};
 use crate::error::TrainError;
 use crate::learner::unfit;
 
@@ -12,10 +12,11 @@ impl StreamSession {
         let inside = self.learner.progress.frame > 0;
         let state = self.state.as_ref().filter(|_| inside);
         let hidden = state.map_or_else(Vec::new, |state| state.save());
-        let hidden = hidden
+        let mut hidden: Tensors = hidden
             .into_iter()
             .map(|(name, dims, values)| (name, SavedTensor::new(dims, values)))
             .collect();
+        hidden.extend(self.save_best());
         self.learner.save(&self.network.parameters, self.config.train.seed, hidden)
     }
 
@@ -25,7 +26,9 @@ impl StreamSession {
         let hidden = self.learner.restore(&mut self.network.parameters, seed, state)?;
         self.forget();
         self.known = None;
-        if let Some(state) = self.state.as_mut().filter(|_| !hidden.is_empty()) {
+        self.restore_best(&hidden)?;
+        let inside = self.learner.progress.frame > 0;
+        if let Some(state) = self.state.as_mut().filter(|_| inside) {
             let find = |name: &str| hidden.get(name).map(|saved| (saved.dims(), saved.data()));
             state.restore(find).map_err(|name| unfit(&name))?;
         }

@@ -14,6 +14,7 @@ use zoetrope_nn::memory::{Delivery, Updated, VertexState};
 use zoetrope_plan::dispatch;
 use zoetrope_tensor::Tape;
 
+use super::best::Kept;
 use super::judge::{FixedNegatives, StreamProtocol, training_pool};
 use super::material::StreamMaterial;
 use super::network::StreamNetwork;
@@ -36,8 +37,11 @@ pub struct StreamSession {
     pub(super) target: Arc<Target>,
     pub(super) network: StreamNetwork,
     pub(super) state: Option<VertexState>,
-    /// How many events the state knows, where it was built with the weights in place.
+    /// How many events the state knows, where it grew with the weights in place or was built with
+    /// them.
     pub(super) known: Option<usize>,
+    /// What the best epoch left, where another one came after it.
+    pub(super) kept: Option<Kept>,
     pub(super) learner: Learner,
     pub(super) schedule: Schedule,
     pub(super) rules: Rules,
@@ -128,6 +132,7 @@ impl StreamSession {
             network,
             state,
             known: None,
+            kept: None,
             learner,
             schedule,
             rules,
@@ -181,10 +186,13 @@ impl StreamSession {
         let material = &self.material;
         // An entry of the index is a vertex, an event and a time; an event is in two entries.
         let index = material.store.len() * 2 * 16;
+        // The best epoch's is kept while another one grows.
+        let kept = self.config.train.epochs > 1 && !material.split.validation.is_empty();
+        let states = 1 + u64::from(kept);
         [
             ("events", material.store.column_bytes() as u64),
             ("events by vertex", index as u64),
-            ("memory and mailbox", self.state.as_ref().map_or(0, |state| state.bytes() as u64)),
+            ("memory and mailbox", states * self.state.as_ref().map_or(0, |s| s.bytes() as u64)),
         ]
     }
 
@@ -234,11 +242,7 @@ impl Course for StreamSession {
     }
 
     fn choose_best(&mut self) {
-        let last = self.learner.epochs().len();
-        if self.learner.best_epoch().is_some_and(|(best, _)| best != last) {
-            self.known = None;
-            self.learner.choose_best(&mut self.network.parameters);
-        }
+        self.take_best();
     }
 
     fn data(&self) -> DataSummary {
