@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the models of events learn on five streams, beside EdgeBank. Needs cargo and python3 alone.
 #
-#   bench/events/accuracy.sh           the whole table, about 25 minutes on two idle cores
+#   bench/events/accuracy.sh           the whole table
 #   bench/events/accuracy.sh --quick   one epoch on the shortest stream
 #   bench/events/accuracy.sh --resume  what is not measured yet: a call that was stopped goes on
 #   bench/events/accuracy.sh --sets wikipedia,enron --models tgn,tgat --epochs 5
