@@ -49,7 +49,7 @@ pub struct NegativeSampler<'a> {
     destinations: Destinations,
     /// Historical, inductive and mixed: the edges to draw from, sorted.
     pairs: Vec<u64>,
-    positives: Option<Positives>,
+    positives: Option<Positives<'a>>,
 }
 
 enum Destinations {
@@ -120,7 +120,7 @@ impl<'a> NegativeSampler<'a> {
     pub fn draw(&self, epoch: u32, event: usize, negatives: &mut [Negative]) -> Tally {
         let (src, dst) = (self.store.src()[event], self.store.dst()[event]);
         let beside = self.positives.as_ref().map(|positives| positives.beside(event));
-        let happens = |key: u64| beside.is_some_and(|keys| keys.binary_search(&key).is_ok());
+        let happens = |key: u64| beside.is_some_and(|edges| edges.contains(key));
         let stream = |stream| Random::new(self.options.seed, stream).at_step(epoch);
         let first = (event as u64) << DRAW_BITS;
         let (pool, wanted) = match self.options.strategy {

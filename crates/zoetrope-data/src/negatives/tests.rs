@@ -4,6 +4,7 @@ use proptest::prelude::{ProptestConfig, prop, prop_assert, prop_assert_eq, propt
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, TimeScale, VertexNames};
 
+use super::positives::{FEW, Positives, pair_key};
 use super::*;
 use crate::options::Limits;
 use crate::progress::Quiet;
@@ -253,6 +254,30 @@ proptest! {
             distinct.sort_unstable();
             distinct.dedup();
             prop_assert_eq!(distinct.len(), negatives.len());
+        }
+    }
+}
+
+#[test]
+fn edges_of_a_time_are_found_whether_few_or_many() {
+    // The times 0, 1, … have so many events; the first is not asked about.
+    let sizes = [1, FEW, FEW + 1, 3, 2 * FEW];
+    let times = (0i64..).zip(sizes).flat_map(|(time, count)| vec![time; count]);
+    let events: Vec<(u32, u32, i64)> =
+        (0u32..).zip(times).map(|(event, time)| (event * 7 % 50, event * 3 % 11, time)).collect();
+    let store = store(&events, 50);
+    let positives = Positives::new(&store, 1..store.len());
+    for time in 1..sizes.len() as i64 {
+        let (start, end) = (
+            store.time().partition_point(|&other| other < time),
+            store.time().partition_point(|&other| other <= time),
+        );
+        for key in (0..50).flat_map(|src| (0..11).map(move |dst| pair_key(src, dst))) {
+            let happens = (start..end).any(|at| pair_key(store.src()[at], store.dst()[at]) == key);
+            assert!(
+                (start..end).all(|at| positives.beside(at).contains(key) == happens),
+                "{key:x}"
+            );
         }
     }
 }

@@ -95,7 +95,12 @@ impl StreamMaterial {
             .map(Arc::new);
         let split = Split::by_time(&store, config.data.split.fractions());
         let seed = config.train.seed;
-        let inductive = InductiveSplit::new(&store, split.clone(), config.data.inductive, seed)?;
+        let mut inductive =
+            InductiveSplit::new(&store, split.clone(), config.data.inductive, seed)?;
+        if inductive.held_out.is_empty() {
+            // The list of all training events says nothing, and the index needs the memory.
+            inductive.train = Vec::new();
+        }
         let index = TemporalIndex::new(&store, Direction::Both);
         let mut warnings = Vec::new();
         let (mut training, mut training_index) = (None, None);
