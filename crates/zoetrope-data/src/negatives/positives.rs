@@ -2,7 +2,7 @@
 //!
 //! Events of one time stand side by side in a stream. A few are looked through whenever they are
 //! asked for; only the edges of crowded times are kept, sorted, so that a stream of many distinct
-//! times costs no memory here (16 bytes an event otherwise: 0.8 GB for 50 million).
+//! times costs no memory here (up to 16 bytes an event otherwise, 0.8 GB for 50 million).
 
 use std::ops::Range;
 
