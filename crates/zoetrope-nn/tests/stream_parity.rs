@@ -22,6 +22,8 @@ struct Differences {
     memory: f32,
     gradients: f32,
     losses: f32,
+    /// Of the scores of batches after training has ended, where the reference has them.
+    evaluation: f32,
 }
 
 fn compare(golden: &Golden) -> Differences {
@@ -52,12 +54,23 @@ fn compare(golden: &Golden) -> Differences {
         assert!(apart <= TOLERANCE, "{}: gradient of {name}: {apart}", golden.name);
         apart
     });
+    let gradients = gradients.fold(0.0, f32::max);
+    let mut evaluation = 0.0;
+    if let Some(state) = run.state.as_mut().filter(|_| !golden.under("evaluation").is_empty()) {
+        state.keep_mails(run.stream.data());
+        let after = (batches..2 * batches).flat_map(|at| {
+            let events = at * batch..(at + 1) * batch;
+            run.step(events, 0).logits
+        });
+        evaluation = relative(&after.collect::<Vec<f32>>(), "evaluation");
+    }
     Differences {
         embeddings: relative(&embeddings, "embeddings"),
         logits: relative(&logits, "logits"),
         memory,
-        gradients: gradients.fold(0.0, f32::max),
+        gradients,
         losses: losses(golden, batch),
+        evaluation,
     }
 }
 
@@ -83,17 +96,19 @@ fn losses(golden: &Golden, batch: usize) -> f32 {
 fn models_over_events_agree_with_the_references() {
     let cases = Golden::folder("stream");
     assert_eq!(cases.len(), 14);
-    println!("| model | embeddings | scores | memory | gradients | losses |");
-    println!("| --- | --- | --- | --- | --- | --- |");
+    println!("| model | embeddings | scores | memory | gradients | losses | after training |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
     let mut failed = Vec::new();
     for golden in &cases {
-        let Differences { embeddings, logits, memory, gradients, losses } = compare(golden);
+        let Differences { embeddings, logits, memory, gradients, losses, evaluation } =
+            compare(golden);
         let name = &golden.name;
         println!(
-            "| {name} | {embeddings:.1e} | {logits:.1e} | {memory:.1e} | {gradients:.1e} | {losses:.1e} |"
+            "| {name} | {embeddings:.1e} | {logits:.1e} | {memory:.1e} | {gradients:.1e} | {losses:.1e} | {evaluation:.1e} |"
         );
         // A NaN is not within either.
-        let within = [embeddings, logits, memory, gradients].iter().all(|&d| d <= TOLERANCE);
+        let within =
+            [embeddings, logits, memory, gradients, evaluation].iter().all(|&d| d <= TOLERANCE);
         if !(within && losses <= LOSS_TOLERANCE) {
             failed.push(name.clone());
         }

@@ -148,6 +148,44 @@ fn a_mail_that_ends_alone_get_keeps_the_memory_of_the_other_end_only() {
 }
 
 #[test]
+fn mails_that_wait_as_events_are_kept_once_training_ends() {
+    let alone = StateOptions {
+        delivery: Delivery::Ends,
+        per_query: false,
+        ..options(MailRule::Deferred, Combine::Last, 1)
+    };
+    let (times, events) = ([5, 5, 6], [10.0, 20.0, 30.0]);
+    let data = |time| EventData {
+        src: &[0, 1, 0],
+        dst: &[1, 2, 3],
+        time,
+        features: &events,
+        feature_width: 1,
+    };
+    let mut state = VertexState::new(alone, 5, 0);
+    absorb(&mut state, times);
+    assert!(state.save().iter().all(|(name, ..)| name != "mail_rows"));
+    state.keep_mails(data(&times));
+    // The other end's memory and the features of the last event: 0-3, 1-2, 2-1, 3-0.
+    let expected = [(0, 6.0, 30.0), (1, 4.0, 20.0), (2, 3.0, 20.0), (3, 5.0, 30.0)];
+    let expected = expected.map(|(vertex, other, feature)| (vertex, vec![other, feature]));
+    assert_eq!(mails(&state), expected);
+    // It goes through a checkpoint, and nothing of it is left after a reset.
+    let saved = state.save();
+    let find = |name: &str| {
+        let found = saved.iter().find(|(known, ..)| known == name);
+        found.map(|(_, dims, values)| (&dims[..], &values[..]))
+    };
+    let mut other = VertexState::new(alone, 5, 0);
+    other.restore(find).unwrap();
+    assert_eq!(mails(&other), expected);
+    assert_eq!(other.save(), saved);
+    other.reset();
+    absorb(&mut other, times);
+    assert!(other.save().iter().all(|(name, ..)| name != "mail_rows"));
+}
+
+#[test]
 fn a_state_of_five_million_vertices_costs_what_is_written() {
     let wide = StateOptions {
         width: 100,

@@ -105,6 +105,9 @@ impl VertexState {
             true => Ok(()),
             false => Err("mail_events".to_owned()),
         });
+        if find("mail_rows").is_some() {
+            self.make_rows();
+        }
         match &mut self.mails {
             Mails::Events(mails) => {
                 let counts = integers(find, "mail_count", count, 2, 1)?;

@@ -6,7 +6,9 @@ pub enum MailRule {
     /// When it is sent: `s_i`, `s_j` are those of that moment (Sven, TGL, the TGN paper).
     Kept,
     /// When it is read: the mailbox keeps the event, and `s_i`, `s_j` are those of that moment
-    /// (PyG's `TGNMemory` while training).
+    /// (PyG's `TGNMemory` while training; see [`VertexState::keep_mails`] for what comes after).
+    ///
+    /// [`VertexState::keep_mails`]: super::VertexState::keep_mails
     Deferred,
 }
 

@@ -124,6 +124,15 @@ impl RowMails {
         }
     }
 
+    /// Puts a mail of an event into the empty ring of a vertex.
+    pub(super) fn put_first(&mut self, vertex: VertexId, event: u64, mail: [&[f32]; 3]) {
+        for (kept, values) in self.next_row(vertex).into_iter().zip(mail) {
+            // A part that is not kept has no width.
+            kept.iter_mut().zip(values).for_each(|(kept, value)| *kept = *value);
+        }
+        self.events[vertex as usize * self.slots] = event;
+    }
+
     fn next_place(&self, vertex: usize) -> usize {
         self.next.get(vertex).map_or(0, |&place| place as usize)
     }

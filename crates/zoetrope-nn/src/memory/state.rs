@@ -152,6 +152,34 @@ impl VertexState {
         }
     }
 
+    /// From now on mails are put together when they are sent, until the state is reset; those that
+    /// wait are put together now, all of them from the memory as it is. PyG's memory does the same
+    /// when training ends. Changes nothing where mails are kept anyway, nor where the mean of several
+    /// waits: that is one over encodings of time, too, and needs the events.
+    pub fn keep_mails(&mut self, events: EventData<'_>) {
+        if matches!(self.mails, Mails::Rows(_)) || self.options.combine == Combine::Mean {
+            return;
+        }
+        let mut rows = RowMails::new(self.options, self.vertices);
+        for &vertex in self.touched.list() {
+            if let &[event] = self.waiting(vertex) {
+                rows.put_first(vertex, event, self.mail(vertex, 0, events));
+            }
+        }
+        self.mails = Mails::Rows(rows);
+    }
+
+    /// Makes room for mails that are put together when they are sent.
+    pub(super) fn make_rows(&mut self) -> &mut RowMails {
+        if matches!(self.mails, Mails::Events(_)) {
+            self.mails = Mails::Rows(RowMails::new(self.options, self.vertices));
+        }
+        match &mut self.mails {
+            Mails::Rows(rows) => rows,
+            Mails::Events(_) => unreachable!("just replaced"),
+        }
+    }
+
     /// Forgets everything and keeps the memory blocks. Costs time for the vertices that were
     /// written only.
     pub fn reset(&mut self) {
@@ -165,6 +193,10 @@ impl VertexState {
         }
         match &mut self.mails {
             Mails::Events(events) => events.clear(self.touched.list()),
+            Mails::Rows(_) if self.options.mails == MailRule::Deferred => {
+                let fresh = EventMails::new(self.options.combine, self.vertices);
+                self.mails = Mails::Events(fresh);
+            }
             Mails::Rows(rows) => rows.clear(self.touched.list()),
         }
         self.touched.clear();
@@ -196,6 +228,15 @@ impl VertexState {
                 };
                 mails.deliver(batch, events, options, updated, touch);
             }
+        }
+    }
+
+    /// The bytes that [`keep_mails`](Self::keep_mails) would hold in addition.
+    pub fn bytes_of_kept_mails(&self) -> usize {
+        match (&self.mails, self.options.combine) {
+            // A row, an event and a place in the round of a batch for each vertex.
+            (Mails::Events(_), Combine::Last) => self.vertices * (4 * self.options.width + 12),
+            _ => 0,
         }
     }
 

@@ -87,7 +87,11 @@ impl Cell {
         state: CellState,
     ) -> Result<CellState, NnError> {
         let [weight, bias] = self.input.map(|id| forward.parameter(id));
-        if let (UpdaterKind::Rnn, CellInput::Whole(x)) = (self.kind, input) {
+        if self.kind == UpdaterKind::Rnn {
+            let x = match input {
+                CellInput::Whole(x) => x,
+                CellInput::Pair(parts) => forward.tape.concat_columns(&parts)?,
+            };
             let share = forward.tape.linear(x, weight, Some(bias), Activation::Identity)?;
             return self.gated(forward, share.into(), state);
         }

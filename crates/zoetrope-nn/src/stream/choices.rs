@@ -121,6 +121,11 @@ impl Choices {
             return Ok(());
         };
         if updater != UpdaterKind::Transformer {
+            // A cell takes the first part of a message for the state of the vertex that reads it.
+            if self.state.delivery == Delivery::Neighbours {
+                let expected = "transformer: mails that go to neighbours are attended to";
+                return Err(refuse(model, "the updater", expected, updater));
+            }
             if self.state.slots > 1 {
                 let expected = "1: this updater reads the newest mail only";
                 return Err(refuse(model, "the mailbox", expected, self.state.slots));

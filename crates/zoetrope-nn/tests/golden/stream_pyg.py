@@ -148,6 +148,12 @@ def golden(data, aggregator):
     tensors["last_update"] = model.memory.last_update.to(torch.int32)
     for name, p in names(model).items():
         tensors[f"gradient.{name}"] = p.grad.float()
+    if isinstance(aggregator, LastAggregator):
+        # Evaluation: the memory takes in all messages that wait, and then each at once.
+        model.eval()
+        with torch.no_grad():
+            after = [model.step(data, batch)[1] for batch in range(BATCHES, 2 * BATCHES)]
+        tensors["evaluation"] = torch.stack(after).float()
     optimiser = torch.optim.Adam(fresh.parameters(), lr=1e-4)
     losses = []
     for batch in range(STEPS):

@@ -64,6 +64,7 @@ impl StreamSession {
 
     /// Judges the answers at all events of a part, then the state knows them.
     fn judge(&mut self, part: Part, ranked: bool) -> Result<Metrics, TrainError> {
+        self.enter(part);
         let mut judge = Verdict::new(&self.target, self.config.task.hits as u32);
         let range = self.material.split.part(part);
         let links = matches!(*self.target, Target::Links);

@@ -33,8 +33,18 @@ impl StreamSession {
         Ok(())
     }
 
+    /// The state goes over to a part. Behind the training part mails are put together when they are
+    /// sent, as all references have it.
+    pub(super) fn enter(&mut self, part: Part) {
+        let data = self.material.data();
+        if let Some(state) = self.state.as_mut().filter(|_| part != Part::Train) {
+            state.keep_mails(data);
+        }
+    }
+
     /// Lets events of a part go by.
     fn absorb(&mut self, part: Part, events: Range<usize>) -> Result<(), TrainError> {
+        self.enter(part);
         let material = Arc::clone(&self.material);
         let positions = material.positions(part, events);
         let batches: Vec<Range<usize>> = self.schedule.fixed(positions).collect();

@@ -212,6 +212,16 @@ impl StreamSession {
         NegativeOptions { strategy: training_pool(options.strategy), ..options }
     }
 
+    /// The bytes of memory and mailbox, with what they need behind the training part.
+    fn state_bytes(&self) -> u64 {
+        let split = &self.material.split;
+        let goes_on = !(split.validation.is_empty() && split.test.is_empty());
+        self.state.as_ref().map_or(0, |state| {
+            let kept = if goes_on { state.bytes_of_kept_mails() } else { 0 };
+            (state.bytes() + kept) as u64
+        })
+    }
+
     /// Forgets all events.
     pub(super) fn forget(&mut self) {
         self.state.iter_mut().for_each(VertexState::reset);
