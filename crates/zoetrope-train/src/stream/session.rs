@@ -192,7 +192,7 @@ impl StreamSession {
         [
             ("events", material.store.column_bytes() as u64),
             ("events by vertex", index as u64),
-            ("memory and mailbox", states * self.state.as_ref().map_or(0, |s| s.bytes() as u64)),
+            ("memory and mailbox", states * self.state_bytes()),
         ]
     }
 
