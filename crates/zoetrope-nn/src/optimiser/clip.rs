@@ -39,6 +39,11 @@ impl Gradients {
         }
     }
 
+    /// Lets a gradient be changed for another; it is present where `exchange` says so.
+    pub(super) fn exchange(&mut self, id: ParameterId, exchange: impl FnOnce(&mut Buffer) -> bool) {
+        self.present[id.index()] = exchange(&mut self.values[id.index()]);
+    }
+
     /// The Euclidean norm over all gradients; not finite where one of them is not.
     pub fn norm(&self) -> f64 {
         self.present_values()

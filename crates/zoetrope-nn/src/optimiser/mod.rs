@@ -172,8 +172,15 @@ impl Optimiser {
     }
 }
 
-/// Copies (or adds) the gradients of a tape's parameters.
+/// The gradients of a tape's parameters, taken or added.
 impl Gradients {
+    /// Takes what the backward pass of a tape found in place of what is here; nothing is copied.
+    pub fn take_from(&mut self, tape: &mut Tape, parameters: &Parameters) {
+        for (id, _) in parameters.iter() {
+            self.exchange(id, |block| tape.exchange_gradient(id.index(), block));
+        }
+    }
+
     /// Adds what the backward pass of a tape found, times `factor`.
     pub fn add_from(&mut self, tape: &Tape, parameters: &Parameters, factor: f32) {
         for (id, _) in parameters.iter() {

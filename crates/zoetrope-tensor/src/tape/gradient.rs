@@ -54,6 +54,20 @@ impl Tape {
         }
     }
 
+    /// Changes the gradient of the parameter `slot` for a block of the same length, whose values the
+    /// tape forgets; false where the loss does not depend on the parameter.
+    ///
+    /// # Panics
+    /// Where the lengths differ.
+    pub fn exchange_gradient(&mut self, slot: usize, block: &mut Buffer) -> bool {
+        let var = self.parameters.get(slot).copied().flatten();
+        let held = var.and_then(|var| self.gradients.get_mut(var.index as usize));
+        let Some(Gradient::Held(gradient)) = held else { return false };
+        assert_eq!(gradient.len(), block.len(), "a gradient is as long as its parameter");
+        std::mem::swap(gradient, block);
+        true
+    }
+
     /// Opens the gradient of an operand to add to it; None where no gradient is needed.
     pub(crate) fn open(&mut self, var: Var) -> Option<Opened> {
         self.open_as(var, false)

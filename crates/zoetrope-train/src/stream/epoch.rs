@@ -104,8 +104,7 @@ impl StreamSession {
             }
             let span = self.timeline.phase(Phase::Backward);
             self.tape.backward(loss)?;
-            self.learner.gradients.clear();
-            self.learner.gradients.add_from(&self.tape, &self.network.parameters, 1.0);
+            self.learner.gradients.take_from(&mut self.tape, &self.network.parameters);
             drop(span);
             let span = self.timeline.phase(Phase::Update);
             self.learner.step(&self.config, &mut self.network.parameters, rate, "batch")?;
