@@ -17,6 +17,7 @@
 mod direct;
 mod epilogue;
 mod grid;
+mod kernels;
 mod packed;
 mod thin;
 

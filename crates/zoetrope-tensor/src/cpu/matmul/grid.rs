@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::epilogue::Epilogue;
-use super::packed::{INNER, Kernels, Panels};
+use super::kernels::Kernels;
+use super::packed::{INNER, Panels};
 use super::{Accumulate, Product, packed};
 use crate::cpu::scattered::Scattered;
 use crate::cpu::scratch;

@@ -9,8 +9,7 @@
 //! of 15): 0.83 to 0.89 for small weight gradients (16×700×12, 96×64×32), 0.93 to 1.06 for linear
 //! layers from 20×32×64 to 1000×256×512, 1.07 for 300×300×300 with both operands turned.
 
-use gemm_common::microkernel::MicroKernelFn;
-
+use super::kernels::{Kernels, best};
 use super::{Accumulate, Product};
 use crate::cpu::scattered::Scattered;
 use crate::cpu::scratch;
@@ -25,48 +24,6 @@ const ROWS: usize = 768;
 /// well as they are.
 const PANELS: usize = 9;
 const PANELS_IF_TURNED: usize = 3;
-
-/// The micro-kernels of one instruction set.
-pub(super) struct Kernels {
-    /// Columns of a vector.
-    lanes: usize,
-    /// Columns of a panel, a multiple of the lanes.
-    pub(super) panel: usize,
-    /// Rows of a tile.
-    pub(super) rows: usize,
-    /// For 1, 2, … vectors of columns, and within these for 1, 2, … rows.
-    table: &'static [MicroKernelFn<f32>],
-}
-
-impl Kernels {
-    fn of(&self, cols: usize, rows: usize) -> MicroKernelFn<f32> {
-        self.table[(cols.div_ceil(self.lanes) - 1) * self.rows + rows - 1]
-    }
-}
-
-/// The micro-kernels that this processor can run, best first; none where `gemm` has to be asked.
-#[cfg(target_arch = "x86_64")]
-fn available() -> impl Iterator<Item = &'static Kernels> {
-    use gemm_f32::microkernel::{avx512f::f32 as avx512, fma::f32 as avx2};
-    static AVX512: [[MicroKernelFn<f32>; avx512::NR]; avx512::MR_DIV_N] = avx512::UKR;
-    static AVX2: [[MicroKernelFn<f32>; avx2::NR]; avx2::MR_DIV_N] = avx2::UKR;
-    static KERNELS: [Kernels; 2] = [
-        Kernels {
-            lanes: 16,
-            panel: 16 * avx512::MR_DIV_N,
-            rows: avx512::NR,
-            table: AVX512.as_flattened(),
-        },
-        Kernels { lanes: 8, panel: 8 * avx2::MR_DIV_N, rows: avx2::NR, table: AVX2.as_flattened() },
-    ];
-    let has = [is_x86_feature_detected!("avx512f"), is_x86_feature_detected!("fma")];
-    KERNELS.iter().zip(has).filter(|(_, has)| *has).map(|(kernels, _)| kernels)
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn available() -> impl Iterator<Item = &'static Kernels> {
-    std::iter::empty()
-}
 
 /// Whether `gemm` computes this product without packing: nothing, vectors, short inner dimensions,
 /// and few results from rows and columns that lie contiguous.
@@ -397,15 +354,9 @@ impl Tiles {
     }
 }
 
-/// The best micro-kernels of this processor.
-#[inline]
-fn best() -> Option<&'static Kernels> {
-    static BEST: std::sync::OnceLock<Option<&'static Kernels>> = std::sync::OnceLock::new();
-    *BEST.get_or_init(|| available().next())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::kernels::available;
     use super::super::{MatMut, MatRef};
     use super::*;
     use crate::cpu::trial::numbers;
