@@ -62,6 +62,9 @@ impl SavedModel {
             (None, None) => unreachable!("one of --run and --weights is required"),
         };
         load_weights(run.course_mut().parameters_mut(), &weights)?;
+        if let (Run::Events(session), None, Some(root)) = (&mut run, &self.weights, &self.run) {
+            session.recall(root)?;
+        }
         Ok(run)
     }
 }

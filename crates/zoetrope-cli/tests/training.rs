@@ -262,3 +262,20 @@ fn a_run_takes_what_its_plan_says() {
         assert!(peak >= 0.5 * planned, "{model}: {peak} bytes, planned {planned}: {memory:?}");
     }
 }
+
+#[test]
+fn a_model_of_events_is_measured_again_with_the_memory_that_it_grew() {
+    let folder = Folder::new();
+    let events = ["--data", "synthetic:bipartite?users=40&items=20&events=1500&features=2"];
+    let model = ["--model", "tgn", "--hidden", "8", "--lr", "0.05", "--batch-size", "100"];
+    let more = ["--epochs", "3", "--set", "task.candidates=5", "--out", "run", "--quiet"];
+    folder.text(&[&["train"][..], &events, &model, &more].concat());
+    let measured = folder.json(&["eval", "--run", "run", "--json"]);
+    assert_eq!(measured["metrics"], summary(&folder, "run")["test"]);
+    // Other batches grow another memory, which is rebuilt: nothing of the run is left over.
+    let other = ["eval", "--run", "run", "--batch-size", "50", "--json"];
+    let weights = "run/weights.safetensors";
+    let bare =
+        [&["eval", "--run", "run", "--weights", weights, "--batch-size", "50", "--json"][..]];
+    assert_eq!(folder.json(&other)["metrics"], folder.json(&bare.concat())["metrics"]);
+}

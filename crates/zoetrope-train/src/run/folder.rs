@@ -111,7 +111,12 @@ impl RunFolder {
 
     /// Where the checkpoints stand.
     pub fn checkpoints_path(&self) -> PathBuf {
-        self.root.join("checkpoints")
+        Self::checkpoints_of(&self.root)
+    }
+
+    /// The same of a run that nobody has opened.
+    pub(crate) fn checkpoints_of(root: &Path) -> PathBuf {
+        root.join("checkpoints")
     }
 
     /// Where the plan stands.
@@ -162,6 +167,22 @@ impl RunFolder {
     pub fn read_config(root: &Path) -> Result<Config, TrainError> {
         must_be_run(root)?;
         Config::builder().file(&root.join(CONFIG)).build()
+    }
+
+    /// The digest of the data that a run was trained on; None where the run has not ended.
+    ///
+    /// # Errors
+    /// [`TrainError::Io`] where the summary cannot be read.
+    pub(crate) fn read_digest(root: &Path) -> Result<Option<String>, TrainError> {
+        let path = root.join(SUMMARY);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(TrainError::io(&path, error)),
+        };
+        let summary: serde_json::Value = serde_json::from_slice(&text)
+            .map_err(|error| TrainError::io(&path, std::io::Error::other(error)))?;
+        Ok(summary["data"]["sha256"].as_str().map(str::to_owned))
     }
 }
 

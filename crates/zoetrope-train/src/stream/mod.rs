@@ -21,6 +21,7 @@ mod network;
 mod predict;
 mod prefetch;
 mod prepare;
+mod recall;
 mod replay;
 mod restore;
 mod schedule;
