@@ -152,6 +152,13 @@ impl VertexState {
         }
     }
 
+    /// Whether the row of a vertex with its mail stays as it is until it gets another: mails are put
+    /// together when they are sent, one row belongs to a vertex, and the mail is known by its event.
+    pub(crate) fn rows_stand_still(&self) -> bool {
+        let StateOptions { combine, cells, per_query, .. } = self.options;
+        matches!(self.mails, Mails::Rows(_)) && combine == Combine::Last && !cells && !per_query
+    }
+
     /// From now on mails are put together when they are sent, until the state is reset; those that
     /// wait are put together now, all of them from the memory as it is. PyG's memory does the same
     /// when training ends. Changes nothing where mails are kept anyway, nor where the mean of several

@@ -10,6 +10,7 @@ mod cell;
 mod choices;
 mod embedding;
 mod mail_attention;
+mod memo;
 mod message;
 mod model;
 mod options;

@@ -17,6 +17,7 @@ use super::cell::{Cell, CellState};
 use super::choices::Choices;
 use super::embedding::{BaseRows, Embedding, event_features};
 use super::mail_attention::{MailAttention, Rings};
+use super::memo::Memo;
 use super::message::{Mailbag, MessageLayers};
 use super::options::{Convention, MessageKind, StreamOptions, UpdaterKind};
 use super::time_encoder::TimeEncoder;
@@ -66,7 +67,7 @@ enum Memory {
     /// Nothing does.
     None,
     /// A recurrent cell, for each vertex.
-    Cell(Updater, Mailbag),
+    Cell(Updater, Mailbag, Memo),
     /// Attention over mails, for each question.
     Mails(MailAttention, Rings),
 }
@@ -104,7 +105,7 @@ impl StreamModel {
             }
         };
         let time = match &memory {
-            Memory::Cell(updater, _) => Some(&updater.time),
+            Memory::Cell(updater, ..) => Some(&updater.time),
             Memory::None | Memory::Mails(..) => None,
         };
         let embedding = Embedding::new(builder, &choices, time, inputs);
@@ -141,6 +142,15 @@ impl StreamModel {
         self.choices.updater.map(|_| self.choices.state)
     }
 
+    /// Begins a pass over batches in which weights stay as they are and the state changes by what it
+    /// absorbs alone: rows of memory that are computed in it are kept until the vertex gets another
+    /// mail. A pass that trains ends it.
+    pub fn begin_pass(&mut self) {
+        if let Memory::Cell(.., memo) = &mut self.memory {
+            memo.begin();
+        }
+    }
+
     /// New rows of memory for the vertices of a batch, without embeddings. `state` is None where
     /// the model keeps none. The model itself changes only in lists that it writes anew for each
     /// batch.
@@ -156,9 +166,16 @@ impl StreamModel {
     ) -> Result<MemoryUpdate, NnError> {
         let state = self.expect(events, state)?;
         let (rows, times, per_query) = match (&mut self.memory, state) {
-            (Memory::Cell(updater, bag), Some(state)) => {
-                let rows = updater.update(forward, batch, events, state, bag)?;
-                (Some(rows), Arc::clone(bag.times.shared()), false)
+            (Memory::Cell(updater, bag, memo), Some(state)) => {
+                let vertices = &batch.vertices;
+                if memo.serves(forward, state) {
+                    let hidden = memo.rows(forward, updater, vertices, events, state, bag)?;
+                    let rows = CellState { hidden, cell: None };
+                    (Some(rows), Arc::clone(memo.times.shared()), false)
+                } else {
+                    let rows = updater.update(forward, vertices, events, state, bag)?;
+                    (Some(rows), Arc::clone(bag.times.shared()), false)
+                }
             }
             (Memory::Mails(attention, rings), Some(state)) => {
                 let hidden = attention.update(forward, batch, events, state, rings)?;
@@ -264,5 +281,5 @@ fn build_memory(builder: &mut Builder<'_>, choices: &Choices) -> Memory {
         (Convention::Pyg, _) => "gru",
     };
     let cell = Cell::new(&mut builder.child(name), kind, inputs, given.hidden);
-    Memory::Cell(Updater { layers, time, cell }, Mailbag::default())
+    Memory::Cell(Updater { layers, time, cell }, Mailbag::default(), Memo::default())
 }

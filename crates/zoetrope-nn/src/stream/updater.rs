@@ -3,9 +3,9 @@
 //! `s_i ← cell(m_i, s_i)` where a mail waits for vertex i. All vertices without mail have a memory
 //! of zeros and get the same row, the cell's answer to a message of zeros, which is computed once.
 
+use zoetrope_graph::VertexId;
 use zoetrope_tensor::Var;
 
-use super::batch::EventBatch;
 use super::cell::{Cell, CellState};
 use super::message::{Mailbag, MessageLayers};
 use super::time_encoder::TimeEncoder;
@@ -22,17 +22,17 @@ pub(super) struct Updater {
 }
 
 impl Updater {
-    /// Rows of memory with the waiting mails, one for each vertex of the batch.
+    /// Rows of memory with the waiting mails, one for each of these vertices.
     pub(super) fn update(
         &self,
         forward: &mut Forward<'_>,
-        batch: &EventBatch,
+        vertices: &[VertexId],
         events: EventData<'_>,
         state: &VertexState,
         bag: &mut Mailbag,
     ) -> Result<CellState, NnError> {
-        bag.open(&batch.vertices, events, state);
-        let all = bag.vertices.len() == batch.vertices.len();
+        bag.open(vertices, events, state);
+        let all = bag.vertices.len() == vertices.len();
         if self.layers.is_none() && !bag.vertices.is_empty() {
             let parts = |forward: &mut Forward<'_>| bag.parts(forward, &self.time, events, state);
             if let Some(mut hidden) = self.cell.read(forward, !all, parts)? {

@@ -50,6 +50,7 @@ impl StreamSession {
         let mut prepared = Prepared::default();
         for (events, group) in groups {
             self.remember(events)?;
+            self.network.model.begin_pass();
             for chunk in group.chunks(QUESTIONS) {
                 preparer.begin(events, &mut prepared);
                 for &at in chunk {
@@ -86,6 +87,7 @@ impl StreamSession {
         let material = Arc::clone(&self.material);
         let events = material.store.time().partition_point(|&t| t < time);
         self.remember(events)?;
+        self.network.model.begin_pass();
         let mut preparer = Preparer::new(&material, material.index(Part::Test), self.rules);
         let mut prepared = Prepared::default();
         let mut rows = Vec::with_capacity(material.vertices() * self.network.model.width());

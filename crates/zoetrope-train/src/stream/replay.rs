@@ -33,9 +33,10 @@ impl StreamSession {
         Ok(())
     }
 
-    /// The state goes over to a part. Behind the training part mails are put together when they are
+    /// The state goes over to a part, and weights stay as they are. Behind the training part mails are put together when they are
     /// sent, as all references have it.
     pub(super) fn enter(&mut self, part: Part) {
+        self.network.model.begin_pass();
         let data = self.material.data();
         if let Some(state) = self.state.as_mut().filter(|_| part != Part::Train) {
             state.keep_mails(data);

@@ -217,14 +217,17 @@ impl StreamSession {
         let split = &self.material.split;
         let goes_on = !(split.validation.is_empty() && split.test.is_empty());
         self.state.as_ref().map_or(0, |state| {
-            let kept = if goes_on { state.bytes_of_kept_mails() } else { 0 };
-            (state.bytes() + kept) as u64
+            // Rows that evaluation has computed, with their time and their mail.
+            let rows = state.vertices() * (4 * state.options().width + 16);
+            let more = if goes_on { state.bytes_of_kept_mails() + rows } else { 0 };
+            (state.bytes() + more) as u64
         })
     }
 
     /// Forgets all events.
     pub(super) fn forget(&mut self) {
         self.state.iter_mut().for_each(VertexState::reset);
+        self.network.model.begin_pass();
         self.known = Some(0);
     }
 }
