@@ -67,7 +67,7 @@ enum Memory {
     /// Nothing does.
     None,
     /// A recurrent cell, for each vertex.
-    Cell(Updater, Mailbag, Memo),
+    Cell(Updater, Mailbag, Box<Memo>),
     /// Attention over mails, for each question.
     Mails(MailAttention, Rings),
 }
@@ -281,5 +281,5 @@ fn build_memory(builder: &mut Builder<'_>, choices: &Choices) -> Memory {
         (Convention::Pyg, _) => "gru",
     };
     let cell = Cell::new(&mut builder.child(name), kind, inputs, given.hidden);
-    Memory::Cell(Updater { layers, time, cell }, Mailbag::default(), Memo::default())
+    Memory::Cell(Updater { layers, time, cell }, Mailbag::default(), Box::default())
 }
