@@ -167,6 +167,35 @@ fn the_second_pass_over_a_stream_asks_for_no_memory() {
 }
 
 #[test]
+fn rows_of_memory_that_a_pass_keeps_are_those_that_it_would_compute_again() {
+    for (name, variant, options) in variants() {
+        // Evaluation, then training that changes the weights, then evaluation again.
+        let scores = |keep: bool| {
+            let mut run =
+                StreamRun::new(name, &options, stream(12, 200, 0, options.event_features), 0);
+            let mut scores = Vec::new();
+            for round in 0..2 {
+                for batch in 10 * round..10 * round + 5 {
+                    run.step(10 * batch..10 * (batch + 1), 0);
+                    run.update(1e-2);
+                }
+                let data = run.stream.data();
+                run.state.iter_mut().for_each(|state| state.keep_mails(data));
+                if keep {
+                    run.model.begin_pass();
+                }
+                for batch in 10 * round + 5..10 * round + 10 {
+                    scores.extend(run.judge(10 * batch..10 * (batch + 1)));
+                }
+            }
+            scores
+        };
+        let apart = golden_file::difference(&scores(true), &scores(false));
+        assert!(apart <= 1e-5, "{name}, {variant}: {apart}");
+    }
+}
+
+#[test]
 fn a_reset_state_is_a_new_one() {
     for (name, variant, options) in variants() {
         let mut run = StreamRun::new(name, &options, stream(9, 60, 3, FEATURES), 3);

@@ -203,6 +203,24 @@ impl StreamRun {
         passed
     }
 
+    /// Scores some events as evaluation does and lets the state absorb them.
+    pub(crate) fn judge(&mut self, events: Range<usize>) -> Vec<f32> {
+        let (batch, ends) = prepare(&self.stream, events, self.rules);
+        self.tape.reset();
+        let mut updates = Updates::default();
+        let mut forward = Forward::evaluating(&mut self.tape, &self.parameters, &mut updates);
+        let (data, features) = (self.stream.data(), self.vertex_features.as_ref());
+        let state = self.state.as_ref();
+        let embedding = self.model.embed(&mut forward, &batch, data, features, state).unwrap();
+        let logits = self.head.decode(&mut forward, embedding.rows, &ends).unwrap();
+        embedding.update.take(&self.tape, &mut self.updated);
+        let found = self.tape.value(logits).to_vec();
+        if let Some(state) = &mut self.state {
+            state.absorb(&batch, self.stream.data(), &self.updated);
+        }
+        found
+    }
+
     pub(crate) fn update(&mut self, rate: f32) {
         self.optimiser.update(&mut self.parameters, &self.gradients, rate);
     }
