@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Trains tgn for one epoch on a generated stream of 5 million vertices and 50 million events and fails
+# Trains a model, tgn where MODEL names no other, for one epoch on a generated stream of 5 million vertices and 50 million events and fails
 # where the process ever held 8 GiB or more. Needs cargo and python3; 1 GB of disk.
 #
 #   bench/events/memory.sh           every event once: hours
 #   bench/events/memory.sh --quick   a hundredth of it: does it run?
+#   MODEL=jodie bench/events/memory.sh   another model: jodie keeps as much and takes minutes
 #
 # More arguments go to `zoetrope train`. Peak memory is the kernel's VmHWM of the process, pages of the
 # mapped store among it. Where systemd can make a scope, the limit is also enforced. Batches of 1,000:
@@ -31,7 +32,7 @@ if systemd-run --quiet --user --scope -p MemoryMax=$limit_bytes true 2>/dev/null
   within=(systemd-run --quiet --user --scope -p "MemoryMax=$limit_bytes" -p MemorySwapMax=0)
 fi
 start=$SECONDS
-"${within[@]}" "$ZOETROPE" train --data "$store" --task link-prediction --model tgn --epochs 1 --threads 2 \
+"${within[@]}" "$ZOETROPE" train --data "$store" --task link-prediction --model "${MODEL:-tgn}" --epochs 1 --threads 2 \
   --set data.split=none --set train.batch_size=1000 --out "$folder/memory" --json "$@" >"$folder/memory.json"
 python3 - "$folder/memory.json" "$limit_bytes" $((SECONDS - start)) "$name" <<'PYTHON'
 import json, sys
@@ -40,7 +41,7 @@ peak, data = summary["peak_host_bytes"], summary["data"]
 print(f"{data['vertices']:,} vertices, {data['events']:,} events: {sum(e['seconds'] for e in summary['epochs']):.0f} s of training, "
       f"{sys.argv[3]} s in all, peak {peak / 2**30:.2f} GiB of {limit / 2**30:.0f}")
 if sys.argv[4] == "large":
-    kept = {"vertices": data["vertices"], "events": data["events"], "peak_host_bytes": peak, "limit_bytes": limit,
+    kept = {"model": summary["model"], "vertices": data["vertices"], "events": data["events"], "peak_host_bytes": peak, "limit_bytes": limit,
             "epoch_seconds": [e["seconds"] for e in summary["epochs"]], "version": summary["version"]}
     open("bench/results/events-memory.json", "w").write(json.dumps(kept) + "\n")
 sys.exit(peak >= limit)
