@@ -272,6 +272,9 @@ fn a_model_of_events_is_measured_again_with_the_memory_that_it_grew() {
     folder.text(&[&["train"][..], &events, &model, &more].concat());
     let measured = folder.json(&["eval", "--run", "run", "--json"]);
     assert_eq!(measured["metrics"], summary(&folder, "run")["test"]);
+    // Memory that the same weights rebuild is another one.
+    let bare = ["eval", "--run", "run", "--weights", "run/weights.safetensors", "--json"];
+    assert_ne!(folder.json(&bare)["metrics"], measured["metrics"]);
     // Other batches grow another memory, which is rebuilt: nothing of the run is left over.
     let other = ["eval", "--run", "run", "--batch-size", "50", "--json"];
     let weights = "run/weights.safetensors";

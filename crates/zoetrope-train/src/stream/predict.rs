@@ -48,9 +48,9 @@ impl StreamSession {
             .collect();
         let mut preparer = Preparer::new(&material, material.index(Part::Test), self.rules);
         let mut prepared = Prepared::default();
+        self.network.model.begin_pass();
         for (events, group) in groups {
             self.remember(events)?;
-            self.network.model.begin_pass();
             for chunk in group.chunks(QUESTIONS) {
                 preparer.begin(events, &mut prepared);
                 for &at in chunk {

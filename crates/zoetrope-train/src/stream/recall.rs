@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::session::StreamSession;
 use crate::checkpoint::CheckpointStore;
+use crate::config::Config;
 use crate::error::TrainError;
 use crate::run::RunFolder;
 
@@ -19,7 +20,7 @@ impl StreamSession {
     /// Where a file of the run cannot be read.
     pub fn recall(&mut self, root: &Path) -> Result<bool, TrainError> {
         let (saved, own) = (RunFolder::read_config(root)?, &self.config);
-        let batches = |config: &crate::config::Config| (config.train.batch_size, config.train.seed);
+        let batches = |config: &Config| (config.train.batch_size, config.train.seed);
         let same = saved.data == own.data
             && saved.model == own.model
             && saved.task.name == own.task.name
