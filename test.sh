@@ -16,14 +16,20 @@ if ! command -v cargo >/dev/null 2>&1; then
     exit 4
 fi
 
+# add REASON PACKAGE...: by apt-get, as root or with sudo; fails where there is neither.
+add() {
+    if [ "$(id -u)" = 0 ]; then root=""; else root="sudo"; fi
+    command -v apt-get >/dev/null 2>&1 || return 1
+    [ -z "$root" ] || command -v sudo >/dev/null 2>&1 || return 1
+    say "$1: installing $(shift && echo "$@")"
+    shift
+    $root apt-get update -qq \
+        && $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
 # Linking needs a C compiler; so do the zstd and xz decoders.
 if ! command -v cc >/dev/null 2>&1; then
-    if [ "$(id -u)" = 0 ]; then root=""; else root="sudo"; fi
-    if command -v apt-get >/dev/null 2>&1 && { [ -z "$root" ] || command -v sudo >/dev/null 2>&1; }; then
-        say "no C compiler: installing gcc and libc6-dev"
-        $root apt-get update -qq
-        $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev
-    else
+    if ! add "no C compiler" gcc libc6-dev; then
         say "cc is missing: install a C compiler (on Debian: apt-get install gcc libc6-dev)"
         exit 4
     fi
@@ -38,7 +44,11 @@ for component in rustfmt:fmt clippy:clippy; do
     fi
 done
 
-command -v python3 >/dev/null 2>&1 \
-    || say "python3 is missing: only the scripts that make golden values and attacks need it"
+# The step `kernels` compiles the CUDA kernels with NVRTC, which pip gets. Where it cannot, the step
+# is skipped and says so.
+if ! python3 -m pip --version >/dev/null 2>&1; then
+    add "no Python with pip" python3 python3-pip \
+        || say "python3 with pip is missing: the CUDA kernels will not be compiled"
+fi
 
 exec cargo xtask ci

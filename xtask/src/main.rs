@@ -5,6 +5,7 @@
 
 mod ci;
 mod datasets;
+mod kernels;
 mod readme;
 mod repository;
 mod steps;
@@ -21,8 +22,10 @@ usage: cargo xtask COMMAND
 
   tidy       rules of the house that no compiler checks: crate arrows, file names, unsafe, lints,
              kernel twins, leftovers
-  validate   fmt, tidy, clippy, documentation, tests: cheapest first, stops at the first failure
+  validate   fmt, tidy, kernels, clippy, documentation, tests: cheapest first, stops at the first failure
   ci         what test.sh runs: validate, then the README's commands and the data sets
+  kernels    compiles every CUDA kernel for sm_75, sm_80 and sm_90 by NVRTC of CUDA 12 and 13; needs
+             Python and the package index the first time, no GPU
   readme     runs the commands of README.md and compares what they print; --update rewrites it
   datasets   reads every data set of ../shared/data and compares the counts with its README;
              --release builds the binary with full optimisation";
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         ["tidy"] => exit(tidy::run(&root)),
         ["validate"] => exit(steps::run_all(validate::steps(&root))),
         ["ci"] => exit(ci::run(&root)),
+        ["kernels"] => exit(kernels::run(&root)),
         ["readme"] => exit(readme::check(&root)),
         ["readme", "--update"] => exit(readme::update(&root)),
         ["datasets"] => exit(datasets::run(&root, Profile::Dev)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::steps::Step;
-use crate::tidy;
+use crate::{kernels, tidy};
 
 /// How much the compiler optimises the binary that a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +24,13 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
 
 /// Everything that needs no test to run.
 pub(crate) fn before_tests(root: &Path) -> Vec<Step> {
-    let owned: PathBuf = root.to_owned();
+    let (for_tidy, for_kernels): (PathBuf, PathBuf) = (root.into(), root.into());
     let mut documentation = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
     documentation.env("RUSTDOCFLAGS", "-D warnings");
     vec![
         component(root, "fmt", &["fmt", "--all", "--check"]),
-        Step::call("tidy", move || tidy::run(&owned)),
+        Step::call("tidy", move || tidy::run(&for_tidy)),
+        Step::call("kernels", move || kernels::run(&for_kernels)),
         component(
             root,
             "clippy",

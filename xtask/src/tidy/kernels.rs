@@ -1,5 +1,6 @@
 //! A kernel, its launcher and its CPU twin share one stem, so that a missing one shows in a
-//! directory listing.
+//! directory listing. What a launcher names exists: the file here, the kernel in it when NVRTC has
+//! compiled it (`cargo xtask kernels`).
 
 use super::Finding;
 use crate::repository::SourceFile;
@@ -23,7 +24,26 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
                 })
                 .collect()
         })
+        .chain(files.iter().flat_map(|launcher| {
+            let missing = named(launcher).into_iter().filter(|path| !exists(path));
+            missing
+                .map(|path| Finding::file(&launcher.path, format!("{path} is missing")))
+                .collect::<Vec<_>>()
+        }))
         .collect()
+}
+
+/// The files of kernels that a launcher names: `Kernel::new("file", "kernel")`, comments aside.
+fn named(launcher: &SourceFile) -> Vec<String> {
+    if launcher.extension() != "rs" || !launcher.path.contains("/cuda/") {
+        return Vec::new();
+    }
+    let folder = launcher.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let code = launcher.text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = code.collect::<Vec<_>>().join("\n");
+    let calls = code.split("Kernel::new(").skip(1);
+    let stems = calls.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split_once('"'));
+    stems.map(|(stem, _)| format!("{folder}/{stem}.cu")).collect()
 }
 
 #[cfg(test)]
@@ -51,5 +71,16 @@ mod tests {
     #[test]
     fn a_kernel_outside_a_cuda_folder_is_refused() {
         assert_eq!(check(&[file("crates/zoetrope-tensor/src/spmm.cu", "")]).len(), 1);
+    }
+
+    #[test]
+    fn a_launcher_names_files_that_exist() {
+        let launcher = |text| file("crates/zoetrope-tensor/src/cuda/gru.rs", text);
+        let call = "static A: Kernel = Kernel::new(\n    \"gru\", \"gru_forward\");";
+        assert_eq!(check(&[launcher(call)]).len(), 1);
+        assert_eq!(check(&[launcher("/// `Kernel::new(\"gru\", \"gru_forward\")`")]), []);
+        let kernel = file("crates/zoetrope-tensor/src/cuda/gru.cu", "");
+        let twin = file("crates/zoetrope-tensor/src/cpu/gru.rs", "");
+        assert_eq!(check(&[launcher(call), kernel, twin]), []);
     }
 }
