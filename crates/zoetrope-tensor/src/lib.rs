@@ -1,14 +1,18 @@
 //! Dense f32 matrices, a reverse-mode tape and the operators that dynamic-graph models need.
 //!
-//! `cpu/` holds the kernels: plain functions over slices. `ops/` holds the operators of the tape:
-//! they check shapes, record what happened and call the kernel of the same file name. The crate
-//! knows no model and no file.
+//! `cpu/` holds the kernels: plain functions over slices. `cuda/` holds the same for a card, under the
+//! same names: functions over views of device memory that launch. `ops/` holds the operators of the
+//! tape: they check shapes, record what happened and call the kernel of the same file name on the
+//! tape's device. The crate knows no model and no file of the user.
 //!
 //! Invariants: results do not depend on the number of threads; an operator allocates no heap
 //! memory once the pools of its tape are warm.
 
 pub mod buffer;
+pub mod conformance;
 pub mod cpu;
+pub mod cuda;
+pub mod device;
 pub mod error;
 pub mod matrix;
 pub mod neighbourhood;
@@ -23,6 +27,8 @@ pub use cpu::dropout::{Dropout, DropoutKey};
 pub use cpu::elementwise::Instr;
 pub use cpu::gru::GruKind;
 pub use cpu::message_cell::MessageCellKind;
+pub use cuda::{CudaError, Gpu};
+pub use device::Device;
 pub use error::TensorError;
 pub use matrix::{Matrix, Shape};
 pub use neighbourhood::Neighbourhood;

@@ -5,10 +5,12 @@
 //! an eighth apart, which lets nearly equal sizes share blocks and wastes at most an eighth.
 
 use crate::buffer::Buffer;
+use crate::device::Device;
 
-/// Blocks by size class.
+/// Blocks of one device by size class.
 #[derive(Debug, Default)]
 pub struct Pool {
+    device: Device,
     classes: Vec<(usize, Vec<Buffer>)>,
     allocated_bytes: usize,
     used_bytes: usize,
@@ -16,12 +18,25 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// An empty pool of blocks of a device.
+    pub fn on(device: Device) -> Self {
+        Self { device, ..Self::default() }
+    }
+
+    /// The device of the blocks.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// A block of `len` values with unspecified contents.
     pub fn take(&mut self, len: usize) -> Buffer {
         let class = size_class(len);
         let at = self.class(class);
         let buffer = self.classes[at].1.pop().unwrap_or_else(|| {
-            let fresh = Buffer::zeroed(class);
+            let fresh = match &self.device {
+                Device::Cpu => Buffer::zeroed(class),
+                Device::Cuda(gpu) => Buffer::on_device(gpu, class),
+            };
             self.allocated_bytes += fresh.bytes();
             fresh
         });
@@ -33,12 +48,16 @@ impl Pool {
     /// A block of `len` zeros.
     pub fn take_zeroed(&mut self, len: usize) -> Buffer {
         let mut buffer = self.take(len);
-        buffer.as_mut_slice().fill(0.0);
+        buffer.clear();
         buffer
     }
 
-    /// Takes a block back. Blocks of other origin are welcome too.
+    /// Takes a block back. Blocks of other origin are welcome too; a part of a larger block stays
+    /// with that one.
     pub fn give(&mut self, buffer: Buffer) {
+        if buffer.room() == 0 {
+            return;
+        }
         let at = self.class(buffer.room());
         self.used_bytes = self.used_bytes.saturating_sub(buffer.bytes());
         self.classes[at].1.push(buffer);

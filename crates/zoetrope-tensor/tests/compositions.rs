@@ -1,12 +1,10 @@
 //! Fused operators against the same mathematics put together from small ones: two ways through the
 //! tape that share no kernel have to agree in results and gradients.
 
-mod catalogue;
-
 use std::sync::Arc;
 
-use catalogue::graphs::{self, group};
-use catalogue::{Kind, numbers};
+use zoetrope_tensor::conformance::graphs::{self, group};
+use zoetrope_tensor::conformance::{Kind, numbers};
 use zoetrope_tensor::{
     Activation, AttentionOptions, Chain, GatOptions, GateInput, GruKind, Instr, LstmRecurrence,
     PairLayers, SparseGroup, Tape, TemporalParameters, TensorError, Var,

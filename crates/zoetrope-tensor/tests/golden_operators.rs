@@ -4,14 +4,12 @@
 //! the largest value of its matrix, or of 1 where that is smaller: the longest sums here have some
 //! hundred terms, each rounded to 6e-8, and the functions are good to a few units of that.
 
-mod catalogue;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use catalogue::small_cases;
 use safetensors::SafeTensors;
+use zoetrope_tensor::conformance::small_cases;
 
 const TOLERANCE: f32 = 1e-5;
 

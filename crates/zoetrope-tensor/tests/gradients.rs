@@ -6,9 +6,7 @@
 //! changes, of which there are up to some hundred. Hence a tolerance of 2e-3 of the largest
 //! difference of a matrix (or of 1); a wrong term of a formula is off by far more.
 
-mod catalogue;
-
-use catalogue::{Case, small_cases};
+use zoetrope_tensor::conformance::{Case, small_cases};
 use zoetrope_tensor::{Tape, Var};
 
 const STEP: f32 = 1.0 / 128.0;

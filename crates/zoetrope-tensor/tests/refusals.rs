@@ -1,11 +1,9 @@
 //! Operands that do not fit are refused by every operator with an error, never with a panic.
 
-mod catalogue;
-
 use std::sync::Arc;
 
-use catalogue::Outcome;
-use catalogue::graphs::group;
+use zoetrope_tensor::conformance::Outcome;
+use zoetrope_tensor::conformance::graphs::group;
 use zoetrope_tensor::{
     Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GruKind, Instr, Loss,
     LstmRecurrence, Matrix, MessageCell, MessageCellKind, NeighbourAttention, Neighbourhood, Tape,

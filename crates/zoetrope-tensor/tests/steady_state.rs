@@ -3,13 +3,11 @@
 //! A counting allocator watches one thread, the only one of a rayon pool, so that nothing that the
 //! kernels do can escape it.
 
-mod catalogue;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use catalogue::large::large;
-use catalogue::{Case, small_cases};
+use zoetrope_tensor::conformance::large::large;
+use zoetrope_tensor::conformance::{Case, small_cases};
 use zoetrope_tensor::{Tape, Var};
 
 struct Counting;

@@ -1,9 +1,7 @@
 //! Every operator gives the same bits for any number of threads.
 
-mod catalogue;
-
-use catalogue::large::large;
-use catalogue::{Case, small_cases};
+use zoetrope_tensor::conformance::large::large;
+use zoetrope_tensor::conformance::{Case, small_cases};
 
 /// The bits of the result and of all gradients.
 fn bits(case: &Case) -> Vec<u32> {

@@ -1,5 +1,6 @@
 //! Activations that are not fused into another operator.
 
+use crate::buffer::Buffer;
 use crate::cpu::activation::{self, Activation};
 use crate::tape::{Op, Tape, Var};
 
@@ -17,11 +18,11 @@ impl Tape {
         node: Var,
         x: Var,
         activation: Activation,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         if let Some(mut dx) = self.open_to_overwrite(x) {
             let mode = dx.mode;
-            activation::backward(activation, self.value(node), dy, dx.slice(), mode);
+            activation::backward(activation, self.value(node), dy.as_slice(), dx.slice(), mode);
             self.close([Some(dx)]);
         }
     }

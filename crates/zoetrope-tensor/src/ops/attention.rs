@@ -1,6 +1,7 @@
 //! Masked temporal self-attention: each vertex attends over its own time steps, alone or with the
 //! projections and the linear layer around it.
 
+use crate::buffer::Buffer;
 use crate::cpu::attention::{self, AttentionLayer, AttentionRule, AttentionShape, LayerGradients};
 use crate::cpu::dropout::Dropout;
 use crate::error::TensorError;
@@ -94,7 +95,7 @@ impl Tape {
         AttentionRule { mask: mask.map(|mask| self.value(mask)), causal, scale, dropout }
     }
 
-    pub(super) fn attention_backward(&mut self, op: &Op, dy: &[f32]) {
+    pub(super) fn attention_backward(&mut self, op: &Op, dy: &Buffer) {
         let Op::Attention { query, key, value, mask, options } = *op else { unreachable!() };
         let shape = self.shape(query);
         let operands = [query, key, value];
@@ -117,7 +118,7 @@ impl Tape {
             sizes(shape, options),
             self.attention_rule(mask, options),
             operands.map(|operand| self.value(operand)),
-            dy,
+            dy.as_slice(),
             gradients,
         );
         self.close(opened);
@@ -175,7 +176,7 @@ impl Tape {
         }
     }
 
-    pub(super) fn temporal_layer_backward(&mut self, op: &Op, dy: &[f32]) {
+    pub(super) fn temporal_layer_backward(&mut self, op: &Op, dy: &Buffer) {
         let Op::TemporalLayer { x, parameters, mask, options } = *op else { unreachable!() };
         let TemporalParameters { positions, projections, weight, bias } = parameters;
         let mut dx = self.open_to_overwrite(x);
@@ -201,7 +202,7 @@ impl Tape {
             self.attention_rule(mask, options),
             self.attention_layer(parameters),
             self.value(x),
-            dy,
+            dy.as_slice(),
             gradients,
         );
         self.close([dx]);

@@ -1,5 +1,6 @@
 //! Chains of element-wise operations as one pass over memory.
 
+use crate::buffer::Buffer;
 use crate::cpu::elementwise::{self, Instr, MAX_INPUTS, MAX_INSTRUCTIONS};
 use crate::error::TensorError;
 use crate::tape::{List, Op, Opened, Tape, Var, expect_shape};
@@ -87,7 +88,7 @@ impl Tape {
         Ok(self.record(Op::Chain { chain, inputs: list }, shape, y, None, inputs))
     }
 
-    pub(super) fn chain_backward(&mut self, chain: &Chain, inputs: List, dy: &[f32]) {
+    pub(super) fn chain_backward(&mut self, chain: &Chain, inputs: List, dy: &Buffer) {
         let count = inputs.len as usize;
         let mut opened: [Option<Opened>; MAX_INPUTS] = Default::default();
         for (at, place) in opened.iter_mut().enumerate().take(count) {
@@ -104,7 +105,7 @@ impl Tape {
         elementwise::chain_backward(
             chain.instructions(),
             &values[..count],
-            dy,
+            dy.as_slice(),
             &mut gradients[..count],
         );
         self.close(opened);

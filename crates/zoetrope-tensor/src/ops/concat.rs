@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use crate::buffer::Buffer;
 use crate::cpu::concat::copy_columns;
 use crate::cpu::elementwise;
 use crate::cpu::matmul::Accumulate;
@@ -70,11 +71,11 @@ impl Tape {
         Ok(self.record(Op::Columns { x, start }, out, y, None, &[x]))
     }
 
-    pub(super) fn columns_backward(&mut self, node: Var, x: Var, start: usize, dy: &[f32]) {
+    pub(super) fn columns_backward(&mut self, node: Var, x: Var, start: usize, dy: &Buffer) {
         let (shape, out) = (self.shape(x), self.shape(node));
         if let Some(mut dx) = self.open(x) {
             copy_columns(
-                dy,
+                dy.as_slice(),
                 out.cols,
                 0,
                 out.cols,
@@ -122,7 +123,7 @@ impl Tape {
         Ok(self.record(Op::ConcatColumns { parts: list }, shape, y, None, parts))
     }
 
-    pub(super) fn concat_columns_backward(&mut self, node: Var, parts: List, dy: &[f32]) {
+    pub(super) fn concat_columns_backward(&mut self, node: Var, parts: List, dy: &Buffer) {
         let shape = self.shape(node);
         let mut at = 0;
         for part in 0..parts.len as usize {
@@ -130,7 +131,17 @@ impl Tape {
             let width = self.shape(part).cols;
             if let Some(mut dx) = self.open_to_overwrite(part) {
                 let mode = dx.mode;
-                copy_columns(dy, shape.cols, at, width, dx.slice(), width, 0, shape.rows, mode);
+                copy_columns(
+                    dy.as_slice(),
+                    shape.cols,
+                    at,
+                    width,
+                    dx.slice(),
+                    width,
+                    0,
+                    shape.rows,
+                    mode,
+                );
                 self.close([Some(dx)]);
             }
             at += width;
@@ -161,13 +172,13 @@ impl Tape {
         Ok(self.record(Op::ConcatRows { parts: list }, shape, y, None, parts))
     }
 
-    pub(super) fn concat_rows_backward(&mut self, parts: List, dy: &[f32]) {
+    pub(super) fn concat_rows_backward(&mut self, parts: List, dy: &Buffer) {
         let mut at = 0;
         for part in 0..parts.len as usize {
             let part = self.listed(parts, part);
             let len = self.shape(part).len();
             if let Some(mut dx) = self.open_to_overwrite(part) {
-                let own = &dy[at..at + len];
+                let own = &dy.as_slice()[at..at + len];
                 match dx.mode {
                     Accumulate::Overwrite => dx.slice().copy_from_slice(own),
                     Accumulate::Add => elementwise::scale_add(1.0, own, dx.slice()),

@@ -1,5 +1,6 @@
 //! Dropout whose mask is a function of a counter, so that it is never stored.
 
+use crate::buffer::Buffer;
 use crate::cpu::dropout::{self, DropoutKey};
 use crate::error::TensorError;
 use crate::tape::{Op, Tape, Var};
@@ -34,9 +35,9 @@ impl Tape {
         Ok(self.record(Op::Dropout { x, rate, key }, shape, y, None, &[x]))
     }
 
-    pub(super) fn dropout_backward(&mut self, x: Var, rate: f32, key: DropoutKey, dy: &[f32]) {
+    pub(super) fn dropout_backward(&mut self, x: Var, rate: f32, key: DropoutKey, dy: &Buffer) {
         if let Some(mut dx) = self.open(x) {
-            dropout::dropout_backward(dy, rate, key, dx.slice());
+            dropout::dropout_backward(dy.as_slice(), rate, key, dx.slice());
             self.close([Some(dx)]);
         }
     }

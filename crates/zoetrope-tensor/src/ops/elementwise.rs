@@ -1,5 +1,6 @@
 //! Sums, products and scalings of single values, rows and columns.
 
+use crate::buffer::Buffer;
 use crate::cpu::{elementwise, reduce};
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -35,10 +36,10 @@ impl Tape {
         Ok(self.record(Op::AddScaled { a, b, factor }, shape, y, None, &[a, b]))
     }
 
-    pub(super) fn add_scaled_backward(&mut self, a: Var, b: Var, factor: f32, dy: &[f32]) {
+    pub(super) fn add_scaled_backward(&mut self, a: Var, b: Var, factor: f32, dy: &Buffer) {
         for (operand, factor) in [(a, 1.0), (b, factor)] {
             if let Some(mut gradient) = self.open(operand) {
-                elementwise::scale_add(factor, dy, gradient.slice());
+                elementwise::scale_add(factor, dy.as_slice(), gradient.slice());
                 self.close([Some(gradient)]);
             }
         }
@@ -56,10 +57,10 @@ impl Tape {
         Ok(self.record(Op::Mul { a, b }, shape, y, None, &[a, b]))
     }
 
-    pub(super) fn mul_backward(&mut self, a: Var, b: Var, dy: &[f32]) {
+    pub(super) fn mul_backward(&mut self, a: Var, b: Var, dy: &Buffer) {
         for (operand, other) in [(a, b), (b, a)] {
             if let Some(mut gradient) = self.open(operand) {
-                elementwise::mul_add(dy, self.value(other), gradient.slice());
+                elementwise::mul_add(dy.as_slice(), self.value(other), gradient.slice());
                 self.close([Some(gradient)]);
             }
         }
@@ -73,9 +74,9 @@ impl Tape {
         self.record(Op::Scale { x, factor }, shape, y, None, &[x])
     }
 
-    pub(super) fn scale_backward(&mut self, x: Var, factor: f32, dy: &[f32]) {
+    pub(super) fn scale_backward(&mut self, x: Var, factor: f32, dy: &Buffer) {
         if let Some(mut dx) = self.open(x) {
-            elementwise::scale_add(factor, dy, dx.slice());
+            elementwise::scale_add(factor, dy.as_slice(), dx.slice());
             self.close([Some(dx)]);
         }
     }
@@ -98,14 +99,14 @@ impl Tape {
         Ok(self.record(Op::AddBias { x, bias }, shape, y, None, &[x, bias]))
     }
 
-    pub(super) fn add_bias_backward(&mut self, x: Var, bias: Var, dy: &[f32]) {
+    pub(super) fn add_bias_backward(&mut self, x: Var, bias: Var, dy: &Buffer) {
         let shape = self.shape(x);
         if let Some(mut dx) = self.open(x) {
-            elementwise::scale_add(1.0, dy, dx.slice());
+            elementwise::scale_add(1.0, dy.as_slice(), dx.slice());
             self.close([Some(dx)]);
         }
         if let Some(mut db) = self.open(bias) {
-            reduce::column_sums(dy, shape.rows, shape.cols, db.slice());
+            reduce::column_sums(dy.as_slice(), shape.rows, shape.cols, db.slice());
             self.close([Some(db)]);
         }
     }
@@ -128,7 +129,7 @@ impl Tape {
         Ok(self.record(Op::RowScale { x, factors }, shape, y, None, &[x, factors]))
     }
 
-    pub(super) fn row_scale_backward(&mut self, x: Var, factors: Var, dy: &[f32]) {
+    pub(super) fn row_scale_backward(&mut self, x: Var, factors: Var, dy: &Buffer) {
         let shape = self.shape(x);
         let mut dx = self.open(x);
         let mut d_factors = self.open(factors);
@@ -137,7 +138,7 @@ impl Tape {
             self.value(factors),
             shape.rows,
             shape.cols,
-            dy,
+            dy.as_slice(),
             dx.as_mut().map(|d| d.slice()),
             d_factors.as_mut().map(|d| d.slice()),
         );

@@ -1,5 +1,6 @@
 //! Graph attention: a softmax over the in-edges of each vertex, then their weighted sum.
 
+use crate::buffer::Buffer;
 use crate::cpu::dropout::{Dropout, DropoutKey};
 use crate::cpu::gat::{self, Gat};
 use crate::error::TensorError;
@@ -98,7 +99,7 @@ impl Tape {
         Ok(self.record(op, shape, y, Some(saved), &[x, source, destination]))
     }
 
-    pub(super) fn gat_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
+    pub(super) fn gat_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
         let Op::Gat { ref group, x, source, destination, options } = *op else { unreachable!() };
         let cols = self.shape(x).cols;
         let (wide, narrow) = (group.vertices() * cols, group.vertices() * options.heads);
@@ -121,7 +122,7 @@ impl Tape {
                 &self.value(destination)[narrow.clone()],
                 options.dropout_of(step),
                 &saved.as_slice()[edge..edge + edges],
-                &dy[wide.clone()],
+                &dy.as_slice()[wide.clone()],
                 dx.as_mut().map(|d| &mut d.slice()[wide.clone()]),
                 d_source.as_mut().map(|d| &mut d.slice()[narrow.clone()]),
                 d_destination.as_mut().map(|d| &mut d.slice()[narrow.clone()]),

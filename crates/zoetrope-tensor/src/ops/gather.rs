@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::{elementwise, gather};
 use crate::error::TensorError;
@@ -37,10 +38,10 @@ impl Tape {
         Ok(self.record(op, out, y, None, &[x]))
     }
 
-    pub(super) fn gather_backward(&mut self, x: Var, indices: &[u32], dy: &[f32]) {
+    pub(super) fn gather_backward(&mut self, x: Var, indices: &[u32], dy: &Buffer) {
         let width = self.shape(x).cols;
         if let Some(mut dx) = self.open(x) {
-            gather::scatter_add_rows(dy, width, indices, dx.slice());
+            gather::scatter_add_rows(dy.as_slice(), width, indices, dx.slice());
             self.close([Some(dx)]);
         }
     }
@@ -67,14 +68,16 @@ impl Tape {
         Ok(self.record(op, out, y, None, &[x]))
     }
 
-    pub(super) fn scatter_add_backward(&mut self, x: Var, indices: &[u32], dy: &[f32]) {
+    pub(super) fn scatter_add_backward(&mut self, x: Var, indices: &[u32], dy: &Buffer) {
         let shape = self.shape(x);
         let Some(mut dx) = self.open_to_overwrite(x) else { return };
         match dx.mode {
-            Accumulate::Overwrite => gather::gather_rows(dy, shape.cols, indices, dx.slice()),
+            Accumulate::Overwrite => {
+                gather::gather_rows(dy.as_slice(), shape.cols, indices, dx.slice())
+            }
             Accumulate::Add => {
                 let mut taken = self.pool.take(shape.len());
-                gather::gather_rows(dy, shape.cols, indices, taken.as_mut_slice());
+                gather::gather_rows(dy.as_slice(), shape.cols, indices, taken.as_mut_slice());
                 elementwise::scale_add(1.0, taken.as_slice(), dx.slice());
                 self.pool.give(taken);
             }

@@ -1,6 +1,7 @@
 //! Gated recurrent units over a whole sequence of stacked snapshots.
 
 use super::recurrent::GateInput;
+use crate::buffer::Buffer;
 use crate::cpu::gru::{self, GruCall, GruGradients, GruKind, GruShape};
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -64,7 +65,7 @@ impl Tape {
         }
     }
 
-    pub(super) fn gru_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
+    pub(super) fn gru_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
         let Op::Gru { input, state, weight, bias, .. } = *op else { unreachable!() };
         let mut d_input = self.open_input(input);
         let mut d_state = self.open(state);
@@ -75,7 +76,7 @@ impl Tape {
             &self.gru_call(op),
             self.value(node),
             saved.as_slice(),
-            dy,
+            dy.as_slice(),
             GruGradients {
                 input: d_input.gradient(),
                 h0: d_state.as_mut().map(|d| d.slice()),

@@ -1,5 +1,6 @@
 //! Products head by head: columns in equal blocks, each with its own block of rows of a weight.
 
+use crate::buffer::Buffer;
 use crate::cpu::matmul::{Accumulate, MatMut, MatRef, matmul};
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -75,7 +76,7 @@ impl Tape {
         [x, weight]: [Var; 2],
         heads: usize,
         transposed: bool,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let (input, stored, out) = (self.shape(x), self.shape(weight), self.shape(node));
         let high = stored.rows / heads;
@@ -85,7 +86,7 @@ impl Tape {
                 let block = &self.value(weight)[rows(stored, heads, head)];
                 let block =
                     MatRef { transposed: !transposed, ..MatRef::new(block, high, stored.cols) };
-                let dy = columns(dy, out, heads, head);
+                let dy = columns(dy.as_slice(), out, heads, head);
                 matmul(dy, block, columns_mut(dx.slice(), input, heads, head), mode);
             }
             self.close([Some(dx)]);
@@ -93,8 +94,10 @@ impl Tape {
         if let Some(mut dw) = self.open_to_overwrite(weight) {
             let mode = dw.mode;
             for head in 0..heads {
-                let (x, dy) =
-                    (columns(self.value(x), input, heads, head), columns(dy, out, heads, head));
+                let (x, dy) = (
+                    columns(self.value(x), input, heads, head),
+                    columns(dy.as_slice(), out, heads, head),
+                );
                 let (left, right) = if transposed { (dy, x) } else { (x, dy) };
                 let block = &mut dw.slice()[rows(stored, heads, head)];
                 matmul(left.t(), right, MatMut::new(block, high, stored.cols), mode);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
 use crate::cpu::loss;
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -59,16 +60,23 @@ impl Tape {
         prediction: Var,
         target: Var,
         weight: Option<Var>,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         if let Some(mut dp) = self.open(prediction) {
             let (p, t) = (self.value(prediction), self.value(target));
             let w = weight.map(|weight| self.value(weight));
             match loss {
-                Loss::Mse => loss::mse_backward(p, t, w, dy[0], dp.slice()),
-                Loss::Mae => loss::mae_backward(p, t, w, dy[0], dp.slice()),
+                Loss::Mse => loss::mse_backward(p, t, w, dy.as_slice()[0], dp.slice()),
+                Loss::Mae => loss::mae_backward(p, t, w, dy.as_slice()[0], dp.slice()),
                 Loss::BinaryCrossEntropy { positive_weight } => {
-                    loss::bce_with_logits_backward(p, t, positive_weight, w, dy[0], dp.slice());
+                    loss::bce_with_logits_backward(
+                        p,
+                        t,
+                        positive_weight,
+                        w,
+                        dy.as_slice()[0],
+                        dp.slice(),
+                    );
                 }
             }
             self.close([Some(dp)]);
@@ -123,13 +131,20 @@ impl Tape {
         logits: Var,
         classes: &[u32],
         weight: Option<Var>,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let cols = self.shape(logits).cols;
         if let Some(mut d_logits) = self.open(logits) {
             let w = weight.map(|weight| self.value(weight));
             let value = self.value(logits);
-            loss::cross_entropy_backward(value, cols, classes, w, dy[0], d_logits.slice());
+            loss::cross_entropy_backward(
+                value,
+                cols,
+                classes,
+                w,
+                dy.as_slice()[0],
+                d_logits.slice(),
+            );
             self.close([Some(d_logits)]);
         }
     }

@@ -1,6 +1,7 @@
 //! Long short-term memory over a whole sequence of stacked snapshots.
 
 use super::recurrent::GateInput;
+use crate::buffer::Buffer;
 use crate::cpu::lstm::{self, LstmCall, LstmGradients, LstmShape};
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -117,7 +118,7 @@ impl Tape {
         }
     }
 
-    pub(super) fn lstm_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
+    pub(super) fn lstm_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
         let Op::Lstm { input, hidden, cell, weight, bias, .. } = *op else { unreachable!() };
         let above = self.shape(input.rows()).rows * self.shape(hidden).cols;
         let mut d_input = self.open_input(input);
@@ -126,7 +127,7 @@ impl Tape {
         let mut d_weight = self.open_optional(weight);
         let mut d_bias = self.open_optional(bias);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its gates");
-        let (d_h, d_c) = dy.split_at(above);
+        let (d_h, d_c) = dy.as_slice().split_at(above);
         lstm::lstm_backward(
             &self.lstm_call(op),
             &self.value(node)[..above],

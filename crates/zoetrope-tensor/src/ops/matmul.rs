@@ -1,5 +1,6 @@
 //! Matrix products, and the linear layer with bias and activation fused.
 
+use crate::buffer::Buffer;
 use crate::cpu::activation::{self, Activation};
 use crate::cpu::matmul::{self, Accumulate, MatMut, MatRef};
 use crate::cpu::{elementwise, reduce};
@@ -66,7 +67,7 @@ impl Tape {
         node: Var,
         [a, b]: [Var; 2],
         [a_transposed, b_transposed]: [bool; 2],
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let (left, right, out) = (self.shape(a), self.shape(b), self.shape(node));
         // C = op(A)·op(B): d op(A) = dC·op(B)ᵀ and d op(B) = op(A)ᵀ·dC, transposed back into the
@@ -74,8 +75,13 @@ impl Tape {
         if let Some(mut da) = self.open_to_overwrite(a) {
             let mode = da.mode;
             let (first, second) = match a_transposed {
-                false => (operand(dy, out, false), operand(self.value(b), right, !b_transposed)),
-                true => (operand(self.value(b), right, b_transposed), operand(dy, out, true)),
+                false => (
+                    operand(dy.as_slice(), out, false),
+                    operand(self.value(b), right, !b_transposed),
+                ),
+                true => {
+                    (operand(self.value(b), right, b_transposed), operand(dy.as_slice(), out, true))
+                }
             };
             matmul::matmul(first, second, result(da.slice(), left), mode);
             self.close([Some(da)]);
@@ -83,8 +89,13 @@ impl Tape {
         if let Some(mut db) = self.open_to_overwrite(b) {
             let mode = db.mode;
             let (first, second) = match b_transposed {
-                false => (operand(self.value(a), left, !a_transposed), operand(dy, out, false)),
-                true => (operand(dy, out, true), operand(self.value(a), left, a_transposed)),
+                false => (
+                    operand(self.value(a), left, !a_transposed),
+                    operand(dy.as_slice(), out, false),
+                ),
+                true => {
+                    (operand(dy.as_slice(), out, true), operand(self.value(a), left, a_transposed))
+                }
             };
             matmul::matmul(first, second, result(db.slice(), right), mode);
             self.close([Some(db)]);
@@ -153,17 +164,23 @@ impl Tape {
         bias: Option<Var>,
         plus: Option<Var>,
         activation: Activation,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let (input, stored, out) = (self.shape(x), self.shape(weight), self.shape(node));
         let mut before = None;
         if activation != Activation::Identity {
             let mut dz = self.pool.take(out.len());
             let mode = Accumulate::Overwrite;
-            activation::backward(activation, self.value(node), dy, dz.as_mut_slice(), mode);
+            activation::backward(
+                activation,
+                self.value(node),
+                dy.as_slice(),
+                dz.as_mut_slice(),
+                mode,
+            );
             before = Some(dz);
         }
-        let dz = before.as_ref().map_or(dy, |dz| dz.as_slice());
+        let dz = before.as_ref().map_or(dy.as_slice(), |dz| dz.as_slice());
         if let Some(mut dx) = self.open_to_overwrite(x) {
             let mode = dx.mode;
             let weight = operand(self.value(weight), stored, false);

@@ -1,5 +1,6 @@
 //! The rows of each snapshot times a weight of its own: convolutions whose weights evolve.
 
+use crate::buffer::Buffer;
 use crate::cpu::matmul::{self, Accumulate, MatMut, MatRef};
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -88,11 +89,11 @@ impl Tape {
         [x, weights]: [Var; 2],
         steps: usize,
         transposed: bool,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let parts = Parts::new(self.shape(x), self.shape(weights), steps, transposed);
         debug_assert_eq!(self.shape(node).cols, parts.out.cols);
-        let (dy, weight) = ((dy, parts.out), parts.weight);
+        let (dy, weight) = ((dy.as_slice(), parts.out), parts.weight);
         if let Some(mut dx) = self.open_to_overwrite(x) {
             let mode = dx.mode;
             let weights = (self.value(weights), weight, !transposed);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
 use crate::cpu::matmul::MatRef;
 use crate::cpu::message_cell::{
     MessageCall, MessageCellKind, MessageGradients, message_cell_backward, message_cell_forward,
@@ -116,7 +117,7 @@ impl Tape {
         call: &MessageCell,
         rows: &[u32],
         node: Var,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let mut d_time = self.open_to_overwrite(call.time);
         let mut d_weight = self.open(call.weights[0]);
@@ -128,7 +129,7 @@ impl Tape {
             &self.message_call(call, rows),
             self.value(node),
             saved.as_slice(),
-            dy,
+            dy.as_slice(),
             MessageGradients {
                 time: lent(&mut d_time),
                 weight: d_weight.as_mut().map(|d| d.slice()),

@@ -28,11 +28,12 @@ mod softmax;
 mod spmm;
 mod time_encoding;
 
+use crate::buffer::Buffer;
 use crate::tape::{Op, Tape, Var};
 
 impl Tape {
     /// Adds the gradient `dy` of `node` to the gradients of its operands.
-    pub(crate) fn operator_backward(&mut self, op: &Op, node: Var, dy: &[f32]) {
+    pub(crate) fn operator_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
         match *op {
             Op::Leaf => {}
             Op::Matmul { a, b, a_transposed, b_transposed } => {

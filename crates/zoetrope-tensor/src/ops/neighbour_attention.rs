@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
 use crate::cpu::dropout::Dropout;
 use crate::cpu::neighbour_attention::{
     NeighbourCall, NeighbourGradients, neighbour_attention_backward, neighbour_attention_forward,
@@ -172,7 +173,7 @@ impl Tape {
         layout: &Neighbourhood,
         deltas: &[f64],
         node: Var,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let mut d_queries = self.open_to_overwrite(call.queries);
         let mut d_rows = call.rows.and_then(|rows| self.open_to_overwrite(rows));
@@ -182,7 +183,7 @@ impl Tape {
         neighbour_attention_backward(
             &self.neighbour_call(call, layout, deltas),
             saved.as_slice(),
-            dy,
+            dy.as_slice(),
             NeighbourGradients {
                 queries: lent(&mut d_queries),
                 rows: lent(&mut d_rows),

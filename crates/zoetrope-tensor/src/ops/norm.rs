@@ -1,5 +1,6 @@
 //! Batch and layer normalisation.
 
+use crate::buffer::Buffer;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::norm;
 use crate::error::TensorError;
@@ -112,7 +113,7 @@ impl Tape {
         scale: Var,
         shift: Var,
         fixed: bool,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let shape = self.shape(x);
         let mut dx = if fixed { self.open(x) } else { self.open_to_overwrite(x) };
@@ -124,7 +125,7 @@ impl Tape {
         let weight = Some(self.value(scale));
         // Given statistics do not depend on x, so its gradient is a plain scaling.
         if let Some(dx) = dx.as_mut().filter(|_| fixed) {
-            norm::batch_norm_fixed_backward(shape.cols, inverse, weight, dy, dx.slice());
+            norm::batch_norm_fixed_backward(shape.cols, inverse, weight, dy.as_slice(), dx.slice());
         }
         norm::batch_norm_backward(
             self.value(x),
@@ -132,7 +133,7 @@ impl Tape {
             mean,
             inverse,
             weight,
-            dy,
+            dy.as_slice(),
             dx.as_mut().filter(|_| !fixed).map(|d| d.slice()),
             mode,
             d_scale.as_mut().map(|d| d.slice()),
@@ -175,7 +176,7 @@ impl Tape {
         x: Var,
         scale: Var,
         shift: Var,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let shape = self.shape(x);
         let mut dx = self.open(x);
@@ -187,7 +188,7 @@ impl Tape {
             shape.cols,
             saved.as_slice(),
             Some(self.value(scale)),
-            dy,
+            dy.as_slice(),
             dx.as_mut().map(|d| d.slice()),
             d_scale.as_mut().map(|d| d.slice()),
             d_shift.as_mut().map(|d| d.slice()),

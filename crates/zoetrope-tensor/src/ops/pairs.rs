@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
 use crate::cpu::gather::scatter_add_rows;
 use crate::cpu::pairs::{self, PairScores};
 use crate::error::TensorError;
@@ -83,7 +84,7 @@ impl Tape {
         &mut self,
         layers: PairLayers,
         [src, dst]: [&[u32]; 2],
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let PairLayers { source, destination, weight, bias } = layers;
         let (width, outputs) = (self.shape(source).cols, self.shape(weight).rows);
@@ -92,7 +93,7 @@ impl Tape {
         if outputs > 0 {
             let pairs = self.pairs(layers, [src, dst]);
             let (d_rows, d_layer) = (d_rows.as_mut_slice(), d_layer.as_mut_slice());
-            pairs::pair_scores_backward(pairs, dy, d_rows, d_layer);
+            pairs::pair_scores_backward(pairs, dy.as_slice(), d_rows, d_layer);
         }
         for (operand, ends) in [(source, src), (destination, dst)] {
             if let Some(mut d) = self.open(operand) {

@@ -1,5 +1,6 @@
 //! The last layer of tasks on vertices: a linear layer over the rectified embeddings.
 
+use crate::buffer::Buffer;
 use crate::cpu::activation::Activation;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::readout;
@@ -28,7 +29,7 @@ impl Tape {
         Ok(self.record(op, shape, y, None, &[x, weight, bias]))
     }
 
-    pub(super) fn readout_backward(&mut self, [x, weight, bias]: [Var; 3], dy: &[f32]) {
+    pub(super) fn readout_backward(&mut self, [x, weight, bias]: [Var; 3], dy: &Buffer) {
         let mut dx = self.open_to_overwrite(x);
         let mode = dx.as_ref().map_or(Accumulate::Add, |dx| dx.mode);
         let mut dw = self.open(weight);
@@ -37,7 +38,7 @@ impl Tape {
             self.value(x),
             self.shape(x).cols,
             self.value(weight),
-            dy,
+            dy.as_slice(),
             dx.as_mut().map(|d| d.slice()),
             mode,
             dw.as_mut().map(|d| d.slice()),

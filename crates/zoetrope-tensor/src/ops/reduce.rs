@@ -1,5 +1,6 @@
 //! Means and norms.
 
+use crate::buffer::Buffer;
 use crate::cpu::{elementwise, reduce};
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -14,8 +15,8 @@ impl Tape {
         self.record(Op::Mean { x }, Shape::new(1, 1), y, None, &[x])
     }
 
-    pub(super) fn mean_backward(&mut self, x: Var, dy: &[f32]) {
-        let share = dy[0] / self.shape(x).len().max(1) as f32;
+    pub(super) fn mean_backward(&mut self, x: Var, dy: &Buffer) {
+        let share = dy.as_slice()[0] / self.shape(x).len().max(1) as f32;
         if let Some(mut dx) = self.open(x) {
             dx.slice().iter_mut().for_each(|d| *d += share);
             self.close([Some(dx)]);
@@ -44,13 +45,13 @@ impl Tape {
         Ok(self.record(Op::UnitVector { x }, shape, y, Some(saved), &[x]))
     }
 
-    pub(super) fn unit_vector_backward(&mut self, node: Var, x: Var, dy: &[f32]) {
+    pub(super) fn unit_vector_backward(&mut self, node: Var, x: Var, dy: &Buffer) {
         // d(x/‖x‖) = (dy − u·(u·dy)) / ‖x‖ with u = x/‖x‖.
         if let Some(mut dx) = self.open(x) {
             let unit = self.value(node);
             let norm = self.node(node).saved.as_ref().expect("the norm was saved").as_slice()[0];
-            let along: f32 = unit.iter().zip(dy).map(|(u, d)| u * d).sum();
-            elementwise::scale_add(1.0 / norm, dy, dx.slice());
+            let along: f32 = unit.iter().zip(dy.as_slice()).map(|(u, d)| u * d).sum();
+            elementwise::scale_add(1.0 / norm, dy.as_slice(), dx.slice());
             elementwise::scale_add(-along / norm, unit, dx.slice());
             self.close([Some(dx)]);
         }

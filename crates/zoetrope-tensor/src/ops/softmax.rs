@@ -1,5 +1,6 @@
 //! Softmax over the values of each row, and over the edges that enter a vertex.
 
+use crate::buffer::Buffer;
 use crate::cpu::softmax;
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -15,10 +16,10 @@ impl Tape {
         self.record(Op::Softmax { x }, shape, y, None, &[x])
     }
 
-    pub(super) fn softmax_backward(&mut self, node: Var, x: Var, dy: &[f32]) {
+    pub(super) fn softmax_backward(&mut self, node: Var, x: Var, dy: &Buffer) {
         let cols = self.shape(x).cols;
         if let Some(mut dx) = self.open(x) {
-            softmax::softmax_rows_backward(self.value(node), cols, dy, dx.slice());
+            softmax::softmax_rows_backward(self.value(node), cols, dy.as_slice(), dx.slice());
             self.close([Some(dx)]);
         }
     }
@@ -50,7 +51,7 @@ impl Tape {
         group: &SparseGroup,
         node: Var,
         x: Var,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let Some(mut dx) = self.open(x) else { return };
         let mut from = 0;
@@ -60,7 +61,7 @@ impl Tape {
             softmax::segment_softmax_backward(
                 member.csr(),
                 &self.value(node)[edges.clone()],
-                &dy[edges.clone()],
+                &dy.as_slice()[edges.clone()],
                 &mut dx.slice()[edges],
             );
         }

@@ -1,5 +1,6 @@
 //! Products of the sparse matrices of a group of snapshots with stacked features.
 
+use crate::buffer::Buffer;
 use crate::cpu::arranged::Arranged;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::spmm;
@@ -53,10 +54,10 @@ impl Tape {
         Ok(self.record(Op::Spmm { group: group.clone(), x }, shape, y, None, &[x]))
     }
 
-    pub(super) fn spmm_backward(&mut self, group: &SparseGroup, x: Var, dy: &[f32]) {
+    pub(super) fn spmm_backward(&mut self, group: &SparseGroup, x: Var, dy: &Buffer) {
         if let Some(mut dx) = self.open_to_overwrite(x) {
             let mode = dx.mode;
-            multiply(group, Side::Transpose, dy, dx.slice(), mode);
+            multiply(group, Side::Transpose, dy.as_slice(), dx.slice(), mode);
             self.close([Some(dx)]);
         }
     }

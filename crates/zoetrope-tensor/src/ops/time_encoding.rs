@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::buffer::Buffer;
 use crate::cpu::time_encoding;
 use crate::error::TensorError;
 use crate::matrix::Shape;
@@ -53,7 +54,7 @@ impl Tape {
         deltas: &[f64],
         weight: Var,
         bias: Var,
-        dy: &[f32],
+        dy: &Buffer,
     ) {
         let mut d_weight = self.open(weight);
         let mut d_bias = self.open(bias);
@@ -61,7 +62,7 @@ impl Tape {
             deltas,
             self.value(weight),
             self.value(bias),
-            dy,
+            dy.as_slice(),
             d_weight.as_mut().map(|d| d.slice()),
             d_bias.as_mut().map(|d| d.slice()),
         );

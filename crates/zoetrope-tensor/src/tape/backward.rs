@@ -33,14 +33,28 @@ impl Tape {
             return Err(TensorError::Spent);
         }
         self.gradients.resize_with(self.nodes.len(), Gradient::default);
-        if let Some(mut opened) = self.open(output) {
-            crate::cpu::elementwise::scale_add(1.0, gradient, opened.slice());
-            self.close([Some(opened)]);
-        }
+        self.seed_gradient(output, gradient);
         for index in (0..=output.index as usize).rev() {
             self.step_back(index);
         }
         Ok(())
+    }
+
+    /// Puts a given gradient where the walk begins.
+    fn seed_gradient(&mut self, output: Var, gradient: &[f32]) {
+        let Some(mut opened) = self.open(output) else { return };
+        match self.gpu() {
+            None => crate::cpu::elementwise::scale_add(1.0, gradient, opened.slice()),
+            // A kernel's argument instead of a copy, which could not be recorded.
+            Some(gpu) if gradient.len() == 1 => {
+                crate::cuda::elementwise::add_number(gpu, gradient[0], opened.view());
+            }
+            Some(gpu) => {
+                let given = gpu.uploaded(gradient);
+                crate::cuda::elementwise::scale_add(gpu, 1.0, given.view(), opened.view());
+            }
+        }
+        self.close([Some(opened)]);
     }
 
     /// Sends the gradient of one node to its operands and frees what is no longer needed.
@@ -50,7 +64,7 @@ impl Tape {
         }
         if let Gradient::Held(gradient) = std::mem::take(&mut self.gradients[index]) {
             let op = std::mem::take(&mut self.nodes[index].op);
-            self.operator_backward(&op, self.var_at(index), gradient.as_slice());
+            self.operator_backward(&op, self.var_at(index), &gradient);
             self.nodes[index].op = op;
             self.pool.give(gradient);
         }

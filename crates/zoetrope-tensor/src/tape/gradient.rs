@@ -7,6 +7,8 @@
 use crate::buffer::Buffer;
 use crate::cpu::elementwise;
 use crate::cpu::matmul::Accumulate;
+use crate::cuda::{self, ViewMut};
+use crate::device::Device;
 use crate::tape::{Tape, Var};
 
 /// The gradient of a node.
@@ -42,14 +44,32 @@ impl Opened {
             false => &mut self.buffer.as_mut_slice()[self.offset..self.offset + self.len],
         }
     }
+
+    /// The same on a card.
+    pub(crate) fn view(&mut self) -> ViewMut<'_> {
+        let whole = self.buffer.view();
+        let part = match self.apart {
+            true => whole,
+            false => whole.slice(self.offset..self.offset + self.len),
+        };
+        ViewMut::new(part.ptr(), part.len())
+    }
 }
 
 impl Tape {
     /// The gradient of a matrix after [`Tape::backward`]; None where the loss does not depend on
     /// it. Only leaves keep theirs.
+    ///
+    /// # Panics
+    /// Where the tape computes on a card: [`Tape::gradient_block`] is for any device.
     pub fn gradient(&self, var: Var) -> Option<&[f32]> {
+        self.gradient_block(var).map(Buffer::as_slice)
+    }
+
+    /// The gradient of a matrix on the tape's device.
+    pub fn gradient_block(&self, var: Var) -> Option<&Buffer> {
         match self.gradients.get(var.index as usize) {
-            Some(Gradient::Held(buffer)) => Some(buffer.as_slice()),
+            Some(Gradient::Held(buffer)) => Some(buffer),
             _ => None,
         }
     }
@@ -117,8 +137,17 @@ impl Tape {
                 continue;
             }
             let Gradient::Held(sum) = slot else { unreachable!("closed in the order of opening") };
-            let target = &mut sum.as_mut_slice()[one.offset..one.offset + one.len];
-            elementwise::scale_add(1.0, one.buffer.as_slice(), target);
+            let range = one.offset..one.offset + one.len;
+            match self.pool.device() {
+                Device::Cpu => {
+                    let target = &mut sum.as_mut_slice()[range];
+                    elementwise::scale_add(1.0, one.buffer.as_slice(), target);
+                }
+                Device::Cuda(gpu) => {
+                    let mut whole = sum.view_mut();
+                    cuda::elementwise::scale_add(gpu, 1.0, one.buffer.view(), whole.slice(range));
+                }
+            }
             self.pool.give(one.buffer);
         }
     }

@@ -8,7 +8,8 @@
 //! A row range and a reshape are aliases: they own no block, and gradients of their readers go
 //! straight into the gradient of the matrix they look at.
 //!
-//! The tape knows no device memory and no model. Operators are in [`ops`](crate::ops).
+//! A tape computes on one device; everything on it lives there. The tape knows no model. Operators
+//! are in [`ops`](crate::ops).
 
 mod backward;
 mod gradient;
@@ -18,6 +19,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::cuda::{Gpu, View};
+use crate::device::Device;
 use crate::error::TensorError;
 use crate::matrix::{Matrix, Shape};
 use crate::pool::Pool;
@@ -40,13 +43,30 @@ pub struct Tape {
     pub(crate) gradients: Vec<gradient::Gradient>,
     pub(crate) lists: Vec<Var>,
     parameters: Vec<Option<Var>>,
+    /// Where constants of a device are written before they are copied up.
+    staged: Vec<f32>,
     generation: u32,
 }
 
 impl Tape {
-    /// An empty tape.
+    /// An empty tape of the processor.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty tape of a device.
+    pub fn on(device: Device) -> Self {
+        Self { pool: Pool::on(device), ..Self::default() }
+    }
+
+    /// Where the tape computes.
+    pub fn device(&self) -> &Device {
+        self.pool.device()
+    }
+
+    /// The card that the tape computes on, if it does.
+    pub(crate) fn gpu(&self) -> Option<&Gpu> {
+        self.device().gpu()
     }
 
     /// Forgets everything recorded and keeps the blocks for the next step.
@@ -108,7 +128,13 @@ impl Tape {
                 count,
             });
         }
-        let value = Value::Shared(Arc::clone(matrix), rows.start * shape.cols);
+        let value = match self.gpu() {
+            None => Value::Shared(Arc::clone(matrix), rows.start * shape.cols),
+            Some(gpu) => {
+                let copy = gpu.derived(matrix, 0, || gpu.uploaded(matrix.as_slice()));
+                Value::Resident(copy, rows.start * shape.cols)
+            }
+        };
         Ok(self.push(Op::Leaf, Shape::new(rows.len(), shape.cols), value, None, false))
     }
 
@@ -122,7 +148,7 @@ impl Tape {
             return Err(TensorError::Length { shape, got: values.len() });
         }
         let mut buffer = self.pool.take(values.len());
-        buffer.as_mut_slice().copy_from_slice(values);
+        buffer.write(values);
         Ok(self.push(Op::Leaf, shape, Value::Owned(buffer), None, false))
     }
 
@@ -130,7 +156,15 @@ impl Tape {
     /// they held before.
     pub fn filled(&mut self, rows: usize, cols: usize, fill: impl FnOnce(&mut [f32])) -> Var {
         let mut buffer = self.pool.take(rows * cols);
-        fill(buffer.as_mut_slice());
+        match self.gpu() {
+            None => fill(buffer.as_mut_slice()),
+            Some(_) => {
+                self.staged.clear();
+                self.staged.resize(rows * cols, 0.0);
+                fill(&mut self.staged);
+                buffer.write(&self.staged);
+            }
+        }
         self.push(Op::Leaf, Shape::new(rows, cols), Value::Owned(buffer), None, false)
     }
 
@@ -142,9 +176,7 @@ impl Tape {
 
     /// A constant of ones.
     pub fn ones(&mut self, rows: usize, cols: usize) -> Var {
-        let mut buffer = self.pool.take(rows * cols);
-        buffer.as_mut_slice().fill(1.0);
-        self.push(Op::Leaf, Shape::new(rows, cols), Value::Owned(buffer), None, false)
+        self.filled(rows, cols, |values| values.fill(1.0))
     }
 
     /// The parameter that the caller numbers `slot`; the same node however often it is asked for,
@@ -157,7 +189,7 @@ impl Tape {
             return var;
         }
         let mut buffer = self.pool.take(matrix.shape().len());
-        buffer.as_mut_slice().copy_from_slice(matrix.as_slice());
+        buffer.write(matrix.as_slice());
         let var = self.push(Op::Leaf, matrix.shape(), Value::Owned(buffer), None, true);
         self.parameters[slot] = Some(var);
         var
@@ -192,7 +224,8 @@ impl Tape {
     /// The values of a matrix, row by row.
     ///
     /// # Panics
-    /// Where the backward pass has already given the block away.
+    /// Where the backward pass has already given the block away, or the tape computes on a card:
+    /// [`Tape::read`] copies from there.
     pub fn value(&self, var: Var) -> &[f32] {
         let node = self.node(var);
         match &node.value {
@@ -203,16 +236,56 @@ impl Tape {
             Value::Alias { root, offset } => {
                 &self.value(*root)[*offset..*offset + node.shape.len()]
             }
-            Value::Released => panic!("read a value before the backward pass, not after it"),
+            Value::Resident(..) => panic!("these values are on a device"),
+            Value::Released => panic!("{RELEASED}"),
         }
     }
 
-    /// The only value of a 1 × 1 matrix.
+    /// The values of a matrix on the tape's card, row by row.
     ///
     /// # Panics
-    /// Where the matrix is empty, or as for [`Tape::value`].
+    /// Where the backward pass has already given the block away, or the tape computes on the host.
+    pub(crate) fn view(&self, var: Var) -> View<'_> {
+        let node = self.node(var);
+        let (whole, from) = match &node.value {
+            Value::Owned(buffer) => (buffer.view(), 0),
+            Value::Resident(copy, offset) => (copy.view(), *offset),
+            Value::Alias { root, offset } => (self.view(*root), *offset),
+            Value::Shared(..) => panic!("these values are on the host"),
+            Value::Released => panic!("{RELEASED}"),
+        };
+        whole.slice(from..from + node.shape.len())
+    }
+
+    /// A copy of the values of a matrix, row by row; waits for the tape's device.
+    ///
+    /// # Panics
+    /// Where the backward pass has already given the block away.
+    pub fn read(&self, var: Var) -> Vec<f32> {
+        let mut values = vec![0.0; self.shape(var).len()];
+        self.read_into(var, &mut values);
+        values
+    }
+
+    /// The same into memory of the caller.
+    ///
+    /// # Panics
+    /// As [`Tape::read`], and where the lengths differ.
+    pub fn read_into(&self, var: Var, to: &mut [f32]) {
+        match self.gpu() {
+            None => to.copy_from_slice(self.value(var)),
+            Some(gpu) => gpu.download(self.view(var), to),
+        }
+    }
+
+    /// The only value of a 1 × 1 matrix; waits for the tape's device.
+    ///
+    /// # Panics
+    /// Where the matrix is not 1 × 1, or as for [`Tape::read`].
     pub fn scalar(&self, var: Var) -> f32 {
-        self.value(var)[0]
+        let mut value = [0.0];
+        self.read_into(var, &mut value);
+        value[0]
     }
 
     /// Whether a gradient flows into this matrix.
@@ -283,6 +356,8 @@ impl Tape {
         self.lists[list.start as usize + at]
     }
 }
+
+const RELEASED: &str = "read a value before the backward pass, not after it";
 
 /// Refuses an operand of another shape than needed.
 pub(crate) fn expect_shape(

@@ -6,6 +6,7 @@ use crate::buffer::Buffer;
 use crate::cpu::activation::Activation;
 use crate::cpu::dropout::DropoutKey;
 use crate::cpu::gru::GruKind;
+use crate::cuda::Scratch;
 use crate::matrix::{Matrix, Shape};
 use crate::neighbourhood::Neighbourhood;
 use crate::ops::attention::{AttentionOptions, TemporalParameters};
@@ -36,6 +37,8 @@ pub(crate) enum Value {
     Owned(Buffer),
     /// Part of a matrix of the caller, from this position on.
     Shared(Arc<Matrix>, usize),
+    /// Part of a device's copy of a matrix of the caller, from this position on.
+    Resident(Arc<Scratch>, usize),
     /// Part of another node's values; `root` is never itself an alias.
     Alias {
         root: Var,

@@ -1,10 +1,10 @@
 //! Sums, products, activations and chains.
 
-use zoetrope_tensor::Instr::{
+use crate::Instr::{
     Add, Const, Div, Exp, Input, LeakyRelu, Ln, Mul, Neg, OneMinus, Relu, Scale, Sigmoid, Sqrt,
     Square, Sub, Tanh,
 };
-use zoetrope_tensor::{Chain, DropoutKey, Instr};
+use crate::{Chain, DropoutKey, Instr};
 
 use super::products::ACTIVATIONS;
 use super::{List, plain, positive};

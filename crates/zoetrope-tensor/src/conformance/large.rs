@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zoetrope_tensor::{
+use crate::{
     Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GateInput, GruKind,
     Instr, Loss, LstmRecurrence, MessageCellKind, PairLayers, SparseGroup, SparseMatrix,
 };
@@ -23,7 +23,7 @@ const ROWS: usize = N * STEPS;
 const WIDTH: usize = 37;
 
 /// The large cases.
-pub(crate) fn large() -> Vec<Case> {
+pub fn large() -> Vec<Case> {
     let mut list = List::default();
     dense(&mut list);
     sequences(&mut list);

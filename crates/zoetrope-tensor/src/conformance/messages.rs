@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use zoetrope_tensor::{MessageCell, MessageCellKind, Tape, Var};
+use crate::{MessageCell, MessageCellKind, Tape, Var};
 
 use super::{Input, List, Outcome, constant, plain};
 
 /// Vertices, width of states, of the other's state, distinct features, their width, time encoding.
-pub(crate) type Sizes = [usize; 6];
+pub type Sizes = [usize; 6];
 
 fn gates(kind: MessageCellKind) -> usize {
     if kind == MessageCellKind::Gru { 3 } else { 1 }
 }
 
-pub(crate) fn inputs(kind: MessageCellKind, sizes: Sizes) -> Vec<Input> {
+pub fn inputs(kind: MessageCellKind, sizes: Sizes) -> Vec<Input> {
     let [n, hidden, other, events, features, time] = sizes;
     let wide = gates(kind) * hidden;
     let mut inputs = vec![constant(n, hidden + other)];
@@ -24,12 +24,12 @@ pub(crate) fn inputs(kind: MessageCellKind, sizes: Sizes) -> Vec<Input> {
 }
 
 /// For each vertex the row of its features.
-pub(crate) fn rows(sizes: Sizes) -> Arc<Vec<u32>> {
+pub fn rows(sizes: Sizes) -> Arc<Vec<u32>> {
     let [n, _, _, events, ..] = sizes;
     Arc::new((0..n).map(|at| (at * 5 % events) as u32).collect())
 }
 
-pub(crate) fn cell(
+pub fn cell(
     tape: &mut Tape,
     v: &[Var],
     kind: MessageCellKind,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zoetrope_tensor::Activation;
+use crate::Activation;
 
 use super::{List, plain};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::{SparseGroup, SparseMatrix};
 use zoetrope_graph::Csr;
-use zoetrope_tensor::{SparseGroup, SparseMatrix};
 
 use super::{Kind, numbers};
 
@@ -11,10 +11,10 @@ use super::{Kind, numbers};
 type Edges<'a> = &'a [(u32, u32)];
 
 /// Names of the small graphs.
-pub(crate) const NAMES: [&str; 6] = ["empty", "one", "loop", "odd", "both", "long"];
+pub const NAMES: [&str; 6] = ["empty", "one", "loop", "odd", "both", "long"];
 
 /// A small graph by name; `golden/operators.py` knows the same ones.
-pub(crate) fn group(name: &str) -> SparseGroup {
+pub fn group(name: &str) -> SparseGroup {
     let odd: Edges = &[(0, 1), (0, 3), (1, 0), (1, 1), (1, 2), (1, 3), (3, 0)];
     let star: Edges = &[(2, 0), (2, 1), (2, 2), (2, 3), (2, 4)];
     let steps: Vec<(u32, Vec<(u32, u32)>)> = match name {
@@ -40,7 +40,7 @@ pub(crate) fn group(name: &str) -> SparseGroup {
 }
 
 /// A matrix of edges sorted by destination, then source.
-pub(crate) fn csr(vertices: u32, edges: Edges<'_>, values: Vec<f32>) -> Csr {
+pub fn csr(vertices: u32, edges: Edges<'_>, values: Vec<f32>) -> Csr {
     let mut offsets = vec![0; vertices as usize + 1];
     for &(row, _) in edges {
         offsets[row as usize + 1] += 1;

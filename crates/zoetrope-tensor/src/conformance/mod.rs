@@ -1,30 +1,39 @@
 //! One list of cases for every operator of the tape: the tests of golden values, gradients,
-//! memory and threads all run through it, so that an operator is added in one place.
+//! memory and threads all run through it, so that an operator is added in one place. Part of the
+//! library, so that a binary can compare a card with the processor where there is no cargo.
 //!
 //! Inputs are a function of the case's name, made by the same formula in `golden/operators.py`:
 //! golden files hold results only.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(
+    missing_docs,
+    clippy::missing_panics_doc,
+    clippy::missing_errors_doc,
+    reason = "a case that cannot be made is a bug of this list"
+)]
 
 mod attention;
+mod compare;
 mod elementwise;
-pub(crate) mod graphs;
-pub(crate) mod large;
+pub mod graphs;
+pub mod large;
 mod losses;
-pub(crate) mod messages;
-pub(crate) mod neighbours;
+pub mod messages;
+pub mod neighbours;
 mod norms;
 mod parts;
 mod products;
 mod recurrent;
 
-use zoetrope_tensor::{Tape, TensorError, Var};
+use crate::{Device, Tape, TensorError, Var};
 
-pub(crate) type Outcome = Result<Var, TensorError>;
+pub use compare::{Comparison, TOLERANCE, all_cases, compare};
+
+pub type Outcome = Result<Var, TensorError>;
 type Build = Box<dyn Fn(&mut Tape, &[Var]) -> Outcome + Send + Sync>;
 
 /// What numbers an input holds, and whether its gradient is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Between −2.1 and 2.1, at least 1/16 away from 0, with a gradient.
     Plain,
     /// A quarter of that: recurrent weights, so that gates do not saturate.
@@ -41,14 +50,14 @@ pub(crate) enum Kind {
 
 /// A matrix that a case reads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Input {
-    pub(crate) rows: usize,
-    pub(crate) cols: usize,
-    pub(crate) kind: Kind,
+pub struct Input {
+    pub rows: usize,
+    pub cols: usize,
+    pub kind: Kind,
 }
 
 impl Input {
-    pub(crate) fn wants_gradient(self) -> bool {
+    pub fn wants_gradient(self) -> bool {
         matches!(self.kind, Kind::Plain | Kind::Small | Kind::Positive)
     }
 }
@@ -82,15 +91,15 @@ fn weight(rows: usize, cols: usize) -> Input {
 }
 
 /// One use of an operator.
-pub(crate) struct Case {
-    pub(crate) name: String,
-    pub(crate) inputs: Vec<Input>,
+pub struct Case {
+    pub name: String,
+    pub inputs: Vec<Input>,
     build: Build,
 }
 
 impl Case {
     /// The values of all inputs.
-    pub(crate) fn values(&self) -> Vec<Vec<f32>> {
+    pub fn values(&self) -> Vec<Vec<f32>> {
         let one = |(at, input): (usize, &Input)| {
             numbers(&format!("{}#{at}", self.name), input.kind, input.rows * input.cols)
         };
@@ -98,12 +107,12 @@ impl Case {
     }
 
     /// What the result is multiplied with to make one number of it.
-    pub(crate) fn weighting(&self, len: usize) -> Vec<f32> {
+    pub fn weighting(&self, len: usize) -> Vec<f32> {
         numbers(&format!("{}#out", self.name), Kind::Plain, len)
     }
 
     /// Puts the inputs on a tape.
-    pub(crate) fn place(&self, tape: &mut Tape, values: &[Vec<f32>], vars: &mut Vec<Var>) {
+    pub fn place(&self, tape: &mut Tape, values: &[Vec<f32>], vars: &mut Vec<Var>) {
         vars.clear();
         for (input, values) in self.inputs.iter().zip(values) {
             let (rows, cols) = (input.rows, input.cols);
@@ -115,18 +124,23 @@ impl Case {
     }
 
     /// Applies the operator.
-    pub(crate) fn run(&self, tape: &mut Tape, vars: &[Var]) -> Var {
+    pub fn run(&self, tape: &mut Tape, vars: &[Var]) -> Var {
         (self.build)(tape, vars).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
     /// The result and the gradients of all inputs (empty where none is wanted), from a fresh tape.
-    pub(crate) fn results(&self) -> (Vec<f32>, Vec<Vec<f32>>) {
-        let (mut tape, mut vars) = (Tape::new(), Vec::new());
+    pub fn results(&self) -> (Vec<f32>, Vec<Vec<f32>>) {
+        self.results_on(Device::Cpu)
+    }
+
+    /// The same from a tape of a device.
+    pub fn results_on(&self, device: Device) -> (Vec<f32>, Vec<Vec<f32>>) {
+        let (mut tape, mut vars) = (Tape::on(device), Vec::new());
         self.place(&mut tape, &self.values(), &mut vars);
         let out = self.run(&mut tape, &vars);
-        let result = tape.value(out).to_vec();
+        let result = tape.read(out);
         tape.backward_from(out, &self.weighting(result.len())).expect("the length fits");
-        let gradient = |(input, var): (&Input, &Var)| match tape.gradient(*var) {
+        let gradient = |(input, var): (&Input, &Var)| match tape.gradient_block(*var) {
             Some(gradient) => gradient.to_vec(),
             None if input.wants_gradient() => vec![0.0; input.rows * input.cols],
             None => Vec::new(),
@@ -153,7 +167,7 @@ impl List {
 }
 
 /// Every operator on small and odd shapes.
-pub(crate) fn small_cases() -> Vec<Case> {
+pub fn small_cases() -> Vec<Case> {
     let mut list = List::default();
     products::add(&mut list);
     elementwise::add(&mut list);
@@ -168,7 +182,7 @@ pub(crate) fn small_cases() -> Vec<Case> {
 }
 
 /// Numbers that follow from a name, exact in f32.
-pub(crate) fn numbers(name: &str, kind: Kind, len: usize) -> Vec<f32> {
+pub fn numbers(name: &str, kind: Kind, len: usize) -> Vec<f32> {
     let seed = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use zoetrope_tensor::{Dropout, DropoutKey, NeighbourAttention, Neighbourhood, Tape, Var};
+use crate::{Dropout, DropoutKey, NeighbourAttention, Neighbourhood, Tape, Var};
 
 use super::{Input, Kind, List, Outcome, constant, numbers, plain, small};
 
 /// Who attends to what, with a time difference for each slot.
 #[derive(Clone)]
-pub(crate) struct Layout {
-    pub(crate) neighbours: Arc<Neighbourhood>,
-    pub(crate) deltas: Arc<Vec<f64>>,
+pub struct Layout {
+    pub neighbours: Arc<Neighbourhood>,
+    pub deltas: Arc<Vec<f64>>,
     /// Queries, sources, events.
     sizes: [usize; 3],
 }
 
 impl Layout {
-    pub(crate) fn new(
+    pub fn new(
         offsets: &[u32],
         query: &[u32],
         source: &[u32],
@@ -36,7 +36,7 @@ impl Layout {
     }
 
     /// The layouts of the golden values.
-    pub(crate) fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         let mut layout = match name {
             "shared" => Self::new(
                 &[0, 3, 3, 4, 9],
@@ -65,7 +65,7 @@ fn deltas(name: &str, len: usize, factor: f64) -> Arc<Vec<f64>> {
 }
 
 /// Queries, rows, features, weight and bias; parts of width 0 are left out.
-pub(crate) fn inputs(layout: &Layout, heads: usize, widths: [usize; 3]) -> Vec<Input> {
+pub fn inputs(layout: &Layout, heads: usize, widths: [usize; 3]) -> Vec<Input> {
     let x = widths.iter().sum::<usize>() + 1;
     let [rows, features, time] = widths;
     let mut inputs = vec![small(layout.sizes[0], heads * x)];
@@ -75,7 +75,7 @@ pub(crate) fn inputs(layout: &Layout, heads: usize, widths: [usize; 3]) -> Vec<I
     inputs
 }
 
-pub(crate) fn attention(
+pub fn attention(
     tape: &mut Tape,
     operands: &[Var],
     layout: &Layout,

@@ -1,6 +1,6 @@
 //! Matrix products, linear layers and sparse products.
 
-use zoetrope_tensor::Activation;
+use crate::Activation;
 
 use super::graphs::{self, group};
 use super::{Input, List, plain};

@@ -1,6 +1,6 @@
 //! Gated recurrent units and long short-term memories.
 
-use zoetrope_tensor::{GateInput, GruKind, LstmRecurrence};
+use crate::{GateInput, GruKind, LstmRecurrence};
 
 use super::{List, mask, plain, small};
 

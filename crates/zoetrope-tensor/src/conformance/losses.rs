@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zoetrope_tensor::Loss;
+use crate::Loss;
 
 use super::{List, constant, mask, plain, weight};
 

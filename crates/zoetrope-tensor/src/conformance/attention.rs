@@ -1,8 +1,6 @@
 //! Attention over time and over edges, and softmax.
 
-use zoetrope_tensor::{
-    AttentionOptions, Dropout, DropoutKey, GatOptions, Tape, TemporalParameters, Var,
-};
+use crate::{AttentionOptions, Dropout, DropoutKey, GatOptions, Tape, TemporalParameters, Var};
 
 use super::graphs::{self, group};
 use super::{Input, List, mask, plain, small};

@@ -1,0 +1,61 @@
+//! A device against the processor, case by case.
+
+use super::large::large;
+use super::{Case, small_cases};
+use crate::Device;
+
+/// How far results may lie apart, relative to the largest value of the matrix, or to 1 where that
+/// is smaller: that of the golden values.
+pub const TOLERANCE: f32 = 1e-5;
+
+/// One case on two devices.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// The case.
+    pub name: String,
+    /// The largest relative difference of the result and all gradients; infinite where one of them
+    /// is not a number or has another length.
+    pub difference: f32,
+    /// Which matrix that was.
+    pub matrix: String,
+}
+
+impl Comparison {
+    /// Whether the device agrees with the processor.
+    pub fn agrees(&self) -> bool {
+        self.difference <= TOLERANCE
+    }
+}
+
+/// Every case: small and odd shapes, and shapes that need several blocks of a card.
+pub fn all_cases() -> Vec<Case> {
+    let mut cases = small_cases();
+    cases.extend(large());
+    cases
+}
+
+/// Runs a case on the processor and on a device.
+pub fn compare(case: &Case, device: &Device) -> Comparison {
+    let (expected, expected_gradients) = case.results();
+    let (got, gradients) = case.results_on(device.clone());
+    let mut worst = (apart(&got, &expected), "result".to_owned());
+    for (at, (got, expected)) in gradients.iter().zip(&expected_gradients).enumerate() {
+        let difference = apart(got, expected);
+        if difference > worst.0 {
+            worst = (difference, format!("gradient of input {at}"));
+        }
+    }
+    Comparison { name: case.name.clone(), difference: worst.0, matrix: worst.1 }
+}
+
+fn apart(got: &[f32], expected: &[f32]) -> f32 {
+    if got.len() != expected.len() {
+        return f32::INFINITY;
+    }
+    let scale = expected.iter().fold(1.0f32, |scale, value| scale.max(value.abs()));
+    let one = |(got, expected): (&f32, &f32)| match (got - expected).abs() {
+        difference if difference.is_nan() && !(got.is_nan() && expected.is_nan()) => f32::INFINITY,
+        difference => difference / scale,
+    };
+    got.iter().zip(expected).map(one).fold(0.0, f32::max)
+}

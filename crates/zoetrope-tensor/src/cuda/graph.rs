@@ -1,0 +1,79 @@
+//! Recorded launches: a whole frame as one call.
+
+use cudarc::driver::sys::{self, CUgraphExec};
+
+use super::driver::check;
+use super::error::CudaError;
+use super::gpu::Gpu;
+
+/// A recording that can be launched again, with the same addresses and numbers.
+#[derive(Debug)]
+pub struct Graph {
+    gpu: Gpu,
+    handle: CUgraphExec,
+    memory: u64,
+}
+
+// SAFETY: the driver's handles may be used from any thread, and a launch goes to one stream.
+unsafe impl Send for Graph {}
+
+impl Gpu {
+    /// Records what `work` launches instead of running it.
+    ///
+    /// Nothing may wait for the device or copy to it meanwhile; everything that `work` uses has to
+    /// keep its address for as long as the recording is used.
+    ///
+    /// # Errors
+    /// Those of `work`, and where the driver refuses.
+    pub fn record<E: From<CudaError>>(
+        &self,
+        work: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Graph, E> {
+        self.make_current();
+        let stream = self.compute_stream();
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the stream is alive and records nothing yet.
+        check("recording", unsafe { sys::cuStreamBeginCapture_v2(stream, mode) })?;
+        let done = work();
+        let (mut graph, mut handle) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the stream records since the call above; the driver writes two handles.
+        let made = unsafe {
+            check("recording", sys::cuStreamEndCapture(stream, &mut graph)).and_then(|()| {
+                let made = sys::cuGraphInstantiateWithFlags(&mut handle, graph, 0);
+                sys::cuGraphDestroy(graph);
+                check("keeping a recording", made)
+            })
+        };
+        done?;
+        made?;
+        Ok(Graph { gpu: self.clone(), handle, memory: self.memory_generation() })
+    }
+}
+
+impl Graph {
+    /// Whether the memory that was recorded is still where it was.
+    pub fn is_current(&self) -> bool {
+        self.memory == self.gpu.memory_generation()
+    }
+
+    /// Launches the recording.
+    ///
+    /// # Panics
+    /// Where it is not current any more.
+    pub fn launch(&self) {
+        assert!(self.is_current(), "a recording is not used after its memory was given back");
+        self.gpu.make_current();
+        // SAFETY: the recording is alive and its memory is where it was.
+        let result = unsafe { sys::cuGraphLaunch(self.handle, self.gpu.compute_stream()) };
+        self.gpu.attempt("launching a recording", result);
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        self.gpu.make_current();
+        self.gpu.wait();
+        // SAFETY: made by `record`, destroyed once, and no longer running.
+        unsafe { sys::cuGraphExecDestroy(self.handle) };
+    }
+}

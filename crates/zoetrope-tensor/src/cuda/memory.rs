@@ -1,0 +1,261 @@
+//! Device memory: blocks that are used again in stream order, counted and limited.
+//!
+//! Everything that computes runs on one stream. So a block may be handed to the next user the moment
+//! its last user was *launched*: the stream orders the two. Blocks go back to lists by size when
+//! they are dropped, and to the driver only when memory runs short.
+//!
+//! A request that does not fit is still met, from page-locked host memory that the card can reach,
+//! and remembered as a fault: an operator has no way to fail half-way, and whoever drives the
+//! computation asks for faults between steps and stops there.
+
+use cudarc::driver::sys;
+
+use super::driver::check;
+use super::error::CudaError;
+use super::gpu::Gpu;
+use super::view::{View, ViewMut};
+
+/// Blocks are whole multiples of this many bytes, and start at one.
+const GRAIN: usize = 256;
+
+/// Lists of free blocks, and the account of all.
+#[derive(Debug, Default)]
+pub(super) struct Arena {
+    free: Vec<(usize, Vec<u64>)>,
+    limit: usize,
+    reserved: usize,
+    used: usize,
+    peak: usize,
+    /// Grows whenever blocks went back to the driver: recordings made before may point at them.
+    generation: u64,
+}
+
+/// What the account of a device's memory says, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryUse {
+    /// What may be taken from the device.
+    pub limit: usize,
+    /// What is taken from the device, in use or not.
+    pub reserved: usize,
+    /// What is in use.
+    pub used: usize,
+    /// The most that was in use at one time.
+    pub peak: usize,
+}
+
+impl Arena {
+    pub(super) fn limited(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    fn list(&mut self, bytes: usize) -> &mut Vec<u64> {
+        let at = match self.free.binary_search_by_key(&bytes, |(size, _)| *size) {
+            Ok(at) => at,
+            Err(at) => {
+                self.free.insert(at, (bytes, Vec::new()));
+                at
+            }
+        };
+        &mut self.free[at].1
+    }
+
+    fn taken(&mut self, bytes: usize) {
+        self.used += bytes;
+        self.peak = self.peak.max(self.used);
+    }
+}
+
+/// The size class of a request: eight classes between powers of two, as [`Pool`](crate::pool::Pool).
+fn size_class(bytes: usize) -> usize {
+    let bytes = bytes.max(1).next_multiple_of(GRAIN);
+    let step = (bytes.next_power_of_two() / 16).max(GRAIN);
+    bytes.next_multiple_of(step)
+}
+
+/// A block of device memory; goes back to its card when dropped.
+#[derive(Debug)]
+pub struct Memory {
+    gpu: Gpu,
+    ptr: u64,
+    bytes: usize,
+    /// The host's address where the block is host memory, because the device had no room.
+    spilled: Option<usize>,
+}
+
+impl Memory {
+    /// The bytes of the block.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn ptr(&self) -> u64 {
+        self.ptr
+    }
+
+    /// The card that the block is on.
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The first values of the block.
+    pub(crate) fn view<T>(&self, len: usize) -> View<'_, T> {
+        assert!(len * size_of::<T>() <= self.bytes, "{len} values in {} bytes", self.bytes);
+        View::new(self.ptr, len)
+    }
+
+    /// The first values of the block, to be changed.
+    pub(crate) fn view_mut<T>(&mut self, len: usize) -> ViewMut<'_, T> {
+        let ptr = self.view::<T>(len).ptr();
+        ViewMut::new(ptr, len)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let mut arena = self.gpu.arena();
+        arena.used -= self.bytes;
+        match self.spilled {
+            None => arena.list(self.bytes).push(self.ptr),
+            Some(host) => {
+                drop(arena);
+                self.gpu.make_current();
+                // The last user may not have finished with it.
+                self.gpu.wait();
+                // SAFETY: allocated by `cuMemHostAlloc` below and not freed since.
+                unsafe { sys::cuMemFreeHost(host as *mut _) };
+            }
+        }
+    }
+}
+
+impl Gpu {
+    /// A block with unspecified contents.
+    pub(crate) fn allocate(&self, bytes: usize) -> Memory {
+        let bytes = size_class(bytes);
+        let mut arena = self.arena();
+        if let Some(ptr) = arena.list(bytes).pop() {
+            arena.taken(bytes);
+            return Memory { gpu: self.clone(), ptr, bytes, spilled: None };
+        }
+        if arena.reserved + bytes > arena.limit {
+            self.release_free(&mut arena);
+        }
+        let mut fresh = self.ask_driver(&arena, bytes);
+        if fresh.is_err() {
+            self.release_free(&mut arena);
+            fresh = self.ask_driver(&arena, bytes);
+        }
+        match fresh {
+            Ok(ptr) => {
+                arena.reserved += bytes;
+                arena.taken(bytes);
+                Memory { gpu: self.clone(), ptr, bytes, spilled: None }
+            }
+            Err(error) => {
+                arena.taken(bytes);
+                drop(arena);
+                self.fail(error);
+                self.spill(bytes)
+            }
+        }
+    }
+
+    fn ask_driver(&self, arena: &Arena, bytes: usize) -> Result<u64, CudaError> {
+        let full = CudaError::OutOfMemory { wanted: bytes, used: arena.used, limit: arena.limit };
+        if arena.reserved + bytes > arena.limit {
+            return Err(full);
+        }
+        self.make_current();
+        let mut ptr = 0;
+        // SAFETY: the driver writes the address of a fresh block.
+        let result = unsafe { sys::cuMemAlloc_v2(&mut ptr, bytes) };
+        check("taking memory", result).map(|()| ptr).map_err(|_| full)
+    }
+
+    /// Host memory that the card can reach.
+    fn spill(&self, bytes: usize) -> Memory {
+        self.make_current();
+        let (mut host, mut ptr) = (std::ptr::null_mut(), 0);
+        // SAFETY: the driver writes the two addresses of a fresh block.
+        let result = unsafe {
+            let result = sys::cuMemHostAlloc(&mut host, bytes, sys::CU_MEMHOSTALLOC_DEVICEMAP);
+            check("taking page-locked memory", result).and_then(|()| {
+                check("mapping it", sys::cuMemHostGetDevicePointer_v2(&mut ptr, host, 0))
+            })
+        };
+        if let Err(error) = result {
+            // Neither the card nor the host has memory: there is nothing left to go on with.
+            panic!("{error}, after the device's memory was spent");
+        }
+        Memory { gpu: self.clone(), ptr, bytes, spilled: Some(host as usize) }
+    }
+
+    /// Gives free blocks back to the driver.
+    fn release_free(&self, arena: &mut Arena) {
+        if arena.free.iter().all(|(_, blocks)| blocks.is_empty()) {
+            return;
+        }
+        self.make_current();
+        self.wait();
+        for (bytes, blocks) in &mut arena.free {
+            for ptr in blocks.drain(..) {
+                // SAFETY: allocated by `ask_driver`; nothing uses it, the stream is idle.
+                unsafe { sys::cuMemFree_v2(ptr) };
+                arena.reserved -= *bytes;
+            }
+        }
+        arena.generation += 1;
+    }
+
+    /// What the account of the device's memory says.
+    pub fn memory_use(&self) -> MemoryUse {
+        let arena = self.arena();
+        let Arena { limit, reserved, used, peak, .. } = *arena;
+        MemoryUse { limit, reserved, used, peak }
+    }
+
+    /// Allows no more than so many bytes of the device's memory.
+    pub fn limit_memory(&self, bytes: usize) {
+        self.arena().limit = bytes;
+    }
+
+    /// Changes whenever free blocks were given back to the driver.
+    pub(super) fn memory_generation(&self) -> u64 {
+        self.arena().generation
+    }
+
+    /// Scratch of `len` values with unspecified contents.
+    pub(crate) fn take(&self, len: usize) -> Scratch {
+        self.take_of(len)
+    }
+
+    /// Scratch of another type of values.
+    pub(crate) fn take_of<T>(&self, len: usize) -> Scratch<T> {
+        Scratch { memory: self.allocate(len * size_of::<T>()), len, of: std::marker::PhantomData }
+    }
+}
+
+/// A block of values of one type.
+#[derive(Debug)]
+pub struct Scratch<T = f32> {
+    memory: Memory,
+    len: usize,
+    of: std::marker::PhantomData<T>,
+}
+
+impl<T> Scratch<T> {
+    /// The values.
+    pub(crate) fn view(&self) -> View<'_, T> {
+        self.memory.view(self.len)
+    }
+
+    /// The values, to be changed.
+    pub(crate) fn view_mut(&mut self) -> ViewMut<'_, T> {
+        self.memory.view_mut(self.len)
+    }
+
+    /// The number of values.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}

@@ -1,0 +1,35 @@
+//! The device side: the card, its memory and the launchers of its kernels.
+//!
+//! A launcher has the name and the arguments of the CPU's kernel, with views in place of slices, and
+//! lies in a file of the same name; the kernels it launches are in the `.cu` file beside it. Launches
+//! are asynchronous and in order: nothing here waits for the card except [`Gpu::wait`] and
+//! [`Gpu::download`].
+#![allow(unsafe_code)]
+#![allow(dead_code, unused_imports, reason = "until the last launcher has landed")]
+
+mod blas;
+mod compile;
+mod driver;
+pub(crate) mod elementwise;
+mod error;
+mod event;
+mod gpu;
+mod graph;
+mod kernel;
+mod library;
+mod memory;
+mod resident;
+mod sources;
+mod transfer;
+mod view;
+
+pub use compile::CACHE_VARIABLE;
+pub use error::CudaError;
+pub use event::Event;
+pub use gpu::{Gpu, GpuDescription, Precision, devices, driver_version};
+pub use graph::Graph;
+pub(crate) use kernel::{Arg, ByValue, Kernel, grid_for};
+pub use library::{Found, Libraries, PATH_VARIABLE, libraries};
+pub use memory::{Memory, MemoryUse, Scratch};
+pub use sources::{SOURCES, Source};
+pub use view::{View, ViewMut};

@@ -1,0 +1,142 @@
+//! Copies between host and device.
+//!
+//! What goes up is written into a ring of page-locked memory and copied from there on the compute
+//! stream: the caller's memory is free at once, and the copy runs at the speed of the bus (55 GB/s
+//! against 8 GB/s from pageable memory on an H200). Half of the ring is filled while the other
+//! half is on its way.
+
+use bytemuck::Pod;
+use cudarc::driver::sys::{self, CUevent};
+
+use super::event::Event;
+use super::gpu::Gpu;
+use super::view::{View, ViewMut};
+
+/// Bytes of a half of the ring.
+const HALF: usize = 16 << 20;
+
+/// Parts of the ring begin at multiples of this.
+const GRAIN: usize = 64;
+
+/// Page-locked memory in two halves.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    halves: Option<[usize; 2]>,
+    /// When the copies out of each half are done.
+    done: [Option<Event>; 2],
+    half: usize,
+    filled: usize,
+}
+
+impl Ring {
+    /// Room for some bytes, at most a half.
+    fn room(&mut self, gpu: &Gpu, bytes: usize) -> Option<*mut u8> {
+        let halves = match self.halves {
+            Some(halves) => halves,
+            None => *self.halves.insert([gpu.lock_pages(HALF)?, gpu.lock_pages(HALF)?]),
+        };
+        if self.filled + bytes > HALF {
+            self.done[self.half] = Some(gpu.record_on_compute());
+            self.half = 1 - self.half;
+            self.filled = 0;
+            if let Some(done) = self.done[self.half].take() {
+                done.wait();
+            }
+        }
+        let at = halves[self.half] + self.filled;
+        self.filled = (self.filled + bytes).next_multiple_of(GRAIN);
+        Some(at as *mut u8)
+    }
+}
+
+impl Gpu {
+    /// Page-locked host memory, for as long as the process lives; None (and a fault) where there is
+    /// none.
+    fn lock_pages(&self, bytes: usize) -> Option<usize> {
+        self.make_current();
+        let mut host = std::ptr::null_mut();
+        // SAFETY: the driver writes the address of a fresh block.
+        let result = unsafe { sys::cuMemHostAlloc(&mut host, bytes, 0) };
+        self.attempt("taking page-locked memory", result).then_some(host as usize)
+    }
+
+    /// Copies values to the device; the caller's values may change at once.
+    pub(crate) fn upload<T: Pod>(&self, from: &[T], to: ViewMut<'_, T>) {
+        assert_eq!(from.len(), to.len(), "as many values as places");
+        self.count_uploaded(size_of_val(from));
+        self.make_current();
+        let bytes: &[u8] = bytemuck::cast_slice(from);
+        for (at, part) in bytes.chunks(HALF).enumerate() {
+            let target = to.ptr() + (at * HALF) as u64;
+            let mut ring = self.ring();
+            let Some(room) = ring.room(self, part.len()) else { return };
+            // SAFETY: the room has as many bytes as the part and nothing else uses it until its half
+            // comes round again, which waits for the copy; the target is as long as the source.
+            let result = unsafe {
+                std::ptr::copy_nonoverlapping(part.as_ptr(), room, part.len());
+                let stream = self.compute_stream();
+                sys::cuMemcpyHtoDAsync_v2(target, room.cast(), part.len(), stream)
+            };
+            self.attempt("copying to the device", result);
+        }
+    }
+
+    /// Copies values to the host and waits for them.
+    ///
+    /// # Panics
+    /// Where the lengths differ.
+    pub fn download<T: Pod>(&self, from: View<'_, T>, to: &mut [T]) {
+        assert_eq!(from.len(), to.len(), "as many places as values");
+        if to.is_empty() {
+            return;
+        }
+        self.count_downloaded(size_of_val(to));
+        self.make_current();
+        // SAFETY: both have as many bytes, and the call below waits for the copy.
+        let result = unsafe {
+            let stream = self.compute_stream();
+            sys::cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from.ptr(), size_of_val(to), stream)
+        };
+        self.attempt("copying from the device", result);
+        self.wait();
+    }
+
+    /// Copies values on the device.
+    pub(crate) fn copy<T>(&self, from: View<'_, T>, to: ViewMut<'_, T>) {
+        assert_eq!(from.len(), to.len(), "as many values as places");
+        let bytes = from.len() * size_of::<T>();
+        if bytes == 0 {
+            return;
+        }
+        self.make_current();
+        // SAFETY: both have as many bytes.
+        let result = unsafe {
+            sys::cuMemcpyDtoDAsync_v2(to.ptr(), from.ptr(), bytes, self.compute_stream())
+        };
+        self.attempt("copying on the device", result);
+    }
+
+    /// Sets all bytes of a view to 0.
+    pub(crate) fn zero<T>(&self, view: ViewMut<'_, T>) {
+        let bytes = view.len() * size_of::<T>();
+        if bytes == 0 {
+            return;
+        }
+        self.make_current();
+        // SAFETY: the view has as many bytes.
+        let result = unsafe { sys::cuMemsetD8Async(view.ptr(), 0, bytes, self.compute_stream()) };
+        self.attempt("zeroing", result);
+    }
+
+    pub(super) fn record_on_compute(&self) -> Event {
+        Event::record(self, self.compute_stream())
+    }
+
+    /// Makes the compute stream wait for an event.
+    pub(super) fn compute_after(&self, event: CUevent) {
+        self.make_current();
+        // SAFETY: stream and event are alive.
+        let result = unsafe { sys::cuStreamWaitEvent(self.compute_stream(), event, 0) };
+        self.attempt("waiting for a copy", result);
+    }
+}
