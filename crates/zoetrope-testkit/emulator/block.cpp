@@ -1,6 +1,7 @@
 #include "block.h"
 
 #include <link.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -51,6 +52,7 @@ struct Block {
     char* stacks = nullptr;
     std::vector<char> shared;  // dynamic shared memory and the guard behind it
     Warp warps[most_threads / 32];
+    Fiber* current = nullptr;
     unsigned threads = 0, live = 0;
     // The barrier of the block.
     unsigned arrived = 0;
@@ -289,7 +291,8 @@ void run_block(Block& b, uint3 index) {
             while (uint32_t runnable = b.warps[w].runnable) {
                 unsigned lane = backwards() ? 31 - __builtin_clz(runnable) : __builtin_ctz(runnable);
                 b.warps[w].runnable = runnable & ~(1u << lane);
-                zoetrope_fiber_switch(&b.scheduler, b.fiber(w * 32 + lane).resume);
+                b.current = &b.fiber(w * 32 + lane);
+                zoetrope_fiber_switch(&b.scheduler, b.current->resume);
                 moved = true;
             }
         }
@@ -338,6 +341,37 @@ Segment static_shared(const Module& module) {
     return found;
 }
 
+// ------------------------------------------------------------------------------------- invalid addresses
+
+thread_local Block* running = nullptr;
+struct sigaction before[2];
+
+// A thread that reads or writes far outside of everything is named before the process ends. Faults of the
+// host go to whoever handled them before.
+void on_fault(int number, siginfo_t* info, void* context) {
+    const auto& other = before[number == SIGBUS];
+    if (running && running->current) {
+        describe(*running->current);
+        std::fprintf(stderr, "reads or writes the invalid address %p\n", info->si_addr);
+        signal(number, SIG_DFL);
+    } else if (other.sa_flags & SA_SIGINFO) {
+        other.sa_sigaction(number, info, context);
+    } else {
+        signal(number, SIG_DFL);
+    }
+}
+
+void watch_faults() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        struct sigaction action = {};
+        action.sa_sigaction = on_fault;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        sigaction(SIGSEGV, &action, &before[0]);
+        sigaction(SIGBUS, &action, &before[1]);
+    });
+}
+
 // ------------------------------------------------------------------------------------ stacks and threads
 
 std::mutex idle_lock;
@@ -372,12 +406,15 @@ Block* take_block(const Launch& launch) {
 void run_some(const Launch& launch, std::atomic<uint64_t>& next, uint64_t blocks) {
     Block* b = take_block(launch);
     Segment segment = static_shared(*launch.module);
+    running = b;
     for (uint64_t i; (i = next.fetch_add(1)) < blocks;) {
         uint64_t at = backwards() ? blocks - 1 - i : i;
         if (segment.bytes > 1) std::memset(segment.begin, poison, segment.bytes);
         uint64_t row = at / launch.grid.x;
         run_block(*b, uint3{unsigned(at % launch.grid.x), unsigned(row % launch.grid.y), unsigned(row / launch.grid.y)});
     }
+    running = nullptr;
+    b->current = nullptr;
     std::lock_guard<std::mutex> hold(idle_lock);
     idle_blocks.push_back(b);
 }
@@ -406,6 +443,7 @@ void run_grid(const Launch& launch) {
         std::lock_guard<std::mutex> hold(last_lock);
         last_name = launch.kernel->name;
     }
+    watch_faults();
     uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
     std::atomic<uint64_t> next{0};
     std::vector<std::thread> others;

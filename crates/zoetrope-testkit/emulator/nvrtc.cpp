@@ -158,18 +158,24 @@ nvrtcResult build(Program& program, const Options& options, const std::string& t
     return status == 0 ? SUCCESS : COMPILATION;
 }
 
+// What a compiled file depends on besides its source: the headers, this library, which rewrites, and the CPU.
+std::string emulator_identity() {
+    std::string identity;
+    for (const char* header : {"abi", "device_side", "device_types", "device_warp", "device_math"}) identity += read_file(home() + "/include/" + header + ".h");
+    struct stat status {};
+    stat((home() + "/libnvrtc.so.13").c_str(), &status);
+    identity += std::to_string(status.st_mtime) + "." + std::to_string(status.st_size);
+#if defined(__x86_64__)
+    identity += __builtin_cpu_supports("fma") ? "fma" : "";
+#endif
+    return identity;
+}
+
 std::string cache_path(const Program& program, const Options& options) {
     std::string key = program.name + '\0' + program.source + '\0' + options.standard + (options.contract ? "f" : "") + (sanitizing() ? "g" : "") +
                       std::to_string(options.architecture) + (options.exact ? "x" : "");
     for (const auto& word : options.preprocessor) key += '\0' + word;
-    for (const char* header : {"abi", "device_side", "device_types", "device_warp", "device_math"}) key += read_file(home() + "/include/" + header + ".h");
-    // The library itself, since the rewriting is in it.
-    struct stat status {};
-    stat((home() + "/libnvrtc.so.13").c_str(), &status);
-    key += std::to_string(status.st_mtime) + "." + std::to_string(status.st_size);
-#if defined(__x86_64__)
-    key += __builtin_cpu_supports("fma") ? "fma" : "";
-#endif
+    key += emulator_identity();
     char name[40];
     std::snprintf(name, sizeof name, "%016llx%016llx", (unsigned long long)hash(key), (unsigned long long)hash(key, 0x9e3779b97f4a7c15));
     return home() + "/cache/" + name + ".so";
@@ -177,9 +183,12 @@ std::string cache_path(const Program& program, const Options& options) {
 
 }  // namespace
 
+// Programs keep compiled kernels on disk under the version of the compiler. A minor version that no NVRTC has,
+// and that changes with the emulator, keeps its modules apart from real ones and from those of other builds.
 EXPORT nvrtcResult nvrtcVersion(int* major, int* minor) {
+    static const int build = 100000 + int(hash(emulator_identity()) % 900000);
     *major = 13;
-    *minor = 0;
+    *minor = build;
     return SUCCESS;
 }
 

@@ -12,6 +12,6 @@ trap 'rm -f "$program"' EXIT
 g++ -std=c++17 -O1 -Wall -Wextra -Werror -o "$program" "$here/tests/self_test.cpp" -Wl,-rpath,"$folder" \
     "$folder/libcuda.so.1" "$folder/libnvrtc.so.13" "$folder/libcublasLt.so.13"
 
-"$program" "$here/tests/kernels.cu"
-ZOETROPE_EMULATED_ORDER=backward "$program" "$here/tests/kernels.cu"
-ZOETROPE_EMULATED_THREADS=2 ZOETROPE_EMULATED_SANITIZE=1 "$program" "$here/tests/kernels.cu"
+"$program" "$here/tests/kernels.cuh"
+ZOETROPE_EMULATED_ORDER=backward "$program" "$here/tests/kernels.cuh"
+ZOETROPE_EMULATED_THREADS=2 ZOETROPE_EMULATED_SANITIZE=1 "$program" "$here/tests/kernels.cuh"

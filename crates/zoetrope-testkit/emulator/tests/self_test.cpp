@@ -306,6 +306,7 @@ static void die(const std::string& how) {
     Pointer p = upload(std::vector<float>(33));
     if (how == "write_behind") OK(launch(stream, "write_behind", 1, 4, 0, p, 33u));
     if (how == "write_behind_shared") OK(launch(stream, "write_behind_shared", 1, 32, 128));
+    if (how == "write_far") OK(launch(stream, "write_far", 1, 1, 0, p));
     if (how == "diverge") OK(launch(stream, "diverge", 1, 32, 0));
     if (how == "two_barriers") OK(launch(stream, "two_barriers", 1, 32, 0));
     cuStreamSynchronize(stream);
@@ -347,6 +348,7 @@ int main(int count, char** arguments) {
     for (int which = 0; which < 8; ++which) multiplies(which & 1, which >> 1 & 1, which >> 2, which == 3);
     dies(arguments[0], arguments[1], "write_behind", "behind an allocation of 132 bytes; the last kernel was write_behind");
     dies(arguments[0], arguments[1], "write_behind_shared", "behind the 128 bytes of dynamic shared memory");
+    dies(arguments[0], arguments[1], "write_far", "kernel write_far, block (0, 0, 0), thread (0, 0, 0): reads or writes the invalid address");
     dies(arguments[0], arguments[1], "diverge", "kernel diverge, block (0, 0, 0), thread (0, 0, 0): waits at __shfl_sync");
     dies(arguments[0], arguments[1], "two_barriers", "while other threads of the block wait at line");
     OK(cuCtxSynchronize());

@@ -84,6 +84,7 @@ extern "C" __global__ void write_behind_shared() {
     extern __shared__ float s[];
     s[blockDim.x] = 1.0f;
 }
+extern "C" __global__ void write_far(float* x) { x[1ull << 45] = 1.0f; }
 extern "C" __global__ void diverge() {
     if (threadIdx.x == 0) __shfl_sync(0xffffffffu, 1, 0);
     else __syncthreads();
