@@ -1,10 +1,11 @@
 //! Sparse matrices as operands: a matrix with its transpose, and groups of them.
 //!
 //! The backward pass of a product with `Â` is a product with `Âᵀ`. The transpose is made once,
-//! when the graph is prepared, and shared by all steps and epochs. Products and attention want
-//! different arrays: a matrix holds those that it was made for, and makes the others when they are
-//! first asked for.
+//! when the graph is prepared, and shared by all steps and epochs. Products on the CPU, products on
+//! a GPU and attention want different arrays: a matrix holds those that it was made for, and makes
+//! the others when they are first asked for.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +13,14 @@ use zoetrope_graph::Csr;
 
 use crate::cpu::arranged::Arranged;
 use crate::cpu::spmm::CsrRef;
+use crate::cuda::spmm::Slices;
+
+/// Which of the two matrices of a snapshot to multiply with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Matrix,
+    Transpose,
+}
 
 /// A sparse matrix and its transpose.
 #[derive(Debug)]
@@ -20,10 +29,12 @@ pub struct SparseMatrix {
     cols: usize,
     entries: usize,
     products: OnceLock<Products>,
+    /// What products on a GPU need, of each side; shared where the matrix is its own transpose.
+    slices: [OnceLock<Arc<Slices>>; 2],
     attention: OnceLock<ByRow>,
 }
 
-/// What products need.
+/// What products on the CPU need.
 #[derive(Debug)]
 struct Products {
     matrix: Arranged,
@@ -61,10 +72,15 @@ impl ByRow {
 }
 
 impl SparseMatrix {
-    /// Takes a square or rectangular matrix for products.
+    /// Takes a square or rectangular matrix for products on the CPU.
     pub fn new(matrix: Csr) -> Self {
         let products = OnceLock::from(Products::new(&matrix));
         Self { products, ..Self::empty(&matrix) }
+    }
+
+    /// Takes a square or rectangular matrix for products on a GPU.
+    pub fn for_gpu(matrix: Csr) -> Self {
+        Self { slices: slices(&matrix).map(OnceLock::from), ..Self::empty(&matrix) }
     }
 
     /// Takes a square or rectangular matrix for attention over its entries.
@@ -79,6 +95,7 @@ impl SparseMatrix {
             cols: matrix.cols() as usize,
             entries: matrix.entries(),
             products: OnceLock::new(),
+            slices: [OnceLock::new(), OnceLock::new()],
             attention: OnceLock::new(),
         }
     }
@@ -115,12 +132,31 @@ impl SparseMatrix {
     }
 
     fn products(&self) -> &Products {
-        self.products.get_or_init(|| Products::new(&self.by_row().matrix))
+        self.products.get_or_init(|| Products::new(&self.source()))
     }
 
     fn by_row(&self) -> &ByRow {
-        // One of the two is there from the beginning.
-        self.attention.get_or_init(|| ByRow::new(self.products().matrix.to_csr()))
+        self.attention.get_or_init(|| ByRow::new(self.source().into_owned()))
+    }
+
+    /// A side of the matrix as products on a GPU take it.
+    pub(crate) fn slices(&self, side: Side) -> &Arc<Slices> {
+        let [matrix, transposed] = &self.slices;
+        if matrix.get().is_none() || transposed.get().is_none() {
+            let [own, other] = slices(&self.source());
+            matrix.get_or_init(|| own);
+            transposed.get_or_init(|| other);
+        }
+        self.slices[side as usize].get().expect("made above")
+    }
+
+    /// The matrix out of whichever form it is in: one is there from the beginning.
+    fn source(&self) -> Cow<'_, Csr> {
+        match (self.attention.get(), self.products.get(), self.slices[0].get()) {
+            (Some(by_row), ..) => Cow::Borrowed(&by_row.matrix),
+            (_, Some(products), _) => Cow::Owned(products.matrix.to_csr()),
+            (.., slices) => Cow::Owned(slices.expect("a matrix has a form").to_csr()),
+        }
     }
 
     /// For each entry of the transpose, the position of the same entry in the matrix.
@@ -136,6 +172,14 @@ impl SparseMatrix {
         let by_row = self.by_row();
         csr_ref(by_row.transposed.as_ref().unwrap_or(&by_row.matrix))
     }
+}
+
+fn slices(matrix: &Csr) -> [Arc<Slices>; 2] {
+    let transposed = matrix.transpose();
+    let sliced = |csr: &Csr| Arc::new(Slices::new(csr_ref(csr), csr.cols() as usize));
+    let own = sliced(matrix);
+    let other = if transposed == *matrix { Arc::clone(&own) } else { sliced(&transposed) };
+    [own, other]
 }
 
 fn csr_ref(csr: &Csr) -> CsrRef<'_> {
@@ -170,9 +214,21 @@ fn origins(matrix: &Csr) -> Vec<u32> {
 /// counter, not a copy.
 #[derive(Debug, Clone)]
 pub struct SparseGroup {
-    sequence: Arc<[Arc<SparseMatrix>]>,
+    sequence: Arc<Sequence>,
     steps: Range<usize>,
     vertices: usize,
+}
+
+/// The matrices that groups are cut from.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    members: Arc<[Arc<SparseMatrix>]>,
+}
+
+impl Sequence {
+    pub(crate) fn members(&self) -> &[Arc<SparseMatrix>] {
+        &self.members
+    }
 }
 
 impl SparseGroup {
@@ -185,7 +241,8 @@ impl SparseGroup {
         let vertices = sequence.first().expect("a group holds at least one snapshot").rows();
         let fits = |m: &Arc<SparseMatrix>| m.rows() == vertices && m.cols() == vertices;
         assert!(sequence.iter().all(fits), "the matrices of a group are square and of one size");
-        Self { steps: 0..sequence.len(), sequence, vertices }
+        let steps = 0..sequence.len();
+        Self { sequence: Arc::new(Sequence { members: sequence }), steps, vertices }
     }
 
     /// The group of some consecutive snapshots of this one.
@@ -220,6 +277,11 @@ impl SparseGroup {
 
     /// The matrices in time order.
     pub fn members(&self) -> &[Arc<SparseMatrix>] {
-        &self.sequence[self.steps.clone()]
+        &self.sequence.members[self.steps.clone()]
+    }
+
+    /// What the group was cut from, and where.
+    pub(crate) fn origin(&self) -> (&Arc<Sequence>, Range<usize>) {
+        (&self.sequence, self.steps.clone())
     }
 }

@@ -23,6 +23,7 @@ mod norms;
 mod parts;
 mod products;
 mod recurrent;
+mod sparse_products;
 
 use crate::{Device, Tape, TensorError, Var};
 

@@ -50,4 +50,4 @@ mod sparse_sum;
 pub mod spmm;
 pub mod time_encoding;
 #[cfg(test)]
-mod trial;
+pub(crate) mod trial;

@@ -20,6 +20,7 @@ mod library;
 mod memory;
 mod resident;
 mod sources;
+pub(crate) mod spmm;
 mod transfer;
 mod view;
 

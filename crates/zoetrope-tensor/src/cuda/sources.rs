@@ -28,6 +28,7 @@ macro_rules! sources {
 
 sources! {
     "elementwise"
+    "spmm"
 }
 
 /// The file of that name.

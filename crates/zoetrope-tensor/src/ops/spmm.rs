@@ -4,27 +4,19 @@ use crate::buffer::Buffer;
 use crate::cpu::arranged::Arranged;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::spmm;
+use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::sparse::{SparseGroup, SparseMatrix};
+use crate::sparse::{Side, SparseGroup, SparseMatrix};
 use crate::tape::{Op, Tape, Var, expect_shape};
 
 /// Snapshots that one call of the kernel takes: their views lie on the stack.
 const AT_ONCE: usize = 16;
 
-/// Which of the two matrices of a snapshot to multiply with.
-#[derive(Clone, Copy)]
-enum Side {
-    Matrix,
-    Transpose,
-}
-
-impl Side {
-    fn of(self, member: &SparseMatrix) -> &Arranged {
-        match self {
-            Self::Matrix => member.arranged(),
-            Self::Transpose => member.transposed_arranged(),
-        }
+fn arranged(member: &SparseMatrix, side: Side) -> &Arranged {
+    match side {
+        Side::Matrix => member.arranged(),
+        Side::Transpose => member.transposed_arranged(),
     }
 }
 
@@ -35,7 +27,7 @@ fn multiply(group: &SparseGroup, side: Side, x: &[f32], y: &mut [f32], mode: Acc
     let parts = x.chunks(block).zip(y.chunks_mut(block));
     for (members, (x, y)) in group.members().chunks(AT_ONCE).zip(parts) {
         let views: [&Arranged; AT_ONCE] =
-            std::array::from_fn(|at| side.of(&members[at.min(members.len() - 1)]));
+            std::array::from_fn(|at| arranged(&members[at.min(members.len() - 1)], side));
         spmm::spmm_group(&views[..members.len()], x, width, y, mode);
     }
 }
@@ -50,14 +42,21 @@ impl Tape {
         let shape = Shape::new(group.len() * group.vertices(), got.cols);
         expect_shape("spmm", "the features", shape, got)?;
         let mut y = self.pool.take(shape.len());
-        multiply(group, Side::Matrix, self.value(x), y.as_mut_slice(), Accumulate::Overwrite);
+        let (side, mode) = (Side::Matrix, Accumulate::Overwrite);
+        match self.gpu() {
+            None => multiply(group, side, self.value(x), y.as_mut_slice(), mode),
+            Some(gpu) => cuda::spmm::multiply(gpu, group, side, self.view(x), y.view_mut(), mode),
+        }
         Ok(self.record(Op::Spmm { group: group.clone(), x }, shape, y, None, &[x]))
     }
 
     pub(super) fn spmm_backward(&mut self, group: &SparseGroup, x: Var, dy: &Buffer) {
         if let Some(mut dx) = self.open_to_overwrite(x) {
-            let mode = dx.mode;
-            multiply(group, Side::Transpose, dy.as_slice(), dx.slice(), mode);
+            let (side, mode) = (Side::Transpose, dx.mode);
+            match self.gpu() {
+                None => multiply(group, side, dy.as_slice(), dx.slice(), mode),
+                Some(gpu) => cuda::spmm::multiply(gpu, group, side, dy.view(), dx.view(), mode),
+            }
             self.close([Some(dx)]);
         }
     }

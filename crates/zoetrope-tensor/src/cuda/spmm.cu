@@ -1,0 +1,334 @@
+// Sparse times dense: y[r] (+)= sum of v·x[c] over the entries (c, v) of row r, for the matrices of a
+// group of snapshots over stacked x and y, in one launch.
+//
+// A matrix comes as one block of words (cuda/spmm/slices.rs): slices of 32 short rows, longest first,
+// whose entries lie step by step (all first entries, all second entries, …, without padding), and
+// pieces of the long rows, whose entries lie one after another.
+//
+// Threads: `1 << lanes_log2` lanes share a row of x, V elements each (and M times that where a row is
+// wider than a warp). A warp takes as many rows of a slice as fit; the place of a step's entries
+// follows from the lengths of the slice's 32 rows by ballots. For a piece of a long row the lane
+// groups take entries in turn and add up by shuffles. Long rows of one piece are done then; partial
+// sums of the others go to scratch and `spmm_fold` adds them. Every order is fixed by the matrix and
+// the width, so that results are the same bits each time.
+//
+// Bytes that must move: 8 an entry, 4 a row and the width a row of y; of x each row that occurs at
+// least once from memory, and each entry's row through the second-level cache.
+
+const u32 WINDOW = 4096;
+const u32 SLICE = 32;
+const u32 PLACES = 0xffffu;
+const u32 LENGTHS = 0x7fffu;
+const u32 ELSEWHERE = 0x80000000u;
+const u32 DIRECT = 0xffffffffu;
+const int AHEAD = 4;
+
+struct Unit {
+    u32 row, first, len, slot;
+};
+
+struct Fold {
+    u32 row, first, count, unused;
+};
+
+// The first words of a block: counts, and where the other parts begin, in words.
+struct Header {
+    u32 rows, slices, units, folds;
+    u32 starts_at, rows_at, units_at, folds_at;
+    u32 columns_at, values_at, entries, unused;
+};
+
+struct Form {
+    const u32* words;
+    Header header;
+
+    __device__ explicit Form(u64 address) : words((const u32*)address), header(*(const Header*)address) {}
+    __device__ const u32* columns() const { return words + header.columns_at; }
+    __device__ const float* values() const { return (const float*)(words + header.values_at); }
+    __device__ Unit unit(u32 at) const { return ((const Unit*)(words + header.units_at))[at]; }
+    __device__ Fold fold(u32 at) const { return ((const Fold*)(words + header.folds_at))[at]; }
+};
+
+// Where a lane works: which of the groups of lanes it is in, and its first column of x and y.
+struct Place {
+    u32 lane, group, groups, column, stride;
+
+    __device__ Place(u32 lanes_log2, u32 elements, u32 first_column) {
+        lane = threadIdx.x % 32;
+        group = lane >> lanes_log2;
+        groups = 32u >> lanes_log2;
+        stride = elements << lanes_log2;
+        column = first_column + (lane & ((1u << lanes_log2) - 1)) * elements;
+    }
+};
+
+template <int V>
+__device__ __forceinline__ void load(const float* from, float (&to)[V]) {
+    if constexpr (V == 4) {
+        float4 four = __ldg((const float4*)from);
+        to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+    } else if constexpr (V == 2) {
+        float2 two = __ldg((const float2*)from);
+        to[0] = two.x, to[1] = two.y;
+    } else {
+        to[0] = __ldg(from);
+    }
+}
+
+template <int V>
+__device__ __forceinline__ void store(float* to, const float (&from)[V], u32 add) {
+    float sum[V];
+    #pragma unroll
+    for (int i = 0; i < V; ++i) sum[i] = add ? to[i] + from[i] : from[i];
+    if constexpr (V == 4) {
+        *(float4*)to = make_float4(sum[0], sum[1], sum[2], sum[3]);
+    } else if constexpr (V == 2) {
+        *(float2*)to = make_float2(sum[0], sum[1]);
+    } else {
+        *to = sum[0];
+    }
+}
+
+// What is read once does not push x out of the caches; wide rows read it again, row by row.
+template <bool ONCE>
+__device__ __forceinline__ u32 index(const u32* from) {
+    return ONCE ? __ldcs(from) : __ldg(from);
+}
+
+template <bool ONCE>
+__device__ __forceinline__ float value(const float* from) {
+    return ONCE ? __ldcs(from) : __ldg(from);
+}
+
+// The running sum of one lane: M vectors of V elements of a row.
+template <int V, int M>
+struct Sum {
+    float at[M][V];
+
+    __device__ Sum() {
+        #pragma unroll
+        for (int m = 0; m < M; ++m)
+            #pragma unroll
+            for (int i = 0; i < V; ++i) at[m][i] = 0.0f;
+    }
+
+    // Adds AHEAD entries in their order; all their rows of x are on the way before the first is used.
+    __device__ __forceinline__ void add(const u32 (&columns)[AHEAD], const float (&values)[AHEAD],
+                                        const bool (&there)[AHEAD], const float* x, u32 width, Place place) {
+        #pragma unroll
+        for (int m = 0; m < M; ++m) {
+            float row[AHEAD][V];
+            u32 column = place.column + m * place.stride;
+            #pragma unroll
+            for (int u = 0; u < AHEAD; ++u) {
+                #pragma unroll
+                for (int i = 0; i < V; ++i) row[u][i] = 0.0f;
+                if (there[u] && column < width) load<V>(x + (u64)columns[u] * width + column, row[u]);
+            }
+            #pragma unroll
+            for (int u = 0; u < AHEAD; ++u)
+                #pragma unroll
+                for (int i = 0; i < V; ++i) at[m][i] = fmaf(values[u], row[u][i], at[m][i]);
+        }
+    }
+
+    // Adds the groups of lanes of a warp in a fixed tree.
+    __device__ __forceinline__ void join(u32 lanes_log2) {
+        for (u32 distance = 1u << lanes_log2; distance < 32; distance *= 2)
+            #pragma unroll
+            for (int m = 0; m < M; ++m)
+                #pragma unroll
+                for (int i = 0; i < V; ++i) at[m][i] += __shfl_xor_sync(FULL_WARP, at[m][i], distance);
+    }
+
+    __device__ __forceinline__ void put(float* row, u32 width, Place place, u32 add) const {
+        #pragma unroll
+        for (int m = 0; m < M; ++m) {
+            u32 column = place.column + m * place.stride;
+            if (column < width) store<V>(row + column, at[m], add);
+        }
+    }
+};
+
+// The rows of a slice that one warp takes: the `share`-th of `1 << lanes_log2` equal shares.
+template <int V, int M, bool ONCE>
+__device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 share, Place place, const float* x,
+                                           float* y, u32 width, u32 add) {
+    u32 packed = __ldg(form.words + form.header.rows_at + slice * SLICE + place.lane);
+    u32 at = __ldg(form.words + form.header.starts_at + slice);
+    u32 length = packed >> 16 & LENGTHS;
+    u32 position = share * place.groups + place.group;
+    u32 own = __shfl_sync(FULL_WARP, packed, position);
+    u32 own_length = own >> 16 & LENGTHS;
+    u32 longest = __shfl_sync(FULL_WARP, length, share * place.groups);
+    const u32* columns = form.columns() + position;
+    const float* values = form.values() + position;
+    Sum<V, M> sum;
+    for (u32 step = 0; step < longest; step += AHEAD) {
+        u32 column[AHEAD];
+        float factor[AHEAD];
+        bool there[AHEAD];
+        #pragma unroll
+        for (u32 u = 0; u < AHEAD; ++u) {
+            there[u] = step + u < own_length;
+            column[u] = there[u] ? index<ONCE>(columns + at) : 0;
+            factor[u] = there[u] ? value<ONCE>(values + at) : 0.0f;
+            at += __popc(__ballot_sync(FULL_WARP, length > step + u));
+        }
+        sum.add(column, factor, there, x, width, place);
+    }
+    if (own & ELSEWHERE) return;
+    u32 row = slice * SLICE / WINDOW * WINDOW + (own & PLACES);
+    sum.put(y + (u64)row * width, width, place, add);
+}
+
+// A piece of a long row.
+template <int V, int M, bool ONCE>
+__device__ __forceinline__ void long_piece(const Form& form, Unit unit, Place place, u32 lanes_log2, const float* x,
+                                           float* y, float* partial, u32 width, u32 add) {
+    const u32* columns = form.columns() + unit.first;
+    const float* values = form.values() + unit.first;
+    Sum<V, M> sum;
+    for (u32 entry = place.group; entry < unit.len; entry += AHEAD * place.groups) {
+        u32 column[AHEAD];
+        float factor[AHEAD];
+        bool there[AHEAD];
+        #pragma unroll
+        for (u32 u = 0; u < AHEAD; ++u) {
+            u32 at = entry + u * place.groups;
+            there[u] = at < unit.len;
+            column[u] = there[u] ? index<ONCE>(columns + at) : 0;
+            factor[u] = there[u] ? value<ONCE>(values + at) : 0.0f;
+        }
+        sum.add(column, factor, there, x, width, place);
+    }
+    __syncwarp();
+    sum.join(lanes_log2);
+    if (place.group != 0) return;
+    if (unit.slot == DIRECT) {
+        sum.put(y + (u64)unit.row * width, width, place, add);
+    } else {
+        sum.put(partial + (u64)unit.slot * width, width, place, 0);
+    }
+}
+
+// Blocks of a member: first those of its long pieces, a piece a warp, then those of its slices; and
+// the same again for the next columns where a row is wider than a warp takes. Member: blockIdx.y.
+template <int V, int M, bool ONCE>
+__device__ __forceinline__ void multiply(const u64* forms, const float* x, float* y, float* partial, u32 rows, u32 cols,
+                                         u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks, u32 slice_blocks,
+                                         u32 add) {
+    u32 member = blockIdx.y, tile = blockIdx.x / (unit_blocks + slice_blocks);
+    u32 block = blockIdx.x % (unit_blocks + slice_blocks);
+    u32 warps = blockDim.x / 32, warp = threadIdx.x / 32;
+    Form form(forms[member]);
+    Place place(lanes_log2, V, tile * (V * M << lanes_log2));
+    x += (u64)member * cols * width;
+    y += (u64)member * rows * width;
+    if (block < unit_blocks) {
+        u32 at = block * warps + warp;
+        if (at >= form.header.units) return;
+        partial += (u64)member * slots * width;
+        long_piece<V, M, ONCE>(form, form.unit(at), place, lanes_log2, x, y, partial, width, add);
+    } else {
+        u32 at = (block - unit_blocks) * warps + warp;
+        u32 slice = at >> lanes_log2;
+        if (slice >= form.header.slices) return;
+        slice_rows<V, M, ONCE>(form, slice, at & ((1u << lanes_log2) - 1), place, x, y, width, add);
+    }
+}
+
+#define MULTIPLY(NAME, V, M, ONCE)                                                                                  \
+    extern "C" __global__ void __launch_bounds__(128)                                                               \
+    NAME(const u64* __restrict__ forms, const float* __restrict__ x, float* __restrict__ y,                         \
+         float* __restrict__ partial, u32 rows, u32 cols, u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks,    \
+         u32 slice_blocks, u32 add) {                                                                               \
+        multiply<V, M, ONCE>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks, slice_blocks, \
+                             add);                                                                                  \
+    }
+
+MULTIPLY(spmm_narrow_1, 1, 1, true)
+MULTIPLY(spmm_narrow_2, 2, 1, true)
+MULTIPLY(spmm_narrow_4, 4, 1, true)
+MULTIPLY(spmm_wide_1, 1, 1, false)
+MULTIPLY(spmm_wide_2, 2, 1, false)
+MULTIPLY(spmm_wide_4, 4, 1, false)
+MULTIPLY(spmm_wider_1, 1, 2, false)
+MULTIPLY(spmm_wider_2, 2, 2, false)
+MULTIPLY(spmm_wider_4, 4, 2, false)
+
+// The second phase: adds the partial sums of a long row, a block for a row (and tile of columns).
+// Groups of lanes take partial sums in turn; shuffles, then shared memory, add them up.
+template <int V>
+__device__ __forceinline__ void fold(const u64* forms, float* y, const float* partial, u32 rows, u32 width,
+                                     u32 lanes_log2, u32 slots, u32 folds, u32 add) {
+    __shared__ float room[8][32 * V];
+    u32 member = blockIdx.y, tile = blockIdx.x / folds, at = blockIdx.x % folds;
+    u32 warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    Form form(forms[member]);
+    if (at >= form.header.folds) return;
+    Fold one = form.fold(at);
+    Place place(lanes_log2, V, tile * (V << lanes_log2));
+    partial += ((u64)member * slots + one.first) * width + place.column;
+    Sum<V, 1> sum;
+    if (place.column < width) {
+        #pragma unroll 4
+        for (u32 piece = warp * place.groups + place.group; piece < one.count; piece += warps * place.groups) {
+            float row[V];
+            load<V>(partial + (u64)piece * width, row);
+            #pragma unroll
+            for (int i = 0; i < V; ++i) sum.at[0][i] += row[i];
+        }
+    }
+    __syncwarp();
+    sum.join(lanes_log2);
+    #pragma unroll
+    for (int i = 0; i < V; ++i) room[warp][place.lane * V + i] = sum.at[0][i];
+    __syncthreads();
+    if (warp != 0 || place.group != 0) return;
+    for (u32 other = 1; other < warps; ++other)
+        #pragma unroll
+        for (int i = 0; i < V; ++i) sum.at[0][i] += room[other][place.lane * V + i];
+    sum.put(y + ((u64)member * rows + one.row) * width, width, place, add);
+}
+
+#define FOLD(NAME, V)                                                                                          \
+    extern "C" __global__ void __launch_bounds__(256)                                                          \
+    NAME(const u64* __restrict__ forms, float* __restrict__ y, const float* __restrict__ partial, u32 rows,    \
+         u32 width, u32 lanes_log2, u32 slots, u32 folds, u32 add) {                                           \
+        fold<V>(forms, y, partial, rows, width, lanes_log2, slots, folds, add);                                \
+    }
+
+FOLD(spmm_fold_1, 1)
+FOLD(spmm_fold_2, 2)
+FOLD(spmm_fold_4, 4)
+
+// Values that are products of a factor of their row and one of their column, where only the factors
+// were copied to the device: v = factor[c]·factor[r], the same bits as the host's product.
+extern "C" __global__ void __launch_bounds__(128)
+spmm_values(const u64* __restrict__ forms, const u64* __restrict__ factors, u32 unit_blocks) {
+    Form form(forms[blockIdx.y]);
+    const float* factor = (const float*)factors[blockIdx.y];
+    float* values = (float*)form.values();
+    u32 warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (blockIdx.x < unit_blocks) {
+        u32 at = blockIdx.x * warps + warp;
+        if (at >= form.header.units) return;
+        Unit unit = form.unit(at);
+        float own = __ldg(factor + unit.row);
+        for (u32 entry = unit.first + lane; entry < unit.first + unit.len; entry += 32)
+            values[entry] = __ldg(factor + form.columns()[entry]) * own;
+        return;
+    }
+    u32 slice = (blockIdx.x - unit_blocks) * warps + warp;
+    if (slice >= form.header.slices) return;
+    u32 packed = form.words[form.header.rows_at + slice * SLICE + lane];
+    u32 at = form.words[form.header.starts_at + slice] + lane;
+    u32 length = packed >> 16 & LENGTHS, row = slice * SLICE / WINDOW * WINDOW + (packed & PLACES);
+    float own = length > 0 ? __ldg(factor + row) : 0.0f;
+    u32 longest = __shfl_sync(FULL_WARP, length, 0);
+    for (u32 step = 0; step < longest; ++step) {
+        if (step < length) values[at] = __ldg(factor + form.columns()[at]) * own;
+        at += __popc(__ballot_sync(FULL_WARP, length > step));
+    }
+}

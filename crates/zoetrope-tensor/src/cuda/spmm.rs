@@ -1,0 +1,227 @@
+//! Sparse times dense on a GPU: `y (+)= diag(M₀, M₁, …)·x` for a group of snapshots.
+//!
+//! One launch for the group, and a second where a row of the sequence is too long for one warp. How
+//! matrices lie on the device is told in [`slices`], how they come there in [`resident`] (once, to
+//! stay) and [`streamed`] (group by group, ahead of their use); the kernels in `spmm.cu`.
+
+use std::sync::Arc;
+
+use super::{Gpu, Kernel, View, ViewMut};
+use crate::cpu::matmul::Accumulate;
+use crate::sparse::{Side, SparseGroup};
+
+mod resident;
+mod slices;
+
+use resident::Resident;
+pub(crate) use slices::Slices;
+
+/// Threads of a block of the first and of the second phase.
+const THREADS: usize = 128;
+const FOLD_THREADS: u32 = 256;
+/// Snapshots of a launch at most: what a grid has room for in its second direction.
+const AT_ONCE: usize = 65_535;
+/// Lanes of a warp.
+const WARP: usize = 32;
+/// Lanes that share a row up to which columns and values are read only once.
+const NARROW: usize = 4;
+
+static NARROW_1: Kernel = Kernel::new("spmm", "spmm_narrow_1");
+static NARROW_2: Kernel = Kernel::new("spmm", "spmm_narrow_2");
+static NARROW_4: Kernel = Kernel::new("spmm", "spmm_narrow_4");
+static WIDE_1: Kernel = Kernel::new("spmm", "spmm_wide_1");
+static WIDE_2: Kernel = Kernel::new("spmm", "spmm_wide_2");
+static WIDE_4: Kernel = Kernel::new("spmm", "spmm_wide_4");
+static WIDER_1: Kernel = Kernel::new("spmm", "spmm_wider_1");
+static WIDER_2: Kernel = Kernel::new("spmm", "spmm_wider_2");
+static WIDER_4: Kernel = Kernel::new("spmm", "spmm_wider_4");
+static FOLD_1: Kernel = Kernel::new("spmm", "spmm_fold_1");
+static FOLD_2: Kernel = Kernel::new("spmm", "spmm_fold_2");
+static FOLD_4: Kernel = Kernel::new("spmm", "spmm_fold_4");
+
+/// How the lanes of a warp share rows of x and y.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Lanes {
+    /// Elements that a lane reads at once.
+    elements: usize,
+    /// Lanes that share a row.
+    lanes: usize,
+    /// How many times a lane reads of a row.
+    times: usize,
+}
+
+impl Lanes {
+    /// For rows of `width` elements, the first of which lie at the given addresses.
+    fn new(width: usize, addresses: [u64; 2]) -> Self {
+        let fits = |elements: usize| {
+            let bytes = (elements * size_of::<f32>()) as u64;
+            width.is_multiple_of(elements) && addresses.iter().all(|at| at.is_multiple_of(bytes))
+        };
+        let elements = [4, 2].into_iter().find(|&elements| fits(elements)).unwrap_or(1);
+        let vectors = width / elements;
+        let lanes = vectors.next_power_of_two().min(WARP);
+        Self { elements, lanes, times: if vectors > lanes { 2 } else { 1 } }
+    }
+
+    fn kernels(self) -> (&'static Kernel, &'static Kernel) {
+        let (narrow, wide, wider, fold) = match self.elements {
+            4 => (&NARROW_4, &WIDE_4, &WIDER_4, &FOLD_4),
+            2 => (&NARROW_2, &WIDE_2, &WIDER_2, &FOLD_2),
+            _ => (&NARROW_1, &WIDE_1, &WIDER_1, &FOLD_1),
+        };
+        match (self.lanes, self.times) {
+            (..=NARROW, 1) => (narrow, fold),
+            (_, 1) => (wide, fold),
+            _ => (wider, fold),
+        }
+    }
+
+    fn log2(self) -> u32 {
+        self.lanes.ilog2()
+    }
+}
+
+/// y (+)= the matrices of a group, or their transposes, times x.
+pub(crate) fn multiply(
+    gpu: &Gpu,
+    group: &SparseGroup,
+    side: Side,
+    x: View<'_>,
+    y: ViewMut<'_>,
+    mode: Accumulate,
+) {
+    debug_assert_eq!(x.len(), y.len(), "square matrices");
+    let width = x.len() / (group.vertices() * group.len()).max(1);
+    if width == 0 {
+        return;
+    }
+    let (sequence, steps) = group.origin();
+    let resident = gpu.derived(sequence, side as u64, || Resident::new(gpu, sequence, side));
+    let rows = group.vertices() * width;
+    let mut rest = y;
+    for from in (0..steps.len()).step_by(AT_ONCE) {
+        let to = steps.len().min(from + AT_ONCE);
+        let (y, beyond) = rest.split_at((to - from) * rows);
+        let forms = resident.forms(steps.start + from..steps.start + to);
+        let x = x.slice(from * rows..to * rows);
+        launch(gpu, forms, resident.limits(), group.vertices(), x, y, mode);
+        rest = beyond;
+    }
+}
+
+fn launch(
+    gpu: &Gpu,
+    forms: View<'_, u64>,
+    limits: Limits,
+    vertices: usize,
+    x: View<'_>,
+    y: ViewMut<'_>,
+    mode: Accumulate,
+) {
+    let members = forms.len() as u32;
+    let width = x.len() / (vertices * forms.len());
+    let lanes = Lanes::new(width, [x.ptr(), y.ptr()]);
+    let (multiply, fold) = lanes.kernels();
+    let warps = THREADS / WARP;
+    let unit_blocks = limits.units.div_ceil(warps);
+    let slice_blocks = (limits.slices * lanes.lanes).div_ceil(warps);
+    let tiles = width.div_ceil(lanes.elements * lanes.lanes * lanes.times);
+    let partial = gpu.take(forms.len() * limits.slots * width);
+    let add = u32::from(mode == Accumulate::Add);
+    gpu.launch(
+        multiply,
+        ((tiles * (unit_blocks + slice_blocks)) as u32, members),
+        THREADS as u32,
+        0,
+        &[
+            &forms,
+            &x,
+            &y,
+            &partial.view(),
+            &(vertices as u32),
+            &(vertices as u32),
+            &(width as u32),
+            &lanes.log2(),
+            &(limits.slots as u32),
+            &(unit_blocks as u32),
+            &(slice_blocks as u32),
+            &add,
+        ],
+    );
+    let tiles = width.div_ceil(lanes.elements * lanes.lanes);
+    gpu.launch(
+        fold,
+        ((tiles * limits.folds) as u32, members),
+        FOLD_THREADS,
+        0,
+        &[
+            &forms,
+            &y,
+            &partial.view(),
+            &(vertices as u32),
+            &(width as u32),
+            &lanes.log2(),
+            &(limits.slots as u32),
+            &(limits.folds as u32),
+            &add,
+        ],
+    );
+}
+
+/// The most that a matrix of a sequence has of each: launches are as large for every group of it, so
+/// that a recorded launch serves them all.
+#[derive(Debug, Clone, Copy, Default)]
+struct Limits {
+    slices: usize,
+    units: usize,
+    folds: usize,
+    slots: usize,
+}
+
+impl Limits {
+    fn of<'a>(all: impl Iterator<Item = &'a Arc<Slices>>) -> Self {
+        all.fold(Self::default(), |limits, one| Self {
+            slices: limits.slices.max(one.slices()),
+            units: limits.units.max(one.units()),
+            folds: limits.folds.max(one.folds()),
+            slots: limits.slots.max(one.slots()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_cover_a_row_with_few_idle_ones() {
+        let lanes = |width| {
+            let Lanes { elements, lanes, times } = Lanes::new(width, [256, 512]);
+            (elements, lanes, times)
+        };
+        let cases = [1, 2, 3, 6, 12, 16, 32, 33, 64, 100, 128, 172, 256, 512].map(lanes);
+        let expected = [
+            (1, 1, 1),
+            (2, 1, 1),
+            (1, 4, 1),
+            (2, 4, 1),
+            (4, 4, 1),
+            (4, 4, 1),
+            (4, 8, 1),
+            (1, 32, 2),
+            (4, 16, 1),
+            (4, 32, 1),
+            (4, 32, 1),
+            (4, 32, 2),
+            (4, 32, 2),
+            (4, 32, 2),
+        ];
+        assert_eq!(cases, expected);
+    }
+
+    #[test]
+    fn rows_that_begin_at_odd_places_are_read_element_by_element() {
+        assert_eq!(Lanes::new(8, [256, 260]).elements, 1);
+        assert_eq!(Lanes::new(8, [256, 264]).elements, 2);
+    }
+}

@@ -1,0 +1,345 @@
+//! A sparse matrix as the kernels of products take it: one block of words that describes itself.
+//!
+//! Rows differ in length by five orders of magnitude. Short ones stand in slices of 32, in windows
+//! of [`WINDOW`] rows longest first, so that the rows of a slice end at nearly the same step. The
+//! entries of a slice lie step by step: the first entry of each row, then the second of each row that
+//! has one, and so on. Nothing is padded, because the longest rows come first and those that have a
+//! k-th entry are the first so many; and threads of neighbouring rows read neighbouring words. Long
+//! rows are cut into pieces of at most [`PIECE`] entries, which lie one after another. The entries of
+//! a row keep their order.
+//!
+//! The block: a header (see `Header` in `spmm.cu`), where each slice's entries start, place and
+//! length of each row, the pieces, the rows that have several of them, columns, values. It takes the
+//! room of compressed rows. One block is one copy to the device, and its last part, the values, may
+//! be left out of the copy where they are [products of factors](super::factors).
+
+use rayon::prelude::*;
+
+use zoetrope_graph::Csr;
+
+use crate::cpu::spmm::CsrRef;
+
+/// Rows among which short rows are ordered by length: near each other in y, and named by 16 bits.
+const WINDOW: usize = 4096;
+/// Rows of a slice: the lanes of a warp.
+const SLICE: usize = 32;
+/// Entries of a row in a slice at most: what one thread adds up alone.
+const SHORT: usize = 64;
+/// Entries of a piece of a long row at most: what one warp adds up.
+const PIECE: usize = 256;
+/// Marks a row that is not computed by its slice: long ones, and those beyond the last.
+const ELSEWHERE: u32 = 1 << 31;
+/// Instead of a place for a partial sum: the piece is the whole row.
+const DIRECT: u32 = u32::MAX;
+/// Parts of the block begin at multiples of this many words.
+const GRAIN: usize = 4;
+
+const HEADER: usize = 12;
+const UNIT: usize = 4;
+const FOLD: usize = 4;
+
+/// A matrix in slices.
+#[derive(Debug)]
+pub(crate) struct Slices {
+    words: Vec<u32>,
+    cols: usize,
+    /// Partial sums of long rows.
+    slots: usize,
+}
+
+/// A part of the block, by its place in the header.
+#[derive(Clone, Copy)]
+enum Part {
+    Starts = 4,
+    Rows = 5,
+    Units = 6,
+    Folds = 7,
+    Columns = 8,
+    Values = 9,
+}
+
+/// What of a matrix is long.
+#[derive(Default)]
+struct Long {
+    /// Rows, in their order, and how many entries they have together.
+    rows: Vec<u32>,
+    entries: usize,
+    /// Row, first entry, length, slot.
+    units: Vec<[u32; UNIT]>,
+    /// Row, first slot, slots.
+    folds: Vec<[u32; FOLD]>,
+    slots: usize,
+}
+
+impl Long {
+    /// Cuts the long rows; their entries come from `first` on.
+    fn new(m: CsrRef) -> Self {
+        let mut long = Self::default();
+        let rows = (0..m.rows).filter(|&row| m.entries(row).len() > SHORT);
+        long.rows.extend(rows.map(|row| row as u32));
+        long.entries = long.rows.iter().map(|&row| m.entries(row as usize).len()).sum();
+        let mut first = m.columns.len() - long.entries;
+        for &row in &long.rows {
+            let len = m.entries(row as usize).len();
+            let pieces = len.div_ceil(PIECE);
+            if pieces > 1 {
+                long.folds.push([row, long.slots as u32, pieces as u32, 0]);
+            }
+            for piece in 0..pieces {
+                // Pieces of nearly the same length.
+                let (from, to) = (len * piece / pieces, len * (piece + 1) / pieces);
+                let slot = if pieces > 1 { (long.slots + piece) as u32 } else { DIRECT };
+                long.units.push([row, (first + from) as u32, (to - from) as u32, slot]);
+            }
+            long.slots += if pieces > 1 { pieces } else { 0 };
+            first += len;
+        }
+        long
+    }
+}
+
+impl Slices {
+    /// Arranges a matrix with `cols` columns.
+    ///
+    /// # Panics
+    /// Where the arrays do not belong together, or a column is not below `cols`.
+    pub(crate) fn new(m: CsrRef, cols: usize) -> Self {
+        m.check();
+        assert!(m.offsets.is_sorted(), "offsets ascend");
+        assert!(m.columns.par_iter().all(|&c| (c as usize) < cols), "columns below {cols}");
+        let long = Long::new(m);
+        let (slices, entries) = (m.rows.div_ceil(SLICE), m.columns.len());
+        let sizes = [
+            slices,
+            slices * SLICE,
+            long.units.len() * UNIT,
+            long.folds.len() * FOLD,
+            entries,
+            entries,
+        ];
+        let mut header = [0; HEADER];
+        let counts = [m.rows, slices, long.units.len(), long.folds.len()];
+        header[..4].copy_from_slice(&counts.map(word));
+        let mut end = HEADER;
+        for (at, size) in header[Part::Starts as usize..].iter_mut().zip(sizes) {
+            *at = word(end);
+            end = (end + size).next_multiple_of(GRAIN);
+        }
+        header[HEADER - 2] = word(entries);
+        let mut words = vec![0; end];
+        words[..HEADER].copy_from_slice(&header);
+
+        let mut rest = &mut words[..];
+        let mut passed = 0;
+        let parts = std::array::from_fn(|part| {
+            let at = header[Part::Starts as usize + part] as usize;
+            let (own, beyond) = std::mem::take(&mut rest)[at - passed..].split_at_mut(sizes[part]);
+            (rest, passed) = (beyond, at + sizes[part]);
+            own
+        });
+        fill(m, &long, parts);
+        Self { words, cols, slots: long.slots }
+    }
+
+    /// The block.
+    pub(crate) fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// How many of the block's first words are not values.
+    pub(crate) fn words_without_values(&self) -> usize {
+        self.words[Part::Values as usize] as usize
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.words[0] as usize
+    }
+
+    /// Slices of rows, the last one perhaps not full.
+    pub(crate) fn slices(&self) -> usize {
+        self.words[1] as usize
+    }
+
+    /// Pieces of long rows.
+    pub(crate) fn units(&self) -> usize {
+        self.words[2] as usize
+    }
+
+    /// Rows of several pieces.
+    pub(crate) fn folds(&self) -> usize {
+        self.words[3] as usize
+    }
+
+    /// Partial sums that the first phase leaves for the second.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn entries(&self) -> usize {
+        self.words[HEADER - 2] as usize
+    }
+
+    fn part(&self, part: Part, len: usize) -> &[u32] {
+        &self.words[self.words[part as usize] as usize..][..len]
+    }
+
+    /// Calls `f` with each row and the position of each of its entries, in the order of the row.
+    fn for_each_entry(&self, mut f: impl FnMut(usize, usize)) {
+        let rows = self.part(Part::Rows, self.slices() * SLICE);
+        for (slice, (&start, rows)) in
+            self.part(Part::Starts, self.slices()).iter().zip(rows.chunks(SLICE)).enumerate()
+        {
+            let mut at = start as usize;
+            let length = |packed: u32| (packed >> 16 & 0x7fff) as usize;
+            for step in 0..length(rows[0]) {
+                let there = rows.iter().take_while(|&&packed| length(packed) > step);
+                for &packed in there {
+                    f(slice * SLICE / WINDOW * WINDOW + (packed & 0xffff) as usize, at);
+                    at += 1;
+                }
+            }
+        }
+        for unit in self.part(Part::Units, self.units() * UNIT).chunks(UNIT) {
+            (unit[1]..unit[1] + unit[2]).for_each(|at| f(unit[0] as usize, at as usize));
+        }
+    }
+
+    /// The same matrix by rows in their own order.
+    pub(crate) fn to_csr(&self) -> Csr {
+        let mut offsets = vec![0u32; self.rows() + 1];
+        self.for_each_entry(|row, _| offsets[row + 1] += 1);
+        for row in 0..self.rows() {
+            offsets[row + 1] += offsets[row];
+        }
+        let (columns, values) =
+            (self.part(Part::Columns, self.entries()), self.part(Part::Values, self.entries()));
+        let mut next = offsets.clone();
+        let mut own_columns = vec![0; self.entries()];
+        let mut own_values = vec![0.0; self.entries()];
+        self.for_each_entry(|row, at| {
+            let to = next[row] as usize;
+            (own_columns[to], own_values[to]) = (columns[at], f32::from_bits(values[at]));
+            next[row] += 1;
+        });
+        Csr::new(self.rows() as u32, self.cols as u32, offsets, own_columns, own_values)
+            .expect("the sliced matrix was a matrix")
+    }
+}
+
+/// Writes all parts but the header, windows in parallel.
+fn fill(m: CsrRef, long: &Long, parts: [&mut [u32]; 6]) {
+    let [starts, rows, units, folds, columns, values] = parts;
+    units.copy_from_slice(long.units.as_flattened());
+    folds.copy_from_slice(long.folds.as_flattened());
+    let entries = columns.len() - long.entries;
+    let (columns, long_columns) = columns.split_at_mut(entries);
+    let (values, long_values) = values.split_at_mut(entries);
+
+    let windows: Vec<usize> = (0..m.rows.div_ceil(WINDOW))
+        .into_par_iter()
+        .map(|window| window_rows(m, window).map(|row| short_len(m, row)).sum())
+        .collect();
+    let first = windows.iter().scan(0, |sum, len| Some(std::mem::replace(sum, *sum + len)));
+    let first: Vec<usize> = first.collect();
+    (starts.par_chunks_mut(WINDOW / SLICE))
+        .zip(rows.par_chunks_mut(WINDOW))
+        .zip(split(columns, windows.iter().copied()))
+        .zip(split(values, windows.iter().copied()))
+        .enumerate()
+        .for_each(|(window, (((starts, rows), columns), values))| {
+            order(m, window, rows);
+            let mut end = 0;
+            for (start, rows) in starts.iter_mut().zip(rows.chunks(SLICE)) {
+                *start = word(first[window] + end);
+                end = slice(m, window, rows, end, columns, values);
+            }
+        });
+
+    let lengths = || long.rows.iter().map(|&row| m.entries(row as usize).len());
+    (long.rows.par_iter())
+        .zip(split(long_columns, lengths()))
+        .zip(split(long_values, lengths()))
+        .for_each(|((&row, columns), values)| {
+            let entries = m.entries(row as usize);
+            columns.copy_from_slice(&m.columns[entries.clone()]);
+            values.copy_from_slice(bytemuck::cast_slice(&m.values[entries]));
+        });
+}
+
+fn word(value: usize) -> u32 {
+    u32::try_from(value).expect("a matrix has at most 2³¹ entries and rows together")
+}
+
+fn window_rows(m: CsrRef, window: usize) -> std::ops::Range<usize> {
+    window * WINDOW..m.rows.min((window + 1) * WINDOW)
+}
+
+/// The entries of a row that its slice holds.
+fn short_len(m: CsrRef, row: usize) -> usize {
+    let len = m.entries(row).len();
+    if len > SHORT { 0 } else { len }
+}
+
+/// Places and lengths of a window's rows, longest first, those of one length in their own order.
+fn order(m: CsrRef, window: usize, packed: &mut [u32]) {
+    let mut next = [0; SHORT + 2];
+    for row in window_rows(m, window) {
+        next[SHORT + 1 - short_len(m, row)] += 1;
+    }
+    for at in 1..next.len() {
+        next[at] += next[at - 1];
+    }
+    packed.fill(ELSEWHERE);
+    for (place, row) in window_rows(m, window).enumerate() {
+        let len = short_len(m, row);
+        let elsewhere = if m.entries(row).len() > SHORT { ELSEWHERE } else { 0 };
+        let to = &mut next[SHORT - len];
+        packed[*to] = elsewhere | (len as u32) << 16 | place as u32;
+        *to += 1;
+    }
+}
+
+/// Writes the entries of a slice from `at` on, step by step, and returns where they end.
+fn slice(
+    m: CsrRef,
+    window: usize,
+    rows: &[u32],
+    at: usize,
+    columns: &mut [u32],
+    values: &mut [u32],
+) -> usize {
+    let length = |packed: u32| (packed >> 16 & 0x7fff) as usize;
+    let mut steps = [0; SHORT];
+    let mut end = at;
+    for (step, start) in steps.iter_mut().enumerate().take(length(rows[0])) {
+        *start = end;
+        end += rows.partition_point(|&packed| length(packed) > step);
+    }
+    for (position, &packed) in rows.iter().enumerate() {
+        let row = window * WINDOW + (packed & 0xffff) as usize;
+        let entries = m.offsets[row] as usize..m.offsets[row] as usize + length(packed);
+        for (entry, start) in entries.zip(steps) {
+            columns[start + position] = m.columns[entry];
+            values[start + position] = m.values[entry].to_bits();
+        }
+    }
+    end
+}
+
+/// Cuts a list into consecutive parts of the given lengths.
+fn split(
+    mut list: &mut [u32],
+    lengths: impl Iterator<Item = usize>,
+) -> rayon::vec::IntoIter<&mut [u32]> {
+    let parts: Vec<_> = lengths
+        .map(|len| {
+            let (part, rest) = std::mem::take(&mut list).split_at_mut(len);
+            list = rest;
+            part
+        })
+        .collect();
+    parts.into_par_iter()
+}
+
+#[cfg(test)]
+mod tests;
