@@ -15,7 +15,7 @@ namespace emulator {
 // Changes whenever a struct of this file does: modules are cached on disk by their users.
 constexpr unsigned abi_version = 1;
 
-// Each CUDA thread runs on a stack of this size, aligned to it. The state of the thread lies at the low
+// Each CUDA thread runs on a stack within so many bytes, aligned to it. The state of the thread lies at the low
 // end, so that masking the stack pointer finds it without thread-local storage.
 constexpr unsigned long stack_bytes = 64 * 1024;
 

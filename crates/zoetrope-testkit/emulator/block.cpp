@@ -27,18 +27,30 @@ struct Block;
 
 enum class Wait : unsigned char { nothing, barrier, warp };
 
-// The state at the low end of a stack. The canary lies above it, where an overflow arrives first.
-struct Fiber : Thread {
+struct Fiber;
+
+// What lies at the low end of a stack. The canary is above the rest, where an overflow arrives first.
+struct Slot : Thread {
+    Fiber* fiber;
+    uint64_t untouched;
+};
+
+// What the scheduler and the warp operations touch. It lies apart from the stacks, because addresses that
+// differ by 64 KiB share a few lines of the cache.
+struct Fiber {
     Resume resume;
     Block* in;
+    Slot* slot;
+    unsigned lane, warp;
     Wait wait;
     WarpOp op;
     unsigned mask;
     unsigned source;
     int line;
     unsigned long long value;
-    uint64_t untouched;
 };
+
+Fiber& fiber_of(Thread* t) { return *static_cast<Slot*>(t)->fiber; }
 
 // One bit a lane.
 struct Warp {
@@ -52,6 +64,7 @@ struct Block {
     char* stacks = nullptr;
     std::vector<char> shared;  // dynamic shared memory and the guard behind it
     Warp warps[most_threads / 32];
+    Fiber fibers[most_threads];
     Fiber* current = nullptr;
     unsigned threads = 0, live = 0;
     // The barrier of the block.
@@ -59,8 +72,6 @@ struct Block {
     BarrierOp op = BarrierOp::plain;
     int line = 0, sum = 0, result = 0;
 
-    Fiber& fiber(unsigned i) { return *reinterpret_cast<Fiber*>(stacks + i * stack_bytes); }
-    unsigned warp_of(const Fiber& f) const { return unsigned((reinterpret_cast<const char*>(&f) - stacks) / stack_bytes / 32); }
     unsigned warp_count() const { return (threads + 31) / 32; }
 };
 
@@ -76,11 +87,11 @@ const char* name_of(WarpOp op) {
 
 void describe(const Fiber& f) {
     std::fprintf(stderr, "cuda emulator: kernel %s, block (%u, %u, %u), thread (%u, %u, %u): ", f.in->launch->kernel->name,
-                 f.block.x, f.block.y, f.block.z, f.thread.x, f.thread.y, f.thread.z);
+                 f.slot->block.x, f.slot->block.y, f.slot->block.z, f.slot->thread.x, f.slot->thread.y, f.slot->thread.z);
 }
 
 [[noreturn]] void fail(Thread* t, const char* why) {
-    describe(*static_cast<Fiber*>(t));
+    describe(fiber_of(t));
     std::fprintf(stderr, "%s\n", why);
     std::abort();
 }
@@ -97,7 +108,7 @@ void release_barrier(Block& b, BarrierOp op) {
 }
 
 int barrier(Thread* t, int line, BarrierOp op, int predicate) {
-    Fiber& f = *static_cast<Fiber*>(t);
+    Fiber& f = fiber_of(t);
     Block& b = *f.in;
     if (b.arrived != 0 && b.line != line) {
         describe(f);
@@ -111,7 +122,7 @@ int barrier(Thread* t, int line, BarrierOp op, int predicate) {
     b.op = op;
     if (++b.arrived == b.live) {
         release_barrier(b, op);
-        b.warps[b.warp_of(f)].runnable &= ~(1u << f.lane);
+        b.warps[f.warp].runnable &= ~(1u << f.lane);
     } else {
         suspend(f);
     }
@@ -129,7 +140,7 @@ void complete(Block& b, unsigned warp_index, unsigned mask, WarpOp op) {
     bool first = true;
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned lane = __builtin_ctz(left);
-        Fiber& f = b.fiber(warp_index * 32 + lane);
+        Fiber& f = b.fibers[warp_index * 32 + lane];
         if (f.mask != mask || f.op != op) {
             describe(f);
             std::fprintf(stderr, "waits at %s with mask %08x, while another lane of its warp waits for it at %s with mask %08x\n",
@@ -150,7 +161,7 @@ void complete(Block& b, unsigned warp_index, unsigned mask, WarpOp op) {
         first = false;
     }
     for (uint32_t left = lanes; left; left &= left - 1) {
-        Fiber& f = b.fiber(warp_index * 32 + __builtin_ctz(left));
+        Fiber& f = b.fibers[warp_index * 32 + __builtin_ctz(left)];
         f.wait = Wait::nothing;
         if (op == WarpOp::shuffle) {
             // A lane outside of the mask gives an undefined value on the device: poison shows it.
@@ -171,9 +182,9 @@ void complete(Block& b, unsigned warp_index, unsigned mask, WarpOp op) {
 }
 
 unsigned long long warp(Thread* t, WarpOp op, unsigned mask, unsigned long long value, unsigned source) {
-    Fiber& f = *static_cast<Fiber*>(t);
+    Fiber& f = fiber_of(t);
     Block& b = *f.in;
-    unsigned index = b.warp_of(f);
+    unsigned index = f.warp;
     Warp& w = b.warps[index];
     uint32_t bit = 1u << f.lane;
     if (!(mask & bit)) fail(t, "a warp operation whose mask does not name the calling lane");
@@ -193,8 +204,8 @@ unsigned long long warp(Thread* t, WarpOp op, unsigned mask, unsigned long long 
 }
 
 unsigned live_lanes(Thread* t) {
-    Fiber& f = *static_cast<Fiber*>(t);
-    return f.in->warps[f.in->warp_of(f)].live;
+    Fiber& f = fiber_of(t);
+    return f.in->warps[f.warp].live;
 }
 
 const Runtime runtime = {barrier, warp, live_lanes, [](Thread* t, const char* why) { fail(t, why); }};
@@ -204,19 +215,19 @@ const Runtime runtime = {barrier, warp, live_lanes, [](Thread* t, const char* wh
 // The last thing that a fiber does: others may have waited for nobody but it.
 void leave(Fiber& f) {
     Block& b = *f.in;
-    unsigned index = b.warp_of(f);
+    unsigned index = f.warp;
     Warp& w = b.warps[index];
     w.live &= ~(1u << f.lane);
     --b.live;
     for (uint32_t left = w.waiting; left; left &= left - 1) {
-        Fiber& other = b.fiber(index * 32 + __builtin_ctz(left));
+        Fiber& other = b.fibers[index * 32 + __builtin_ctz(left)];
         if (other.wait == Wait::warp && (w.waiting & other.mask) == (w.live & other.mask)) complete(b, index, other.mask, other.op);
     }
     if (b.arrived != 0 && b.arrived == b.live) release_barrier(b, b.op);
 }
 
 void fiber_main() {
-    auto& f = *reinterpret_cast<Fiber*>(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) & ~(stack_bytes - 1));
+    Fiber& f = fiber_of(reinterpret_cast<Thread*>(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) & ~(stack_bytes - 1)));
     f.in->launch->kernel->call(f.in->launch->parameters);
     leave(f);
     suspend(f);
@@ -228,7 +239,7 @@ void fiber_main() {
     unsigned shown = 0;
     const Fiber* last = nullptr;
     for (unsigned i = 0; i < b.threads && shown < 12; ++i) {
-        Fiber& f = b.fiber(i);
+        Fiber& f = b.fibers[i];
         if (!(b.warps[i / 32].live >> i % 32 & 1)) continue;
         // One line for each run of threads that wait at the same place.
         if (last && last->wait == f.wait && (f.wait == Wait::barrier ? last->line == f.line : last->op == f.op && last->mask == f.mask)) continue;
@@ -259,18 +270,18 @@ void run_block(Block& b, uint3 index) {
     std::memset(shared + launch.shared_bytes, guard, guard_bytes);
     uint3 at = {0, 0, 0};
     for (unsigned i = 0; i < b.threads; ++i) {
-        Fiber& f = b.fiber(i);
-        f.thread = at;
-        f.block = index;
-        f.block_dim = launch.block;
-        f.grid_dim = launch.grid;
-        f.lane = i % 32;
-        f.dynamic_shared = shared;
-        f.runtime = &runtime;
+        auto slot = reinterpret_cast<Slot*>(b.stacks + i * stack_bytes);
+        static_cast<Thread&>(*slot) = Thread{at, index, launch.block, launch.grid, i % 32, shared, &runtime};
+        slot->fiber = &b.fibers[i];
+        slot->untouched = canary;
+        Fiber& f = b.fibers[i];
         f.in = &b;
+        f.slot = slot;
+        f.lane = i % 32;
+        f.warp = i / 32;
         f.wait = Wait::nothing;
-        f.untouched = canary;
-        f.resume = fiber_prepare(b.stacks + i * stack_bytes, fiber_main);
+        // Stacks begin at different lines of the cache, too.
+        f.resume = fiber_prepare(b.stacks + (i + 1) * stack_bytes - i % 64 * 192, fiber_main);
         if (++at.x == launch.block.x) {
             at.x = 0;
             if (++at.y == launch.block.y) at.y = 0, ++at.z;
@@ -291,7 +302,7 @@ void run_block(Block& b, uint3 index) {
             while (uint32_t runnable = b.warps[w].runnable) {
                 unsigned lane = backwards() ? 31 - __builtin_clz(runnable) : __builtin_ctz(runnable);
                 b.warps[w].runnable = runnable & ~(1u << lane);
-                b.current = &b.fiber(w * 32 + lane);
+                b.current = &b.fibers[w * 32 + lane];
                 zoetrope_fiber_switch(&b.scheduler, b.current->resume);
                 moved = true;
             }
@@ -299,11 +310,11 @@ void run_block(Block& b, uint3 index) {
         if (!moved) report_deadlock(b);
     }
     for (unsigned i = 0; i < b.threads; ++i) {
-        if (b.fiber(i).untouched != canary) fail(&b.fiber(i), "needs more than 64 KiB of stack");
+        if (b.fibers[i].slot->untouched != canary) fail(b.fibers[i].slot, "needs more than 48 KiB of stack");
     }
     for (size_t i = 0; i < guard_bytes; ++i) {
         if (static_cast<unsigned char>(shared[launch.shared_bytes + i]) != guard) {
-            describe(b.fiber(0));
+            describe(b.fibers[0]);
             std::fprintf(stderr, "a thread of the block wrote behind the %u bytes of dynamic shared memory (byte %zu)\n", launch.shared_bytes,
                          launch.shared_bytes + i);
             std::abort();

@@ -33,8 +33,8 @@ zoetrope_fiber_switch:
     .size zoetrope_fiber_switch, .-zoetrope_fiber_switch
 )");
 
-Resume fiber_prepare(char* stack, void (*entry)()) {
-    auto top = reinterpret_cast<uint64_t*>(stack + stack_bytes);
+Resume fiber_prepare(char* end, void (*entry)()) {
+    auto top = reinterpret_cast<uint64_t*>(end);
     top[-1] = 0;  // the return address of `entry`: ends a backtrace
     top[-2] = reinterpret_cast<uint64_t>(entry);
     for (int saved = 3; saved <= 8; ++saved) top[-saved] = 0;
@@ -49,16 +49,17 @@ Resume fiber_prepare(char* stack, void (*entry)()) {
 
 namespace emulator {
 
-// One context for each stack, kept right below its top; the flow of the host has a static one.
+// One context for each stack, kept right below its top; a suspended flow keeps its own on its stack.
 struct Context {
     ucontext_t registers;
 };
 
-Resume fiber_prepare(char* stack, void (*entry)()) {
-    auto context = reinterpret_cast<Context*>(stack + stack_bytes) - 1;
+Resume fiber_prepare(char* top, void (*entry)()) {
+    auto low = reinterpret_cast<uintptr_t>(top - 1) & ~(stack_bytes - 1);
+    auto context = reinterpret_cast<Context*>(top) - 1;
     getcontext(&context->registers);
-    context->registers.uc_stack.ss_sp = stack;
-    context->registers.uc_stack.ss_size = reinterpret_cast<char*>(context) - stack;
+    context->registers.uc_stack.ss_sp = reinterpret_cast<void*>(low);
+    context->registers.uc_stack.ss_size = reinterpret_cast<uintptr_t>(context) - low;
     context->registers.uc_link = nullptr;
     makecontext(&context->registers, entry, 0);
     return context;

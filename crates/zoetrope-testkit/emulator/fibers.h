@@ -12,8 +12,8 @@ struct Context;
 // Where a suspended flow of control goes on: its stack pointer, or elsewhere a pointer to its registers.
 using Resume = void*;
 
-// A flow that will begin in `entry` on the stack whose low end is `stack`; `entry` must not return.
-Resume fiber_prepare(char* stack, void (*entry)());
+// A flow that will begin in `entry` on the stack that ends at `top`, a multiple of 64; `entry` must not return.
+Resume fiber_prepare(char* top, void (*entry)());
 
 // Suspends the caller into `from` and goes on with `to`.
 extern "C" void zoetrope_fiber_switch(Resume* from, Resume to);
