@@ -46,6 +46,14 @@ impl Updates {
     }
 }
 
+/// Lets a tape of a card find the parameters there.
+fn bind(tape: &mut Tape, parameters: &Parameters) {
+    if let Some(gpu) = tape.device().gpu() {
+        let block = parameters.on(gpu);
+        tape.bind(&block);
+    }
+}
+
 /// A forward pass in progress.
 #[derive(Debug)]
 pub struct Forward<'a> {
@@ -68,6 +76,7 @@ impl<'a> Forward<'a> {
         seed: u64,
         step: u32,
     ) -> Self {
+        bind(tape, parameters);
         Self { tape, parameters, updates, training: true, seed, step, dropouts: 0 }
     }
 
@@ -77,6 +86,7 @@ impl<'a> Forward<'a> {
         parameters: &'a Parameters,
         updates: &'a mut Updates,
     ) -> Self {
+        bind(tape, parameters);
         Self { tape, parameters, updates, training: false, seed: 0, step: 0, dropouts: 0 }
     }
 
@@ -90,7 +100,7 @@ impl<'a> Forward<'a> {
         self.tape.parameter(id.index(), self.parameters.get(id))
     }
 
-    /// The values of a parameter without history.
+    /// The values of a parameter without history, as the host has them.
     pub fn values(&self, id: ParameterId) -> &'a [f32] {
         self.parameters.get(id).as_slice()
     }

@@ -1,7 +1,11 @@
 //! The parameters of a model: names as in the reference `state_dict`, shapes, values.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
 use zoetrope_graph::random::Random;
-use zoetrope_tensor::Matrix;
+use zoetrope_tensor::cuda::ParameterBlock;
+use zoetrope_tensor::{Gpu, Matrix};
 
 use crate::initialise::Initialise;
 
@@ -44,12 +48,79 @@ pub struct Parameter {
 }
 
 /// The arrays of a model in the order in which its layers made them.
-#[derive(Debug, Clone, Default)]
+///
+/// A card that computes with them has a copy, brought up to date before it is used. An optimiser
+/// that works on the card changes that copy alone: [`Parameters::refresh`] brings the values back.
+#[derive(Debug, Default)]
 pub struct Parameters {
     entries: Vec<Parameter>,
+    /// Another number for every state of the values, whichever table has them.
+    stamp: u64,
+    device: Mutex<Option<OnDevice>>,
+}
+
+/// The copy of a card, and the state of the values that it was made from.
+#[derive(Debug)]
+struct OnDevice {
+    block: Arc<ParameterBlock>,
+    stamp: u64,
+}
+
+fn fresh_stamp() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Clone for Parameters {
+    /// The values; the clone has no copy on a card until it is used there.
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone(), stamp: self.stamp, device: Mutex::default() }
+    }
+
+    /// Takes the values and keeps the block of the card, which is brought up to date when next used.
+    fn clone_from(&mut self, source: &Self) {
+        self.entries.clone_from(&source.entries);
+        self.stamp = source.stamp;
+    }
 }
 
 impl Parameters {
+    /// The copy on a card, up to date.
+    pub fn on(&self, gpu: &Gpu) -> Arc<ParameterBlock> {
+        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        let lengths = || self.entries.iter().map(|entry| entry.matrix.shape().len());
+        let fits = |kept: &&mut OnDevice| {
+            let ranges = kept.block.ranges();
+            kept.block.gpu() == gpu && ranges.iter().map(|range| range.len()).eq(lengths())
+        };
+        let kept = match device.as_mut().filter(fits) {
+            Some(kept) => kept,
+            None => {
+                let block = Arc::new(ParameterBlock::new(gpu, lengths()));
+                device.insert(OnDevice { block, stamp: 0 })
+            }
+        };
+        if kept.stamp != self.stamp {
+            for (slot, entry) in self.entries.iter().enumerate() {
+                kept.block.values_of(slot).write(entry.matrix.as_slice());
+            }
+            kept.stamp = self.stamp;
+        }
+        Arc::clone(&kept.block)
+    }
+
+    /// Takes the values from the card, where there is a copy on one; waits for it.
+    pub fn refresh(&mut self) {
+        let device = self.device.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(kept) = device.as_mut().filter(|kept| kept.stamp == self.stamp) else { return };
+        let values = kept.block.values().to_vec();
+        for (entry, range) in self.entries.iter_mut().zip(kept.block.ranges()) {
+            entry.matrix.as_mut_slice().copy_from_slice(&values[range.clone()]);
+        }
+        self.stamp = fresh_stamp();
+        kept.stamp = self.stamp;
+    }
+
     /// The values of a parameter.
     pub fn get(&self, id: ParameterId) -> &Matrix {
         &self.entries[id.index()].matrix
@@ -57,6 +128,7 @@ impl Parameters {
 
     /// The values of a parameter, to be changed.
     pub fn get_mut(&mut self, id: ParameterId) -> &mut Matrix {
+        self.stamp = fresh_stamp();
         &mut self.entries[id.index()].matrix
     }
 
@@ -73,6 +145,7 @@ impl Parameters {
 
     /// All parameters, to be changed.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (ParameterId, &mut Parameter)> {
+        self.stamp = fresh_stamp();
         self.entries.iter_mut().enumerate().map(|(at, entry)| (ParameterId(at as u32), entry))
     }
 
@@ -143,6 +216,7 @@ impl<'a> Builder<'a> {
         let high = if dims.len() < 2 { 1 } else { dims[dims.len() - 2] };
         initialise.fill(random, high, cols, matrix.as_mut_slice());
         let name = format!("{}{name}", self.prefix);
+        self.parameters.stamp = fresh_stamp();
         self.parameters.entries.push(Parameter { name, dims: dims.to_vec(), role, matrix });
         id
     }

@@ -1,6 +1,6 @@
 //! What a model hands from one frame to the next: hidden states, evolved weights.
 
-use zoetrope_tensor::{Matrix, Tape, TensorError, Var};
+use zoetrope_tensor::{Kept, Matrix, Tape, TensorError, Var};
 
 /// The most matrices that a model may carry.
 pub const MAX_CARRIED: usize = 16;
@@ -27,19 +27,14 @@ impl State {
         self.get(place).unwrap_or_else(|| tape.zeros(rows, cols))
     }
 
-    /// Copies the values off the tape, so that they survive its reset without their history.
+    /// Copies the values off the tape, so that they survive its reset without their history. They
+    /// stay on the tape's device.
     pub fn detach(&self, tape: &Tape, carried: &mut Carried) {
         for (var, place) in self.vars.iter().zip(&mut carried.matrices) {
-            let Some(var) = *var else {
-                *place = None;
-                continue;
-            };
-            let shape = tape.shape(var);
-            let matrix = match place {
-                Some(matrix) if matrix.shape() == shape => matrix,
-                _ => place.insert(Matrix::zeros(shape.rows, shape.cols)),
-            };
-            matrix.as_mut_slice().copy_from_slice(tape.value(var));
+            match *var {
+                None => *place = None,
+                Some(var) => tape.keep(var, place),
+            }
         }
     }
 }
@@ -47,7 +42,7 @@ impl State {
 /// Carried matrices between tapes.
 #[derive(Debug, Clone, Default)]
 pub struct Carried {
-    matrices: [Option<Matrix>; MAX_CARRIED],
+    matrices: [Option<Kept>; MAX_CARRIED],
 }
 
 impl Carried {
@@ -57,10 +52,9 @@ impl Carried {
     /// None in practice: the values fit their shape.
     pub fn attach(&self, tape: &mut Tape) -> Result<State, TensorError> {
         let mut state = State::default();
-        for (place, matrix) in self.matrices.iter().enumerate() {
-            if let Some(matrix) = matrix {
-                let shape = matrix.shape();
-                state.set(place, tape.copied(shape.rows, shape.cols, matrix.as_slice())?);
+        for (place, kept) in self.matrices.iter().enumerate() {
+            if let Some(kept) = kept {
+                state.set(place, tape.put(kept)?);
             }
         }
         Ok(state)
@@ -71,16 +65,14 @@ impl Carried {
         self.matrices = Default::default();
     }
 
-    /// The matrices and their places.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &Matrix)> {
-        self.matrices
-            .iter()
-            .enumerate()
-            .filter_map(|(place, matrix)| Some((place, matrix.as_ref()?)))
+    /// The matrices and their places, on the host.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, Matrix)> {
+        let places = self.matrices.iter().enumerate();
+        places.filter_map(|(place, kept)| Some((place, kept.as_ref()?.to_matrix())))
     }
 
     /// Puts a matrix at a place (from a checkpoint).
-    pub fn set(&mut self, place: usize, matrix: Matrix) {
-        self.matrices[place] = Some(matrix);
+    pub fn set(&mut self, place: usize, matrix: &Matrix) {
+        self.matrices[place] = Some(Kept::from(matrix));
     }
 }

@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::cpu::pages::prefer_large;
 use crate::cuda::{Gpu, Memory, View, ViewMut};
+use crate::device::Device;
 
 /// One cache line; the unit of allocation, so that vectors of 64 bytes never straddle two lines.
 #[repr(C, align(64))]
@@ -27,7 +28,6 @@ enum Place {
     Host(Vec<Line>),
     Device(Memory),
     /// Part of a larger block of a device, from this value on.
-    #[allow(dead_code, reason = "until parameters live on the device")]
     Part(Arc<Memory>, usize),
 }
 
@@ -69,7 +69,6 @@ impl Buffer {
     }
 
     /// Some values of a larger block of a card.
-    #[allow(dead_code, reason = "until parameters live on the device")]
     pub(crate) fn part(memory: &Arc<Memory>, values: Range<usize>) -> Self {
         debug_assert!(values.end * size_of::<f32>() <= memory.bytes());
         Self { place: Place::Part(Arc::clone(memory), values.start), len: values.len() }
@@ -164,6 +163,11 @@ impl Buffer {
             Place::Device(memory) => Some(memory.gpu()),
             Place::Part(memory, _) => Some(memory.gpu()),
         }
+    }
+
+    /// Whether the block is on that device.
+    pub(crate) fn is_on(&self, device: &Device) -> bool {
+        self.gpu() == device.gpu()
     }
 
     /// A copy of the values on the host; waits for a device.

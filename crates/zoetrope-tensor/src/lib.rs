@@ -43,4 +43,4 @@ pub use ops::norm::BatchStatistics;
 pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;
 pub use sparse::{SparseGroup, SparseMatrix};
-pub use tape::{Tape, Var};
+pub use tape::{Kept, Tape, Var};

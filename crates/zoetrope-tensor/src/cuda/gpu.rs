@@ -14,6 +14,7 @@ use super::library;
 use super::memory::Arena;
 use super::resident::Residents;
 use super::sources;
+use super::trace::{Queue, Trace};
 use super::transfer::Ring;
 
 /// The least compute capability, times ten.
@@ -53,6 +54,7 @@ struct Inner {
     arena: Mutex<Arena>,
     ring: Mutex<Ring>,
     residents: Mutex<Residents>,
+    trace: Trace,
     fault: Mutex<Option<CudaError>>,
     precision: AtomicU8,
     uploaded: AtomicU64,
@@ -208,6 +210,7 @@ impl Gpu {
             arena: Mutex::new(Arena::limited(free)),
             ring: Mutex::default(),
             residents: Mutex::default(),
+            trace: Trace::default(),
             fault: Mutex::default(),
             precision: AtomicU8::default(),
             uploaded: AtomicU64::default(),
@@ -297,6 +300,10 @@ impl Gpu {
         lock(&self.0.residents)
     }
 
+    pub(super) fn trace(&self) -> &Trace {
+        &self.0.trace
+    }
+
     pub(super) fn products(&self) -> &OnceLock<super::blas::Products> {
         &self.0.products
     }
@@ -352,7 +359,7 @@ impl Gpu {
         assert!(arguments.len() <= MOST_ARGUMENTS, "{}: too many arguments", kernel.name);
         self.make_current();
         // SAFETY: the function was loaded into this context; there is a place for each argument.
-        let result = unsafe {
+        let result = self.spanned(kernel.name, Queue::Compute, |stream| unsafe {
             sys::cuLaunchKernel(
                 function,
                 grid[0],
@@ -362,11 +369,11 @@ impl Gpu {
                 block[1],
                 block[2],
                 shared_bytes,
-                self.0.compute_stream,
+                stream,
                 places.as_mut_ptr(),
                 std::ptr::null_mut(),
             )
-        };
+        });
         self.0.launches.fetch_add(1, Ordering::Relaxed);
         self.attempt(kernel.name, result);
     }

@@ -29,6 +29,7 @@ macro_rules! sources {
 sources! {
     "elementwise"
     "spmm"
+    "steps"
 }
 
 /// The file of that name.

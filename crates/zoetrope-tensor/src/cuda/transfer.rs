@@ -10,6 +10,7 @@ use cudarc::driver::sys::{self, CUevent};
 
 use super::event::Event;
 use super::gpu::Gpu;
+use super::trace::Queue;
 use super::view::{View, ViewMut};
 
 /// Bytes of a half of the ring.
@@ -72,11 +73,10 @@ impl Gpu {
             let Some(room) = ring.room(self, part.len()) else { return };
             // SAFETY: the room has as many bytes as the part and nothing else uses it until its half
             // comes round again, which waits for the copy; the target is as long as the source.
-            let result = unsafe {
+            let result = self.spanned("copy up", Queue::Compute, |stream| unsafe {
                 std::ptr::copy_nonoverlapping(part.as_ptr(), room, part.len());
-                let stream = self.compute_stream();
                 sys::cuMemcpyHtoDAsync_v2(target, room.cast(), part.len(), stream)
-            };
+            });
             self.attempt("copying to the device", result);
         }
     }
@@ -93,10 +93,9 @@ impl Gpu {
         self.count_downloaded(size_of_val(to));
         self.make_current();
         // SAFETY: both have as many bytes, and the call below waits for the copy.
-        let result = unsafe {
-            let stream = self.compute_stream();
+        let result = self.spanned("copy down", Queue::Compute, |stream| unsafe {
             sys::cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from.ptr(), size_of_val(to), stream)
-        };
+        });
         self.attempt("copying from the device", result);
         self.wait();
     }
@@ -110,9 +109,9 @@ impl Gpu {
         }
         self.make_current();
         // SAFETY: both have as many bytes.
-        let result = unsafe {
-            sys::cuMemcpyDtoDAsync_v2(to.ptr(), from.ptr(), bytes, self.compute_stream())
-        };
+        let result = self.spanned("copy", Queue::Compute, |stream| unsafe {
+            sys::cuMemcpyDtoDAsync_v2(to.ptr(), from.ptr(), bytes, stream)
+        });
         self.attempt("copying on the device", result);
     }
 
@@ -124,7 +123,9 @@ impl Gpu {
         }
         self.make_current();
         // SAFETY: the view has as many bytes.
-        let result = unsafe { sys::cuMemsetD8Async(view.ptr(), 0, bytes, self.compute_stream()) };
+        let result = self.spanned("zero", Queue::Compute, |stream| unsafe {
+            sys::cuMemsetD8Async(view.ptr(), 0, bytes, stream)
+        });
         self.attempt("zeroing", result);
     }
 

@@ -9,7 +9,7 @@ use crate::cpu::elementwise;
 use crate::cpu::matmul::Accumulate;
 use crate::cuda::{self, ViewMut};
 use crate::device::Device;
-use crate::tape::{Tape, Var};
+use crate::tape::{Tape, Value, Var};
 
 /// The gradient of a node.
 #[derive(Debug, Default)]
@@ -111,14 +111,22 @@ impl Tape {
         let (root, offset) = self.root(var);
         let len = self.shape(var).len();
         let whole = self.shape(root).len();
+        let bound = match self.node(root).value {
+            Value::Bound(slot) => Some(slot),
+            _ => None,
+        };
         let slot = &mut self.gradients[root.index as usize];
-        let (buffer, apart, mode) = match std::mem::replace(slot, Gradient::Open) {
-            Gradient::Held(buffer) => (buffer, false, Accumulate::Add),
-            Gradient::Absent if can_overwrite && len == whole => {
+        let (buffer, apart, mode) = match (std::mem::replace(slot, Gradient::Open), bound) {
+            (Gradient::Held(buffer), _) => (buffer, false, Accumulate::Add),
+            // Holds what earlier frames of the same update left.
+            (Gradient::Absent, Some(slot)) => {
+                (self.bound().gradient_of(slot), false, Accumulate::Add)
+            }
+            (Gradient::Absent, None) if can_overwrite && len == whole => {
                 (self.pool.take(whole), false, Accumulate::Overwrite)
             }
-            Gradient::Absent => (self.pool.take_zeroed(whole), false, Accumulate::Add),
-            Gradient::Open => (self.pool.take_zeroed(len), true, Accumulate::Add),
+            (Gradient::Absent, None) => (self.pool.take_zeroed(whole), false, Accumulate::Add),
+            (Gradient::Open, _) => (self.pool.take_zeroed(len), true, Accumulate::Add),
         };
         Some(Opened { buffer, root, offset, len, apart, mode })
     }

@@ -13,19 +13,21 @@
 
 mod backward;
 mod gradient;
+mod kept;
 mod node;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
-use crate::cuda::{Gpu, View};
+use crate::cuda::{Gpu, ParameterBlock, Steps, View};
 use crate::device::Device;
 use crate::error::TensorError;
 use crate::matrix::{Matrix, Shape};
 use crate::pool::Pool;
 
 pub(crate) use gradient::Opened;
+pub use kept::Kept;
 pub(crate) use node::{List, Node, Op, Value};
 
 /// A matrix on a tape. Valid until the tape is reset.
@@ -43,6 +45,7 @@ pub struct Tape {
     pub(crate) gradients: Vec<gradient::Gradient>,
     pub(crate) lists: Vec<Var>,
     parameters: Vec<Option<Var>>,
+    bound: Option<Arc<ParameterBlock>>,
     /// Where constants of a device are written before they are copied up.
     staged: Vec<f32>,
     generation: u32,
@@ -179,6 +182,20 @@ impl Tape {
         self.filled(rows, cols, |values| values.fill(1.0))
     }
 
+    /// From now on parameters are those of a block on the tape's card: values are read there and
+    /// gradients are added there.
+    ///
+    /// # Panics
+    /// Where something was recorded since the last reset.
+    pub fn bind(&mut self, block: &Arc<ParameterBlock>) {
+        assert!(self.is_empty(), "parameters are bound before anything is recorded");
+        self.bound = Some(Arc::clone(block));
+    }
+
+    pub(crate) fn bound(&self) -> &ParameterBlock {
+        self.bound.as_ref().expect("bound parameters come from a block")
+    }
+
     /// The parameter that the caller numbers `slot`; the same node however often it is asked for,
     /// so that its gradient is the sum over all uses.
     pub fn parameter(&mut self, slot: usize, matrix: &Matrix) -> Var {
@@ -188,9 +205,15 @@ impl Tape {
         if let Some(var) = self.parameters[slot] {
             return var;
         }
-        let mut buffer = self.pool.take(matrix.shape().len());
-        buffer.write(matrix.as_slice());
-        let var = self.push(Op::Leaf, matrix.shape(), Value::Owned(buffer), None, true);
+        let value = match &self.bound {
+            Some(_) => Value::Bound(slot),
+            None => {
+                let mut buffer = self.pool.take(matrix.shape().len());
+                buffer.write(matrix.as_slice());
+                Value::Owned(buffer)
+            }
+        };
+        let var = self.push(Op::Leaf, matrix.shape(), value, None, true);
         self.parameters[slot] = Some(var);
         var
     }
@@ -236,7 +259,7 @@ impl Tape {
             Value::Alias { root, offset } => {
                 &self.value(*root)[*offset..*offset + node.shape.len()]
             }
-            Value::Resident(..) => panic!("these values are on a device"),
+            Value::Resident(..) | Value::Bound(_) => panic!("these values are on a device"),
             Value::Released => panic!("{RELEASED}"),
         }
     }
@@ -250,6 +273,7 @@ impl Tape {
         let (whole, from) = match &node.value {
             Value::Owned(buffer) => (buffer.view(), 0),
             Value::Resident(copy, offset) => (copy.view(), *offset),
+            Value::Bound(slot) => (self.bound().value_view(*slot), 0),
             Value::Alias { root, offset } => (self.view(*root), *offset),
             Value::Shared(..) => panic!("these values are on the host"),
             Value::Released => panic!("{RELEASED}"),
@@ -276,6 +300,14 @@ impl Tape {
             None => to.copy_from_slice(self.value(var)),
             Some(gpu) => gpu.download(self.view(var), to),
         }
+    }
+
+    /// Adds `factor` times a 1 × 1 matrix to the loss of the current step, without waiting for it.
+    ///
+    /// # Panics
+    /// Where the tape computes on the host.
+    pub fn log_loss(&self, loss: Var, factor: f32, steps: &mut Steps) {
+        steps.add(self.view(loss), factor);
     }
 
     /// The only value of a 1 × 1 matrix; waits for the tape's device.

@@ -39,6 +39,8 @@ pub(crate) enum Value {
     Shared(Arc<Matrix>, usize),
     /// Part of a device's copy of a matrix of the caller, from this position on.
     Resident(Arc<Scratch>, usize),
+    /// The parameter of this number in the block that the tape is bound to.
+    Bound(usize),
     /// Part of another node's values; `root` is never itself an alias.
     Alias {
         root: Var,

@@ -30,7 +30,7 @@ impl Session {
         for (place, tensor) in &hidden {
             let place: usize = place.parse().map_err(|_| unfit(place))?;
             let &[rows, cols] = tensor.dims() else { return Err(unfit("the hidden state")) };
-            self.carried.set(place, Matrix::from_slice(rows, cols, tensor.data())?);
+            self.carried.set(place, &Matrix::from_slice(rows, cols, tensor.data())?);
         }
         Ok(())
     }
