@@ -4,7 +4,8 @@ usage: compile.py FOLDER LIBRARIES
 
 FOLDER holds NAME.cu (kernels), NAME.rs (launchers) and *.cuh. As in the product, a translation unit is
 the text of the *.cuh in front of the text of one .cu; here `#line` stands before both, so that NVRTC's
-messages name the file. LIBRARIES is where NVRTC is kept; pip puts it there the first time.
+messages name the file. LIBRARIES is where NVRTC is kept; pip puts it there the first time. What compiled
+once is remembered there by the hash of its text.
 
 Fails (exit code 1) where NVRTC does, or where a launcher names a kernel that no file has. Registers that
 go to local memory and kernels that no launcher names are told, not refused. Exit code 77: this machine
@@ -12,6 +13,8 @@ cannot get NVRTC.
 """
 
 import ctypes
+import hashlib
+import json
 import os
 import re
 import subprocess
@@ -95,6 +98,25 @@ def notes(log):
     return found + [line for line in log.splitlines() if ": warning " in line]
 
 
+def remembered(job, source, libraries):
+    """The PTX's kernels (None where it does not compile) and the log, from an earlier run where that passed."""
+    compiler, architecture, stem = job
+    key = hashlib.sha256(f"{compiler.version} {architecture} {Path(__file__).read_text()} {source}".encode()).hexdigest()
+    passed = libraries / "passed" / key
+    if passed.exists():
+        return json.loads(passed.read_text())
+    ptx, log = compiler.compile(source, f"{stem}.cu", architecture)
+    if ptx is None:
+        return None, log
+    found = ENTRY.findall(ptx), log
+    passed.parent.mkdir(exist_ok=True)
+    # Under another name first: a run that is stopped leaves no half of a file.
+    half = passed.with_suffix(f".{os.getpid()}")
+    half.write_text(json.dumps(found))
+    half.replace(passed)
+    return found
+
+
 def everywhere(places):
     """Places in words."""
     return "everywhere" if len(places) == len(PACKAGES) * len(ARCHITECTURES) else ", ".join(places)
@@ -108,14 +130,14 @@ def main(folder, libraries):
         return True
     jobs = [(compiler, architecture, stem) for compiler in compilers(libraries) for architecture in ARCHITECTURES for stem in sources]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        done = list(pool.map(lambda job: job[0].compile(sources[job[2]], f"{job[2]}.cu", job[1]), jobs))
+        done = list(pool.map(lambda job: remembered(job, sources[job[2]], libraries), jobs))
     refused, said, entries = {}, {}, {}
-    for (compiler, architecture, stem), (ptx, log) in zip(jobs, done):
+    for (compiler, architecture, stem), (kernels, log) in zip(jobs, done):
         place = f"CUDA {compiler.version} sm_{architecture}"
-        if ptx is None:
+        if kernels is None:
             refused.setdefault(stem, []).append((place, log))
             continue
-        entries.setdefault(stem, set()).update(ENTRY.findall(ptx))
+        entries.setdefault(stem, set()).update(kernels)
         for note in notes(log):
             said.setdefault(f"{stem}.cu: {note}", []).append(place)
     for note, places in said.items():
@@ -127,14 +149,14 @@ def main(folder, libraries):
     passed = not refused
     if passed:
         named = {pair for path in folder.glob("*.rs") for pair in NAMED.findall(path.read_text())}
-        there = {(stem, kernel) for stem, kernels in entries.items() for kernel in kernels}
+        there = {(stem, kernel) for stem, found in entries.items() for kernel in found}
         for stem, kernel in sorted(named - there):
             passed = False
             print(f"{stem}.rs launches {kernel}, which {stem}.cu does not have")
         for stem, kernel in sorted(there - named):
             print(f"note: no launcher names {kernel} of {stem}.cu")
-    kernels = sum(map(len, entries.values()))
-    print(f"{len(sources)} files, {kernels} kernels, {len(jobs)} compilations in {time.monotonic() - start:.1f} s")
+    count = sum(map(len, entries.values()))
+    print(f"{len(sources)} files, {count} kernels, {len(jobs)} compilations in {time.monotonic() - start:.1f} s")
     return passed
 
 

@@ -15,14 +15,20 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
             };
             let stem = after.trim_end_matches(".cu");
             let partners = [("launcher", "cuda"), ("CPU twin", "cpu")];
-            partners
+            let mut found: Vec<Finding> = partners
                 .iter()
                 .map(|(what, folder)| (what, format!("{before}{folder}/{stem}.rs")))
                 .filter(|(_, path)| !exists(path))
                 .map(|(what, path)| {
                     Finding::file(&kernel.path, format!("its {what} {path} is missing"))
                 })
-                .collect()
+                .collect();
+            let list = format!("{before}cuda/sources.rs");
+            let list = files.iter().find(|file| file.path == list);
+            if list.is_some_and(|list| !list.text.contains(&format!("\"{stem}\""))) {
+                found.push(Finding::file(&kernel.path, "sources.rs does not list it"));
+            }
+            found
         })
         .chain(files.iter().flat_map(|launcher| {
             let missing = named(launcher).into_iter().filter(|path| !exists(path));
@@ -71,6 +77,19 @@ mod tests {
     #[test]
     fn a_kernel_outside_a_cuda_folder_is_refused() {
         assert_eq!(check(&[file("crates/zoetrope-tensor/src/spmm.cu", "")]).len(), 1);
+    }
+
+    #[test]
+    fn a_kernel_that_the_binary_would_not_hold_is_found() {
+        let listed = |text| {
+            let mut files = ["cuda/spmm.cu", "cuda/spmm.rs", "cpu/spmm.rs"]
+                .map(|path| file(&format!("crates/zoetrope-tensor/src/{path}"), ""))
+                .to_vec();
+            files.push(file("crates/zoetrope-tensor/src/cuda/sources.rs", text));
+            check(&files).len()
+        };
+        assert_eq!(listed("sources! { \"spmm\" }"), 0);
+        assert_eq!(listed("sources! { \"gru\" }"), 1);
     }
 
     #[test]
