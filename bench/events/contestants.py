@@ -11,7 +11,8 @@ from zoetrope import ROOT
 RATE = 1e-4
 BATCHES = (200, 1200)
 MODELS = ("tgn", "apan", "jodie")
-VENV, DGL = (ROOT / "target" / folder / "bin" / "python" for folder in ("bench-venv", "bench-dgl"))
+VENV = os.environ.get("PYTHON", ROOT / "target" / "bench-venv" / "bin" / "python")
+DGL = ROOT / "target" / "bench-dgl" / "bin" / "python"
 NAMES = {"zoetrope": "Zoetrope", "pyg": "PyG", "tgm": "TGM", "tgl": "TGL", "tglite": "TGLite"}
 # The interpreter, the variable that names a checkout, the packages whose versions are recorded, and
 # what must be importable.
@@ -84,12 +85,12 @@ def versions():
     return found, absent
 
 
-def run(contestant, model, batch, epochs, table, threads, seed=0):
-    """Trains once; what it measured."""
+def run(contestant, model, batch, epochs, table, threads, seed=0, **more):
+    """Trains once; what it measured. `more` are flags and keys for Zoetrope, entries of the job for a peer."""
     if contestant.ours:
-        return ours(contestant, model, batch, epochs, table, threads, seed)
+        return ours(contestant, model, batch, epochs, table, threads, seed, **more)
     job = {"peer": contestant.peer, "model": model, "table": str(table), "batch": batch, "epochs": epochs,
-           "threads": threads, "rate": RATE, "seed": seed}
+           "threads": threads, "rate": RATE, "seed": seed, **more}
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     command = [PEERS[contestant.peer][0], "-W", "ignore", ROOT / "bench" / "events" / "peer.py", json.dumps(job)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -98,12 +99,12 @@ def run(contestant, model, batch, epochs, table, threads, seed=0):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def ours(contestant, model, batch, epochs, table, threads, seed=0, rate=RATE, candidates=1):
+def ours(contestant, model, batch, epochs, table, threads, seed=0, rate=RATE, candidates=1, **more):
     """One run of Zoetrope. It ranks each test event among at least one candidate beside the one
     negative that everyone has: with `candidates` 1 its test pass asks a third more than the peers'."""
     summary = zoetrope.train(
         f"run-{model}-{contestant.follows}", data=table, task="link-prediction", model=model, epochs=epochs, lr=rate,
-        threads=threads, **SETTINGS[contestant], **{
+        threads=threads, **more, **SETTINGS[contestant], **{
             "train.batch_size": batch, "train.seed": seed, "data.split": "70/15/15", "task.candidates": candidates,
             "model.hidden": 100, "task.pool": "destinations", **({} if model == "jodie" else {"model.heads": 2, "model.neighbours": 10}),
         })
@@ -114,5 +115,6 @@ def ours(contestant, model, batch, epochs, table, threads, seed=0, rate=RATE, ca
         "evaluate_seconds": summary["seconds"]["evaluate"],
         "peak_bytes": summary["peak_host_bytes"],
         "import_bytes": 0,
+        "peak_device_bytes": summary["peak_device_bytes"],
         "redundancy": summary.get("redundancy"),
     }

@@ -1,6 +1,7 @@
 """One peer trains on the events in a process of its own and prints one JSON line.
 
-usage: peer.py JOB, a JSON object: peer, model, table, batch, epochs, threads, rate, seed.
+usage: peer.py JOB, a JSON object: peer, model, table, batch, epochs, threads, rate, seed; device (PyG
+alone: the others stay on the CPU) and evaluate (false leaves the scores out) where they are given.
 
 An epoch starts from empty memory and goes through the training events once. After each the
 validation and the test events are scored, one negative for each event, memory carried on. Reading
@@ -46,12 +47,14 @@ def main():
         report["seconds"].append(seconds)
         report["losses"].append(loss)
         found = {}
-        for part in ("val", "test"):
+        for part in ("val", "test") if job.get("evaluate", True) else ():
             seconds, batches = timed(lambda part=part: contestant.score(part))
             found[part] = {**judge(batches), "seconds": seconds}
         report["evaluations"].append(found)
-        print(f"epoch {len(report['seconds'])}: {report['seconds'][-1]:.1f} s, loss {loss:.4f}, test AP {found['test']['ap']:.4f}", file=sys.stderr, flush=True)
-    print(json.dumps({**report, "peak_bytes": resident("VmHWM"), "import_bytes": imported}))
+        score = f", test AP {found['test']['ap']:.4f}" if found else ""
+        print(f"epoch {len(report['seconds'])}: {report['seconds'][-1]:.1f} s, loss {loss:.4f}{score}", file=sys.stderr, flush=True)
+    print(json.dumps({**report, "peak_bytes": resident("VmHWM"), "import_bytes": imported,
+                      "peak_device_bytes": torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0}))
 
 
 if __name__ == "__main__":

@@ -39,10 +39,11 @@ class Head(torch.nn.Module):
 
 class Contestant:
     def __init__(self, job, events):
+        device = torch.device(job.get("device", "cpu"))
         self.data = TemporalData(
             src=torch.from_numpy(events.src), dst=torch.from_numpy(events.dst),
             t=torch.from_numpy(events.time), msg=torch.from_numpy(events.features),
-        )
+        ).to(device)
         self.loaders = {}
         for part in ("train", "val", "test"):
             first, last = events.part(part)
@@ -53,15 +54,15 @@ class Contestant:
             message_module=IdentityMessage(features, WIDTH, WIDTH), aggregator_module=LastAggregator(),
         )
         self.attention, self.head = Attention(features, self.memory.time_enc), Head()
-        self.neighbours = LastNeighborLoader(events.vertices, size=NEIGHBOURS)
-        self.place = torch.empty(events.vertices, dtype=torch.long)
-        self.modules = torch.nn.ModuleList([self.memory, self.attention, self.head])
+        self.neighbours = LastNeighborLoader(events.vertices, size=NEIGHBOURS, device=device)
+        self.place = torch.empty(events.vertices, dtype=torch.long, device=device)
+        self.modules = torch.nn.ModuleList([self.memory, self.attention, self.head]).to(device)
         self.optimiser = torch.optim.Adam(self.modules.parameters(), lr=job["rate"])
 
     def scores(self, batch):
         """The logits of the events and of their negatives."""
         asked, edges, event = self.neighbours(batch.n_id)
-        self.place[asked] = torch.arange(len(asked))
+        self.place[asked] = torch.arange(len(asked), device=asked.device)
         rows, updated = self.memory(asked)
         rows = self.attention(rows, updated, edges, self.data.t[event], self.data.msg[event])
         src, dst, other = (rows[self.place[ends]] for ends in (batch.src, batch.dst, batch.neg_dst))
@@ -94,6 +95,6 @@ class Contestant:
         found = []
         for batch in self.loaders[part]:
             positive, negative = self.scores(batch)
-            found.append((positive.flatten().numpy(), negative.flatten().numpy()))
+            found.append((positive.flatten().cpu().numpy(), negative.flatten().cpu().numpy()))
             self.remember(batch)
         return found

@@ -7,6 +7,7 @@ what a model learns comes from who meets whom and when.
 """
 
 import gzip
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "target" / "bench-events"
-SOURCE = ROOT.parent / "shared" / "data" / "wikipedia" / "wikipedia.csv.gz"
+SOURCE = Path(os.environ.get("WIKIPEDIA", ROOT.parent / "shared" / "data" / "wikipedia")) / "wikipedia.csv.gz"
 FEATURES = 172
 SEED = 20130408
 # Events of a quick run: enough for a few batches of 1,200 in every split.

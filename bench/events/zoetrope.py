@@ -1,14 +1,16 @@
 """How a run of Zoetrope is started, and what machine it was. Needs only the standard library."""
 
-import datetime
 import json
 import os
-import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+from machine import machine  # noqa: E402, F401
+
 WORK = ROOT / "target" / "bench-events"
 RESULTS = ROOT / "bench" / "results"
 SHARED = ROOT.parent / "shared" / "data"
@@ -28,21 +30,6 @@ def train(folder, **settings):
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     return json.loads(done.stdout)
-
-
-def machine():
-    """Where and when, and which commit."""
-    with open("/proc/cpuinfo") as info:
-        cpu = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine())
-    git = lambda *words: subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()  # noqa: E731
-    return {
-        "date": datetime.datetime.now().isoformat(timespec="minutes"),
-        "commit": git("rev-parse", "HEAD") + ("-changed" if git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results") else ""),
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)),
-        "kernel": f"{platform.system()} {platform.release()}",
-    }
 
 
 def about(found, threads):

@@ -7,7 +7,6 @@ not ours (agreement.py: then it was not the same work), or where a peer ended wi
 """
 
 import argparse
-import datetime
 import json
 import os
 import platform
@@ -24,22 +23,10 @@ from safetensors.numpy import load_file
 from table import apart, document
 from workloads import CASES, ENGLAND_COVID, ROOT, WORK, ZOETROPE, make
 
+sys.path.append(str(ROOT / "bench"))
+from machine import machine  # noqa: E402
+
 RESULTS = ROOT / "bench" / "results"
-
-
-def machine():
-    with open("/proc/cpuinfo") as info:
-        cpu = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), platform.machine())
-    git = lambda *words: subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()  # noqa: E731
-    return {
-        "date": datetime.datetime.now().isoformat(timespec="minutes"),
-        "commit": git("rev-parse", "HEAD") + ("-changed" if git("status", "--porcelain", "--untracked-files=no") else ""),
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-    }
 
 
 class Progress:
@@ -132,7 +119,7 @@ def main():
         return print(apart(*(json.loads(path.read_text()) for path in asked.compare)))
     # A machine may have more cores: both sides get the same ones.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.threads])
-    about, (found, absent) = machine(), versions()
+    about, (found, absent) = {**machine(), "python": platform.python_version()}, versions()
     notes, jobs = list(absent.values()), []
     for case in (CASES[name] for name in asked.cases):
         if reason := make(case):

@@ -23,19 +23,26 @@ from torch_geometric_temporal.nn.recurrent import GCLSTM, MPNNLSTM, TGCN, Evolve
 from torch_geometric_temporal.nn.recurrent.evolvegcno import GCNConv_Fixed_W  # noqa: E402
 
 
+def asked(frame, job):
+    """The snapshots of a frame whose answers count."""
+    return frame[-1:] if job.get("loss") == "last" else frame
+
+
 class Tgcn(Network):
     """T-GCN; the hidden state goes from snapshot to snapshot of a frame."""
 
     def __init__(self, features, job):
         super().__init__()
+        self.job = job
         self.recurrent, self.linear = TGCN(features, job["hidden"]), torch.nn.Linear(job["hidden"], 1)
 
     def forward(self, frame):
-        hidden, cost = None, 0
-        for x, graph, y in frame:
+        hidden, rows = None, []
+        for x, graph, _ in frame:
             hidden = self.recurrent(x, *graph, hidden)
-            cost = cost + mse_loss(self.linear(torch.relu(hidden)).squeeze(1), y)
-        return cost / len(frame)
+            rows.append(hidden)
+        costs = [mse_loss(self.linear(torch.relu(x)).squeeze(1), y) for x, (*_, y) in zip(asked(rows, self.job), asked(frame, self.job))]
+        return sum(costs) / len(costs)
 
 
 class EvolveGcn(Network):
@@ -44,17 +51,17 @@ class EvolveGcn(Network):
     def __init__(self, features, job):
         super().__init__()
         self.recurrent_1, self.recurrent_2 = EvolveGCNO(features), EvolveGCNO(features)
-        self.linear = torch.nn.Linear(features, 1)
+        self.linear, self.job = torch.nn.Linear(features, 1), job
 
     def forward(self, frame):
         self.recurrent_1.reinitialize_weight()
         self.recurrent_2.reinitialize_weight()
-        cost = 0
-        for x, graph, y in frame:
+        rows = []
+        for x, graph, _ in frame:
             x = torch.relu(self.recurrent_1(x, *graph))
-            x = torch.relu(self.recurrent_2(x, *graph))
-            cost = cost + mse_loss(self.linear(x).squeeze(1), y)
-        return cost / len(frame)
+            rows.append(torch.relu(self.recurrent_2(x, *graph)))
+        costs = [mse_loss(self.linear(x).squeeze(1), y) for x, (*_, y) in zip(asked(rows, self.job), asked(frame, self.job))]
+        return sum(costs) / len(costs)
 
 
 class MpnnLstm(Network):

@@ -10,6 +10,6 @@ cd "$(dirname "$0")/../.."
 bench/environment.sh pygt
 if [ "${1:-}" != --compare ]; then
   bench/environment.sh dgl || echo "DGL could not be installed: its rows are left out" >&2
-  cargo build --quiet --release --package zoetrope-cli
+  [ -n "${ZOETROPE:-}" ] || cargo build --quiet --release --package zoetrope-cli
 fi
 exec target/bench-venv/bin/python bench/peers/peers.py "$@"

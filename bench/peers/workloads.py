@@ -1,5 +1,6 @@
 """The cases: which data, how it is cut into frames, and the files that both sides read."""
 
+import os
 import subprocess
 import tarfile
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ import numpy
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "target" / "bench-peers"
-ZOETROPE = ROOT / "target" / "release" / "zoetrope"
+# Another build for trials; what is kept is measured with the release build.
+ZOETROPE = Path(os.environ.get("ZOETROPE", ROOT / "target" / "release" / "zoetrope")).resolve()
 SHARED = ROOT.parent / "shared" / "data"
-ENGLAND_COVID = SHARED / "england-covid" / "england_covid.json.gz"
+ENGLAND_COVID = Path(os.environ.get("ENGLAND_COVID", SHARED / "england-covid" / "england_covid.json.gz"))
 AS_733 = SHARED / "as-733" / "as-733.tar.xz"
 # The first days of as-733: all 733 would take most of the time of the whole bench.
 AS_733_DAYS = 100
@@ -59,7 +61,7 @@ def make(case):
     if isinstance(case.source, str):
         arguments = ["generate", case.source, "--out", case.file]
     elif not case.source.exists():
-        return f"{case.source.relative_to(ROOT.parent)} is not there"
+        return f"{case.source} is not there"
     elif case.source == AS_733:
         arguments = ["convert", first_days(case.source, WORK / "as-733", AS_733_DAYS), case.file, "--drop"]
     else:

@@ -1,0 +1,69 @@
+"""What is asked of one card, and whether what was measured meets it."""
+
+RESIDENT, STREAMED, EVENTS, BUSY, MEMORY = 20, 8, 15, 0.9, 1 / 3
+CASES = 12
+
+
+def goals(report):
+    """(what is asked, what was found, whether it is met) for each goal that was measured."""
+    parts = report["parts"]
+    return [goal for name, find in FINDERS.items() if name in parts for goal in find(parts[name])]
+
+
+def conformance(part):
+    if suite := part.get("suite"):
+        yield "conformance: every operator and model, CPU against card", suite["verdict"], suite["passes"]
+
+
+def frames(part):
+    rows = {name: row for name, row in part.get("rows", {}).items() if "peer" in row}
+    for kind, limit, label in (("resident", RESIDENT, "data on the card"), ("streamed", STREAMED, "every frame streamed")):
+        ratios = {name: row["peer"]["ms"] / row[kind]["ms"] for name, row in rows.items() if kind in row}
+        if ratios:
+            worst, met = min(ratios, key=ratios.get), sum(ratio >= limit for ratio in ratios.values())
+            text = f"{met} of {len(ratios)}, least {ratios[worst]:.1f} × ({worst})"
+            yield f"at least {limit} × PyG-Temporal in each of {CASES} cases, {label}", text, met == CASES
+    if (row := rows.get("D6 mpnn-lstm")) and "resident" in row:
+        share = row["resident"]["peak_bytes"] / row["peer"]["peak_bytes"] if row["peer"]["peak_bytes"] else 1.0
+        text = f"{row['resident']['peak_bytes'] / (1 << 30):.3g} of {row['peer']['peak_bytes'] / (1 << 30):.3g} GiB, {share:.2f}"
+        yield "D6 mpnn-lstm within a third of the peer's memory", text, share <= MEMORY
+
+
+def tgn(part):
+    for batch, row in part.get("rows", {}).items():
+        if {"pyg", "zoetrope"} <= row.keys():
+            ratio = row["pyg"]["best"] / row["zoetrope"]["best"]
+            yield f"TGN, batch {batch}: at least {EVENTS} × PyG's example", f"{ratio:.1f} ×", ratio >= EVENTS
+
+
+def trace(part):
+    for name, row in part.get("rows", {}).items():
+        if row["variant"] == "streamed":
+            text = f"{100 * row['overlapped']:.0f} % of the copying beside computing"
+            yield f"{name} streamed: copies and computing overlap", text, row["overlapped"] > 0
+        else:
+            yield f"{name}: card busy at least {100 * BUSY:.0f} % of an epoch", f"{100 * row['busy']:.1f} %", row["busy"] >= BUSY
+
+
+def repeat(part):
+    if hashes := part.get("hashes"):
+        same = sum(len(set(found)) == 1 for found in hashes.values())
+        yield "two runs, equal state_hash", f"{same} of {len(hashes)} models", same == len(hashes)
+    if limit := part.get("limit"):
+        yield "a limit of memory is kept (exit code 4 with advice)", f"exit code {limit['code']}", limit["code"] == 4 and bool(limit["message"])
+
+
+def sanitizer(part):
+    if tools := part.get("tools"):
+        clean = [tool for tool, found in tools.items() if found["clean"]]
+        yield "compute-sanitizer: memcheck, racecheck, initcheck clean", ", ".join(clean) or "none", len(clean) == 3
+
+
+def spmm(part):
+    for goal in (part.get("report") or {}).get("goals", []):
+        yield goal["asked"], goal["found"], goal["met"]
+
+
+FINDERS = {
+    "conformance": conformance, "frames": frames, "tgn": tgn, "spmm": spmm, "trace": trace, "repeat": repeat, "sanitizer": sanitizer,
+}

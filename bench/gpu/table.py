@@ -1,0 +1,97 @@
+"""The figures as markdown, and the goals as a list."""
+
+from goals import goals
+
+GIB = 1 << 30
+
+
+def about(part):
+    found = part["about"]
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    changed = " with changes" if found["commit"].endswith("-changed") else ""
+    return (f"Commit {found['commit'][:9]}{changed}, {found['date']}; {found['card']}; {found['cpu']}, {found['cores']} cores; {versions}."
+            + (f" **Not whole: {part['failure']}**" if "failure" in part else ""))
+
+
+def frames(part):
+    lines = [
+        "Milliseconds a frame, median (minimum): forward, backward, Adam, loss on the last snapshot. *Apart*: losses of both sides from the "
+        "same weights, of the first frame before any update and of the first epoch.", "",
+        "| case | model | PyG-Temporal | Zoetrope, data on the card | × | with reuse | × | streamed | × | peak GiB, peer | ours | apart, first frame | first epoch |",
+        "| --- " * 13 + "|",
+    ]
+    for name, row in part.get("rows", {}).items():
+        peer = row.get("peer")
+        cells = [*name.split(" "), shown(peer)]
+        for kind in ("resident", "reuse", "streamed"):
+            cells += [shown(row.get(kind)), f"{peer['ms'] / row[kind]['ms']:.1f}" if peer and kind in row else ""]
+        cells += [f"{row[kind]['peak_bytes'] / GIB:.3g}" if row.get(kind) else "" for kind in ("peer", "resident")]
+        cells += [f"{row['agreement'][key]:.1e}" if key in row.get("agreement", {}) else "" for key in ("first_frame", "first_epoch")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines + ["", "![Bars of milliseconds a frame](gpu-frames.svg)"]
+
+
+def shown(found):
+    return f"{found['ms']:.4g} ({found['ms_min']:.4g})" if found else ""
+
+
+def conformance(part):
+    lines = [f"Every operator and model, CPU against card: {part['suite']['verdict']}."] if part.get("suite") else []
+    if found := part.get("curves"):
+        lines.append(f"T-GCN on england-covid, {found['epochs']} epochs from one seed: losses at most {found['difference']:.1e} apart, "
+                     f"the last {found['cpu'][-1]:.6f} and {found['card'][-1]:.6f}.")
+        lines += ["", "![Both curves](gpu-curves.svg)"]
+    return lines
+
+
+def tgn(part):
+    lines = ["Seconds an epoch over the wikipedia events, the shortest after the first.", "",
+             "| batch | PyG | Zoetrope | × | peak GiB, PyG | ours |", "| --- " * 6 + "|"]
+    for batch, row in part.get("rows", {}).items():
+        if {"pyg", "zoetrope"} <= row.keys():
+            peer, mine = row["pyg"], row["zoetrope"]
+            lines.append(f"| {batch} | {peer['best']:.3g} | {mine['best']:.3g} | {peer['best'] / mine['best']:.1f} "
+                         f"| {peer['peak_device_bytes'] / GIB:.3g} | {mine['peak_device_bytes'] / GIB:.3g} |")
+    return lines
+
+
+def trace(part):
+    lines = ["Shares of the later epochs, from trace.json. *Overlapped*: of the copying, what happens while the card computes.", "",
+             "| case | model | data | busy | computing | copying | overlapped |", "| --- " * 7 + "|"]
+    for name, row in part.get("rows", {}).items():
+        share = [f"{100 * row[key]:.1f} %" for key in ("busy", "computing", "copying", "overlapped")]
+        lines.append("| " + " | ".join([name, row["model"], row["variant"], *share]) + " |")
+    return lines
+
+
+def repeat(part):
+    lines = [f"- {part.get('case')} {model}, two runs: state_hash {'equal' if len(set(found)) == 1 else 'different'} ({found[0][:12]})"
+             for model, found in part.get("hashes", {}).items()]
+    if found := part.get("limit"):
+        lines.append(f"- a limit of {found['limit']}: exit code {found['code']}: {found['message']}")
+    return lines
+
+
+def sanitizer(part):
+    chosen = f" (cases with “{part['only']}”)" if part.get("only") else ""
+    return [f"- {tool}{chosen}: {found['summary'] or 'exit code ' + str(found['code'])}" for tool, found in part.get("tools", {}).items()]
+
+
+def spmm(part):
+    return ["See `gpu-spmm.md`."] if part.get("report") else []
+
+
+SECTIONS = {
+    "conformance": ("Conformance", conformance), "frames": ("Frames beside PyG-Temporal", frames), "tgn": ("TGN beside PyG", tgn),
+    "spmm": ("Sparse products beside cuSPARSE", spmm), "trace": ("Traces", trace), "repeat": ("Repeated runs and limits", repeat),
+    "sanitizer": ("compute-sanitizer", sanitizer),
+}
+
+
+def document(report):
+    """Everything that was measured."""
+    parts = ["# One card", "\n".join(f"- [{'x' if met else ' '}] {asked}: {text}" for asked, text, met in goals(report)) or "Nothing was measured."]
+    for name, (title, section) in SECTIONS.items():
+        if found := report["parts"].get(name):
+            parts.append(f"## {title}\n\n{about(found)}\n\n" + "\n".join(section(found)))
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"

@@ -1,0 +1,83 @@
+"""Part `trace`: from trace.json, whether copies and computing overlap (D4, streamed), and how busy the card is
+inside an epoch (D5 and D6, data on the card)."""
+
+import json
+
+from cases import CASES, WORK, settings
+from frames import VARIANTS, prepare
+from program import Failed, say, train
+
+STREAMED, BUSY = ("D4",), ("D5", "D6")
+MODEL = "tgcn"
+# The first epochs prepare; what comes after them is looked at.
+EPOCHS, PREPARES = 6, 3
+
+
+def measure(asked, part):
+    if asked.device == "cpu":
+        return say("traces of the card need the card")
+    rows = part.setdefault("rows", {})
+    for name, variant in [(name, "streamed") for name in STREAMED] + [(name, "resident") for name in BUSY]:
+        if name not in asked.cases:
+            continue
+        case, folder = CASES[name], f"trace-{name}"
+        prepare(case)
+        train(folder, **{**settings(case, MODEL), **VARIANTS[variant], "device": asked.device, "epochs": EPOCHS, "trace": True})
+        found = read(json.loads((WORK / folder / "trace.json").read_text()))
+        rows[name] = {"model": MODEL, "variant": variant, **found}
+        say(f"{name} {MODEL}, {variant}: card busy {100 * found['busy']:.1f} %, computing {100 * found['computing']:.1f} %, "
+            f"copying {100 * found['copying']:.1f} %; {100 * found['overlapped']:.0f} % of the copying beside computing")
+
+
+def read(trace):
+    """Shares of the later epochs: computing, copying, either; and of the copying, what happens while the card computes."""
+    events = trace["traceEvents"] if isinstance(trace, dict) else trace
+    names = {(e.get("pid"), e.get("tid")): e["args"]["name"].lower() for e in events if e.get("ph") == "M" and e.get("name") == "thread_name"}
+    pieces = {"compute": [], "copy": []}
+    epochs = []
+    for event in events:
+        if event.get("ph") != "X":
+            continue
+        span, track = (event["ts"], event["ts"] + event["dur"]), names.get((event.get("pid"), event.get("tid")), "")
+        if "gpu" in track:
+            pieces["copy" if "copy" in track else "compute"].append(span)
+        elif event["name"] == "epoch":
+            epochs.append(span)
+    if not pieces["compute"]:
+        raise Failed(f"the trace has no track of the card; it has {sorted(set(names.values()))}")
+    epochs = union(sorted(epochs)[PREPARES:])
+    compute, copy = (both(union(pieces[kind]), epochs) for kind in ("compute", "copy"))
+    whole, copying = length(epochs), length(copy)
+    return {
+        "busy": length(union(compute + copy)) / whole, "computing": length(compute) / whole, "copying": copying / whole,
+        "overlapped": length(both(compute, copy)) / copying if copying else 0.0, "epochs_us": whole,
+    }
+
+
+def union(spans):
+    """The same times as spans that do not meet, in order."""
+    found = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def both(left, right):
+    """What two such lists have in common."""
+    found, a, b = [], 0, 0
+    while a < len(left) and b < len(right):
+        start, end = max(left[a][0], right[b][0]), min(left[a][1], right[b][1])
+        if start < end:
+            found.append((start, end))
+        if left[a][1] < right[b][1]:
+            a += 1
+        else:
+            b += 1
+    return found
+
+
+def length(spans):
+    return sum(end - start for start, end in spans)
