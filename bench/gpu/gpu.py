@@ -98,6 +98,8 @@ def main():
         part.pop("failure", None)
         try:
             PARTS[name](asked, part)
+            # What was measured is kept even where the machine is taken away in the middle of the next part.
+            keep(report, asked.out)
         except OutOfTime as reason:
             failed += asked.parts[asked.parts.index(name):]
             part["failure"] = str(reason)
@@ -109,8 +111,6 @@ def main():
             say(f"{name} FAILED: {part['failure']}")
             if not isinstance(reason, program.Failed):
                 traceback.print_exc()
-        # What was measured is kept even where the machine is taken away in the middle of the next part.
-        keep(report, asked.out)
     signal.alarm(0)
     keep(report, asked.out)
     print(document(report))

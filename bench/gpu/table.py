@@ -13,7 +13,7 @@ def about(part):
             + (f" **Not whole: {part['failure']}**" if "failure" in part else ""))
 
 
-def frames(part):
+def frames(part, _):
     lines = [
         "Milliseconds a frame, median (minimum): forward, backward, Adam, loss on the last snapshot. *Apart*: losses of both sides from the "
         "same weights, of the first frame before any update and of the first epoch.", "",
@@ -35,7 +35,7 @@ def shown(found):
     return f"{found['ms']:.4g} ({found['ms_min']:.4g})" if found else ""
 
 
-def conformance(part):
+def conformance(part, _):
     lines = [f"Every operator and model, CPU against card: {part['suite']['verdict']}."] if part.get("suite") else []
     if found := part.get("curves"):
         lines.append(f"T-GCN on england-covid, {found['epochs']} epochs from one seed: losses at most {found['difference']:.1e} apart, "
@@ -44,7 +44,7 @@ def conformance(part):
     return lines
 
 
-def tgn(part):
+def tgn(part, _):
     lines = ["Seconds an epoch over the wikipedia events, the shortest after the first.", "",
              "| batch | PyG | Zoetrope | × | peak GiB, PyG | ours |", "| --- " * 6 + "|"]
     for batch, row in part.get("rows", {}).items():
@@ -55,16 +55,20 @@ def tgn(part):
     return lines
 
 
-def trace(part):
-    lines = ["Shares of the later epochs, from trace.json. *Overlapped*: of the copying, what happens while the card computes.", "",
-             "| case | model | data | busy | computing | copying | overlapped |", "| --- " * 7 + "|"]
+def trace(part, report):
+    lines = ["Shares of the later epochs, from trace.json. *Overlapped*: of the copying, what happens while the card computes. A trace takes "
+             "time itself and keeps kernels from being launched together: *untraced* is the busy time of the trace over the median epoch of "
+             "`frames`.", "",
+             "| case | model | data | busy | computing | copying | overlapped | busy ms an epoch | untraced |", "| --- " * 9 + "|"]
     for name, row in part.get("rows", {}).items():
         share = [f"{100 * row[key]:.1f} %" for key in ("busy", "computing", "copying", "overlapped")]
-        lines.append("| " + " | ".join([name, row["model"], row["variant"], *share]) + " |")
+        timed = report["parts"].get("frames", {}).get("rows", {}).get(f"{name} {row['model']}", {}).get(row["variant"])
+        untraced = f"{100 * row['busy_ms_epoch'] / (timed['ms'] * timed['frames']):.1f} %" if timed else ""
+        lines.append("| " + " | ".join([name, row["model"], row["variant"], *share, f"{row['busy_ms_epoch']:.4g}", untraced]) + " |")
     return lines
 
 
-def repeat(part):
+def repeat(part, _):
     lines = [f"- {part.get('case')} {model}, two runs: state_hash {'equal' if len(set(found)) == 1 else 'different'} ({found[0][:12]})"
              for model, found in part.get("hashes", {}).items()]
     if found := part.get("limit"):
@@ -72,12 +76,12 @@ def repeat(part):
     return lines
 
 
-def sanitizer(part):
+def sanitizer(part, _):
     chosen = f" (cases with “{part['only']}”)" if part.get("only") else ""
     return [f"- {tool}{chosen}: {found['summary'] or 'exit code ' + str(found['code'])}" for tool, found in part.get("tools", {}).items()]
 
 
-def spmm(part):
+def spmm(part, _):
     return ["See `gpu-spmm.md`."] if part.get("report") else []
 
 
@@ -93,5 +97,5 @@ def document(report):
     parts = ["# One card", "\n".join(f"- [{'x' if met else ' '}] {asked}: {text}" for asked, text, met in goals(report)) or "Nothing was measured."]
     for name, (title, section) in SECTIONS.items():
         if found := report["parts"].get(name):
-            parts.append(f"## {title}\n\n{about(found)}\n\n" + "\n".join(section(found)))
+            parts.append(f"## {title}\n\n{about(found)}\n\n" + "\n".join(section(found, report)))
     return "\n\n".join(part.rstrip() for part in parts) + "\n"

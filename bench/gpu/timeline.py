@@ -45,12 +45,15 @@ def read(trace):
             epochs.append(span)
     if not pieces["compute"]:
         raise Failed(f"the trace has no track of the card; it has {sorted(set(names.values()))}")
-    epochs = union(sorted(epochs)[PREPARES:])
+    if len(epochs) <= PREPARES:
+        raise Failed(f"the trace has {len(epochs)} epochs")
+    looked_at = sorted(epochs)[PREPARES:]
+    epochs = union(looked_at)
     compute, copy = (both(union(pieces[kind]), epochs) for kind in ("compute", "copy"))
-    whole, copying = length(epochs), length(copy)
+    whole, copying, busy = length(epochs), length(copy), length(union(compute + copy))
     return {
-        "busy": length(union(compute + copy)) / whole, "computing": length(compute) / whole, "copying": copying / whole,
-        "overlapped": length(both(compute, copy)) / copying if copying else 0.0, "epochs_us": whole,
+        "busy": busy / whole, "computing": length(compute) / whole, "copying": copying / whole,
+        "overlapped": length(both(compute, copy)) / copying if copying else 0.0, "busy_ms_epoch": busy / 1e3 / len(looked_at),
     }
 
 
