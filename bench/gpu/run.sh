@@ -8,6 +8,7 @@
 #   bench/gpu/run.sh --device cpu --quick --out DIR      does it run at all? (conformance, frames, tgn, repeat)
 #
 # ZOETROPE       the program (target/release/zoetrope)
+# GPU_SPMM       of the part spmm (target/release/examples/gpu_spmm)
 # PYTHON         an interpreter with PyTorch, PyG, numpy, safetensors (python3)
 # PYGT           a folder with the package torch_geometric_temporal 0.56.2, where PYTHON has it not installed
 # ENGLAND_COVID  england_covid.json.gz (../shared/data/england-covid)

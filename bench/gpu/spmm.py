@@ -15,7 +15,7 @@ def measure(asked, part):
     if not SCRIPT.exists():
         raise Failed("bench/gpu/spmm.sh is not there")
     asked.out.mkdir(parents=True, exist_ok=True)
-    code = subprocess.run([SCRIPT, "--out", asked.out], cwd=ROOT, check=False).returncode
+    code = subprocess.run([SCRIPT, "--out", asked.out.resolve()], cwd=ROOT, check=False).returncode
     if code != 0:
         raise Failed(f"spmm.sh ended with {code}")
     found = asked.out / "gpu-spmm.json"

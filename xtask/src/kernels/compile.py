@@ -2,7 +2,7 @@
 
 usage: compile.py FOLDER LIBRARIES
 
-FOLDER holds NAME.cu (kernels), NAME.rs (launchers) and *.cuh. As in the product, a translation unit is
+FOLDER holds NAME.cu (kernels), NAME.rs and NAME/*.rs (launchers), and *.cuh. As in the product, a translation unit is
 the text of the *.cuh in front of the text of one .cu; here `#line` stands before both, so that NVRTC's
 messages name the file. LIBRARIES is where NVRTC is kept; pip puts it there the first time. What compiled
 once is remembered there by the hash of its text.
@@ -148,11 +148,11 @@ def main(folder, libraries):
         print(f"{stem}.cu does not compile ({everywhere(places)}):\n{logs[-1]}")
     passed = not refused
     if passed:
-        named = {pair for path in folder.glob("*.rs") for pair in NAMED.findall(path.read_text())}
+        named = {pair for path in folder.rglob("*.rs") for pair in NAMED.findall(path.read_text())}
         there = {(stem, kernel) for stem, found in entries.items() for kernel in found}
         for stem, kernel in sorted(named - there):
             passed = False
-            print(f"{stem}.rs launches {kernel}, which {stem}.cu does not have")
+            print(f"a launcher names {kernel}, which {stem}.cu does not have")
         for stem, kernel in sorted(there - named):
             print(f"note: no launcher names {kernel} of {stem}.cu")
     count = sum(map(len, entries.values()))

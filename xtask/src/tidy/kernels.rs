@@ -41,15 +41,15 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
 
 /// The files of kernels that a launcher names: `Kernel::new("file", "kernel")`, comments aside.
 fn named(launcher: &SourceFile) -> Vec<String> {
-    if launcher.extension() != "rs" || !launcher.path.contains("/cuda/") {
+    let Some((before, _)) = launcher.path.split_once("/cuda/") else { return Vec::new() };
+    if launcher.extension() != "rs" {
         return Vec::new();
     }
-    let folder = launcher.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let code = launcher.text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code = code.collect::<Vec<_>>().join("\n");
     let calls = code.split("Kernel::new(").skip(1);
     let stems = calls.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split_once('"'));
-    stems.map(|(stem, _)| format!("{folder}/{stem}.cu")).collect()
+    stems.map(|(stem, _)| format!("{before}/cuda/{stem}.cu")).collect()
 }
 
 #[cfg(test)]
@@ -94,12 +94,14 @@ mod tests {
 
     #[test]
     fn a_launcher_names_files_that_exist() {
-        let launcher = |text| file("crates/zoetrope-tensor/src/cuda/gru.rs", text);
+        let launcher = |text| file("crates/zoetrope-tensor/src/cuda/gru/streamed.rs", text);
         let call = "static A: Kernel = Kernel::new(\n    \"gru\", \"gru_forward\");";
         assert_eq!(check(&[launcher(call)]).len(), 1);
         assert_eq!(check(&[launcher("/// `Kernel::new(\"gru\", \"gru_forward\")`")]), []);
         let kernel = file("crates/zoetrope-tensor/src/cuda/gru.cu", "");
-        let twin = file("crates/zoetrope-tensor/src/cpu/gru.rs", "");
-        assert_eq!(check(&[launcher(call), kernel, twin]), []);
+        let partners = ["cpu", "cuda"]
+            .map(|folder| file(&format!("crates/zoetrope-tensor/src/{folder}/gru.rs"), ""));
+        let [twin, first] = partners;
+        assert_eq!(check(&[launcher(call), kernel, twin, first]), []);
     }
 }
