@@ -71,15 +71,15 @@ impl Instr {
 
 /// A program whose operands are known by the number of the instruction that made them.
 #[derive(Clone, Copy)]
-struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     program: &'a [Instr],
-    operands: [[u8; 2]; MAX_INSTRUCTIONS],
+    pub(crate) operands: [[u8; 2]; MAX_INSTRUCTIONS],
 }
 
 impl<'a> Plan<'a> {
     /// Panics when the program is empty, too long, takes what is not there or leaves several
     /// values.
-    fn new(program: &'a [Instr], inputs: usize) -> Self {
+    pub(crate) fn new(program: &'a [Instr], inputs: usize) -> Self {
         assert!(!program.is_empty() && program.len() <= MAX_INSTRUCTIONS, "length of a chain");
         assert!(inputs <= MAX_INPUTS, "a chain has at most {MAX_INPUTS} inputs");
         let mut operands = [[0; 2]; MAX_INSTRUCTIONS];

@@ -33,10 +33,10 @@ pub struct Dropout {
 /// Decides for every index whether it is kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mask {
-    key: DropoutKey,
-    threshold: u32,
+    pub(crate) key: DropoutKey,
+    pub(crate) threshold: u32,
     /// 1 / (1 − p), or 0 when nothing is kept.
-    scale: f32,
+    pub(crate) scale: f32,
 }
 
 impl From<Dropout> for Mask {

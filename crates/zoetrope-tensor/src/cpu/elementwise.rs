@@ -8,6 +8,7 @@
 pub use super::chain::{Instr, MAX_INPUTS, MAX_INSTRUCTIONS, chain_backward, chain_forward};
 
 use super::blocks::{for_each_block, lanewise, rows_per_block};
+use super::matmul::Accumulate;
 use super::simd::{Lanewise, current};
 use pulp::Simd;
 
@@ -56,6 +57,27 @@ pub fn scale(a: f32, x: &[f32], y: &mut [f32]) {
     lanewise(Scale(a), [x], y);
 }
 
+/// y = a + factor·b.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn add_scaled(a: &[f32], b: &[f32], factor: f32, y: &mut [f32]) {
+    lanewise(AddScaled(factor), [a, b], y);
+}
+
+/// y (+)= a·x.
+///
+/// # Panics
+///
+/// When the lengths differ.
+pub fn scaled(a: f32, x: &[f32], y: &mut [f32], accumulate: Accumulate) {
+    match accumulate {
+        Accumulate::Overwrite => scale(a, x, y),
+        Accumulate::Add => scale_add(a, x, y),
+    }
+}
+
 /// y += a·x.
 ///
 /// # Panics
@@ -86,6 +108,14 @@ impl Lanewise<2> for Mul {
     #[inline(always)]
     fn apply<S: Simd>(&self, simd: S, [a, b]: [S::f32s; 2], _: S::f32s) -> S::f32s {
         simd.mul_f32s(a, b)
+    }
+}
+
+struct AddScaled(f32);
+impl Lanewise<2> for AddScaled {
+    #[inline(always)]
+    fn apply<S: Simd>(&self, simd: S, [a, b]: [S::f32s; 2], _: S::f32s) -> S::f32s {
+        simd.mul_add_e_f32s(b, simd.splat_f32s(self.0), a)
     }
 }
 

@@ -18,7 +18,7 @@ pub mod activation;
 pub mod arranged;
 pub mod attention;
 mod blocks;
-mod chain;
+pub(crate) mod chain;
 pub mod concat;
 pub mod dropout;
 pub mod elementwise;

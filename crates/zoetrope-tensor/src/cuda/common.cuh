@@ -57,3 +57,223 @@ __device__ __forceinline__ T block_sum(T x, T* room) {
     __syncthreads();
     return x;
 }
+
+// ---- Element by element: four neighbours a thread. ----
+
+// The first of this thread's four elements.
+__device__ __forceinline__ u64 first_of_four() {
+    return 4 * ((u64)blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+// Whether four elements from `at` on lie in an array of `len` elements that begins on 16 bytes.
+// Arrays of a call share the answer by or-ing their addresses: `address(a) | address(b)`.
+__device__ __forceinline__ u64 address(const void* p) { return (u64)p; }
+__device__ __forceinline__ bool is_whole(u64 addresses, u64 at, u64 len) {
+    return (addresses & 15) == 0 && at + 4 <= len;
+}
+
+struct Four {
+    float at[4];
+};
+
+__device__ __forceinline__ Four load_four(const float* x, u64 at, u64 len, bool whole) {
+    Four four;
+    if (whole) {
+        const float4 v = *(const float4*)(x + at);
+        four.at[0] = v.x, four.at[1] = v.y, four.at[2] = v.z, four.at[3] = v.w;
+    } else {
+    #pragma unroll
+        for (u32 k = 0; k < 4; k++) four.at[k] = at + k < len ? x[at + k] : 0.0f;
+    }
+    return four;
+}
+
+__device__ __forceinline__ void store_four(float* y, const Four& four, u64 at, u64 len, bool whole) {
+    if (whole) {
+        *(float4*)(y + at) = make_float4(four.at[0], four.at[1], four.at[2], four.at[3]);
+    } else {
+    #pragma unroll
+        for (u32 k = 0; k < 4; k++)
+            if (at + k < len) y[at + k] = four.at[k];
+    }
+}
+
+// y = four, or y += four.
+__device__ __forceinline__ void join_four(float* y, Four four, u32 adds, u64 at, u64 len, bool whole) {
+    if (adds) {
+        const Four old = load_four(y, at, len, whole);
+    #pragma unroll
+        for (u32 k = 0; k < 4; k++) four.at[k] += old.at[k];
+    }
+    store_four(y, four, at, len, whole);
+}
+
+// Quotient and remainder of an index; 32 bits wherever they do, because 64 take five times as long.
+__device__ __forceinline__ u64 quotient(u64 index, u32 divisor) {
+    return index >> 32 ? index / divisor : (u64)((u32)index / divisor);
+}
+
+// ---- Activations, by the numbers of `cuda::activation::code`. ----
+
+__device__ __forceinline__ float activation_value(u32 kind, float parameter, float x) {
+    switch (kind) {
+        case 1: return x > 0.0f ? x : parameter * x;                  // relu, leaky relu
+        case 2: return x > 0.0f ? x : parameter * expm1f(x);          // elu
+        case 3: return sigmoid(x);
+        case 4: return tanhf(x);
+        case 5: return fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)));      // softplus
+        default: return x;
+    }
+}
+
+// The derivative where the activation's value is y.
+__device__ __forceinline__ float activation_slope(u32 kind, float parameter, float y) {
+    switch (kind) {
+        case 1: return y > 0.0f ? 1.0f : parameter;
+        case 2: return y > 0.0f ? 1.0f : y + parameter;
+        case 3: return y * (1.0f - y);
+        case 4: return 1.0f - y * y;
+        case 5: return -expm1f(-y);
+        default: return 1.0f;
+    }
+}
+
+// ---- Groups of lanes: a power of two up to 32 neighbouring threads own a row. ----
+
+__device__ __forceinline__ float group_sum(float v, u32 lanes) {
+    for (u32 offset = lanes / 2; offset > 0; offset /= 2) v += __shfl_xor_sync(FULL_WARP, v, offset);
+    return v;
+}
+
+__device__ __forceinline__ float group_max(float v, u32 lanes) {
+    for (u32 offset = lanes / 2; offset > 0; offset /= 2)
+        v = fmaxf(v, __shfl_xor_sync(FULL_WARP, v, offset));
+    return v;
+}
+
+// ---- Sums over the rows of a matrix, two for each column. ----
+
+// `own(row, stride, column, first, second)` adds up rows `row`, `row + stride`, … of one column; the
+// block's sums go to `parts[block][2][cols]` in f64. Threads are laid over whole rows, so that
+// accesses are coalesced and a thread stays in one column; columns beyond the width of a block go by
+// blockIdx.y. `shared` holds 2·blockDim.x numbers. Which rows a thread gets and the tree that joins
+// them depend on the shape alone.
+template <class Own>
+__device__ __forceinline__ void column_pairs(u32 cols, double* parts, double* shared, Own own) {
+    const u32 width = cols < blockDim.x ? cols : blockDim.x;
+    const u32 groups = blockDim.x / width;
+    const u32 group = threadIdx.x / width;
+    const u32 column = blockIdx.y * width + threadIdx.x % width;
+    const bool works = group < groups && column < cols;
+    double* firsts = shared;
+    double* seconds = shared + blockDim.x;
+    double first = 0.0, second = 0.0;
+    if (works) own((u64)blockIdx.x * groups + group, (u64)gridDim.x * groups, column, first, second);
+    firsts[threadIdx.x] = first;
+    seconds[threadIdx.x] = second;
+    __syncthreads();
+    u32 half = 1;
+    while (2 * half < groups) half *= 2;
+    for (; half > 0; half /= 2) {
+        if (works && group < half && group + half < groups) {
+            firsts[threadIdx.x] += firsts[threadIdx.x + half * width];
+            seconds[threadIdx.x] += seconds[threadIdx.x + half * width];
+        }
+        __syncthreads();
+    }
+    if (works && group == 0) {
+        double* out = parts + (u64)blockIdx.x * 2 * cols;
+        out[column] = firsts[threadIdx.x];
+        out[cols + column] = seconds[threadIdx.x];
+    }
+}
+
+// The sum of one column of `parts[blocks][2][cols]` over blocks, of the second kind where `second`
+// is 1, by a whole block in a fixed order: the result is thread 0's. `room` as for `block_sum`.
+__device__ __forceinline__ double join_parts(const double* parts, u32 blocks, u32 cols, u32 column,
+                                             u32 second, double* room) {
+    double sum = 0.0;
+    for (u32 block = threadIdx.x; block < blocks; block += blockDim.x)
+        sum += parts[((u64)block * 2 + second) * cols + column];
+    return block_sum(sum, room);
+}
+
+// ---- Dropout: the masks of `cpu::dropout`, bit for bit. ----
+
+struct DropoutMask {
+    const u32* step_at;  // where the step is read, or null
+    u64 seed;
+    u32 stream;
+    u32 step;
+    u32 threshold;
+    float scale;
+};
+
+// Factors of the elements 4·block to 4·block + 3: Philox 4×32-10 of (block, step, stream).
+__device__ __forceinline__ Four dropout_factors(const DropoutMask& mask, u64 block) {
+    const u32 step = mask.step_at ? *mask.step_at : mask.step;
+    u32 c[4] = {(u32)block, (u32)(block >> 32), step, mask.stream};
+    u32 key[2] = {(u32)mask.seed, (u32)(mask.seed >> 32)};
+    #pragma unroll
+    for (u32 round = 0; round < 10; round++) {
+        const u64 first = (u64)0xD2511F53u * c[0];
+        const u64 second = (u64)0xCD9E8D57u * c[2];
+        c[0] = (u32)(second >> 32) ^ c[1] ^ key[0];
+        c[1] = (u32)second;
+        c[2] = (u32)(first >> 32) ^ c[3] ^ key[1];
+        c[3] = (u32)first;
+        key[0] += 0x9E3779B9u;
+        key[1] += 0xBB67AE85u;
+    }
+    Four factors;
+    #pragma unroll
+    for (u32 k = 0; k < 4; k++) factors.at[k] = c[k] >= mask.threshold ? mask.scale : 0.0f;
+    return factors;
+}
+
+// The factor of one element.
+__device__ __forceinline__ float dropout_factor(const DropoutMask& mask, u64 index) {
+    if (mask.threshold == 0) return mask.scale;
+    const Four four = dropout_factors(mask, index / 4);
+    const u32 at = (u32)index & 3;
+    return at == 0 ? four.at[0] : at == 1 ? four.at[1] : at == 2 ? four.at[2] : four.at[3];
+}
+
+// ---- Cosines of large phases, as `cpu::time_encoding` takes them. ----
+
+// What is left of the phase after whole turns, from −1/2 to 1/2; weight and bias are in turns.
+__device__ __forceinline__ float rest_of_turns(double w, double delta, double b) {
+    const double turns = fma(w, delta, b);
+    return (float)(turns - rint(turns));
+}
+
+// The same with weight and bias in radians.
+__device__ __forceinline__ float turn_part(float w, double delta, float b) {
+    const double per_radian = 0.15915494309189533577;
+    return rest_of_turns((double)w * per_radian, delta, (double)b * per_radian);
+}
+
+// sin(2πu) for |u| ≤ 1/4, error 3e-9.
+__device__ __forceinline__ float turn_wave(float u) {
+    const float square = u * u;
+    float sum = 39.536705f;
+    sum = fmaf(sum, square, -76.54978f);
+    sum = fmaf(sum, square, 81.601006f);
+    sum = fmaf(sum, square, -41.341656f);
+    sum = fmaf(sum, square, 6.283185f);
+    return sum * u;
+}
+
+// u with cos(2π·part) = sin(2πu), from −1/4 to 1/4; phases too large to be rounded end there.
+__device__ __forceinline__ float turn_quarter(float part) {
+    const float u = 0.25f - fabsf(part);
+    return u < -0.25f ? -0.25f : u;
+}
+
+__device__ __forceinline__ float turn_cosine(float part) {
+    return turn_wave(turn_quarter(part));
+}
+
+__device__ __forceinline__ float turn_sine(float part) {
+    return copysignf(turn_wave(0.25f - fabsf(turn_quarter(part))), part);
+}

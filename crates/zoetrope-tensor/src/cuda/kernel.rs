@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use bytemuck::Pod;
 
 use super::view::{View, ViewMut};
+use crate::cpu::matmul::Accumulate;
 
 /// A kernel of one of the `.cu` files.
 #[derive(Debug)]
@@ -92,6 +93,13 @@ impl<T> Arg for Option<View<'_, T>> {
 impl<T> Arg for Option<ViewMut<'_, T>> {
     fn place(&self, slot: &mut u64) -> *const c_void {
         self.as_ref().map_or(0, ViewMut::ptr).place(slot)
+    }
+}
+
+/// 0 overwrites, 1 adds.
+impl Arg for Accumulate {
+    fn place(&self, slot: &mut u64) -> *const c_void {
+        u32::from(*self == Accumulate::Add).place(slot)
     }
 }
 

@@ -7,22 +7,34 @@
 #![allow(unsafe_code)]
 #![allow(dead_code, unused_imports, reason = "until the last launcher has landed")]
 
+pub(crate) mod activation;
 mod blas;
+pub(crate) mod chain;
+mod column_pairs;
 mod compile;
+pub(crate) mod concat;
 mod driver;
+pub(crate) mod dropout;
 pub(crate) mod elementwise;
 mod error;
 mod event;
+pub(crate) mod gather;
 mod gpu;
 mod graph;
 mod kernel;
 mod library;
+pub(crate) mod loss;
 mod memory;
+pub(crate) mod norm;
+pub(crate) mod pairs;
 mod parameters;
+pub(crate) mod reduce;
 mod resident;
+pub(crate) mod softmax;
 mod sources;
 pub(crate) mod spmm;
 mod steps;
+pub(crate) mod time_encoding;
 mod trace;
 mod transfer;
 mod view;
@@ -39,4 +51,5 @@ pub use parameters::ParameterBlock;
 pub use sources::{SOURCES, Source};
 pub use steps::Steps;
 pub use trace::{GpuSpan, Queue};
+pub(crate) use view::Sink;
 pub use view::{View, ViewMut};

@@ -27,9 +27,20 @@ macro_rules! sources {
 }
 
 sources! {
+    "activation"
+    "chain"
+    "concat"
+    "dropout"
     "elementwise"
+    "gather"
+    "loss"
+    "norm"
+    "pairs"
+    "reduce"
+    "softmax"
     "spmm"
     "steps"
+    "time_encoding"
 }
 
 /// The file of that name.

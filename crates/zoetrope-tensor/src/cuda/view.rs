@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use crate::cpu::matmul::Accumulate;
+
 /// Values on the device, to be read.
 #[derive(Debug)]
 pub struct View<'a, T = f32> {
@@ -22,6 +24,11 @@ impl<T> Copy for View<'_, T> {}
 impl<'a, T> View<'a, T> {
     pub(crate) fn new(ptr: u64, len: usize) -> Self {
         Self { ptr, len, of: PhantomData }
+    }
+
+    /// No values.
+    pub(crate) fn none() -> Self {
+        Self::new(0, 0)
     }
 
     /// The number of values.
@@ -103,4 +110,11 @@ impl<'a, T> ViewMut<'a, T> {
         let beyond = self.ptr + (at * size_of::<T>()) as u64;
         (ViewMut::new(self.ptr, at), ViewMut::new(beyond, self.len - at))
     }
+}
+
+/// A gradient that a kernel writes or adds to; absent where it is not wanted.
+#[derive(Debug)]
+pub(crate) struct Sink<'a> {
+    pub(crate) place: Option<ViewMut<'a>>,
+    pub(crate) mode: Accumulate,
 }

@@ -2,8 +2,9 @@
 
 use crate::buffer::Buffer;
 use crate::cpu::elementwise::{self, Instr, MAX_INPUTS, MAX_INSTRUCTIONS};
+use crate::cuda::{self, Sink, View};
 use crate::error::TensorError;
-use crate::tape::{List, Op, Opened, Tape, Var, expect_shape};
+use crate::tape::{List, Op, Opened, Tape, Var, expect_shape, sink};
 
 /// A small program in postfix order over matrices of one shape.
 ///
@@ -79,11 +80,23 @@ impl Tape {
             expect_shape("chain", "an input", shape, self.shape(input))?;
         }
         let mut y = self.pool.take(shape.len());
-        let mut values: [&[f32]; MAX_INPUTS] = [&[]; MAX_INPUTS];
-        for (place, &input) in values.iter_mut().zip(inputs) {
-            *place = self.value(input);
+        let (program, count) = (chain.instructions(), inputs.len());
+        match self.gpu() {
+            None => {
+                let mut values: [&[f32]; MAX_INPUTS] = [&[]; MAX_INPUTS];
+                for (place, &input) in values.iter_mut().zip(inputs) {
+                    *place = self.value(input);
+                }
+                elementwise::chain_forward(program, &values[..count], y.as_mut_slice());
+            }
+            Some(gpu) => {
+                let mut values = [View::none(); MAX_INPUTS];
+                for (place, &input) in values.iter_mut().zip(inputs) {
+                    *place = self.view(input);
+                }
+                cuda::chain::chain_forward(gpu, program, &values[..count], y.view_mut());
+            }
         }
-        elementwise::chain_forward(chain.instructions(), &values[..inputs.len()], y.as_mut_slice());
         let list = self.keep_list(inputs);
         Ok(self.record(Op::Chain { chain, inputs: list }, shape, y, None, inputs))
     }
@@ -92,22 +105,32 @@ impl Tape {
         let count = inputs.len as usize;
         let mut opened: [Option<Opened>; MAX_INPUTS] = Default::default();
         for (at, place) in opened.iter_mut().enumerate().take(count) {
-            *place = self.open(self.listed(inputs, at));
+            *place = self.open_to_overwrite(self.listed(inputs, at));
         }
-        let mut values: [&[f32]; MAX_INPUTS] = [&[]; MAX_INPUTS];
-        for (at, place) in values.iter_mut().enumerate().take(count) {
-            *place = self.value(self.listed(inputs, at));
+        let (program, input) = (chain.instructions(), |at| self.listed(inputs, at));
+        match self.gpu() {
+            None => {
+                let mut values: [&[f32]; MAX_INPUTS] = [&[]; MAX_INPUTS];
+                for (at, place) in values.iter_mut().enumerate().take(count) {
+                    *place = self.value(input(at));
+                }
+                let mut gradients: [Option<&mut [f32]>; MAX_INPUTS] = Default::default();
+                for (place, one) in gradients.iter_mut().zip(&mut opened) {
+                    *place = one.as_mut().map(Opened::slice_to_add);
+                }
+                let (values, gradients) = (&values[..count], &mut gradients[..count]);
+                elementwise::chain_backward(program, values, dy.as_slice(), gradients);
+            }
+            Some(gpu) => {
+                let mut values = [View::none(); MAX_INPUTS];
+                for (at, place) in values.iter_mut().enumerate().take(count) {
+                    *place = self.view(input(at));
+                }
+                let gradients: [Sink<'_>; MAX_INPUTS] = opened.each_mut().map(sink);
+                let (values, gradients) = (&values[..count], &gradients[..count]);
+                cuda::chain::chain_backward(gpu, program, values, dy.view(), gradients);
+            }
         }
-        let mut gradients: [Option<&mut [f32]>; MAX_INPUTS] = Default::default();
-        for (place, one) in gradients.iter_mut().zip(&mut opened) {
-            *place = one.as_mut().map(Opened::slice);
-        }
-        elementwise::chain_backward(
-            chain.instructions(),
-            &values[..count],
-            dy.as_slice(),
-            &mut gradients[..count],
-        );
         self.close(opened);
     }
 }

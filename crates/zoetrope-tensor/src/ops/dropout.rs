@@ -1,7 +1,9 @@
 //! Dropout whose mask is a function of a counter, so that it is never stored.
 
 use crate::buffer::Buffer;
-use crate::cpu::dropout::{self, DropoutKey};
+use crate::cpu::dropout::{self, Dropout, DropoutKey};
+use crate::cpu::matmul::Accumulate;
+use crate::cuda;
 use crate::error::TensorError;
 use crate::tape::{Op, Tape, Var};
 
@@ -31,13 +33,26 @@ impl Tape {
         }
         let shape = self.shape(x);
         let mut y = self.pool.take(shape.len());
-        dropout::dropout_forward(self.value(x), rate, key, y.as_mut_slice());
+        match self.gpu() {
+            None => dropout::dropout_forward(self.value(x), rate, key, y.as_mut_slice()),
+            Some(gpu) => {
+                let (x, y, mode) = (self.view(x), y.view_mut(), Accumulate::Overwrite);
+                cuda::dropout::apply(gpu, x, Dropout { p: rate, key }, None, y, mode);
+            }
+        }
         Ok(self.record(Op::Dropout { x, rate, key }, shape, y, None, &[x]))
     }
 
     pub(super) fn dropout_backward(&mut self, x: Var, rate: f32, key: DropoutKey, dy: &Buffer) {
-        if let Some(mut dx) = self.open(x) {
-            dropout::dropout_backward(dy.as_slice(), rate, key, dx.slice());
+        if let Some(mut dx) = self.open_to_overwrite(x) {
+            let mode = dx.mode;
+            match self.gpu() {
+                None => dropout::dropout_backward(dy.as_slice(), rate, key, dx.slice_to_add()),
+                Some(gpu) => {
+                    let (dy, dx) = (dy.view(), dx.view());
+                    cuda::dropout::apply(gpu, dy, Dropout { p: rate, key }, None, dx, mode);
+                }
+            }
             self.close([Some(dx)]);
         }
     }

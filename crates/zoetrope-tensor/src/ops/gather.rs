@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::buffer::Buffer;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::{elementwise, gather};
+use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::tape::{Op, Tape, Var, expect_shape};
@@ -33,15 +34,26 @@ impl Tape {
         expect_rows("gather", indices, shape.rows)?;
         let out = Shape::new(indices.len(), shape.cols);
         let mut y = self.pool.take(out.len());
-        gather::gather_rows(self.value(x), shape.cols, indices, y.as_mut_slice());
+        match self.gpu() {
+            None => gather::gather_rows(self.value(x), shape.cols, indices, y.as_mut_slice()),
+            Some(gpu) => {
+                let (x, y, mode) = (self.view(x), y.view_mut(), Accumulate::Overwrite);
+                cuda::gather::gather_rows(gpu, x, shape.cols, indices, y, mode);
+            }
+        }
         let op = Op::Gather { x, indices: Arc::clone(indices) };
         Ok(self.record(op, out, y, None, &[x]))
     }
 
-    pub(super) fn gather_backward(&mut self, x: Var, indices: &[u32], dy: &Buffer) {
+    pub(super) fn gather_backward(&mut self, x: Var, indices: &Arc<Vec<u32>>, dy: &Buffer) {
         let width = self.shape(x).cols;
         if let Some(mut dx) = self.open(x) {
-            gather::scatter_add_rows(dy.as_slice(), width, indices, dx.slice());
+            match self.gpu() {
+                None => gather::scatter_add_rows(dy.as_slice(), width, indices, dx.slice()),
+                Some(gpu) => {
+                    cuda::gather::scatter_add_rows(gpu, dy.view(), width, indices, dx.view());
+                }
+            }
             self.close([Some(dx)]);
         }
     }
@@ -63,19 +75,28 @@ impl Tape {
         expect_rows("scatter_add", indices, rows)?;
         let out = Shape::new(rows, shape.cols);
         let mut y = self.pool.take_zeroed(out.len());
-        gather::scatter_add_rows(self.value(x), shape.cols, indices, y.as_mut_slice());
+        match self.gpu() {
+            None => gather::scatter_add_rows(self.value(x), shape.cols, indices, y.as_mut_slice()),
+            Some(gpu) => {
+                let (x, y) = (self.view(x), y.view_mut());
+                cuda::gather::scatter_add_rows(gpu, x, shape.cols, indices, y);
+            }
+        }
         let op = Op::ScatterAdd { x, indices: Arc::clone(indices) };
         Ok(self.record(op, out, y, None, &[x]))
     }
 
-    pub(super) fn scatter_add_backward(&mut self, x: Var, indices: &[u32], dy: &Buffer) {
+    pub(super) fn scatter_add_backward(&mut self, x: Var, indices: &Arc<Vec<u32>>, dy: &Buffer) {
         let shape = self.shape(x);
         let Some(mut dx) = self.open_to_overwrite(x) else { return };
-        match dx.mode {
-            Accumulate::Overwrite => {
+        match (self.gpu(), dx.mode) {
+            (Some(gpu), mode) => {
+                cuda::gather::gather_rows(gpu, dy.view(), shape.cols, indices, dx.view(), mode);
+            }
+            (None, Accumulate::Overwrite) => {
                 gather::gather_rows(dy.as_slice(), shape.cols, indices, dx.slice())
             }
-            Accumulate::Add => {
+            (None, Accumulate::Add) => {
                 let mut taken = self.pool.take(shape.len());
                 gather::gather_rows(dy.as_slice(), shape.cols, indices, taken.as_mut_slice());
                 elementwise::scale_add(1.0, taken.as_slice(), dx.slice());

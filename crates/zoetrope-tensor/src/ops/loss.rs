@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::cpu::loss;
+use crate::cuda::loss::Examples;
+use crate::cuda::{self, View};
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Tape, Var, expect_shape, sink};
 
 /// How predictions are compared with targets. All are means over the weighted entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,46 +43,56 @@ impl Tape {
             expect_shape("loss", "the weight", shape, self.shape(weight))?;
         }
         let mut y = self.pool.take(1);
-        let (p, t) = (self.value(prediction), self.value(target));
-        let w = weight.map(|weight| self.value(weight));
-        y.as_mut_slice()[0] = match loss {
-            Loss::Mse => loss::mse(p, t, w),
-            Loss::Mae => loss::mae(p, t, w),
-            Loss::BinaryCrossEntropy { positive_weight } => {
-                loss::bce_with_logits(p, t, positive_weight, w)
+        let mut total = self.gpu().is_some().then(|| self.pool.take(cuda::loss::TOTAL));
+        match (self.gpu(), &mut total) {
+            (Some(gpu), Some(total)) => {
+                let w = weight.map(|weight| self.view(weight));
+                let operands = [self.view(prediction), self.view(target)];
+                cuda::loss::forward(gpu, loss, operands, w, y.view_mut(), total.view_mut());
             }
-        };
+            _ => {
+                let (p, t) = (self.value(prediction), self.value(target));
+                let w = weight.map(|weight| self.value(weight));
+                y.as_mut_slice()[0] = match loss {
+                    Loss::Mse => loss::mse(p, t, w),
+                    Loss::Mae => loss::mae(p, t, w),
+                    Loss::BinaryCrossEntropy { positive_weight } => {
+                        loss::bce_with_logits(p, t, positive_weight, w)
+                    }
+                };
+            }
+        }
         let op = Op::Loss { loss, prediction, target, weight };
-        Ok(self.record(op, Shape::new(1, 1), y, None, &[prediction]))
+        Ok(self.record(op, Shape::new(1, 1), y, total, &[prediction]))
     }
 
-    pub(super) fn loss_backward(
-        &mut self,
-        loss: Loss,
-        prediction: Var,
-        target: Var,
-        weight: Option<Var>,
-        dy: &Buffer,
-    ) {
-        if let Some(mut dp) = self.open(prediction) {
+    pub(super) fn loss_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
+        let Op::Loss { loss, prediction, target, weight } = *op else { return };
+        let mut dp = self.open_to_overwrite(prediction);
+        if let Some(gpu) = self.gpu() {
+            let w = weight.map(|weight| self.view(weight));
+            let (operands, factors) =
+                ([self.view(prediction), self.view(target)], self.loss_factors(node, dy));
+            cuda::loss::backward(gpu, loss, operands, w, factors, sink(&mut dp));
+        } else if let Some(dp) = &mut dp {
             let (p, t) = (self.value(prediction), self.value(target));
             let w = weight.map(|weight| self.value(weight));
+            let (d_loss, dp) = (dy.as_slice()[0], dp.slice_to_add());
             match loss {
-                Loss::Mse => loss::mse_backward(p, t, w, dy.as_slice()[0], dp.slice()),
-                Loss::Mae => loss::mae_backward(p, t, w, dy.as_slice()[0], dp.slice()),
+                Loss::Mse => loss::mse_backward(p, t, w, d_loss, dp),
+                Loss::Mae => loss::mae_backward(p, t, w, d_loss, dp),
                 Loss::BinaryCrossEntropy { positive_weight } => {
-                    loss::bce_with_logits_backward(
-                        p,
-                        t,
-                        positive_weight,
-                        w,
-                        dy.as_slice()[0],
-                        dp.slice(),
-                    );
+                    loss::bce_with_logits_backward(p, t, positive_weight, w, d_loss, dp);
                 }
             }
-            self.close([Some(dp)]);
         }
+        self.close([dp]);
+    }
+
+    /// The gradient of a loss and the sum of its weights, on the card.
+    fn loss_factors<'a>(&'a self, node: Var, dy: &'a Buffer) -> [View<'a>; 2] {
+        let total = self.node(node).saved.as_ref().expect("the forward pass kept the weights' sum");
+        [dy.view(), total.view()]
     }
 
     /// The cross-entropy of logits, one row an example, against the classes
@@ -120,32 +132,48 @@ impl Tape {
             expect_shape("cross_entropy", "the weight", column, self.shape(weight))?;
         }
         let mut y = self.pool.take(1);
-        let w = weight.map(|weight| self.value(weight));
-        y.as_mut_slice()[0] = loss::cross_entropy(self.value(logits), shape.cols, classes, w);
+        let mut total = self.gpu().is_some().then(|| self.pool.take(cuda::loss::TOTAL));
+        match (self.gpu(), &mut total) {
+            (Some(gpu), Some(total)) => {
+                let examples = self.examples(logits, labels, start, weight);
+                cuda::loss::cross_entropy(gpu, &examples, y.view_mut(), total.view_mut());
+            }
+            _ => {
+                let w = weight.map(|weight| self.value(weight));
+                let value = self.value(logits);
+                y.as_mut_slice()[0] = loss::cross_entropy(value, shape.cols, classes, w);
+            }
+        }
         let op = Op::CrossEntropy { logits, labels: Arc::clone(labels), start, weight };
-        Ok(self.record(op, Shape::new(1, 1), y, None, &[logits]))
+        Ok(self.record(op, Shape::new(1, 1), y, total, &[logits]))
     }
 
-    pub(super) fn cross_entropy_backward(
-        &mut self,
-        logits: Var,
-        classes: &[u32],
-        weight: Option<Var>,
-        dy: &Buffer,
-    ) {
-        let cols = self.shape(logits).cols;
-        if let Some(mut d_logits) = self.open(logits) {
-            let w = weight.map(|weight| self.value(weight));
-            let value = self.value(logits);
-            loss::cross_entropy_backward(
-                value,
-                cols,
-                classes,
-                w,
-                dy.as_slice()[0],
-                d_logits.slice(),
-            );
-            self.close([Some(d_logits)]);
+    pub(super) fn cross_entropy_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
+        let Op::CrossEntropy { logits, ref labels, start, weight } = *op else { return };
+        let shape = self.shape(logits);
+        let mut d_logits = self.open_to_overwrite(logits);
+        if let Some(gpu) = self.gpu() {
+            let examples = self.examples(logits, labels, start, weight);
+            let factors = self.loss_factors(node, dy);
+            cuda::loss::cross_entropy_backward(gpu, &examples, factors, sink(&mut d_logits));
+        } else if let Some(d_logits) = &mut d_logits {
+            let (value, w) = (self.value(logits), weight.map(|weight| self.value(weight)));
+            let (classes, d_loss) = (&labels[start..start + shape.rows], dy.as_slice()[0]);
+            let d_logits = d_logits.slice_to_add();
+            loss::cross_entropy_backward(value, shape.cols, classes, w, d_loss, d_logits);
         }
+        self.close([d_logits]);
+    }
+
+    fn examples<'a>(
+        &'a self,
+        logits: Var,
+        labels: &'a Arc<Vec<u32>>,
+        start: usize,
+        weight: Option<Var>,
+    ) -> Examples<'a> {
+        let weight = weight.map(|weight| self.view(weight));
+        let classes = self.shape(logits).cols;
+        Examples { logits: self.view(logits), classes, labels, start, weight }
     }
 }

@@ -92,13 +92,8 @@ impl Tape {
             Op::Dropout { x, rate, key } => self.dropout_backward(x, rate, key, dy),
             Op::UnitVector { x } => self.unit_vector_backward(node, x, dy),
             Op::Mean { x } => self.mean_backward(x, dy),
-            Op::Loss { loss, prediction, target, weight } => {
-                self.loss_backward(loss, prediction, target, weight, dy);
-            }
-            Op::CrossEntropy { logits, ref labels, start, weight } => {
-                let classes = &labels[start..start + self.shape(logits).rows];
-                self.cross_entropy_backward(logits, classes, weight, dy);
-            }
+            Op::Loss { .. } => self.loss_backward(op, node, dy),
+            Op::CrossEntropy { .. } => self.cross_entropy_backward(op, node, dy),
         }
     }
 }

@@ -3,9 +3,10 @@
 use crate::buffer::Buffer;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::norm;
+use crate::cuda::{self, ViewMut};
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Opened, Tape, Var, expect_shape, sink};
 
 /// Mean and variance of the columns of a batch, for the running statistics of a layer.
 #[derive(Debug, Clone, Copy)]
@@ -45,17 +46,18 @@ impl Tape {
         self.expect_affine("batch_norm", shape, scale, shift)?;
         let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(2 * shape.cols);
-        let (mean, inverse) = saved.as_mut_slice().split_at_mut(shape.cols);
-        norm::batch_statistics(self.value(x), shape.rows, shape.cols, epsilon, mean, inverse);
-        norm::batch_norm_forward(
-            self.value(x),
-            shape.cols,
-            mean,
-            inverse,
-            Some(self.value(scale)),
-            Some(self.value(shift)),
-            y.as_mut_slice(),
-        );
+        let Shape { rows, cols } = shape;
+        match self.gpu() {
+            None => {
+                let (mean, inverse) = saved.as_mut_slice().split_at_mut(cols);
+                norm::batch_statistics(self.value(x), rows, cols, epsilon, mean, inverse);
+            }
+            Some(gpu) => {
+                let (x, saved) = (self.view(x), saved.view_mut());
+                cuda::norm::batch_statistics(gpu, x, rows, cols, epsilon, saved);
+            }
+        }
+        self.normalise(x, [scale, shift], &saved, &mut y);
         let op = Op::BatchNorm { x, scale, shift, fixed: false };
         Ok(self.record(op, shape, y, Some(saved), &[x, scale, shift]))
     }
@@ -80,30 +82,73 @@ impl Tape {
         }
         let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(2 * shape.cols);
-        let (kept_mean, inverse) = saved.as_mut_slice().split_at_mut(shape.cols);
-        kept_mean.copy_from_slice(mean);
-        for (inverse, variance) in inverse.iter_mut().zip(variance) {
-            *inverse = 1.0 / (variance + epsilon).sqrt();
+        match self.gpu() {
+            None => {
+                let (kept_mean, inverse) = saved.as_mut_slice().split_at_mut(shape.cols);
+                kept_mean.copy_from_slice(mean);
+                for (inverse, variance) in inverse.iter_mut().zip(variance) {
+                    *inverse = 1.0 / (variance + epsilon).sqrt();
+                }
+            }
+            Some(gpu) => {
+                let given = [mean, variance].map(|given| gpu.uploaded(given));
+                let given = given.each_ref().map(|given| given.view());
+                cuda::norm::given_statistics(gpu, given, epsilon, saved.view_mut());
+            }
         }
-        norm::batch_norm_forward(
-            self.value(x),
-            shape.cols,
-            kept_mean,
-            inverse,
-            Some(self.value(scale)),
-            Some(self.value(shift)),
-            y.as_mut_slice(),
-        );
+        self.normalise(x, [scale, shift], &saved, &mut y);
         let op = Op::BatchNorm { x, scale, shift, fixed: true };
         Ok(self.record(op, shape, y, Some(saved), &[x, scale, shift]))
     }
 
-    /// The statistics that a batch normalisation used; None for other matrices.
+    /// `y = (x - mean) · inverse · scale + shift`, mean and inverse as they were saved.
+    fn normalise(&self, x: Var, [scale, shift]: [Var; 2], saved: &Buffer, y: &mut Buffer) {
+        let cols = self.shape(x).cols;
+        match self.gpu() {
+            None => {
+                let (mean, inverse) = saved.as_slice().split_at(cols);
+                let [scale, shift] = [scale, shift].map(|var| Some(self.value(var)));
+                let (x, y) = (self.value(x), y.as_mut_slice());
+                norm::batch_norm_forward(x, cols, mean, inverse, scale, shift, y);
+            }
+            Some(gpu) => {
+                let affine = [self.view(scale), self.view(shift)];
+                let (x, y) = (self.view(x), y.view_mut());
+                cuda::norm::batch_norm_forward(gpu, x, cols, saved.view(), affine, y);
+            }
+        }
+    }
+
+    /// The statistics that a batch normalisation used; None for other matrices, and on a card, where
+    /// [`Tape::update_running_statistics`] reads them.
     pub fn batch_statistics(&self, normalised: Var) -> Option<BatchStatistics<'_>> {
-        let node = self.node(normalised);
-        let saved = node.saved.as_ref().filter(|_| matches!(node.op, Op::BatchNorm { .. }))?;
-        let (mean, inverse_deviation) = saved.as_slice().split_at(node.shape.cols);
+        if self.gpu().is_some() {
+            return None;
+        }
+        let (saved, cols) = (self.saved_statistics(normalised)?, self.shape(normalised).cols);
+        let (mean, inverse_deviation) = saved.as_slice().split_at(cols);
         Some(BatchStatistics { mean, inverse_deviation })
+    }
+
+    fn saved_statistics(&self, normalised: Var) -> Option<&Buffer> {
+        let node = self.node(normalised);
+        node.saved.as_ref().filter(|_| matches!(node.op, Op::BatchNorm { .. }))
+    }
+
+    /// Moves running `[mean, variance, count]` of a layer, which lie on the tape's card, towards the
+    /// statistics that a batch normalisation used: `kept = (1 - momentum) · kept + momentum · new`,
+    /// the variance unbiased. Nothing happens for other matrices, or on the processor.
+    pub fn update_running_statistics(
+        &self,
+        normalised: Var,
+        running: [ViewMut<'_>; 3],
+        epsilon: f32,
+        momentum: f32,
+    ) {
+        if let (Some(gpu), Some(saved)) = (self.gpu(), self.saved_statistics(normalised)) {
+            let rows = self.shape(normalised).rows;
+            cuda::norm::update_running(gpu, saved.view(), rows, epsilon, momentum, running);
+        }
     }
 
     pub(super) fn batch_norm_backward(
@@ -115,30 +160,37 @@ impl Tape {
         fixed: bool,
         dy: &Buffer,
     ) {
-        let shape = self.shape(x);
-        let mut dx = if fixed { self.open(x) } else { self.open_to_overwrite(x) };
-        let mode = dx.as_ref().map_or(Accumulate::Add, |dx| dx.mode);
+        let cols = self.shape(x).cols;
+        let mut dx = self.open_to_overwrite(x);
         let mut d_scale = self.open(scale);
         let mut d_shift = self.open(shift);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its statistics");
-        let (mean, inverse) = saved.as_slice().split_at(shape.cols);
-        let weight = Some(self.value(scale));
-        // Given statistics do not depend on x, so its gradient is a plain scaling.
-        if let Some(dx) = dx.as_mut().filter(|_| fixed) {
-            norm::batch_norm_fixed_backward(shape.cols, inverse, weight, dy.as_slice(), dx.slice());
+        if let Some(gpu) = self.gpu() {
+            let (x, scale, dy) = (self.view(x), self.view(scale), dy.view());
+            let d_affine = [&mut d_scale, &mut d_shift].map(|d| d.as_mut().map(Opened::view));
+            let (saved, dx) = (saved.view(), sink(&mut dx));
+            cuda::norm::batch_norm_backward(gpu, x, cols, saved, fixed, scale, dy, dx, d_affine);
+        } else {
+            let (mean, inverse) = saved.as_slice().split_at(cols);
+            let (weight, dy) = (Some(self.value(scale)), dy.as_slice());
+            // Given statistics do not depend on x, so its gradient is a plain scaling.
+            if let Some(dx) = dx.as_mut().filter(|_| fixed) {
+                norm::batch_norm_fixed_backward(cols, inverse, weight, dy, dx.slice_to_add());
+            }
+            let mode = dx.as_ref().map_or(Accumulate::Add, |dx| dx.mode);
+            norm::batch_norm_backward(
+                self.value(x),
+                cols,
+                mean,
+                inverse,
+                weight,
+                dy,
+                dx.as_mut().filter(|_| !fixed).map(|d| d.slice()),
+                mode,
+                d_scale.as_mut().map(|d| d.slice()),
+                d_shift.as_mut().map(|d| d.slice()),
+            );
         }
-        norm::batch_norm_backward(
-            self.value(x),
-            shape.cols,
-            mean,
-            inverse,
-            weight,
-            dy.as_slice(),
-            dx.as_mut().filter(|_| !fixed).map(|d| d.slice()),
-            mode,
-            d_scale.as_mut().map(|d| d.slice()),
-            d_shift.as_mut().map(|d| d.slice()),
-        );
         self.close([dx, d_scale, d_shift]);
     }
 
@@ -157,15 +209,26 @@ impl Tape {
         self.expect_affine("layer_norm", shape, scale, shift)?;
         let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(2 * shape.rows);
-        norm::layer_norm_forward(
-            self.value(x),
-            shape.cols,
-            epsilon,
-            Some(self.value(scale)),
-            Some(self.value(shift)),
-            y.as_mut_slice(),
-            saved.as_mut_slice(),
-        );
+        match self.gpu() {
+            None => norm::layer_norm_forward(
+                self.value(x),
+                shape.cols,
+                epsilon,
+                Some(self.value(scale)),
+                Some(self.value(shift)),
+                y.as_mut_slice(),
+                saved.as_mut_slice(),
+            ),
+            Some(gpu) => cuda::norm::layer_norm_forward(
+                gpu,
+                self.view(x),
+                shape.cols,
+                epsilon,
+                [self.view(scale), self.view(shift)],
+                y.view_mut(),
+                saved.view_mut(),
+            ),
+        }
         let op = Op::LayerNorm { x, scale, shift };
         Ok(self.record(op, shape, y, Some(saved), &[x, scale, shift]))
     }
@@ -178,21 +241,33 @@ impl Tape {
         shift: Var,
         dy: &Buffer,
     ) {
-        let shape = self.shape(x);
-        let mut dx = self.open(x);
+        let cols = self.shape(x).cols;
+        let mut dx = self.open_to_overwrite(x);
         let mut d_scale = self.open(scale);
         let mut d_shift = self.open(shift);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its statistics");
-        norm::layer_norm_backward(
-            self.value(x),
-            shape.cols,
-            saved.as_slice(),
-            Some(self.value(scale)),
-            dy.as_slice(),
-            dx.as_mut().map(|d| d.slice()),
-            d_scale.as_mut().map(|d| d.slice()),
-            d_shift.as_mut().map(|d| d.slice()),
-        );
+        match self.gpu() {
+            None => norm::layer_norm_backward(
+                self.value(x),
+                cols,
+                saved.as_slice(),
+                Some(self.value(scale)),
+                dy.as_slice(),
+                dx.as_mut().map(|d| d.slice_to_add()),
+                d_scale.as_mut().map(|d| d.slice()),
+                d_shift.as_mut().map(|d| d.slice()),
+            ),
+            Some(gpu) => cuda::norm::layer_norm_backward(
+                gpu,
+                self.view(x),
+                cols,
+                saved.view(),
+                self.view(scale),
+                dy.view(),
+                sink(&mut dx),
+                [&mut d_scale, &mut d_shift].map(|d| d.as_mut().map(Opened::view)),
+            ),
+        }
         self.close([dx, d_scale, d_shift]);
     }
 }

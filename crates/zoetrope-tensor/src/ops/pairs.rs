@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::buffer::Buffer;
 use crate::cpu::gather::scatter_add_rows;
 use crate::cpu::pairs::{self, PairScores};
+use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::ops::gather::expect_rows;
-use crate::tape::{Op, Tape, Value, Var, expect_shape};
+use crate::tape::{Op, Opened, Tape, Value, Var, expect_shape};
 
 /// The matrices that score pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,13 @@ impl Tape {
         let shape = Shape::new(src.len(), stored.rows);
         let mut y = self.pool.take(shape.len());
         if shape.cols > 0 {
-            pairs::pair_scores(self.pairs(layers, [src, dst]), y.as_mut_slice());
+            match self.gpu() {
+                None => pairs::pair_scores(self.pairs(layers, [src, dst]), y.as_mut_slice()),
+                Some(gpu) => {
+                    let pairs = self.pairs_on_card(layers, [src, dst]);
+                    cuda::pairs::pair_scores(gpu, pairs, y.view_mut());
+                }
+            }
         }
         let inputs = [source, destination, weight, bias];
         if !inputs.iter().any(|&input| self.needs_gradient(input)) {
@@ -80,13 +87,38 @@ impl Tape {
         }
     }
 
+    fn pairs_on_card<'a>(
+        &'a self,
+        layers: PairLayers,
+        ends: [&'a Arc<Vec<u32>>; 2],
+    ) -> cuda::pairs::PairScores<'a> {
+        cuda::pairs::PairScores {
+            rows: [self.view(layers.source), self.view(layers.destination)],
+            width: self.shape(layers.source).cols,
+            ends,
+            weight: self.view(layers.weight),
+            bias: self.view(layers.bias),
+        }
+    }
+
     pub(super) fn pair_scores_backward(
         &mut self,
         layers: PairLayers,
-        [src, dst]: [&[u32]; 2],
+        [src, dst]: [&Arc<Vec<u32>>; 2],
         dy: &Buffer,
     ) {
         let PairLayers { source, destination, weight, bias } = layers;
+        if self.gpu().is_some() {
+            let mut opened = [source, destination, weight, bias].map(|operand| self.open(operand));
+            let [d_source, d_destination, d_weight, d_bias] =
+                opened.each_mut().map(|d| d.as_mut().map(Opened::view));
+            if let Some(gpu) = self.gpu() {
+                let (pairs, rows) =
+                    (self.pairs_on_card(layers, [src, dst]), [d_source, d_destination]);
+                cuda::pairs::pair_scores_backward(gpu, pairs, dy.view(), rows, d_weight, d_bias);
+            }
+            return self.close(opened);
+        }
         let (width, outputs) = (self.shape(source).cols, self.shape(weight).rows);
         let mut d_rows = self.pool.take(src.len() * width);
         let mut d_layer = self.pool.take_zeroed(outputs * (width + 1));

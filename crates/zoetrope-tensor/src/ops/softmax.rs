@@ -2,26 +2,37 @@
 
 use crate::buffer::Buffer;
 use crate::cpu::softmax;
+use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::sparse::SparseGroup;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Tape, Var, expect_shape, sink};
 
 impl Tape {
     /// `exp(x) / Σ exp(x)` row by row.
     pub fn softmax(&mut self, x: Var) -> Var {
         let shape = self.shape(x);
         let mut y = self.pool.take(shape.len());
-        softmax::softmax_rows(self.value(x), shape.cols, y.as_mut_slice());
+        match self.gpu() {
+            None => softmax::softmax_rows(self.value(x), shape.cols, y.as_mut_slice()),
+            Some(gpu) => {
+                cuda::softmax::softmax_rows(gpu, self.view(x), shape.cols, y.view_mut());
+            }
+        }
         self.record(Op::Softmax { x }, shape, y, None, &[x])
     }
 
     pub(super) fn softmax_backward(&mut self, node: Var, x: Var, dy: &Buffer) {
         let cols = self.shape(x).cols;
-        if let Some(mut dx) = self.open(x) {
-            softmax::softmax_rows_backward(self.value(node), cols, dy.as_slice(), dx.slice());
-            self.close([Some(dx)]);
+        let mut dx = self.open_to_overwrite(x);
+        if let Some(gpu) = self.gpu() {
+            let (y, dy) = (self.view(node), dy.view());
+            cuda::softmax::softmax_rows_backward(gpu, y, cols, dy, sink(&mut dx));
+        } else if let Some(dx) = &mut dx {
+            let (y, dy) = (self.value(node), dy.as_slice());
+            softmax::softmax_rows_backward(y, cols, dy, dx.slice_to_add());
         }
+        self.close([dx]);
     }
 
     /// `exp(x) / Σ exp(x)` over the in-edges of each vertex in each snapshot.
@@ -39,8 +50,16 @@ impl Tape {
         for member in group.members() {
             let edges = from..from + member.entries();
             from = edges.end;
-            let value = &self.value(x)[edges.clone()];
-            softmax::segment_softmax(member.csr(), value, &mut y.as_mut_slice()[edges]);
+            match self.gpu() {
+                None => {
+                    let (x, y) = (&self.value(x)[edges.clone()], &mut y.as_mut_slice()[edges]);
+                    softmax::segment_softmax(member.csr(), x, y);
+                }
+                Some(gpu) => {
+                    let (x, mut y) = (self.view(x).slice(edges.clone()), y.view_mut());
+                    cuda::softmax::segment_softmax(gpu, member, x, y.slice(edges));
+                }
+            }
         }
         let op = Op::SegmentSoftmax { group: group.clone(), x };
         Ok(self.record(op, shape, y, None, &[x]))
@@ -58,12 +77,18 @@ impl Tape {
         for member in group.members() {
             let edges = from..from + member.entries();
             from = edges.end;
-            softmax::segment_softmax_backward(
-                member.csr(),
-                &self.value(node)[edges.clone()],
-                &dy.as_slice()[edges.clone()],
-                &mut dx.slice()[edges],
-            );
+            match self.gpu() {
+                None => {
+                    let (y, dy) = (&self.value(node)[edges.clone()], &dy.as_slice()[edges.clone()]);
+                    softmax::segment_softmax_backward(member.csr(), y, dy, &mut dx.slice()[edges]);
+                }
+                Some(gpu) => {
+                    let (y, dy) = (self.view(node), dy.view());
+                    let (y, dy) = (y.slice(edges.clone()), dy.slice(edges.clone()));
+                    let mut dx = dx.view();
+                    cuda::softmax::segment_softmax_backward(gpu, member, y, dy, dx.slice(edges));
+                }
+            }
         }
         self.close([Some(dx)]);
     }

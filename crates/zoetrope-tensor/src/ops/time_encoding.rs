@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::cpu::time_encoding;
+use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{Op, Tape, Var};
+use crate::tape::{Op, Opened, Tape, Var};
 
 impl Tape {
     /// The encoding `cos(w·Δt + b)` of each difference: one row of `T` values for each.
@@ -25,8 +26,16 @@ impl Tape {
         let width = self.expect_encoder("time_encoding", [weight, bias])?;
         let shape = Shape::new(deltas.len(), width);
         let mut y = self.pool.take(shape.len());
-        let (w, b) = (self.value(weight), self.value(bias));
-        time_encoding::time_encoding_forward(deltas, w, b, y.as_mut_slice());
+        match self.gpu() {
+            None => {
+                let (w, b) = (self.value(weight), self.value(bias));
+                time_encoding::time_encoding_forward(deltas, w, b, y.as_mut_slice());
+            }
+            Some(gpu) => {
+                let (w, b) = (self.view(weight), self.view(bias));
+                cuda::time_encoding::time_encoding_forward(gpu, deltas, w, b, y.view_mut());
+            }
+        }
         let op = Op::TimeEncoding { deltas: Arc::clone(deltas), weight, bias };
         Ok(self.record(op, shape, y, None, &[weight, bias]))
     }
@@ -51,21 +60,31 @@ impl Tape {
 
     pub(super) fn time_encoding_backward(
         &mut self,
-        deltas: &[f64],
+        deltas: &Arc<Vec<f64>>,
         weight: Var,
         bias: Var,
         dy: &Buffer,
     ) {
         let mut d_weight = self.open(weight);
         let mut d_bias = self.open(bias);
-        time_encoding::time_encoding_backward(
-            deltas,
-            self.value(weight),
-            self.value(bias),
-            dy.as_slice(),
-            d_weight.as_mut().map(|d| d.slice()),
-            d_bias.as_mut().map(|d| d.slice()),
-        );
+        match self.gpu() {
+            None => time_encoding::time_encoding_backward(
+                deltas,
+                self.value(weight),
+                self.value(bias),
+                dy.as_slice(),
+                d_weight.as_mut().map(|d| d.slice()),
+                d_bias.as_mut().map(|d| d.slice()),
+            ),
+            Some(gpu) => cuda::time_encoding::time_encoding_backward(
+                gpu,
+                deltas,
+                self.view(weight),
+                self.view(bias),
+                dy.view(),
+                [&mut d_weight, &mut d_bias].map(|d| d.as_mut().map(Opened::view)),
+            ),
+        }
         self.close([d_weight, d_bias]);
     }
 }

@@ -7,7 +7,7 @@
 use crate::buffer::Buffer;
 use crate::cpu::elementwise;
 use crate::cpu::matmul::Accumulate;
-use crate::cuda::{self, ViewMut};
+use crate::cuda::{self, Sink, ViewMut};
 use crate::device::Device;
 use crate::tape::{Tape, Value, Var};
 
@@ -45,7 +45,17 @@ impl Opened {
         }
     }
 
-    /// The same on a card.
+    /// The same for a kernel that only adds: a fresh block is zeroed first.
+    pub(crate) fn slice_to_add(&mut self) -> &mut [f32] {
+        let fresh = std::mem::replace(&mut self.mode, Accumulate::Add) == Accumulate::Overwrite;
+        let slice = self.slice();
+        if fresh {
+            slice.fill(0.0);
+        }
+        slice
+    }
+
+    /// Where the kernel of a card writes.
     pub(crate) fn view(&mut self) -> ViewMut<'_> {
         let whole = self.buffer.view();
         let part = match self.apart {
@@ -54,6 +64,12 @@ impl Opened {
         };
         ViewMut::new(part.ptr(), part.len())
     }
+}
+
+/// What a kernel of a card gets of a gradient that may not be wanted.
+pub(crate) fn sink(opened: &mut Option<Opened>) -> Sink<'_> {
+    let mode = opened.as_ref().map_or(Accumulate::Add, |one| one.mode);
+    Sink { place: opened.as_mut().map(Opened::view), mode }
 }
 
 impl Tape {
@@ -102,6 +118,11 @@ impl Tape {
     /// The same where an operand may be absent.
     pub(crate) fn open_optional(&mut self, var: Option<Var>) -> Option<Opened> {
         var.and_then(|var| self.open(var))
+    }
+
+    /// Whether the gradient that an operand's is part of is lent to a kernel.
+    pub(crate) fn is_open(&self, var: Var) -> bool {
+        matches!(self.gradients[self.root(var).0.index as usize], Gradient::Open)
     }
 
     fn open_as(&mut self, var: Var, can_overwrite: bool) -> Option<Opened> {

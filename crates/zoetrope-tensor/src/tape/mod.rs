@@ -26,7 +26,7 @@ use crate::error::TensorError;
 use crate::matrix::{Matrix, Shape};
 use crate::pool::Pool;
 
-pub(crate) use gradient::Opened;
+pub(crate) use gradient::{Opened, sink};
 pub use kept::Kept;
 pub(crate) use node::{List, Node, Op, Value};
 

@@ -1,0 +1,71 @@
+// Rectangles copied or added from one matrix to another: concatenation, ranges of columns, and
+// their gradients, all parts in one launch.
+//
+// The table of parts comes by value; a block finds its part by its number and moves as many
+// units of it as the table says. Where width, strides and addresses allow it, an element is 16 bytes. Moves 8 bytes
+// a value (12 where it adds).
+
+#define PARTS 64
+
+struct Part {
+    const float* from;
+    float* to;
+    u64 elements;     // rows · width
+    u32 width;        // of the rectangle; 0: one stretch of memory
+    u32 from_stride;  // from one row to the next
+    u32 to_stride;
+    u32 first_block;
+};
+
+// Each part with whether it adds and whether its unit is 16 bytes; widths, strides and elements are
+// counted in units.
+struct Parts {
+    u32 count;
+    u32 per_block;  // units
+    u32 adds[PARTS / 32];
+    u32 wide[PARTS / 32];
+    Part part[PARTS];
+};
+
+template <class Unit>
+__device__ __forceinline__ Unit joined(Unit a, Unit b);
+template <>
+__device__ __forceinline__ float joined(float a, float b) {
+    return a + b;
+}
+template <>
+__device__ __forceinline__ float4 joined(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+template <class Unit>
+__device__ __forceinline__ void move(const Part& part, u32 adds, u32 per_block) {
+    const Unit* from = (const Unit*)part.from;
+    Unit* to = (Unit*)part.to;
+    const u64 first = (u64)(blockIdx.x - part.first_block) * per_block;
+#pragma unroll 4
+    for (u32 k = threadIdx.x; k < per_block; k += blockDim.x) {
+        const u64 at = first + k;
+        if (at >= part.elements) return;
+        u64 source = at, target = at;
+        if (part.width) {
+            const u64 row = quotient(at, part.width);
+            const u64 column = at - row * part.width;
+            source = row * part.from_stride + column;
+            target = row * part.to_stride + column;
+        }
+        const Unit value = from[source];
+        to[target] = adds ? joined(value, to[target]) : value;
+    }
+}
+
+extern "C" __global__ void concat_parts(Parts parts) {
+    u32 mine = 0;
+    while (mine + 1 < parts.count && parts.part[mine + 1].first_block <= blockIdx.x) mine++;
+    const u32 adds = parts.adds[mine / 32] >> mine % 32 & 1;
+    if (parts.wide[mine / 32] >> mine % 32 & 1) {
+        move<float4>(parts.part[mine], adds, parts.per_block);
+    } else {
+        move<float>(parts.part[mine], adds, parts.per_block);
+    }
+}

@@ -1,0 +1,48 @@
+//! Dropout whose mask is a function of a counter, the same as the CPU's bit for bit.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::elementwise::{BLOCK, fours};
+use super::{ByValue, Gpu, Kernel, View, ViewMut};
+use crate::cpu::dropout::{Dropout, Mask};
+use crate::cpu::matmul::Accumulate;
+
+static APPLY: Kernel = Kernel::new("dropout", "dropout_apply");
+
+/// `DropoutMask` of `common.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(crate) struct DropoutMask {
+    step_at: u64,
+    seed: u64,
+    stream: u32,
+    step: u32,
+    threshold: u32,
+    scale: f32,
+}
+
+impl DropoutMask {
+    /// A mask; `step_at` is read in place of the key's step when the kernel runs, so that a recorded
+    /// launch drops something else each time.
+    pub(crate) fn new(dropout: Dropout, step_at: Option<View<'_, u32>>) -> Self {
+        let Mask { key, threshold, scale } = Mask::from(dropout);
+        let step_at = step_at.map_or(0, View::ptr);
+        Self { step_at, seed: key.seed, stream: key.stream, step: key.step, threshold, scale }
+    }
+}
+
+/// `y (+)= x` with values dropped and the others scaled: forward from x to y, backward from dy to dx.
+pub(crate) fn apply(
+    gpu: &Gpu,
+    x: View<'_>,
+    dropout: Dropout,
+    step_at: Option<View<'_, u32>>,
+    y: ViewMut<'_>,
+    accumulate: Accumulate,
+) {
+    let len = y.len();
+    debug_assert_eq!(x.len(), len);
+    let mask = DropoutMask::new(dropout, step_at);
+    let arguments: [&dyn super::Arg; 5] = [&ByValue(&mask), &x, &y, &accumulate, &(len as u64)];
+    gpu.launch(&APPLY, fours(len), BLOCK, 0, &arguments);
+}

@@ -1,0 +1,207 @@
+//! Rows picked by index, and rows added back to where they were picked from.
+//!
+//! Adding back needs the readers of each row: the positions sorted by the row that they name. The
+//! host sorts them once for each list and the card keeps them as long as the list lives.
+
+use std::sync::Arc;
+
+use super::elementwise::{BLOCK, lanes, singles};
+use super::{Gpu, Kernel, Scratch, View, ViewMut};
+use crate::cpu::matmul::Accumulate;
+
+static ROWS: Kernel = Kernel::new("gather", "gather_rows");
+static ROWS_WIDE: Kernel = Kernel::new("gather", "gather_rows_wide");
+static ROWS_ADDED: Kernel = Kernel::new("gather", "gather_rows_added");
+static ADD_ITEMS: Kernel = Kernel::new("gather", "gather_add_items");
+static JOIN_PARTS: Kernel = Kernel::new("gather", "gather_join_parts");
+
+/// The most positions of an item: what one group of lanes adds in a row.
+const ITEM: usize = 64;
+
+/// `y[i] (+)= x[indices[i]]` for rows of `width` values.
+pub(crate) fn gather_rows(
+    gpu: &Gpu,
+    x: View<'_>,
+    width: usize,
+    indices: &Arc<Vec<u32>>,
+    y: ViewMut<'_>,
+    accumulate: Accumulate,
+) {
+    debug_assert_eq!(y.len(), indices.len() * width);
+    let fits = width.is_multiple_of(4) && (x.ptr() | y.ptr()).is_multiple_of(16);
+    let (kernel, unit) = match accumulate {
+        Accumulate::Add => (&ROWS_ADDED, 1),
+        Accumulate::Overwrite if fits => (&ROWS_WIDE, 4),
+        Accumulate::Overwrite => (&ROWS, 1),
+    };
+    let (units, count) = ((width / unit) as u32, y.len() / unit);
+    let indices = gpu.resident(indices);
+    gpu.launch(
+        kernel,
+        singles(count),
+        BLOCK,
+        0,
+        &[&x, &units, &indices.view(), &y, &(count as u64)],
+    );
+}
+
+/// `dx[indices[i]] += dy[i]` for rows of `width` values.
+pub(crate) fn scatter_add_rows(
+    gpu: &Gpu,
+    dy: View<'_>,
+    width: usize,
+    indices: &Arc<Vec<u32>>,
+    mut dx: ViewMut<'_>,
+) {
+    debug_assert_eq!(dy.len(), indices.len() * width);
+    if dy.is_empty() {
+        return;
+    }
+    let readers = Readers::of(gpu, indices);
+    let (lanes, mut parts) = (lanes(width), gpu.take(readers.parts * width));
+    gpu.launch(
+        &ADD_ITEMS,
+        singles(readers.items * lanes as usize),
+        BLOCK,
+        0,
+        &[
+            &readers.item_list(),
+            &(readers.items as u32),
+            &readers.positions(),
+            &dy,
+            &(width as u32),
+            &lanes,
+            &dx,
+            &parts.view_mut(),
+        ],
+    );
+    readers.join_parts(gpu, parts.view(), width, dx.reborrow());
+}
+
+/// Who reads each row that a list of rows names.
+pub(super) struct Readers {
+    /// Items, rows of several items (four numbers each, see `gather.cu`), positions.
+    lists: Scratch<u32>,
+    pub(super) items: usize,
+    long_rows: usize,
+    /// Items of rows that have several, whose sums are joined afterwards.
+    pub(super) parts: usize,
+}
+
+impl Readers {
+    /// The readers of a list, sorted at the first call.
+    pub(super) fn of(gpu: &Gpu, indices: &Arc<Vec<u32>>) -> Arc<Self> {
+        gpu.derived(indices, 0, || {
+            let lists = Lists::new(indices);
+            let counts = [lists.items.len() / 4, lists.long_rows.len() / 4];
+            let all = [lists.items, lists.long_rows, lists.positions].concat();
+            let [items, long_rows] = counts;
+            Self { lists: gpu.uploaded(&all), items, long_rows, parts: lists.parts }
+        })
+    }
+
+    pub(super) fn item_list(&self) -> View<'_, u32> {
+        self.lists.view().slice(0..4 * self.items)
+    }
+
+    pub(super) fn positions(&self) -> View<'_, u32> {
+        self.lists.view().slice(4 * (self.items + self.long_rows)..self.lists.len())
+    }
+
+    /// Adds the sums of items to the rows that have several.
+    pub(super) fn join_parts(&self, gpu: &Gpu, parts: View<'_>, width: usize, dx: ViewMut<'_>) {
+        let long_rows = self.lists.view().slice(4 * self.items..4 * (self.items + self.long_rows));
+        let blocks = self.long_rows as u32;
+        gpu.launch(&JOIN_PARTS, blocks, BLOCK, 0, &[&long_rows, &parts, &(width as u32), &dx]);
+    }
+}
+
+/// The lists of [`Readers`] on the host.
+struct Lists {
+    items: Vec<u32>,
+    long_rows: Vec<u32>,
+    positions: Vec<u32>,
+    parts: usize,
+}
+
+impl Lists {
+    fn new(indices: &[u32]) -> Self {
+        let positions = by_row(indices);
+        let (mut items, mut long_rows, mut parts) = (Vec::new(), Vec::new(), 0);
+        let mut start = 0;
+        let same = |a: &u32, b: &u32| indices[*a as usize] == indices[*b as usize];
+        for run in positions.chunk_by(same) {
+            let (row, end) = (indices[run[0] as usize], start + run.len());
+            if run.len() > ITEM {
+                let count = run.len().div_ceil(ITEM);
+                long_rows.extend([row, parts as u32, (parts + count) as u32, 0]);
+            }
+            for from in (start..end).step_by(ITEM) {
+                let place = if run.len() > ITEM { parts + 1 } else { 0 };
+                parts += usize::from(run.len() > ITEM);
+                items.extend([row, from as u32, end.min(from + ITEM) as u32, place as u32]);
+            }
+            start = end;
+        }
+        Self { items, long_rows, positions, parts }
+    }
+}
+
+/// Positions in ascending order of the row that they name, those of one row in their own order.
+fn by_row(indices: &[u32]) -> Vec<u32> {
+    let rows = indices.iter().max().map_or(0, |&most| most as usize + 1);
+    if rows > 4 * indices.len() {
+        let key = |(at, &row): (usize, &u32)| u64::from(row) << 32 | at as u64;
+        let mut keys: Vec<u64> = indices.iter().enumerate().map(key).collect();
+        keys.sort_unstable();
+        return keys.into_iter().map(|key| key as u32).collect();
+    }
+    let mut next = vec![0u32; rows + 1];
+    for &row in indices {
+        next[row as usize + 1] += 1;
+    }
+    for row in 0..rows {
+        next[row + 1] += next[row];
+    }
+    let mut positions = vec![0; indices.len()];
+    for (at, &row) in indices.iter().enumerate() {
+        let place = &mut next[row as usize];
+        positions[*place as usize] = at as u32;
+        *place += 1;
+    }
+    positions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_position_is_in_one_item_of_its_row_in_ascending_order() {
+        let dense: Vec<u32> =
+            (0..5000u32).map(|at| if at % 3 == 0 { 7 } else { at % 90 }).collect();
+        let sparse: Vec<u32> = (0..200u32).map(|at| at * at % 31 * 1_000_003).collect();
+        for indices in [dense, sparse, vec![0; 129], vec![4]] {
+            let lists = Lists::new(&indices);
+            let mut seen = Vec::new();
+            let mut parts = Vec::new();
+            for item in lists.items.chunks_exact(4) {
+                let positions = &lists.positions[item[1] as usize..item[2] as usize];
+                assert!(!positions.is_empty() && positions.len() <= ITEM);
+                assert!(positions.is_sorted());
+                assert!(positions.iter().all(|&at| indices[at as usize] == item[0]));
+                seen.extend_from_slice(positions);
+                parts.extend((item[3] > 0).then_some(item[0]));
+            }
+            seen.sort_unstable();
+            assert!(seen.iter().copied().eq(0..indices.len() as u32));
+            assert_eq!(parts.len(), lists.parts);
+            let mut from_long = Vec::new();
+            for long in lists.long_rows.chunks_exact(4) {
+                assert_eq!(long[1] as usize, from_long.len());
+                from_long.resize(long[2] as usize, long[0]);
+            }
+            assert_eq!(parts, from_long);
+        }
+    }
+}
