@@ -38,6 +38,8 @@ pub struct Libraries {
 struct Wanted {
     title: &'static str,
     names: &'static [&'static str],
+    /// How the names of files begin that the library asks for by name when it is used.
+    companions: Option<&'static str>,
     functions: &'static [&'static str],
     advice: &'static str,
 }
@@ -45,6 +47,7 @@ struct Wanted {
 const DRIVER: Wanted = Wanted {
     title: "CUDA driver",
     names: &["libcuda.so.1", "libcuda.so"],
+    companions: None,
     functions: &[
         "cuInit",
         "cuDriverGetVersion",
@@ -95,6 +98,7 @@ const DRIVER: Wanted = Wanted {
 const COMPILER: Wanted = Wanted {
     title: "NVRTC",
     names: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
+    companions: Some("libnvrtc-builtins.so"),
     functions: &[
         "nvrtcVersion",
         "nvrtcCreateProgram",
@@ -112,6 +116,7 @@ const COMPILER: Wanted = Wanted {
 const PRODUCTS: Wanted = Wanted {
     title: "cuBLASLt",
     names: &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
+    companions: None,
     functions: &[
         "cublasLtCreate",
         "cublasLtDestroy",
@@ -182,12 +187,28 @@ fn load(wanted: &Wanted) -> Result<String, String> {
             refusals.push(format!("{} is too old: it has no {missing}", file.display()));
             continue;
         }
+        load_companions(&file, wanted);
         std::mem::forget(library);
         return Ok(file.display().to_string());
     }
     let tried = wanted.names.join(", ");
     let seen = refusals.into_iter().map(|refusal| format!("; {refusal}")).collect::<String>();
     Err(format!("not found (looked for {tried}{seen}); {}", wanted.advice))
+}
+
+/// Loads what a library needs from its own folder. NVRTC 13.0 as the Python index has it knows no
+/// folder to look for its builtins in; once they are loaded, it finds them by their name.
+fn load_companions(file: &Path, wanted: &Wanted) {
+    let (Some(begin), Some(folder)) = (wanted.companions, file.parent()) else { return };
+    let is_companion = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
+    };
+    for companion in children(folder).into_iter().filter(is_companion) {
+        // SAFETY: as for the library itself, whose part this is.
+        if let Ok(library) = unsafe { Library::new(companion) } {
+            std::mem::forget(library);
+        }
+    }
 }
 
 fn in_folder(folder: &Path, wanted: &Wanted) -> Vec<PathBuf> {
