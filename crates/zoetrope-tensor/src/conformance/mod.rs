@@ -13,7 +13,6 @@
 
 mod attention;
 mod compare;
-mod dense;
 mod elementwise;
 pub mod graphs;
 pub mod large;
@@ -24,6 +23,7 @@ mod norms;
 mod parts;
 mod products;
 mod recurrent;
+mod shapes;
 mod sparse_products;
 
 use crate::{Device, Tape, TensorError, Var};

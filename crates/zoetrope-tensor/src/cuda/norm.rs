@@ -237,3 +237,6 @@ pub(crate) fn layer_norm_backward(
         );
     }
 }
+
+#[cfg(test)]
+mod tests;
