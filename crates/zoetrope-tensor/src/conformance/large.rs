@@ -26,6 +26,7 @@ const WIDTH: usize = 37;
 pub fn large() -> Vec<Case> {
     let mut list = List::default();
     dense(&mut list);
+    super::dense::add(&mut list);
     sequences(&mut list);
     edges(&mut list);
     rows_and_losses(&mut list);

@@ -13,6 +13,7 @@
 
 mod attention;
 mod compare;
+mod dense;
 mod elementwise;
 pub mod graphs;
 pub mod large;

@@ -41,15 +41,7 @@ pub(super) fn add_shares(
         (grid_for(len, RESULTS), batch as u32),
         BLOCK as u32,
         0,
-        &[
-            &shares,
-            &(count as u64),
-            &(len as u64),
-            &(split as u64),
-            &first,
-            &u32::from(mode == Accumulate::Add),
-            &second,
-        ],
+        &[&shares, &(count as u64), &(len as u64), &(split as u64), &first, &mode, &second],
     );
 }
 

@@ -34,6 +34,8 @@ sources! {
     "elementwise"
     "gather"
     "loss"
+    "matmul"
+    "matmul/thin"
     "norm"
     "optimiser"
     "pairs"

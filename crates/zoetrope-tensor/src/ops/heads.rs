@@ -1,7 +1,9 @@
 //! Products head by head: columns in equal blocks, each with its own block of rows of a weight.
 
 use crate::buffer::Buffer;
+use crate::cpu::activation::Activation;
 use crate::cpu::matmul::{Accumulate, MatMut, MatRef, matmul};
+use crate::cuda::matmul::{Layer, Members};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::tape::{Op, Tape, Var, expect_shape};
@@ -24,6 +26,13 @@ fn columns_mut(data: &mut [f32], shape: Shape, heads: usize, head: usize) -> Mat
 fn rows(shape: Shape, heads: usize, head: usize) -> std::ops::Range<usize> {
     let len = shape.len() / heads;
     head * len..(head + 1) * len
+}
+
+/// All heads as layers on a card.
+fn layer(input: Shape, out: Shape, heads: usize, transposed: bool) -> Layer {
+    let (rows, ins, outs) = (input.rows, input.cols / heads, out.cols / heads);
+    let (activation, members) = (Activation::Identity, Members::Beside(heads));
+    Layer { rows, ins, outs, transposed, activation, members }
 }
 
 impl Tape {
@@ -59,12 +68,26 @@ impl Tape {
         let width = if transposed { high } else { stored.cols };
         let shape = Shape::new(input.rows, heads * width);
         let mut y = self.pool.take(shape.len());
-        for head in 0..heads {
-            let block = &self.value(weight)[rows(stored, heads, head)];
-            let block = MatRef { transposed, ..MatRef::new(block, high, stored.cols) };
-            let x = columns(self.value(x), input, heads, head);
-            let y = columns_mut(y.as_mut_slice(), shape, heads, head);
-            matmul(x, block, y, Accumulate::Overwrite);
+        match self.gpu() {
+            None => {
+                for head in 0..heads {
+                    let block = &self.value(weight)[rows(stored, heads, head)];
+                    let block = MatRef { transposed, ..MatRef::new(block, high, stored.cols) };
+                    let x = columns(self.value(x), input, heads, head);
+                    let y = columns_mut(y.as_mut_slice(), shape, heads, head);
+                    matmul(x, block, y, Accumulate::Overwrite);
+                }
+            }
+            Some(gpu) => {
+                let operands = [self.view(x), self.view(weight)];
+                layer(input, shape, heads, transposed).forward(
+                    gpu,
+                    operands,
+                    None,
+                    None,
+                    y.view_mut(),
+                );
+            }
         }
         let op = Op::HeadProducts { x, weight, heads, transposed };
         Ok(self.record(op, shape, y, None, &[x, weight]))
@@ -79,6 +102,10 @@ impl Tape {
         dy: &Buffer,
     ) {
         let (input, stored, out) = (self.shape(x), self.shape(weight), self.shape(node));
+        if self.gpu().is_some() {
+            let layer = layer(input, out, heads, transposed);
+            return self.layer_backward(&layer, node, [x, weight], None, dy);
+        }
         let high = stored.rows / heads;
         if let Some(mut dx) = self.open_to_overwrite(x) {
             let mode = dx.mode;

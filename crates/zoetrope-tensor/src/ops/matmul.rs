@@ -4,9 +4,11 @@ use crate::buffer::Buffer;
 use crate::cpu::activation::{self, Activation};
 use crate::cpu::matmul::{self, Accumulate, MatMut, MatRef};
 use crate::cpu::{elementwise, reduce};
+use crate::cuda::matmul::{self as device, Layer, Members};
+use crate::cuda::{self, View};
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Opened, Tape, Var, expect_shape};
 
 /// A whole matrix as an operand of a kernel.
 fn operand(data: &[f32], shape: Shape, transposed: bool) -> MatRef<'_> {
@@ -15,6 +17,23 @@ fn operand(data: &[f32], shape: Shape, transposed: bool) -> MatRef<'_> {
 
 fn result(data: &mut [f32], shape: Shape) -> MatMut<'_> {
     MatMut { data, rows: shape.rows, cols: shape.cols, stride: shape.cols }
+}
+
+/// The same on a card.
+fn operand_on(data: View<'_>, shape: Shape, transposed: bool) -> device::MatRef<'_> {
+    device::MatRef { transposed, ..device::MatRef::new(data, shape.rows, shape.cols) }
+}
+
+/// A factor of a product, transposed first or not: a matrix of the tape, or a gradient.
+#[derive(Clone, Copy)]
+enum Factor<'a> {
+    Of(Var, bool),
+    Given(&'a Buffer, Shape, bool),
+}
+
+fn linear_layer(input: Shape, stored: Shape, activation: Activation) -> Layer {
+    let (rows, ins, outs) = (input.rows, input.cols, stored.rows);
+    Layer { rows, ins, outs, transposed: true, activation, members: Members::One }
 }
 
 fn turned(shape: Shape, transposed: bool) -> Shape {
@@ -52,12 +71,21 @@ impl Tape {
         )?;
         let shape = Shape::new(m, n);
         let mut y = self.pool.take(shape.len());
-        matmul::matmul(
-            operand(self.value(a), left, a_transposed),
-            operand(self.value(b), right, b_transposed),
-            result(y.as_mut_slice(), shape),
-            Accumulate::Overwrite,
-        );
+        match self.gpu() {
+            None => matmul::matmul(
+                operand(self.value(a), left, a_transposed),
+                operand(self.value(b), right, b_transposed),
+                result(y.as_mut_slice(), shape),
+                Accumulate::Overwrite,
+            ),
+            Some(gpu) => device::matmul(
+                gpu,
+                operand_on(self.view(a), left, a_transposed),
+                operand_on(self.view(b), right, b_transposed),
+                device::MatMut::new(y.view_mut(), m, n),
+                Accumulate::Overwrite,
+            ),
+        }
         let op = Op::Matmul { a, b, a_transposed, b_transposed };
         Ok(self.record(op, shape, y, None, &[a, b]))
     }
@@ -70,36 +98,75 @@ impl Tape {
         dy: &Buffer,
     ) {
         let (left, right, out) = (self.shape(a), self.shape(b), self.shape(node));
+        if self.gpu().is_some() && !a_transposed {
+            let (rows, ins, outs) = (left.rows, left.cols, out.cols);
+            let (transposed, activation) = (b_transposed, Activation::Identity);
+            let layer = Layer { rows, ins, outs, transposed, activation, members: Members::One };
+            return self.layer_backward(&layer, node, [a, b], None, dy);
+        }
         // C = op(A)·op(B): d op(A) = dC·op(B)ᵀ and d op(B) = op(A)ᵀ·dC, transposed back into the
         // layout in which the operand is stored.
+        let (dc, dc_turned) = (Factor::Given(dy, out, false), Factor::Given(dy, out, true));
         if let Some(mut da) = self.open_to_overwrite(a) {
-            let mode = da.mode;
-            let (first, second) = match a_transposed {
-                false => (
-                    operand(dy.as_slice(), out, false),
-                    operand(self.value(b), right, !b_transposed),
-                ),
-                true => {
-                    (operand(self.value(b), right, b_transposed), operand(dy.as_slice(), out, true))
-                }
+            let factors = match a_transposed {
+                false => [dc, Factor::Of(b, !b_transposed)],
+                true => [Factor::Of(b, b_transposed), dc_turned],
             };
-            matmul::matmul(first, second, result(da.slice(), left), mode);
+            self.product(factors, &mut da, left);
             self.close([Some(da)]);
         }
         if let Some(mut db) = self.open_to_overwrite(b) {
-            let mode = db.mode;
-            let (first, second) = match b_transposed {
-                false => (
-                    operand(self.value(a), left, !a_transposed),
-                    operand(dy.as_slice(), out, false),
-                ),
-                true => {
-                    (operand(dy.as_slice(), out, true), operand(self.value(a), left, a_transposed))
-                }
+            let factors = match b_transposed {
+                false => [Factor::Of(a, !a_transposed), dc],
+                true => [dc_turned, Factor::Of(a, a_transposed)],
             };
-            matmul::matmul(first, second, result(db.slice(), right), mode);
+            self.product(factors, &mut db, right);
             self.close([Some(db)]);
         }
+    }
+
+    /// Writes or adds a product to a gradient of that shape.
+    fn product(&self, [first, second]: [Factor<'_>; 2], to: &mut Opened, shape: Shape) {
+        let mode = to.mode;
+        match self.gpu() {
+            None => {
+                let matrix = |factor| match factor {
+                    Factor::Of(var, turned) => operand(self.value(var), self.shape(var), turned),
+                    Factor::Given(data, shape, turned) => operand(data.as_slice(), shape, turned),
+                };
+                matmul::matmul(matrix(first), matrix(second), result(to.slice(), shape), mode);
+            }
+            Some(gpu) => {
+                let matrix = |factor| match factor {
+                    Factor::Of(var, turned) => operand_on(self.view(var), self.shape(var), turned),
+                    Factor::Given(data, shape, turned) => operand_on(data.view(), shape, turned),
+                };
+                let to = device::MatMut::new(to.view(), shape.rows, shape.cols);
+                device::matmul(gpu, matrix(first), matrix(second), to, mode);
+            }
+        }
+    }
+
+    /// The gradients of a layer on a card: opened together, so that one pass can compute all.
+    pub(super) fn layer_backward(
+        &mut self,
+        layer: &Layer,
+        node: Var,
+        [x, weight]: [Var; 2],
+        bias: Option<Var>,
+        dy: &Buffer,
+    ) {
+        let (mut dx, mut dw) = (self.open_to_overwrite(x), self.open_to_overwrite(weight));
+        let mut db = self.open_optional(bias);
+        layer.backward(
+            self.gpu().expect("only called for tapes on a card"),
+            [self.view(x), self.view(weight)],
+            [self.view(node), dy.view()],
+            dx.as_mut().map(Opened::target),
+            dw.as_mut().map(Opened::target),
+            db.as_mut().map(Opened::view),
+        );
+        self.close([dx, dw, db]);
     }
 
     /// `activation(x · weightᵀ + bias)`, `weight` being `out × in` as PyTorch stores it.
@@ -135,21 +202,34 @@ impl Tape {
         if let Some(bias) = bias {
             expect_shape("linear", "the bias", Shape::new(1, stored.rows), self.shape(bias))?;
         }
-        let mut y = self.pool.take(shape.len());
-        let mut mode = Accumulate::Overwrite;
         if let Some(plus) = plus {
             expect_shape("linear", "the summand", shape, self.shape(plus))?;
-            y.as_mut_slice().copy_from_slice(self.value(plus));
-            mode = Accumulate::Add;
         }
-        matmul::linear(
-            operand(self.value(x), input, false),
-            operand(self.value(weight), stored, true),
-            bias.map(|bias| self.value(bias)),
-            activation,
-            result(y.as_mut_slice(), shape),
-            mode,
-        );
+        let mut y = self.pool.take(shape.len());
+        match self.gpu() {
+            None => {
+                let mut mode = Accumulate::Overwrite;
+                if let Some(plus) = plus {
+                    y.as_mut_slice().copy_from_slice(self.value(plus));
+                    mode = Accumulate::Add;
+                }
+                matmul::linear(
+                    operand(self.value(x), input, false),
+                    operand(self.value(weight), stored, true),
+                    bias.map(|bias| self.value(bias)),
+                    activation,
+                    result(y.as_mut_slice(), shape),
+                    mode,
+                );
+            }
+            Some(gpu) => linear_layer(input, stored, activation).forward(
+                gpu,
+                [self.view(x), self.view(weight)],
+                bias.map(|bias| self.view(bias)),
+                plus.map(|plus| self.view(plus)),
+                y.view_mut(),
+            ),
+        }
         let inputs = [x, weight, bias.unwrap_or(x), plus.unwrap_or(x)];
         let op = Op::Linear { x, weight, bias, plus, activation };
         Ok(self.record(op, shape, y, None, &inputs))
@@ -167,6 +247,14 @@ impl Tape {
         dy: &Buffer,
     ) {
         let (input, stored, out) = (self.shape(x), self.shape(weight), self.shape(node));
+        if self.gpu().is_some() {
+            let layer = linear_layer(input, stored, activation);
+            self.layer_backward(&layer, node, [x, weight], bias, dy);
+            let Some(mut dp) = plus.and_then(|plus| self.open_to_overwrite(plus)) else { return };
+            let (gpu, (to, mode)) = (self.gpu().expect("as above"), dp.target());
+            cuda::activation::backward(gpu, activation, self.view(node), dy.view(), to, mode);
+            return self.close([Some(dp)]);
+        }
         let mut before = None;
         if activation != Activation::Identity {
             let mut dz = self.pool.take(out.len());

@@ -1,7 +1,9 @@
 //! The rows of each snapshot times a weight of its own: convolutions whose weights evolve.
 
 use crate::buffer::Buffer;
+use crate::cpu::activation::Activation;
 use crate::cpu::matmul::{self, Accumulate, MatMut, MatRef};
+use crate::cuda::matmul::{Layer, Members};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::tape::{Op, Tape, Var, expect_shape};
@@ -22,6 +24,13 @@ impl Parts {
         let (x, weight) = (part(x), part(weights));
         let out = Shape::new(x.rows, if transposed { weight.rows } else { weight.cols });
         Self { steps, x, weight, out, transposed }
+    }
+
+    /// All steps as layers on a card.
+    fn layer(&self) -> Layer {
+        let (rows, ins, outs) = (self.x.rows, self.x.cols, self.out.cols);
+        let (activation, members) = (Activation::Identity, Members::Below(self.steps));
+        Layer { rows, ins, outs, transposed: self.transposed, activation, members }
     }
 
     /// C (+)= A·B for the part at `step`, both operands stored as their shapes say.
@@ -70,14 +79,22 @@ impl Tape {
         expect_shape("matmul_steps", "the weights", expected, stored)?;
         let shape = Shape::new(input.rows, parts.out.cols);
         let mut y = self.pool.take(shape.len());
-        for step in 0..steps {
-            Parts::product(
-                step,
-                (self.value(x), parts.x, false),
-                (self.value(weights), parts.weight, transposed),
-                (y.as_mut_slice(), parts.out),
-                Accumulate::Overwrite,
-            );
+        match self.gpu() {
+            None => {
+                for step in 0..steps {
+                    Parts::product(
+                        step,
+                        (self.value(x), parts.x, false),
+                        (self.value(weights), parts.weight, transposed),
+                        (y.as_mut_slice(), parts.out),
+                        Accumulate::Overwrite,
+                    );
+                }
+            }
+            Some(gpu) => {
+                let operands = [self.view(x), self.view(weights)];
+                parts.layer().forward(gpu, operands, None, None, y.view_mut());
+            }
         }
         let op = Op::MatmulSteps { x, weights, steps, transposed };
         Ok(self.record(op, shape, y, None, &[x, weights]))
@@ -93,6 +110,9 @@ impl Tape {
     ) {
         let parts = Parts::new(self.shape(x), self.shape(weights), steps, transposed);
         debug_assert_eq!(self.shape(node).cols, parts.out.cols);
+        if self.gpu().is_some() {
+            return self.layer_backward(&parts.layer(), node, [x, weights], None, dy);
+        }
         let (dy, weight) = ((dy.as_slice(), parts.out), parts.weight);
         if let Some(mut dx) = self.open_to_overwrite(x) {
             let mode = dx.mode;

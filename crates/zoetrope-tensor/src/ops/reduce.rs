@@ -2,6 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::cpu::{elementwise, reduce};
+use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::tape::{Op, Tape, Var};
@@ -10,15 +11,25 @@ impl Tape {
     /// The mean of all values, 0 of none.
     pub fn mean(&mut self, x: Var) -> Var {
         let mut y = self.pool.take(1);
-        let value = self.value(x);
-        y.as_mut_slice()[0] = reduce::sum(value) / value.len().max(1) as f32;
+        match self.gpu() {
+            None => {
+                let value = self.value(x);
+                y.as_mut_slice()[0] = reduce::sum(value) / value.len().max(1) as f32;
+            }
+            Some(gpu) => cuda::reduce::mean(gpu, self.view(x), y.view_mut()),
+        }
         self.record(Op::Mean { x }, Shape::new(1, 1), y, None, &[x])
     }
 
     pub(super) fn mean_backward(&mut self, x: Var, dy: &Buffer) {
-        let share = dy.as_slice()[0] / self.shape(x).len().max(1) as f32;
         if let Some(mut dx) = self.open(x) {
-            dx.slice().iter_mut().for_each(|d| *d += share);
+            match self.gpu() {
+                None => {
+                    let share = dy.as_slice()[0] / self.shape(x).len().max(1) as f32;
+                    dx.slice().iter_mut().for_each(|d| *d += share);
+                }
+                Some(gpu) => cuda::reduce::mean_backward(gpu, dy.view(), dx.view()),
+            }
             self.close([Some(dx)]);
         }
     }
@@ -37,22 +48,37 @@ impl Tape {
                 got: shape.to_string(),
             });
         }
-        let norm = reduce::squared_norm(self.value(x)).sqrt() as f32;
         let mut y = self.pool.take_zeroed(shape.len());
         let mut saved = self.pool.take(1);
-        saved.as_mut_slice()[0] = norm;
-        elementwise::scale_add(1.0 / norm, self.value(x), y.as_mut_slice());
+        match self.gpu() {
+            None => {
+                let norm = reduce::squared_norm(self.value(x)).sqrt() as f32;
+                saved.as_mut_slice()[0] = norm;
+                elementwise::scale_add(1.0 / norm, self.value(x), y.as_mut_slice());
+            }
+            Some(gpu) => {
+                cuda::reduce::unit_vector(gpu, self.view(x), y.view_mut(), saved.view_mut());
+            }
+        }
         Ok(self.record(Op::UnitVector { x }, shape, y, Some(saved), &[x]))
     }
 
     pub(super) fn unit_vector_backward(&mut self, node: Var, x: Var, dy: &Buffer) {
         // d(x/‖x‖) = (dy − u·(u·dy)) / ‖x‖ with u = x/‖x‖.
         if let Some(mut dx) = self.open(x) {
-            let unit = self.value(node);
-            let norm = self.node(node).saved.as_ref().expect("the norm was saved").as_slice()[0];
-            let along: f32 = unit.iter().zip(dy.as_slice()).map(|(u, d)| u * d).sum();
-            elementwise::scale_add(1.0 / norm, dy.as_slice(), dx.slice());
-            elementwise::scale_add(-along / norm, unit, dx.slice());
+            let norm = self.node(node).saved.as_ref().expect("the norm was saved");
+            match self.gpu() {
+                None => {
+                    let (unit, norm) = (self.value(node), norm.as_slice()[0]);
+                    let along: f32 = unit.iter().zip(dy.as_slice()).map(|(u, d)| u * d).sum();
+                    elementwise::scale_add(1.0 / norm, dy.as_slice(), dx.slice());
+                    elementwise::scale_add(-along / norm, unit, dx.slice());
+                }
+                Some(gpu) => {
+                    let (unit, norm) = (self.view(node), norm.view());
+                    cuda::reduce::unit_vector_backward(gpu, unit, norm, dy.view(), dx.view());
+                }
+            }
             self.close([Some(dx)]);
         }
     }

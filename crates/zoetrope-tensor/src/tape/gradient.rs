@@ -64,6 +64,12 @@ impl Opened {
         };
         ViewMut::new(part.ptr(), part.len())
     }
+
+    /// The same with the mode.
+    pub(crate) fn target(&mut self) -> (ViewMut<'_>, Accumulate) {
+        let mode = self.mode;
+        (self.view(), mode)
+    }
 }
 
 /// What a kernel of a card gets of a gradient that may not be wanted.
