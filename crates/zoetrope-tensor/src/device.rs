@@ -20,4 +20,21 @@ impl Device {
             Self::Cuda(gpu) => Some(gpu),
         }
     }
+
+    /// Waits until everything launched so far is done.
+    pub fn wait(&self) {
+        if let Self::Cuda(gpu) = self {
+            gpu.wait();
+        }
+    }
+
+    /// The most of a card's memory that was in use at one time.
+    pub fn peak_bytes(&self) -> u64 {
+        self.gpu().map_or(0, |gpu| gpu.memory_use().peak as u64)
+    }
+
+    /// Bytes copied to a card and from it so far.
+    pub fn copied_bytes(&self) -> [u64; 2] {
+        self.gpu().map_or([0; 2], Gpu::copied_bytes)
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use zoetrope_data::split::Part;
 use zoetrope_nn::Parameters;
+use zoetrope_tensor::Device;
 
 use crate::checkpoint::SavedState;
 use crate::config::{Config, TaskName};
@@ -88,6 +89,9 @@ pub trait Course {
 
     /// Where seconds are counted.
     fn timeline(&self) -> &Timeline;
+
+    /// Where it computes.
+    fn device(&self) -> &Device;
 }
 
 impl dyn Course + '_ {
@@ -191,5 +195,9 @@ impl Course for Session {
 
     fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    fn device(&self) -> &Device {
+        self.tape.device()
     }
 }

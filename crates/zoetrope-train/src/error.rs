@@ -6,7 +6,7 @@ use zoetrope_data::DataError;
 use zoetrope_graph::GraphError;
 use zoetrope_nn::NnError;
 use zoetrope_plan::PlanError;
-use zoetrope_tensor::TensorError;
+use zoetrope_tensor::{CudaError, TensorError};
 
 use crate::config::ConfigProblem;
 
@@ -43,6 +43,13 @@ pub enum TrainError {
     /// Operands of an operator do not fit.
     #[error(transparent)]
     Tensor(#[from] TensorError),
+    /// A card or its libraries refuse.
+    #[error("{source}{}", device_advice(source))]
+    Device {
+        /// What they say.
+        #[from]
+        source: CudaError,
+    },
     /// A file of weights does not fit the model.
     #[error("{}: {source}", path.display())]
     Weights {
@@ -192,6 +199,10 @@ impl TrainError {
             Self::NotFinite { .. } | Self::Damaged { .. } | Self::AllDamaged { .. } => {
                 FailureKind::Data
             }
+            Self::Device { source: CudaError::Call { .. } | CudaError::Compile { .. } } => {
+                FailureKind::Other
+            }
+            Self::Device { .. } => FailureKind::Resource,
             Self::Interrupted { .. } => FailureKind::Other,
             Self::Diverged { .. } => FailureKind::NonFinite,
         }
@@ -282,5 +293,18 @@ mod tests {
         let of = |kind| TrainError::io("runs", std::io::Error::from(kind)).kind().exit_code();
         assert_eq!(of(std::io::ErrorKind::StorageFull), 4);
         assert_eq!(of(std::io::ErrorKind::NotADirectory), 2);
+    }
+}
+
+/// What to do about a card that refuses.
+fn device_advice(error: &CudaError) -> &'static str {
+    match error {
+        CudaError::OutOfMemory { .. } => {
+            "; use a smaller train.frame or model.hidden, plan.residency=\"stream\", or a larger plan.memory_limit"
+        }
+        CudaError::NoDevice { .. } | CudaError::TooOld { .. } => {
+            "; `zoetrope doctor` lists the devices, --device cpu needs none"
+        }
+        _ => "",
     }
 }

@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod checkpoint;
 pub mod config;
 pub mod course;
+mod device;
 pub mod engine;
 pub mod error;
 pub mod interrupt;

@@ -25,6 +25,11 @@ impl Gradients {
         self.present.fill(false);
     }
 
+    /// Whether there is no gradient.
+    pub fn is_empty(&self) -> bool {
+        !self.present.contains(&true)
+    }
+
     /// The gradient of a parameter; None where the loss did not depend on it.
     pub fn get(&self, id: ParameterId) -> Option<&[f32]> {
         self.present[id.index()].then(|| self.values[id.index()].as_slice())

@@ -1,6 +1,7 @@
 //! Optimisers over a table of parameters, with PyTorch's formulas.
 
 mod clip;
+mod on_device;
 mod schedule;
 mod stopping;
 
@@ -10,6 +11,7 @@ use zoetrope_tensor::{Buffer, Tape};
 use crate::parameters::{Parameters, Role};
 
 pub use clip::{Gradients, clip_norm};
+pub use on_device::OnDevice;
 pub use schedule::{Schedule, ScheduleState};
 pub use stopping::{Direction, EarlyStopping};
 

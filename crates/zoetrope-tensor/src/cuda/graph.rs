@@ -12,6 +12,7 @@ pub struct Graph {
     gpu: Gpu,
     handle: CUgraphExec,
     memory: u64,
+    repeatable: bool,
 }
 
 // SAFETY: the driver's handles may be used from any thread, and a launch goes to one stream.
@@ -20,8 +21,9 @@ unsafe impl Send for Graph {}
 impl Gpu {
     /// Records what `work` launches instead of running it.
     ///
-    /// Nothing may wait for the device or copy to it meanwhile; everything that `work` uses has to
-    /// keep its address for as long as the recording is used.
+    /// Nothing may wait for the device meanwhile; everything that `work` uses has to keep its address
+    /// for as long as the recording is used. Where `work` copies to the device, the recording is good
+    /// for one launch only.
     ///
     /// # Errors
     /// Those of `work`, and where the driver refuses.
@@ -34,7 +36,11 @@ impl Gpu {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: the stream is alive and records nothing yet.
         check("recording", unsafe { sys::cuStreamBeginCapture_v2(stream, mode) })?;
+        let before = self.copied_bytes()[0];
+        self.arena().set_recording(true);
         let done = work();
+        self.arena().set_recording(false);
+        let repeatable = self.copied_bytes()[0] == before;
         let (mut graph, mut handle) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the stream records since the call above; the driver writes two handles.
         let made = unsafe {
@@ -46,22 +52,28 @@ impl Gpu {
         };
         done?;
         made?;
-        Ok(Graph { gpu: self.clone(), handle, memory: self.memory_generation() })
+        Ok(Graph { gpu: self.clone(), handle, memory: self.memory_generation(), repeatable })
     }
 }
 
 impl Graph {
-    /// Whether the memory that was recorded is still where it was.
+    /// Whether it may be launched again: the memory that was recorded is still where it was.
     pub fn is_current(&self) -> bool {
-        self.memory == self.gpu.memory_generation()
+        self.repeatable && self.memory == self.gpu.memory_generation()
+    }
+
+    /// Whether the work that was recorded is the same whenever it is launched.
+    pub fn is_repeatable(&self) -> bool {
+        self.repeatable
     }
 
     /// Launches the recording.
     ///
     /// # Panics
-    /// Where it is not current any more.
+    /// Where memory that it uses was given back.
     pub fn launch(&self) {
-        assert!(self.is_current(), "a recording is not used after its memory was given back");
+        let kept = self.memory == self.gpu.memory_generation();
+        assert!(kept, "a recording is not used after its memory was given back");
         self.gpu.make_current();
         // SAFETY: the recording is alive and its memory is where it was.
         let result = unsafe { sys::cuGraphLaunch(self.handle, self.gpu.compute_stream()) };

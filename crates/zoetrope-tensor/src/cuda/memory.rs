@@ -21,13 +21,31 @@ const GRAIN: usize = 256;
 /// Lists of free blocks, and the account of all.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    free: Vec<(usize, Vec<u64>)>,
+    free: Lists,
+    /// Blocks that recordings use: their launches write there whenever they are repeated, so that
+    /// only other recordings may have them.
+    free_to_recordings: Lists,
+    recording: bool,
     limit: usize,
     reserved: usize,
     used: usize,
     peak: usize,
     /// Grows whenever blocks went back to the driver: recordings made before may point at them.
     generation: u64,
+}
+
+/// Free blocks by their size.
+type Lists = Vec<(usize, Vec<u64>)>;
+
+fn list(lists: &mut Lists, bytes: usize) -> &mut Vec<u64> {
+    let at = match lists.binary_search_by_key(&bytes, |(size, _)| *size) {
+        Ok(at) => at,
+        Err(at) => {
+            lists.insert(at, (bytes, Vec::new()));
+            at
+        }
+    };
+    &mut lists[at].1
 }
 
 /// What the account of a device's memory says, in bytes.
@@ -48,15 +66,12 @@ impl Arena {
         Self { limit, ..Self::default() }
     }
 
-    fn list(&mut self, bytes: usize) -> &mut Vec<u64> {
-        let at = match self.free.binary_search_by_key(&bytes, |(size, _)| *size) {
-            Ok(at) => at,
-            Err(at) => {
-                self.free.insert(at, (bytes, Vec::new()));
-                at
-            }
-        };
-        &mut self.free[at].1
+    fn list(&mut self, bytes: usize, recorded: bool) -> &mut Vec<u64> {
+        list(if recorded { &mut self.free_to_recordings } else { &mut self.free }, bytes)
+    }
+
+    pub(super) fn set_recording(&mut self, recording: bool) {
+        self.recording = recording;
     }
 
     fn taken(&mut self, bytes: usize) {
@@ -78,6 +93,8 @@ pub struct Memory {
     gpu: Gpu,
     ptr: u64,
     bytes: usize,
+    /// Whether a recording uses it.
+    recorded: bool,
     /// The host's address where the block is host memory, because the device had no room.
     spilled: Option<usize>,
 }
@@ -115,7 +132,7 @@ impl Drop for Memory {
         let mut arena = self.gpu.arena();
         arena.used -= self.bytes;
         match self.spilled {
-            None => arena.list(self.bytes).push(self.ptr),
+            None => arena.list(self.bytes, self.recorded).push(self.ptr),
             Some(host) => {
                 drop(arena);
                 self.gpu.make_current();
@@ -133,9 +150,10 @@ impl Gpu {
     pub(crate) fn allocate(&self, bytes: usize) -> Memory {
         let bytes = size_class(bytes);
         let mut arena = self.arena();
-        if let Some(ptr) = arena.list(bytes).pop() {
+        let recorded = arena.recording;
+        if let Some(ptr) = arena.list(bytes, recorded).pop() {
             arena.taken(bytes);
-            return Memory { gpu: self.clone(), ptr, bytes, spilled: None };
+            return Memory { gpu: self.clone(), ptr, bytes, recorded, spilled: None };
         }
         if arena.reserved + bytes > arena.limit {
             self.release_free(&mut arena);
@@ -149,7 +167,7 @@ impl Gpu {
             Ok(ptr) => {
                 arena.reserved += bytes;
                 arena.taken(bytes);
-                Memory { gpu: self.clone(), ptr, bytes, spilled: None }
+                Memory { gpu: self.clone(), ptr, bytes, recorded, spilled: None }
             }
             Err(error) => {
                 arena.taken(bytes);
@@ -187,21 +205,26 @@ impl Gpu {
             // Neither the card nor the host has memory: there is nothing left to go on with.
             panic!("{error}, after the device's memory was spent");
         }
-        Memory { gpu: self.clone(), ptr, bytes, spilled: Some(host as usize) }
+        Memory { gpu: self.clone(), ptr, bytes, recorded: false, spilled: Some(host as usize) }
     }
 
     /// Gives free blocks back to the driver.
     fn release_free(&self, arena: &mut Arena) {
-        if arena.free.iter().all(|(_, blocks)| blocks.is_empty()) {
+        let lists =
+            [std::mem::take(&mut arena.free), std::mem::take(&mut arena.free_to_recordings)];
+        let is_empty = |lists: &Lists| lists.iter().all(|(_, blocks)| blocks.is_empty());
+        // Nothing can be waited for while launches are recorded.
+        if arena.recording || lists.iter().all(is_empty) {
+            [arena.free, arena.free_to_recordings] = lists;
             return;
         }
         self.make_current();
         self.wait();
-        for (bytes, blocks) in &mut arena.free {
-            for ptr in blocks.drain(..) {
+        for (bytes, blocks) in lists.into_iter().flatten() {
+            for ptr in blocks {
                 // SAFETY: allocated by `ask_driver`; nothing uses it, the stream is idle.
                 unsafe { sys::cuMemFree_v2(ptr) };
-                arena.reserved -= *bytes;
+                arena.reserved -= bytes;
             }
         }
         arena.generation += 1;

@@ -302,6 +302,18 @@ impl Tape {
         }
     }
 
+    /// The same for some consecutive values from a position on.
+    ///
+    /// # Panics
+    /// As [`Tape::read`], and where there are not as many values.
+    pub fn read_part(&self, var: Var, from: usize, to: &mut [f32]) {
+        let part = from..from + to.len();
+        match self.gpu() {
+            None => to.copy_from_slice(&self.value(var)[part]),
+            Some(gpu) => gpu.download(self.view(var).slice(part), to),
+        }
+    }
+
     /// Adds `factor` times a 1 × 1 matrix to the loss of the current step, without waiting for it.
     ///
     /// # Panics

@@ -38,7 +38,7 @@ pub use problem::{ConfigProblem, Origin};
 pub use section::Key;
 pub use stream::{CombineName, EmbeddingName, MessageName, SamplingName, UpdaterName};
 pub use task::{EqualTimesRule, MetricName, NegativePool, NeighbourRule, TaskConfig, TaskName};
-pub use train::{Device, Frame, LossOn, OptimiserName, ScheduleName, TrainConfig};
+pub use train::{Device, Frame, LossOn, OptimiserName, Precision, ScheduleName, TrainConfig};
 
 use section::Section;
 use toml::Value;

@@ -19,8 +19,14 @@ section! {
         group: Option<usize> = None, Whole(1, 1 << 30);
         /// Whether a layer multiplies with the graph or with the weights first.
         order: OperatorOrder = OperatorOrder::Auto;
-        /// Memory that the run may take, for example "4GiB".
+        /// Memory that the run may take, for example "4GiB": the card's where it computes on one.
         memory_limit: Option<ByteCount> = None;
+        /// Where a card keeps the graph: on the card, or on the host, from where every frame's share
+        /// is copied ahead of its use.
+        residency: Residency = Residency::Auto;
+        /// Whether steps that repeat are recorded once and launched as a whole (on a card). It does
+        /// not change the result.
+        record: bool = true;
         /// Whether equal questions, vertices and neighbour events of a batch are computed once
         /// (models of events). It does not change the result.
         deduplicate: bool = true;
@@ -84,5 +90,17 @@ names! {
         AggregateFirst = "aggregate-first",
         /// `Â(XW)`.
         UpdateFirst = "update-first",
+    }
+}
+
+names! {
+    /// Where a card keeps the graph.
+    Residency {
+        /// On the card where it fits.
+        Auto = "auto",
+        /// On the card.
+        Resident = "resident",
+        /// On the host.
+        Stream = "stream",
     }
 }

@@ -71,6 +71,9 @@ section! {
         threads: Option<usize> = None, Whole(1, 4096);
         /// Where it is computed.
         device: Device = Device::Cpu;
+        /// How dense products are computed on a card. The lower ones are refused where the first
+        /// step's loss differs too much from that of f32.
+        precision: Precision = Precision::F32;
         /// Processes that share the work.
         ranks: usize = 1, Whole(1, 1 << 16);
         /// Epochs between two checkpoints; only one at the end where not set.
@@ -179,6 +182,18 @@ pub enum Device {
     Cpu,
     /// A GPU by its number.
     Cuda(u32),
+}
+
+names! {
+    /// How dense products are computed on a card.
+    Precision {
+        /// In f32.
+        F32 = "f32",
+        /// Operands rounded to TF32, sums in f32.
+        Tf32 = "tf32",
+        /// Operands rounded to bfloat16, sums in f32.
+        Bf16 = "bf16",
+    }
 }
 
 impl fmt::Display for Device {

@@ -11,7 +11,7 @@ use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::ActivationCost;
-use zoetrope_tensor::{Matrix, Tape};
+use zoetrope_tensor::{Device, Matrix, Tape};
 
 use super::{FrameRunner, Layout, Network};
 use crate::config::{Config, TaskName};
@@ -67,7 +67,8 @@ fn peak(
         Network::new(config, task, material.width(), outputs, steps, material.vertices())?;
     let model = network.model.as_ref();
     let layout = Layout::plain(model, steps, reuse);
-    let mut runner = FrameRunner::new(&material.sequence, &material.features, model, layout)?;
+    let mut runner =
+        FrameRunner::new(&material.sequence, &material.features, model, layout, &Device::Cpu)?;
     let mut asked = task::make(config, task, material)?;
     let (mut tape, mut updates) = (Tape::new(), Updates::default());
     let seed = config.train.seed;

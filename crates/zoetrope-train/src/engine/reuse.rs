@@ -7,24 +7,25 @@
 use std::sync::Arc;
 
 use zoetrope_nn::{Adjacency, NnError, PreparedGraph};
-use zoetrope_tensor::{Matrix, Tape};
+use zoetrope_tensor::{Device, Matrix, Tape};
 
 /// `Â·X` of every snapshot, stacked by time like the features.
 pub(super) fn aggregate(
     graph: &PreparedGraph,
     features: &Arc<Matrix>,
+    device: &Device,
 ) -> Result<Arc<Matrix>, NnError> {
     let shape = features.shape();
     let vertices = graph.vertices();
     let mut kept = Matrix::zeros(shape.rows, shape.cols);
-    let mut tape = Tape::new();
+    let mut tape = Tape::on(device.clone());
     // One snapshot at a time: the tape needs room for one product only.
     for step in 0..graph.steps() {
         let rows = step * vertices..(step + 1) * vertices;
         let x = tape.constant(features, rows.clone())?;
         let y = tape.spmm(&graph.form(Adjacency::Gcn).cut(step..step + 1), x)?;
         let at = rows.start * shape.cols..rows.end * shape.cols;
-        kept.as_mut_slice()[at].copy_from_slice(tape.value(y));
+        tape.read_into(y, &mut kept.as_mut_slice()[at]);
         tape.reset();
     }
     Ok(Arc::new(kept))

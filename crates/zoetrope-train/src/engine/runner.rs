@@ -9,7 +9,7 @@ use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::state::Carried;
 use zoetrope_nn::{Frame, NnError, Order, PreparedGraph};
 use zoetrope_plan::{Grouping, OperatorOrder, Plan};
-use zoetrope_tensor::{Matrix, Tape};
+use zoetrope_tensor::{Device, Matrix, Tape};
 
 use super::reuse;
 
@@ -76,10 +76,11 @@ impl FrameRunner {
         features: &Arc<Matrix>,
         model: &dyn Model,
         layout: Layout,
+        device: &Device,
     ) -> Result<Self, NnError> {
         let graph = PreparedGraph::new(sequence, &model.forms())?;
         let aggregated = match layout.reuse {
-            true => Some(reuse::aggregate(&graph, features)?),
+            true => Some(reuse::aggregate(&graph, features, device)?),
             false => None,
         };
         Ok(Self { graph, features: Arc::clone(features), aggregated, layout, cuts: Vec::new() })
@@ -122,18 +123,19 @@ impl FrameRunner {
         model.embed(forward, &frame, state)
     }
 
-    /// The rows of an embedding that describe one snapshot of a frame, off the tape.
+    /// Copies the rows of an embedding that describe one snapshot of a frame off the tape.
     ///
     /// # Panics
     /// Where the model describes the last snapshot only and another one is asked for.
-    pub fn rows_of<'t>(
+    pub fn read_rows(
         &self,
-        tape: &'t Tape,
+        tape: &Tape,
         model: &dyn Model,
         embedding: &Embedding,
         steps: &Range<usize>,
         step: usize,
-    ) -> &'t [f32] {
+        to: &mut [f32],
+    ) {
         let size = self.graph.vertices() * model.width();
         let at = match model.coverage() {
             Coverage::Every => step - steps.start,
@@ -142,7 +144,7 @@ impl FrameRunner {
                 0
             }
         };
-        &tape.value(embedding.rows)[at * size..(at + 1) * size]
+        tape.read_part(embedding.rows, at * size, to);
     }
 
     /// The position of a frame's share of the graph; frames come again every epoch.

@@ -4,6 +4,7 @@
 //! Sessions over snapshots and over events differ in what a step computes; what a step does with
 //! the gradients, what an epoch leaves behind and what a checkpoint keeps of both is here, once.
 
+mod card;
 pub(crate) mod optimise;
 mod restore;
 
@@ -11,11 +12,13 @@ use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{
     Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
 };
+use zoetrope_tensor::{Device, Tape, Var};
 
 use crate::config::{Config, MetricName};
 use crate::error::TrainError;
 use crate::run::EpochRecord;
 
+use card::Card;
 pub(crate) use restore::unfit;
 
 /// Where a run stands.
@@ -41,8 +44,12 @@ pub(crate) struct Progress {
 pub struct Learner {
     watched: MetricName,
     key: String,
-    pub(crate) gradients: Gradients,
-    pub(crate) optimiser: Optimiser,
+    gradients: Gradients,
+    optimiser: Optimiser,
+    /// What lives on a card, where one computes.
+    card: Option<Card>,
+    /// The losses of the parts of the current frame, as they weigh in it.
+    frame_loss: f64,
     schedule: ScheduleState,
     stopping: EarlyStopping,
     pub(crate) progress: Progress,
@@ -52,7 +59,12 @@ pub struct Learner {
 
 impl Learner {
     /// Nothing is learned yet. `usual` is the measure that is watched where none is chosen.
-    pub(crate) fn new(config: &Config, usual: MetricName, parameters: &Parameters) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        usual: MetricName,
+        parameters: &Parameters,
+        device: &Device,
+    ) -> Self {
         let watched = config.task.metric.unwrap_or(usual);
         let direction = if watched.is_error() { Direction::Lower } else { Direction::Higher };
         let key = match watched {
@@ -60,11 +72,14 @@ impl Learner {
             MetricName::Hits => format!("hits@{}", config.task.hits),
             other => other.name().to_owned(),
         };
+        let optimiser = Optimiser::new(optimise::method(&config.train), parameters);
         Self {
             watched,
             key,
             gradients: Gradients::new(parameters),
-            optimiser: Optimiser::new(optimise::method(&config.train), parameters),
+            card: device.gpu().map(|gpu| Card::new(gpu, &optimiser, parameters)),
+            optimiser,
+            frame_loss: 0.0,
             schedule: ScheduleState::default(),
             stopping: EarlyStopping::new(direction, config.train.patience),
             progress: Progress::default(),
@@ -109,8 +124,69 @@ impl Learner {
         }
     }
 
-    /// Counts the loss of one more step.
-    pub(crate) fn add_loss(&mut self, loss: f64) {
+    /// Before the steps of an epoch, or the rest of one: `steps` are to be made.
+    pub(crate) fn begin_epoch(&mut self, config: &Config, parameters: &Parameters, steps: usize) {
+        let (rate, done) = (self.rate(config) as f32, self.progress.frames);
+        if let Some(card) = &mut self.card {
+            card.begin_epoch(&self.optimiser, parameters, steps, done, rate);
+        }
+    }
+
+    /// Forgets the gradients of the last update.
+    pub(crate) fn clear_gradients(&mut self, parameters: &Parameters) {
+        match &self.card {
+            Some(card) => card.clear_gradients(parameters),
+            None => self.gradients.clear(),
+        }
+    }
+
+    /// Goes back from a loss: adds its gradients times `factor`, and counts it as `share` of the
+    /// loss of the current frame or batch (`unit`).
+    pub(crate) fn backward(
+        &mut self,
+        tape: &mut Tape,
+        parameters: &Parameters,
+        loss: Var,
+        factor: f64,
+        share: f64,
+        unit: &str,
+    ) -> Result<(), TrainError> {
+        if let Some(card) = &mut self.card {
+            return card.backward(tape, loss, factor as f32, share);
+        }
+        let value = f64::from(tape.scalar(loss));
+        if !value.is_finite() {
+            return Err(self.not_finite("the loss", unit, value));
+        }
+        self.frame_loss += value * share;
+        tape.backward(loss)?;
+        match factor == 1.0 && self.gradients.is_empty() {
+            true => self.gradients.take_from(tape, parameters),
+            false => self.gradients.add_from(tape, parameters, factor as f32),
+        }
+        Ok(())
+    }
+
+    /// A frame or batch is through; `share` is what its parts with a loss add up to.
+    pub(crate) fn end_frame(&mut self, share: f64) {
+        self.progress.frames += 1;
+        let loss = std::mem::take(&mut self.frame_loss);
+        match &mut self.card {
+            Some(card) => card.end_frame(share),
+            None if share > 0.0 => self.add_loss(loss / share),
+            None => {}
+        }
+    }
+
+    /// The same for a frame that a recording went through.
+    pub(crate) fn count_frame(&mut self, share: f64) {
+        self.progress.frames += 1;
+        if let Some(card) = &mut self.card {
+            card.count_frame(share);
+        }
+    }
+
+    fn add_loss(&mut self, loss: f64) {
         self.progress.loss_sum += loss;
         self.progress.losses += 1;
     }
@@ -125,9 +201,12 @@ impl Learner {
         &mut self,
         config: &Config,
         parameters: &mut Parameters,
-        rate: f32,
         unit: &str,
     ) -> Result<(), TrainError> {
+        if let Some(card) = &mut self.card {
+            card.step(parameters, config.train.clip);
+            return Ok(());
+        }
         let norm = match config.train.clip {
             Some(limit) => clip_norm(&mut self.gradients, limit),
             None => self.gradients.norm(),
@@ -135,7 +214,38 @@ impl Learner {
         if !norm.is_finite() {
             return Err(self.not_finite("the norm of the gradients", unit, norm));
         }
+        let rate = self.rate(config) as f32;
         self.optimiser.update(parameters, &self.gradients, rate);
+        Ok(())
+    }
+
+    /// Lets a card catch up.
+    ///
+    /// # Errors
+    /// Where something went wrong on it.
+    pub(crate) fn pace(&mut self) -> Result<(), TrainError> {
+        self.card.as_mut().map_or(Ok(()), Card::pace)
+    }
+
+    /// Waits for the steps of a card and takes over what they found; nothing where none computes.
+    ///
+    /// # Errors
+    /// [`TrainError::Diverged`] where a loss or a gradient was not finite: the weights are then those
+    /// of the last good update.
+    pub(crate) fn collect(
+        &mut self,
+        parameters: &mut Parameters,
+        unit: &str,
+    ) -> Result<(), TrainError> {
+        let Some(card) = &mut self.card else { return Ok(()) };
+        let (losses, failed) = card.collect(&mut self.optimiser, parameters)?;
+        if let Some(loss) = losses.iter().find(|loss| !loss.is_finite()) {
+            return Err(self.not_finite("the loss", unit, *loss));
+        }
+        if failed.is_some() {
+            return Err(self.not_finite("the norm of the gradients", unit, f64::NAN));
+        }
+        losses.into_iter().for_each(|loss| self.add_loss(loss));
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::phase::{Phase, Seconds};
 use super::trace::{TraceFile, TraceSpan};
@@ -17,7 +17,12 @@ pub struct Timeline {
     depth: Cell<u32>,
     trace: Option<Arc<TraceFile>>,
     track: u32,
+    /// When the clock of a card began.
+    card: Cell<Option<Instant>>,
 }
+
+/// The tracks of a card's two queues: its kernels, and its copies ahead of use.
+const CARD_TRACKS: [(u32, &str); 2] = [(1000, "GPU compute"), (1001, "GPU copy")];
 
 impl Default for Timeline {
     fn default() -> Self {
@@ -33,6 +38,7 @@ impl Timeline {
             depth: Cell::new(0),
             trace: None,
             track: 0,
+            card: Cell::new(None),
         }
     }
 
@@ -63,6 +69,32 @@ impl Timeline {
     /// held.
     pub fn add_scope(&self, name: &'static str, number: u64, start: Instant) {
         drop(Span { timeline: self, name, phase: None, number: Some(number), start });
+    }
+
+    /// Whether spans are written to a trace.
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// From now on spans of a card come too, whose clock began at `start`.
+    pub fn follow(&self, start: Instant) {
+        self.card.set(Some(start));
+        if let Some(trace) = &self.trace {
+            CARD_TRACKS.iter().for_each(|(track, name)| trace.name_track(*track, name));
+        }
+    }
+
+    /// Shows what a card did, by its own clock.
+    pub fn add_device_span(&self, name: &str, copies: bool, start: f64, seconds: f64) {
+        let (Some(trace), Some(begun)) = (&self.trace, self.card.get()) else { return };
+        trace.span(&TraceSpan {
+            name,
+            category: "device",
+            track: CARD_TRACKS[usize::from(copies)].0,
+            start: begun + Duration::from_secs_f64(start.max(0.0)),
+            length: Duration::from_secs_f64(seconds.max(0.0)),
+            number: None,
+        });
     }
 
     /// The seconds counted so far, without spans that have not ended.

@@ -8,6 +8,8 @@ use zoetrope_plan::Frame;
 use zoetrope_tensor::Var;
 
 use super::Session;
+use super::recorded::{Found, Recording};
+use crate::device;
 use crate::error::TrainError;
 use crate::run::{EpochRecord, Metrics, Phase};
 use crate::task::Questions;
@@ -40,7 +42,8 @@ impl Session {
         let epoch = self.learner.progress.epoch;
         let scope = std::time::Instant::now();
         let frames = self.frame_order(epoch);
-        let rate = self.learner.rate(&self.config);
+        let rest = frames.len() - self.learner.progress.frame;
+        self.learner.begin_epoch(&self.config, &self.network.parameters, rest);
         if self.learner.progress.frame == 0 {
             self.carried.clear();
         }
@@ -49,19 +52,23 @@ impl Session {
             let from = self.learner.progress.frame;
             let until = (from + batch).min(frames.len());
             let update = std::time::Instant::now();
-            self.update(&frames[from..until], rate as f32)?;
+            self.update(&frames[from..until])?;
+            self.learner.pace()?;
             self.timeline.add_scope("frames", from as u64, update);
             self.learner.progress.frame = until;
             if !watch.frame(until, frames.len()) && until < frames.len() {
+                self.learner.collect(&mut self.network.parameters, "frame")?;
                 self.learner.progress.seconds += scope.elapsed().as_secs_f64();
                 self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
                 return Ok(EpochEnd::Interrupted);
             }
         }
+        self.learner.collect(&mut self.network.parameters, "frame")?;
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
         let loss = self.learner.mean_loss();
         let val = self.validate()?;
         self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
+        device::show(self.tape.device(), &self.timeline);
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
         self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
         Ok(EpochEnd::Finished(record))
@@ -74,9 +81,13 @@ impl Session {
     /// As [`Session::epoch`].
     pub fn predict_epoch_seconds(&mut self) -> Result<f64, TrainError> {
         let frame = self.plan.frames[0];
+        let parameters = &self.network.parameters;
+        self.learner.begin_epoch(&self.config, parameters, 2);
         self.frame(frame, 1.0)?;
+        self.tape.device().wait();
         let start = std::time::Instant::now();
         self.frame(frame, 1.0)?;
+        self.tape.device().wait();
         Ok(start.elapsed().as_secs_f64() * self.plan.frames.len() as f64)
     }
 
@@ -99,31 +110,73 @@ impl Session {
         frames
     }
 
-    /// One update of the weights from one or several frames.
-    fn update(&mut self, frames: &[Frame], rate: f32) -> Result<(), TrainError> {
-        self.learner.gradients.clear();
+    /// One update of the weights from one or several frames: computed, or launched as it was
+    /// recorded.
+    fn update(&mut self, frames: &[Frame]) -> Result<(), TrainError> {
+        let Some(gpu) = self.tape.device().gpu().filter(|_| self.can_record()).cloned() else {
+            return self.compute_update(frames).map(drop);
+        };
+        match self.recorded.find(frames) {
+            Found::Recording(recording) => {
+                recording.graph.launch();
+                recording.shares.iter().for_each(|&share| self.learner.count_frame(share));
+            }
+            Found::Unknown => {
+                // Kernels are compiled and lists are copied up while a step runs for the first time.
+                self.compute_update(frames)?;
+                self.recorded.remember(frames);
+            }
+            Found::Seen => {
+                let mut shares = Vec::new();
+                let (frames_done, graph) = (
+                    self.learner.progress.frames,
+                    gpu.record(|| self.compute_update(frames).map(|found| shares = found)),
+                );
+                debug_assert_eq!(self.learner.progress.frames, frames_done + frames.len() as u64);
+                let recording = Recording { graph: graph?, shares };
+                recording.graph.launch();
+                self.recorded.keep(frames, recording);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an update does the same again when its frames come again.
+    fn can_record(&self) -> bool {
+        let settings = &self.config.train;
+        self.config.plan.record
+            && self.task.repeats()
+            && !settings.carry_state
+            && settings.truncate.is_none()
+            && self.config.model.dropout == 0.0
+            && !self.timeline.is_traced()
+    }
+
+    /// Goes through frames and changes the weights. Returns the share of each frame that had a loss.
+    fn compute_update(&mut self, frames: &[Frame]) -> Result<Vec<f64>, TrainError> {
+        self.learner.clear_gradients(&self.network.parameters);
         let share = 1.0 / frames.len() as f64;
+        let mut shares = Vec::with_capacity(frames.len());
         for &frame in frames {
             if !self.config.train.carry_state {
                 self.carried.clear();
             }
-            if let Some(loss) = self.frame(frame, share)? {
-                self.learner.add_loss(loss);
-            }
-            self.learner.progress.frames += 1;
+            let with_loss = self.frame(frame, share)?;
+            self.learner.end_frame(with_loss);
+            shares.push(with_loss);
         }
         let span = self.timeline.phase(Phase::Update);
-        self.learner.step(&self.config, &mut self.network.parameters, rate, "frame")?;
+        self.learner.step(&self.config, &mut self.network.parameters, "frame")?;
         drop(span);
-        Ok(())
+        Ok(shares)
     }
 
-    /// Adds the gradients of one frame, times `share`, and returns its loss; None where there is
-    /// nothing to learn from in it.
-    fn frame(&mut self, frame: Frame, share: f64) -> Result<Option<f64>, TrainError> {
+    /// Adds the gradients of one frame, times `share`, and its loss. Returns how much of the frame
+    /// there was something to learn from in.
+    fn frame(&mut self, frame: Frame, share: f64) -> Result<f64, TrainError> {
         let stretches: Vec<Frame> = self.plan.rule.stretches(frame).collect();
         let last_only = self.only_last();
-        let (mut sum, mut weight) = (0.0, 0.0);
+        let mut with_loss = 0.0;
         let total = if last_only { 1 } else { frame.steps } as f64;
         for (at, &stretch) in stretches.iter().enumerate() {
             let ends = at + 1 == stretches.len();
@@ -133,21 +186,23 @@ impl Session {
                 (false, _) => Some(stretch.range()),
             };
             let part = asked.as_ref().map_or(0.0, |asked| asked.len() as f64 / total);
-            if let Some(loss) = self.stretch(stretch, asked, share * part)? {
-                sum += loss * part;
-                weight += part;
+            let goes_on = !ends || self.config.train.carry_state;
+            if self.stretch(stretch, asked, share, part, goes_on)? {
+                with_loss += part;
             }
         }
-        Ok((weight > 0.0).then(|| sum / weight))
+        Ok(with_loss)
     }
 
-    /// Runs one stretch forward and, where it has a loss, backward.
+    /// Runs one stretch forward and, where it has a loss, backward. Returns whether it has one.
     fn stretch(
         &mut self,
         stretch: Frame,
         asked: Option<std::ops::Range<usize>>,
-        factor: f64,
-    ) -> Result<Option<f64>, TrainError> {
+        share: f64,
+        part: f64,
+        goes_on: bool,
+    ) -> Result<bool, TrainError> {
         self.tape.reset();
         let span = self.timeline.phase(Phase::Forward);
         let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
@@ -163,19 +218,18 @@ impl Session {
             loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
         }
         // Values are given back during the backward pass: what outlives it is taken off now.
-        embedding.state.detach(&self.tape, &mut self.carried);
+        if goes_on {
+            embedding.state.detach(&self.tape, &mut self.carried);
+        }
         self.updates.apply(&self.tape, &mut self.network.parameters);
         drop(span);
-        let Some((loss, _)) = loss else { return Ok(None) };
-        let value = f64::from(self.tape.scalar(loss));
-        if !value.is_finite() {
-            return Err(self.learner.not_finite("the loss", "frame", value));
-        }
+        let Some((loss, _)) = loss else { return Ok(false) };
         let span = self.timeline.phase(Phase::Backward);
-        self.tape.backward(loss)?;
-        self.learner.gradients.add_from(&self.tape, &self.network.parameters, factor as f32);
+        let parameters = &self.network.parameters;
+        let factor = share * part;
+        self.learner.backward(&mut self.tape, parameters, loss, factor, part, "frame")?;
         drop(span);
-        Ok(Some(value))
+        Ok(true)
     }
 }
 

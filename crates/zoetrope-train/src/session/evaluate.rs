@@ -149,12 +149,13 @@ impl Session {
         while start < pass.steps.end {
             let stretch = start..(start + length).min(pass.steps.end);
             let embedding = self.embed_stretch(stretch.clone(), &carried)?;
-            embedding.state.detach(&self.tape, &mut carried);
+            if stretch.end < pass.steps.end {
+                embedding.state.detach(&self.tape, &mut carried);
+            }
             for step in stretch.start.max(pass.asked.start)..stretch.end.min(pass.asked.end) {
                 let model = self.network.model.as_ref();
-                let rows = self.runner.rows_of(&self.tape, model, &embedding, &stretch, step);
-                let place = Arc::make_mut(&mut self.embeddings);
-                place.as_mut_slice().copy_from_slice(rows);
+                let place = Arc::make_mut(&mut self.embeddings).as_mut_slice();
+                self.runner.read_rows(&self.tape, model, &embedding, &stretch, step, place);
                 look(self, step)?;
                 // The judge's tape may still share the embeddings; it lets go before the next copy.
                 self.judge_tape.reset();

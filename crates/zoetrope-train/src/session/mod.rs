@@ -5,6 +5,7 @@
 
 mod epoch;
 mod evaluate;
+mod recorded;
 mod restore;
 mod start;
 
@@ -28,6 +29,7 @@ use crate::task::{self, Task};
 
 pub use epoch::{EpochEnd, Watch};
 pub use evaluate::Answers;
+use recorded::Recorded;
 pub(crate) use start::available;
 
 /// A run in progress.
@@ -39,11 +41,13 @@ pub struct Session {
     pub(crate) network: Network,
     task: Box<dyn Task>,
     runner: FrameRunner,
-    tape: Tape,
+    pub(crate) tape: Tape,
+    /// Answers are judged on the host, from embeddings that came off the tape.
     judge_tape: Tape,
     updates: Updates,
     carried: Carried,
     pub(crate) learner: Learner,
+    recorded: Recorded,
     /// Embeddings of one snapshot, off the tape, for judging.
     embeddings: Arc<Matrix>,
     pub(crate) timeline: Timeline,

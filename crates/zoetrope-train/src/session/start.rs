@@ -8,8 +8,9 @@ use zoetrope_nn::state::Carried;
 use zoetrope_plan::{Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, Workload};
 use zoetrope_tensor::{Matrix, Tape};
 
-use super::Session;
-use crate::config::{Config, Device, Frame, OperatorOrder, TaskName};
+use super::{Recorded, Session};
+use crate::config::{Config, Frame, OperatorOrder, TaskName};
+use crate::device;
 use crate::engine::{FrameRunner, Layout, Network, activation_cost};
 use crate::error::TrainError;
 use crate::learner::{Learner, optimise};
@@ -47,13 +48,15 @@ impl Session {
         let plan = plan(&config, task_name, &material, &network, outputs, rule, given)?;
         drop(span);
         let span = timeline.phase(Phase::Load);
+        let device = device::open(&config, &timeline)?;
         let model = network.model.as_ref();
+        let layout = Layout::of(&plan);
         let runner =
-            FrameRunner::new(&material.sequence, &material.features, model, Layout::of(&plan))?;
+            FrameRunner::new(&material.sequence, &material.features, model, layout, &device)?;
         let task = task::make(&config, task_name, &material)?;
         drop(span);
         let embeddings = Arc::new(Matrix::zeros(material.vertices(), model.width()));
-        let learner = Learner::new(&config, task_name.metrics()[0], &network.parameters);
+        let learner = Learner::new(&config, task_name.metrics()[0], &network.parameters, &device);
         Ok(Self {
             config,
             material,
@@ -62,11 +65,12 @@ impl Session {
             network,
             task,
             runner,
-            tape: Tape::new(),
+            tape: Tape::on(device),
             judge_tape: Tape::new(),
             updates: Updates::default(),
             carried: Carried::default(),
             learner,
+            recorded: Recorded::default(),
             embeddings,
             timeline,
         })
@@ -75,12 +79,6 @@ impl Session {
 
 /// Refuses what this build cannot do rather than doing something else.
 pub(crate) fn available(config: &Config) -> Result<(), TrainError> {
-    if config.train.device != Device::Cpu {
-        return Err(TrainError::Unavailable {
-            what: format!("train.device = \"{}\"", config.train.device),
-            advice: "this version computes on the CPU: use --device cpu".to_owned(),
-        });
-    }
     if config.train.ranks != 1 {
         return Err(TrainError::Unavailable {
             what: format!("train.ranks = {}", config.train.ranks),

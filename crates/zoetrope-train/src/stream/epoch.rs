@@ -14,6 +14,7 @@ use super::prefetch;
 use super::prepare::{Prepared, Preparer};
 use super::session::StreamSession;
 use super::target::Target;
+use crate::device;
 use crate::error::TrainError;
 use crate::run::{EpochRecord, Metrics, Phase};
 use crate::session::{EpochEnd, Watch};
@@ -23,7 +24,6 @@ impl StreamSession {
     pub(super) fn run_epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
         let (epoch, first) = (self.learner.progress.epoch, self.learner.progress.frame);
         let begun = Instant::now();
-        let rate = self.learner.rate(&self.config) as f32;
         if first == 0 {
             self.set_best_aside();
             self.forget();
@@ -44,6 +44,7 @@ impl StreamSession {
         let mut preparer = Preparer::new(&material, material.index(Part::Train), self.rules);
         let mut drawn = Vec::new();
         let (rest, ahead) = (&batches[first..], self.config.plan.prefetch);
+        self.learner.begin_epoch(&self.config, &self.network.parameters, rest.len());
         let prepare = |at: usize, prepared: &mut Prepared| {
             let positions = rest[at].clone();
             preparer.begin(material.event(Part::Train, positions.start), prepared);
@@ -54,13 +55,16 @@ impl StreamSession {
         };
         prefetch::run(ahead, rest.len(), prepare, |at, prepared| {
             let update = Instant::now();
-            self.train_batch(prepared, rate)?;
+            self.train_batch(prepared)?;
+            self.learner.pace()?;
             self.timeline.add_scope("batch", (first + at) as u64, update);
             self.learner.progress.frame = first + at + 1;
             Ok(watch.frame(first + at + 1, batches.len()))
         })?;
+        self.learner.collect(&mut self.network.parameters, "batch")?;
         self.learner.progress.seconds += begun.elapsed().as_secs_f64();
         self.timeline.add_scope("epoch", epoch as u64 + 1, begun);
+        device::show(self.tape.device(), &self.timeline);
         if self.learner.progress.frame < batches.len() {
             return Ok(EpochEnd::Interrupted);
         }
@@ -77,7 +81,7 @@ impl StreamSession {
     }
 
     /// Forward, backward, one update of the weights; then the state absorbs the batch.
-    fn train_batch(&mut self, prepared: &Prepared, rate: f32) -> Result<(), TrainError> {
+    fn train_batch(&mut self, prepared: &Prepared) -> Result<(), TrainError> {
         let span = self.timeline.phase(Phase::Forward);
         self.tape.reset();
         let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
@@ -98,19 +102,16 @@ impl StreamSession {
         embedding.update.take(&self.tape, &mut self.updated);
         drop(span);
         if let Some(loss) = loss {
-            let value = f64::from(self.tape.scalar(loss));
-            if !value.is_finite() {
-                return Err(self.learner.not_finite("the loss", "batch", value));
-            }
             let span = self.timeline.phase(Phase::Backward);
-            self.tape.backward(loss)?;
-            self.learner.gradients.take_from(&mut self.tape, &self.network.parameters);
+            let parameters = &mut self.network.parameters;
+            self.learner.clear_gradients(parameters);
+            self.learner.backward(&mut self.tape, parameters, loss, 1.0, 1.0, "batch")?;
             drop(span);
             let span = self.timeline.phase(Phase::Update);
-            self.learner.step(&self.config, &mut self.network.parameters, rate, "batch")?;
-            self.learner.add_loss(value);
+            self.learner.step(&self.config, parameters, "batch")?;
             drop(span);
         }
+        self.learner.end_frame(if loss.is_some() { 1.0 } else { 0.0 });
         // The batch is filled again once the tape has let go of it.
         self.tape.reset();
         if let Some(state) = &mut self.state {
@@ -118,7 +119,6 @@ impl StreamSession {
             state.absorb(&prepared.batch, self.material.data(), &self.updated);
             drop(span);
         }
-        self.learner.progress.frames += 1;
         self.redundancy += prepared.redundancy;
         Ok(())
     }

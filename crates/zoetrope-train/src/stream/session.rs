@@ -12,7 +12,7 @@ use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::memory::{Delivery, Updated, VertexState};
 use zoetrope_plan::dispatch;
-use zoetrope_tensor::Tape;
+use zoetrope_tensor::{Device, Tape};
 
 use super::best::Kept;
 use super::judge::{FixedNegatives, StreamProtocol, training_pool};
@@ -24,6 +24,7 @@ use super::target::Target;
 use crate::checkpoint::SavedState;
 use crate::config::{Config, EqualTimesRule, SamplingName, TaskName};
 use crate::course::Course;
+use crate::device;
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
@@ -122,7 +123,8 @@ impl StreamSession {
             None => None,
         };
         let metrics = task_name.stream_metrics(target.classes());
-        let learner = Learner::new(&config, metrics[0], &network.parameters);
+        let device = device::open(&config, &timeline)?;
+        let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
         drop(span);
         Ok(Self {
             config,
@@ -138,7 +140,7 @@ impl StreamSession {
             rules,
             fixed_negatives,
             redundancy: dispatch::Redundancy::default(),
-            tape: Tape::new(),
+            tape: Tape::on(device),
             updates: Updates::default(),
             updated: Updated::default(),
             timeline,
@@ -350,5 +352,9 @@ impl Course for StreamSession {
 
     fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    fn device(&self) -> &Device {
+        self.tape.device()
     }
 }

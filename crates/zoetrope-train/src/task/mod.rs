@@ -54,6 +54,11 @@ pub trait Task: Send {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError>;
 
+    /// Whether the loss asks the same in every epoch, so that it can be recorded.
+    fn repeats(&self) -> bool {
+        false
+    }
+
     /// Forgets answers judged so far.
     fn begin(&mut self);
 

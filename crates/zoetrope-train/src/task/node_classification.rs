@@ -115,6 +115,10 @@ impl Task for NodeClassification {
         Ok(Some((loss, count)))
     }
 
+    fn repeats(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self) {
         self.right.clear();
     }

@@ -61,6 +61,10 @@ impl Task for NodeRegression {
         Ok(Some((forward.tape.loss(Loss::Mse, prediction, target, weight)?, count)))
     }
 
+    fn repeats(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self) {
         self.errors.clear();
     }

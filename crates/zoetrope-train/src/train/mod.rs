@@ -193,6 +193,7 @@ fn finish(
     let timer = Instant::now();
     let baselines = course.baselines(Part::Test)?;
     course.timeline().add(Phase::Evaluate, timer);
+    let [host_to_device, device_to_host] = course.device().copied_bytes();
     let summary = Summary {
         model: course.config().model.name.name().to_owned(),
         task: course.task().name().to_owned(),
@@ -207,9 +208,9 @@ fn finish(
         state_hash: hash,
         first_step_seconds,
         peak_host_bytes: peak_host_bytes(),
-        peak_device_bytes: 0,
+        peak_device_bytes: course.device().peak_bytes(),
         seconds: course.timeline().seconds(),
-        bytes: Bytes::default(),
+        bytes: Bytes { host_to_device, device_to_host, ..Bytes::default() },
         ..Summary::default()
     };
     folder.write_summary(&summary)?;

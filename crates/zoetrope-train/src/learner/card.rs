@@ -1,0 +1,118 @@
+//! Learning on a card: steps are launched ahead, and what they found is read once an epoch.
+
+use std::collections::VecDeque;
+
+use zoetrope_nn::Parameters;
+use zoetrope_nn::optimiser::{OnDevice, Optimiser};
+use zoetrope_tensor::cuda::{Event, Steps};
+use zoetrope_tensor::{Gpu, Tape, Var};
+
+use crate::error::TrainError;
+
+/// Steps that the host may be ahead of the card: enough to keep it busy, few enough that an
+/// interrupt and the progress bar tell the truth.
+const AHEAD: usize = 16;
+
+/// What of a learner lives on a card.
+#[derive(Debug)]
+pub(crate) struct Card {
+    gpu: Gpu,
+    optimiser: OnDevice,
+    steps: Steps,
+    /// For each step that has a loss, what its parts add up to.
+    shares: Vec<f64>,
+    launched: VecDeque<Event>,
+}
+
+impl Card {
+    pub(super) fn new(gpu: &Gpu, optimiser: &Optimiser, parameters: &Parameters) -> Self {
+        Self {
+            gpu: gpu.clone(),
+            optimiser: OnDevice::new(gpu, optimiser, parameters),
+            steps: Steps::new(gpu, 1, 0),
+            shares: Vec::new(),
+            launched: VecDeque::new(),
+        }
+    }
+
+    /// Before the steps of an epoch, or of the rest of one.
+    pub(super) fn begin_epoch(
+        &mut self,
+        optimiser: &Optimiser,
+        parameters: &Parameters,
+        steps: usize,
+        done: u64,
+        rate: f32,
+    ) {
+        if self.steps.room() < steps {
+            self.steps = Steps::new(&self.gpu, steps, done as u32);
+        }
+        self.steps.restart(done as u32);
+        self.shares.clear();
+        self.optimiser.begin(optimiser, parameters, rate);
+    }
+
+    pub(super) fn clear_gradients(&self, parameters: &Parameters) {
+        parameters.on(&self.gpu).clear_gradients();
+    }
+
+    pub(super) fn backward(
+        &mut self,
+        tape: &mut Tape,
+        loss: Var,
+        factor: f32,
+        share: f64,
+    ) -> Result<(), TrainError> {
+        tape.log_loss(loss, share as f32, &mut self.steps);
+        tape.backward_from(loss, &[factor])?;
+        Ok(())
+    }
+
+    /// One frame or batch is through; `share` is what its parts with a loss add up to.
+    pub(super) fn end_frame(&mut self, share: f64) {
+        self.steps.advance(share > 0.0);
+        self.count_frame(share);
+    }
+
+    /// The same for a frame that a recording goes through.
+    pub(super) fn count_frame(&mut self, share: f64) {
+        if share > 0.0 {
+            self.shares.push(share);
+        }
+    }
+
+    pub(super) fn step(&mut self, parameters: &Parameters, clip: Option<f64>) {
+        self.optimiser.step(parameters, clip);
+    }
+
+    /// Lets the card catch up where the host is too far ahead, and looks for faults.
+    pub(super) fn pace(&mut self) -> Result<(), TrainError> {
+        self.launched.push_back(self.gpu.mark());
+        if self.launched.len() > AHEAD
+            && let Some(oldest) = self.launched.pop_front()
+        {
+            oldest.wait();
+        }
+        self.gpu.fault().map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
+    /// Waits for all steps; brings weights and the optimiser's state to the host. Returns the losses
+    /// and the first step that was not finite.
+    pub(super) fn collect(
+        &mut self,
+        optimiser: &mut Optimiser,
+        parameters: &mut Parameters,
+    ) -> Result<(Vec<f64>, Option<u64>), TrainError> {
+        self.launched.clear();
+        let losses = self.steps.read(self.shares.len());
+        let failed = self.optimiser.collect(optimiser, parameters);
+        parameters.refresh();
+        if let Some(fault) = self.gpu.fault() {
+            return Err(fault.into());
+        }
+        let losses = losses.iter().zip(&self.shares).map(|(&loss, share)| f64::from(loss) / share);
+        let losses = losses.collect();
+        self.shares.clear();
+        Ok((losses, failed))
+    }
+}
