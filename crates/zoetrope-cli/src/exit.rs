@@ -69,6 +69,11 @@ impl Failure {
         Self::new(Cause::Resource, "resource", message)
     }
 
+    /// What fits nowhere else.
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self::new(Cause::Other, "other", message)
+    }
+
     /// Help or version, printed as if it were the report.
     pub(crate) fn finished(coloured: String, plain: String) -> Self {
         let mut failure = Self::new(Cause::Finished, "finished", String::new());

@@ -56,6 +56,12 @@ pub(crate) struct Settings {
     /// Where to compute: cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
+    /// How a card computes dense products: f32, tf32 or bf16
+    #[arg(long, value_name = "NAME")]
+    precision: Option<String>,
+    /// Memory that the run may take, the card's where it computes on one, e.g. 8GiB
+    #[arg(long, value_name = "BYTES")]
+    memory_limit: Option<String>,
     /// Threads; as many as there are cores where absent
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     threads: Option<String>,
@@ -99,6 +105,8 @@ impl Settings {
             ("--stride", "train.stride", &self.stride),
             ("--batch-size", "train.batch_size", &self.batch_size),
             ("--device", "train.device", &self.device),
+            ("--precision", "train.precision", &self.precision),
+            ("--memory-limit", "plan.memory_limit", &self.memory_limit),
             ("--threads", "train.threads", &self.threads),
             ("--ranks", "train.ranks", &self.ranks),
             ("--plan", "plan.name", &self.plan),

@@ -27,6 +27,15 @@ impl Updates {
     /// backward pass, which gives the statistics away.
     pub fn apply(&mut self, tape: &Tape, parameters: &mut Parameters) {
         for update in self.statistics.drain(..) {
+            if let Some(gpu) = tape.device().gpu() {
+                let block = parameters.on(gpu);
+                let ids = [update.mean, update.variance, update.count];
+                let mut running = ids.map(|id| block.values_of(id.index()));
+                let views = running.each_mut().map(|kept| kept.view_mut());
+                let StatisticsUpdate { normalised, epsilon, momentum, .. } = update;
+                tape.update_running_statistics(normalised, views, epsilon, momentum);
+                continue;
+            }
             let Some(batch) = tape.batch_statistics(update.normalised) else { continue };
             let rows = tape.shape(update.normalised).rows as f32;
             // PyTorch keeps the unbiased variance, but normalises with the biased one.

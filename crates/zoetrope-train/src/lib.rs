@@ -6,6 +6,7 @@
 pub mod baseline;
 pub mod checkpoint;
 pub mod config;
+pub mod conformance;
 pub mod course;
 mod device;
 pub mod engine;

@@ -1,11 +1,13 @@
 //! `zoetrope doctor`: what this machine offers.
 
+mod conformance;
+
 use clap::Args;
 use serde::Serialize;
 
 use super::document;
 use crate::exit::Failure;
-use crate::machine::{Gpu, Machine, Memory, Mpi, Processor};
+use crate::machine::{Cuda, CudaDevice, Gpu, Machine, Memory, Mpi, Processor};
 use crate::report::human::{bytes, plural};
 use crate::report::table::{Align, Table};
 use crate::terminal::Style;
@@ -16,12 +18,24 @@ use crate::terminal::Style;
 Examples:
   zoetrope doctor
   zoetrope doctor --json
+  zoetrope doctor --conformance --device cuda            does the card compute what the processor does?
+  zoetrope doctor --conformance --device cuda --only gru
 
-Nothing is loaded or initialised: libraries are only searched for.")]
+The table loads the libraries of CUDA, where they are, and asks the driver for its cards; nothing is computed.
+The comparison runs every operator and every model on the processor and on the card; exit code 1 where they differ.")]
 pub(crate) struct DoctorArgs {
     /// Print one JSON document instead of the table
     #[arg(long)]
     json: bool,
+    /// Compare a device with the processor, operator by operator and model by model
+    #[arg(long)]
+    conformance: bool,
+    /// The device to compare: cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "cuda", requires = "conformance")]
+    device: String,
+    /// Compare only the operators and models whose name has this text
+    #[arg(long, value_name = "TEXT", requires = "conformance")]
+    only: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -41,11 +55,14 @@ struct Build {
     mpi: bool,
 }
 
-/// This binary has neither GPU nor MPI code yet; the report says so rather than promise.
-const BUILD: Build = Build { cpu: true, cuda: false, mpi: false };
+/// This binary has no MPI code yet; the report says so rather than promise.
+const BUILD: Build = Build { cpu: true, cuda: true, mpi: false };
 
 /// The report.
 pub(crate) fn run(args: &DoctorArgs) -> Result<String, Failure> {
+    if args.conformance {
+        return conformance::run(&args.device, args.only.as_deref().unwrap_or(""), args.json);
+    }
     let machine = Machine::look();
     let version = env!("CARGO_PKG_VERSION");
     match args.json {
@@ -85,9 +102,12 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
         };
         row(library.name, Some(library.path.is_some()), says);
     }
+    let (ready, says) = cuda(&machine.cuda);
+    row("--device cuda", Some(ready), says);
     row("MPI", Some(machine.mpi.launcher.is_some()), mpi(&machine.mpi));
     let heading = style.bold(&format!("zoetrope {version}"));
-    let notes = "This build runs on the CPU, in one process: it has no GPU and no MPI code yet.";
+    let notes =
+        "This build runs in one process, on the processor or one card: it has no MPI code yet.";
     format!("{heading}\n{}\n{}\n", table.render(style), style.dim(notes))
 }
 
@@ -151,6 +171,21 @@ fn gpu(gpu: &Gpu) -> String {
         .collect();
     let driver = gpu.driver.as_deref().map(|driver| format!(", driver {driver}"));
     format!("{}{}", cards.join(", "), driver.unwrap_or_default())
+}
+
+fn cuda(cuda: &Cuda) -> (bool, String) {
+    match (&cuda.problem, cuda.devices.is_empty()) {
+        (Some(problem), _) => (false, problem.clone()),
+        (None, true) => (false, "the driver answers, but has no card".into()),
+        (None, false) => {
+            let one = |device: &CudaDevice| {
+                let CudaDevice { name, compute, memory_bytes } = device;
+                format!("{name} (compute {compute}, {})", bytes(*memory_bytes))
+            };
+            let devices: Vec<String> = cuda.devices.iter().map(one).collect();
+            (true, format!("ready: {}", devices.join(", ")))
+        }
+    }
 }
 
 fn mpi(mpi: &Mpi) -> String {

@@ -1,8 +1,10 @@
-//! What this machine offers, found by looking: nothing is loaded, nothing is initialised.
+//! What this machine offers, found by looking.
 //!
-//! Libraries are searched where the loader would search them; programs that answer questions
+//! Libraries are searched where the loader would search them, those of CUDA are loaded and asked for
+//! cards; programs that answer questions
 //! (`mpirun`, `nvidia-smi`) are run with a time limit.
 
+mod cuda;
 mod gpu;
 mod libraries;
 mod memory;
@@ -12,6 +14,7 @@ mod programs;
 
 use serde::Serialize;
 
+pub(crate) use cuda::{Cuda, CudaDevice};
 pub(crate) use gpu::Gpu;
 pub(crate) use libraries::Library;
 pub(crate) use memory::{Disk, Memory};
@@ -26,6 +29,7 @@ pub(crate) struct Machine {
     pub(crate) memory: Memory,
     pub(crate) disk: Vec<Disk>,
     pub(crate) gpu: Gpu,
+    pub(crate) cuda: Cuda,
     pub(crate) libraries: Vec<Library>,
     pub(crate) mpi: Mpi,
 }
@@ -51,6 +55,7 @@ impl Machine {
             memory: Memory::look(),
             disk: memory::disks(),
             gpu: Gpu::look(),
+            cuda: Cuda::look(),
             libraries: libraries::look(),
             mpi: Mpi::look(),
         }

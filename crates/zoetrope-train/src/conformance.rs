@@ -1,0 +1,128 @@
+//! Every model on a device against the processor: the losses of the same few epochs.
+
+use zoetrope_data::Quiet;
+
+use crate::config::{Config, ModelName};
+use crate::error::TrainError;
+use crate::run::Timeline;
+use crate::session::{EpochEnd, Watch};
+use crate::train::Opened;
+
+/// How far the losses of a model may lie apart, relative to the processor's.
+pub const TOLERANCE: f64 = 1e-4;
+
+/// Epochs of each run: on a card a step is computed in the first, recorded in the second and
+/// launched as recorded in the third.
+const EPOCHS: usize = 4;
+
+/// One model on two devices.
+#[derive(Debug, Clone)]
+pub struct ModelComparison {
+    /// The model, its variant and its task.
+    pub name: String,
+    /// The largest relative difference of the losses of an epoch.
+    pub difference: f64,
+}
+
+impl ModelComparison {
+    /// Whether the device agrees with the processor.
+    pub fn agrees(&self) -> bool {
+        self.difference <= TOLERANCE
+    }
+}
+
+/// What is compared: settings besides the device.
+#[derive(Debug, Clone)]
+pub struct ModelCase {
+    /// The model, its variant and its task.
+    pub name: String,
+    settings: Vec<String>,
+}
+
+/// Every model in each of its variants, on small made-up data; snapshots with a number for each
+/// vertex, and links for one of them.
+pub fn model_cases() -> Vec<ModelCase> {
+    let mut cases = Vec::new();
+    for model in ModelName::ALL {
+        let name = model.name();
+        let (data, variants): (&str, &[&str]) = match model.is_stream() {
+            true if *model == ModelName::Tgn => (EVENTS, &["pyg", "tgl"]),
+            true => (EVENTS, &["tgl"]),
+            false => (SNAPSHOTS, &["pygt", "paper"]),
+        };
+        for variant in variants {
+            let settings = [
+                format!("data.path={data}"),
+                format!("model.name={name}"),
+                format!("model.variant={variant}"),
+            ];
+            cases.push(ModelCase { name: format!("{name} {variant}"), settings: settings.into() });
+        }
+    }
+    for model in ["tgcn", "dysat"] {
+        let settings = [
+            format!("data.path={LINKS}"),
+            format!("model.name={model}"),
+            "task.name=link-prediction".to_owned(),
+        ];
+        cases.push(ModelCase { name: format!("{model} links"), settings: settings.into() });
+    }
+    cases
+}
+
+const SNAPSHOTS: &str = "synthetic:demo?vertices=70&steps=14";
+const LINKS: &str = "synthetic:sbm?vertices=50&steps=14&communities=3&seed=4";
+const EVENTS: &str = "synthetic:bipartite?events=1500";
+
+impl ModelCase {
+    fn config(&self, device: &str) -> Result<Config, TrainError> {
+        let common = ["train.seed=3", "model.hidden=12", "train.clip=1"];
+        let device = format!("train.device={device}");
+        let epochs = format!("train.epochs={EPOCHS}");
+        let given = self.settings.iter().map(String::as_str);
+        let settings = common.into_iter().chain(given).chain([device.as_str(), epochs.as_str()]);
+        let mut builder = settings.fold(Config::builder(), |builder, text| builder.set(text));
+        if !self.settings[0].contains(EVENTS) {
+            builder = builder.set("train.frame=4").set("data.split=none");
+        }
+        builder.build()
+    }
+
+    fn losses(&self, device: &str) -> Result<Vec<f64>, TrainError> {
+        let config = self.config(device)?;
+        let mut run = Opened::open(&config, &Quiet)?.start(config, None, Timeline::new())?;
+        let course = run.course_mut();
+        while !course.is_over() {
+            if course.epoch(&mut Unwatched)? == EpochEnd::Interrupted {
+                break;
+            }
+        }
+        Ok(course.epochs().iter().map(|record| record.loss).collect())
+    }
+
+    /// Trains on the processor and on a device.
+    ///
+    /// # Errors
+    /// Where one of them cannot be trained on.
+    pub fn compare(&self, device: &str) -> Result<ModelComparison, TrainError> {
+        let (expected, got) = (self.losses("cpu")?, self.losses(device)?);
+        let apart = |(got, expected): (&f64, &f64)| {
+            let difference = (got - expected).abs() / expected.abs().max(1e-12);
+            if difference.is_nan() { f64::INFINITY } else { difference }
+        };
+        let difference = match got.len() == expected.len() {
+            true => got.iter().zip(&expected).map(apart).fold(0.0, f64::max),
+            false => f64::INFINITY,
+        };
+        Ok(ModelComparison { name: self.name.clone(), difference })
+    }
+}
+
+/// Nobody looks on.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn frame(&mut self, _: usize, _: usize) -> bool {
+        true
+    }
+}
