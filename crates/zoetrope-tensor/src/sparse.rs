@@ -7,13 +7,14 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use zoetrope_graph::Csr;
 
 use crate::cpu::arranged::Arranged;
 use crate::cpu::spmm::CsrRef;
-use crate::cuda::spmm::Slices;
+use crate::cuda::spmm::{Slices, factors};
 
 /// Which of the two matrices of a snapshot to multiply with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,7 +177,9 @@ impl SparseMatrix {
 
 fn slices(matrix: &Csr) -> [Arc<Slices>; 2] {
     let transposed = matrix.transpose();
-    let sliced = |csr: &Csr| Arc::new(Slices::new(csr_ref(csr), csr.cols() as usize));
+    let factors = factors(csr_ref(matrix), matrix.cols() as usize);
+    let sliced =
+        |csr: &Csr| Arc::new(Slices::new(csr_ref(csr), csr.cols() as usize, factors.as_deref()));
     let own = sliced(matrix);
     let other = if transposed == *matrix { Arc::clone(&own) } else { sliced(&transposed) };
     [own, other]
@@ -223,11 +226,18 @@ pub struct SparseGroup {
 #[derive(Debug)]
 pub(crate) struct Sequence {
     members: Arc<[Arc<SparseMatrix>]>,
+    /// The most snapshots that are on a card at a time, or 0 for all.
+    at_once: AtomicUsize,
 }
 
 impl Sequence {
     pub(crate) fn members(&self) -> &[Arc<SparseMatrix>] {
         &self.members
+    }
+
+    /// How many snapshots go to a card at a time, where not all stay there.
+    pub(crate) fn at_once(&self) -> Option<usize> {
+        Some(self.at_once.load(Ordering::Relaxed)).filter(|&at_once| at_once > 0)
     }
 }
 
@@ -242,7 +252,8 @@ impl SparseGroup {
         let fits = |m: &Arc<SparseMatrix>| m.rows() == vertices && m.cols() == vertices;
         assert!(sequence.iter().all(fits), "the matrices of a group are square and of one size");
         let steps = 0..sequence.len();
-        Self { sequence: Arc::new(Sequence { members: sequence }), steps, vertices }
+        let sequence = Sequence { members: sequence, at_once: AtomicUsize::new(0) };
+        Self { sequence: Arc::new(sequence), steps, vertices }
     }
 
     /// The group of some consecutive snapshots of this one.
@@ -278,6 +289,21 @@ impl SparseGroup {
     /// The matrices in time order.
     pub fn members(&self) -> &[Arc<SparseMatrix>] {
         &self.sequence.members[self.steps.clone()]
+    }
+
+    /// From now on copies matrices of the sequence that the group was cut from to a card group by
+    /// group, `at_once` snapshots at most, instead of keeping all of them there.
+    ///
+    /// # Panics
+    /// Where `at_once` is 0.
+    pub fn stream(&self, at_once: usize) {
+        assert!(at_once > 0, "a group holds at least one snapshot");
+        self.sequence.at_once.store(at_once, Ordering::Relaxed);
+    }
+
+    /// The bytes that one side of the group (the matrices or their transposes) takes on a card.
+    pub fn bytes_on_gpu(&self) -> usize {
+        self.members().iter().map(|member| Slices::bytes(member.rows(), member.entries())).sum()
     }
 
     /// What the group was cut from, and where.

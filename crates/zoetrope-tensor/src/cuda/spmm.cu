@@ -35,7 +35,7 @@ struct Fold {
 struct Header {
     u32 rows, slices, units, folds;
     u32 starts_at, rows_at, units_at, folds_at;
-    u32 columns_at, values_at, entries, unused;
+    u32 columns_at, factors_at, values_at, entries;
 };
 
 struct Form {
@@ -303,21 +303,22 @@ FOLD(spmm_fold_1, 1)
 FOLD(spmm_fold_2, 2)
 FOLD(spmm_fold_4, 4)
 
-// Values that are products of a factor of their row and one of their column, where only the factors
-// were copied to the device: v = factor[c]·factor[r], the same bits as the host's product.
-extern "C" __global__ void __launch_bounds__(128)
-spmm_values(const u64* __restrict__ forms, const u64* __restrict__ factors, u32 unit_blocks) {
+// The values of matrices that came without: v = factor[c]·factor[r], the same bits as the host's.
+// Blocks as in `multiply`, a slice a warp.
+extern "C" __global__ void __launch_bounds__(128) spmm_values(const u64* __restrict__ forms, u32 unit_blocks) {
     Form form(forms[blockIdx.y]);
-    const float* factor = (const float*)factors[blockIdx.y];
+    if (form.header.factors_at == form.header.values_at) return;
+    const float* factors = (const float*)(form.words + form.header.factors_at);
+    const u32* columns = form.columns();
     float* values = (float*)form.values();
     u32 warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     if (blockIdx.x < unit_blocks) {
         u32 at = blockIdx.x * warps + warp;
         if (at >= form.header.units) return;
         Unit unit = form.unit(at);
-        float own = __ldg(factor + unit.row);
+        float own = __ldg(factors + unit.row);
         for (u32 entry = unit.first + lane; entry < unit.first + unit.len; entry += 32)
-            values[entry] = __ldg(factor + form.columns()[entry]) * own;
+            values[entry] = __ldg(factors + columns[entry]) * own;
         return;
     }
     u32 slice = (blockIdx.x - unit_blocks) * warps + warp;
@@ -325,10 +326,10 @@ spmm_values(const u64* __restrict__ forms, const u64* __restrict__ factors, u32 
     u32 packed = form.words[form.header.rows_at + slice * SLICE + lane];
     u32 at = form.words[form.header.starts_at + slice] + lane;
     u32 length = packed >> 16 & LENGTHS, row = slice * SLICE / WINDOW * WINDOW + (packed & PLACES);
-    float own = length > 0 ? __ldg(factor + row) : 0.0f;
+    float own = length > 0 ? __ldg(factors + row) : 0.0f;
     u32 longest = __shfl_sync(FULL_WARP, length, 0);
     for (u32 step = 0; step < longest; ++step) {
-        if (step < length) values[at] = __ldg(factor + form.columns()[at]) * own;
+        if (step < length) values[at] = __ldg(factors + columns[at]) * own;
         at += __popc(__ballot_sync(FULL_WARP, length > step));
     }
 }

@@ -4,17 +4,21 @@
 //! matrices lie on the device is told in [`slices`], how they come there in [`resident`] (once, to
 //! stay) and [`streamed`] (group by group, ahead of their use); the kernels in `spmm.cu`.
 
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
+use super::gpu::lock;
 use super::{Gpu, Kernel, View, ViewMut};
 use crate::cpu::matmul::Accumulate;
-use crate::sparse::{Side, SparseGroup};
+use crate::sparse::{Sequence, Side, SparseGroup};
 
 mod resident;
 mod slices;
+mod streamed;
 
 use resident::Resident;
-pub(crate) use slices::Slices;
+pub(crate) use slices::{Slices, factors};
+use streamed::Streamed;
 
 /// Threads of a block of the first and of the second phase.
 const THREADS: usize = 128;
@@ -96,17 +100,98 @@ pub(crate) fn multiply(
         return;
     }
     let (sequence, steps) = group.origin();
-    let resident = gpu.derived(sequence, side as u64, || Resident::new(gpu, sequence, side));
+    let at_once = sequence.at_once().unwrap_or(AT_ONCE).min(AT_ONCE);
     let rows = group.vertices() * width;
     let mut rest = y;
-    for from in (0..steps.len()).step_by(AT_ONCE) {
-        let to = steps.len().min(from + AT_ONCE);
-        let (y, beyond) = rest.split_at((to - from) * rows);
-        let forms = resident.forms(steps.start + from..steps.start + to);
-        let x = x.slice(from * rows..to * rows);
-        launch(gpu, forms, resident.limits(), group.vertices(), x, y, mode);
+    for from in steps.clone().step_by(at_once) {
+        let part = from..steps.end.min(from + at_once);
+        let (y, beyond) = rest.split_at(part.len() * rows);
+        let first = (part.start - steps.start) * rows;
+        let x = x.slice(first..first + y.len());
+        with_forms(gpu, sequence, side, part, |forms, limits| {
+            launch(gpu, forms, limits, group.vertices(), x, y, mode);
+        });
         rest = beyond;
     }
+}
+
+/// Calls `f` with the addresses of some consecutive matrices of a sequence on the device.
+fn with_forms(
+    gpu: &Gpu,
+    sequence: &Arc<Sequence>,
+    side: Side,
+    steps: Range<usize>,
+    f: impl FnOnce(View<'_, u64>, Limits),
+) {
+    match sequence.at_once() {
+        None => {
+            let resident = resident(gpu, sequence, side);
+            f(resident.forms(steps), resident.limits());
+        }
+        Some(at_once) => {
+            let streamed = streamed(gpu, sequence, side, at_once);
+            let mut streamed = lock(&streamed);
+            streamed.enter(steps.clone());
+            f(streamed.forms(steps), streamed.limits());
+        }
+    }
+}
+
+fn resident(gpu: &Gpu, sequence: &Arc<Sequence>, side: Side) -> Arc<Resident> {
+    gpu.derived(sequence, side as u64, || Resident::new(gpu, sequence, side))
+}
+
+fn streamed(
+    gpu: &Gpu,
+    sequence: &Arc<Sequence>,
+    side: Side,
+    at_once: usize,
+) -> Arc<Mutex<Streamed>> {
+    let variant = (at_once as u64) << 1 | side as u64;
+    gpu.derived(sequence, variant, || Mutex::new(Streamed::new(gpu, sequence, side, at_once)))
+}
+
+impl Gpu {
+    /// Begins to copy the matrices of a group to the card (and their transposes for a backward pass),
+    /// beside what the card computes. What is there to stay is copied once, in time for its first use.
+    ///
+    /// Groups that are [streamed](SparseGroup::stream) take turns in two areas, so a loop
+    /// [enters](Self::enter) a group, prefetches the next, and then launches the products of the first:
+    /// the copies wait only for what was launched before them.
+    ///
+    /// # Panics
+    /// Where a streamed group holds more snapshots than go at once.
+    pub fn prefetch(&self, group: &SparseGroup, backward: bool) {
+        let (sequence, steps) = group.origin();
+        for &side in sides(backward) {
+            match sequence.at_once() {
+                None => drop(resident(self, sequence, side)),
+                Some(at_once) => {
+                    assert!(steps.len() <= at_once, "{} snapshots at once", steps.len());
+                    lock(&streamed(self, sequence, side, at_once)).prefetch(steps.clone());
+                }
+            }
+        }
+    }
+
+    /// Lets everything that is launched from here on wait until the matrices of a group are on the
+    /// card. Products do that by themselves, save in a recording, which has no place for it: so this is
+    /// called before a recording is made or launched.
+    ///
+    /// # Panics
+    /// As [`prefetch`](Self::prefetch).
+    pub fn enter(&self, group: &SparseGroup, backward: bool) {
+        self.prefetch(group, backward);
+        let (sequence, steps) = group.origin();
+        let Some(at_once) = sequence.at_once() else { return };
+        for &side in sides(backward) {
+            lock(&streamed(self, sequence, side, at_once)).enter(steps.clone());
+        }
+    }
+}
+
+fn sides(backward: bool) -> &'static [Side] {
+    if backward { &[Side::Matrix, Side::Transpose] } else { &[Side::Matrix] }
 }
 
 fn launch(

@@ -9,10 +9,14 @@
 //! a row keep their order.
 //!
 //! The block: a header (see `Header` in `spmm.cu`), where each slice's entries start, place and
-//! length of each row, the pieces, the rows that have several of them, columns, values. It takes the
-//! room of compressed rows. One block is one copy to the device, and its last part, the values, may
-//! be left out of the copy where they are [products of factors](super::factors).
+//! length of each row, the pieces, the rows that have several of them, columns, factors, values. It
+//! takes the room of compressed rows, and one copy brings it to the device.
+//!
+//! Factors are there where every value is the product of one factor of its row and one of its column,
+//! as in `D^-1/2 (A + I) D^-1/2` of a graph without weights. Then the values, the last part, need not
+//! be copied: the device computes the same bits. That halves what goes over the bus.
 
+use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use zoetrope_graph::Csr;
@@ -35,13 +39,30 @@ const DIRECT: u32 = u32::MAX;
 const GRAIN: usize = 4;
 
 const HEADER: usize = 12;
+/// Where the header says how many entries there are.
+const ENTRIES: usize = 11;
 const UNIT: usize = 4;
 const FOLD: usize = 4;
+
+/// A page of memory: blocks are whole pages, so that each can be locked by itself.
+#[repr(C, align(4096))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Page([u32; PAGE]);
+
+const PAGE: usize = 1024;
+
+impl std::fmt::Debug for Page {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Page")
+    }
+}
 
 /// A matrix in slices.
 #[derive(Debug)]
 pub(crate) struct Slices {
-    words: Vec<u32>,
+    pages: Vec<Page>,
+    /// Words of the block, the rest of the last page aside.
+    len: usize,
     cols: usize,
     /// Partial sums of long rows.
     slots: usize,
@@ -55,7 +76,8 @@ enum Part {
     Units = 6,
     Folds = 7,
     Columns = 8,
-    Values = 9,
+    Factors = 9,
+    Values = 10,
 }
 
 /// What of a matrix is long.
@@ -99,75 +121,99 @@ impl Long {
 }
 
 impl Slices {
-    /// Arranges a matrix with `cols` columns.
+    /// Arranges a matrix with `cols` columns, whose values may be products of the given factors.
     ///
     /// # Panics
     /// Where the arrays do not belong together, or a column is not below `cols`.
-    pub(crate) fn new(m: CsrRef, cols: usize) -> Self {
+    pub(crate) fn new(m: CsrRef, cols: usize, factors: Option<&[f32]>) -> Self {
         m.check();
         assert!(m.offsets.is_sorted(), "offsets ascend");
         assert!(m.columns.par_iter().all(|&c| (c as usize) < cols), "columns below {cols}");
         let long = Long::new(m);
         let (slices, entries) = (m.rows.div_ceil(SLICE), m.columns.len());
+        let factors = factors.unwrap_or_default();
         let sizes = [
             slices,
             slices * SLICE,
             long.units.len() * UNIT,
             long.folds.len() * FOLD,
             entries,
+            factors.len(),
             entries,
         ];
         let mut header = [0; HEADER];
         let counts = [m.rows, slices, long.units.len(), long.folds.len()];
-        header[..4].copy_from_slice(&counts.map(word));
-        let mut end = HEADER;
+        header[..Part::Starts as usize].copy_from_slice(&counts.map(word));
+        let mut len = HEADER;
         for (at, size) in header[Part::Starts as usize..].iter_mut().zip(sizes) {
-            *at = word(end);
-            end = (end + size).next_multiple_of(GRAIN);
+            *at = word(len);
+            len = (len + size).next_multiple_of(GRAIN);
         }
-        header[HEADER - 2] = word(entries);
-        let mut words = vec![0; end];
+        header[ENTRIES] = word(entries);
+        let mut pages = bytemuck::zeroed_vec(len.div_ceil(PAGE));
+        let words = bytemuck::cast_slice_mut::<Page, u32>(&mut pages);
         words[..HEADER].copy_from_slice(&header);
 
-        let mut rest = &mut words[..];
-        let mut passed = 0;
-        let parts = std::array::from_fn(|part| {
-            let at = header[Part::Starts as usize + part] as usize;
-            let (own, beyond) = std::mem::take(&mut rest)[at - passed..].split_at_mut(sizes[part]);
-            (rest, passed) = (beyond, at + sizes[part]);
-            own
-        });
-        fill(m, &long, parts);
-        Self { words, cols, slots: long.slots }
+        let (mut rest, mut passed) = (words, 0);
+        let [starts, rows, units, folds, columns, own_factors, values] =
+            std::array::from_fn(|part| {
+                let at = header[Part::Starts as usize + part] as usize;
+                let here = std::mem::take(&mut rest).split_at_mut(at - passed).1;
+                let (own, beyond) = here.split_at_mut(sizes[part]);
+                (rest, passed) = (beyond, at + sizes[part]);
+                own
+            });
+        own_factors.copy_from_slice(bytemuck::cast_slice(factors));
+        fill(m, &long, [starts, rows, units, folds, columns, values]);
+        Self { pages, len, cols, slots: long.slots }
+    }
+
+    /// About the bytes of the block of a matrix of that many rows and entries, long rows aside.
+    pub(crate) fn bytes(rows: usize, entries: usize) -> usize {
+        // Columns, values; place and factor of a row, and a start for each slice.
+        size_of::<u32>() * (2 * entries + 2 * rows + rows.div_ceil(SLICE))
     }
 
     /// The block.
     pub(crate) fn words(&self) -> &[u32] {
-        &self.words
+        &bytemuck::cast_slice(&self.pages)[..self.len]
     }
 
-    /// How many of the block's first words are not values.
-    pub(crate) fn words_without_values(&self) -> usize {
-        self.words[Part::Values as usize] as usize
+    /// All bytes of the block's pages.
+    pub(super) fn pages(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.pages)
+    }
+
+    /// What of the block has to be copied: all but the values where these follow from the rest.
+    pub(super) fn essence(&self) -> &[u32] {
+        match self.is_factored() {
+            true => &self.words()[..self.at(Part::Values)],
+            false => self.words(),
+        }
+    }
+
+    /// Whether values follow from factors.
+    pub(super) fn is_factored(&self) -> bool {
+        self.at(Part::Factors) < self.at(Part::Values)
     }
 
     pub(crate) fn rows(&self) -> usize {
-        self.words[0] as usize
+        self.words()[0] as usize
     }
 
     /// Slices of rows, the last one perhaps not full.
     pub(crate) fn slices(&self) -> usize {
-        self.words[1] as usize
+        self.words()[1] as usize
     }
 
     /// Pieces of long rows.
     pub(crate) fn units(&self) -> usize {
-        self.words[2] as usize
+        self.words()[2] as usize
     }
 
     /// Rows of several pieces.
     pub(crate) fn folds(&self) -> usize {
-        self.words[3] as usize
+        self.words()[3] as usize
     }
 
     /// Partial sums that the first phase leaves for the second.
@@ -176,11 +222,15 @@ impl Slices {
     }
 
     fn entries(&self) -> usize {
-        self.words[HEADER - 2] as usize
+        self.words()[ENTRIES] as usize
+    }
+
+    fn at(&self, part: Part) -> usize {
+        self.words()[part as usize] as usize
     }
 
     fn part(&self, part: Part, len: usize) -> &[u32] {
-        &self.words[self.words[part as usize] as usize..][..len]
+        &self.words()[self.at(part)..][..len]
     }
 
     /// Calls `f` with each row and the position of each of its entries, in the order of the row.
@@ -226,7 +276,28 @@ impl Slices {
     }
 }
 
-/// Writes all parts but the header, windows in parallel.
+/// A factor for each vertex such that every value of a square matrix is, bit for bit, the product of
+/// those of its row and its column: the inverse root of the number of entries of its row.
+pub(crate) fn factors(m: CsrRef, cols: usize) -> Option<Vec<f32>> {
+    if m.rows != cols {
+        return None;
+    }
+    let factor = |row: usize| match m.entries(row).len() {
+        0 => 0.0,
+        len => 1.0 / (len as f32).sqrt(),
+    };
+    let factors: Vec<f32> = (0..m.rows).into_par_iter().with_min_len(WINDOW).map(factor).collect();
+    let is_product = |row: usize| {
+        m.entries(row).all(|at| {
+            let product = factors[m.columns[at] as usize] * factors[row];
+            product.to_bits() == m.values[at].to_bits()
+        })
+    };
+    let all = (0..m.rows).into_par_iter().with_min_len(WINDOW).all(is_product);
+    all.then_some(factors)
+}
+
+/// Writes entries and how they lie, windows in parallel.
 fn fill(m: CsrRef, long: &Long, parts: [&mut [u32]; 6]) {
     let [starts, rows, units, folds, columns, values] = parts;
     units.copy_from_slice(long.units.as_flattened());

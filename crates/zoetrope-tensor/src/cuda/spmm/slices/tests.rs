@@ -1,3 +1,6 @@
+use zoetrope_graph::SnapshotSequence;
+use zoetrope_graph::normalise::{GcnOptions, gcn};
+
 use super::*;
 use crate::cpu::trial::{Sparse, sparse};
 
@@ -16,7 +19,7 @@ fn with_lengths(lengths: &[usize], cols: usize) -> Sparse {
 }
 
 fn returns(m: &Sparse, cols: usize) -> Slices {
-    let slices = Slices::new(m.view(), cols);
+    let slices = Slices::new(m.view(), cols, None);
     let back = slices.to_csr();
     assert_eq!((back.rows() as usize, back.cols() as usize), (m.rows, cols));
     assert_eq!(back.row_offsets(), m.offsets);
@@ -62,13 +65,37 @@ fn a_slice_holds_its_rows_longest_first_and_nothing_between_entries() {
 #[test]
 fn the_block_takes_the_room_of_compressed_rows() {
     let m = sparse(8, 20_000, 20_000, 120_000);
-    let words = Slices::new(m.view(), 20_000).words().len();
+    let words = Slices::new(m.view(), 20_000, None).words().len();
     let compressed = 2 * m.columns.len() + m.rows + 1;
     assert!(words < compressed + compressed / 100, "{words} words for {compressed}");
 }
 
 #[test]
+fn the_values_of_a_normalised_graph_without_weights_follow_from_factors() {
+    let graph = SnapshotSequence::new(4, vec![0, 4], vec![2, 0, 3, 1], vec![0, 1, 1, 3], None);
+    let matrix = gcn(graph.unwrap().at(0), GcnOptions::default()).unwrap();
+    let view = |values| CsrRef {
+        rows: 4,
+        offsets: matrix.row_offsets(),
+        columns: matrix.column_indices(),
+        values,
+    };
+    let found = factors(view(matrix.values()), 4).unwrap();
+    assert_eq!(found, [2.0f32, 3.0, 1.0, 2.0].map(|len| 1.0 / len.sqrt()));
+    let slices = Slices::new(view(matrix.values()), 4, Some(&found));
+    assert_eq!(slices.to_csr(), matrix);
+    assert!(slices.is_factored());
+    assert_eq!(slices.essence().len() + 8, slices.words().len());
+
+    let mut weighted = matrix.values().to_vec();
+    weighted[3] = weighted[3].next_up();
+    assert_eq!(factors(view(&weighted), 4), None);
+    let plain = Slices::new(view(&weighted), 4, None);
+    assert_eq!((plain.is_factored(), plain.essence().len()), (false, plain.words().len()));
+}
+
+#[test]
 #[should_panic(expected = "columns below 3")]
 fn a_column_outside_is_refused() {
-    Slices::new(CsrRef { rows: 1, offsets: &[0, 1], columns: &[3], values: &[1.0] }, 3);
+    Slices::new(CsrRef { rows: 1, offsets: &[0, 1], columns: &[3], values: &[1.0] }, 3, None);
 }

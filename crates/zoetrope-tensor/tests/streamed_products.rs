@@ -1,0 +1,115 @@
+//! Sparse products whose matrices go to a card group by group.
+//!
+//! Runs where CUDA is found, as the conformance test.
+
+use std::sync::Arc;
+
+use zoetrope_graph::SnapshotSequence;
+use zoetrope_graph::normalise::{GcnOptions, gcn};
+use zoetrope_tensor::cuda::PATH_VARIABLE;
+use zoetrope_tensor::{Device, Gpu, SparseGroup, SparseMatrix, Tape};
+
+const VERTICES: u32 = 300;
+const STEPS: usize = 5;
+const WIDTH: usize = 6;
+
+fn card() -> Option<Gpu> {
+    match Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(error) if std::env::var_os(PATH_VARIABLE).is_none() => {
+            eprintln!("not compared: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Snapshots of a graph with a vertex that all others point to; normalised, with or without weights.
+fn group(weighted: bool) -> SparseGroup {
+    let (mut offsets, mut src, mut dst) = (vec![0], Vec::new(), Vec::new());
+    for step in 0..STEPS as u32 {
+        for vertex in 0..VERTICES {
+            let sources: Vec<u32> = match vertex {
+                7 => (0..VERTICES).collect(),
+                _ => (0..vertex % 4).map(|edge| (vertex + 31 * edge + step) % VERTICES).collect(),
+            };
+            let mut sources = sources;
+            sources.sort_unstable();
+            dst.extend(sources.iter().map(|_| vertex));
+            src.extend(sources);
+        }
+        offsets.push(src.len() as u64);
+    }
+    let weight = weighted.then(|| (0..src.len()).map(|at| 0.5 + (at % 7) as f32).collect());
+    let sequence = SnapshotSequence::new(VERTICES, offsets, src, dst, weight).unwrap();
+    let member = |step| {
+        let matrix = gcn(sequence.at(step), GcnOptions::default()).unwrap();
+        Arc::new(SparseMatrix::for_gpu(matrix))
+    };
+    SparseGroup::new((0..STEPS).map(member).collect())
+}
+
+/// The product and the gradient of its operand.
+fn both(device: Device, group: &SparseGroup) -> [Vec<f32>; 2] {
+    let rows = group.len() * VERTICES as usize;
+    let values: Vec<f32> = (0..rows * WIDTH).map(|at| (at % 23) as f32 / 23.0 - 0.4).collect();
+    let mut tape = Tape::on(device);
+    let x = tape.variable(rows, WIDTH, &values).unwrap();
+    let y = tape.spmm(group, x).unwrap();
+    let product = tape.read(y);
+    tape.backward_from(y, &values).unwrap();
+    [product, tape.gradient_block(x).unwrap().to_vec()]
+}
+
+fn assert_agrees(gpu: &Gpu, group: &SparseGroup) {
+    let expected = both(Device::Cpu, group);
+    let got = both(Device::Cuda(gpu.clone()), group);
+    for (got, expected) in got.iter().flatten().zip(expected.iter().flatten()) {
+        assert!((got - expected).abs() <= 1e-5 * expected.abs().max(1.0), "{got} for {expected}");
+    }
+}
+
+#[test]
+fn groups_that_are_streamed_give_the_same_products() {
+    let Some(gpu) = card() else { return };
+    for weighted in [false, true] {
+        let all = group(weighted);
+        all.stream(2);
+        // In turn, the same again, a part of the one before, back, and more than go at once.
+        for steps in [0..2, 2..4, 2..4, 3..4, 0..2, 4..5, 0..5] {
+            assert_agrees(&gpu, &all.cut(steps));
+        }
+        let frames = [all.cut(0..2), all.cut(2..4), all.cut(3..5)];
+        gpu.prefetch(&frames[0], true);
+        for (at, frame) in frames.iter().enumerate() {
+            gpu.enter(frame, true);
+            if let Some(next) = frames.get(at + 1) {
+                gpu.prefetch(next, true);
+            }
+            assert_agrees(&gpu, frame);
+        }
+    }
+    assert!(gpu.fault().is_none(), "{:?}", gpu.fault());
+}
+
+#[test]
+fn a_group_is_copied_once_and_without_the_values_that_follow_from_the_degrees() {
+    let Some(gpu) = card() else { return };
+    let copied = |weighted: bool| {
+        let all = group(weighted);
+        all.stream(2);
+        // Tables and places are made at the first group.
+        gpu.enter(&all.cut(0..2), false);
+        let before = gpu.copied_bytes()[0];
+        let frame = all.cut(2..4);
+        gpu.prefetch(&frame, false);
+        gpu.enter(&frame, false);
+        gpu.enter(&frame, false);
+        ((gpu.copied_bytes()[0] - before) as usize, frame.entries())
+    };
+    let (with_values, entries) = copied(true);
+    let (without, _) = copied(false);
+    // Less the values, more the factors, to within the rounding of parts.
+    let expected = with_values - 4 * entries + 2 * 4 * VERTICES as usize;
+    assert!(without.abs_diff(expected) <= 2 * 64, "{without} instead of {expected} bytes");
+}
