@@ -1,6 +1,7 @@
 //! A device against the processor, case by case.
 
 use super::large::large;
+use super::sequences::sequences;
 use super::shapes::shapes;
 use super::sparse_products::sparse_products;
 use super::{Case, small_cases};
@@ -33,6 +34,7 @@ impl Comparison {
 pub fn all_cases() -> Vec<Case> {
     let mut cases = small_cases();
     cases.extend(large());
+    cases.extend(sequences());
     cases.extend(shapes());
     cases.extend(sparse_products());
     cases

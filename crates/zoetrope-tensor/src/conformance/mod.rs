@@ -24,6 +24,7 @@ mod norms;
 mod parts;
 mod products;
 mod recurrent;
+mod sequences;
 mod shapes;
 mod sparse_products;
 

@@ -65,38 +65,38 @@ pub fn gru_saved_len(kind: GruKind, shape: GruShape) -> usize {
     shape.planes_len(kind.planes())
 }
 
-/// What both passes read.
+/// What both passes read, in matrices `S` of this or of another device.
 #[derive(Clone, Copy)]
-pub struct GruCall<'a> {
+pub struct GruCall<S> {
     /// Where the reset gate acts.
     pub kind: GruKind,
     /// The extent of the sequence.
     pub shape: GruShape,
     /// What enters the three gates besides the state.
-    pub input: Input<'a>,
+    pub input: Input<S>,
     /// The first state, [N, H].
-    pub h0: &'a [f32],
+    pub h0: S,
     /// The recurrent weight, [3H, H], rows r, z, n.
-    pub u: &'a [f32],
+    pub u: S,
     /// A bias for each gate, `[3H]`.
-    pub bias: Option<&'a [f32]>,
+    pub bias: Option<S>,
     /// [T·N], 0 where a vertex is absent.
-    pub mask: Option<&'a [f32]>,
+    pub mask: Option<S>,
 }
 
 /// Where the gradients go, each added to what is there; those that nobody wants are absent.
-pub struct GruGradients<'a> {
+pub struct GruGradients<M> {
     /// Of the input.
-    pub input: InputGradient<'a>,
+    pub input: InputGradient<M>,
     /// Of the first state.
-    pub h0: Option<&'a mut [f32]>,
+    pub h0: Option<M>,
     /// Of the recurrent weight.
-    pub u: Option<&'a mut [f32]>,
+    pub u: Option<M>,
     /// Of the bias.
-    pub bias: Option<&'a mut [f32]>,
+    pub bias: Option<M>,
 }
 
-impl GruCall<'_> {
+impl GruCall<&[f32]> {
     fn check(&self, out: &[f32], saved: &[f32]) {
         let (shape, h) = (self.shape, self.shape.hidden);
         assert_eq!(self.h0.len(), shape.vertices * h, "first state");
@@ -134,7 +134,7 @@ impl GruCall<'_> {
 ///
 /// When a length does not fit.
 #[allow(unsafe_code)]
-pub fn gru_forward(call: &GruCall, out: &mut [f32], saved: &mut [f32]) {
+pub fn gru_forward(call: &GruCall<&[f32]>, out: &mut [f32], saved: &mut [f32]) {
     let GruCall { kind, shape, h0, mask, .. } = *call;
     call.check(out, saved);
     let h = shape.hidden;
@@ -233,11 +233,11 @@ impl Step<'_> {
 ///
 /// When a length does not fit, or the gradient of the input's weight is asked for without one.
 pub fn gru_backward(
-    call: &GruCall,
+    call: &GruCall<&[f32]>,
     out: &[f32],
     saved: &[f32],
     d_out: &[f32],
-    gradients: GruGradients,
+    gradients: GruGradients<&mut [f32]>,
 ) {
     let GruCall { shape, h0, u, .. } = *call;
     let h = shape.hidden;
@@ -263,11 +263,11 @@ pub fn gru_backward(
 /// Goes back block by block, each through all steps.
 #[allow(unsafe_code)]
 fn sequence_backward(
-    call: &GruCall,
+    call: &GruCall<&[f32]>,
     out: &[f32],
     saved: &[f32],
     d_out: &[f32],
-    gradients: GruGradients,
+    gradients: GruGradients<&mut [f32]>,
 ) {
     let GruCall { kind, shape, u, .. } = *call;
     let h = shape.hidden;
@@ -314,7 +314,7 @@ fn sequence_backward(
 
 /// What the backward pass of a block reads.
 struct Back<'a> {
-    call: &'a GruCall<'a>,
+    call: &'a GruCall<&'a [f32]>,
     entry: BackInput<'a>,
     u: Weight<'a>,
     out: &'a [f32],

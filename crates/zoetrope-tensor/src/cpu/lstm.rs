@@ -44,40 +44,40 @@ pub fn lstm_saved_len(shape: LstmShape) -> usize {
     shape.planes_len(SAVED)
 }
 
-/// What both passes read.
+/// What both passes read, in matrices `S` of this or of another device.
 #[derive(Clone, Copy)]
-pub struct LstmCall<'a> {
+pub struct LstmCall<S> {
     /// The extent of the sequence.
     pub shape: LstmShape,
     /// What enters the four gates besides the state.
-    pub input: Input<'a>,
+    pub input: Input<S>,
     /// The first state, [N, H].
-    pub h0: &'a [f32],
+    pub h0: S,
     /// The first memory, [N, H].
-    pub c0: &'a [f32],
+    pub c0: S,
     /// The recurrent weight, [4H, H], rows i, f, g, o.
-    pub u: Option<&'a [f32]>,
+    pub u: Option<S>,
     /// A bias for each gate, `[4H]`.
-    pub bias: Option<&'a [f32]>,
+    pub bias: Option<S>,
     /// [T·N], 0 where a vertex is absent.
-    pub mask: Option<&'a [f32]>,
+    pub mask: Option<S>,
 }
 
 /// Where the gradients go, each added to what is there; those that nobody wants are absent.
-pub struct LstmGradients<'a> {
+pub struct LstmGradients<M> {
     /// Of the input.
-    pub input: InputGradient<'a>,
+    pub input: InputGradient<M>,
     /// Of the first state.
-    pub h0: Option<&'a mut [f32]>,
+    pub h0: Option<M>,
     /// Of the first memory.
-    pub c0: Option<&'a mut [f32]>,
+    pub c0: Option<M>,
     /// Of the recurrent weight.
-    pub u: Option<&'a mut [f32]>,
+    pub u: Option<M>,
     /// Of the bias.
-    pub bias: Option<&'a mut [f32]>,
+    pub bias: Option<M>,
 }
 
-impl LstmCall<'_> {
+impl LstmCall<&[f32]> {
     fn check(&self, out_h: &[f32], out_c: &[f32], saved: &[f32]) {
         let (shape, h) = (self.shape, self.shape.hidden);
         let state = shape.vertices * h;
@@ -108,7 +108,12 @@ impl LstmCall<'_> {
 ///
 /// When a length does not fit.
 #[allow(unsafe_code)]
-pub fn lstm_forward(call: &LstmCall, out_h: &mut [f32], out_c: &mut [f32], saved: &mut [f32]) {
+pub fn lstm_forward(
+    call: &LstmCall<&[f32]>,
+    out_h: &mut [f32],
+    out_c: &mut [f32],
+    saved: &mut [f32],
+) {
     let LstmCall { shape, h0, c0, u, mask, .. } = *call;
     call.check(out_h, out_c, saved);
     let h = shape.hidden;
@@ -179,12 +184,12 @@ pub fn lstm_forward(call: &LstmCall, out_h: &mut [f32], out_c: &mut [f32], saved
 /// When a length does not fit, or the gradient of a weight is asked for without that weight.
 #[allow(unsafe_code)]
 pub fn lstm_backward(
-    call: &LstmCall,
+    call: &LstmCall<&[f32]>,
     out_h: &[f32],
     saved: &[f32],
     d_h: &[f32],
     d_c: Option<&[f32]>,
-    gradients: LstmGradients,
+    gradients: LstmGradients<&mut [f32]>,
 ) {
     let LstmCall { shape, h0, c0, u, .. } = *call;
     let h = shape.hidden;
@@ -243,7 +248,7 @@ pub fn lstm_backward(
 
 /// What the backward pass of a block reads.
 struct Back<'a> {
-    call: &'a LstmCall<'a>,
+    call: &'a LstmCall<&'a [f32]>,
     entry: BackInput<'a>,
     u: Option<Weight<'a>>,
     out_h: &'a [f32],

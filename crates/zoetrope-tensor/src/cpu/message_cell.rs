@@ -55,8 +55,8 @@ impl MessageCellKind {
         }
     }
 
-    /// Rows of `H` elements that are saved.
-    fn planes(self) -> usize {
+    /// Rows of `H` elements that are saved besides `[s o φ]`.
+    pub(crate) fn planes(self) -> usize {
         match self {
             Self::Gru => 4,
             Self::Rnn => 0,

@@ -10,11 +10,14 @@ pub struct Source {
 
 /// What every file begins with.
 const COMMON: &str = include_str!("common.cuh");
+/// What the files of recurrent units begin with after that.
+const RECURRENT: &str = include_str!("recurrent.cuh");
 
 impl Source {
     /// What the compiler gets.
     pub fn text(&self) -> String {
-        format!("{COMMON}#line 1 \"{}.cu\"\n{}", self.name, self.body)
+        let family = if matches!(self.name, "gru" | "lstm") { RECURRENT } else { "" };
+        format!("{COMMON}{family}#line 1 \"{}.cu\"\n{}", self.name, self.body)
     }
 }
 
@@ -33,12 +36,16 @@ sources! {
     "dropout"
     "elementwise"
     "gather"
+    "gru"
     "loss"
+    "lstm"
     "matmul"
     "matmul/thin"
+    "message_cell"
     "norm"
     "optimiser"
     "pairs"
+    "recurrent"
     "reduce"
     "softmax"
     "spmm"

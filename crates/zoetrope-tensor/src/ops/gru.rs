@@ -3,9 +3,10 @@
 use super::recurrent::GateInput;
 use crate::buffer::Buffer;
 use crate::cpu::gru::{self, GruCall, GruGradients, GruKind, GruShape};
+use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Opened, Tape, Var, expect_shape};
 
 fn sequence(input: Shape, state: Shape) -> GruShape {
     GruShape { steps: input.rows / state.rows.max(1), vertices: state.rows, hidden: state.cols }
@@ -43,25 +44,37 @@ impl Tape {
             expect_shape("gru", "the mask", Shape::new(rows, 1), self.shape(mask))?;
         }
         let mut y = self.pool.take(rows * shape.hidden);
-        let mut saved = self.pool.take(gru::gru_saved_len(kind, shape));
         let op = Op::Gru { kind, input, state, weight, bias, mask };
-        gru::gru_forward(&self.gru_call(&op), y.as_mut_slice(), saved.as_mut_slice());
+        let mut saved = self.pool.take(match self.gpu() {
+            None => gru::gru_saved_len(kind, shape),
+            Some(_) => cuda::gru::saved_len(&self.gru_call(&op, |var| self.view(var))),
+        });
+        match self.gpu() {
+            None => {
+                let call = self.gru_call(&op, |var| self.value(var));
+                gru::gru_forward(&call, y.as_mut_slice(), saved.as_mut_slice());
+            }
+            Some(gpu) => {
+                let call = self.gru_call(&op, |var| self.view(var));
+                cuda::gru::forward(gpu, &call, y.view_mut(), saved.view_mut());
+            }
+        }
         let [a, b, c, d] = input.operands();
         let inputs = [a, b, c, d, state, weight, bias.unwrap_or(weight)];
         Ok(self.record(op, Shape::new(rows, shape.hidden), y, Some(saved), &inputs))
     }
 
-    /// The operands of a GRU as its kernels read them.
-    fn gru_call(&self, op: &Op) -> GruCall<'_> {
+    /// The operands of a GRU as its kernels read them, each given by `read`.
+    fn gru_call<S>(&self, op: &Op, read: impl Fn(Var) -> S) -> GruCall<S> {
         let Op::Gru { kind, input, state, weight, bias, mask } = *op else { unreachable!() };
         GruCall {
             kind,
             shape: sequence(self.shape(input.rows()), self.shape(state)),
-            input: self.gate_input(input),
-            h0: self.value(state),
-            u: self.value(weight),
-            bias: bias.map(|bias| self.value(bias)),
-            mask: mask.map(|mask| self.value(mask)),
+            input: input.read(&read),
+            h0: read(state),
+            u: read(weight),
+            bias: bias.map(&read),
+            mask: mask.map(&read),
         }
     }
 
@@ -72,18 +85,30 @@ impl Tape {
         let mut d_weight = self.open(weight);
         let mut d_bias = self.open_optional(bias);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its gates");
-        gru::gru_backward(
-            &self.gru_call(op),
-            self.value(node),
-            saved.as_slice(),
-            dy.as_slice(),
-            GruGradients {
-                input: d_input.gradient(),
-                h0: d_state.as_mut().map(|d| d.slice()),
-                u: d_weight.as_mut().map(|d| d.slice()),
-                bias: d_bias.as_mut().map(|d| d.slice()),
-            },
-        );
+        match self.gpu() {
+            None => {
+                let call = self.gru_call(op, |var| self.value(var));
+                let gradients = GruGradients {
+                    input: d_input.gradient(Opened::slice),
+                    h0: d_state.as_mut().map(Opened::slice),
+                    u: d_weight.as_mut().map(Opened::slice),
+                    bias: d_bias.as_mut().map(Opened::slice),
+                };
+                let (y, dy) = (self.value(node), dy.as_slice());
+                gru::gru_backward(&call, y, saved.as_slice(), dy, gradients);
+            }
+            Some(gpu) => {
+                let call = self.gru_call(op, |var| self.view(var));
+                let gradients = GruGradients {
+                    input: d_input.gradient(Opened::view),
+                    h0: d_state.as_mut().map(Opened::view),
+                    u: d_weight.as_mut().map(Opened::view),
+                    bias: d_bias.as_mut().map(Opened::view),
+                };
+                let y = self.view(node);
+                cuda::gru::backward(gpu, &call, y, saved.view(), dy.view(), gradients);
+            }
+        }
         let [d_x, d_beside, d_x_weight, d_x_bias] = d_input.into_parts();
         self.close([d_x, d_beside, d_x_weight, d_x_bias, d_state, d_weight, d_bias]);
     }

@@ -3,9 +3,10 @@
 use super::recurrent::GateInput;
 use crate::buffer::Buffer;
 use crate::cpu::lstm::{self, LstmCall, LstmGradients, LstmShape};
+use crate::cuda;
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Opened, Tape, Var, expect_shape};
 
 /// What an LSTM leaves.
 #[derive(Debug, Clone, Copy)]
@@ -62,10 +63,23 @@ impl Tape {
         // aliases.
         let above = rows * shape.hidden;
         let mut y = self.pool.take(above + state.len());
-        let mut saved = self.pool.take(lstm::lstm_saved_len(shape));
-        let (out_h, out_c) = y.as_mut_slice().split_at_mut(above);
         let op = Op::Lstm { input, hidden, cell, weight, bias, mask };
-        lstm::lstm_forward(&self.lstm_call(&op), out_h, out_c, saved.as_mut_slice());
+        let mut saved = self.pool.take(match self.gpu() {
+            None => lstm::lstm_saved_len(shape),
+            Some(_) => cuda::lstm::saved_len(&self.lstm_call(&op, |var| self.view(var))),
+        });
+        match self.gpu() {
+            None => {
+                let call = self.lstm_call(&op, |var| self.value(var));
+                let (out_h, out_c) = y.as_mut_slice().split_at_mut(above);
+                lstm::lstm_forward(&call, out_h, out_c, saved.as_mut_slice());
+            }
+            Some(gpu) => {
+                let call = self.lstm_call(&op, |var| self.view(var));
+                let (out_h, out_c) = y.view_mut().split_at(above);
+                cuda::lstm::forward(gpu, &call, out_h, out_c, saved.view_mut());
+            }
+        }
         let [a, b, c, d] = input.operands();
         let inputs = [a, b, c, d, hidden, cell, weight.unwrap_or(a), bias.unwrap_or(a)];
         let whole = Shape::new(rows + state.rows, shape.hidden);
@@ -76,17 +90,17 @@ impl Tape {
         })
     }
 
-    /// The operands of an LSTM as its kernels read them.
-    fn lstm_call(&self, op: &Op) -> LstmCall<'_> {
+    /// The operands of an LSTM as its kernels read them, each given by `read`.
+    fn lstm_call<S>(&self, op: &Op, read: impl Fn(Var) -> S) -> LstmCall<S> {
         let Op::Lstm { input, hidden, cell, weight, bias, mask } = *op else { unreachable!() };
         LstmCall {
             shape: sequence(self.shape(input.rows()), self.shape(hidden)),
-            input: self.gate_input(input),
-            h0: self.value(hidden),
-            c0: self.value(cell),
-            u: weight.map(|weight| self.value(weight)),
-            bias: bias.map(|bias| self.value(bias)),
-            mask: mask.map(|mask| self.value(mask)),
+            input: input.read(&read),
+            h0: read(hidden),
+            c0: read(cell),
+            u: weight.map(&read),
+            bias: bias.map(&read),
+            mask: mask.map(&read),
         }
     }
 
@@ -127,21 +141,34 @@ impl Tape {
         let mut d_weight = self.open_optional(weight);
         let mut d_bias = self.open_optional(bias);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its gates");
-        let (d_h, d_c) = dy.as_slice().split_at(above);
-        lstm::lstm_backward(
-            &self.lstm_call(op),
-            &self.value(node)[..above],
-            saved.as_slice(),
-            d_h,
-            Some(d_c),
-            LstmGradients {
-                input: d_input.gradient(),
-                h0: d_hidden.as_mut().map(|d| d.slice()),
-                c0: d_cell.as_mut().map(|d| d.slice()),
-                u: d_weight.as_mut().map(|d| d.slice()),
-                bias: d_bias.as_mut().map(|d| d.slice()),
-            },
-        );
+        match self.gpu() {
+            None => {
+                let call = self.lstm_call(op, |var| self.value(var));
+                let gradients = LstmGradients {
+                    input: d_input.gradient(Opened::slice),
+                    h0: d_hidden.as_mut().map(Opened::slice),
+                    c0: d_cell.as_mut().map(Opened::slice),
+                    u: d_weight.as_mut().map(Opened::slice),
+                    bias: d_bias.as_mut().map(Opened::slice),
+                };
+                let (h, (d_h, d_c)) = (&self.value(node)[..above], dy.as_slice().split_at(above));
+                lstm::lstm_backward(&call, h, saved.as_slice(), d_h, Some(d_c), gradients);
+            }
+            Some(gpu) => {
+                let call = self.lstm_call(op, |var| self.view(var));
+                let gradients = LstmGradients {
+                    input: d_input.gradient(Opened::view),
+                    h0: d_hidden.as_mut().map(Opened::view),
+                    c0: d_cell.as_mut().map(Opened::view),
+                    u: d_weight.as_mut().map(Opened::view),
+                    bias: d_bias.as_mut().map(Opened::view),
+                };
+                let (y, dy) = (self.view(node), dy.view());
+                let (h, d_h) = (y.slice(0..above), dy.slice(0..above));
+                let d_c = Some(dy.slice(above..dy.len()));
+                cuda::lstm::backward(gpu, &call, h, saved.view(), d_h, d_c, gradients);
+            }
+        }
         let [d_x, d_beside, d_x_weight, d_x_bias] = d_input.into_parts();
         self.close([d_x, d_beside, d_x_weight, d_x_bias, d_hidden, d_cell, d_weight, d_bias]);
     }

@@ -7,11 +7,12 @@ use crate::cpu::matmul::MatRef;
 use crate::cpu::message_cell::{
     MessageCall, MessageCellKind, MessageGradients, message_cell_backward, message_cell_forward,
 };
+use crate::cuda::{self, message_cell as on_card};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::ops::gather::expect_rows;
-use crate::ops::recurrent::lent;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::ops::recurrent::lent_by;
+use crate::tape::{Op, Opened, Tape, Var, expect_shape};
 
 const NAME: &str = "message_cell";
 
@@ -50,12 +51,23 @@ impl Tape {
         feature_rows: &Arc<Vec<u32>>,
     ) -> Result<Var, TensorError> {
         self.expect_messages(&call, feature_rows)?;
-        let kernel = self.message_call(&call, feature_rows);
-        let (shape, kept) = (Shape::new(kernel.rows(), kernel.hidden), kernel.saved_len());
+        let (pair, time) = (self.shape(call.pair), self.shape(call.time));
+        let hidden = self.shape(call.weights[1]).cols;
+        let shape = Shape::new(pair.rows + usize::from(call.nothing), hidden);
+        let kept = shape.rows * (pair.cols + time.cols + call.kind.planes() * hidden);
         let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(kept);
-        let kernel = self.message_call(&call, feature_rows);
-        message_cell_forward(&kernel, y.as_mut_slice(), saved.as_mut_slice());
+        match self.gpu() {
+            None => {
+                let kernel = self.message_call(&call, feature_rows);
+                message_cell_forward(&kernel, y.as_mut_slice(), saved.as_mut_slice());
+            }
+            Some(gpu) => {
+                let kernel = self.message_call_on_card(&call, feature_rows);
+                let (y, saved) = (y.view_mut(), saved.view_mut());
+                on_card::message_cell_forward(gpu, &kernel, y, saved);
+            }
+        }
         let [weight, recurrent] = call.weights;
         let inputs = [call.time, weight, recurrent, call.biases[0], call.biases[1]];
         let op = Op::MessageCell { call, feature_rows: Arc::clone(feature_rows) };
@@ -93,7 +105,7 @@ impl Tape {
         Ok(())
     }
 
-    /// The operands as the kernels read them.
+    /// The operands as the kernels of the processor read them.
     fn message_call<'a>(&'a self, call: &MessageCell, rows: &'a [u32]) -> MessageCall<'a> {
         let matrix = |var: Var| {
             let shape = self.shape(var);
@@ -112,10 +124,33 @@ impl Tape {
         }
     }
 
+    /// The same for those of a card.
+    fn message_call_on_card<'a>(
+        &'a self,
+        call: &MessageCell,
+        rows: &'a Arc<Vec<u32>>,
+    ) -> on_card::MessageCall<'a> {
+        let matrix = |var: Var| {
+            let shape = self.shape(var);
+            cuda::matmul::MatRef::new(self.view(var), shape.rows, shape.cols)
+        };
+        on_card::MessageCall {
+            kind: call.kind,
+            hidden: self.shape(call.weights[1]).cols,
+            pair: matrix(call.pair),
+            time: matrix(call.time),
+            features: call.features.map(|features| (matrix(features), rows)),
+            weight: self.view(call.weights[0]),
+            recurrent: self.view(call.weights[1]),
+            biases: call.biases.map(|bias| self.view(bias)),
+            nothing: call.nothing,
+        }
+    }
+
     pub(super) fn message_cell_backward(
         &mut self,
         call: &MessageCell,
-        rows: &[u32],
+        rows: &Arc<Vec<u32>>,
         node: Var,
         dy: &Buffer,
     ) {
@@ -125,18 +160,31 @@ impl Tape {
         let mut d_bias = self.open(call.biases[0]);
         let mut d_own_bias = self.open(call.biases[1]);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its gates");
-        message_cell_backward(
-            &self.message_call(call, rows),
-            self.value(node),
-            saved.as_slice(),
-            dy.as_slice(),
-            MessageGradients {
-                time: lent(&mut d_time),
-                weight: d_weight.as_mut().map(|d| d.slice()),
-                recurrent: d_recurrent.as_mut().map(|d| d.slice()),
-                biases: [&mut d_bias, &mut d_own_bias].map(|d| d.as_mut().map(|d| d.slice())),
-            },
-        );
+        let biases = [&mut d_bias, &mut d_own_bias];
+        match self.gpu() {
+            None => {
+                let kernel = self.message_call(call, rows);
+                let gradients = MessageGradients {
+                    time: lent_by(&mut d_time, Opened::slice),
+                    weight: d_weight.as_mut().map(Opened::slice),
+                    recurrent: d_recurrent.as_mut().map(Opened::slice),
+                    biases: biases.map(|d| d.as_mut().map(Opened::slice)),
+                };
+                let (y, dy) = (self.value(node), dy.as_slice());
+                message_cell_backward(&kernel, y, saved.as_slice(), dy, gradients);
+            }
+            Some(gpu) => {
+                let kernel = self.message_call_on_card(call, rows);
+                let gradients = MessageGradients {
+                    time: lent_by(&mut d_time, Opened::view),
+                    weight: d_weight.as_mut().map(Opened::view),
+                    recurrent: d_recurrent.as_mut().map(Opened::view),
+                    biases: biases.map(|d| d.as_mut().map(Opened::view)),
+                };
+                let (y, dy) = (self.view(node), dy.view());
+                on_card::message_cell_backward(gpu, &kernel, y, saved.view(), dy, gradients);
+            }
+        }
         self.close([d_time, d_weight, d_recurrent, d_bias, d_own_bias]);
     }
 }

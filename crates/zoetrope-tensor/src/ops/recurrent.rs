@@ -42,22 +42,33 @@ impl From<Var> for GateInput {
 /// its bias.
 pub(crate) struct OpenedInput([Option<Opened>; 4]);
 
-/// Where a kernel writes a gradient, and how.
+/// Where a kernel of the processor writes a gradient, and how.
 pub(super) fn lent(opened: &mut Option<Opened>) -> Option<(&mut [f32], Accumulate)> {
+    lent_by(opened, Opened::slice)
+}
+
+/// The same for any device: `write` is one of the ways of [`Opened`].
+pub(super) fn lent_by<'a, M>(
+    opened: &'a mut Option<Opened>,
+    write: impl Fn(&'a mut Opened) -> M,
+) -> Option<(M, Accumulate)> {
     opened.as_mut().map(|d| {
         let mode = d.mode;
-        (d.slice(), mode)
+        (write(d), mode)
     })
 }
 
 impl OpenedInput {
-    pub(crate) fn gradient(&mut self) -> InputGradient<'_> {
+    pub(crate) fn gradient<'a, M>(
+        &'a mut self,
+        write: impl Fn(&'a mut Opened) -> M,
+    ) -> InputGradient<M> {
         let [x, beside, weight, bias] = &mut self.0;
         InputGradient {
-            x: lent(x),
-            beside: lent(beside),
-            weight: weight.as_mut().map(|d| d.slice()),
-            bias: bias.as_mut().map(|d| d.slice()),
+            x: lent_by(x, &write),
+            beside: lent_by(beside, &write),
+            weight: weight.as_mut().map(&write),
+            bias: bias.as_mut().map(&write),
         }
     }
 
@@ -67,6 +78,25 @@ impl OpenedInput {
 }
 
 impl GateInput {
+    /// The matrices of an input as `read` gives them.
+    pub(crate) fn read<S>(self, read: impl Fn(Var) -> S) -> Input<S> {
+        match self {
+            Self::Gates(gates) => Input::Gates(read(gates)),
+            Self::Rows { x, weight, bias } => Input::Rows(InputRows {
+                x: read(x),
+                beside: None,
+                weight: read(weight),
+                bias: bias.map(read),
+            }),
+            Self::Pair { x: [x, beside], weight, bias } => Input::Rows(InputRows {
+                x: read(x),
+                beside: Some(read(beside)),
+                weight: read(weight),
+                bias: bias.map(read),
+            }),
+        }
+    }
+
     /// What has a row for each cell.
     pub(crate) fn rows(self) -> Var {
         match self {
@@ -87,25 +117,6 @@ impl GateInput {
 }
 
 impl Tape {
-    /// The values of an input.
-    pub(crate) fn gate_input(&self, input: GateInput) -> Input<'_> {
-        match input {
-            GateInput::Gates(gates) => Input::Gates(self.value(gates)),
-            GateInput::Rows { x, weight, bias } => Input::Rows(InputRows {
-                x: self.value(x),
-                beside: None,
-                weight: self.value(weight),
-                bias: bias.map(|bias| self.value(bias)),
-            }),
-            GateInput::Pair { x: [x, beside], weight, bias } => Input::Rows(InputRows {
-                x: self.value(x),
-                beside: Some(self.value(beside)),
-                weight: self.value(weight),
-                bias: bias.map(|bias| self.value(bias)),
-            }),
-        }
-    }
-
     /// Opens the gradients of an input.
     pub(crate) fn open_input(&mut self, input: GateInput) -> OpenedInput {
         match input {

@@ -21,7 +21,7 @@ use crate::cpu::simd::current;
 const VERTICES: usize = 192;
 
 /// Whether this way is the faster one; depends on shapes only.
-pub(super) fn pays(call: &GruCall) -> bool {
+pub(super) fn pays(call: &GruCall<&[f32]>) -> bool {
     call.kind == GruKind::ResetAfter
         && call.shape.steps == 1
         && call.shape.vertices >= VERTICES
@@ -41,7 +41,12 @@ struct Rows {
 }
 
 /// Adds the gradients; lengths were checked.
-pub(super) fn backward(call: &GruCall, saved: &[f32], d_out: &[f32], gradients: GruGradients) {
+pub(super) fn backward(
+    call: &GruCall<&[f32]>,
+    saved: &[f32],
+    d_out: &[f32],
+    gradients: GruGradients<&mut [f32]>,
+) {
     let Input::Rows(rows) = call.input else { unreachable!("rows and their weight") };
     let GruGradients { input, h0: d_h0, u: d_u, bias: d_bias } = gradients;
     let (n, h) = (call.shape.vertices, call.shape.hidden);
@@ -91,7 +96,7 @@ pub(super) fn backward(call: &GruCall, saved: &[f32], d_out: &[f32], gradients: 
 
 /// Goes back through the element-wise part, block by block.
 #[allow(unsafe_code)]
-fn gates(call: &GruCall, saved: &[f32], d_out: &[f32], with_state: bool) -> Rows {
+fn gates(call: &GruCall<&[f32]>, saved: &[f32], d_out: &[f32], with_state: bool) -> Rows {
     let GruCall { shape, h0, mask, kind, .. } = *call;
     let (n, h, cpu) = (shape.vertices, shape.hidden, current());
     let mut rows = Rows {

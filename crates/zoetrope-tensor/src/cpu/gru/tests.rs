@@ -85,9 +85,9 @@ impl Case {
         self.x.each_ref().map(|x| exact(x))
     }
 
-    fn call(&self) -> GruCall<'_> {
+    fn call(&self) -> GruCall<&[f32]> {
         let [input, h0, u, bias, weight, input_bias] = &self.x;
-        let input = match self.width {
+        let input: Input<&[f32]> = match self.width {
             None => Input::Gates(input),
             Some(_) => {
                 let bias = Some(&input_bias[..]);
@@ -113,7 +113,7 @@ impl Case {
         let [mut x, mut h0, mut u, mut bias, mut weight, mut input_bias] =
             self.x.each_ref().map(|x| vec![1.0; x.len()]);
         let rows = self.width.is_some();
-        let gradients = GruGradients {
+        let gradients: GruGradients<&mut [f32]> = GruGradients {
             input: InputGradient {
                 x: Some((&mut x, Accumulate::Overwrite)),
                 beside: None,
@@ -153,7 +153,7 @@ fn one_step_of_many_vertices_has_the_gradients_of_the_general_way() {
                 let [mut d_h0, mut u, mut bias, mut weight, mut input_bias] =
                     [1, 2, 3, 4, 5].map(|which| vec![1.0; case.x[which].len()]);
                 let (mut d_x, mut d_more) = (vec![1.0; x.len()], vec![1.0; more.len()]);
-                let gradients = GruGradients {
+                let gradients: GruGradients<&mut [f32]> = GruGradients {
                     input: InputGradient {
                         x: Some((&mut d_x, Accumulate::Overwrite)),
                         beside: beside.then_some((&mut d_more[..], Accumulate::Add)),

@@ -90,9 +90,9 @@ impl Case {
         self.x.each_ref().map(|x| exact(x))
     }
 
-    fn call(&self) -> LstmCall<'_> {
+    fn call(&self) -> LstmCall<&[f32]> {
         let [input, h0, c0, u, bias, weight, input_bias] = &self.x;
-        let input = match self.width {
+        let input: Input<&[f32]> = match self.width {
             None => Input::Gates(input),
             Some(_) => {
                 let bias = Some(&input_bias[..]);
@@ -127,7 +127,7 @@ impl Case {
         let [mut x, mut h0, mut c0, mut u, mut bias, mut weight, mut input_bias] =
             self.x.each_ref().map(|x| vec![1.0; x.len()]);
         let rows = self.width.is_some();
-        let gradients = LstmGradients {
+        let gradients: LstmGradients<&mut [f32]> = LstmGradients {
             input: InputGradient {
                 x: Some((&mut x, Accumulate::Overwrite)),
                 beside: None,

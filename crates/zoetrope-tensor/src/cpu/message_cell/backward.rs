@@ -10,11 +10,11 @@ use crate::cpu::simd::current;
 
 /// Where gradients are added, or written in the case of the encodings; those that nobody wants are
 /// absent.
-pub(crate) struct MessageGradients<'a> {
-    pub(crate) time: Option<(&'a mut [f32], Accumulate)>,
-    pub(crate) weight: Option<&'a mut [f32]>,
-    pub(crate) recurrent: Option<&'a mut [f32]>,
-    pub(crate) biases: [Option<&'a mut [f32]>; 2],
+pub(crate) struct MessageGradients<M> {
+    pub(crate) time: Option<(M, Accumulate)>,
+    pub(crate) weight: Option<M>,
+    pub(crate) recurrent: Option<M>,
+    pub(crate) biases: [Option<M>; 2],
 }
 
 /// Adds the gradients of [`message_cell_forward`](super::message_cell_forward).
@@ -27,7 +27,7 @@ pub(crate) fn message_cell_backward(
     out: &[f32],
     saved: &[f32],
     d_out: &[f32],
-    gradients: MessageGradients,
+    gradients: MessageGradients<&mut [f32]>,
 ) {
     let (n, h, inner) = (call.rows(), call.hidden, call.inner());
     let MessageGradients { time, weight, recurrent, biases } = gradients;

@@ -9,41 +9,41 @@ use crate::cpu::matmul::Accumulate;
 use crate::cpu::scattered::Scattered;
 use crate::cpu::scratch;
 
-/// The input of a recurrent kernel with `G` gates.
+/// The input of a recurrent kernel with `G` gates, in matrices `S` of this or of another device.
 #[derive(Clone, Copy)]
-pub enum Input<'a> {
+pub enum Input<S> {
     /// The input's share of the gates, [T·N, G·H].
-    Gates(&'a [f32]),
-    /// Rows whose product with a weight is that share: it never exists as a whole.
-    Rows(InputRows<'a>),
+    Gates(S),
+    /// Rows whose product with a weight is that share.
+    Rows(InputRows<S>),
 }
 
 /// Rows and the weight of the gates' input.
 #[derive(Clone, Copy)]
-pub struct InputRows<'a> {
+pub struct InputRows<S> {
     /// [T·N, in].
-    pub x: &'a [f32],
+    pub x: S,
     /// More features of the same cells, as if they stood to the right of `x`.
-    pub beside: Option<&'a [f32]>,
+    pub beside: Option<S>,
     /// [G·H, in], columns for the features of `x` and then for those beside it.
-    pub weight: &'a [f32],
+    pub weight: S,
     /// `[G·H]`.
-    pub bias: Option<&'a [f32]>,
+    pub bias: Option<S>,
 }
 
 /// Where the gradients of an [`Input`] go; those that nobody wants are absent.
-pub struct InputGradient<'a> {
+pub struct InputGradient<M> {
     /// Of the rows, or of the gates; replaced or added to.
-    pub x: Option<(&'a mut [f32], Accumulate)>,
+    pub x: Option<(M, Accumulate)>,
     /// Of the rows beside them; replaced or added to.
-    pub beside: Option<(&'a mut [f32], Accumulate)>,
+    pub beside: Option<(M, Accumulate)>,
     /// Of the weight; added to.
-    pub weight: Option<&'a mut [f32]>,
+    pub weight: Option<M>,
     /// Of the bias; added to.
-    pub bias: Option<&'a mut [f32]>,
+    pub bias: Option<M>,
 }
 
-impl InputGradient<'_> {
+impl InputGradient<&mut [f32]> {
     /// The gradients where no gate depends on the input.
     pub(crate) fn of_nothing(self) {
         for d_x in [self.x, self.beside].into_iter().flatten() {
@@ -61,21 +61,23 @@ struct Part<'a> {
     columns: Range<usize>,
 }
 
-impl<'a> Input<'a> {
-    fn weight(&self) -> Option<&'a [f32]> {
+impl<S: Copy> Input<S> {
+    fn weight(&self) -> Option<S> {
         match self {
             Self::Gates(_) => None,
             Self::Rows(rows) => Some(rows.weight),
         }
     }
 
-    pub(crate) fn bias(&self) -> Option<&'a [f32]> {
+    pub(crate) fn bias(&self) -> Option<S> {
         match self {
             Self::Gates(_) => None,
             Self::Rows(rows) => rows.bias,
         }
     }
+}
 
+impl<'a> Input<&'a [f32]> {
     /// Elements of the weight, 0 without one.
     pub(crate) fn weight_len(&self) -> usize {
         self.weight().map_or(0, <[f32]>::len)
@@ -117,7 +119,7 @@ pub(crate) struct ForwardInput<'a> {
 }
 
 impl<'a> ForwardInput<'a> {
-    pub(crate) fn new(input: Input<'a>, shape: Sequence, gates: usize) -> Self {
+    pub(crate) fn new(input: Input<&'a [f32]>, shape: Sequence, gates: usize) -> Self {
         let h = shape.hidden;
         let weight = input.weight().map(|weight| {
             Weight::forward(shape.layout(), weight, h, weight.len() / (gates * h).max(1))
@@ -162,7 +164,7 @@ pub(crate) struct BackInput<'a> {
 
 impl<'a> BackInput<'a> {
     pub(crate) fn new(
-        input: Input<'a>,
+        input: Input<&'a [f32]>,
         shape: Sequence,
         gates: usize,
         d_parts: [Option<(&'a mut [f32], Accumulate)>; 2],
