@@ -1,5 +1,6 @@
 //! A device against the processor, case by case.
 
+use super::attention_paths::attention_paths;
 use super::large::large;
 use super::sequences::sequences;
 use super::shapes::shapes;
@@ -37,6 +38,7 @@ pub fn all_cases() -> Vec<Case> {
     cases.extend(sequences());
     cases.extend(shapes());
     cases.extend(sparse_products());
+    cases.extend(attention_paths());
     cases
 }
 

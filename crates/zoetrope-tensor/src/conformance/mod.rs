@@ -12,6 +12,7 @@
 )]
 
 mod attention;
+mod attention_paths;
 mod compare;
 mod dense;
 mod elementwise;

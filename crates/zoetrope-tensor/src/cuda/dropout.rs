@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::elementwise::{BLOCK, fours};
 use super::{ByValue, Gpu, Kernel, View, ViewMut};
-use crate::cpu::dropout::{Dropout, Mask};
+use crate::cpu::dropout::{Dropout, DropoutKey, Mask};
 use crate::cpu::matmul::Accumulate;
 
 static APPLY: Kernel = Kernel::new("dropout", "dropout_apply");
@@ -28,6 +28,12 @@ impl DropoutMask {
         let Mask { key, threshold, scale } = Mask::from(dropout);
         let step_at = step_at.map_or(0, View::ptr);
         Self { step_at, seed: key.seed, stream: key.stream, step: key.step, threshold, scale }
+    }
+
+    /// The same where there may be no dropout: then nothing is dropped.
+    pub(crate) fn optional(dropout: Option<Dropout>) -> Self {
+        let key = DropoutKey { seed: 0, stream: 0, step: 0 };
+        Self::new(dropout.unwrap_or(Dropout { p: 0.0, key }), None)
     }
 }
 

@@ -8,6 +8,7 @@
 #![allow(dead_code, unused_imports, reason = "until the last launcher has landed")]
 
 pub(crate) mod activation;
+pub(crate) mod attention;
 mod blas;
 pub(crate) mod chain;
 mod column_pairs;
@@ -18,6 +19,7 @@ pub(crate) mod dropout;
 pub(crate) mod elementwise;
 mod error;
 mod event;
+pub(crate) mod gat;
 pub(crate) mod gather;
 mod gpu;
 mod graph;
@@ -29,6 +31,7 @@ pub(crate) mod lstm;
 pub(crate) mod matmul;
 mod memory;
 pub(crate) mod message_cell;
+pub(crate) mod neighbour_attention;
 pub(crate) mod norm;
 mod optimiser;
 pub(crate) mod pairs;

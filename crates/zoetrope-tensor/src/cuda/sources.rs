@@ -31,10 +31,12 @@ macro_rules! sources {
 
 sources! {
     "activation"
+    "attention"
     "chain"
     "concat"
     "dropout"
     "elementwise"
+    "gat"
     "gather"
     "gru"
     "loss"
@@ -42,6 +44,7 @@ sources! {
     "matmul"
     "matmul/thin"
     "message_cell"
+    "neighbour_attention"
     "norm"
     "optimiser"
     "pairs"

@@ -4,10 +4,14 @@
 use crate::buffer::Buffer;
 use crate::cpu::attention::{self, AttentionLayer, AttentionRule, AttentionShape, LayerGradients};
 use crate::cpu::dropout::Dropout;
+use crate::cuda::attention as device;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::ops::dropout::expect_rate;
 use crate::tape::{Op, Opened, Tape, Var, expect_shape};
+
+/// Why a gradient that is not opened can be written.
+const PLACE: &str = "what nobody wants has scratch";
 
 /// How a vertex attends over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,14 +60,24 @@ impl Tape {
         expect_shape("attention", "the value", shape, self.shape(value))?;
         self.expect_attention(shape, mask, options)?;
         let mut y = self.pool.take(shape.len());
-        attention::attention_forward(
-            sizes(shape, options),
-            self.attention_rule(mask, options),
-            [query, key, value].map(|input| self.value(input)),
-            y.as_mut_slice(),
-        );
+        let (inputs, sizes) = ([query, key, value], sizes(shape, options));
+        match self.gpu() {
+            None => attention::attention_forward(
+                sizes,
+                self.attention_rule(mask, options),
+                inputs.map(|input| self.value(input)),
+                y.as_mut_slice(),
+            ),
+            Some(gpu) => device::attention_forward(
+                gpu,
+                sizes,
+                self.attention_rule_on_card(mask, options),
+                inputs.map(|input| self.view(input)),
+                y.view_mut(),
+            ),
+        }
         let op = Op::Attention { query, key, value, mask, options };
-        Ok(self.record(op, shape, y, None, &[query, key, value]))
+        Ok(self.record(op, shape, y, None, &inputs))
     }
 
     /// Refuses options that do not fit matrices of a shape.
@@ -95,6 +109,15 @@ impl Tape {
         AttentionRule { mask: mask.map(|mask| self.value(mask)), causal, scale, dropout }
     }
 
+    fn attention_rule_on_card(
+        &self,
+        mask: Option<Var>,
+        options: AttentionOptions,
+    ) -> device::AttentionRule<'_> {
+        let AttentionOptions { causal, scale, dropout, .. } = options;
+        device::AttentionRule { mask: mask.map(|mask| self.view(mask)), causal, scale, dropout }
+    }
+
     pub(super) fn attention_backward(&mut self, op: &Op, dy: &Buffer) {
         let Op::Attention { query, key, value, mask, options } = *op else { unreachable!() };
         let shape = self.shape(query);
@@ -107,20 +130,32 @@ impl Tape {
                 *unwanted = Some(self.pool.take_zeroed(shape.len()));
             }
         }
-        let gradients = {
-            let mut slices = opened.iter_mut().zip(&mut unwanted).map(|(opened, unwanted)| {
-                let wanted = opened.as_mut().map(|opened| opened.slice());
-                wanted.or(unwanted.as_mut().map(|buffer| buffer.as_mut_slice()))
-            });
-            [(); 3].map(|()| slices.next().flatten().expect("each operand has a place"))
-        };
-        attention::attention_backward(
-            sizes(shape, options),
-            self.attention_rule(mask, options),
-            operands.map(|operand| self.value(operand)),
-            dy.as_slice(),
-            gradients,
-        );
+        let mut places = opened.iter_mut().zip(&mut unwanted);
+        let mut next = || places.next().expect("each operand has a place");
+        let sizes = sizes(shape, options);
+        match self.gpu() {
+            None => attention::attention_backward(
+                sizes,
+                self.attention_rule(mask, options),
+                operands.map(|operand| self.value(operand)),
+                dy.as_slice(),
+                [(); 3].map(|()| match next() {
+                    (Some(opened), _) => opened.slice(),
+                    (None, unwanted) => unwanted.as_mut().expect(PLACE).as_mut_slice(),
+                }),
+            ),
+            Some(gpu) => device::attention_backward(
+                gpu,
+                sizes,
+                self.attention_rule_on_card(mask, options),
+                operands.map(|operand| self.view(operand)),
+                dy.view(),
+                [(); 3].map(|()| match next() {
+                    (Some(opened), _) => opened.view(),
+                    (None, unwanted) => unwanted.as_mut().expect(PLACE).view_mut(),
+                }),
+            ),
+        }
         self.close(opened);
         unwanted.into_iter().flatten().for_each(|buffer| self.pool.give(buffer));
     }

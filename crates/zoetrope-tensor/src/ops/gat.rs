@@ -3,11 +3,13 @@
 use crate::buffer::Buffer;
 use crate::cpu::dropout::{Dropout, DropoutKey};
 use crate::cpu::gat::{self, Gat};
+use crate::cuda::gat::{GatCall, GatGradients};
+use crate::cuda::{self, View};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::ops::dropout::expect_rate;
 use crate::sparse::SparseGroup;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Opened, Tape, Var, expect_shape};
 
 /// How a vertex attends over its in-edges.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,13 +80,34 @@ impl Tape {
         expect_shape("gat", "the destination scores", scores, self.shape(destination))?;
         let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(group.entries() * heads);
-        let vertices = group.vertices();
+        let operands = [x, source, destination];
+        match self.gpu() {
+            None => self.gat_by_member(group, operands, options, &mut y, &mut saved),
+            Some(gpu) => {
+                let call = self.gat_call(group, operands, options);
+                cuda::gat::gat_forward(gpu, &call, y.view_mut(), saved.view_mut());
+            }
+        }
+        let op = Op::Gat { group: group.clone(), x, source, destination, options };
+        Ok(self.record(op, shape, y, Some(saved), &operands))
+    }
+
+    /// The processor takes one snapshot after another.
+    fn gat_by_member(
+        &self,
+        group: &SparseGroup,
+        [x, source, destination]: [Var; 3],
+        options: GatOptions,
+        y: &mut Buffer,
+        saved: &mut Buffer,
+    ) {
+        let (cols, heads) = (self.shape(x).cols, options.heads);
+        let (wide, narrow) = (group.vertices() * cols, group.vertices() * heads);
         let (mut from, mut edge) = (0, 0);
         for member in group.members() {
-            let (wide, narrow) = (vertices * shape.cols, vertices * heads);
             let edges = member.entries() * heads;
             gat::gat_forward(
-                options.kernel(shape.cols),
+                options.kernel(cols),
                 member.csr(),
                 &self.value(x)[from * wide..(from + 1) * wide],
                 &self.value(source)[from * narrow..(from + 1) * narrow],
@@ -95,18 +118,61 @@ impl Tape {
             );
             (from, edge) = (from + 1, edge + edges);
         }
-        let op = Op::Gat { group: group.clone(), x, source, destination, options };
-        Ok(self.record(op, shape, y, Some(saved), &[x, source, destination]))
+    }
+
+    /// A card takes all snapshots together.
+    fn gat_call<'a>(
+        &'a self,
+        group: &'a SparseGroup,
+        operands: [Var; 3],
+        options: GatOptions,
+    ) -> GatCall<'a> {
+        let [x, source, destination]: [View<'a>; 3] = operands.map(|operand| self.view(operand));
+        let gat = options.kernel(self.shape(operands[0]).cols);
+        let dropout = (0..group.len()).map(|step| options.dropout_of(step)).collect();
+        GatCall { gat, group, dropout, x, source, destination }
     }
 
     pub(super) fn gat_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
         let Op::Gat { ref group, x, source, destination, options } = *op else { unreachable!() };
+        let operands = [x, source, destination];
+        let mut opened = operands.map(|operand| self.open(operand));
+        let saved = self.node(node).saved.as_ref().expect("the forward pass saved its weights");
+        match self.gpu() {
+            None => {
+                let saved = saved.as_slice();
+                self.gat_back_by_member(
+                    group,
+                    operands,
+                    options,
+                    saved,
+                    dy.as_slice(),
+                    &mut opened,
+                );
+            }
+            Some(gpu) => {
+                let call = self.gat_call(group, operands, options);
+                let [x, source, destination] =
+                    opened.each_mut().map(|one| one.as_mut().map(Opened::view));
+                let gradients = GatGradients { x, source, destination };
+                let (saved, y) = (saved.view(), self.view(node));
+                cuda::gat::gat_backward(gpu, &call, saved, y, dy.view(), gradients);
+            }
+        }
+        self.close(opened);
+    }
+
+    fn gat_back_by_member(
+        &self,
+        group: &SparseGroup,
+        [x, source, destination]: [Var; 3],
+        options: GatOptions,
+        saved: &[f32],
+        dy: &[f32],
+        [dx, d_source, d_destination]: &mut [Option<Opened>; 3],
+    ) {
         let cols = self.shape(x).cols;
         let (wide, narrow) = (group.vertices() * cols, group.vertices() * options.heads);
-        let mut dx = self.open(x);
-        let mut d_source = self.open(source);
-        let mut d_destination = self.open(destination);
-        let saved = self.node(node).saved.as_ref().expect("the forward pass saved its weights");
         let mut edge = 0;
         for (step, member) in group.members().iter().enumerate() {
             let (wide, narrow) =
@@ -121,14 +187,13 @@ impl Tape {
                 &self.value(source)[narrow.clone()],
                 &self.value(destination)[narrow.clone()],
                 options.dropout_of(step),
-                &saved.as_slice()[edge..edge + edges],
-                &dy.as_slice()[wide.clone()],
+                &saved[edge..edge + edges],
+                &dy[wide.clone()],
                 dx.as_mut().map(|d| &mut d.slice()[wide.clone()]),
                 d_source.as_mut().map(|d| &mut d.slice()[narrow.clone()]),
                 d_destination.as_mut().map(|d| &mut d.slice()[narrow.clone()]),
             );
             edge += edges;
         }
-        self.close([dx, d_source, d_destination]);
     }
 }

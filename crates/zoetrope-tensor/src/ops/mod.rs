@@ -70,9 +70,7 @@ impl Tape {
             Op::Attention { .. } => self.attention_backward(op, dy),
             Op::TemporalLayer { .. } => self.temporal_layer_backward(op, dy),
             Op::Gat { .. } => self.gat_backward(op, node, dy),
-            Op::NeighbourAttention { ref call, ref layout, ref deltas } => {
-                self.neighbour_attention_backward(call, layout, deltas, node, dy);
-            }
+            Op::NeighbourAttention { .. } => self.neighbour_attention_backward(op, node, dy),
             Op::MessageCell { ref call, ref feature_rows } => {
                 self.message_cell_backward(call, feature_rows, node, dy);
             }

@@ -7,13 +7,14 @@ use crate::cpu::dropout::Dropout;
 use crate::cpu::neighbour_attention::{
     NeighbourCall, NeighbourGradients, neighbour_attention_backward, neighbour_attention_forward,
 };
+use crate::cuda::neighbour_attention::{self as device, Lists};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::neighbourhood::Neighbourhood;
 use crate::ops::dropout::expect_rate;
 use crate::ops::gather::expect_rows;
 use crate::ops::recurrent::lent;
-use crate::tape::{Op, Tape, Var, expect_shape};
+use crate::tape::{Op, Opened, Tape, Var, expect_shape, sink};
 
 const NAME: &str = "neighbour_attention";
 
@@ -65,12 +66,23 @@ impl Tape {
         let shape = Shape::new(layout.targets(), cols);
         let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(layout.slots() * call.heads);
-        let kernel = self.neighbour_call(&call, layout, deltas);
-        neighbour_attention_forward(&kernel, y.as_mut_slice(), saved.as_mut_slice());
+        let mut lists = None;
+        match self.gpu() {
+            None => {
+                let kernel = self.neighbour_call(&call, layout, deltas);
+                neighbour_attention_forward(&kernel, y.as_mut_slice(), saved.as_mut_slice());
+            }
+            Some(gpu) => {
+                let deltas = if call.time.is_some() { &deltas[..] } else { &[] };
+                let lists = lists.insert(Box::new(Lists::new(gpu, layout, deltas)));
+                let kernel = self.neighbour_call_on_card(&call, lists);
+                device::neighbour_attention_forward(gpu, &kernel, y.view_mut(), saved.view_mut());
+            }
+        }
         let [weight, bias] = call.time.unwrap_or([call.queries; 2]);
         let inputs = [call.queries, call.rows.unwrap_or(call.queries), weight, bias];
         let (layout, deltas) = (Arc::clone(layout), Arc::clone(deltas));
-        let op = Op::NeighbourAttention { call, layout, deltas };
+        let op = Op::NeighbourAttention { call, layout, deltas, lists };
         Ok(self.record(op, shape, y, Some(saved), &inputs))
     }
 
@@ -167,30 +179,63 @@ impl Tape {
         }
     }
 
-    pub(super) fn neighbour_attention_backward(
-        &mut self,
+    /// The operands as the kernels of a card read them.
+    fn neighbour_call_on_card<'a>(
+        &'a self,
         call: &NeighbourAttention,
-        layout: &Neighbourhood,
-        deltas: &[f64],
-        node: Var,
-        dy: &Buffer,
-    ) {
+        lists: &'a Lists,
+    ) -> device::NeighbourCall<'a> {
+        let part = |var: Option<Var>| {
+            var.map_or((None, 0), |var| (Some(self.view(var)), self.shape(var).cols))
+        };
+        device::NeighbourCall {
+            lists,
+            heads: call.heads,
+            scale: call.scale,
+            slope: call.slope,
+            dropout: call.dropout,
+            queries: self.view(call.queries),
+            rows: part(call.rows),
+            features: part(call.features),
+            time: call.time.map(|time| time.map(|var| self.view(var))),
+        }
+    }
+
+    pub(super) fn neighbour_attention_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
+        let Op::NeighbourAttention { ref call, ref layout, ref deltas, ref lists } = *op else {
+            unreachable!()
+        };
         let mut d_queries = self.open_to_overwrite(call.queries);
         let mut d_rows = call.rows.and_then(|rows| self.open_to_overwrite(rows));
         let mut d_weight = self.open_optional(call.time.map(|[weight, _]| weight));
         let mut d_bias = self.open_optional(call.time.map(|[_, bias]| bias));
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its weights");
-        neighbour_attention_backward(
-            &self.neighbour_call(call, layout, deltas),
-            saved.as_slice(),
-            dy.as_slice(),
-            NeighbourGradients {
-                queries: lent(&mut d_queries),
-                rows: lent(&mut d_rows),
-                weight: d_weight.as_mut().map(|d| d.slice()),
-                bias: d_bias.as_mut().map(|d| d.slice()),
-            },
-        );
+        match (self.gpu(), lists) {
+            (Some(gpu), Some(lists)) => device::neighbour_attention_backward(
+                gpu,
+                &self.neighbour_call_on_card(call, lists),
+                saved.view(),
+                self.view(node),
+                dy.view(),
+                device::NeighbourGradients {
+                    queries: sink(&mut d_queries),
+                    rows: sink(&mut d_rows),
+                    weight: d_weight.as_mut().map(Opened::view),
+                    bias: d_bias.as_mut().map(Opened::view),
+                },
+            ),
+            _ => neighbour_attention_backward(
+                &self.neighbour_call(call, layout, deltas),
+                saved.as_slice(),
+                dy.as_slice(),
+                NeighbourGradients {
+                    queries: lent(&mut d_queries),
+                    rows: lent(&mut d_rows),
+                    weight: d_weight.as_mut().map(Opened::slice),
+                    bias: d_bias.as_mut().map(Opened::slice),
+                },
+            ),
+        }
         self.close([d_queries, d_rows, d_weight, d_bias]);
     }
 }

@@ -7,6 +7,7 @@ use crate::cpu::activation::Activation;
 use crate::cpu::dropout::DropoutKey;
 use crate::cpu::gru::GruKind;
 use crate::cuda::Scratch;
+use crate::cuda::neighbour_attention::Lists;
 use crate::matrix::{Matrix, Shape};
 use crate::neighbourhood::Neighbourhood;
 use crate::ops::attention::{AttentionOptions, TemporalParameters};
@@ -187,6 +188,8 @@ pub(crate) enum Op {
         call: NeighbourAttention,
         layout: Arc<Neighbourhood>,
         deltas: Arc<Vec<f64>>,
+        /// Both on the card, where the tape computes on one.
+        lists: Option<Box<Lists>>,
     },
     MessageCell {
         call: MessageCell,
