@@ -43,7 +43,7 @@ fn over_time(list: &mut List) {
     let mut inputs = layer(2, 5, 260);
     inputs.push(mask(10, 1));
     let settings =
-        AttentionOptions { steps: 2, heads: 4, causal: true, scale: 0.1, dropout: dropout() };
+        AttentionOptions { steps: 2, heads: 4, causal: true, scale: 0.004, dropout: dropout() };
     list.add("temporal_layer/path/2x5x260", &inputs, move |t, v| {
         let parameters = parameters(t, v);
         t.temporal_layer(v[0], parameters, v.get(7).copied(), settings)

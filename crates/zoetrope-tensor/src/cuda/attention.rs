@@ -1,6 +1,8 @@
 //! Temporal self-attention on the device: the twin of [`cpu::attention`](crate::cpu::attention), one
 //! launch there and one back.
 
+mod layer;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::dropout::DropoutMask;
@@ -8,6 +10,8 @@ use super::kernel::{Arg, ByValue, Kernel};
 use super::{Gpu, View, ViewMut};
 use crate::cpu::attention::AttentionShape;
 use crate::cpu::dropout::Dropout;
+
+pub(crate) use layer::{AttentionLayer, LayerGradients, layer_backward, layer_forward};
 
 static FORWARD: Kernel = Kernel::new("attention", "attention_forward");
 static FORWARD_LONG: Kernel = Kernel::new("attention", "attention_forward_long");

@@ -32,6 +32,7 @@ macro_rules! sources {
 sources! {
     "activation"
     "attention"
+    "attention/layer"
     "chain"
     "concat"
     "dropout"

@@ -8,7 +8,8 @@ use crate::cuda::attention as device;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::ops::dropout::expect_rate;
-use crate::tape::{Op, Opened, Tape, Var, expect_shape};
+use crate::ops::recurrent::lent;
+use crate::tape::{Op, Opened, Tape, Var, expect_shape, sink};
 
 /// Why a gradient that is not opened can be written.
 const PLACE: &str = "what nobody wants has scratch";
@@ -188,13 +189,23 @@ impl Tape {
         let enough = Shape::new(given.rows.max(options.steps), shape.cols);
         expect_shape("temporal_layer", "the positions", enough, given)?;
         let mut y = self.pool.take(shape.len());
-        attention::layer_forward(
-            sizes(shape, options),
-            self.attention_rule(mask, options),
-            self.attention_layer(parameters),
-            self.value(x),
-            y.as_mut_slice(),
-        );
+        match self.gpu() {
+            None => attention::layer_forward(
+                sizes(shape, options),
+                self.attention_rule(mask, options),
+                self.attention_layer(parameters),
+                self.value(x),
+                y.as_mut_slice(),
+            ),
+            Some(gpu) => device::layer_forward(
+                gpu,
+                sizes(shape, options),
+                self.attention_rule_on_card(mask, options),
+                self.attention_layer_on_card(parameters),
+                self.view(x),
+                y.view_mut(),
+            ),
+        }
         let [query, key, value] = projections;
         let inputs = [x, positions, query, key, value, weight, bias];
         let op = Op::TemporalLayer { x, parameters, mask, options };
@@ -211,35 +222,65 @@ impl Tape {
         }
     }
 
+    fn attention_layer_on_card(
+        &self,
+        parameters: TemporalParameters,
+    ) -> device::AttentionLayer<'_> {
+        let TemporalParameters { positions, projections, weight, bias } = parameters;
+        device::AttentionLayer {
+            positions: self.view(positions),
+            projections: projections.map(|projection| self.view(projection)),
+            weight: self.view(weight),
+            bias: self.view(bias),
+        }
+    }
+
     pub(super) fn temporal_layer_backward(&mut self, op: &Op, dy: &Buffer) {
         let Op::TemporalLayer { x, parameters, mask, options } = *op else { unreachable!() };
         let TemporalParameters { positions, projections, weight, bias } = parameters;
         let mut dx = self.open_to_overwrite(x);
         let mut others = [positions, projections[0], projections[1], projections[2], weight, bias]
             .map(|parameter| self.open(parameter));
-        let x_place = dx.as_mut().map(|dx| {
-            let mode = dx.mode;
-            (dx.slice(), mode)
-        });
-        let gradients = {
-            let mut places = others.iter_mut().map(|one| one.as_mut().map(Opened::slice));
-            let mut next = || places.next().flatten();
-            LayerGradients {
-                x: x_place,
-                positions: next(),
-                projections: [next(), next(), next()],
-                weight: next(),
-                bias: next(),
+        let sizes = sizes(self.shape(x), options);
+        match self.gpu() {
+            None => {
+                let [positions, query, key, value, weight, bias] =
+                    others.each_mut().map(|one| one.as_mut().map(Opened::slice));
+                attention::layer_backward(
+                    sizes,
+                    self.attention_rule(mask, options),
+                    self.attention_layer(parameters),
+                    self.value(x),
+                    dy.as_slice(),
+                    LayerGradients {
+                        x: lent(&mut dx),
+                        positions,
+                        projections: [query, key, value],
+                        weight,
+                        bias,
+                    },
+                );
             }
-        };
-        attention::layer_backward(
-            sizes(self.shape(x), options),
-            self.attention_rule(mask, options),
-            self.attention_layer(parameters),
-            self.value(x),
-            dy.as_slice(),
-            gradients,
-        );
+            Some(gpu) => {
+                let [positions, query, key, value, weight, bias] =
+                    others.each_mut().map(|one| one.as_mut().map(Opened::view));
+                device::layer_backward(
+                    gpu,
+                    sizes,
+                    self.attention_rule_on_card(mask, options),
+                    self.attention_layer_on_card(parameters),
+                    self.view(x),
+                    dy.view(),
+                    device::LayerGradients {
+                        x: sink(&mut dx),
+                        positions,
+                        projections: [query, key, value],
+                        weight,
+                        bias,
+                    },
+                );
+            }
+        }
         self.close([dx]);
         self.close(others);
     }
