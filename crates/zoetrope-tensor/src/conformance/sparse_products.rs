@@ -13,7 +13,7 @@ const WIDTHS: [usize; 15] = [1, 2, 3, 4, 6, 7, 12, 16, 33, 64, 100, 128, 172, 25
 /// The cases.
 pub(super) fn sparse_products() -> Vec<Case> {
     let mut list = List::default();
-    let long = star(&[700, 300, 65, 64], 720);
+    let long = star(&[700, 300, 33, 32], 720);
     for width in WIDTHS {
         let group = long.clone();
         let x = plain(group.len() * group.vertices(), width);

@@ -23,6 +23,11 @@ const u32 ELSEWHERE = 0x80000000u;
 const u32 DIRECT = 0xffffffffu;
 const int AHEAD = 4;
 
+// What happens to y: overwritten, added to, or overwritten past the caches, where it is too large to
+// be found there again and would push x out.
+const u32 ADD = 1;
+const u32 PAST = 2;
+
 struct Unit {
     u32 row, first, len, slot;
 };
@@ -76,12 +81,13 @@ __device__ __forceinline__ void load(const float* from, float (&to)[V]) {
 }
 
 template <int V>
-__device__ __forceinline__ void store(float* to, const float (&from)[V], u32 add) {
+__device__ __forceinline__ void store(float* to, const float (&from)[V], u32 mode) {
     float sum[V];
     #pragma unroll
-    for (int i = 0; i < V; ++i) sum[i] = add ? to[i] + from[i] : from[i];
+    for (int i = 0; i < V; ++i) sum[i] = mode == ADD ? to[i] + from[i] : from[i];
     if constexpr (V == 4) {
-        *(float4*)to = make_float4(sum[0], sum[1], sum[2], sum[3]);
+        float4 four = make_float4(sum[0], sum[1], sum[2], sum[3]);
+        if (mode == PAST) __stcs((float4*)to, four); else *(float4*)to = four;
     } else if constexpr (V == 2) {
         *(float2*)to = make_float2(sum[0], sum[1]);
     } else {
@@ -141,11 +147,11 @@ struct Sum {
                 for (int i = 0; i < V; ++i) at[m][i] += __shfl_xor_sync(FULL_WARP, at[m][i], distance);
     }
 
-    __device__ __forceinline__ void put(float* row, u32 width, Place place, u32 add) const {
+    __device__ __forceinline__ void put(float* row, u32 width, Place place, u32 mode) const {
         #pragma unroll
         for (int m = 0; m < M; ++m) {
             u32 column = place.column + m * place.stride;
-            if (column < width) store<V>(row + column, at[m], add);
+            if (column < width) store<V>(row + column, at[m], mode);
         }
     }
 };
@@ -153,7 +159,7 @@ struct Sum {
 // The rows of a slice that one warp takes: the `share`-th of `1 << lanes_log2` equal shares.
 template <int V, int M, bool ONCE>
 __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 share, Place place, const float* x,
-                                           float* y, u32 width, u32 add) {
+                                           float* y, u32 width, u32 mode) {
     u32 packed = __ldg(form.words + form.header.rows_at + slice * SLICE + place.lane);
     u32 at = __ldg(form.words + form.header.starts_at + slice);
     u32 length = packed >> 16 & LENGTHS;
@@ -179,13 +185,13 @@ __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 shar
     }
     if (own & ELSEWHERE) return;
     u32 row = slice * SLICE / WINDOW * WINDOW + (own & PLACES);
-    sum.put(y + (u64)row * width, width, place, add);
+    sum.put(y + (u64)row * width, width, place, mode);
 }
 
 // A piece of a long row.
 template <int V, int M, bool ONCE>
 __device__ __forceinline__ void long_piece(const Form& form, Unit unit, Place place, u32 lanes_log2, const float* x,
-                                           float* y, float* partial, u32 width, u32 add) {
+                                           float* y, float* partial, u32 width, u32 mode) {
     const u32* columns = form.columns() + unit.first;
     const float* values = form.values() + unit.first;
     Sum<V, M> sum;
@@ -206,7 +212,7 @@ __device__ __forceinline__ void long_piece(const Form& form, Unit unit, Place pl
     sum.join(lanes_log2);
     if (place.group != 0) return;
     if (unit.slot == DIRECT) {
-        sum.put(y + (u64)unit.row * width, width, place, add);
+        sum.put(y + (u64)unit.row * width, width, place, mode);
     } else {
         sum.put(partial + (u64)unit.slot * width, width, place, 0);
     }
@@ -217,7 +223,7 @@ __device__ __forceinline__ void long_piece(const Form& form, Unit unit, Place pl
 template <int V, int M, bool ONCE>
 __device__ __forceinline__ void multiply(const u64* forms, const float* x, float* y, float* partial, u32 rows, u32 cols,
                                          u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks, u32 slice_blocks,
-                                         u32 add) {
+                                         u32 mode) {
     u32 member = blockIdx.y, tile = blockIdx.x / (unit_blocks + slice_blocks);
     u32 block = blockIdx.x % (unit_blocks + slice_blocks);
     u32 warps = blockDim.x / 32, warp = threadIdx.x / 32;
@@ -229,22 +235,30 @@ __device__ __forceinline__ void multiply(const u64* forms, const float* x, float
         u32 at = block * warps + warp;
         if (at >= form.header.units) return;
         partial += (u64)member * slots * width;
-        long_piece<V, M, ONCE>(form, form.unit(at), place, lanes_log2, x, y, partial, width, add);
+        long_piece<V, M, ONCE>(form, form.unit(at), place, lanes_log2, x, y, partial, width, mode);
     } else {
         u32 at = (block - unit_blocks) * warps + warp;
         u32 slice = at >> lanes_log2;
         if (slice >= form.header.slices) return;
-        slice_rows<V, M, ONCE>(form, slice, at & ((1u << lanes_log2) - 1), place, x, y, width, add);
+        slice_rows<V, M, ONCE>(form, slice, at & ((1u << lanes_log2) - 1), place, x, y, width, mode);
     }
 }
 
+// Ten blocks an SM, 48 registers: enough rows on the way, and nothing spilled. Before sm_80 an SM holds
+// eight of them at most.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define BLOCKS 10
+#else
+#define BLOCKS 8
+#endif
+
 #define MULTIPLY(NAME, V, M, ONCE)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(128)                                                               \
+    extern "C" __global__ void __launch_bounds__(128, M == 1 ? BLOCKS : 8)                                          \
     NAME(const u64* __restrict__ forms, const float* __restrict__ x, float* __restrict__ y,                         \
          float* __restrict__ partial, u32 rows, u32 cols, u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks,    \
-         u32 slice_blocks, u32 add) {                                                                               \
+         u32 slice_blocks, u32 mode) {                                                                              \
         multiply<V, M, ONCE>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks, slice_blocks, \
-                             add);                                                                                  \
+                             mode);                                                                                 \
     }
 
 MULTIPLY(spmm_narrow_1, 1, 1, true)
@@ -261,7 +275,7 @@ MULTIPLY(spmm_wider_4, 4, 2, false)
 // Groups of lanes take partial sums in turn; shuffles, then shared memory, add them up.
 template <int V>
 __device__ __forceinline__ void fold(const u64* forms, float* y, const float* partial, u32 rows, u32 width,
-                                     u32 lanes_log2, u32 slots, u32 folds, u32 add) {
+                                     u32 lanes_log2, u32 slots, u32 folds, u32 mode) {
     __shared__ float room[8][32 * V];
     u32 member = blockIdx.y, tile = blockIdx.x / folds, at = blockIdx.x % folds;
     u32 warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -289,14 +303,14 @@ __device__ __forceinline__ void fold(const u64* forms, float* y, const float* pa
     for (u32 other = 1; other < warps; ++other)
         #pragma unroll
         for (int i = 0; i < V; ++i) sum.at[0][i] += room[other][place.lane * V + i];
-    sum.put(y + ((u64)member * rows + one.row) * width, width, place, add);
+    sum.put(y + ((u64)member * rows + one.row) * width, width, place, mode);
 }
 
 #define FOLD(NAME, V)                                                                                          \
     extern "C" __global__ void __launch_bounds__(256)                                                          \
     NAME(const u64* __restrict__ forms, float* __restrict__ y, const float* __restrict__ partial, u32 rows,    \
-         u32 width, u32 lanes_log2, u32 slots, u32 folds, u32 add) {                                           \
-        fold<V>(forms, y, partial, rows, width, lanes_log2, slots, folds, add);                                \
+         u32 width, u32 lanes_log2, u32 slots, u32 folds, u32 mode) {                                           \
+        fold<V>(forms, y, partial, rows, width, lanes_log2, slots, folds, mode);                               \
     }
 
 FOLD(spmm_fold_1, 1)

@@ -29,6 +29,10 @@ const AT_ONCE: usize = 65_535;
 const WARP: usize = 32;
 /// Lanes that share a row up to which columns and values are read only once.
 const NARROW: usize = 4;
+/// Bytes of y from which on it would not be found in the cache of the largest cards again.
+const LARGE: usize = 32 << 20;
+/// Values of a sector, the least that memory takes.
+const SECTOR: usize = 8;
 
 static NARROW_1: Kernel = Kernel::new("spmm", "spmm_narrow_1");
 static NARROW_2: Kernel = Kernel::new("spmm", "spmm_narrow_2");
@@ -212,7 +216,13 @@ fn launch(
     let slice_blocks = (limits.slices * lanes.lanes).div_ceil(warps);
     let tiles = width.div_ceil(lanes.elements * lanes.lanes * lanes.times);
     let partial = gpu.take(forms.len() * limits.slots * width);
-    let add = u32::from(mode == Accumulate::Add);
+    // As in spmm.cu. Rows that are not whole sectors of memory are put together in the cache.
+    let past = size_of::<f32>() * y.len() > LARGE && width.is_multiple_of(SECTOR);
+    let mode: u32 = match mode {
+        Accumulate::Add => 1,
+        Accumulate::Overwrite if past => 2,
+        Accumulate::Overwrite => 0,
+    };
     gpu.launch(
         multiply,
         ((tiles * (unit_blocks + slice_blocks)) as u32, members),
@@ -230,7 +240,7 @@ fn launch(
             &(limits.slots as u32),
             &(unit_blocks as u32),
             &(slice_blocks as u32),
-            &add,
+            &mode,
         ],
     );
     let tiles = width.div_ceil(lanes.elements * lanes.lanes);
@@ -248,7 +258,7 @@ fn launch(
             &lanes.log2(),
             &(limits.slots as u32),
             &(limits.folds as u32),
-            &add,
+            &mode,
         ],
     );
 }

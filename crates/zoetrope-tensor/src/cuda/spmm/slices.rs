@@ -28,7 +28,7 @@ const WINDOW: usize = 4096;
 /// Rows of a slice: the lanes of a warp.
 const SLICE: usize = 32;
 /// Entries of a row in a slice at most: what one thread adds up alone.
-const SHORT: usize = 64;
+const SHORT: usize = 32;
 /// Entries of a piece of a long row at most: what one warp adds up.
 const PIECE: usize = 256;
 /// Marks a row that is not computed by its slice: long ones, and those beyond the last.
