@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use zoetrope_graph::laplacian::{self, Laplacian};
 use zoetrope_graph::normalise::{self, GcnOptions};
 use zoetrope_graph::{Csr, SnapshotSequence, SnapshotView};
-use zoetrope_tensor::{SparseGroup, SparseMatrix};
+use zoetrope_tensor::{Device, SparseGroup, SparseMatrix};
 
 use crate::error::NnError;
 
@@ -75,6 +75,18 @@ impl PreparedGraph {
     /// # Errors
     /// Where a snapshot has more entries than 32-bit offsets can name, or there is no snapshot.
     pub fn new(sequence: &SnapshotSequence, forms: &[Adjacency]) -> Result<Self, NnError> {
+        Self::on(&Device::Cpu, sequence, forms)
+    }
+
+    /// The same, arranged as a device takes it.
+    ///
+    /// # Errors
+    /// As [`PreparedGraph::new`].
+    pub fn on(
+        device: &Device,
+        sequence: &SnapshotSequence,
+        forms: &[Adjacency],
+    ) -> Result<Self, NnError> {
         let steps = sequence.steps();
         if steps == 0 {
             return Err(NnError::NoSnapshots);
@@ -86,6 +98,7 @@ impl PreparedGraph {
                     true if form.is_for_attention() => {
                         Ok(Arc::new(SparseMatrix::for_attention(matrix)))
                     }
+                    true if device.gpu().is_some() => Ok(Arc::new(SparseMatrix::for_gpu(matrix))),
                     true => Ok(Arc::new(SparseMatrix::new(matrix))),
                     false => Err(NnError::GraphNotFinite { step, form: form.name() }),
                 }
@@ -117,6 +130,12 @@ impl PreparedGraph {
     pub fn cut(&self, steps: Range<usize>) -> Self {
         let forms = self.forms.iter().map(|(form, group)| (*form, group.cut(steps.clone())));
         Self { forms: forms.collect(), vertices: self.vertices, steps: steps.len() }
+    }
+
+    /// The matrices that products multiply with, in every form.
+    pub fn products(&self) -> impl Iterator<Item = &SparseGroup> {
+        let forms = self.forms.iter().filter(|(form, _)| !form.is_for_attention());
+        forms.map(|(_, group)| group)
     }
 
     /// The snapshots in one form.

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use zoetrope_graph::Csr;
@@ -228,11 +228,18 @@ pub(crate) struct Sequence {
     members: Arc<[Arc<SparseMatrix>]>,
     /// The most snapshots that are on a card at a time, or 0 for all.
     at_once: AtomicUsize,
+    /// Whether anything was multiplied with a transpose on a card.
+    backward: AtomicBool,
 }
 
 impl Sequence {
     pub(crate) fn members(&self) -> &[Arc<SparseMatrix>] {
         &self.members
+    }
+
+    /// Remembers that a backward pass needs the transposes.
+    pub(crate) fn note_backward(&self) {
+        self.backward.store(true, Ordering::Relaxed);
     }
 
     /// How many snapshots go to a card at a time, where not all stay there.
@@ -252,7 +259,11 @@ impl SparseGroup {
         let fits = |m: &Arc<SparseMatrix>| m.rows() == vertices && m.cols() == vertices;
         assert!(sequence.iter().all(fits), "the matrices of a group are square and of one size");
         let steps = 0..sequence.len();
-        let sequence = Sequence { members: sequence, at_once: AtomicUsize::new(0) };
+        let sequence = Sequence {
+            members: sequence,
+            at_once: AtomicUsize::new(0),
+            backward: AtomicBool::new(false),
+        };
         Self { sequence: Arc::new(sequence), steps, vertices }
     }
 
@@ -299,6 +310,11 @@ impl SparseGroup {
     pub fn stream(&self, at_once: usize) {
         assert!(at_once > 0, "a group holds at least one snapshot");
         self.sequence.at_once.store(at_once, Ordering::Relaxed);
+    }
+
+    /// Whether a backward pass on a card has needed the transposes so far.
+    pub fn goes_back(&self) -> bool {
+        self.sequence.backward.load(Ordering::Relaxed)
     }
 
     /// The bytes that one side of the group (the matrices or their transposes) takes on a card.

@@ -104,6 +104,9 @@ pub(crate) fn multiply(
         return;
     }
     let (sequence, steps) = group.origin();
+    if side == Side::Transpose {
+        sequence.note_backward();
+    }
     let at_once = sequence.at_once().unwrap_or(AT_ONCE).min(AT_ONCE);
     let rows = group.vertices() * width;
     let mut rest = y;

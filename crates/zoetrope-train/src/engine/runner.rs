@@ -9,7 +9,7 @@ use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::state::Carried;
 use zoetrope_nn::{Frame, NnError, Order, PreparedGraph};
 use zoetrope_plan::{Grouping, OperatorOrder, Plan};
-use zoetrope_tensor::{Device, Matrix, Tape};
+use zoetrope_tensor::{Device, Gpu, Matrix, Tape};
 
 use super::reuse;
 
@@ -78,12 +78,39 @@ impl FrameRunner {
         layout: Layout,
         device: &Device,
     ) -> Result<Self, NnError> {
-        let graph = PreparedGraph::new(sequence, &model.forms())?;
+        let graph = PreparedGraph::on(device, sequence, &model.forms())?;
         let aggregated = match layout.reuse {
             true => Some(reuse::aggregate(&graph, features, device)?),
             false => None,
         };
         Ok(Self { graph, features: Arc::clone(features), aggregated, layout, cuts: Vec::new() })
+    }
+
+    /// Copies matrices to a card frame by frame, `at_once` snapshots at most, instead of keeping all
+    /// of them there.
+    pub fn stream(&self, at_once: usize) {
+        self.graph.products().for_each(|group| group.stream(at_once));
+    }
+
+    /// The bytes that matrices and features take on a card.
+    pub fn bytes_on_gpu(&self) -> usize {
+        let matrices: usize = self.graph.products().map(|group| 2 * group.bytes_on_gpu()).sum();
+        let kept = [Some(&self.features), self.aggregated.as_ref()];
+        matrices + kept.into_iter().flatten().map(|matrix| matrix.bytes()).sum::<usize>()
+    }
+
+    /// Before the launches of a frame whose matrices are streamed: waits for them on the card, and
+    /// begins to copy those of the frame after it.
+    pub fn enter(&mut self, gpu: &Gpu, steps: Range<usize>, next: Option<Range<usize>>) {
+        let at = self.cut(steps);
+        for group in self.cuts[at].graph.products() {
+            gpu.enter(group, group.goes_back());
+        }
+        let Some(next) = next else { return };
+        let at = self.cut(next);
+        for group in self.cuts[at].graph.products() {
+            gpu.prefetch(group, group.goes_back());
+        }
     }
 
     /// The number of vertices.

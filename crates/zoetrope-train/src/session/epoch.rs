@@ -52,7 +52,7 @@ impl Session {
             let from = self.learner.progress.frame;
             let until = (from + batch).min(frames.len());
             let update = std::time::Instant::now();
-            self.update(&frames[from..until])?;
+            self.update(&frames[from..until], frames.get(until).copied())?;
             self.learner.pace()?;
             self.timeline.add_scope("frames", from as u64, update);
             self.learner.progress.frame = until;
@@ -112,8 +112,15 @@ impl Session {
 
     /// One update of the weights from one or several frames: computed, or launched as it was
     /// recorded.
-    fn update(&mut self, frames: &[Frame]) -> Result<(), TrainError> {
-        let Some(gpu) = self.tape.device().gpu().filter(|_| self.can_record()).cloned() else {
+    fn update(&mut self, frames: &[Frame], next: Option<Frame>) -> Result<(), TrainError> {
+        let gpu = self.tape.device().gpu().cloned();
+        if let Some(gpu) = gpu.as_ref().filter(|_| self.streams) {
+            // Several frames of one update come one after the other: the last one's successor is
+            // copied while it computes, those between are copied when they are asked for.
+            let next = if frames.len() == 1 { next } else { None };
+            self.runner.enter(gpu, frames[0].range(), next.map(|frame| frame.range()));
+        }
+        let Some(gpu) = gpu.filter(|_| self.can_record(frames)) else {
             return self.compute_update(frames).map(drop);
         };
         match self.recorded.find(frames) {
@@ -142,9 +149,10 @@ impl Session {
     }
 
     /// Whether an update does the same again when its frames come again.
-    fn can_record(&self) -> bool {
+    fn can_record(&self, frames: &[Frame]) -> bool {
         let settings = &self.config.train;
         self.config.plan.record
+            && !(self.streams && frames.len() > 1)
             && self.task.repeats()
             && !settings.carry_state
             && settings.truncate.is_none()

@@ -48,6 +48,8 @@ pub struct Session {
     carried: Carried,
     pub(crate) learner: Learner,
     recorded: Recorded,
+    /// Whether a card gets the graph frame by frame.
+    streams: bool,
     /// Embeddings of one snapshot, off the tape, for judging.
     embeddings: Arc<Matrix>,
     pub(crate) timeline: Timeline,

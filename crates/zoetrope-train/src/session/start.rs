@@ -6,10 +6,10 @@ use zoetrope_data::split::Part;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::{Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, Workload};
-use zoetrope_tensor::{Matrix, Tape};
+use zoetrope_tensor::{Device, Matrix, Tape};
 
 use super::{Recorded, Session};
-use crate::config::{Config, Frame, OperatorOrder, TaskName};
+use crate::config::{Config, Frame, OperatorOrder, Residency, TaskName};
 use crate::device;
 use crate::engine::{FrameRunner, Layout, Network, activation_cost};
 use crate::error::TrainError;
@@ -53,6 +53,10 @@ impl Session {
         let layout = Layout::of(&plan);
         let runner =
             FrameRunner::new(&material.sequence, &material.features, model, layout, &device)?;
+        let streams = streams(&config, &device, &runner);
+        if streams {
+            runner.stream(plan.frames.iter().map(|frame| frame.steps).max().unwrap_or(1));
+        }
         let task = task::make(&config, task_name, &material)?;
         drop(span);
         let embeddings = Arc::new(Matrix::zeros(material.vertices(), model.width()));
@@ -71,9 +75,21 @@ impl Session {
             carried: Carried::default(),
             learner,
             recorded: Recorded::default(),
+            streams,
             embeddings,
             timeline,
         })
+    }
+}
+
+/// Whether a card gets the graph frame by frame: where that is asked for, or where it would take
+/// more than half of the memory that may be used.
+fn streams(config: &Config, device: &Device, runner: &FrameRunner) -> bool {
+    let Some(gpu) = device.gpu() else { return false };
+    match config.plan.residency {
+        Residency::Resident => false,
+        Residency::Stream => true,
+        Residency::Auto => runner.bytes_on_gpu() > gpu.memory_use().limit / 2,
     }
 }
 

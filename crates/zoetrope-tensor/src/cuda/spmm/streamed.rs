@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cudarc::driver::sys;
 
 use super::{Limits, Slices, THREADS, WARP};
-use crate::cuda::{Event, Gpu, Kernel, Scratch, View};
+use crate::cuda::{Event, Gpu, Kernel, Queue, Scratch, View};
 use crate::sparse::{Sequence, Side};
 
 static VALUES: Kernel = Kernel::new("spmm", "spmm_values");
@@ -123,9 +123,9 @@ impl Streamed {
             let bytes = size_of_val(from);
             // SAFETY: the source lives as long as `members`, for whose copies `drop` waits, and does
             // not change; the target has as many bytes.
-            let result = unsafe {
-                sys::cuMemcpyHtoDAsync_v2(to.ptr(), from.as_ptr().cast(), bytes, gpu.copy_stream())
-            };
+            let result = gpu.spanned("matrices", Queue::Copy, |stream| unsafe {
+                sys::cuMemcpyHtoDAsync_v2(to.ptr(), from.as_ptr().cast(), bytes, stream)
+            });
             gpu.attempt("copying matrices", result);
             gpu.count_uploaded(bytes);
         }
