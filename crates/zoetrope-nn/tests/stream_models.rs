@@ -78,7 +78,7 @@ fn found(run: &mut StreamRun, batches: std::ops::Range<usize>, batch: usize) -> 
     let gradients = run.parameters.iter().filter_map(|(id, _)| run.gradients.get(id));
     let gradients = gradients.flatten().copied().collect();
     let memory = run.state.as_ref().map_or_else(Vec::new, |state| {
-        (0..state.vertices() as u32).flat_map(|vertex| state.memory(vertex)).copied().collect()
+        state.memory(&(0..state.vertices() as u32).collect::<Vec<_>>())
     });
     Found { embeddings, gradients, memory }
 }

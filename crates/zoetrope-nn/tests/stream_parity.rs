@@ -42,7 +42,7 @@ fn compare(golden: &Golden) -> Differences {
     let mut memory = 0.0;
     if let Some(state) = &run.state {
         let vertices = 0..state.vertices() as u32;
-        let rows: Vec<f32> = vertices.clone().flat_map(|v| state.memory(v)).copied().collect();
+        let rows = state.memory(&vertices.clone().collect::<Vec<_>>());
         memory = relative(&rows, "memory");
         let times: Vec<f32> = vertices.map(|vertex| state.last_update(vertex) as f32).collect();
         assert_eq!(difference(&times, golden.values("last_update")), 0.0, "{}", golden.name);

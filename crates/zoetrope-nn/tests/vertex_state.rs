@@ -6,6 +6,7 @@ use zoetrope_nn::memory::{
     Combine, Delivery, EventData, MailRule, StateOptions, Updated, VertexState,
 };
 use zoetrope_nn::stream::{EventBatch, LastEvent};
+use zoetrope_tensor::Table;
 
 fn options(mails: MailRule, combine: Combine, slots: usize) -> StateOptions {
     let (cells, delivery, per_query) = (false, Delivery::Neighbours, true);
@@ -23,15 +24,16 @@ fn absorb(state: &mut VertexState, times: [i64; 3]) {
         time: &times,
         features: &[10.0, 20.0, 30.0],
         feature_width: 1,
+        on_card: None,
     };
     let last =
         |vertex, event, is_source, query| LastEvent { vertex, event, is_source, row: query, query };
     let batch = EventBatch {
         events: vec![0, 1, 2],
-        query_vertex: vec![0, 1, 1, 2, 0, 3],
+        query_vertex: Arc::new(vec![0, 1, 1, 2, 0, 3]),
         query_time: vec![times[0], times[0], times[1], times[1], times[2], times[2]],
         query_row: Arc::new(vec![0, 1, 1, 2, 0, 3]),
-        vertices: vec![0, 1, 2, 3],
+        vertices: Arc::new(vec![0, 1, 2, 3]),
         event_queries: vec![[0, 1], [2, 3], [4, 5]],
         last_events: vec![
             last(0, 2, true, 4),
@@ -46,7 +48,7 @@ fn absorb(state: &mut VertexState, times: [i64; 3]) {
     };
     let memory = (1..=6).map(|value| value as f32).collect();
     let time = vec![times[0]; 6];
-    let updated = Updated { memory, cell: Vec::new(), time };
+    let updated = Updated { memory: Table::of(1, memory), cell: Table::default(), time };
     state.absorb(&batch, events, &updated);
 }
 
@@ -90,8 +92,8 @@ fn the_latest_mail_stays_and_an_end_comes_before_a_neighbour() {
         (4, vec![6.0, 5.0, 30.0]),
     ];
     assert_eq!(mails(&state), expected);
-    assert_eq!(state.memory(0), [5.0]);
-    assert_eq!(state.memory(4), [0.0]);
+    assert_eq!(state.memory(&[0]), [5.0]);
+    assert_eq!(state.memory(&[4]), [0.0]);
     let mut state = VertexState::new(options(MailRule::Kept, Combine::Last, 1), 5, 5);
     absorb(&mut state, [5, 5, 5]);
     assert_eq!(mails(&state)[2], (2, vec![4.0, 3.0, 20.0]), "at equal times the end's stays");
@@ -161,6 +163,7 @@ fn mails_that_wait_as_events_are_kept_once_training_ends() {
         time,
         features: &events,
         feature_width: 1,
+        on_card: None,
     };
     let mut state = VertexState::new(alone, 5, 0);
     absorb(&mut state, times);
@@ -197,7 +200,7 @@ fn a_state_of_five_million_vertices_costs_what_is_written() {
     let mut state = VertexState::new(wide, 5_000_000, 0);
     assert!(state.bytes() < 2_100_000_000, "{}", state.bytes());
     state.reset();
-    assert_eq!(state.memory(4_999_999), [0.0; 100]);
+    assert_eq!(state.memory(&[4_999_999]), [0.0; 100]);
     let grown = resident().saturating_sub(before);
     assert!(grown < 64 << 20, "{grown} bytes were committed for nothing");
 }

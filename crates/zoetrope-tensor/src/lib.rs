@@ -19,6 +19,7 @@ pub mod neighbourhood;
 pub mod ops;
 pub mod pool;
 pub mod sparse;
+pub mod table;
 pub mod tape;
 
 pub use buffer::Buffer;
@@ -43,4 +44,5 @@ pub use ops::norm::BatchStatistics;
 pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;
 pub use sparse::{SparseGroup, SparseMatrix};
+pub use table::{Fixed, Part, Source, Table};
 pub use tape::{Kept, Tape, Var};

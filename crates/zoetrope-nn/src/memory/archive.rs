@@ -32,9 +32,9 @@ impl VertexState {
             values.flat_map(|value| (0..parts).map(move |part| digit(value, part))).collect()
         };
         array("vertices", count, split(&mut list.iter().map(|&v| u64::from(v)), 2));
-        array("memory", count, list.iter().flat_map(|&v| self.memory(v)).copied().collect());
+        array("memory", count, self.memory.read(list));
         if self.options.cells {
-            array("cell", count, list.iter().flat_map(|&v| self.cell(v)).copied().collect());
+            array("cell", count, self.cells.read(list));
         }
         let since = &mut list.iter().map(|&v| self.since[v as usize] as u64);
         array("last_update", count, split(since, 4));
@@ -48,10 +48,10 @@ impl VertexState {
             }
             Mails::Rows(mails) => {
                 let rings = || list.iter().map(|&v| mails.ring(v));
-                array("mail_rows", count, rings().flat_map(|ring| ring.0).copied().collect());
-                let events = &mut rings().flat_map(|ring| ring.1).copied();
+                array("mail_rows", count, mails.rows(list));
+                let events = &mut rings().flat_map(|ring| ring.0).copied();
                 array("mail_events", count, split(events, 4));
-                array("mail_next", count, split(&mut rings().map(|ring| ring.2 as u64), 2));
+                array("mail_next", count, split(&mut rings().map(|ring| ring.1 as u64), 2));
             }
         }
         saved
@@ -84,22 +84,23 @@ impl VertexState {
             false => &[],
         };
         let since = integers(find, "last_update", count, 4, 1)?;
-        for (at, &vertex) in list.iter().enumerate() {
-            let vertex = vertex as usize;
-            if vertex >= self.vertices || !self.touched.mark(vertex as VertexId) {
+        let mut vertices = Vec::with_capacity(list.len());
+        for (&vertex, &since) in list.iter().zip(&since) {
+            let known = vertex < self.vertices as u64;
+            if !known || !self.touched.mark(vertex as VertexId) {
                 return Err("vertices".to_owned());
             }
-            self.memory[vertex * width..][..width].copy_from_slice(&memory[at * width..][..width]);
-            if self.options.cells {
-                self.cells[vertex * width..][..width]
-                    .copy_from_slice(&cells[at * width..][..width]);
-            }
-            self.since[vertex] = since[at] as i64;
+            vertices.push(vertex as VertexId);
+            self.since[vertex as usize] = since as i64;
         }
-        self.put_mails(find, &list)
+        self.memory.write(&vertices, memory);
+        if self.options.cells {
+            self.cells.write(&vertices, cells);
+        }
+        self.put_mails(find, &vertices)
     }
 
-    fn put_mails<'a>(&mut self, find: &Find<'_, 'a>, list: &[u64]) -> Result<(), String> {
+    fn put_mails<'a>(&mut self, find: &Find<'_, 'a>, list: &[VertexId]) -> Result<(), String> {
         let count = Some(list.len());
         let (slots, fits) = (self.options.slots, |fits: bool| match fits {
             true => Ok(()),
@@ -116,7 +117,7 @@ impl VertexState {
                 let mut rest = &events[..];
                 for (&vertex, &count) in list.iter().zip(&counts) {
                     let (own, after) = rest.split_at(count as usize);
-                    fits(mails.put(vertex as VertexId, own))?;
+                    fits(mails.put(vertex, own))?;
                     rest = after;
                 }
             }
@@ -126,10 +127,9 @@ impl VertexState {
                 let events = integers(find, "mail_events", count, 4, slots)?;
                 let next = integers(find, "mail_next", count, 2, 1)?;
                 for (at, &vertex) in list.iter().enumerate() {
-                    let (rows, events) =
-                        (&rows[at * width..][..width], &events[at * slots..][..slots]);
-                    fits(mails.put(vertex as VertexId, (rows, events, next[at])))?;
+                    fits(mails.put(vertex, &events[at * slots..][..slots], next[at]))?;
                 }
+                mails.put_rows(list, rows);
             }
         }
         Ok(())

@@ -6,8 +6,8 @@
 
 use zoetrope_graph::{Time, VertexId};
 
-use super::options::{Delivery, StateOptions};
-use super::state::{EventData, Updated};
+use super::options::Delivery;
+use super::state::EventData;
 use crate::stream::EventBatch;
 
 /// What a vertex gets of a batch.
@@ -24,22 +24,14 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// `s_i`, `s_j` and `e_ij` of the mail.
-    pub(super) fn parts<'a>(
-        &self,
-        batch: &EventBatch,
-        events: EventData<'a>,
-        options: StateOptions,
-        updated: &'a Updated,
-    ) -> [&'a [f32]; 3] {
-        let (place, own) = (self.place as usize, usize::from(self.side));
-        let queries = batch.event_queries[place];
-        let row = |side: usize| {
+    /// The rows of new memory that are `s_i` and `s_j`.
+    pub(super) fn rows(&self, batch: &EventBatch, per_query: bool) -> [u32; 2] {
+        let own = usize::from(self.side);
+        let queries = batch.event_queries[self.place as usize];
+        [own, 1 - own].map(|side| {
             let query = queries[side];
-            let row = if options.per_query { query } else { batch.query_row[query as usize] };
-            &updated.memory[row as usize * options.width..][..options.width]
-        };
-        [row(own), row(1 - own), events.features_of(batch.events[place])]
+            if per_query { query } else { batch.query_row[query as usize] }
+        })
     }
 }
 
@@ -56,13 +48,14 @@ impl Round {
         Self { pending: vec![0; vertices], received: Vec::new() }
     }
 
-    /// Goes over all mails of a batch; `visit` hears of each and whether it is its vertex's first.
+    /// Goes over all mails of a batch; `visit` hears of each and of its vertex's place among those
+    /// that get any.
     pub(super) fn collect(
         &mut self,
         batch: &EventBatch,
         events: EventData<'_>,
         delivery: Delivery,
-        mut visit: impl FnMut(&Received, bool),
+        mut visit: impl FnMut(&Received, u32),
     ) {
         let count = batch.events.len();
         let lists: &[u32] = match delivery {
@@ -90,29 +83,33 @@ impl Round {
         }
     }
 
-    /// Notes a mail; whether it is the first of its vertex.
-    fn receive(&mut self, mail: Received) -> bool {
+    /// Notes a mail; the place of its vertex.
+    fn receive(&mut self, mail: Received) -> u32 {
         let pending = &mut self.pending[mail.vertex as usize];
         if *pending == 0 {
             self.received.push(mail);
             *pending = self.received.len() as u32;
-            return true;
+            return *pending - 1;
         }
-        let known = &mut self.received[*pending as usize - 1];
+        let place = *pending - 1;
+        let known = &mut self.received[place as usize];
         let rank = |m: &Received| (m.time, m.is_end, m.place, m.side);
         let count = known.count + 1;
         if rank(&mail) >= rank(known) {
             *known = mail;
         }
         known.count = count;
-        false
+        place
     }
 
-    /// Hands out the mail that stays of each vertex, in the order in which vertices got their
-    /// first, and forgets all.
-    pub(super) fn finish(&mut self, mut keep: impl FnMut(&Received)) {
+    /// The mail that stays of each vertex, in the order in which vertices got their first.
+    pub(super) fn received(&self) -> &[Received] {
+        &self.received
+    }
+
+    /// Forgets all mails.
+    pub(super) fn finish(&mut self) {
         for mail in self.received.drain(..) {
-            keep(&mail);
             self.pending[mail.vertex as usize] = 0;
         }
     }

@@ -11,30 +11,46 @@
 //!   older mail ([`StateOptions::own_is_memory`]). That halves the mails of TGN and JODIE.
 
 use zoetrope_graph::VertexId;
+use zoetrope_tensor::{Device, Part, Source, Table};
 
 use super::event_mails::EventMail;
 use super::options::{Combine, StateOptions};
-use super::received::{Received, Round};
+use super::received::Round;
 use super::state::{EventData, Updated};
-use crate::stream::EventBatch;
+use crate::stream::{EventBatch, Reused};
 
 /// The rings of all vertices.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct RowMails {
     slots: usize,
     /// The widths of `s_i` (0 where it is not kept), of `s_j` and of the mean of `e_ij` (0 where it
     /// is read from the event).
     widths: [usize; 3],
-    rows: Vec<f32>,
+    /// What is kept of the mail in each place.
+    rows: Table,
     /// The event of each mail, packed; 0 in an empty place.
     events: Vec<u64>,
     /// The place of the next mail of each vertex; empty where there is one place only.
     next: Vec<u32>,
     round: Round,
+    letters: Letters,
+}
+
+/// The rows that the mails of a batch are written to and put together from.
+#[derive(Debug, Default)]
+struct Letters {
+    to: Reused<Vec<u32>>,
+    own: Reused<Vec<u32>>,
+    other: Reused<Vec<u32>>,
+    events: Reused<Vec<u32>>,
+    /// Where the terms of each mean begin.
+    terms: Reused<Vec<u32>>,
+    /// Every mail of the batch with its vertex's place, where means stay.
+    sent: Vec<(u32, [u32; 3])>,
 }
 
 impl RowMails {
-    pub(super) fn new(options: StateOptions, vertices: usize) -> Self {
+    pub(super) fn new(device: &Device, options: StateOptions, vertices: usize) -> Self {
         let StateOptions { width, features, slots, .. } = options;
         let own = if options.own_is_memory() { 0 } else { width };
         let mean = if options.combine == Combine::Mean { features } else { 0 };
@@ -42,10 +58,11 @@ impl RowMails {
         Self {
             slots,
             widths: [own, width, mean],
-            rows: vec![0.0; places * (own + width + mean)],
+            rows: Table::new(device, places, own + width + mean),
             events: vec![0; places],
             next: vec![0; if slots > 1 { vertices } else { 0 }],
             round: Round::new(vertices),
+            letters: Letters::default(),
         }
     }
 
@@ -61,14 +78,20 @@ impl RowMails {
         &places[..filled]
     }
 
-    /// What is kept of the mail in a filled place: `s_i` and the mean of `e_ij`, each empty where
-    /// it is read elsewhere, around `s_j`.
-    pub(super) fn parts(&self, vertex: VertexId, place: usize) -> [&[f32]; 3] {
-        let width = self.width();
-        let row = &self.rows[(vertex as usize * self.slots + place) * width..][..width];
-        let (own, rest) = row.split_at(self.widths[0]);
-        let (other, mean) = rest.split_at(self.widths[1]);
-        [own, other, mean]
+    /// What is kept of mails, by place: `s_i` and the mean of `e_ij`, each without columns where it
+    /// is read elsewhere, around `s_j`.
+    pub(super) fn parts(&self) -> [Source<'_>; 3] {
+        let [own, other, mean] = self.widths;
+        [
+            self.rows.columns(0, own),
+            self.rows.columns(own, other),
+            self.rows.columns(own + other, mean),
+        ]
+    }
+
+    /// The number among all places of a place of a vertex.
+    pub(super) fn place(&self, vertex: VertexId, index: usize) -> u32 {
+        (vertex as usize * self.slots + index) as u32
     }
 
     /// Puts the mails of a batch into rings. `touch` hears of every vertex that gets one.
@@ -80,93 +103,113 @@ impl RowMails {
         updated: &Updated,
         mut touch: impl FnMut(VertexId),
     ) {
-        let mut round = std::mem::take(&mut self.round);
-        round.collect(batch, events, options.delivery, |mail, first| {
-            if options.combine == Combine::Mean {
-                let mut row = self.next_row(mail.vertex);
-                if first {
-                    row.iter_mut().for_each(|part| part.fill(0.0));
-                }
-                let sent = mail.parts(batch, events, options, updated);
-                for (sums, values) in row.into_iter().zip(sent) {
-                    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-                }
+        let (mut round, mut letters) =
+            (std::mem::take(&mut self.round), std::mem::take(&mut self.letters));
+        let means = options.combine == Combine::Mean;
+        let per_query = options.per_query;
+        letters.sent.clear();
+        round.collect(batch, events, options.delivery, |mail, place| {
+            if means {
+                let [own, other] = mail.rows(batch, per_query);
+                let event = batch.events[mail.place as usize] as u32;
+                letters.sent.push((place, [own, other, event]));
             }
         });
-        round.finish(|mail| {
+        let to = letters.to.refill();
+        for mail in round.received() {
             touch(mail.vertex);
-            self.keep(mail, batch.events[mail.place as usize], |row| match options.combine {
-                Combine::Mean => {
-                    let share = 1.0 / mail.count as f32;
-                    row.into_iter().flatten().for_each(|sum| *sum *= share);
-                }
-                Combine::Last => {
-                    let sent = mail.parts(batch, events, options, updated);
-                    for (kept, values) in row.into_iter().zip(sent) {
-                        // A part that is not kept has no width.
-                        kept.iter_mut().zip(values).for_each(|(kept, value)| *kept = *value);
-                    }
-                }
-            });
-        });
-        self.round = round;
+            let event = batch.events[mail.place as usize];
+            let packed = EventMail { event, is_source: mail.side == 0 }.pack();
+            to.push(self.next(mail.vertex, packed));
+        }
+        if means {
+            letters.group(round.received().len());
+        } else {
+            letters.list(round.received().iter().map(|mail| mail.rows(batch, per_query)));
+        }
+        let [own, other, mean] = self.widths;
+        let features = if mean > 0 { events.source() } else { Source::host(&[], 0) };
+        let sources = [updated.memory.columns(0, own), updated.memory.columns(0, other), features];
+        letters.write(&mut self.rows, sources, means);
+        round.finish();
+        (self.round, self.letters) = (round, letters);
     }
 
-    /// Makes a mail the newest of its ring.
-    fn keep(&mut self, mail: &Received, event: usize, write: impl FnOnce([&mut [f32]; 3])) {
-        write(self.next_row(mail.vertex));
-        let vertex = mail.vertex as usize;
-        let place = self.next_place(vertex);
-        let packed = EventMail { event, is_source: mail.side == 0 }.pack();
-        self.events[vertex * self.slots + place] = packed;
-        if let Some(next) = self.next.get_mut(vertex) {
+    /// The place of the next mail of a vertex, which becomes the newest of its ring.
+    fn next(&mut self, vertex: VertexId, packed: u64) -> u32 {
+        let place = self.next_place(vertex as usize);
+        let number = self.place(vertex, place);
+        self.events[number as usize] = packed;
+        if let Some(next) = self.next.get_mut(vertex as usize) {
             *next = ((place + 1) % self.slots) as u32;
         }
+        number
     }
 
-    /// Puts a mail of an event into the empty ring of a vertex.
-    pub(super) fn put_first(&mut self, vertex: VertexId, event: u64, mail: [&[f32]; 3]) {
-        for (kept, values) in self.next_row(vertex).into_iter().zip(mail) {
-            // A part that is not kept has no width.
-            kept.iter_mut().zip(values).for_each(|(kept, value)| *kept = *value);
+    /// Puts mails of events into the empty rings of vertices: (vertex, packed event, other end). The
+    /// rows of both are those of memory.
+    pub(super) fn put_first(
+        &mut self,
+        mails: impl Iterator<Item = (VertexId, u64, VertexId)>,
+        memory: &Table,
+    ) {
+        let mut letters = std::mem::take(&mut self.letters);
+        let to = letters.to.refill();
+        let mut rows = Vec::new();
+        for (vertex, packed, other) in mails {
+            let place = self.place(vertex, 0);
+            self.events[place as usize] = packed;
+            to.push(place);
+            rows.push([vertex, other]);
         }
-        self.events[vertex as usize * self.slots] = event;
+        letters.list(rows.into_iter());
+        let [own, other, mean] = self.widths;
+        debug_assert_eq!(mean, 0, "a mean is not put together from one event");
+        let sources = [memory.columns(0, own), memory.columns(0, other), Source::host(&[], 0)];
+        letters.write(&mut self.rows, sources, false);
+        self.letters = letters;
     }
 
     fn next_place(&self, vertex: usize) -> usize {
         self.next.get(vertex).map_or(0, |&place| place as usize)
     }
 
-    fn next_row(&mut self, vertex: VertexId) -> [&mut [f32]; 3] {
-        let (vertex, width) = (vertex as usize, self.width());
-        let place = vertex * self.slots + self.next_place(vertex);
-        let row = &mut self.rows[place * width..][..width];
-        let (own, rest) = row.split_at_mut(self.widths[0]);
-        let (other, mean) = rest.split_at_mut(self.widths[1]);
-        [own, other, mean]
-    }
-
     pub(super) fn clear(&mut self, vertices: &[VertexId]) {
-        let (slots, width) = (self.slots, self.slots * self.width());
+        let slots = self.slots;
+        self.rows.clear(&self.places(vertices));
         for vertex in vertices.iter().map(|&vertex| vertex as usize) {
-            self.rows[vertex * width..][..width].fill(0.0);
             self.events[vertex * slots..][..slots].fill(0);
             self.next.get_mut(vertex).into_iter().for_each(|next| *next = 0);
         }
     }
 
-    /// The whole ring of a vertex: its rows, its packed events and the place of the next mail.
-    pub(super) fn ring(&self, vertex: VertexId) -> (&[f32], &[u64], usize) {
-        let (vertex, width) = (vertex as usize, self.slots * self.width());
-        let events = &self.events[vertex * self.slots..][..self.slots];
-        (&self.rows[vertex * width..][..width], events, self.next_place(vertex))
+    /// All places of some vertices.
+    fn places(&self, vertices: &[VertexId]) -> Vec<u32> {
+        let places = |&vertex: &VertexId| (0..self.slots).map(move |index| (vertex, index));
+        let places = vertices.iter().flat_map(places);
+        places.map(|(vertex, index)| self.place(vertex, index)).collect()
+    }
+
+    /// The whole rings of some vertices: their rows.
+    pub(super) fn rows(&self, vertices: &[VertexId]) -> Vec<f32> {
+        self.rows.read(&self.places(vertices))
+    }
+
+    /// The ring of a vertex: its packed events and the place of the next mail.
+    pub(super) fn ring(&self, vertex: VertexId) -> (&[u64], usize) {
+        let vertex = vertex as usize;
+        (&self.events[vertex * self.slots..][..self.slots], self.next_place(vertex))
+    }
+
+    /// Puts the saved rows of rings in place.
+    pub(super) fn put_rows(&mut self, vertices: &[VertexId], rows: &[f32]) {
+        let places = self.places(vertices);
+        self.rows.write(&places, rows);
     }
 
     /// Puts a saved ring in place; false where it is none of this many places.
-    pub(super) fn put(&mut self, vertex: VertexId, saved: (&[f32], &[u64], u64)) -> bool {
-        let ((rows, events, next), vertex) = (saved, vertex as usize);
-        let width = self.slots * self.width();
-        self.rows[vertex * width..][..width].copy_from_slice(rows);
+    pub(super) fn put(&mut self, vertex: VertexId, events: &[u64], next: u64) -> bool {
+        let vertex = vertex as usize;
         self.events[vertex * self.slots..][..self.slots].copy_from_slice(events);
         self.next.get_mut(vertex).into_iter().for_each(|place| *place = next as u32);
         let filled = self.of(vertex as VertexId).len();
@@ -177,7 +220,47 @@ impl RowMails {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let rows = 4 * self.rows.capacity() + 8 * self.events.capacity();
+        let rows = self.rows.bytes() + 8 * self.events.capacity();
         rows + 4 * self.next.capacity() + self.round.bytes()
+    }
+}
+
+impl Letters {
+    /// One mail for each that gets any.
+    fn list(&mut self, rows: impl Iterator<Item = [u32; 2]>) {
+        let (own, other) = (self.own.refill(), self.other.refill());
+        for [first, second] in rows {
+            own.push(first);
+            other.push(second);
+        }
+    }
+
+    /// All mails, sorted by the place of their vertex, those of one in the order in which they came.
+    fn group(&mut self, vertices: usize) {
+        let terms = self.terms.refill();
+        terms.resize(vertices + 1, 0);
+        for &(place, _) in &self.sent {
+            terms[place as usize + 1] += 1;
+        }
+        for place in 0..vertices {
+            terms[place + 1] += terms[place];
+        }
+        self.sent.sort_by_key(|&(place, _)| place);
+        let (own, other, events) = (self.own.refill(), self.other.refill(), self.events.refill());
+        for &(_, rows) in &self.sent {
+            own.push(rows[0]);
+            other.push(rows[1]);
+            events.push(rows[2]);
+        }
+    }
+
+    /// Writes the rows of the mails.
+    fn write(&self, table: &mut Table, sources: [Source<'_>; 3], means: bool) {
+        let lists = [&self.own, &self.other, &self.events].map(Reused::shared);
+        let part = |at: usize| match means {
+            true => Part::means(sources[at], lists[at], self.terms.shared()),
+            false => Part::new(sources[at], lists[at]),
+        };
+        table.put(self.to.shared(), &[part(0), part(1), part(2)]);
     }
 }

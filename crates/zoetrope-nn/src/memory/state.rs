@@ -3,14 +3,18 @@
 //! All tables begin as zeros that the system commits page by page when they are first written, and
 //! times are kept as differences from the origin so that zero means "never": a state of millions
 //! of vertices costs what its touched vertices cost. A reset clears these and nothing else.
+//!
+//! Rows lie where the model computes. What is known without computing, who waits for which event
+//! since when, stays on the host: lists of rows are made from it, and only they travel.
 
 use zoetrope_graph::{Time, VertexId};
+use zoetrope_tensor::{Device, Fixed, Part, Source, Table};
 
 use super::event_mails::{EventMail, EventMails};
 use super::options::{Combine, MailRule, StateOptions};
 use super::row_mails::RowMails;
 use super::touched::Touched;
-use crate::stream::EventBatch;
+use crate::stream::{EventBatch, Reused};
 
 /// The columns of a stream of events.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +29,8 @@ pub struct EventData<'a> {
     pub features: &'a [f32],
     /// The width of those rows.
     pub feature_width: usize,
+    /// The same rows on the card, where the model computes there.
+    pub on_card: Option<&'a Fixed>,
 }
 
 impl<'a> EventData<'a> {
@@ -32,57 +38,75 @@ impl<'a> EventData<'a> {
     pub fn features_of(self, event: usize) -> &'a [f32] {
         &self.features[event * self.feature_width..][..self.feature_width]
     }
+
+    /// The features of all events, where the model computes.
+    pub(crate) fn source(self) -> Source<'a> {
+        match self.on_card {
+            Some(features) => features.all(),
+            None => Source::host(self.features, self.feature_width),
+        }
+    }
 }
 
 /// New rows of memory that a model computed for a batch, taken off the tape.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Updated {
     /// A row of memory for each vertex of the batch, or for each question where
     /// [`per_query`](StateOptions::per_query).
-    pub memory: Vec<f32>,
+    pub memory: Table,
     /// A cell row likewise, where the state has cells.
-    pub cell: Vec<f32>,
+    pub cell: Table,
     /// The time up to which each of these rows remembers.
     pub time: Vec<Time>,
 }
 
 /// The mails that wait.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Mails {
     Events(EventMails),
-    Rows(RowMails),
+    Rows(Box<RowMails>),
 }
 
 /// The memory and the mailbox of every vertex.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct VertexState {
+    pub(super) device: Device,
     pub(super) options: StateOptions,
     pub(super) vertices: usize,
     pub(super) origin: Time,
-    pub(super) memory: Vec<f32>,
-    pub(super) cells: Vec<f32>,
+    pub(super) memory: Table,
+    pub(super) cells: Table,
     /// The time up to which each row remembers, since the origin.
     pub(super) since: Vec<Time>,
     pub(super) touched: Touched,
     pub(super) mails: Mails,
+    /// The vertices that a batch writes, and the rows that it writes there.
+    written: [Reused<Vec<u32>>; 2],
 }
 
 impl VertexState {
-    /// An empty state; `origin` is the time before any event.
+    /// An empty state of the processor; `origin` is the time before any event.
     pub fn new(options: StateOptions, vertices: usize, origin: Time) -> Self {
-        let cells = if options.cells { vertices * options.width } else { 0 };
+        Self::on(&Device::Cpu, options, vertices, origin)
+    }
+
+    /// An empty state of a device.
+    pub fn on(device: &Device, options: StateOptions, vertices: usize, origin: Time) -> Self {
+        let cells = if options.cells { vertices } else { 0 };
         Self {
+            device: device.clone(),
             options,
             vertices,
             origin,
-            memory: vec![0.0; vertices * options.width],
-            cells: vec![0.0; cells],
+            memory: Table::new(device, vertices, options.width),
+            cells: Table::new(device, cells, options.width),
             since: vec![0; vertices],
             touched: Touched::new(vertices),
             mails: match options.mails {
                 MailRule::Deferred => Mails::Events(EventMails::new(options.combine, vertices)),
-                MailRule::Kept => Mails::Rows(RowMails::new(options, vertices)),
+                MailRule::Kept => Mails::Rows(Box::new(RowMails::new(device, options, vertices))),
             },
+            written: Default::default(),
         }
     }
 
@@ -101,17 +125,25 @@ impl VertexState {
         self.vertices
     }
 
-    /// The row of memory of a vertex, without the mails that wait.
-    pub fn memory(&self, vertex: VertexId) -> &[f32] {
-        &self.memory[vertex as usize * self.options.width..][..self.options.width]
+    /// An empty state of the same shape on the same device.
+    pub fn fresh(&self) -> Self {
+        Self::on(&self.device, self.options, self.vertices, self.origin)
     }
 
-    /// The cell row of a vertex; empty where the state has none.
-    pub fn cell(&self, vertex: VertexId) -> &[f32] {
-        if self.cells.is_empty() {
-            return &[];
-        }
-        &self.cells[vertex as usize * self.options.width..][..self.options.width]
+    /// A copy of the rows of memory of some vertices, without the mails that wait; waits for the
+    /// device.
+    pub fn memory(&self, vertices: &[VertexId]) -> Vec<f32> {
+        self.memory.read(vertices)
+    }
+
+    /// All rows of memory, by vertex.
+    pub(crate) fn memory_rows(&self) -> Source<'_> {
+        self.memory.all()
+    }
+
+    /// All cell rows, by vertex.
+    pub(crate) fn cell_rows(&self) -> Source<'_> {
+        self.cells.all()
     }
 
     /// The time up to which the row of a vertex remembers.
@@ -128,25 +160,42 @@ impl VertexState {
         }
     }
 
-    /// `s_i`, `s_j` and `e_ij` of the mail at an index of [`waiting`](Self::waiting).
-    pub(crate) fn mail<'a>(
-        &'a self,
+    /// Where `s_i`, `s_j` and `e_ij` of mails stand.
+    pub(crate) fn mail_parts<'a>(&'a self, events: EventData<'a>) -> [Source<'a>; 3] {
+        let memory = self.memory.all();
+        match &self.mails {
+            Mails::Events(_) => [memory, memory, events.source()],
+            Mails::Rows(rows) => {
+                let [own, other, mean] = rows.parts();
+                let own = if self.options.own_is_memory() { memory } else { own };
+                match self.options.combine {
+                    Combine::Last => [own, other, events.source()],
+                    Combine::Mean => [own, other, mean],
+                }
+            }
+        }
+    }
+
+    /// The rows of [`mail_parts`](Self::mail_parts) that are the mail at an index of
+    /// [`waiting`](Self::waiting).
+    pub(crate) fn mail_rows(
+        &self,
         vertex: VertexId,
         index: usize,
-        events: EventData<'a>,
-    ) -> [&'a [f32]; 3] {
+        events: EventData<'_>,
+    ) -> [u32; 3] {
         let EventMail { event, is_source } = EventMail::unpack(self.waiting(vertex)[index]);
         match &self.mails {
             Mails::Events(_) => {
                 let other = if is_source { events.dst[event] } else { events.src[event] };
-                [self.memory(vertex), self.memory(other), events.features_of(event)]
+                [vertex, other, event as u32]
             }
             Mails::Rows(rows) => {
-                let [own, other, mean] = rows.parts(vertex, index);
-                let own = if self.options.own_is_memory() { self.memory(vertex) } else { own };
+                let place = rows.place(vertex, index);
+                let own = if self.options.own_is_memory() { vertex } else { place };
                 match self.options.combine {
-                    Combine::Last => [own, other, events.features_of(event)],
-                    Combine::Mean => [own, other, mean],
+                    Combine::Last => [own, place, event as u32],
+                    Combine::Mean => [own, place, place],
                 }
             }
         }
@@ -167,19 +216,21 @@ impl VertexState {
         if matches!(self.mails, Mails::Rows(_)) || self.options.combine == Combine::Mean {
             return;
         }
-        let mut rows = RowMails::new(self.options, self.vertices);
-        for &vertex in self.touched.list() {
-            if let &[event] = self.waiting(vertex) {
-                rows.put_first(vertex, event, self.mail(vertex, 0, events));
-            }
-        }
-        self.mails = Mails::Rows(rows);
+        let mut rows = RowMails::new(&self.device, self.options, self.vertices);
+        let waiting =
+            self.touched.list().iter().filter_map(|&vertex| match *self.waiting(vertex) {
+                [event] => Some((vertex, event, self.mail_rows(vertex, 0, events)[1])),
+                _ => None,
+            });
+        rows.put_first(waiting, &self.memory);
+        self.mails = Mails::Rows(Box::new(rows));
     }
 
     /// Makes room for mails that are put together when they are sent.
     pub(super) fn make_rows(&mut self) -> &mut RowMails {
         if matches!(self.mails, Mails::Events(_)) {
-            self.mails = Mails::Rows(RowMails::new(self.options, self.vertices));
+            self.mails =
+                Mails::Rows(Box::new(RowMails::new(&self.device, self.options, self.vertices)));
         }
         match &mut self.mails {
             Mails::Rows(rows) => rows,
@@ -190,13 +241,12 @@ impl VertexState {
     /// Forgets everything and keeps the memory blocks. Costs time for the vertices that were
     /// written only.
     pub fn reset(&mut self) {
-        let width = self.options.width;
-        for vertex in self.touched.list().iter().map(|&vertex| vertex as usize) {
-            self.memory[vertex * width..][..width].fill(0.0);
-            if self.options.cells {
-                self.cells[vertex * width..][..width].fill(0.0);
-            }
-            self.since[vertex] = 0;
+        self.memory.clear(self.touched.list());
+        if self.options.cells {
+            self.cells.clear(self.touched.list());
+        }
+        for &vertex in self.touched.list() {
+            self.since[vertex as usize] = 0;
         }
         match &mut self.mails {
             Mails::Events(events) => events.clear(self.touched.list()),
@@ -212,16 +262,20 @@ impl VertexState {
     /// Writes what a batch computed: new rows of memory for the ends of its events, then the mails
     /// of its events.
     pub fn absorb(&mut self, batch: &EventBatch, events: EventData<'_>, updated: &Updated) {
-        let width = self.options.width;
+        let [to, from] = &mut self.written;
+        let (vertices, rows) = (to.refill(), from.refill());
         for end in &batch.last_events {
-            let row = if self.options.per_query { end.query } else { end.row } as usize;
-            let (from, to) = (row * width, end.vertex as usize * width);
-            self.memory[to..to + width].copy_from_slice(&updated.memory[from..from + width]);
-            if self.options.cells {
-                self.cells[to..to + width].copy_from_slice(&updated.cell[from..from + width]);
-            }
-            self.since[end.vertex as usize] = updated.time[row].wrapping_sub(self.origin);
+            let row = if self.options.per_query { end.query } else { end.row };
+            vertices.push(end.vertex);
+            rows.push(row);
+            let time = updated.time[row as usize];
+            self.since[end.vertex as usize] = time.wrapping_sub(self.origin);
             self.touched.mark(end.vertex);
+        }
+        let (to, rows) = (to.shared(), from.shared());
+        self.memory.put(to, &[Part::new(updated.memory.all(), rows)]);
+        if self.options.cells {
+            self.cells.put(to, &[Part::new(updated.cell.all(), rows)]);
         }
         let (options, touched) = (self.options, &mut self.touched);
         match &mut self.mails {
@@ -253,7 +307,7 @@ impl VertexState {
             Mails::Events(events) => events.bytes(),
             Mails::Rows(rows) => rows.bytes(),
         };
-        let rows = 4 * (self.memory.capacity() + self.cells.capacity());
+        let rows = self.memory.bytes() + self.cells.bytes();
         rows + 8 * self.since.capacity() + self.touched.bytes() + mails
     }
 }

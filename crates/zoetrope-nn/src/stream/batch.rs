@@ -46,18 +46,19 @@ pub struct EventBatch {
     /// events of held-out vertices are left out of training). Empty for questions alone.
     pub events: Vec<usize>,
     /// The vertex of each question; questions are distinct (vertex, time) pairs.
-    pub query_vertex: Vec<VertexId>,
+    pub query_vertex: Arc<Vec<VertexId>>,
     /// The time of each question.
     pub query_time: Vec<Time>,
     /// The row of [`vertices`](Self::vertices) that each question is about.
     pub query_row: Arc<Vec<u32>>,
     /// The vertices whose memory or features are needed, each once (`V_u`).
-    pub vertices: Vec<VertexId>,
+    pub vertices: Arc<Vec<VertexId>>,
     /// What the attention layers read, the last layer first: the targets of `blocks[0]` are the
     /// questions, its sources the targets of `blocks[1]`, …; the sources of the last one are rows
     /// of [`vertices`](Self::vertices). Empty where the model reads no neighbours.
     pub blocks: Vec<Block>,
-    /// The features of the events that slots name, each event once.
+    /// The features of the events that slots name, each event once. None where slots name rows of
+    /// [`EventData::on_card`](crate::memory::EventData::on_card), or nothing.
     pub event_features: Option<Arc<Matrix>>,
     /// The source and destination question of each event of the batch (empty for questions alone).
     pub event_queries: Vec<[u32; 2]>,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use zoetrope_graph::Time;
-use zoetrope_tensor::{Activation, Var};
+use zoetrope_tensor::{Activation, Matrix, Var};
 
 use super::attention::{AttentionLayer, ConvolutionLayer, Level, Widths};
 use super::batch::{Block, EventBatch};
@@ -16,6 +16,7 @@ use super::sum::SumLayer;
 use super::time_encoder::TimeEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
+use crate::memory::EventData;
 use crate::parameters::Builder;
 
 /// One layer over sampled neighbours.
@@ -208,16 +209,17 @@ impl BlockLists {
 /// The features of the events that slots name, as a constant.
 pub(super) fn event_features(
     forward: &mut Forward<'_>,
-    features: Option<&Arc<zoetrope_tensor::Matrix>>,
+    features: Option<&Arc<Matrix>>,
+    events: EventData<'_>,
     width: usize,
 ) -> Result<Option<Var>, NnError> {
-    match features {
-        _ if width == 0 => Ok(None),
-        Some(features) => {
-            let rows = features.shape().rows;
-            Ok(Some(forward.tape.constant(features, 0..rows)?))
-        }
-        // A batch without neighbours names no events.
-        None => Ok(Some(forward.tape.zeros(0, width))),
+    if width == 0 {
+        return Ok(None);
     }
+    Ok(Some(match (features, events.on_card) {
+        (Some(features), _) => forward.tape.constant(features, 0..features.shape().rows)?,
+        (None, Some(all)) => forward.tape.fixed(all),
+        // A batch without neighbours names no events.
+        (None, None) => forward.tape.zeros(0, width),
+    }))
 }

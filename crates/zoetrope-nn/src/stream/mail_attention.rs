@@ -12,11 +12,10 @@
 //! because the time of a question changes them.
 
 use zoetrope_graph::Time;
-use zoetrope_tensor::{Activation, NeighbourAttention, Neighbourhood, Var};
+use zoetrope_tensor::{Activation, NeighbourAttention, Neighbourhood, Part, Var};
 
 use super::attention::{SLOPE, with_bias};
 use super::batch::EventBatch;
-use super::message::{gathered, write_side_by_side};
 use super::reused::Reused;
 use super::time_encoder::TimeEncoder;
 use crate::error::NnError;
@@ -38,7 +37,6 @@ pub(super) struct MailAttention {
     norm: LayerNorm,
     last: Linear,
     time: TimeEncoder,
-    width: usize,
     heads: usize,
     dropout: f32,
 }
@@ -48,8 +46,8 @@ pub(super) struct MailAttention {
 pub(super) struct Rings {
     layout: Reused<Neighbourhood>,
     deltas: Reused<Vec<f64>>,
-    /// The vertex row and the place in its ring of each mail.
-    mails: Vec<[u32; 2]>,
+    /// The rows of `s_i`, `s_j` and `e_ij` of each mail.
+    rows: [Reused<Vec<u32>>; 3],
     /// Where the mails of each vertex row begin.
     first: Vec<u32>,
     /// The newest time that each question remembers.
@@ -73,7 +71,6 @@ impl MailAttention {
             norm: LayerNorm::new(&mut builder.child("layer_norm"), width),
             last: Linear::new(&mut builder.child("mlp"), width, width),
             time,
-            width,
             heads,
             dropout,
         }
@@ -90,15 +87,16 @@ impl MailAttention {
     ) -> Result<Var, NnError> {
         rings.open(batch, events, state);
         let vertices = &batch.vertices;
-        let memory = gathered(forward, vertices.len(), self.width, |at, row| {
-            row.copy_from_slice(state.memory(vertices[at]));
-        });
-        let width = 2 * self.width + state.options().features;
-        let mails = gathered(forward, rings.mails.len(), width, |at, row| {
-            let [vertex, place] = rings.mails[at];
-            let mail = state.mail(vertices[vertex as usize], place as usize, events);
-            write_side_by_side(mail, row);
-        });
+        let memory = Part::new(state.memory_rows(), vertices);
+        let memory = forward.tape.picked(vertices.len(), &[memory]);
+        let [own, other, features] = state.mail_parts(events);
+        let [own_rows, other_rows, event_rows] = rings.rows.each_ref().map(Reused::shared);
+        let parts = [
+            Part::new(own, own_rows),
+            Part::new(other, other_rows),
+            Part::new(features, event_rows),
+        ];
+        let mails = forward.tape.picked(own_rows.len(), &parts);
         let query = self.query.apply(forward, memory, Activation::Identity)?;
         let key = with_bias(forward, self.key)?;
         let call = NeighbourAttention {
@@ -129,13 +127,16 @@ impl Rings {
     /// Lists the filled places of the rings of a batch's vertices, and for each question which of
     /// them it reads.
     fn open(&mut self, batch: &EventBatch, events: EventData<'_>, state: &VertexState) {
-        self.mails.clear();
+        let mut rows = self.rows.each_mut().map(Reused::refill);
         self.first.clear();
-        for (row, &vertex) in (0u32..).zip(&batch.vertices) {
-            self.first.push(self.mails.len() as u32);
-            let filled = state.waiting(vertex).len() as u32;
-            self.mails.extend((0..filled).map(|place| [row, place]));
+        for &vertex in &*batch.vertices {
+            self.first.push(rows[0].len() as u32);
+            for index in 0..state.waiting(vertex).len() {
+                let parts = state.mail_rows(vertex, index, events);
+                rows.iter_mut().zip(parts).for_each(|(rows, row)| rows.push(row));
+            }
         }
+        let mails = rows[0].len();
         let layout = self.layout.open();
         layout.offsets.clear();
         layout.offsets.push(0);
@@ -157,6 +158,6 @@ impl Rings {
             layout.query.push(row);
             times.push(newest);
         }
-        layout.index(batch.vertices.len(), self.mails.len());
+        layout.index(batch.vertices.len(), mails);
     }
 }

@@ -5,10 +5,12 @@
 //! candidates: with this each is computed once for each mail that it gets. While weights change it is
 //! of no use, and a pass that trains turns it off.
 
-use zoetrope_graph::{Time, VertexId};
-use zoetrope_tensor::Var;
+use std::sync::Arc;
 
-use super::message::{Mailbag, gathered};
+use zoetrope_graph::{Time, VertexId};
+use zoetrope_tensor::{Part, Table, Var};
+
+use super::message::Mailbag;
 use super::reused::Reused;
 use super::updater::Updater;
 use crate::error::NnError;
@@ -19,12 +21,14 @@ use crate::memory::{EventData, VertexState};
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     active: bool,
-    rows: Vec<f32>,
+    rows: Table,
     since: Vec<Time>,
     /// The mail with which the row of each vertex was computed: 0 where there is no row yet.
     mail: Vec<u64>,
     written: Vec<VertexId>,
-    missing: Vec<VertexId>,
+    missing: Reused<Vec<VertexId>>,
+    /// `0, 1, …`: the rows that were computed for those that were missing.
+    computed: Reused<Vec<u32>>,
     /// The time up to which each vertex of the batch remembers.
     pub(super) times: Reused<Vec<Time>>,
 }
@@ -49,43 +53,39 @@ impl Memo {
         &mut self,
         forward: &mut Forward<'_>,
         updater: &Updater,
-        vertices: &[VertexId],
+        vertices: &Arc<Vec<VertexId>>,
         events: EventData<'_>,
         state: &VertexState,
         bag: &mut Mailbag,
     ) -> Result<Var, NnError> {
-        let width = state.options().width;
         self.mail.resize(state.vertices(), 0);
         self.since.resize(state.vertices(), 0);
-        if self.rows.len() != state.vertices() * width {
-            // Zeros that the system commits when they are first written.
-            self.rows = vec![0.0; state.vertices() * width];
+        if self.rows.rows() != state.vertices() {
+            self.rows = Table::new(forward.tape.device(), state.vertices(), state.options().width);
         }
-        self.missing.clear();
-        for &vertex in vertices {
+        let missing = self.missing.refill();
+        for &vertex in &**vertices {
             let mail = state.waiting(vertex).first().map_or(1, |&event| event + 1);
             let known = &mut self.mail[vertex as usize];
             if *known == 0 {
                 self.written.push(vertex);
             }
             if std::mem::replace(known, mail) != mail {
-                self.missing.push(vertex);
+                missing.push(vertex);
             }
         }
-        if !self.missing.is_empty() {
-            let computed = updater.update(forward, &self.missing, events, state, bag)?;
-            let rows = forward.tape.value(computed.hidden).chunks_exact(width);
-            for ((&vertex, row), &time) in self.missing.iter().zip(rows).zip(&**bag.times.shared())
-            {
-                self.rows[vertex as usize * width..][..width].copy_from_slice(row);
+        let missing = self.missing.shared();
+        if !missing.is_empty() {
+            let computed = updater.update(forward, missing, events, state, bag)?.hidden;
+            self.computed.refill().extend(0..missing.len() as u32);
+            let part = Part::new(forward.tape.source(computed), self.computed.shared());
+            self.rows.put(missing, &[part]);
+            for (&vertex, &time) in missing.iter().zip(&**bag.times.shared()) {
                 self.since[vertex as usize] = time;
             }
         }
         let times = self.times.refill();
         times.extend(vertices.iter().map(|&vertex| self.since[vertex as usize]));
-        let rows = &self.rows;
-        Ok(gathered(forward, vertices.len(), width, |at, row| {
-            row.copy_from_slice(&rows[vertices[at] as usize * width..][..width]);
-        }))
+        Ok(forward.tape.picked(vertices.len(), &[Part::new(self.rows.all(), vertices)]))
     }
 }

@@ -1,15 +1,14 @@
 //! Messages: the mails that wait for the vertices of a batch, put on the tape.
 //!
 //! A message is `[s_i, s_j, e_ij, φ(t − t_i)]`, `t` being the event's time and `t_i` the time up to
-//! which the memory of vertex i remembers. Its first three parts are constants and are written
-//! straight into the tape's memory; only the encoding of time carries a gradient.
+//! which the memory of vertex i remembers. Its first three parts are constants and are copied from
+//! the state by lists of rows, on the device of both; only the encoding of time carries a gradient.
 
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
 use zoetrope_graph::{Time, VertexId};
-use zoetrope_tensor::{Activation, Var};
+use zoetrope_tensor::{Activation, Part, Source, Var};
 
 use super::cell::CellInput;
 use super::reused::Reused;
@@ -19,9 +18,6 @@ use crate::forward::Forward;
 use crate::layer::Linear;
 use crate::memory::{Combine, EventData, EventMail, VertexState};
 use crate::parameters::Builder;
-
-/// Rows that one task writes.
-const BLOCK: usize = 64;
 
 /// Two linear layers on messages, the MLP of the TGN paper's code.
 ///
@@ -57,19 +53,21 @@ impl MessageLayers {
 #[derive(Debug, Default)]
 pub(super) struct Mailbag {
     /// The vertices with mail, in the order of the batch's vertices.
-    pub(super) vertices: Vec<VertexId>,
+    vertices: Reused<Vec<VertexId>>,
     /// For each vertex of the batch its place among those, or their number where it has no mail.
     pub(super) place: Reused<Vec<u32>>,
     /// The time up to which each vertex of the batch remembers with its mails.
     pub(super) times: Reused<Vec<Time>>,
     /// Where the messages of each vertex with mail begin.
-    offsets: Vec<u32>,
+    offsets: Reused<Vec<u32>>,
     /// The vertex with mail of each message, by place; used where messages are averaged.
     vertex_of_message: Reused<Vec<u32>>,
+    /// The rows of `s_i`, `s_j` and `e_ij` of each message.
+    rows: [Reused<Vec<u32>>; 3],
     deltas: Reused<Vec<f64>>,
     /// The events whose features messages hold, each once; empty where they hold means or none.
-    distinct: Vec<usize>,
-    row_of_event: HashMap<usize, u32>,
+    distinct: Reused<Vec<u32>>,
+    row_of_event: HashMap<u32, u32>,
     /// For each vertex with mail the row of its features: that of its event, or its own.
     feature_rows: Reused<Vec<u32>>,
 }
@@ -89,49 +87,54 @@ pub(super) struct MessageParts {
 impl Mailbag {
     /// Looks up the mails of the vertices of a batch.
     pub(super) fn open(&mut self, batch: &[VertexId], events: EventData<'_>, state: &VertexState) {
-        self.vertices.clear();
-        self.offsets.clear();
+        let (vertices, offsets) = (self.vertices.refill(), self.offsets.refill());
         let (place, times) = (self.place.refill(), self.times.refill());
         let (deltas, vertex_of_message) = (self.deltas.refill(), self.vertex_of_message.refill());
+        let mut rows = self.rows.each_mut().map(Reused::refill);
         for &vertex in batch {
             let last_update = state.last_update(vertex);
             let mails = state.waiting(vertex).iter().map(|&mail| EventMail::unpack(mail));
-            let (at, start) = (self.vertices.len() as u32, deltas.len() as u32);
+            let (at, start) = (vertices.len() as u32, deltas.len() as u32);
             let mut newest = None;
-            for time in mails.map(|mail| events.time[mail.event]) {
+            for (index, time) in mails.map(|mail| events.time[mail.event]).enumerate() {
                 deltas.push(time.wrapping_sub(last_update) as f64);
                 vertex_of_message.push(at);
+                let parts = state.mail_rows(vertex, index, events);
+                rows.iter_mut().zip(parts).for_each(|(rows, row)| rows.push(row));
                 newest = newest.max(Some(time));
             }
             place.push(if newest.is_some() { at } else { u32::MAX });
             times.push(newest.unwrap_or(last_update));
             if newest.is_some() {
-                self.vertices.push(vertex);
-                self.offsets.push(start);
+                vertices.push(vertex);
+                offsets.push(start);
             }
         }
-        let none = self.vertices.len() as u32;
-        self.offsets.push(deltas.len() as u32);
+        let none = vertices.len() as u32;
+        offsets.push(deltas.len() as u32);
         place.iter_mut().filter(|place| **place == u32::MAX).for_each(|place| *place = none);
         self.find_features(state);
     }
 
+    /// The number of vertices with mail.
+    pub(super) fn len(&self) -> usize {
+        self.vertices.shared().len()
+    }
+
     /// Finds the distinct events of the mails. An event leaves a mail at both of its ends.
     fn find_features(&mut self, state: &VertexState) {
-        self.distinct.clear();
         self.row_of_event.clear();
-        let options = state.options();
-        let (rows, single) = (self.feature_rows.refill(), options.combine == Combine::Last);
-        if !single || options.features == 0 {
-            rows.extend(0..self.vertices.len() as u32);
+        let (options, count) = (state.options(), self.len() as u32);
+        let (rows, distinct) = (self.feature_rows.refill(), self.distinct.refill());
+        if options.combine == Combine::Mean || options.features == 0 {
+            rows.extend(0..count);
             return;
         }
-        for &vertex in &self.vertices {
-            let event = EventMail::unpack(state.waiting(vertex)[0]).event;
-            let next = self.distinct.len() as u32;
+        for &event in &**self.rows[2].shared() {
+            let next = distinct.len() as u32;
             let row = *self.row_of_event.entry(event).or_insert(next);
             if row == next {
-                self.distinct.push(event);
+                distinct.push(event);
             }
             rows.push(row);
         }
@@ -147,47 +150,28 @@ impl Mailbag {
     ) -> Result<MessageParts, NnError> {
         let encoded = time.encode(forward, self.deltas.shared())?;
         let time = if self.several() { self.mean(forward, encoded)? } else { encoded };
-        let (memory, width) = (state.options().width, state.options().features);
-        let single = !self.several();
-        let pair = gathered(forward, self.vertices.len(), 2 * memory, |at, row| {
-            let (own, rest) = row.split_at_mut(memory);
-            own.copy_from_slice(state.memory(self.vertices[at]));
-            match single {
-                true => rest.copy_from_slice(state.mail(self.vertices[at], 0, events)[1]),
-                false => self.average(at, events, state, |[_, other, _]| other, rest),
-            }
-        });
-        let features = (width > 0).then(|| match self.distinct.is_empty() {
-            false => gathered(forward, self.distinct.len(), width, |at, row| {
-                row.copy_from_slice(events.features_of(self.distinct[at]));
-            }),
-            true => gathered(forward, self.vertices.len(), width, |at, row| {
-                self.average(at, events, state, |[.., features]| features, row);
-            }),
+        let [.., other, features] = state.mail_parts(events);
+        let own = Part::new(state.memory_rows(), self.vertices.shared());
+        let pair = forward.tape.picked(self.len(), &[own, self.part(1, other)]);
+        let distinct = self.distinct.shared();
+        let features = (features.width() > 0).then(|| match distinct.is_empty() {
+            false => forward.tape.picked(distinct.len(), &[Part::new(features, distinct)]),
+            true => forward.tape.picked(self.len(), &[self.part(2, features)]),
         });
         Ok(MessageParts { pair, features, feature_rows: self.feature_rows.shared().clone(), time })
     }
 
     fn several(&self) -> bool {
-        self.vertex_of_message.shared().len() > self.vertices.len()
+        self.vertex_of_message.shared().len() > self.len()
     }
 
-    /// The mean over the mails of a vertex of a part of them.
-    fn average<'a>(
-        &self,
-        at: usize,
-        events: EventData<'a>,
-        state: &'a VertexState,
-        part: impl Fn([&'a [f32]; 3]) -> &'a [f32],
-        row: &mut [f32],
-    ) {
-        let count = (self.offsets[at + 1] - self.offsets[at]) as usize;
-        row.fill(0.0);
-        for index in 0..count {
-            let values = part(state.mail(self.vertices[at], index, events));
-            row.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    /// A part of the mail of each vertex with mail; the mean of several.
+    fn part<'a>(&'a self, which: usize, source: Source<'a>) -> Part<'a> {
+        let rows = self.rows[which].shared();
+        match self.several() {
+            true => Part::means(source, rows, self.offsets.shared()),
+            false => Part::new(source, rows),
         }
-        row.iter_mut().for_each(|sum| *sum /= count as f32);
     }
 
     /// A message for each vertex with mail, of which there must be one.
@@ -200,91 +184,38 @@ impl Mailbag {
         state: &VertexState,
     ) -> Result<CellInput, NnError> {
         let (encoded, several) = (time.encode(forward, self.deltas.shared())?, self.several());
+        let [own, other, features] = state.mail_parts(events);
         let Some(layers) = layers else {
-            let mail = self.constants(forward, events, state, false);
+            let own = Part::new(state.memory_rows(), self.vertices.shared());
+            let parts = [own, self.part(1, other), self.part(2, features)];
+            let mail = forward.tape.picked(self.len(), &parts);
             let encoded = if several { self.mean(forward, encoded)? } else { encoded };
             return Ok(CellInput::Pair([mail, encoded]));
         };
-        let mail = self.constants(forward, events, state, several);
+        let [own_rows, other_rows, event_rows] = self.rows.each_ref().map(Reused::shared);
+        let parts = [
+            Part::new(own, own_rows),
+            Part::new(other, other_rows),
+            Part::new(features, event_rows),
+        ];
+        let mail = forward.tape.picked(own_rows.len(), &parts);
         let message = layers.apply(forward, [mail, encoded])?;
         Ok(CellInput::Whole(if several { self.mean(forward, message)? } else { message }))
     }
 
     /// The mean over the messages of each vertex.
     fn mean(&self, forward: &mut Forward<'_>, messages: Var) -> Result<Var, NnError> {
-        let rows = self.vertices.len();
+        let rows = self.len();
         let sum = forward.tape.scatter_add(messages, self.vertex_of_message.shared(), rows)?;
         let share = forward.tape.filled(rows, 1, |shares| {
-            let counts = self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as f32);
+            let counts = self.offsets.shared().windows(2).map(|pair| (pair[1] - pair[0]) as f32);
             shares.iter_mut().zip(counts).for_each(|(share, count)| *share = 1.0 / count);
         });
         Ok(forward.tape.row_scale(sum, share)?)
     }
 
-    /// `[s_i, s_j, e_ij]` of each vertex with mail (the mean of several), or of each message.
-    fn constants(
-        &self,
-        forward: &mut Forward<'_>,
-        events: EventData<'_>,
-        state: &VertexState,
-        each: bool,
-    ) -> Var {
-        let memory = state.options().width;
-        let width = 2 * memory + state.options().features;
-        let vertex_of = self.vertex_of_message.shared();
-        if each || vertex_of.len() == self.vertices.len() {
-            return gathered(forward, vertex_of.len(), width, |message, row| {
-                let at = vertex_of[message] as usize;
-                let index = message - self.offsets[at] as usize;
-                write_side_by_side(state.mail(self.vertices[at], index, events), row);
-            });
-        }
-        gathered(forward, self.vertices.len(), width, |at, row| {
-            let (own, rest) = row.split_at_mut(memory);
-            own.copy_from_slice(state.memory(self.vertices[at]));
-            let (other, features) = rest.split_at_mut(memory);
-            self.average(at, events, state, |[_, other, _]| other, other);
-            self.average(at, events, state, |[.., features]| features, features);
-        })
+    /// Rows of the state for the vertices with mail.
+    pub(super) fn state_rows(&self, forward: &mut Forward<'_>, rows: Source<'_>) -> Var {
+        forward.tape.picked(self.len(), &[Part::new(rows, self.vertices.shared())])
     }
-
-    /// The rows of memory of the vertices with mail, or their cell rows.
-    pub(super) fn state_rows<'a>(
-        &self,
-        forward: &mut Forward<'_>,
-        width: usize,
-        row_of: impl Fn(VertexId) -> &'a [f32] + Sync,
-    ) -> Var {
-        gathered(forward, self.vertices.len(), width, |at, row| {
-            row.copy_from_slice(row_of(self.vertices[at]));
-        })
-    }
-}
-
-/// Writes the parts of a mail into a row that is as wide as all.
-pub(super) fn write_side_by_side(parts: [&[f32]; 3], mut row: &mut [f32]) {
-    for part in parts {
-        let (own, rest) = row.split_at_mut(part.len());
-        own.copy_from_slice(part);
-        row = rest;
-    }
-}
-
-/// A constant whose rows are written one by one.
-pub(super) fn gathered(
-    forward: &mut Forward<'_>,
-    rows: usize,
-    width: usize,
-    write: impl Fn(usize, &mut [f32]) + Sync,
-) -> Var {
-    forward.tape.filled(rows, width, |values| {
-        if width == 0 {
-            return;
-        }
-        values.par_chunks_mut(BLOCK * width).enumerate().for_each(|(block, values)| {
-            for (at, row) in values.chunks_exact_mut(width).enumerate() {
-                write(block * BLOCK + at, row);
-            }
-        });
-    })
 }

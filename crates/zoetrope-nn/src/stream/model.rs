@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use zoetrope_graph::{Time, VertexId};
+use zoetrope_graph::Time;
 use zoetrope_tensor::{Matrix, Tape, Var};
 
 use super::batch::EventBatch;
@@ -52,9 +52,10 @@ pub struct MemoryUpdate {
 impl MemoryUpdate {
     /// Takes the new rows of memory off the tape. Call it before the backward pass.
     pub fn take(&self, tape: &Tape, updated: &mut Updated) {
-        for (var, values) in [(self.memory, &mut updated.memory), (self.cell, &mut updated.cell)] {
-            values.clear();
-            values.extend_from_slice(var.map_or(&[], |var| tape.value(var)));
+        for (var, rows) in [(self.memory, &mut updated.memory), (self.cell, &mut updated.cell)] {
+            if let Some(var) = var {
+                tape.keep_rows(var, rows);
+            }
         }
         updated.time.clear();
         updated.time.extend_from_slice(&self.times);
@@ -203,8 +204,7 @@ impl StreamModel {
     ) -> Result<StreamEmbedding, NnError> {
         self.expect_features(vertex_features)?;
         let update = self.remember(forward, batch, events, state)?;
-        let vertices: &[VertexId] =
-            if update.per_query { &batch.query_vertex } else { &batch.vertices };
+        let vertices = if update.per_query { &batch.query_vertex } else { &batch.vertices };
         let base = BaseRows {
             rows: self.features.combine(forward, vertex_features, vertices, update.memory)?,
             per_query: update.per_query,
@@ -214,7 +214,7 @@ impl StreamModel {
         let width = self.choices.given.event_features;
         let features = match self.choices.layers {
             0 => None,
-            _ => event_features(forward, batch.event_features.as_ref(), width)?,
+            _ => event_features(forward, batch.event_features.as_ref(), events, width)?,
         };
         let rows = self.embedding.embed(forward, batch, base, features)?;
         Ok(StreamEmbedding { rows, update })

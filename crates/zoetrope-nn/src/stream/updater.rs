@@ -32,8 +32,8 @@ impl Updater {
         bag: &mut Mailbag,
     ) -> Result<CellState, NnError> {
         bag.open(vertices, events, state);
-        let all = bag.vertices.len() == vertices.len();
-        if self.layers.is_none() && !bag.vertices.is_empty() {
+        let (mails, all) = (bag.len(), bag.len() == vertices.len());
+        if self.layers.is_none() && mails > 0 {
             let parts = |forward: &mut Forward<'_>| bag.parts(forward, &self.time, events, state);
             if let Some(mut hidden) = self.cell.read(forward, !all, parts)? {
                 if !all {
@@ -42,9 +42,9 @@ impl Updater {
                 return Ok(CellState { hidden, cell: None });
             }
         }
-        let mailed = match bag.vertices.is_empty() {
-            true => None,
-            false => Some(self.mailed(forward, events, state, bag)?),
+        let mailed = match mails {
+            0 => None,
+            _ => Some(self.mailed(forward, events, state, bag)?),
         };
         if let (true, Some(mailed)) = (all, mailed) {
             return Ok(mailed);
@@ -75,13 +75,9 @@ impl Updater {
         state: &VertexState,
         bag: &Mailbag,
     ) -> Result<CellState, NnError> {
-        let width = state.options().width;
         let message = bag.messages(forward, self.layers.as_ref(), &self.time, events, state)?;
-        let hidden = bag.state_rows(forward, width, |vertex| state.memory(vertex));
-        let cell = state
-            .options()
-            .cells
-            .then(|| bag.state_rows(forward, width, |vertex| state.cell(vertex)));
+        let hidden = bag.state_rows(forward, state.memory_rows());
+        let cell = state.options().cells.then(|| bag.state_rows(forward, state.cell_rows()));
         self.cell.apply(forward, message, CellState { hidden, cell })
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use zoetrope_graph::VertexId;
 use zoetrope_tensor::{Activation, Matrix, Var};
 
-use super::message::gathered;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::layer::Linear;
@@ -42,16 +41,14 @@ impl VertexFeatures {
         self,
         forward: &mut Forward<'_>,
         features: Option<&Arc<Matrix>>,
-        vertices: &[VertexId],
+        vertices: &Arc<Vec<VertexId>>,
         memory: Option<Var>,
     ) -> Result<Option<Var>, NnError> {
         let Some(features) = features.filter(|_| !matches!(self, Self::None)) else {
             return Ok(memory);
         };
-        let width = features.shape().cols;
-        let own = gathered(forward, vertices.len(), width, |at, row| {
-            row.copy_from_slice(&features.as_slice()[vertices[at] as usize * width..][..width]);
-        });
+        let all = forward.tape.constant(features, 0..features.shape().rows)?;
+        let own = forward.tape.gather(all, vertices)?;
         let rows = match (self, memory) {
             (Self::Mapped(map), memory) => {
                 let (weight, bias) = (map.weight(forward), Some(map.bias(forward)));

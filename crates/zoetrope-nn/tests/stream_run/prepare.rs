@@ -30,6 +30,7 @@ impl Stream {
             time: &self.time,
             features: &self.features,
             feature_width: self.feature_width,
+            on_card: None,
         }
     }
 
@@ -138,13 +139,13 @@ pub(crate) fn prepare(stream: &Stream, events: Range<usize>, rules: Rules) -> (E
     let row_of = |vertex| vertices.iter().position(|&v| v == vertex).unwrap() as u32;
     let mut batch = EventBatch {
         events: events.clone().collect(),
-        query_vertex: questions.list.iter().map(|&(vertex, _)| vertex).collect(),
+        query_vertex: Arc::new(questions.list.iter().map(|&(vertex, _)| vertex).collect()),
         query_time: questions.list.iter().map(|&(_, time)| time).collect(),
         query_row: Arc::new(questions.list.iter().map(|&(vertex, _)| row_of(vertex)).collect()),
         event_features: features(stream, &used),
         event_queries: asked.iter().map(|&[src, dst, _]| [src, dst]).collect(),
         last_events: last_events(stream, events.clone(), &asked, row_of),
-        vertices: vertices.clone(),
+        vertices: Arc::new(vertices.clone()),
         blocks,
         ..EventBatch::default()
     };

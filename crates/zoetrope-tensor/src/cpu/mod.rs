@@ -48,6 +48,7 @@ pub mod softmax;
 mod sparse_rows;
 mod sparse_sum;
 pub mod spmm;
+pub(crate) mod table;
 pub mod time_encoding;
 #[cfg(test)]
 pub(crate) mod trial;

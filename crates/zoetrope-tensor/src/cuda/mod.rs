@@ -44,6 +44,7 @@ pub(crate) mod softmax;
 mod sources;
 pub(crate) mod spmm;
 mod steps;
+pub(crate) mod table;
 pub(crate) mod time_encoding;
 mod trace;
 mod transfer;

@@ -54,6 +54,7 @@ sources! {
     "softmax"
     "spmm"
     "steps"
+    "table"
     "time_encoding"
 }
 

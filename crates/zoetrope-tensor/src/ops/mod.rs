@@ -26,6 +26,7 @@ pub mod recurrent;
 mod reduce;
 mod softmax;
 mod spmm;
+mod table;
 mod time_encoding;
 
 use crate::buffer::Buffer;

@@ -34,10 +34,7 @@ impl StreamSession {
             return;
         }
         let Some(state) = &mut self.state else { return };
-        let spare = self.kept.take().map_or_else(
-            || VertexState::new(state.options(), state.vertices(), state.origin()),
-            |kept| kept.state,
-        );
+        let spare = self.kept.take().map_or_else(|| state.fresh(), |kept| kept.state);
         let state = std::mem::replace(state, spare);
         self.kept = Some(Kept { epoch: self.learner.epochs().len(), state });
         self.known = None;
@@ -87,7 +84,7 @@ impl StreamSession {
             return Ok(());
         };
         if saved {
-            let mut state = VertexState::new(state.options(), state.vertices(), state.origin());
+            let mut state = state.fresh();
             let find = |name: &str| {
                 let saved = hidden.get(&format!("{BEST}{name}"));
                 saved.map(|saved| (saved.dims(), saved.data()))

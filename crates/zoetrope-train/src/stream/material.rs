@@ -156,6 +156,7 @@ impl StreamMaterial {
             time: self.store.time(),
             features: self.features(),
             feature_width: self.feature_width(),
+            on_card: None,
         }
     }
 

@@ -182,11 +182,13 @@ impl<'a> Preparer<'a> {
     /// Samples what the questions need and finds the unique rows. `step` keys the draws.
     pub(super) fn finish(&mut self, step: u32, with_blocks: bool, prepared: &mut Prepared) {
         let batch = &mut prepared.batch;
-        batch.query_vertex.clear();
-        batch.query_vertex.extend(self.asked.iter().map(|moment| moment.vertex));
+        let query_vertex = Arc::make_mut(&mut batch.query_vertex);
+        query_vertex.clear();
+        query_vertex.extend(self.asked.iter().map(|moment| moment.vertex));
         batch.query_time.clear();
         batch.query_time.extend(self.asked.iter().map(|moment| moment.time));
-        batch.vertices.clear();
+        let vertices = Arc::make_mut(&mut batch.vertices);
+        vertices.clear();
         let query_row = Arc::make_mut(&mut batch.query_row);
         query_row.clear();
         for moment in &self.asked {
@@ -194,7 +196,7 @@ impl<'a> Preparer<'a> {
                 &mut self.vertices,
                 self.rules.deduplicate,
                 moment.vertex,
-                &mut batch.vertices,
+                vertices,
             ));
         }
         let layers = if with_blocks { self.rules.layers } else { 0 };
@@ -242,16 +244,14 @@ impl<'a> Preparer<'a> {
         self.next.clear();
         self.instances.clear();
         layout.query.clear();
+        let vertices = Arc::make_mut(&mut batch.vertices);
         for (target, moment) in self.moments.iter().enumerate() {
             // The row below that is the target itself.
             let own = match (deepest, layer) {
                 (true, 0) => batch.query_row[target],
-                (true, _) => place(
-                    &mut self.vertices,
-                    self.rules.deduplicate,
-                    moment.vertex,
-                    &mut batch.vertices,
-                ),
+                (true, _) => {
+                    place(&mut self.vertices, self.rules.deduplicate, moment.vertex, vertices)
+                }
                 (false, _) => {
                     instance(&mut self.instances, self.rules.deduplicate, *moment, &mut self.next)
                 }
@@ -268,12 +268,7 @@ impl<'a> Preparer<'a> {
             for slot in self.sampled.of(target) {
                 let vertex = self.sampled.vertex[slot];
                 let row = match deepest {
-                    true => place(
-                        &mut self.vertices,
-                        self.rules.deduplicate,
-                        vertex,
-                        &mut batch.vertices,
-                    ),
+                    true => place(&mut self.vertices, self.rules.deduplicate, vertex, vertices),
                     false => {
                         let before = match self.rules.sampler.equal_times {
                             EqualTimes::Future => self.moments[target].before,
@@ -290,7 +285,7 @@ impl<'a> Preparer<'a> {
                 }
             }
         }
-        let below = if deepest { batch.vertices.len() } else { self.next.len() };
+        let below = if deepest { vertices.len() } else { self.next.len() };
         layout.index(roots.len(), below);
         std::mem::swap(&mut self.moments, &mut self.next);
     }
