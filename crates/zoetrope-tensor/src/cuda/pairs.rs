@@ -70,7 +70,7 @@ pub(crate) fn pair_scores_backward(
         return;
     }
     for (end, d) in d_rows.into_iter().enumerate() {
-        if let Some(d) = d {
+        if let Some(d) = d.filter(|_| pairs.width > 0) {
             add_rows(gpu, pairs, end, dy, d);
         }
     }
