@@ -121,7 +121,7 @@ impl StreamSession {
                     true => self.absorb_batch(prepared)?,
                     false => {
                         let answers = self.answer(prepared)?;
-                        judge.add(&material, piece.asked.clone(), prepared, answers);
+                        judge.add(&material, piece.asked.clone(), prepared, &answers);
                         self.tape.reset();
                         if let Some(state) =
                             self.state.as_mut().filter(|_| !piece.absorbed.is_empty())
@@ -143,7 +143,7 @@ impl StreamSession {
     }
 
     /// The head's answers to the questions of a batch; the new rows of memory are kept aside.
-    pub(super) fn answer(&mut self, prepared: &Prepared) -> Result<&[f32], TrainError> {
+    pub(super) fn answer(&mut self, prepared: &Prepared) -> Result<Vec<f32>, TrainError> {
         self.tape.reset();
         let parameters = &self.network.parameters;
         let mut forward = Forward::evaluating(&mut self.tape, parameters, &mut self.updates);
@@ -154,7 +154,7 @@ impl StreamSession {
             self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
         let answers = decode(&mut forward, &mut self.network.head, prepared, embedding.rows)?;
         embedding.update.take(&self.tape, &mut self.updated);
-        Ok(self.tape.value(answers))
+        Ok(self.tape.read(answers))
     }
 
     /// The pieces of a part's batches: a batch whose questions are few is one piece, and the state

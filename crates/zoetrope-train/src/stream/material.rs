@@ -8,7 +8,7 @@ use zoetrope_data::split::{InductiveSplit, Part, Split};
 use zoetrope_data::{Dataset, Progress, ReadOptions};
 use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time};
 use zoetrope_nn::memory::EventData;
-use zoetrope_tensor::Matrix;
+use zoetrope_tensor::{Device, Fixed, Matrix};
 
 use super::features::EventFeatures;
 use crate::config::{Config, TaskName};
@@ -40,6 +40,8 @@ pub struct StreamMaterial {
     index: TemporalIndex,
     /// The index without the events that were left out of training.
     training_index: Option<TemporalIndex>,
+    /// The features of all events on the card, where one computes.
+    on_card: Option<Fixed>,
 }
 
 impl StreamMaterial {
@@ -129,6 +131,7 @@ impl StreamMaterial {
             training,
             index,
             training_index,
+            on_card: None,
             store,
         })
     }
@@ -156,8 +159,30 @@ impl StreamMaterial {
             time: self.store.time(),
             features: self.features(),
             feature_width: self.feature_width(),
-            on_card: None,
+            on_card: self.on_card.as_ref(),
         }
+    }
+
+    /// Copies the features of all events to the device where models compute.
+    ///
+    /// # Errors
+    /// Where there are more events than a card can number.
+    pub(super) fn place_on(&mut self, device: &Device) -> Result<(), TrainError> {
+        let Some(gpu) = device.gpu() else { return Ok(()) };
+        if self.store.len() > u32::MAX as usize {
+            return Err(TrainError::Unfit {
+                what: format!("a card numbers fewer than 2^32 events, not {}", self.store.len()),
+                advice: "use --device cpu".to_owned(),
+            });
+        }
+        let width = self.feature_width();
+        self.on_card = (width > 0).then(|| Fixed::new(gpu, width, self.features()));
+        Ok(())
+    }
+
+    /// Whether batches name the features of events by the numbers of these.
+    pub(super) fn numbers_features(&self) -> bool {
+        self.on_card.is_some()
     }
 
     /// The time of the first event, from which on memory counts.

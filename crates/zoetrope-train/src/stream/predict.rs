@@ -106,7 +106,7 @@ impl StreamSession {
             let state = self.state.as_ref();
             let embedding =
                 self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
-            rows.extend_from_slice(self.tape.value(embedding.rows));
+            rows.extend(self.tape.read(embedding.rows));
             self.tape.reset();
         }
         // The last batch was cut at the time asked for: what follows would be batched otherwise.

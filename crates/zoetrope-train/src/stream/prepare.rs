@@ -264,6 +264,7 @@ impl<'a> Preparer<'a> {
             layout.query.push(query);
         }
         let wide = self.material.feature_width() > 0;
+        let numbered = self.material.numbers_features();
         for target in 0..self.moments.len() {
             for slot in self.sampled.of(target) {
                 let vertex = self.sampled.vertex[slot];
@@ -281,7 +282,8 @@ impl<'a> Preparer<'a> {
                 };
                 layout.source.push(row);
                 if wide {
-                    layout.event.push(self.event_row(self.sampled.event[slot]));
+                    let event = self.sampled.event[slot];
+                    layout.event.push(if numbered { event as u32 } else { self.event_row(event) });
                 }
             }
         }

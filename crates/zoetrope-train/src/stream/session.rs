@@ -70,7 +70,7 @@ impl StreamSession {
     /// Where the data does not fit the task or the model.
     pub fn start(
         mut config: Config,
-        material: StreamMaterial,
+        mut material: StreamMaterial,
         timeline: Timeline,
     ) -> Result<Self, TrainError> {
         available(&config)?;
@@ -84,11 +84,13 @@ impl StreamSession {
                 advice: "change data.split or data.inductive".to_owned(),
             });
         }
+        let device = device::open(&config, &timeline)?;
+        material.place_on(&device)?;
         let target = Target::new(&config, task_name, &material)?;
         let network = StreamNetwork::new(&config, &material, &target)?;
         let options = network.model.state();
         let state = options
-            .map(|options| VertexState::new(options, material.vertices(), material.origin()));
+            .map(|state| VertexState::on(&device, state, material.vertices(), material.origin()));
         let rules = Rules {
             sampler: Sampler {
                 choice: match config.model.sampling_in_force() {
@@ -123,7 +125,6 @@ impl StreamSession {
             None => None,
         };
         let metrics = task_name.stream_metrics(target.classes());
-        let device = device::open(&config, &timeline)?;
         let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
         drop(span);
         Ok(Self {

@@ -1,0 +1,156 @@
+//! Models of events on a card, real or emulated: what the processor computes, and the same bits
+//! after a pause.
+
+mod stream_run;
+
+use stream_run::{MODELS, events, run};
+use zoetrope_data::split::Part;
+use zoetrope_tensor::Gpu;
+use zoetrope_tensor::cuda::PATH_VARIABLE;
+use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
+use zoetrope_train::course::Course;
+
+/// What the models of [`MODELS`] leave out.
+const VARIANTS: [&str; 14] = [
+    "model.name=tgn model.layers=2 model.neighbours=3",
+    "model.name=tgn model.variant=pyg model.layers=2 model.neighbours=3",
+    "model.name=tgn model.combine=mean",
+    "model.name=tgn model.variant=pyg model.combine=mean",
+    "model.name=tgn model.message=mlp",
+    "model.name=tgn model.variant=pyg model.message=mlp model.combine=mean",
+    "model.name=tgn model.variant=pyg model.updater=lstm",
+    "model.name=tgn model.updater=rnn",
+    "model.name=tgn model.embedding=sum",
+    "model.name=tgn model.variant=pyg model.embedding=sum",
+    "model.name=tgn model.embedding=identity",
+    "model.name=apan model.embedding=time model.neighbours=3",
+    "model.name=apan model.combine=mean model.neighbours=3",
+    "model.name=tgn model.variant=pyg model.time_width=3",
+];
+
+/// Whether there is a card; where CUDA was promised its absence is a failure.
+fn has_card() -> bool {
+    match Gpu::open(0) {
+        Ok(_) => true,
+        Err(error) if std::env::var_os(PATH_VARIABLE).is_none() => {
+            eprintln!("not compared: {error}");
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The largest difference in units of the largest value; infinite for other shapes.
+fn difference(a: &SavedTensor, b: &SavedTensor) -> f32 {
+    if a.dims() != b.dims() {
+        return f32::INFINITY;
+    }
+    let scale = a.data().iter().fold(1e-3f32, |most, value| most.max(value.abs()));
+    let pairs = a.data().iter().zip(b.data());
+    pairs.map(|(a, b)| (a - b).abs() / scale).fold(0.0, f32::max)
+}
+
+fn expect_near(name: &str, host: &SavedState, card: &SavedState, tolerance: f32) {
+    for (kind, a, b) in
+        [("weight", &host.weights, &card.weights), ("state", &host.hidden, &card.hidden)]
+    {
+        assert!(a.keys().eq(b.keys()), "{name}: {:?} and {:?}", a.keys(), b.keys());
+        for (key, a) in a {
+            let found = difference(a, &b[key]);
+            assert!(found <= tolerance, "{name}: {kind} {key} differs by {found}");
+        }
+    }
+    for (key, a) in &host.cursor.numbers {
+        let b = card.cursor.numbers[key];
+        // Seconds differ; all else is counted or computed.
+        let equal = (a - b).abs() <= f64::from(tolerance) * a.abs().max(1.0);
+        assert!(key.contains("seconds") || equal, "{name}: {key} is {a} and {b}");
+    }
+}
+
+/// Plain descent: a moment that is nearly 0 would turn rounding into steps of full size.
+const USUAL: &str = "train.optimiser=sgd train.lr=0.01";
+
+#[test]
+fn a_card_trains_models_of_events_as_the_processor_does() {
+    if !has_card() {
+        return;
+    }
+    for model in MODELS.iter().chain(&VARIANTS) {
+        let after = |device: &str, batches| {
+            let mut session = run(events(160), &[model, USUAL, device]);
+            session.train_batches(batches);
+            session.session.save()
+        };
+        // Rounding grows with every update and every batch that reads what the last one wrote.
+        for (batches, tolerance) in [(1, 1e-5), (2, 1e-5), (5, 5e-5)] {
+            let [host, card] =
+                ["train.device=cpu", "train.device=cuda"].map(|device| after(device, batches));
+            expect_near(model, &host, &card, tolerance);
+        }
+    }
+}
+
+#[test]
+fn a_card_judges_and_predicts_as_the_processor_does() {
+    if !has_card() {
+        return;
+    }
+    for model in MODELS {
+        let found = |device: &str| {
+            let mut session = run(events(200), &[model, USUAL, device]);
+            session.train(1);
+            let candidates = session.candidates(12);
+            let scores = session.session.predict(&candidates).unwrap();
+            let (metrics, embedded) = (
+                session.session.evaluate(Part::Test).unwrap(),
+                session.session.embed(10_000).unwrap(),
+            );
+            (scores, metrics, embedded)
+        };
+        let (host, card) = (found("train.device=cpu"), found("train.device=cuda"));
+        // After the nine updates of an epoch.
+        let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 5e-4);
+        assert!(near(&host.0, &card.0), "{model}: {:?} and {:?}", host.0, card.0);
+        assert!(near(&host.2, &card.2), "{model}: embeddings");
+        assert!(host.1.keys().eq(card.1.keys()), "{model}");
+    }
+}
+
+#[test]
+fn a_run_of_a_card_that_was_stopped_goes_on_to_the_same_bits() {
+    if !has_card() {
+        return;
+    }
+    for model in MODELS {
+        let fresh = || run(events(160), &[model, "train.device=cuda"]);
+        let mut whole = fresh();
+        whole.train(1);
+        let mut first = fresh();
+        first.train_batches(3);
+        let saved = first.session.save();
+        let mut second = fresh();
+        second.session.restore(saved).unwrap();
+        second.train(1);
+        let [whole, paused] = [whole, second].map(|run| state_hash(&run.session.save()));
+        assert_eq!(whole, paused, "{model}");
+    }
+}
+
+#[test]
+fn a_batch_waits_for_nothing_and_copies_lists_only() {
+    if !has_card() {
+        return;
+    }
+    let mut session = run(events(400), &["model.name=tgn model.variant=pyg train.device=cuda"]);
+    session.train_batches(4);
+    let gpu = session.session.device().gpu().unwrap().clone();
+    let (launches, [up, down]) = (gpu.launches(), gpu.copied_bytes());
+    session.train_batches(8);
+    let batches = 8;
+    let [up, down] = [gpu.copied_bytes()[0] - up, gpu.copied_bytes()[1] - down];
+    let launches = gpu.launches() - launches;
+    eprintln!("{} launches, {} bytes up, {down} down", launches / batches, up / batches);
+    assert!(launches / batches < 150, "{launches} launches in {batches} batches");
+    assert!(up / batches < 20_000, "{up} bytes go up in {batches} batches");
+}
