@@ -3,7 +3,7 @@
 
 mod stream_run;
 
-use stream_run::{MODELS, events, run};
+use stream_run::{MODELS, StreamRun, events, run};
 use zoetrope_data::split::Part;
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::PATH_VARIABLE;
@@ -11,9 +11,8 @@ use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
 use zoetrope_train::course::Course;
 
 /// What the models of [`MODELS`] leave out.
-const VARIANTS: [&str; 14] = [
+const VARIANTS: [&str; 12] = [
     "model.name=tgn model.layers=2 model.neighbours=3",
-    "model.name=tgn model.variant=pyg model.layers=2 model.neighbours=3",
     "model.name=tgn model.combine=mean",
     "model.name=tgn model.variant=pyg model.combine=mean",
     "model.name=tgn model.message=mlp",
@@ -21,7 +20,6 @@ const VARIANTS: [&str; 14] = [
     "model.name=tgn model.variant=pyg model.updater=lstm",
     "model.name=tgn model.updater=rnn",
     "model.name=tgn model.embedding=sum",
-    "model.name=tgn model.variant=pyg model.embedding=sum",
     "model.name=tgn model.embedding=identity",
     "model.name=apan model.embedding=time model.neighbours=3",
     "model.name=apan model.combine=mean model.neighbours=3",
@@ -68,8 +66,10 @@ fn expect_near(name: &str, host: &SavedState, card: &SavedState, tolerance: f32)
     }
 }
 
-/// Plain descent: a moment that is nearly 0 would turn rounding into steps of full size.
-const USUAL: &str = "train.optimiser=sgd train.lr=0.01";
+/// Plain descent, because a moment that is nearly 0 would turn rounding into steps of full size; and
+/// slow, because the frequencies of a time encoding, whose gradients are as large as the differences
+/// of times, would turn it into other frequencies.
+const USUAL: &str = "train.optimiser=sgd train.lr=0.0001";
 
 #[test]
 fn a_card_trains_models_of_events_as_the_processor_does() {
@@ -83,7 +83,7 @@ fn a_card_trains_models_of_events_as_the_processor_does() {
             session.session.save()
         };
         // Rounding grows with every update and every batch that reads what the last one wrote.
-        for (batches, tolerance) in [(1, 1e-5), (2, 1e-5), (5, 5e-5)] {
+        for (batches, tolerance) in [(1, 1e-5), (2, 1e-5), (5, 3e-5)] {
             let [host, card] =
                 ["train.device=cpu", "train.device=cuda"].map(|device| after(device, batches));
             expect_near(model, &host, &card, tolerance);
@@ -110,7 +110,7 @@ fn a_card_judges_and_predicts_as_the_processor_does() {
         };
         let (host, card) = (found("train.device=cpu"), found("train.device=cuda"));
         // After the nine updates of an epoch.
-        let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 5e-4);
+        let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-4);
         assert!(near(&host.0, &card.0), "{model}: {:?} and {:?}", host.0, card.0);
         assert!(near(&host.2, &card.2), "{model}: embeddings");
         assert!(host.1.keys().eq(card.1.keys()), "{model}");
@@ -138,7 +138,29 @@ fn a_run_of_a_card_that_was_stopped_goes_on_to_the_same_bits() {
 }
 
 #[test]
-fn a_batch_waits_for_nothing_and_copies_lists_only() {
+fn where_neighbours_are_sampled_does_not_change_a_bit() {
+    if !has_card() {
+        return;
+    }
+    let layout = |session: &StreamRun| session.session.layout()["sampled_on"].clone();
+    for model in MODELS {
+        let after = |residency: &str| {
+            let place = format!("train.device=cuda plan.residency={residency}");
+            let mut session = run(events(160), &[model, &place, "model.sampling=uniform"]);
+            session.train_batches(4);
+            (layout(&session), state_hash(&session.session.save()))
+        };
+        if model.contains("jodie") {
+            continue;
+        }
+        let (card, host) = (after("resident"), after("stream"));
+        assert_eq!((card.0.as_str(), host.0.as_str()), (Some("card"), Some("host")));
+        assert_eq!(card.1, host.1, "{model}");
+    }
+}
+
+#[test]
+fn a_batch_takes_few_launches_and_uploads_lists_only() {
     if !has_card() {
         return;
     }
@@ -150,7 +172,12 @@ fn a_batch_waits_for_nothing_and_copies_lists_only() {
     let batches = 8;
     let [up, down] = [gpu.copied_bytes()[0] - up, gpu.copied_bytes()[1] - down];
     let launches = gpu.launches() - launches;
-    eprintln!("{} launches, {} bytes up, {down} down", launches / batches, up / batches);
+    eprintln!(
+        "{} launches, {} bytes up, {} down",
+        launches / batches,
+        up / batches,
+        down / batches
+    );
     assert!(launches / batches < 150, "{launches} launches in {batches} batches");
     assert!(up / batches < 20_000, "{up} bytes go up in {batches} batches");
 }

@@ -198,6 +198,24 @@ __device__ __forceinline__ double join_parts(const double* parts, u32 blocks, u3
     return block_sum(sum, room);
 }
 
+// ---- Numbers that are drawn by position, as `zoetrope_graph::random` draws them. ----
+
+// Philox 4×32-10 of a counter, in place.
+__device__ __forceinline__ void philox(u32 (&c)[4], u64 seed) {
+    u32 key[2] = {(u32)seed, (u32)(seed >> 32)};
+    #pragma unroll
+    for (u32 round = 0; round < 10; round++) {
+        const u64 first = (u64)0xD2511F53u * c[0];
+        const u64 second = (u64)0xCD9E8D57u * c[2];
+        c[0] = (u32)(second >> 32) ^ c[1] ^ key[0];
+        c[1] = (u32)second;
+        c[2] = (u32)(first >> 32) ^ c[3] ^ key[1];
+        c[3] = (u32)first;
+        key[0] += 0x9E3779B9u;
+        key[1] += 0xBB67AE85u;
+    }
+}
+
 // ---- Dropout: the masks of `cpu::dropout`, bit for bit. ----
 
 struct DropoutMask {
@@ -213,18 +231,7 @@ struct DropoutMask {
 __device__ __forceinline__ Four dropout_factors(const DropoutMask& mask, u64 block) {
     const u32 step = mask.step_at ? *mask.step_at : mask.step;
     u32 c[4] = {(u32)block, (u32)(block >> 32), step, mask.stream};
-    u32 key[2] = {(u32)mask.seed, (u32)(mask.seed >> 32)};
-    #pragma unroll
-    for (u32 round = 0; round < 10; round++) {
-        const u64 first = (u64)0xD2511F53u * c[0];
-        const u64 second = (u64)0xCD9E8D57u * c[2];
-        c[0] = (u32)(second >> 32) ^ c[1] ^ key[0];
-        c[1] = (u32)second;
-        c[2] = (u32)(first >> 32) ^ c[3] ^ key[1];
-        c[3] = (u32)first;
-        key[0] += 0x9E3779B9u;
-        key[1] += 0xBB67AE85u;
-    }
+    philox(c, mask.seed);
     Four factors;
     #pragma unroll
     for (u32 k = 0; k < 4; k++) factors.at[k] = c[k] >= mask.threshold ? mask.scale : 0.0f;

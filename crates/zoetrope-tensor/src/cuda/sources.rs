@@ -55,6 +55,7 @@ sources! {
     "spmm"
     "steps"
     "table"
+    "temporal"
     "time_encoding"
 }
 

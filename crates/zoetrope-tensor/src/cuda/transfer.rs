@@ -50,8 +50,54 @@ impl Ring {
     }
 }
 
+/// Page-locked memory in which a copy from the device lands.
+#[derive(Debug, Default)]
+pub(super) struct Landing {
+    host: Option<(Gpu, usize)>,
+    bytes: usize,
+}
+
+impl Landing {
+    /// Copies values to the host and waits for them, but not for what is launched after this call.
+    pub(super) fn receive(&mut self, gpu: &Gpu, from: View<'_, u32>) -> &[u32] {
+        let bytes = from.len() * size_of::<u32>();
+        if self.bytes < bytes {
+            self.free();
+            let room = bytes.next_power_of_two();
+            self.host = gpu.lock_pages(room).map(|host| (gpu.clone(), host));
+            self.bytes = if self.host.is_some() { room } else { 0 };
+        }
+        let Some((gpu, host)) = &self.host else { return &[] };
+        gpu.count_downloaded(bytes);
+        gpu.make_current();
+        // SAFETY: the memory has room for as many bytes, and the event below comes after the copy.
+        let result = gpu.spanned("copy down", Queue::Compute, |stream| unsafe {
+            sys::cuMemcpyDtoHAsync_v2(*host as *mut _, from.ptr(), bytes, stream)
+        });
+        gpu.attempt("copying from the device", result);
+        gpu.record_on_compute().wait();
+        // SAFETY: page-locked memory of at least as many bytes, written in full by the copy, which
+        // nothing changes until the next call.
+        unsafe { std::slice::from_raw_parts(*host as *const u32, from.len()) }
+    }
+
+    fn free(&mut self) {
+        if let Some((gpu, host)) = self.host.take() {
+            gpu.make_current();
+            // SAFETY: allocated by `lock_pages`; every copy into it was waited for.
+            unsafe { sys::cuMemFreeHost(host as *mut _) };
+        }
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.free();
+    }
+}
+
 impl Gpu {
-    /// Page-locked host memory, for as long as the process lives; None (and a fault) where there is
+    /// Page-locked host memory, which nobody frees but its owner; None (and a fault) where there is
     /// none.
     fn lock_pages(&self, bytes: usize) -> Option<usize> {
         self.make_current();

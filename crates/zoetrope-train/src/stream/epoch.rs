@@ -41,7 +41,7 @@ impl StreamSession {
             absorb: true,
             full_rows: false,
         };
-        let mut preparer = Preparer::new(&material, material.index(Part::Train), self.rules);
+        let mut preparer = Preparer::new(&material, material.neighbours(Part::Train), self.rules);
         let mut drawn = Vec::new();
         let (rest, ahead) = (&batches[first..], self.config.plan.prefetch);
         self.learner.begin_epoch(&self.config, &self.network.parameters, rest.len());

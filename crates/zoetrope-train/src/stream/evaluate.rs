@@ -96,7 +96,7 @@ impl StreamSession {
             };
             let wide = listed.map_or(many, |list| list.metadata.per_event * usize::from(many > 0));
             let pieces = self.pieces(range.clone(), 2 + few + wide);
-            let mut preparer = Preparer::new(&material, material.index(part), self.rules);
+            let mut preparer = Preparer::new(&material, material.neighbours(part), self.rules);
             let (asks, absorbs) = ([asking(false), asking(true)], &pieces);
             let mut drawn = Vec::new();
             let prepare = |at: usize, prepared: &mut Prepared| {

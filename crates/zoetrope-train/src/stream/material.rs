@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use zoetrope_data::split::{InductiveSplit, Part, Split};
 use zoetrope_data::{Dataset, Progress, ReadOptions};
+use zoetrope_graph::sampler::{Moment, Sampled, Sampler};
 use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time};
 use zoetrope_nn::memory::EventData;
+use zoetrope_tensor::cuda::TemporalSampler;
 use zoetrope_tensor::{Device, Fixed, Matrix};
 
 use super::features::EventFeatures;
-use crate::config::{Config, TaskName};
+use crate::config::{Config, Residency, TaskName};
 use crate::error::TrainError;
 use crate::material::{digest, short_name};
 
@@ -42,6 +44,31 @@ pub struct StreamMaterial {
     training_index: Option<TemporalIndex>,
     /// The features of all events on the card, where one computes.
     on_card: Option<Fixed>,
+    /// The index, and the one of training, on the card, where neighbours are sampled there.
+    samplers: [Option<TemporalSampler>; 2],
+}
+
+/// Every vertex's events, and where they are sampled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Neighbours<'a> {
+    index: &'a TemporalIndex,
+    card: Option<&'a TemporalSampler>,
+}
+
+impl Neighbours<'_> {
+    /// As [`Sampler::sample`], on the card where the index lies there.
+    pub(super) fn sample(
+        self,
+        sampler: &Sampler,
+        moments: &[Moment],
+        step: u32,
+        sampled: &mut Sampled,
+    ) {
+        match self.card {
+            Some(card) => card.sample(sampler, moments, step, sampled),
+            None => sampler.sample(self.index, moments, step, sampled),
+        }
+    }
 }
 
 impl StreamMaterial {
@@ -132,6 +159,7 @@ impl StreamMaterial {
             index,
             training_index,
             on_card: None,
+            samplers: [None, None],
             store,
         })
     }
@@ -163,11 +191,17 @@ impl StreamMaterial {
         }
     }
 
-    /// Copies the features of all events to the device where models compute.
+    /// Puts what batches read where models compute: the features of all events, and the index unless
+    /// neighbours are to be sampled on the host or it would take more than half of the card's
+    /// memory.
     ///
     /// # Errors
     /// Where there are more events than a card can number.
-    pub(super) fn place_on(&mut self, device: &Device) -> Result<(), TrainError> {
+    pub(super) fn place_on(
+        &mut self,
+        device: &Device,
+        residency: Residency,
+    ) -> Result<(), TrainError> {
         let Some(gpu) = device.gpu() else { return Ok(()) };
         if self.store.len() > u32::MAX as usize {
             return Err(TrainError::Unfit {
@@ -177,7 +211,22 @@ impl StreamMaterial {
         }
         let width = self.feature_width();
         self.on_card = (width > 0).then(|| Fixed::new(gpu, width, self.features()));
+        let indices = [Some(&self.index), self.training_index.as_ref()];
+        let bytes: usize = indices.iter().flatten().map(|at| TemporalSampler::bytes_of(at)).sum();
+        let sampled_there = match residency {
+            Residency::Resident => true,
+            Residency::Stream => false,
+            Residency::Auto => bytes <= gpu.memory_use().limit / 2,
+        };
+        if sampled_there {
+            self.samplers = indices.map(|index| Some(TemporalSampler::new(gpu, index?)));
+        }
         Ok(())
+    }
+
+    /// Whether neighbours are sampled on a card.
+    pub(super) fn samples_on_card(&self) -> bool {
+        self.samplers[0].is_some()
     }
 
     /// Whether batches name the features of events by the numbers of these.
@@ -218,10 +267,11 @@ impl StreamMaterial {
     }
 
     /// Every vertex's events; in training without those that are held out.
-    pub(super) fn index(&self, part: Part) -> &TemporalIndex {
+    pub(super) fn neighbours(&self, part: Part) -> Neighbours<'_> {
+        let [all, training] = &self.samplers;
         match (part, &self.training_index) {
-            (Part::Train, Some(index)) => index,
-            _ => &self.index,
+            (Part::Train, Some(index)) => Neighbours { index, card: training.as_ref() },
+            _ => Neighbours { index: &self.index, card: all.as_ref() },
         }
     }
 

@@ -46,7 +46,7 @@ impl StreamSession {
             .chunk_by(|&a, &b| known(candidates[a].time) == known(candidates[b].time))
             .map(|group| (known(candidates[group[0]].time), group.to_vec()))
             .collect();
-        let mut preparer = Preparer::new(&material, material.index(Part::Test), self.rules);
+        let mut preparer = Preparer::new(&material, material.neighbours(Part::Test), self.rules);
         let mut prepared = Prepared::default();
         self.network.model.begin_pass();
         for (events, group) in groups {
@@ -88,7 +88,7 @@ impl StreamSession {
         let events = material.store.time().partition_point(|&t| t < time);
         self.remember(events)?;
         self.network.model.begin_pass();
-        let mut preparer = Preparer::new(&material, material.index(Part::Test), self.rules);
+        let mut preparer = Preparer::new(&material, material.neighbours(Part::Test), self.rules);
         let mut prepared = Prepared::default();
         let mut rows = Vec::with_capacity(material.vertices() * self.network.model.width());
         for from in (0..material.vertices()).step_by(QUESTIONS) {

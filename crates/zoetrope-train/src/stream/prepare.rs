@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use zoetrope_graph::sampler::{EqualTimes, Moment, Sampled, Sampler};
-use zoetrope_graph::{EventId, TemporalIndex, Time, VertexId};
+use zoetrope_graph::{EventId, Time, VertexId};
 use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::stream::{Block, EventBatch, LastEvent};
 use zoetrope_plan::dispatch::{Organiser, Redundancy};
 use zoetrope_tensor::Matrix;
 
-use super::material::StreamMaterial;
+use super::material::{Neighbours, StreamMaterial};
 use crate::config::NeighbourRule;
 
 /// How batches are prepared.
@@ -62,7 +62,7 @@ pub(super) struct Prepared {
 #[derive(Debug)]
 pub(super) struct Preparer<'a> {
     material: &'a StreamMaterial,
-    index: &'a TemporalIndex,
+    neighbours: Neighbours<'a>,
     rules: Rules,
     vertices: Organiser,
     ends: Organiser,
@@ -84,16 +84,16 @@ pub(super) struct Preparer<'a> {
 type Key = (VertexId, Time, EventId);
 
 impl<'a> Preparer<'a> {
-    /// A preparer of batches of `material` whose neighbours are those of `index`.
+    /// A preparer of batches of `material` with these neighbours.
     pub(super) fn new(
         material: &'a StreamMaterial,
-        index: &'a TemporalIndex,
+        neighbours: Neighbours<'a>,
         rules: Rules,
     ) -> Self {
         let vertices = material.vertices();
         Self {
             material,
-            index,
+            neighbours,
             rules,
             vertices: Organiser::new(vertices),
             ends: Organiser::new(vertices),
@@ -229,7 +229,7 @@ impl<'a> Preparer<'a> {
         batch: &mut EventBatch,
     ) {
         let draws = draw_step(step, layer);
-        self.rules.sampler.sample(self.index, &self.moments, draws, &mut self.sampled);
+        self.neighbours.sample(&self.rules.sampler, &self.moments, draws, &mut self.sampled);
         self.named += self.sampled.len();
         block.target_time.clear();
         block.target_time.extend(self.moments.iter().map(|moment| moment.time));
@@ -330,7 +330,8 @@ impl<'a> Preparer<'a> {
             let queries = batch.event_queries.iter().map(|queries| queries[end] as usize);
             self.moments.extend(queries.map(|query| asked[query]));
         }
-        self.rules.sampler.sample(self.index, &self.moments, draw_step(step, 7), &mut self.sampled);
+        let draws = draw_step(step, 7);
+        self.neighbours.sample(&self.rules.sampler, &self.moments, draws, &mut self.sampled);
         batch.receivers_offsets.clone_from(&self.sampled.offsets);
         batch.receivers.clone_from(&self.sampled.vertex);
     }

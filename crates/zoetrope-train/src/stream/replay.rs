@@ -49,7 +49,7 @@ impl StreamSession {
         let material = Arc::clone(&self.material);
         let positions = material.positions(part, events);
         let batches: Vec<Range<usize>> = self.schedule.fixed(positions).collect();
-        let mut preparer = Preparer::new(&material, material.index(part), self.rules);
+        let mut preparer = Preparer::new(&material, material.neighbours(part), self.rules);
         let prepare = |at: usize, prepared: &mut Prepared| {
             preparer.begin(material.event(part, batches[at].start), prepared);
             for position in batches[at].clone() {

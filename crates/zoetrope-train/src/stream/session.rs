@@ -85,7 +85,7 @@ impl StreamSession {
             });
         }
         let device = device::open(&config, &timeline)?;
-        material.place_on(&device)?;
+        material.place_on(&device, config.plan.residency)?;
         let target = Target::new(&config, task_name, &material)?;
         let network = StreamNetwork::new(&config, &material, &target)?;
         let options = network.model.state();
@@ -298,6 +298,7 @@ impl Course for StreamSession {
             "sampling": self.config.model.sampling_in_force().name(),
             "deduplicate": self.rules.deduplicate,
             "prefetch": self.config.plan.prefetch,
+            "sampled_on": if self.material.samples_on_card() { "card" } else { "host" },
         })
     }
 
