@@ -1,9 +1,13 @@
 //! A kernel, its launcher and its CPU twin share one stem, so that a missing one shows in a
-//! directory listing. What a launcher names exists: the file here, the kernel in it when NVRTC has
+//! directory listing. A kernel whose twin is elsewhere says where, or why it has none, behind
+//! `// No CPU twin:`. What a launcher names exists: the file here, the kernel in it when NVRTC has
 //! compiled it (`cargo xtask kernels`).
 
 use super::Finding;
 use crate::repository::SourceFile;
+
+/// What a kernel without a twin says, before the reason.
+const EXCUSE: &str = "// No CPU twin: ";
 
 pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let exists = |path: &str| files.iter().any(|file| file.path == path);
@@ -18,7 +22,10 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
             let mut found: Vec<Finding> = partners
                 .iter()
                 .map(|(what, folder)| (what, format!("{before}{folder}/{stem}.rs")))
-                .filter(|(_, path)| !exists(path))
+                .filter(|(what, path)| {
+                    let excused = **what == "CPU twin" && kernel.text.contains(EXCUSE);
+                    !exists(path) && !excused
+                })
                 .map(|(what, path)| {
                     Finding::file(&kernel.path, format!("its {what} {path} is missing"))
                 })
@@ -67,6 +74,16 @@ mod tests {
     #[test]
     fn a_kernel_alone_lacks_two_partners() {
         assert_eq!(check(&[file("crates/zoetrope-tensor/src/cuda/spmm.cu", "")]).len(), 2);
+    }
+
+    #[test]
+    fn a_kernel_may_say_why_it_has_no_twin() {
+        let with = |text| {
+            let kernel = file("crates/zoetrope-tensor/src/cuda/sampler.cu", text);
+            check(&[kernel, file("crates/zoetrope-tensor/src/cuda/sampler.rs", "")]).len()
+        };
+        assert_eq!(with("// No CPU twin: the graph samples."), 0);
+        assert_eq!(with("// A twin."), 1);
     }
 
     #[test]

@@ -5,6 +5,8 @@
 // gives each moment its place. Evenly drawn positions are settled by the thread of their moment; then
 // a thread for each place reads neighbour, event and time (16 bytes) and writes them (16 bytes).
 // Nothing depends on the order of threads.
+//
+// No CPU twin: on the host the graph itself samples.
 
 struct TemporalIndex {
     const u64* offsets;
