@@ -17,7 +17,7 @@ use cudarc::cublaslt::sys::{self, cublasStatus_t};
 use super::error::CudaError;
 use super::gpu::lock;
 use super::matmul::{self, Product};
-use super::{Gpu, Precision};
+use super::{Gpu, Precision, Queue};
 use crate::cpu::activation::Activation;
 
 /// Bytes of scratch that a product may use.
@@ -286,7 +286,7 @@ fn attempt(
     let (one, beta) = (1.0f32, if plus.is_some() { 1.0f32 } else { 0.0 });
     // SAFETY: the plan was made for these shapes, strides and alignments, which lie inside the views;
     // the workspace is the library's alone and has the size that plans were made for.
-    let status = unsafe {
+    let status = gpu.spanned("cublasLt", Queue::Compute, |stream| unsafe {
         sys::cublasLtMatmul(
             products.handle,
             plan.operation,
@@ -303,9 +303,9 @@ fn attempt(
             &plan.algorithm,
             products.workspace as *mut c_void,
             WORKSPACE,
-            gpu.compute_stream().cast(),
+            stream.cast(),
         )
-    };
+    });
     drop(plans);
     check("a dense product", status)?;
     if own.is_none() {

@@ -50,6 +50,9 @@ static AFTER_BACK: Kernel = Kernel::new("gru", "gru_after_back");
 static BEFORE_BACK: Kernel = Kernel::new("gru", "gru_before_back");
 static BEFORE_RESET_BACK: Kernel = Kernel::new("gru", "gru_before_reset_back");
 
+/// Vertices of a thread where there are many: measured on an H200 with 20 k vertices and 32 states, a
+/// frame took 0.61 ms with eight, 0.67 with four, 0.76 with two.
+const SEVERAL: usize = 8;
 /// Threads of a block of the kernels of one step.
 const BLOCK: u32 = 256;
 
@@ -147,7 +150,7 @@ pub(crate) fn forward(
         GruKind::ResetAfter => 2,
         GruKind::ResetBefore => 3,
     };
-    let fused = Fused::new(gpu, shape, |stride, _| buffers * h * stride + h * (3 * h + 1));
+    let fused = Fused::new(gpu, shape, SEVERAL, |stride, _| buffers * h * stride + h * (3 * h + 1));
     let Some(fused) = fused else { return by_steps(gpu, call, out, saved) };
     let saved_at = saved.ptr();
     let (share, stride) = share(gpu, &input, shape, 3, &mut saved, planes(kind) * h);
@@ -375,7 +378,7 @@ impl Sums {
         let floats = |stride: usize, threads: usize| {
             (3 * hidden * hidden).next_multiple_of(4) + (3 * hidden * stride).max(threads)
         };
-        if let Some(fused) = Fused::new(gpu, shape, floats) {
+        if let Some(fused) = Fused::new(gpu, shape, SEVERAL, floats) {
             let parts = back_fused(gpu, call, passes, d_h0, fused);
             let at = if product { 3 * hidden } else { 2 * hidden };
             return Self { gates: (parts, 4 * hidden), apart: None, at, hidden };

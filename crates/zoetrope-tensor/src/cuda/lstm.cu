@@ -223,7 +223,7 @@ __device__ __forceinline__ void lstm_backward(const LstmBackward& call) {
     }
 
 LSTM_FUSED(1)
-LSTM_FUSED(8)
+LSTM_FUSED(4)
 
 // One step of all vertices: a thread an element. The sums without biases are in `gates` [N, 4H] if
 // `summed`; the share is added where it was given.

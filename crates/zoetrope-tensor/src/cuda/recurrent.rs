@@ -35,13 +35,10 @@ const THREADS: usize = 128;
 const BLOCKS: usize = 264;
 /// Vertices from which on a thread takes several, to read each weight once for all of them.
 const MANY_VERTICES: usize = 2048;
-/// How many it takes then.
-const SEVERAL: usize = 8;
-
 /// How a sequence is laid over the card in one launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fused {
-    /// Whether a thread takes [`SEVERAL`] vertices.
+    /// Whether a thread takes several vertices.
     pub(super) several: bool,
     pub(super) blocks: u32,
     pub(super) threads: u32,
@@ -49,11 +46,12 @@ pub(super) struct Fused {
 }
 
 impl Fused {
-    /// The layout, where the sequence fits. `floats` tells the shared memory of a block from the
+    /// The layout, where the sequence fits. A thread takes `several_are` vertices where there are many; `floats` tells the shared memory of a block from the
     /// stride of a state's vertices and the number of threads.
     pub(super) fn new(
         gpu: &Gpu,
         shape: Sequence,
+        several_are: usize,
         floats: impl Fn(usize, usize) -> usize,
     ) -> Option<Self> {
         let Sequence { vertices, hidden, .. } = shape;
@@ -61,7 +59,7 @@ impl Fused {
             return None;
         }
         let several = vertices >= MANY_VERTICES;
-        let each = if several { SEVERAL } else { 1 };
+        let each = if several { several_are } else { 1 };
         let groups = vertices.div_ceil(each * BLOCKS).clamp(1, THREADS / hidden);
         let (owned, threads) = (groups * each, groups * hidden);
         // As the kernels compute it: whole groups of four, and four more.

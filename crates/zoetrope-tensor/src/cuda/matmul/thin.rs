@@ -27,9 +27,10 @@ static WEIGHTS_8: Kernel = Kernel::new(FILE, "thin_weights_8");
 
 /// Threads of a block, as the kernels have it.
 const THREADS: usize = 256;
-/// The widest row, and the most elements of the small matrix: 16 KiB of shared memory.
+/// The widest row, and the most elements of the small matrix. From 4096 on the library is faster on an
+/// H200: a frame with three products of 160 k rows by 32 × 128 took 2.20 ms with it, 2.42 ms without.
 const MAX_WIDTH: usize = 256;
-const MAX_WEIGHTS: usize = 4096;
+const MAX_WEIGHTS: usize = 4095;
 /// Elements of the tiles of a block, 32 KiB: with the weights at most 48 KiB, so that four blocks fit
 /// into a multiprocessor and one block into the oldest card.
 const TILE: usize = 8192;
