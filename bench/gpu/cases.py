@@ -17,8 +17,9 @@ CASES = {
         dataclasses.replace(workloads.CASES["D1"], models=MODELS, epochs=20),
         dataclasses.replace(workloads.CASES["D4"], models=MODELS, epochs=40),
         dataclasses.replace(workloads.CASES["D5"], models=MODELS, epochs=30),
+        # Three frames: two would stay in the two areas that streaming copies into by turns.
         Case("D6", "power-law: 2,000,000 vertices, 16 snapshots of 10,000,000 edges", MODELS,
-             8, 8, 6, 8, "synthetic:power-law?vertices=2000000&steps=16&edges=10000000&features=2"),
+             8, 4, 6, 8, "synthetic:power-law?vertices=2000000&steps=16&edges=10000000&features=2"),
     ]
 }
 
