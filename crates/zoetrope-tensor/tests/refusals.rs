@@ -298,6 +298,24 @@ fn parts_refuse_what_is_not_there() {
         ],
     );
     refuse(
+        "concat_ranges",
+        &[
+            |t| t.concat_ranges(&[]),
+            |t| {
+                let v = ones(t, &[(2, 3), (1, 3)]);
+                t.concat_ranges(&[(v[0], 0..1), (v[1], 0..1)])
+            },
+            |t| {
+                let x = three_by_two(t);
+                t.concat_ranges(&[(x, 0..2), (x, 1..3)])
+            },
+            |t| {
+                let x = three_by_two(t);
+                t.concat_ranges(&[(x, 2..1)])
+            },
+        ],
+    );
+    refuse(
         "gather",
         &[
             |t| {

@@ -99,17 +99,18 @@ impl MpnnLstm {
             });
         }
         let tape = &mut *forward.tape;
+        let &ModelOptions { features, hidden, .. } = &self.options;
         let mut parts = Vec::with_capacity(steps + 2);
         for memory in memories {
-            parts.push(tape.rows(memory, (steps - 1) * vertices..steps * vertices)?);
+            let last = tape.rows(memory, (steps - 1) * vertices..steps * vertices)?;
+            parts.push((last, 0..hidden));
         }
-        parts.push(tape.rows(frame.features, 0..vertices)?);
-        let features = self.options.features;
-        for step in 1..steps {
+        for step in 0..steps {
             let own = tape.rows(frame.features, step * vertices..(step + 1) * vertices)?;
-            parts.push(tape.columns(own, features - 1..features)?);
+            let new = if step == 0 { 0 } else { features - 1 };
+            parts.push((own, new..features));
         }
-        Ok(tape.concat_columns(&parts)?)
+        Ok(tape.concat_ranges(&parts)?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Activation;
 
-use super::{List, plain};
+use super::{List, constant, plain};
 
 pub(super) fn add(list: &mut List) {
     for (rows, cols, from, to) in [(5, 3, 1, 4), (5, 17, 0, 5), (1, 1, 0, 1), (3, 2, 2, 2)] {
@@ -24,6 +24,17 @@ pub(super) fn add(list: &mut List) {
         t.concat_columns(v)
     });
     list.add("concat_columns/no_rows", &[plain(0, 1), plain(0, 2)], |t, v| t.concat_columns(v));
+    let three = [plain(3, 4), plain(3, 17), plain(3, 2)];
+    list.add("concat_ranges", &three, |t, v| {
+        t.concat_ranges(&[(v[0], 1..3), (v[1], 0..17), (v[0], 2..2), (v[2], 1..2), (v[1], 16..17)])
+    });
+    list.add("concat_ranges/no_rows", &[plain(0, 3), plain(0, 2)], |t, v| {
+        t.concat_ranges(&[(v[0], 1..3), (v[1], 0..1)])
+    });
+    list.add("concat_ranges/steps", &[plain(2, 3), constant(8, 3)], |t, v| {
+        let (first, last) = (t.rows(v[1], 0..2)?, t.rows(v[1], 6..8)?);
+        t.concat_ranges(&[(v[0], 0..3), (first, 0..3), (last, 2..3)])
+    });
     let picks: [(&str, usize, usize, &[u32]); 5] = [
         ("repeated", 4, 3, &[3, 0, 0, 3, 3, 1]),
         ("one_row", 1, 17, &[0, 0, 0]),
@@ -91,6 +102,11 @@ fn one_matrix_seen_twice(list: &mut List) {
         let top = t.rows(v[0], 0..2)?;
         let tall = t.concat_rows(&[v[0], top, v[0]])?;
         t.concat_columns(&[tall, tall])
+    });
+    list.add("alias/ranges_that_overlap", &[plain(6, 5)], |t, v| {
+        let product = t.mul(v[0], v[0])?;
+        let (top, middle) = (t.rows(product, 0..3)?, t.rows(product, 2..5)?);
+        t.concat_ranges(&[(top, 1..4), (middle, 0..5), (top, 3..5), (middle, 2..4), (top, 0..5)])
     });
     list.add("alias/linear_with_itself", &[plain(4, 4)], |t, v| {
         t.linear_plus(v[0], v[0], None, Some(v[0]), Activation::Tanh)

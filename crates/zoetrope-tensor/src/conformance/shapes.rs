@@ -81,6 +81,15 @@ fn parts(list: &mut List) {
         let [a, b, c] = parts;
         t.concat_rows(&[a?, b?, c?])
     });
+    let many: Vec<_> = (0..70).map(|part| plain(9, 2 + part % 5)).collect();
+    list.add("concat_ranges/70 parts", &many, |t, v| {
+        let range = |(at, &part): (usize, &Var)| (part, at % 2..2 + at % 5);
+        let ranges: Vec<_> = v.iter().enumerate().map(range).collect();
+        t.concat_ranges(&ranges)
+    });
+    list.add("concat_ranges/wide", &[plain(300, 24), plain(300, 20)], |t, v| {
+        t.concat_ranges(&[(v[0], 4..20), (v[1], 0..20), (v[0], 8..24)])
+    });
     list.add("columns/wide", &[plain(300, 24)], |t, v| t.columns(v[0], 4..20));
 }
 

@@ -11,7 +11,18 @@ use crate::cpu::matmul::Accumulate;
 use crate::cuda::concat::{Copies, PARTS};
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{List, Op, Opened, Tape, Var, expect_shape};
+use crate::tape::{List, Op, Opened, Tape, Value, Var, expect_shape};
+
+/// What one part gets of the gradient of a concatenation.
+struct Share {
+    dx: Opened,
+    /// As which the part is seen.
+    shape: Shape,
+    /// The columns of the part.
+    range: Range<usize>,
+    /// Where they begin in the concatenation.
+    at: usize,
+}
 
 impl Tape {
     /// Some consecutive rows, without copying.
@@ -20,10 +31,7 @@ impl Tape {
     /// Where there are no such rows.
     pub fn rows(&mut self, x: Var, rows: Range<usize>) -> Result<Var, TensorError> {
         let shape = self.shape(x);
-        if rows.start > rows.end || rows.end > shape.rows {
-            let (index, count) = (rows.end, shape.rows);
-            return Err(TensorError::OutOfRange { operator: "rows", what: "row", index, count });
-        }
+        expect_range("rows", "row", &rows, shape.rows)?;
         Ok(self.alias(x, rows.start * shape.cols, Shape::new(rows.len(), shape.cols)))
     }
 
@@ -44,51 +52,8 @@ impl Tape {
     /// # Errors
     /// Where there are no such columns.
     pub fn columns(&mut self, x: Var, columns: Range<usize>) -> Result<Var, TensorError> {
-        let shape = self.shape(x);
-        if columns.start > columns.end || columns.end > shape.cols {
-            let (index, count) = (columns.end, shape.cols);
-            return Err(TensorError::OutOfRange {
-                operator: "columns",
-                what: "column",
-                index,
-                count,
-            });
-        }
-        let out = Shape::new(shape.rows, columns.len());
-        let mut y = self.pool.take(out.len());
-        let start = columns.start;
-        let (mode, rows) = (Accumulate::Overwrite, out.rows);
-        match self.gpu() {
-            None => {
-                let (x, y) = (self.value(x), y.as_mut_slice());
-                copy_columns(x, shape.cols, start, out.cols, y, out.cols, 0, rows, mode);
-            }
-            Some(gpu) => {
-                let (x, y) = (self.view(x), y.view_mut());
-                let mut copies = Copies::new(gpu);
-                copies.columns(x, shape.cols, start, out.cols, y, out.cols, 0, rows, mode);
-            }
-        }
-        Ok(self.record(Op::Columns { x, start }, out, y, None, &[x]))
-    }
-
-    pub(super) fn columns_backward(&mut self, node: Var, x: Var, start: usize, dy: &Buffer) {
-        let (shape, out) = (self.shape(x), self.shape(node));
-        if let Some(mut dx) = self.open(x) {
-            let (mode, rows) = (Accumulate::Add, out.rows);
-            match self.gpu() {
-                None => {
-                    let (dy, dx) = (dy.as_slice(), dx.slice());
-                    copy_columns(dy, out.cols, 0, out.cols, dx, shape.cols, start, rows, mode);
-                }
-                Some(gpu) => {
-                    let (dy, dx) = (dy.view(), dx.view());
-                    let mut copies = Copies::new(gpu);
-                    copies.columns(dy, out.cols, 0, out.cols, dx, shape.cols, start, rows, mode);
-                }
-            }
-            self.close([Some(dx)]);
-        }
+        let one = self.keep_ranges(&[x], |_, &x| (x, columns.clone()));
+        self.side_by_side("columns", one)
     }
 
     /// Matrices of equal height side by side.
@@ -96,34 +61,51 @@ impl Tape {
     /// # Errors
     /// Where there is none, or heights differ.
     pub fn concat_columns(&mut self, parts: &[Var]) -> Result<Var, TensorError> {
-        let rows = self.first_shape("concat_columns", parts)?.rows;
-        let mut cols = 0;
-        for &part in parts {
-            let shape = self.shape(part);
-            expect_shape("concat_columns", "a part", Shape::new(rows, shape.cols), shape)?;
-            cols += shape.cols;
+        let whole = self.keep_ranges(parts, |tape, &part| (part, 0..tape.shape(part).cols));
+        self.side_by_side("concat_columns", whole)
+    }
+
+    /// Some consecutive columns of each of several matrices of equal height side by side.
+    ///
+    /// # Errors
+    /// Where there is no part, heights differ, or a matrix has no such columns.
+    pub fn concat_ranges(&mut self, parts: &[(Var, Range<usize>)]) -> Result<Var, TensorError> {
+        let ranges = self.keep_ranges(parts, |_, part| part.clone());
+        self.side_by_side("concat_ranges", ranges)
+    }
+
+    fn side_by_side(&mut self, operator: &'static str, parts: List) -> Result<Var, TensorError> {
+        let ranges = self.ranges(parts);
+        let rows = self.first_shape(operator, ranges.first().map(|(part, _)| *part))?.rows;
+        let (mut cols, mut needs_gradient) = (0, false);
+        for (part, range) in ranges {
+            let shape = self.shape(*part);
+            expect_shape(operator, "a part", Shape::new(rows, shape.cols), shape)?;
+            expect_range(operator, "column", range, shape.cols)?;
+            cols += range.len();
+            needs_gradient |= self.needs_gradient(*part);
         }
         let shape = Shape::new(rows, cols);
         let mut y = self.pool.take(shape.len());
         let mut copies = self.gpu().map(Copies::new);
         let (mut at, mode) = (0, Accumulate::Overwrite);
-        for &part in parts {
-            let width = self.shape(part).cols;
+        for (part, range) in self.ranges(parts) {
+            let (x_cols, from, count) = (self.shape(*part).cols, range.start, range.len());
             match &mut copies {
                 None => {
-                    let (x, y) = (self.value(part), y.as_mut_slice());
-                    copy_columns(x, width, 0, width, y, cols, at, rows, mode);
+                    let (x, y) = (self.value(*part), y.as_mut_slice());
+                    copy_columns(x, x_cols, from, count, y, cols, at, rows, mode);
                 }
                 Some(copies) => {
-                    let (x, y) = (self.view(part), y.view_mut());
-                    copies.columns(x, width, 0, width, y, cols, at, rows, mode);
+                    let (x, y) = (self.view(*part), y.view_mut());
+                    copies.columns(x, x_cols, from, count, y, cols, at, rows, mode);
                 }
             }
-            at += width;
+            at += count;
         }
         drop(copies);
-        let list = self.keep_list(parts);
-        Ok(self.record(Op::ConcatColumns { parts: list }, shape, y, None, parts))
+        let op = Op::ConcatColumns { parts };
+        Ok(self.push(op, shape, Value::Owned(y), None, needs_gradient))
     }
 
     pub(super) fn concat_columns_backward(&mut self, node: Var, parts: List, dy: &Buffer) {
@@ -133,14 +115,15 @@ impl Tape {
         }
         let mut at = 0;
         for part in 0..parts.len as usize {
-            let part = self.listed(parts, part);
-            let Shape { rows, cols: width } = self.shape(part);
-            if let Some(mut dx) = self.open_to_overwrite(part) {
-                let mode = dx.mode;
-                copy_columns(dy.as_slice(), cols, at, width, dx.slice(), width, 0, rows, mode);
+            let (part, range) = self.ranges(parts)[part].clone();
+            let (shape, to, count) = (self.shape(part), range.start, range.len());
+            if let Some(mut dx) = self.open_as(part, count == shape.cols) {
+                let (mode, rows) = (dx.mode, shape.rows);
+                let (dy, dx_values) = (dy.as_slice(), dx.slice());
+                copy_columns(dy, cols, at, count, dx_values, shape.cols, to, rows, mode);
                 self.close([Some(dx)]);
             }
-            at += width;
+            at += count;
         }
     }
 
@@ -156,29 +139,32 @@ impl Tape {
         let mut at = 0;
         let mut next = 0;
         while next < parts.len as usize {
-            let mut opened: [Option<(Opened, Shape, usize)>; PARTS] = [const { None }; PARTS];
+            let mut opened: [Option<Share>; PARTS] = [const { None }; PARTS];
             for place in &mut opened {
                 if next == parts.len as usize {
                     break;
                 }
-                let part = self.listed(parts, next);
+                let (part, range) = self.ranges(parts)[next].clone();
                 // A second look at a matrix would be lent a block of its own: let it wait instead.
                 if self.is_open(part) {
                     break;
                 }
                 let shape = seen(self.shape(part));
-                *place = self.open_to_overwrite(part).map(|dx| (dx, shape, at));
-                at += shape.cols;
+                let count = range.len();
+                let dx = self.open_as(part, count == shape.cols);
+                *place = dx.map(|dx| Share { dx, shape, range, at });
+                at += count;
                 next += 1;
             }
             let gpu = self.gpu().expect("a tape of a card");
             let mut copies = Copies::new(gpu);
-            for (dx, shape, at) in opened.iter_mut().flatten() {
-                let (mode, width) = (dx.mode, shape.cols);
-                copies.columns(dy.view(), cols, *at, width, dx.view(), width, 0, shape.rows, mode);
+            for Share { dx, shape, range, at } in opened.iter_mut().flatten() {
+                let (Shape { rows, cols: dx_cols }, to, count) = (*shape, range.start, range.len());
+                let (dx, mode) = dx.target();
+                copies.columns(dy.view(), cols, *at, count, dx, dx_cols, to, rows, mode);
             }
             drop(copies);
-            self.close_all(opened.into_iter().flatten().map(|(dx, ..)| dx));
+            self.close_all(opened.into_iter().flatten().map(|share| share.dx));
         }
     }
 
@@ -187,7 +173,7 @@ impl Tape {
     /// # Errors
     /// Where there is none, or widths differ.
     pub fn concat_rows(&mut self, parts: &[Var]) -> Result<Var, TensorError> {
-        let cols = self.first_shape("concat_rows", parts)?.cols;
+        let cols = self.first_shape("concat_rows", parts.first().copied())?.cols;
         let mut rows = 0;
         for &part in parts {
             let shape = self.shape(part);
@@ -210,7 +196,7 @@ impl Tape {
             at += len;
         }
         drop(copies);
-        let list = self.keep_list(parts);
+        let list = self.keep_ranges(parts, |tape, &part| (part, 0..tape.shape(part).len()));
         Ok(self.record(Op::ConcatRows { parts: list }, shape, y, None, parts))
     }
 
@@ -221,8 +207,7 @@ impl Tape {
         }
         let mut at = 0;
         for part in 0..parts.len as usize {
-            let part = self.listed(parts, part);
-            let len = self.shape(part).len();
+            let (part, Range { end: len, .. }) = self.ranges(parts)[part].clone();
             if let Some(mut dx) = self.open_to_overwrite(part) {
                 let own = &dy.as_slice()[at..at + len];
                 match dx.mode {
@@ -235,9 +220,9 @@ impl Tape {
         }
     }
 
-    fn first_shape(&self, operator: &'static str, parts: &[Var]) -> Result<Shape, TensorError> {
-        match parts.first() {
-            Some(&part) => Ok(self.shape(part)),
+    fn first_shape(&self, operator: &'static str, part: Option<Var>) -> Result<Shape, TensorError> {
+        match part {
+            Some(part) => Ok(self.shape(part)),
             None => Err(TensorError::Argument {
                 operator,
                 name: "the number of parts",
@@ -245,5 +230,18 @@ impl Tape {
                 got: "0".to_owned(),
             }),
         }
+    }
+}
+
+/// Refuses a range of rows or columns where there are only `count`.
+fn expect_range(
+    operator: &'static str,
+    what: &'static str,
+    range: &Range<usize>,
+    count: usize,
+) -> Result<(), TensorError> {
+    match range.start <= range.end && range.end <= count {
+        true => Ok(()),
+        false => Err(TensorError::OutOfRange { operator, what, index: range.end, count }),
     }
 }

@@ -60,7 +60,6 @@ impl Tape {
             Op::Chain { ref chain, inputs } => self.chain_backward(chain, inputs, dy),
             Op::ConcatColumns { parts } => self.concat_columns_backward(node, parts, dy),
             Op::ConcatRows { parts } => self.concat_rows_backward(parts, dy),
-            Op::Columns { x, start } => self.columns_backward(node, x, start, dy),
             Op::Gather { x, ref indices } => self.gather_backward(x, indices, dy),
             Op::ScatterAdd { x, ref indices } => self.scatter_add_backward(x, indices, dy),
             Op::PairScores { layers, ref ends } => {

@@ -131,7 +131,8 @@ impl Tape {
         matches!(self.gradients[self.root(var).0.index as usize], Gradient::Open)
     }
 
-    fn open_as(&mut self, var: Var, can_overwrite: bool) -> Option<Opened> {
+    /// The same for a kernel that can overwrite a fresh block or not.
+    pub(crate) fn open_as(&mut self, var: Var, can_overwrite: bool) -> Option<Opened> {
         if !self.needs_gradient(var) {
             return None;
         }

@@ -43,7 +43,8 @@ pub struct Tape {
     pub(crate) nodes: Vec<Node>,
     pub(crate) pool: Pool,
     pub(crate) gradients: Vec<gradient::Gradient>,
-    pub(crate) lists: Vec<Var>,
+    lists: Vec<Var>,
+    ranges: Vec<(Var, Range<usize>)>,
     parameters: Vec<Option<Var>>,
     bound: Option<Arc<ParameterBlock>>,
     /// Where constants of a device are written before they are copied up.
@@ -88,6 +89,7 @@ impl Tape {
             }
         }
         self.lists.clear();
+        self.ranges.clear();
         self.parameters.fill(None);
         self.generation = self.generation.wrapping_add(1);
     }
@@ -398,6 +400,24 @@ impl Tape {
 
     pub(crate) fn listed(&self, list: List, at: usize) -> Var {
         self.lists[list.start as usize + at]
+    }
+
+    /// Keeps a list of operands of which only a range counts, told by `range`.
+    pub(crate) fn keep_ranges<T>(
+        &mut self,
+        parts: &[T],
+        range: impl Fn(&Self, &T) -> (Var, Range<usize>),
+    ) -> List {
+        let start = self.ranges.len();
+        for part in parts {
+            let range = range(self, part);
+            self.ranges.push(range);
+        }
+        List { start: start as u32, len: parts.len() as u32 }
+    }
+
+    pub(crate) fn ranges(&self, list: List) -> &[(Var, Range<usize>)] {
+        &self.ranges[list.start as usize..][..list.len as usize]
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) enum Value {
     Released,
 }
 
-/// A list of operands, kept by the tape.
+/// A list of operands or of ranges of them, kept by the tape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct List {
     pub(crate) start: u32,
@@ -126,15 +126,13 @@ pub(crate) enum Op {
         chain: Chain,
         inputs: List,
     },
+    /// Parts are ranges of columns.
     ConcatColumns {
         parts: List,
     },
+    /// Parts are ranges of values, each a whole matrix.
     ConcatRows {
         parts: List,
-    },
-    Columns {
-        x: Var,
-        start: usize,
     },
     Gather {
         x: Var,

@@ -268,6 +268,21 @@ def parts():
     wide = [plain(3, 1), plain(3, 0), plain(3, 17), plain(3, 2)]
     case("concat_columns", wide, lambda *x: torch.cat(x, 1))
     case("concat_columns/no_rows", [plain(0, 1), plain(0, 2)], lambda *x: torch.cat(x, 1))
+    case(
+        "concat_ranges",
+        [plain(3, 4), plain(3, 17), plain(3, 2)],
+        lambda x, y, z: torch.cat([x[:, 1:3], y, x[:, 2:2], z[:, 1:2], y[:, 16:17]], 1),
+    )
+    case(
+        "concat_ranges/no_rows",
+        [plain(0, 3), plain(0, 2)],
+        lambda x, y: torch.cat([x[:, 1:3], y[:, 0:1]], 1),
+    )
+    case(
+        "concat_ranges/steps",
+        [plain(2, 3), ("constant", 8, 3)],
+        lambda x, y: torch.cat([x, y[0:2], y[6:8, 2:3]], 1),
+    )
     picks = [
         ("repeated", 4, 3, [3, 0, 0, 3, 3, 1]),
         ("one_row", 1, 17, [0, 0, 0]),
@@ -319,6 +334,12 @@ def parts():
         return torch.cat([tall, tall], 1)
 
     case("alias/concatenated_twice", [plain(3, 2)], concatenated)
+
+    def ranges(x):
+        top, middle = (x * x)[0:3], (x * x)[2:5]
+        return torch.cat([top[:, 1:4], middle, top[:, 3:5], middle[:, 2:4], top], 1)
+
+    case("alias/ranges_that_overlap", [plain(6, 5)], ranges)
     case("alias/linear_with_itself", [plain(4, 4)], lambda x: torch.tanh(x @ x.T + x))
 
 
