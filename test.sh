@@ -35,6 +35,14 @@ if ! command -v cc >/dev/null 2>&1; then
     fi
 fi
 
+# The tests run the CUDA kernels on an emulated card, which g++ builds.
+if ! command -v g++ >/dev/null 2>&1; then
+    if ! add "no C++ compiler" g++; then
+        say "g++ is missing: install a C++ compiler (on Debian: apt-get install g++)"
+        exit 4
+    fi
+fi
+
 # A minimal Rust has neither rustfmt nor clippy. Where they cannot be added, their steps are
 # skipped and say so.
 for component in rustfmt:fmt clippy:clippy; do

@@ -3,8 +3,10 @@
 //! NVRTC needs no GPU and no driver. It comes from the Python package index and is driven by a
 //! Python script: loading a foreign library takes unsafe code, which this program forbids itself.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use crate::validate::target;
 
 /// Kernels and their launchers.
 const FOLDER: &str = "crates/zoetrope-tensor/src/cuda";
@@ -17,9 +19,8 @@ const NOT_HERE: i32 = 77;
 /// Compiles the kernels; true where all compile, or where this machine has no Python or no way to
 /// the package index (and says so).
 pub(crate) fn run(root: &Path) -> bool {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let mut command = Command::new("python3");
-    command.args([SCRIPT, FOLDER]).arg(target.join("nvrtc")).current_dir(root);
+    command.args([SCRIPT, FOLDER]).arg(target(root).join("nvrtc")).current_dir(root);
     match command.status() {
         Ok(status) if status.code() == Some(NOT_HERE) => {
             println!("skipped: the kernels were not compiled");

@@ -6,6 +6,12 @@ use std::process::{Command, Stdio};
 use crate::steps::Step;
 use crate::{kernels, tidy};
 
+/// Where Zoetrope looks for CUDA first.
+const CUDA_VARIABLE: &str = "ZOETROPE_CUDA_PATH";
+
+/// Where Zoetrope keeps compiled kernels.
+const KERNELS_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
+
 /// How much the compiler optimises the binary that a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -40,10 +46,22 @@ pub(crate) fn before_tests(root: &Path) -> Vec<Step> {
     ]
 }
 
-/// The tests of all crates and the examples in their documentation.
+/// The tests of all crates and the examples in their documentation. What runs on a card runs on an
+/// emulated one, unless the environment says where CUDA is.
 pub(crate) fn tests(root: &Path) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut tests = test_command(root);
+    if std::env::var_os(CUDA_VARIABLE).is_none() {
+        let folder = target(root).join("cuda-emulator");
+        let mut build = Command::new(root.join("crates/zoetrope-testkit/emulator/build.sh"));
+        build.arg(&folder).stdout(Stdio::null());
+        steps.push(Step::command("CUDA emulator", build));
+        tests.env(CUDA_VARIABLE, &folder).env(KERNELS_VARIABLE, folder.join("kernels"));
+    }
+    steps.push(Step::tests("tests", tests));
     let examples = cargo(root, &["test", "--workspace", "--doc", "--locked"]);
-    vec![unit_tests(root), Step::tests("documentation examples", examples)]
+    steps.push(Step::tests("documentation examples", examples));
+    steps
 }
 
 /// Builds the `zoetrope` binary and says where it is.
@@ -57,22 +75,25 @@ pub(crate) fn build_binary(root: &Path, profile: Profile) -> Option<PathBuf> {
         }
     };
     let built = command.status().is_ok_and(|status| status.success());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    built.then(|| target.join(folder).join("zoetrope"))
+    built.then(|| target(root).join(folder).join("zoetrope"))
 }
 
 /// Runs under nextest where it is installed (it shows each test's time and kills none of the
 /// others when one aborts), and under cargo's own runner otherwise.
-fn unit_tests(root: &Path) -> Step {
-    let command = if answers(root, &["nextest", "--version"]) {
+fn test_command(root: &Path) -> Command {
+    if answers(root, &["nextest", "--version"]) {
         cargo(root, &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])
     } else {
         cargo(
             root,
             &["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"],
         )
-    };
-    Step::tests("tests", command)
+    }
+}
+
+/// Where cargo builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from)
 }
 
 /// A step that needs a component which a minimal Rust installation lacks.

@@ -39,6 +39,8 @@ struct Details {
     hint: Option<String>,
     /// Text that is complete already, with and without colour (from the flag parser).
     rendered: Option<(String, String)>,
+    /// A report that there is in spite of the failure; it takes the place of the error document.
+    report: Option<String>,
 }
 
 impl Failure {
@@ -51,6 +53,7 @@ impl Failure {
             total: 0,
             hint: None,
             rendered: None,
+            report: None,
         }))
     }
 
@@ -92,6 +95,12 @@ impl Failure {
     /// The same failure with advice.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The same failure with the report that shows it, for standard output.
+    pub(crate) fn report(mut self, report: String) -> Self {
+        self.0.report = Some(report);
         self
     }
 
@@ -241,6 +250,9 @@ pub(crate) fn guard(
     }
     // Nothing sensible can be done where standard error is gone.
     let _ = io::stderr().write_all(details.block(Style::stderr()).as_bytes());
+    if let Some(report) = &details.report {
+        return print(report, details.cause);
+    }
     match wants_json() {
         true => print(&format!("{:#}\n", details.document()), details.cause),
         false => ExitCode::from(details.cause as u8),

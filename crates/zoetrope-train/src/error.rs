@@ -284,18 +284,6 @@ fn list(problems: &[ConfigProblem]) -> String {
     lines.join("\n")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_disk_and_a_wrong_path_have_different_exit_codes() {
-        let of = |kind| TrainError::io("runs", std::io::Error::from(kind)).kind().exit_code();
-        assert_eq!(of(std::io::ErrorKind::StorageFull), 4);
-        assert_eq!(of(std::io::ErrorKind::NotADirectory), 2);
-    }
-}
-
 /// What to do about a card that refuses.
 fn device_advice(error: &CudaError) -> &'static str {
     match error {
@@ -306,5 +294,17 @@ fn device_advice(error: &CudaError) -> &'static str {
             "; `zoetrope doctor` lists the devices, --device cpu needs none"
         }
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_and_a_wrong_path_have_different_exit_codes() {
+        let of = |kind| TrainError::io("runs", std::io::Error::from(kind)).kind().exit_code();
+        assert_eq!(of(std::io::ErrorKind::StorageFull), 4);
+        assert_eq!(of(std::io::ErrorKind::NotADirectory), 2);
     }
 }

@@ -32,8 +32,19 @@ impl Folder {
 
     /// Runs `zoetrope` with these arguments.
     pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
-        let outcome = run_measured(command(self.0.path(), arguments), Duration::from_secs(60));
-        outcome.unwrap()
+        self.run_with(arguments, |_| {}, Duration::from_secs(60))
+    }
+
+    /// Runs `zoetrope` in another environment, for a limited time.
+    pub(crate) fn run_with(
+        &self,
+        arguments: &[&str],
+        change: impl FnOnce(&mut Command),
+        limit: Duration,
+    ) -> Outcome {
+        let mut command = command(self.0.path(), arguments);
+        change(&mut command);
+        run_measured(command, limit).unwrap()
     }
 
     /// Runs `zoetrope` and expects success and one JSON document.

@@ -8,7 +8,7 @@ use crate::cpu::matmul::Accumulate;
 static FORWARD: Kernel = Kernel::new("activation", "activation_forward");
 static BACKWARD: Kernel = Kernel::new("activation", "activation_backward");
 
-/// The number of an activation in kernels (`activation_value` of `common.cuh`), and its parameter.
+/// The number of an activation in kernels (`activation_value` of `prelude.cuh`), and its parameter.
 pub(crate) fn code(activation: Activation) -> (u32, f32) {
     match activation {
         Activation::Identity => (0, 0.0),

@@ -17,7 +17,7 @@ use cudarc::cublaslt::sys::{self, cublasStatus_t};
 use super::error::CudaError;
 use super::gpu::lock;
 use super::matmul::{self, Product};
-use super::{Gpu, Precision, Queue};
+use super::{Gpu, Queue};
 use crate::cpu::activation::Activation;
 
 /// Bytes of scratch that a product may use.

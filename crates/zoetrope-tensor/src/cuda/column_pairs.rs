@@ -1,4 +1,4 @@
-//! Two sums for each column of a matrix, in two phases: the launch of `column_pairs` (`common.cuh`).
+//! Two sums for each column of a matrix, in two phases: the launch of `column_pairs` (`prelude.cuh`).
 
 use super::elementwise::BLOCK;
 use super::{Gpu, Scratch, View, ViewMut};

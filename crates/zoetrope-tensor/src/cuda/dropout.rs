@@ -9,7 +9,7 @@ use crate::cpu::matmul::Accumulate;
 
 static APPLY: Kernel = Kernel::new("dropout", "dropout_apply");
 
-/// `DropoutMask` of `common.cuh`.
+/// `DropoutMask` of `prelude.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct DropoutMask {

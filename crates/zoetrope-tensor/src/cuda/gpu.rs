@@ -235,10 +235,6 @@ impl Gpu {
         self.0.total_bytes
     }
 
-    pub(crate) fn compute(&self) -> u32 {
-        self.0.compute
-    }
-
     pub(crate) fn multiprocessors(&self) -> u32 {
         self.0.multiprocessors
     }

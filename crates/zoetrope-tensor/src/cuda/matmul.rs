@@ -210,16 +210,3 @@ pub(super) fn finish(
 pub(crate) fn matmul(gpu: &Gpu, a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate) {
     Product::new(a, b, c, accumulate).run(gpu);
 }
-
-/// C = activation(op(A)·op(B) (+ C) + bias), the bias one value per column.
-pub(crate) fn linear(
-    gpu: &Gpu,
-    a: MatRef,
-    b: MatRef,
-    bias: Option<View>,
-    activation: Activation,
-    c: MatMut,
-    accumulate: Accumulate,
-) {
-    Product { bias, activation, ..Product::new(a, b, c, accumulate) }.run(gpu);
-}

@@ -5,7 +5,6 @@
 //! are asynchronous and in order: nothing here waits for the card except [`Gpu::wait`] and
 //! [`Gpu::download`].
 #![allow(unsafe_code)]
-#![allow(dead_code, unused_imports, reason = "until the last launcher has landed")]
 
 pub(crate) mod activation;
 pub(crate) mod attention;

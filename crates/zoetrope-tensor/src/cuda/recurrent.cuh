@@ -1,4 +1,4 @@
-// What the kernels of recurrent units share; put between `common.cuh` and their files.
+// What the kernels of recurrent units share; put between `prelude.cuh` and their files.
 
 // d·y·(1 − y): the gradient before a logistic function from that after it.
 __device__ __forceinline__ float logistic_slope(float d, float y) {

@@ -77,27 +77,25 @@ __device__ __forceinline__ double sum_between(const float* x, const float* y, u6
     return block_sum(sum, room);
 }
 
-// The sums of shares of Σ x, or of Σ x² where `squared`.
+// The sums of shares of Σ x.
 extern "C" __global__ __launch_bounds__(THREADS) void reduce_sum_shares(
-    const float* x, u32 squared, u64 len, u64 share, double* sums
+    const float* x, u64 len, u64 share, double* sums
 ) {
     __shared__ double room[THREADS / 32];
     u64 from = blockIdx.x * share;
-    double sum = sum_between(x, squared ? x : nullptr, from, min(len, from + share), room);
+    double sum = sum_between(x, nullptr, from, min(len, from + share), room);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// The sum of all shares as an f64 total, or as the f32 sum over `divisor`. One block.
-extern "C" __global__ __launch_bounds__(THREADS) void reduce_sum_total(
-    const double* sums, u64 count, double* total, float* quotient, float divisor
+// The sum of all shares over `divisor`. One block.
+extern "C" __global__ __launch_bounds__(THREADS) void reduce_mean(
+    const double* sums, u64 count, float divisor, float* mean
 ) {
     __shared__ double room[THREADS / 32];
     double sum = 0.0;
     for (u64 at = threadIdx.x; at < count; at += THREADS) sum += sums[at];
     sum = block_sum(sum, room);
-    if (threadIdx.x != 0) return;
-    if (total) *total = sum;
-    if (quotient) *quotient = (float)sum / divisor;
+    if (threadIdx.x == 0) *mean = (float)sum / divisor;
 }
 
 // dx += dy / len for the mean of `len` values.

@@ -1,13 +1,13 @@
 //! Sums on the device: of columns, of everything, of squares, and of shares of other sums.
 
-use super::kernel::{Kernel, grid_for};
+use super::kernel::{Arg, Kernel, grid_for};
 use super::{Gpu, View, ViewMut};
 use crate::cpu::matmul::Accumulate;
 
 static ADD_SHARES: Kernel = Kernel::new("reduce", "reduce_add_shares");
 static COLUMNS: Kernel = Kernel::new("reduce", "reduce_columns");
 static SUM_SHARES: Kernel = Kernel::new("reduce", "reduce_sum_shares");
-static SUM_TOTAL: Kernel = Kernel::new("reduce", "reduce_sum_total");
+static MEAN: Kernel = Kernel::new("reduce", "reduce_mean");
 static MEAN_BACKWARD: Kernel = Kernel::new("reduce", "reduce_mean_backward");
 static UNIT_FORWARD: Kernel = Kernel::new("reduce", "reduce_unit_forward");
 static UNIT_BACKWARD: Kernel = Kernel::new("reduce", "reduce_unit_backward");
@@ -74,48 +74,16 @@ pub(crate) fn column_sums(gpu: &Gpu, x: View<'_>, rows: usize, cols: usize, out:
     }
 }
 
-/// What becomes of a sum over everything.
-enum Total<'a> {
-    /// The sum in f64.
-    Exact(ViewMut<'a, f64>),
-    /// The sum in f32 over a number.
-    Over(ViewMut<'a>, f32),
-}
-
-/// Σ x or Σ x², accumulated in f64.
-fn total(gpu: &Gpu, x: View<'_>, squared: bool, to: Total<'_>) {
+/// The mean of all elements, 0 of none, from a sum in f64.
+pub(crate) fn mean(gpu: &Gpu, x: View<'_>, out: ViewMut<'_>) {
     let count = x.len().div_ceil(SHARE).clamp(1, MAX_SHARES);
     let share = x.len().div_ceil(count);
     let mut sums = gpu.take_of::<f64>(count);
     let sizes = [x.len() as u64, share as u64];
-    gpu.launch(
-        &SUM_SHARES,
-        count as u32,
-        BLOCK as u32,
-        0,
-        &[&x, &u32::from(squared), &sizes[0], &sizes[1], &sums.view_mut()],
-    );
-    let (exact, quotient, divisor) = match to {
-        Total::Exact(exact) => (Some(exact), None, 1.0),
-        Total::Over(quotient, divisor) => (None, Some(quotient), divisor),
-    };
-    gpu.launch(
-        &SUM_TOTAL,
-        1,
-        BLOCK as u32,
-        0,
-        &[&sums.view(), &(count as u64), &exact, &quotient, &divisor],
-    );
-}
-
-/// The sum of the squares of all elements, accumulated in f64.
-pub(crate) fn squared_norm(gpu: &Gpu, x: View<'_>, out: ViewMut<'_, f64>) {
-    total(gpu, x, true, Total::Exact(out));
-}
-
-/// The mean of all elements, 0 of none, from a sum in f64.
-pub(crate) fn mean(gpu: &Gpu, x: View<'_>, out: ViewMut<'_>) {
-    total(gpu, x, false, Total::Over(out, x.len().max(1) as f32));
+    let arguments = [&x as &dyn Arg, &sizes[0], &sizes[1], &sums.view_mut()];
+    gpu.launch(&SUM_SHARES, count as u32, BLOCK as u32, 0, &arguments);
+    let divisor = x.len().max(1) as f32;
+    gpu.launch(&MEAN, 1, BLOCK as u32, 0, &[&sums.view(), &(count as u64), &divisor, &out]);
 }
 
 /// Adds the gradient of [`mean`].

@@ -9,7 +9,7 @@ pub struct Source {
 }
 
 /// What every file begins with.
-const COMMON: &str = include_str!("common.cuh");
+const PRELUDE: &str = include_str!("prelude.cuh");
 /// What the files of recurrent units begin with after that.
 const RECURRENT: &str = include_str!("recurrent.cuh");
 
@@ -17,7 +17,7 @@ impl Source {
     /// What the compiler gets.
     pub fn text(&self) -> String {
         let family = if matches!(self.name, "gru" | "lstm") { RECURRENT } else { "" };
-        format!("{COMMON}{family}#line 1 \"{}.cu\"\n{}", self.name, self.body)
+        format!("{PRELUDE}{family}#line 1 \"{}.cu\"\n{}", self.name, self.body)
     }
 }
 

@@ -1,7 +1,7 @@
-//! What the steps of an epoch leave on the card: their losses, and how many there were.
+//! What the steps of an epoch leave on the card: their losses.
 //!
-//! A step does not wait for its loss: it is added to a list that is read once an epoch. The counters
-//! are on the card, so that a recorded step counts on when it is launched again.
+//! A step does not wait for its loss: it is added to a list that is read once an epoch. The place in
+//! the list is kept on the card, so that a recorded step goes on when it is launched again.
 
 use super::kernel::Kernel;
 use super::memory::Scratch;
@@ -15,15 +15,15 @@ static ADVANCE: Kernel = Kernel::new("steps", "steps_advance");
 pub struct Steps {
     gpu: Gpu,
     losses: Scratch,
-    /// The position in the list, and the number of steps since training began.
-    counters: Scratch<u32>,
+    /// The place of the current step in the list.
+    place: Scratch<u32>,
 }
 
 impl Steps {
-    /// Room for the losses of so many steps; `done` were made before.
-    pub fn new(gpu: &Gpu, room: usize, done: u32) -> Self {
-        let mut steps = Self { gpu: gpu.clone(), losses: gpu.take(room), counters: gpu.take_of(2) };
-        steps.restart(done);
+    /// Room for the losses of so many steps.
+    pub fn new(gpu: &Gpu, room: usize) -> Self {
+        let mut steps = Self { gpu: gpu.clone(), losses: gpu.take(room), place: gpu.take_of(1) };
+        steps.restart();
         steps
     }
 
@@ -32,27 +32,22 @@ impl Steps {
         self.losses.len()
     }
 
-    /// An empty list; `done` steps were made before.
-    pub fn restart(&mut self, done: u32) {
-        self.gpu.upload(&[0, done], self.counters.view_mut());
+    /// An empty list.
+    pub fn restart(&mut self) {
+        self.gpu.upload(&[0], self.place.view_mut());
         self.gpu.zero(self.losses.view_mut());
-    }
-
-    /// The number of steps since training began, on the card.
-    pub(crate) fn counter(&self) -> View<'_, u32> {
-        self.counters.view().slice(1..2)
     }
 
     /// Adds `factor` times a loss to that of the current step.
     pub(crate) fn add(&mut self, loss: View<'_>, factor: f32) {
-        let (losses, at) = (self.losses.view_mut(), self.counters.view());
+        let (losses, at) = (self.losses.view_mut(), self.place.view());
         self.gpu.launch(&ADD, 1, 1, 0, &[&loss, &factor, &losses, &at]);
     }
 
     /// Goes on to the next step; one without a loss leaves no place in the list.
     pub fn advance(&mut self, counted: bool) {
-        let counters = self.counters.view_mut();
-        self.gpu.launch(&ADVANCE, 1, 1, 0, &[&counters, &u32::from(counted)]);
+        let place = self.place.view_mut();
+        self.gpu.launch(&ADVANCE, 1, 1, 0, &[&place, &u32::from(counted)]);
     }
 
     /// The losses of the first `count` steps; waits for them.

@@ -29,7 +29,7 @@ impl Card {
         Self {
             gpu: gpu.clone(),
             optimiser: OnDevice::new(gpu, optimiser, parameters),
-            steps: Steps::new(gpu, 1, 0),
+            steps: Steps::new(gpu, 1),
             shares: Vec::new(),
             launched: VecDeque::new(),
         }
@@ -41,13 +41,12 @@ impl Card {
         optimiser: &Optimiser,
         parameters: &Parameters,
         steps: usize,
-        done: u64,
         rate: f32,
     ) {
         if self.steps.room() < steps {
-            self.steps = Steps::new(&self.gpu, steps, done as u32);
+            self.steps = Steps::new(&self.gpu, steps);
         }
-        self.steps.restart(done as u32);
+        self.steps.restart();
         self.shares.clear();
         self.optimiser.begin(optimiser, parameters, rate);
     }

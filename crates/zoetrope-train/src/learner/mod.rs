@@ -126,9 +126,9 @@ impl Learner {
 
     /// Before the steps of an epoch, or the rest of one: `steps` are to be made.
     pub(crate) fn begin_epoch(&mut self, config: &Config, parameters: &Parameters, steps: usize) {
-        let (rate, done) = (self.rate(config) as f32, self.progress.frames);
+        let rate = self.rate(config) as f32;
         if let Some(card) = &mut self.card {
-            card.begin_epoch(&self.optimiser, parameters, steps, done, rate);
+            card.begin_epoch(&self.optimiser, parameters, steps, rate);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use serde::Serialize;
-use zoetrope_tensor::conformance::{self as operators, Comparison};
+use zoetrope_tensor::conformance as operators;
 use zoetrope_tensor::{Device, Gpu};
 use zoetrope_train::TrainError;
 use zoetrope_train::conformance as models;
@@ -38,6 +38,14 @@ struct Case {
     problem: Option<String>,
 }
 
+impl Case {
+    /// A comparison that came to no result.
+    fn broken(name: &str, problem: String) -> Self {
+        let name = name.to_owned();
+        Self { name, difference: f64::INFINITY, agrees: false, problem: Some(problem) }
+    }
+}
+
 impl Group {
     fn add(&mut self, case: Case) {
         self.worst = self.worst.max(case.difference);
@@ -65,14 +73,13 @@ pub(super) fn run(device: &str, only: &str, json: bool) -> Result<String, Failur
     let models = model_group(device, only);
     let agrees = operators.differing().chain(models.differing()).next().is_none();
     let document_of = Document { schema: 1, device: format!("{gpu:?}"), agrees, operators, models };
-    if json {
-        println!("{}", document(&document_of)?.trim_end());
-    } else {
-        print!("{}", table(&document_of));
-    }
+    let report = if json { document(&document_of)? } else { table(&document_of) };
     match agrees {
-        true => Ok(String::new()),
-        false => Err(Failure::other(format!("{device} does not compute what the processor does"))),
+        true => Ok(report),
+        false => {
+            let message = format!("{device} does not compute what the processor does");
+            Err(Failure::other(message).report(report))
+        }
     }
 }
 
@@ -82,13 +89,16 @@ fn operator_group(gpu: &Gpu, only: &str) -> Group {
     let cases = operators::all_cases();
     for (at, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(only)) {
         progress("operators", at + 1, cases.len(), &case.name);
-        let found: Comparison = operators::compare(case, &device);
+        let found = caught(|| operators::compare(case, &device));
         let fault = gpu.fault().map(|fault| fault.to_string());
-        group.add(Case {
-            agrees: found.agrees() && fault.is_none(),
-            problem: fault.clone().or_else(|| (!found.agrees()).then(|| found.matrix.clone())),
-            difference: found.difference.into(),
-            name: found.name,
+        group.add(match found {
+            Ok(found) => Case {
+                agrees: found.agrees() && fault.is_none(),
+                problem: fault.clone().or_else(|| (!found.agrees()).then(|| found.matrix.clone())),
+                difference: found.difference.into(),
+                name: found.name,
+            },
+            Err(panic) => Case::broken(&case.name, fault.clone().unwrap_or(panic)),
         });
         if fault.is_some() {
             // A card that faulted answers nothing any more.
@@ -103,22 +113,28 @@ fn model_group(device: &str, only: &str) -> Group {
     let cases = models::model_cases();
     for (at, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(only)) {
         progress("models", at + 1, cases.len(), &case.name);
-        group.add(match case.compare(device) {
+        let found = caught(|| case.compare(device).map_err(|error| error.to_string()));
+        group.add(match found.and_then(|found| found) {
             Ok(found) => Case {
                 agrees: found.agrees(),
                 difference: found.difference,
                 name: found.name,
                 problem: None,
             },
-            Err(error) => Case {
-                name: case.name.clone(),
-                difference: f64::INFINITY,
-                agrees: false,
-                problem: Some(error.to_string()),
-            },
+            Err(problem) => Case::broken(&case.name, problem),
         });
     }
     group
+}
+
+/// What a comparison finds, or the message of its panic: one that breaks must not take the report
+/// of all others with it.
+fn caught<T>(compare: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(compare)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("panicked: {}", text.unwrap_or("without a message"))
+    })
 }
 
 fn progress(what: &str, at: usize, all: usize, name: &str) {
@@ -148,4 +164,18 @@ fn table(found: &Document) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_that_panics_is_a_difference_with_its_message() {
+        assert_eq!(caught(|| 3), Ok(3));
+        let message = caught(|| -> u32 { panic!("rows of {} and {}", 2, 3) }).unwrap_err();
+        assert_eq!(message, "panicked: rows of 2 and 3");
+        let case = Case::broken("gru", message);
+        assert!(!case.agrees && case.difference.is_infinite());
+    }
 }

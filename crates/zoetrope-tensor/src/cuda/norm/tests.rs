@@ -1,4 +1,3 @@
-use super::*;
 use crate::cuda::trial::card;
 use crate::{Device, Tape};
 

@@ -74,6 +74,7 @@ enum Part {
     Starts = 4,
     Rows = 5,
     Units = 6,
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by kernels only"))]
     Folds = 7,
     Columns = 8,
     Factors = 9,

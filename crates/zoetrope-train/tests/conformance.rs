@@ -1,0 +1,126 @@
+//! Training over snapshots on a card: every model against the processor, and what must not change a
+//! bit of the result.
+//!
+//! On a real card where there is one, otherwise on the emulated one of the test kit.
+
+use zoetrope_data::Quiet;
+use zoetrope_tensor::Gpu;
+use zoetrope_testkit::emulator;
+use zoetrope_train::checkpoint::{SavedState, state_hash};
+use zoetrope_train::config::ModelName;
+use zoetrope_train::conformance::model_cases;
+use zoetrope_train::run::Timeline;
+use zoetrope_train::session::{EpochEnd, Watch};
+use zoetrope_train::train::{Opened, Run};
+use zoetrope_train::{Config, FailureKind, TrainError};
+
+/// Whether this process has a card. Where it has none, the calling test, `test`, has passed in
+/// another one that finds the emulated card.
+fn has_card(test: &str) -> bool {
+    match Gpu::open(0) {
+        Ok(_) => true,
+        Err(_) if !emulator::is_pointed() => {
+            emulator::rerun(test);
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Seven frames an epoch: computed in the first, recorded in the second, launched as recorded from
+/// the third on.
+const USUAL: &str = "data.path=synthetic:demo?vertices=30&steps=14 data.split=none train.frame=4 \
+                     train.epochs=4 train.stride=2 model.hidden=6 train.device=cuda";
+
+fn start(settings: &str) -> Result<Run, TrainError> {
+    let settings = USUAL.split_whitespace().chain(settings.split_whitespace());
+    let config = settings.fold(Config::builder(), |builder, setting| builder.set(setting));
+    let config = config.build()?;
+    Opened::open(&config, &Quiet)?.start(config, None, Timeline::new())
+}
+
+/// Stops after so many updates.
+struct Updates(usize);
+
+impl Watch for Updates {
+    fn frame(&mut self, _: usize, _: usize) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 > 0
+    }
+}
+
+/// Trains to the end, or until it stops; returns everything that the run would go on from.
+fn train(run: &mut Run, updates: usize) -> SavedState {
+    let (course, mut watch) = (run.course_mut(), Updates(updates));
+    while !course.is_over() {
+        if course.epoch(&mut watch).unwrap() == EpochEnd::Interrupted {
+            break;
+        }
+    }
+    course.save()
+}
+
+fn hash(settings: &str) -> String {
+    state_hash(&train(&mut start(settings).unwrap(), usize::MAX))
+}
+
+#[test]
+fn every_model_of_snapshots_learns_on_a_card_what_it_learns_on_the_processor() {
+    let test = "every_model_of_snapshots_learns_on_a_card_what_it_learns_on_the_processor";
+    if !has_card(test) {
+        return;
+    }
+    let of_events = |name: &str| {
+        let streams = ModelName::ALL.iter().filter(|model| model.is_stream());
+        streams.into_iter().any(|model| name.starts_with(model.name()))
+    };
+    let mut differing = Vec::new();
+    for case in model_cases().iter().filter(|case| !of_events(&case.name)) {
+        match case.compare("cuda") {
+            Ok(found) if found.agrees() => {}
+            Ok(found) => differing.push(format!("{}: {:.1e}", found.name, found.difference)),
+            Err(error) => differing.push(format!("{}: {error}", case.name)),
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+#[test]
+fn repeating_recording_and_streaming_do_not_change_a_bit() {
+    if !has_card("repeating_recording_and_streaming_do_not_change_a_bit") {
+        return;
+    }
+    for model in ["tgcn", "evolvegcn-o", "gc-lstm"] {
+        let model = format!("model.name={model}");
+        let first = hash(&model);
+        assert_eq!(first, hash(&model), "{model}: the same again");
+        for setting in ["plan.record=false", "plan.residency=stream"] {
+            assert_eq!(first, hash(&format!("{model} {setting}")), "{model}: {setting}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits() {
+    if !has_card("a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits") {
+        return;
+    }
+    let whole = hash("");
+    // Before anything is recorded, while it is, and after.
+    for updates in [3, 9, 15] {
+        let saved = train(&mut start("").unwrap(), updates);
+        let mut rest = start("").unwrap();
+        rest.course_mut().restore(saved).unwrap();
+        assert_eq!(whole, state_hash(&train(&mut rest, usize::MAX)), "after {updates} updates");
+    }
+}
+
+#[test]
+fn a_limit_that_is_too_low_for_the_run_is_a_missing_resource() {
+    if !has_card("a_limit_that_is_too_low_for_the_run_is_a_missing_resource") {
+        return;
+    }
+    let settings = "plan.memory_limit=1MiB data.path=synthetic:demo?vertices=600&steps=14";
+    let failure = start(settings).and_then(|mut run| run.course_mut().epoch(&mut Updates(9)));
+    assert_eq!(failure.unwrap_err().kind(), FailureKind::Resource);
+}
