@@ -124,3 +124,15 @@ fn a_limit_that_is_too_low_for_the_run_is_a_missing_resource() {
     let failure = start(settings).and_then(|mut run| run.course_mut().epoch(&mut Updates(9)));
     assert_eq!(failure.unwrap_err().kind(), FailureKind::Resource);
 }
+
+#[test]
+fn a_lower_precision_whose_first_loss_is_that_of_f32_is_taken() {
+    if !has_card("a_lower_precision_whose_first_loss_is_that_of_f32_is_taken") {
+        return;
+    }
+    for setting in ["train.precision=tf32", "train.precision=bf16 plan.residency=stream"] {
+        let mut run = start(setting).unwrap();
+        train(&mut run, 5);
+        assert_eq!(run.course().device().gpu().unwrap().fault(), None, "{setting}");
+    }
+}

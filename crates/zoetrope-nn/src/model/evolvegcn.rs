@@ -248,6 +248,17 @@ impl Model for EvolveGcn {
         true
     }
 
+    /// Which vertices are summarised follows from weights that change.
+    fn repeats(&self) -> bool {
+        let summarised = |layer: &Layer| {
+            matches!(
+                layer.evolution,
+                Evolution::Rows { summary: Some(_), .. } | Evolution::ColumnGru { .. }
+            )
+        };
+        !self.layers.iter().any(summarised)
+    }
+
     fn embed(
         &self,
         forward: &mut Forward<'_>,

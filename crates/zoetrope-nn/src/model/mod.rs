@@ -84,6 +84,12 @@ pub trait Model: Send + Sync {
     /// Whether a state can be handed from one frame to the next.
     fn carries_state(&self) -> bool;
 
+    /// Whether the same operators read the same rows whenever a frame comes again, so that a card
+    /// can record it.
+    fn repeats(&self) -> bool {
+        true
+    }
+
     /// Runs the model over a frame.
     ///
     /// # Errors

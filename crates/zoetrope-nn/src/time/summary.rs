@@ -1,8 +1,9 @@
 //! The vertices that score best, as the input of a weight that evolves.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use zoetrope_tensor::{Activation, Var};
+use zoetrope_tensor::{Activation, Tape, Var};
 
 use crate::error::NnError;
 use crate::forward::Forward;
@@ -13,7 +14,8 @@ use crate::parameters::{Builder, ParameterId};
 /// (EvolveGCN section 3.4; PyG's `TopKPooling`). Equal scores: the vertex with the lower number;
 /// vertices that are not there come after all others.
 ///
-/// The choice itself has no gradient; the scores of the chosen have.
+/// The choice itself has no gradient; the scores of the chosen have. It is made on the host: a card
+/// that computes the scores is waited for, so that a step with a summary cannot be recorded.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary {
     scorer: ParameterId,
@@ -36,10 +38,18 @@ impl Summary {
         let tape = &mut *forward.tape;
         let direction = tape.unit_vector(scorer)?;
         let scores = tape.linear(x, direction, None, Activation::Tanh)?;
-        let best = best(tape.value(scores), mask.map(|mask| tape.value(mask)), self.count)?;
+        let mask = mask.map(|mask| on_host(tape, mask));
+        let best = best(&on_host(tape, scores), mask.as_deref(), self.count)?;
         let rows = tape.gather(x, &best)?;
         let factors = tape.gather(scores, &best)?;
         Ok(tape.row_scale(rows, factors)?)
+    }
+}
+
+fn on_host(tape: &Tape, values: Var) -> Cow<'_, [f32]> {
+    match tape.device().gpu() {
+        None => Cow::Borrowed(tape.value(values)),
+        Some(_) => Cow::Owned(tape.read(values)),
     }
 }
 

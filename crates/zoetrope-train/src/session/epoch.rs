@@ -37,7 +37,7 @@ impl Session {
     ///
     /// # Errors
     /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
-    /// those of the last good update.
+    /// those of the last good update. [`TrainError::Unfit`] where the precision is too low.
     pub fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
         let epoch = self.learner.progress.epoch;
         let scope = std::time::Instant::now();
@@ -46,6 +46,9 @@ impl Session {
         self.learner.begin_epoch(&self.config, &self.network.parameters, rest);
         if self.learner.progress.frame == 0 {
             self.carried.clear();
+        }
+        if let Some(&first) = frames.first() {
+            self.check_precision(first)?;
         }
         let batch = self.config.train.batch_size;
         while self.learner.progress.frame < frames.len() {
@@ -154,6 +157,7 @@ impl Session {
         self.config.plan.record
             && !(self.streams && frames.len() > 1)
             && self.task.repeats()
+            && self.network.model.repeats()
             && !settings.carry_state
             && settings.truncate.is_none()
             && self.config.model.dropout == 0.0
@@ -242,7 +246,7 @@ impl Session {
 }
 
 /// The rows of an embedding that describe the asked snapshots.
-fn rows_of(
+pub(super) fn rows_of(
     forward: &mut Forward<'_>,
     embedding: &Embedding,
     stretch: Frame,

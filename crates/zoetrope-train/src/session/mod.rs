@@ -5,6 +5,7 @@
 
 mod epoch;
 mod evaluate;
+mod precision;
 mod recorded;
 mod restore;
 mod start;

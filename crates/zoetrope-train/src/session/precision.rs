@@ -1,0 +1,102 @@
+//! Whether a lower precision is good enough: the loss of the first frame, in it and in f32.
+
+use zoetrope_nn::Forward;
+use zoetrope_nn::forward::Updates;
+use zoetrope_plan::Frame;
+use zoetrope_tensor::cuda::Precision;
+
+use super::Session;
+use super::epoch::rows_of;
+use crate::config;
+use crate::error::TrainError;
+use crate::task::Questions;
+
+impl Session {
+    /// Before the first update on a card in a lower precision: refuses it where the loss of the
+    /// first frame is not that of f32. Nothing of the run changes.
+    pub(super) fn check_precision(&mut self, frame: Frame) -> Result<(), TrainError> {
+        let asked = self.config.train.precision;
+        let Some(gpu) = self.tape.device().gpu().cloned() else { return Ok(()) };
+        if asked == config::Precision::F32 || self.learner.progress.frames > 0 {
+            return Ok(());
+        }
+        if self.streams {
+            self.runner.enter(&gpu, frame.range(), None);
+        }
+        let lower = gpu.precision();
+        let found = self.first_loss(frame)?;
+        gpu.set_precision(Precision::F32);
+        let exact = self.first_loss(frame);
+        gpu.set_precision(lower);
+        match (exact?, found) {
+            (Some(exact), Some(found)) => judge(asked, exact, found),
+            _ => Ok(()),
+        }
+    }
+
+    /// The loss of the first stretch of a frame as training computes it, where it has one.
+    fn first_loss(&mut self, frame: Frame) -> Result<Option<f64>, TrainError> {
+        let Some(stretch) = self.plan.rule.stretches(frame).next() else { return Ok(None) };
+        let last = stretch.range().end - 1;
+        let steps = if self.only_last() { last..last + 1 } else { stretch.range() };
+        self.tape.reset();
+        // Statistics of the batch are not kept: they are found again by the first update.
+        let mut updates = Updates::default();
+        let (seed, parameters) = (self.config.train.seed, &self.network.parameters);
+        let mut forward = Forward::training(&mut self.tape, parameters, &mut updates, seed, 0);
+        let model = self.network.model.as_ref();
+        let embedding = self.runner.embed(&mut forward, model, stretch.range(), &self.carried)?;
+        let rows = rows_of(&mut forward, &embedding, stretch, &steps, self.runner.vertices())?;
+        let questions = Questions { steps, epoch: 0 };
+        let loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
+        Ok(loss.map(|(loss, _)| f64::from(self.tape.read(loss)[0])))
+    }
+}
+
+/// How far a loss may be from that of f32, relative to it: some hundred roundings of an operand
+/// (2⁻¹¹ and 2⁻⁸), which mostly cancel in a mean.
+fn tolerance(precision: config::Precision) -> f64 {
+    match precision {
+        config::Precision::F32 => 0.0,
+        config::Precision::Tf32 => 1e-3,
+        config::Precision::Bf16 => 1e-2,
+    }
+}
+
+fn judge(asked: config::Precision, exact: f64, found: f64) -> Result<(), TrainError> {
+    // Where f32 itself fails, training says so.
+    if !exact.is_finite() || (found - exact).abs() <= tolerance(asked) * exact.abs() {
+        return Ok(());
+    }
+    let name = asked.name();
+    Err(TrainError::Unfit {
+        what: format!(
+            "train.precision = {name}: the loss of the first frame is {found:.6} instead of {exact:.6}, more than {} % apart",
+            tolerance(asked) * 100.0
+        ),
+        advice: "use --precision f32".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_close_to_that_of_f32_passes_and_another_is_refused_with_both() {
+        let judge = |precision, found| judge(precision, 2.0, found);
+        assert!(judge(config::Precision::Tf32, 2.0019).is_ok());
+        assert!(judge(config::Precision::Bf16, 1.981).is_ok());
+        assert!(judge(config::Precision::Bf16, 2.021).is_err());
+        let refusal = judge(config::Precision::Tf32, 1.99).unwrap_err().to_string();
+        for part in ["tf32", "1.990000", "2.000000", "0.1 %", "--precision f32"] {
+            assert!(refusal.contains(part), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_loss_that_is_not_finite_is_refused_unless_f32_has_none_either() {
+        assert!(judge(config::Precision::Bf16, 2.0, f64::NAN).is_err());
+        assert!(judge(config::Precision::Bf16, f64::NAN, f64::NAN).is_ok());
+    }
+}
