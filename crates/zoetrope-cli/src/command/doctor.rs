@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::machine::{Cuda, CudaDevice, Gpu, Machine, Memory, Mpi, Processor};
 use crate::report::human::{bytes, plural};
 use crate::report::table::{Align, Table};
-use crate::terminal::Style;
+use crate::terminal::{Style, WIDTH, wrap};
 
 /// Flags of `doctor`.
 #[derive(Debug, Args)]
@@ -58,6 +58,9 @@ struct Build {
 /// This binary has no MPI code yet; the report says so rather than promise.
 const BUILD: Build = Build { cpu: true, cuda: true, mpi: false };
 
+/// Columns of the table that stand before what is said.
+const BESIDE: usize = 20;
+
 /// The report.
 pub(crate) fn run(args: &DoctorArgs) -> Result<String, Failure> {
     if args.conformance {
@@ -103,7 +106,12 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
         row(library.name, Some(library.path.is_some()), says);
     }
     let (ready, says) = cuda(&machine.cuda);
-    row("--device cuda", Some(ready), says);
+    for (at, line) in wrap(&says, WIDTH - BESIDE).into_iter().enumerate() {
+        match at {
+            0 => row("--device cuda", Some(ready), line),
+            _ => row("", None, line),
+        }
+    }
     row("MPI", Some(machine.mpi.launcher.is_some()), mpi(&machine.mpi));
     let heading = style.bold(&format!("zoetrope {version}"));
     let notes =
