@@ -89,7 +89,7 @@ impl ModelCase {
             false => builder.set("train.frame=4").set("data.split=none"),
             // Adam divides a gradient by its own size: one that is rounding alone, as many of a
             // time encoder are, would become a whole step and another one on each device.
-            true => builder.set("train.optimiser=sgd").set("train.lr=0.001"),
+            true => builder.set("train.optimiser=sgd").set("train.lr=0.0001"),
         };
         builder.build()
     }
