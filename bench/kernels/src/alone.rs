@@ -238,10 +238,14 @@ impl Bench {
                 let name = format!("{kind:?} T{steps} N{vertices} H{h}");
                 // With the input's share given, and with the product of as wide rows.
                 let (x, weight) = (numbers(cells * h), numbers(3 * h * h));
-                let rows =
-                    Input::Rows(InputRows { x: &x, beside: None, weight: &weight, bias: None });
+                let rows = Input::Rows(InputRows {
+                    x: &x[..],
+                    beside: None,
+                    weight: &weight[..],
+                    bias: None,
+                });
                 for (name, input, products) in
-                    [(name.clone(), Input::Gates(&gi), 1), (format!("{name} rows"), rows, 2)]
+                    [(name.clone(), Input::Gates(&gi[..]), 1), (format!("{name} rows"), rows, 2)]
                 {
                     let (h0, u, bias) = (&h0[..], &u[..], Some(&bias[..]));
                     let call = GruCall { kind, shape, input, h0, u, bias, mask: None };
@@ -257,14 +261,14 @@ impl Bench {
                     self.time(&format!("gru back {name}"), bytes, 2 * flops, || {
                         let gradients = GruGradients {
                             input: InputGradient {
-                                x: Some((&mut d_x, Accumulate::Overwrite)),
+                                x: Some((&mut d_x[..], Accumulate::Overwrite)),
                                 beside: None,
-                                weight: (products == 2).then_some(&mut d_weight),
+                                weight: (products == 2).then_some(&mut d_weight[..]),
                                 bias: None,
                             },
-                            h0: Some(&mut d_h0),
-                            u: Some(&mut d_u),
-                            bias: Some(&mut d_bias),
+                            h0: Some(&mut d_h0[..]),
+                            u: Some(&mut d_u[..]),
+                            bias: Some(&mut d_bias[..]),
                         };
                         gru::gru_backward(&call, &out, &saved, &d_out, gradients);
                     });
@@ -283,12 +287,13 @@ impl Bench {
         let name = format!("T{} N{} H{h}", shape.steps, shape.vertices);
         // With the input's share given, and with the product of as wide rows.
         let (x, weight) = (numbers(cells * h), numbers(4 * h * h));
-        let rows = Input::Rows(InputRows { x: &x, beside: None, weight: &weight, bias: None });
+        let rows =
+            Input::Rows(InputRows { x: &x[..], beside: None, weight: &weight[..], bias: None });
         for (name, input, products) in
-            [(name.clone(), Input::Gates(&gi), 1), (format!("{name} rows"), rows, 2)]
+            [(name.clone(), Input::Gates(&gi[..]), 1), (format!("{name} rows"), rows, 2)]
         {
             let (u, bias) = (Some(&u[..]), Some(&bias[..]));
-            let call = LstmCall { shape, input, h0: &h0, c0: &c0, u, bias, mask: None };
+            let call = LstmCall { shape, input, h0: &h0[..], c0: &c0[..], u, bias, mask: None };
             let flops = cells * 8 * h * h * products;
             self.time(&format!("lstm {name}"), 4 * cells * 10 * h, flops, || {
                 lstm::lstm_forward(&call, &mut out_h, &mut out_c, &mut saved);
@@ -306,15 +311,15 @@ impl Bench {
             self.time(&format!("lstm back {name}"), 4 * cells * 15 * h, 2 * flops, || {
                 let gradients = LstmGradients {
                     input: InputGradient {
-                        x: Some((&mut d_x, Accumulate::Overwrite)),
+                        x: Some((&mut d_x[..], Accumulate::Overwrite)),
                         beside: None,
-                        weight: (products == 2).then_some(&mut d_weight),
+                        weight: (products == 2).then_some(&mut d_weight[..]),
                         bias: None,
                     },
-                    h0: Some(&mut d_h0),
-                    c0: Some(&mut d_c0),
-                    u: Some(&mut d_u),
-                    bias: Some(&mut d_bias),
+                    h0: Some(&mut d_h0[..]),
+                    c0: Some(&mut d_c0[..]),
+                    u: Some(&mut d_u[..]),
+                    bias: Some(&mut d_bias[..]),
                 };
                 lstm::lstm_backward(&call, &out_h, &saved, &d_h, None, gradients);
             });
