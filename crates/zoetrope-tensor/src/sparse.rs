@@ -14,7 +14,7 @@ use zoetrope_graph::Csr;
 
 use crate::cpu::arranged::Arranged;
 use crate::cpu::spmm::CsrRef;
-use crate::cuda::spmm::{Slices, factors};
+use crate::cuda::spmm::{Factors, Slices};
 
 /// Which of the two matrices of a snapshot to multiply with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,9 +177,9 @@ impl SparseMatrix {
 
 fn slices(matrix: &Csr) -> [Arc<Slices>; 2] {
     let transposed = matrix.transpose();
-    let factors = factors(csr_ref(matrix), matrix.cols() as usize);
+    let factors = Factors::of(csr_ref(matrix), matrix.cols() as usize);
     let sliced =
-        |csr: &Csr| Arc::new(Slices::new(csr_ref(csr), csr.cols() as usize, factors.as_deref()));
+        |csr: &Csr| Arc::new(Slices::new(csr_ref(csr), csr.cols() as usize, factors.as_ref()));
     let own = sliced(matrix);
     let other = if transposed == *matrix { Arc::clone(&own) } else { sliced(&transposed) };
     [own, other]

@@ -12,7 +12,8 @@
 // sums of the others go to scratch and `spmm_fold` adds them. Every order is fixed by the matrix and
 // the width, so that results are the same bits each time.
 //
-// Bytes that must move: 8 an entry, 4 a row and the width a row of y; of x each row that occurs at
+// Bytes that must move: 8 an entry, or 6 where values are products of factors (the few factors are in
+// the first-level cache), 4 a row and the width a row of y; of x each row that occurs at
 // least once from memory, and each entry's row through the second-level cache.
 
 const u32 WINDOW = 4096;
@@ -40,7 +41,8 @@ struct Fold {
 struct Header {
     u32 rows, slices, units, folds;
     u32 starts_at, rows_at, units_at, folds_at;
-    u32 columns_at, factors_at, values_at, entries;
+    u32 columns_at, factors_at, numbers_at, values_at;
+    u32 entries, unused[3];
 };
 
 struct Form {
@@ -49,7 +51,12 @@ struct Form {
 
     __device__ explicit Form(u64 address) : words((const u32*)address), header(*(const Header*)address) {}
     __device__ const u32* columns() const { return words + header.columns_at; }
-    __device__ const float* values() const { return (const float*)(words + header.values_at); }
+    __device__ const u32* values() const { return words + header.values_at; }
+    __device__ bool is_factored() const { return header.factors_at < header.numbers_at; }
+    // Where values are products: the factors, which one a vertex has, which one an entry's column.
+    __device__ const float* factors() const { return (const float*)(words + header.factors_at); }
+    __device__ const unsigned short* numbers() const { return (const unsigned short*)(words + header.numbers_at); }
+    __device__ const unsigned short* names() const { return (const unsigned short*)(words + header.values_at); }
     __device__ Unit unit(u32 at) const { return ((const Unit*)(words + header.units_at))[at]; }
     __device__ Fold fold(u32 at) const { return ((const Fold*)(words + header.folds_at))[at]; }
 };
@@ -101,10 +108,33 @@ __device__ __forceinline__ u32 index(const u32* from) {
     return ONCE ? __ldcs(from) : __ldg(from);
 }
 
+// The values of the entries of a row, by their positions from `first` on: as they are, or as products
+// of factors. They are read in two steps, so that rows of x are on the way before factors are asked for.
 template <bool ONCE>
-__device__ __forceinline__ float value(const float* from) {
-    return ONCE ? __ldcs(from) : __ldg(from);
-}
+struct Values {
+    const u32* from; // whole values, or names of 16 bits
+    const float* factors; // null where values are whole
+    float own;
+
+    __device__ Values(const Form& form, u32 row, u32 first) : from(form.values() + first), factors(nullptr), own(0.0f) {
+        if (!form.is_factored()) return;
+        from = (const u32*)(form.names() + first);
+        factors = form.factors();
+        own = __ldg(factors + __ldg(form.numbers() + row));
+    }
+
+    __device__ __forceinline__ u32 word(u32 at) const {
+        if (!factors) return index<ONCE>(from + at);
+        const unsigned short* name = (const unsigned short*)from + at;
+        return ONCE ? __ldcs(name) : __ldg(name);
+    }
+
+    __device__ __forceinline__ void read(const u32 (&words)[AHEAD], float (&values)[AHEAD]) const {
+        #pragma unroll
+        for (int u = 0; u < AHEAD; ++u)
+            values[u] = factors ? __ldg(factors + words[u]) * own : __uint_as_float(words[u]);
+    }
+};
 
 // The running sum of one lane: M vectors of V elements of a row.
 template <int V, int M>
@@ -119,8 +149,11 @@ struct Sum {
     }
 
     // Adds AHEAD entries in their order; all their rows of x are on the way before the first is used.
-    __device__ __forceinline__ void add(const u32 (&columns)[AHEAD], const float (&values)[AHEAD],
-                                        const bool (&there)[AHEAD], const float* x, u32 width, Place place) {
+    template <bool ONCE>
+    __device__ __forceinline__ void add(const u32 (&columns)[AHEAD], const Values<ONCE>& values,
+                                        const u32 (&words)[AHEAD], const bool (&there)[AHEAD], const float* x,
+                                        u32 width, Place place) {
+        float factors[AHEAD];
         #pragma unroll
         for (int m = 0; m < M; ++m) {
             float row[AHEAD][V];
@@ -131,10 +164,11 @@ struct Sum {
                 for (int i = 0; i < V; ++i) row[u][i] = 0.0f;
                 if (there[u] && column < width) load<V>(x + (u64)columns[u] * width + column, row[u]);
             }
+            if (m == 0) values.read(words, factors);
             #pragma unroll
             for (int u = 0; u < AHEAD; ++u)
                 #pragma unroll
-                for (int i = 0; i < V; ++i) at[m][i] = fmaf(values[u], row[u][i], at[m][i]);
+                for (int i = 0; i < V; ++i) at[m][i] = fmaf(factors[u], row[u][i], at[m][i]);
         }
     }
 
@@ -167,24 +201,23 @@ __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 shar
     u32 own = __shfl_sync(FULL_WARP, packed, position);
     u32 own_length = own >> 16 & LENGTHS;
     u32 longest = __shfl_sync(FULL_WARP, length, share * place.groups);
+    u32 row = slice * SLICE / WINDOW * WINDOW + (own & PLACES);
     const u32* columns = form.columns() + position;
-    const float* values = form.values() + position;
+    Values<ONCE> values(form, row, position);
     Sum<V, M> sum;
     for (u32 step = 0; step < longest; step += AHEAD) {
-        u32 column[AHEAD];
-        float factor[AHEAD];
+        u32 column[AHEAD], word[AHEAD];
         bool there[AHEAD];
         #pragma unroll
         for (u32 u = 0; u < AHEAD; ++u) {
             there[u] = step + u < own_length;
             column[u] = there[u] ? index<ONCE>(columns + at) : 0;
-            factor[u] = there[u] ? value<ONCE>(values + at) : 0.0f;
+            word[u] = there[u] ? values.word(at) : 0;
             at += __popc(__ballot_sync(FULL_WARP, length > step + u));
         }
-        sum.add(column, factor, there, x, width, place);
+        sum.add(column, values, word, there, x, width, place);
     }
     if (own & ELSEWHERE) return;
-    u32 row = slice * SLICE / WINDOW * WINDOW + (own & PLACES);
     sum.put(y + (u64)row * width, width, place, mode);
 }
 
@@ -193,20 +226,19 @@ template <int V, int M, bool ONCE>
 __device__ __forceinline__ void long_piece(const Form& form, Unit unit, Place place, u32 lanes_log2, const float* x,
                                            float* y, float* partial, u32 width, u32 mode) {
     const u32* columns = form.columns() + unit.first;
-    const float* values = form.values() + unit.first;
+    Values<ONCE> values(form, unit.row, unit.first);
     Sum<V, M> sum;
     for (u32 entry = place.group; entry < unit.len; entry += AHEAD * place.groups) {
-        u32 column[AHEAD];
-        float factor[AHEAD];
+        u32 column[AHEAD], word[AHEAD];
         bool there[AHEAD];
         #pragma unroll
         for (u32 u = 0; u < AHEAD; ++u) {
             u32 at = entry + u * place.groups;
             there[u] = at < unit.len;
             column[u] = there[u] ? index<ONCE>(columns + at) : 0;
-            factor[u] = there[u] ? value<ONCE>(values + at) : 0.0f;
+            word[u] = there[u] ? values.word(at) : 0;
         }
-        sum.add(column, factor, there, x, width, place);
+        sum.add(column, values, word, there, x, width, place);
     }
     __syncwarp();
     sum.join(lanes_log2);
@@ -317,33 +349,14 @@ FOLD(spmm_fold_1, 1)
 FOLD(spmm_fold_2, 2)
 FOLD(spmm_fold_4, 4)
 
-// The values of matrices that came without: v = factor[c]·factor[r], the same bits as the host's.
-// Blocks as in `multiply`, a slice a warp.
-extern "C" __global__ void __launch_bounds__(128) spmm_values(const u64* __restrict__ forms, u32 unit_blocks) {
+// In place of the values of matrices that came without: which factor each entry's column has.
+extern "C" __global__ void spmm_names(const u64* __restrict__ forms) {
     Form form(forms[blockIdx.y]);
-    if (form.header.factors_at == form.header.values_at) return;
-    const float* factors = (const float*)(form.words + form.header.factors_at);
+    if (!form.is_factored()) return;
     const u32* columns = form.columns();
-    float* values = (float*)form.values();
-    u32 warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (blockIdx.x < unit_blocks) {
-        u32 at = blockIdx.x * warps + warp;
-        if (at >= form.header.units) return;
-        Unit unit = form.unit(at);
-        float own = __ldg(factors + unit.row);
-        for (u32 entry = unit.first + lane; entry < unit.first + unit.len; entry += 32)
-            values[entry] = __ldg(factors + columns[entry]) * own;
-        return;
-    }
-    u32 slice = (blockIdx.x - unit_blocks) * warps + warp;
-    if (slice >= form.header.slices) return;
-    u32 packed = form.words[form.header.rows_at + slice * SLICE + lane];
-    u32 at = form.words[form.header.starts_at + slice] + lane;
-    u32 length = packed >> 16 & LENGTHS, row = slice * SLICE / WINDOW * WINDOW + (packed & PLACES);
-    float own = length > 0 ? __ldg(factors + row) : 0.0f;
-    u32 longest = __shfl_sync(FULL_WARP, length, 0);
-    for (u32 step = 0; step < longest; ++step) {
-        if (step < length) values[at] = __ldg(factors + columns[at]) * own;
-        at += __popc(__ballot_sync(FULL_WARP, length > step));
-    }
+    const unsigned short* numbers = form.numbers();
+    unsigned short* names = (unsigned short*)form.names();
+    #pragma unroll 4
+    for (u32 at = blockIdx.x * blockDim.x + threadIdx.x; at < form.header.entries; at += gridDim.x * blockDim.x)
+        names[at] = __ldg(numbers + columns[at]);
 }

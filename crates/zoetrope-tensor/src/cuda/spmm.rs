@@ -17,7 +17,7 @@ mod slices;
 mod streamed;
 
 use resident::Resident;
-pub(crate) use slices::{Slices, factors};
+pub(crate) use slices::{Factors, Slices};
 use streamed::Streamed;
 
 /// Threads of a block of the first and of the second phase.

@@ -9,12 +9,14 @@
 //! a row keep their order.
 //!
 //! The block: a header (see `Header` in `spmm.cu`), where each slice's entries start, place and
-//! length of each row, the pieces, the rows that have several of them, columns, factors, values. It
-//! takes the room of compressed rows, and one copy brings it to the device.
+//! length of each row, the pieces, the rows that have several of them, columns, factors and their
+//! numbers, values. It takes the room of compressed rows, and one copy brings it to the device.
 //!
 //! Factors are there where every value is the product of one factor of its row and one of its column,
-//! as in `D^-1/2 (A + I) D^-1/2` of a graph without weights. Then the values, the last part, need not
-//! be copied: the device computes the same bits. That halves what goes over the bus.
+//! as in `D^-1/2 (A + I) D^-1/2` of a graph without weights. There are as many of them as different
+//! lengths of rows, so that 16 bits name one; in place of a value stands the name of its column's,
+//! half as many bytes, and products come to the same bits. This last part need not be copied, because
+//! it follows from the columns: that leaves 4 bytes an entry to go over the bus.
 
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
@@ -38,9 +40,9 @@ const DIRECT: u32 = u32::MAX;
 /// Parts of the block begin at multiples of this many words.
 const GRAIN: usize = 4;
 
-const HEADER: usize = 12;
+const HEADER: usize = 16;
 /// Where the header says how many entries there are.
-const ENTRIES: usize = 11;
+const ENTRIES: usize = 12;
 const UNIT: usize = 4;
 const FOLD: usize = 4;
 
@@ -77,8 +79,12 @@ enum Part {
     #[cfg_attr(not(test), expect(dead_code, reason = "read by kernels only"))]
     Folds = 7,
     Columns = 8,
+    /// Different ones, ascending in the length of the rows that have them.
     Factors = 9,
-    Values = 10,
+    /// Which of them is that of each vertex, 16 bits each.
+    Numbers = 10,
+    /// Those of the entries: 32 bits each, or the number of its column's factor in 16.
+    Values = 11,
 }
 
 /// What of a matrix is long.
@@ -126,21 +132,23 @@ impl Slices {
     ///
     /// # Panics
     /// Where the arrays do not belong together, or a column is not below `cols`.
-    pub(crate) fn new(m: CsrRef, cols: usize, factors: Option<&[f32]>) -> Self {
+    pub(crate) fn new(m: CsrRef, cols: usize, factors: Option<&Factors>) -> Self {
         m.check();
         assert!(m.offsets.is_sorted(), "offsets ascend");
         assert!(m.columns.par_iter().all(|&c| (c as usize) < cols), "columns below {cols}");
         let long = Long::new(m);
         let (slices, entries) = (m.rows.div_ceil(SLICE), m.columns.len());
-        let factors = factors.unwrap_or_default();
+        let (different, numbers) =
+            factors.map_or((0, 0), |factors| (factors.different.len(), factors.numbers.len()));
         let sizes = [
             slices,
             slices * SLICE,
             long.units.len() * UNIT,
             long.folds.len() * FOLD,
             entries,
-            factors.len(),
-            entries,
+            different,
+            numbers.div_ceil(2),
+            if factors.is_some() { entries.div_ceil(2) } else { entries },
         ];
         let mut header = [0; HEADER];
         let counts = [m.rows, slices, long.units.len(), long.folds.len()];
@@ -156,7 +164,7 @@ impl Slices {
         words[..HEADER].copy_from_slice(&header);
 
         let (mut rest, mut passed) = (words, 0);
-        let [starts, rows, units, folds, columns, own_factors, values] =
+        let [starts, rows, units, folds, columns, own_factors, own_numbers, values] =
             std::array::from_fn(|part| {
                 let at = header[Part::Starts as usize + part] as usize;
                 let here = std::mem::take(&mut rest).split_at_mut(at - passed).1;
@@ -164,8 +172,17 @@ impl Slices {
                 (rest, passed) = (beyond, at + sizes[part]);
                 own
             });
-        own_factors.copy_from_slice(bytemuck::cast_slice(factors));
-        fill(m, &long, [starts, rows, units, folds, columns, values]);
+        match factors {
+            None => fill(m, &long, [starts, rows, units, folds, columns, values]),
+            Some(Factors { different, numbers }) => {
+                fill(m, &long, [starts, rows, units, folds, &mut *columns, &mut []]);
+                own_factors.copy_from_slice(bytemuck::cast_slice(different));
+                halves_mut(own_numbers)[..numbers.len()].copy_from_slice(numbers);
+                let names = halves_mut(values).par_iter_mut().with_min_len(WINDOW);
+                let entries = names.zip(columns.par_iter());
+                entries.for_each(|(name, &column)| *name = numbers[column as usize]);
+            }
+        }
         Self { pages, len, cols, slots: long.slots }
     }
 
@@ -195,7 +212,7 @@ impl Slices {
 
     /// Whether values follow from factors.
     pub(super) fn is_factored(&self) -> bool {
-        self.at(Part::Factors) < self.at(Part::Values)
+        self.at(Part::Factors) < self.at(Part::Numbers)
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -255,6 +272,20 @@ impl Slices {
         }
     }
 
+    /// The values by row and position.
+    fn values(&self) -> Box<dyn Fn(usize, usize) -> f32 + '_> {
+        let words = self.words();
+        if !self.is_factored() {
+            let values = &words[self.at(Part::Values)..];
+            return Box::new(|_, at| f32::from_bits(values[at]));
+        }
+        let factors = &words[self.at(Part::Factors)..];
+        let [numbers, names] =
+            [Part::Numbers, Part::Values].map(|part| halves(&words[self.at(part)..]));
+        let factor = |number: u16| f32::from_bits(factors[usize::from(number)]);
+        Box::new(move |row, at| factor(names[at]) * factor(numbers[row]))
+    }
+
     /// The same matrix by rows in their own order.
     pub(crate) fn to_csr(&self) -> Csr {
         let mut offsets = vec![0u32; self.rows() + 1];
@@ -262,14 +293,14 @@ impl Slices {
         for row in 0..self.rows() {
             offsets[row + 1] += offsets[row];
         }
-        let (columns, values) =
-            (self.part(Part::Columns, self.entries()), self.part(Part::Values, self.entries()));
+        let columns = self.part(Part::Columns, self.entries());
+        let value = self.values();
         let mut next = offsets.clone();
         let mut own_columns = vec![0; self.entries()];
         let mut own_values = vec![0.0; self.entries()];
         self.for_each_entry(|row, at| {
             let to = next[row] as usize;
-            (own_columns[to], own_values[to]) = (columns[at], f32::from_bits(values[at]));
+            (own_columns[to], own_values[to]) = (columns[at], value(row, at));
             next[row] += 1;
         });
         Csr::new(self.rows() as u32, self.cols as u32, offsets, own_columns, own_values)
@@ -278,34 +309,59 @@ impl Slices {
 }
 
 /// A factor for each vertex such that every value of a square matrix is, bit for bit, the product of
-/// those of its row and its column: the inverse root of the number of entries of its row.
-pub(crate) fn factors(m: CsrRef, cols: usize) -> Option<Vec<f32>> {
-    if m.rows != cols {
-        return None;
-    }
-    let factor = |row: usize| match m.entries(row).len() {
-        0 => 0.0,
-        len => 1.0 / (len as f32).sqrt(),
-    };
-    let factors: Vec<f32> = (0..m.rows).into_par_iter().with_min_len(WINDOW).map(factor).collect();
-    let is_product = |row: usize| {
-        m.entries(row).all(|at| {
-            let product = factors[m.columns[at] as usize] * factors[row];
-            product.to_bits() == m.values[at].to_bits()
-        })
-    };
-    let all = (0..m.rows).into_par_iter().with_min_len(WINDOW).all(is_product);
-    all.then_some(factors)
+/// those of its column and its row: the inverse root of the number of entries of its row.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Factors {
+    /// Those that differ.
+    different: Vec<f32>,
+    /// Which of them each vertex has.
+    numbers: Vec<u16>,
 }
 
-/// Writes entries and how they lie, windows in parallel.
+impl Factors {
+    /// The factors of a matrix, where it has them.
+    pub(crate) fn of(m: CsrRef, cols: usize) -> Option<Self> {
+        if m.rows != cols {
+            return None;
+        }
+        let rows = || (0..m.rows).into_par_iter().with_min_len(WINDOW);
+        let mut lengths: Vec<usize> = rows().map(|row| m.entries(row).len()).collect();
+        lengths.par_sort_unstable();
+        lengths.dedup();
+        let number = |row: usize| lengths.partition_point(|&len| len < m.entries(row).len());
+        let numbers: Option<Vec<u16>> = rows().map(|row| u16::try_from(number(row)).ok()).collect();
+        let numbers = numbers?;
+        let factor = |&len: &usize| if len == 0 { 0.0 } else { 1.0 / (len as f32).sqrt() };
+        let different: Vec<f32> = lengths.iter().map(factor).collect();
+        let factor = |vertex: usize| different[usize::from(numbers[vertex])];
+        let is_product = |row: usize| {
+            m.entries(row).all(|at| {
+                let product = factor(m.columns[at] as usize) * factor(row);
+                product.to_bits() == m.values[at].to_bits()
+            })
+        };
+        rows().all(is_product).then_some(Self { different, numbers })
+    }
+}
+
+/// Words as twice as many numbers of 16 bits.
+fn halves(words: &[u32]) -> &[u16] {
+    bytemuck::cast_slice(words)
+}
+
+fn halves_mut(words: &mut [u32]) -> &mut [u16] {
+    bytemuck::cast_slice_mut(words)
+}
+
+/// Writes entries and how they lie, windows in parallel; values only where there is room for them.
 fn fill(m: CsrRef, long: &Long, parts: [&mut [u32]; 6]) {
     let [starts, rows, units, folds, columns, values] = parts;
     units.copy_from_slice(long.units.as_flattened());
     folds.copy_from_slice(long.folds.as_flattened());
     let entries = columns.len() - long.entries;
     let (columns, long_columns) = columns.split_at_mut(entries);
-    let (values, long_values) = values.split_at_mut(entries);
+    let valued = usize::from(!values.is_empty());
+    let (values, long_values) = values.split_at_mut(valued * entries);
 
     let windows: Vec<usize> = (0..m.rows.div_ceil(WINDOW))
         .into_par_iter()
@@ -316,7 +372,7 @@ fn fill(m: CsrRef, long: &Long, parts: [&mut [u32]; 6]) {
     (starts.par_chunks_mut(WINDOW / SLICE))
         .zip(rows.par_chunks_mut(WINDOW))
         .zip(split(columns, windows.iter().copied()))
-        .zip(split(values, windows.iter().copied()))
+        .zip(split(values, windows.iter().map(|len| valued * len)))
         .enumerate()
         .for_each(|(window, (((starts, rows), columns), values))| {
             order(m, window, rows);
@@ -330,11 +386,12 @@ fn fill(m: CsrRef, long: &Long, parts: [&mut [u32]; 6]) {
     let lengths = || long.rows.iter().map(|&row| m.entries(row as usize).len());
     (long.rows.par_iter())
         .zip(split(long_columns, lengths()))
-        .zip(split(long_values, lengths()))
+        .zip(split(long_values, lengths().map(|len| valued * len)))
         .for_each(|((&row, columns), values)| {
             let entries = m.entries(row as usize);
             columns.copy_from_slice(&m.columns[entries.clone()]);
-            values.copy_from_slice(bytemuck::cast_slice(&m.values[entries]));
+            let from = &m.values[entries];
+            values.copy_from_slice(bytemuck::cast_slice(&from[..values.len()]));
         });
 }
 
@@ -392,7 +449,9 @@ fn slice(
         let entries = m.offsets[row] as usize..m.offsets[row] as usize + length(packed);
         for (entry, start) in entries.zip(steps) {
             columns[start + position] = m.columns[entry];
-            values[start + position] = m.values[entry].to_bits();
+            if let Some(value) = values.get_mut(start + position) {
+                *value = m.values[entry].to_bits();
+            }
         }
     }
     end

@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use cudarc::driver::sys;
 
-use super::{Limits, Slices, THREADS, WARP};
+use super::{Limits, Slices, THREADS};
 use crate::cuda::{Event, Gpu, Kernel, Queue, Scratch, View};
 use crate::sparse::{Sequence, Side};
 
-static VALUES: Kernel = Kernel::new("spmm", "spmm_values");
+static NAMES: Kernel = Kernel::new("spmm", "spmm_names");
+/// Blocks of it that a multiprocessor gets.
+const BLOCKS: u32 = 16;
 
 /// One side of a sequence, of which one group is on the device and another on its way.
 #[derive(Debug)]
@@ -149,16 +151,14 @@ impl Streamed {
         self.complete();
     }
 
-    /// Computes the values that were not copied.
+    /// Computes what stands for the values that were not copied.
     fn complete(&self) {
         let steps = self.areas[self.current].steps.clone();
         if !self.members[steps.clone()].iter().any(|slices| slices.is_factored()) {
             return;
         }
-        let blocks = |warps: usize| warps.div_ceil(THREADS / WARP) as u32;
-        let units = blocks(self.limits.units);
-        let grid = (units + blocks(self.limits.slices), steps.len() as u32);
-        self.gpu.launch(&VALUES, grid, THREADS as u32, 0, &[&self.forms.view(), &units]);
+        let grid = (BLOCKS * self.gpu.multiprocessors(), steps.len() as u32);
+        self.gpu.launch(&NAMES, grid, THREADS as u32, 0, &[&self.forms.view()]);
     }
 
     /// The addresses of some matrices of the group that was entered.
