@@ -56,15 +56,16 @@ def tgn(part, _):
 
 
 def trace(part, report):
-    lines = ["Shares of the later epochs, from trace.json. *Overlapped*: of the copying, what happens while the card computes. A trace takes "
-             "time itself and keeps kernels from being launched together: *untraced* is the busy time of the trace over the median epoch of "
-             "`frames`.", "",
-             "| case | model | data | busy | computing | copying | overlapped | busy ms an epoch | untraced |", "| --- " * 9 + "|"]
+    lines = ["Shares of an epoch, from trace.json. *Overlapped*: of the copying, what happens while the card computes. *Source*: CUPTI "
+             "leaves the run as it is; events around launches slow it down and keep updates from being recorded. *Untraced*: the busy time "
+             "of the trace over the median epoch of `frames`.", "",
+             "| case | data | source | busy | computing | copying | overlapped | busy ms | epoch ms | untraced |", "| --- " * 10 + "|"]
     for name, row in part.get("rows", {}).items():
         share = [f"{100 * row[key]:.1f} %" for key in ("busy", "computing", "copying", "overlapped")]
-        timed = report["parts"].get("frames", {}).get("rows", {}).get(f"{name} {row['model']}", {}).get(row["variant"])
-        untraced = f"{100 * row['busy_ms_epoch'] / (timed['ms'] * timed['frames']):.1f} %" if timed else ""
-        lines.append("| " + " | ".join([name, row["model"], row["variant"], *share, f"{row['busy_ms_epoch']:.4g}", untraced]) + " |")
+        timed = report["parts"].get("frames", {}).get("rows", {}).get(name, {}).get(row["variant"])
+        untraced = f"{100 * row['busy_ms'] / (timed['ms'] * timed['frames']):.1f} %" if timed else ""
+        times = [f"{row[key]:.4g}" for key in ("busy_ms", "epoch_ms")]
+        lines.append("| " + " | ".join([name, row["variant"], row["source"], *share, *times, untraced]) + " |")
     return lines
 
 

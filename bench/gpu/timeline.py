@@ -1,37 +1,38 @@
 """Part `trace`: from trace.json, whether copies and computing overlap (D4, streamed), and how busy the card is
-inside an epoch (D5 and D6, data on the card)."""
+inside an epoch (D5 and D6, data on the card). Epochs that only launch what was recorded are looked at, and the one
+in the middle is told: an epoch of D5 takes two milliseconds, and any of them may be disturbed."""
 
 import json
 
-from cases import CASES, WORK, settings
+from cases import CASES, MODELS, WORK, settings
 from frames import VARIANTS, prepare
 from program import Failed, say, train
 
-STREAMED, BUSY = ("D4",), ("D5", "D6")
-MODEL = "tgcn"
-# The first epochs prepare; what comes after them is looked at.
-EPOCHS, PREPARES = 6, 3
+RUNS = [("D4", "tgcn", "streamed")] + [(case, model, "resident") for case in ("D5", "D6") for model in MODELS]
+# The first computes, the second records.
+EPOCHS, PREPARES = 13, 2
 
 
 def measure(asked, part):
     if asked.device == "cpu":
         return say("traces of the card need the card")
     rows = part.setdefault("rows", {})
-    for name, variant in [(name, "streamed") for name in STREAMED] + [(name, "resident") for name in BUSY]:
-        if name not in asked.cases:
+    for name, model, variant in RUNS:
+        if name not in asked.cases or model not in asked.models:
             continue
-        case, folder = CASES[name], f"trace-{name}"
+        case, folder = CASES[name], f"trace-{name}-{model}"
         prepare(case)
-        train(folder, **{**settings(case, MODEL), **VARIANTS[variant], "device": asked.device, "epochs": EPOCHS, "trace": True})
+        train(folder, **{**settings(case, model), **VARIANTS[variant], "device": asked.device, "epochs": EPOCHS, "trace": True})
         found = read(json.loads((WORK / folder / "trace.json").read_text()))
-        rows[name] = {"model": MODEL, "variant": variant, **found}
-        say(f"{name} {MODEL}, {variant}: card busy {100 * found['busy']:.1f} %, computing {100 * found['computing']:.1f} %, "
-            f"copying {100 * found['copying']:.1f} %; {100 * found['overlapped']:.0f} % of the copying beside computing")
+        rows[f"{name} {model}"] = {"variant": variant, **found}
+        say(f"{name} {model}, {variant}: card busy {100 * found['busy']:.1f} %, computing {100 * found['computing']:.1f} %, "
+            f"copying {100 * found['copying']:.1f} %; {100 * found['overlapped']:.0f} % of the copying beside computing ({found['source']})")
 
 
 def read(trace):
-    """Shares of the later epochs: computing, copying, either; and of the copying, what happens while the card computes."""
+    """Shares of an epoch: computing, copying, either; and of the copying, what happens while the card computes."""
     events = trace["traceEvents"] if isinstance(trace, dict) else trace
+    labels = [e["args"]["labels"] for e in events if e.get("ph") == "M" and e.get("name") == "process_labels"]
     names = {(e.get("pid"), e.get("tid")): e["args"]["name"].lower() for e in events if e.get("ph") == "M" and e.get("name") == "thread_name"}
     pieces = {"compute": [], "copy": []}
     epochs = []
@@ -47,13 +48,17 @@ def read(trace):
         raise Failed(f"the trace has no track of the card; it has {sorted(set(names.values()))}")
     if len(epochs) <= PREPARES:
         raise Failed(f"the trace has {len(epochs)} epochs")
-    looked_at = sorted(epochs)[PREPARES:]
-    epochs = union(looked_at)
-    compute, copy = (both(union(pieces[kind]), epochs) for kind in ("compute", "copy"))
-    whole, copying, busy = length(epochs), length(copy), length(union(compute + copy))
+    pieces = {kind: union(spans) for kind, spans in pieces.items()}
+    found = sorted((shares(epoch, **pieces) for epoch in sorted(epochs)[PREPARES:]), key=lambda shares: shares["busy"])
+    return {**found[len(found) // 2], "source": labels[-1].removeprefix("GPU spans: ") if labels else "unknown"}
+
+
+def shares(epoch, compute, copy):
+    compute, copy = both(compute, [epoch]), both(copy, [epoch])
+    whole, copying, busy = length([epoch]), length(copy), length(union(compute + copy))
     return {
         "busy": busy / whole, "computing": length(compute) / whole, "copying": copying / whole,
-        "overlapped": length(both(compute, copy)) / copying if copying else 0.0, "busy_ms_epoch": busy / 1e3 / len(looked_at),
+        "overlapped": length(both(compute, copy)) / copying if copying else 0.0, "busy_ms": busy / 1e3, "epoch_ms": whole / 1e3,
     }
 
 

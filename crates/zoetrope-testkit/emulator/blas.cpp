@@ -8,8 +8,11 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT int zoetrope_emulator_enqueue(void* stream, void (*run)(void*), void* data, void (*drop)(void*));
+EXPORT int zoetrope_emulator_enqueue(void* stream, const char* name, void (*run)(void*), void* data, void (*drop)(void*));
 EXPORT int zoetrope_emulator_on_device(const void* pointer, size_t bytes);
+
+// What a profiler sees: a mangled name, as those of the library's kernels are.
+constexpr const char* product_name = "_ZN8cublasLt16emulated_productILi32EEEvPKfS2_Pf";
 
 enum Status : int { SUCCESS = 0, INVALID_VALUE = 7, EXECUTION_FAILED = 13, NOT_SUPPORTED = 15 };
 
@@ -199,6 +202,6 @@ EXPORT Status cublasLtMatmul(void*, const Description* x, const float* alpha, co
         return INVALID_VALUE;
     }
     auto product = new Product{*x, *a, *b, *c, *d, pa, pb, pc, pd, *alpha, *beta};
-    int error = zoetrope_emulator_enqueue(stream, multiply, product, [](void* data) { delete static_cast<Product*>(data); });
+    int error = zoetrope_emulator_enqueue(stream, product_name, multiply, product, [](void* data) { delete static_cast<Product*>(data); });
     return error ? EXECUTION_FAILED : SUCCESS;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the emulated libcuda, libnvrtc and libcublasLt, unless they are newer than their sources, and
+# Builds the emulated libcuda, libnvrtc, libcublasLt and libcupti, unless they are newer than their sources, and
 # prints the line that points Zoetrope at them:
 #
 #     eval "$(crates/zoetrope-testkit/emulator/build.sh [DIR])"
@@ -33,6 +33,7 @@ if [ ! -e "$folder/.built" ] || [ -n "$(find "$here" -name '*.cpp' -newer "$fold
         compile libcuda.so.1 device.cpp memory.cpp stream.cpp graph.cpp module.cpp block.cpp fibers.cpp -ldl
         compile libnvrtc.so.13 nvrtc.cpp rewrite.cpp -ldl
         compile libcublasLt.so.13 blas.cpp "$folder/libcuda.so.1"
+        compile libcupti.so.13 cupti.cpp "$folder/libcuda.so.1"
     ) >&2
     mv "$stamp" "$folder/.built"
 fi

@@ -31,7 +31,7 @@ void forget_finished(std::vector<std::weak_ptr<Capture>>& list) {
 
 CUresult enqueue(Stream* stream, Node node) {
     if (!is_handle(stream) || !stream->capture) {
-        node.run();
+        execute(node, is_handle(stream) ? stream->id : 0);
         return CUDA_SUCCESS;
     }
     std::lock_guard<std::recursive_mutex> hold(lock);
@@ -144,10 +144,13 @@ EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, un
 
 EXPORT CUresult cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 
+// What a graph launches may show under streams that nobody made.
+constexpr unsigned branch_stream = 1 << 20;
+
 EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     auto nodes = exec->nodes;
     return enqueue(stream, Node{Node::graph, nullptr, [nodes] {
-        for (const auto& node : nodes) node->run();
+        for (const auto& node : nodes) execute(*node, branch_stream);
     }});
 }
 

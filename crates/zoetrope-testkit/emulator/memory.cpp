@@ -104,8 +104,10 @@ bool valid_anywhere(CUdeviceptr pointer, size_t bytes) {
     return !entry || entry->second.kind != Allocation::device || pointer + bytes <= entry->first + entry->second.bytes;
 }
 
-CUresult copy(void* to, const void* from, size_t bytes, CUstream stream) {
-    return enqueue(stream, Node{Node::copy, nullptr, [=] { std::memmove(to, from, bytes); }});
+enum Way { up = 1, down = 2, within = 8 };
+
+CUresult copy(Way way, void* to, const void* from, size_t bytes, CUstream stream) {
+    return enqueue(stream, Node{Node::copy, nullptr, [=] { std::memmove(to, from, bytes); }, nullptr, way});
 }
 
 CUresult fill8(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
@@ -206,24 +208,24 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t by
     NEED_CONTEXT();
     if (bytes == 0) return CUDA_SUCCESS;
     if (!on_device(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return copy(at(to), from, bytes, stream);
+    return copy(up, at(to), from, bytes, stream);
 }
 EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
     NEED_CONTEXT();
     if (bytes == 0) return CUDA_SUCCESS;
     if (!on_device(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return copy(to, at(from), bytes, stream);
+    return copy(down, to, at(from), bytes, stream);
 }
 EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
     NEED_CONTEXT();
     if (bytes == 0) return CUDA_SUCCESS;
     if (!on_device(to, bytes) || !on_device(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return copy(at(to), at(from), bytes, stream);
+    return copy(within, at(to), at(from), bytes, stream);
 }
 EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
     NEED_CONTEXT();
     if (!valid_anywhere(to, bytes) || !valid_anywhere(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return copy(at(to), at(from), bytes, stream);
+    return copy(within, at(to), at(from), bytes, stream);
 }
 
 EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t bytes) {

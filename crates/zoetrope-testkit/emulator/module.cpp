@@ -184,7 +184,7 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, un
         for (size_t offset : offsets) pointers.push_back(reinterpret_cast<char*>(storage.data()) + offset);
         run_grid(Launch{module, &kernel, grid, block, shared_bytes, pointers.data()});
         if (sanitizing()) check_guards();
-    }});
+    }, kernel.name});
 }
 
 // Blocks run one after another, so they cannot wait for each other.

@@ -1,9 +1,11 @@
 #include "stream.h"
 
+#include <atomic>
 #include <chrono>
 
 #include "device.h"
 #include "memory.h"
+#include "watch.h"
 
 using namespace emulator;
 
@@ -34,7 +36,33 @@ CUresult wait_for(CUstream stream) {
 
 bool captured(CUevent event) { return event->capture && event->capture->origin; }
 
+std::atomic<void (*)(const Work*)> watcher{nullptr};
+std::atomic<unsigned> streams{7};  // the first number is not 0, so that a number that nobody set is none of a stream
+
 }  // namespace
+
+void emulator::execute(const Node& node, unsigned stream) {
+    auto told = watcher.load();
+    if (!told || node.kind == Node::host || node.kind == Node::graph) return node.run();
+    Work work{};
+    work.kind = node.kind == Node::copy ? Work::copy : node.kind == Node::fill ? Work::fill : Work::kernel;
+    work.name = node.name;
+    work.way = node.way;
+    work.stream = stream;
+    work.start = zoetrope_emulator_clock();
+    node.run();
+    work.end = zoetrope_emulator_clock();
+    told(&work);
+}
+
+EXPORT void zoetrope_emulator_watch(void (*told)(const Work*)) { watcher = told; }
+
+EXPORT uint64_t zoetrope_emulator_clock() {
+    using namespace std::chrono;
+    return uint64_t(duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count());
+}
+
+EXPORT unsigned zoetrope_emulator_stream_id(CUstream stream) { return is_handle(stream) ? stream->id : 0; }
 
 EXPORT CUresult cuCtxSynchronize() {
     NEED_CONTEXT();
@@ -45,7 +73,7 @@ EXPORT CUresult cuCtxSynchronize() {
 
 EXPORT CUresult cuStreamCreate(CUstream* stream, unsigned) {
     NEED_CONTEXT();
-    *stream = new Stream;
+    *stream = new Stream{streams++, nullptr};
     return CUDA_SUCCESS;
 }
 EXPORT CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) { return cuStreamCreate(stream, flags); }
@@ -103,10 +131,10 @@ EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent e
 EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) { return cuEventElapsedTime(milliseconds, start, end); }
 
 // The way in for emulated libraries above the driver: `run(data)` joins the stream like a kernel would,
-// and `drop(data)` is called when nothing can run it any more.
-EXPORT CUresult zoetrope_emulator_enqueue(CUstream stream, void (*run)(void*), void* data, void (*drop)(void*)) {
+// and `drop(data)` is called when nothing can run it any more. `name` lives for ever.
+EXPORT CUresult zoetrope_emulator_enqueue(CUstream stream, const char* name, void (*run)(void*), void* data, void (*drop)(void*)) {
     std::shared_ptr<void> owned(data, drop);
-    return enqueue(stream, Node{Node::library, reinterpret_cast<const void*>(run), [=] { run(owned.get()); }});
+    return enqueue(stream, Node{Node::library, reinterpret_cast<const void*>(run), [=] { run(owned.get()); }, name});
 }
 
 EXPORT int zoetrope_emulator_on_device(const void* pointer, size_t bytes) { return on_device(reinterpret_cast<CUdeviceptr>(pointer), bytes); }

@@ -14,6 +14,8 @@ struct Node {
     enum Kind { kernel, copy, fill, host, library, graph } kind;
     const void* what;  // tells kernels apart when an executable graph is updated
     std::function<void()> run;
+    const char* name = nullptr;  // of a kernel
+    int way = 0;                 // of a copy: 1 to the device, 2 from it, 8 on it
 };
 
 struct Graph {
@@ -34,6 +36,7 @@ struct Capture {
 };
 
 struct Stream {
+    unsigned id;
     std::shared_ptr<Capture> capture;
     bool unjoined = false;  // captured work that the stream of origin has not waited for
 };
@@ -44,6 +47,9 @@ struct Event {
     std::shared_ptr<Capture> capture;  // of the last record, if that was captured
     Stream* captured_on = nullptr;
 };
+
+// Runs, and tells the profiler that watches.
+void execute(const Node&, unsigned stream);
 
 // Runs or records. CUDA's default streams (0, 1, 2) never capture.
 CUresult enqueue(Stream*, Node);

@@ -3,6 +3,7 @@
 //! A process looks for the libraries once, so that a test which finds no card runs itself again in
 //! a process of its own ([`rerun`]).
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -46,9 +47,29 @@ pub fn is_pointed() -> bool {
 /// # Panics
 /// Where the test fails there, or there is none of that name.
 pub fn rerun(test: &str) {
+    rerun_with(test, &[]);
+}
+
+/// Whether this process has the emulated card and those settings of it. Otherwise the test of that
+/// name is run in one that has, as by [`rerun`]: for tests that no real card can pass.
+///
+/// # Panics
+/// As [`rerun`].
+pub fn is_here(test: &str, settings: &[(&str, &str)]) -> bool {
+    let is_set = |name: &str, value: &OsStr| std::env::var_os(name).is_some_and(|set| set == value);
+    let here = is_set(PATH_VARIABLE, folder().as_os_str())
+        && settings.iter().all(|(name, value)| is_set(name, OsStr::new(value)));
+    if !here {
+        rerun_with(test, settings);
+    }
+    here
+}
+
+fn rerun_with(test: &str, settings: &[(&str, &str)]) {
     let program = std::env::current_exe().expect("a test program has a path");
     let mut command = Command::new(program);
-    let outcome = point(&mut command).args([test, "--exact", "--nocapture"]).output();
+    point(&mut command).envs(settings.iter().copied());
+    let outcome = command.args([test, "--exact", "--nocapture"]).output();
     let outcome = outcome.unwrap_or_else(|error| panic!("{test}: {error}"));
     let said = String::from_utf8_lossy(&outcome.stdout);
     let complaints = String::from_utf8_lossy(&outcome.stderr);

@@ -1,6 +1,6 @@
 //! The device that a configuration names, ready to compute.
 
-use zoetrope_tensor::cuda::{self, Queue};
+use zoetrope_tensor::cuda::{self, CudaError, Queue};
 use zoetrope_tensor::{Device, Gpu};
 
 use crate::config::{self, Config, Precision};
@@ -23,16 +23,35 @@ pub(crate) fn open(config: &Config, timeline: &Timeline) -> Result<Device, Train
         gpu.limit_memory(limit.0 as usize);
     }
     if timeline.is_traced() {
-        timeline.follow(gpu.start_trace());
+        let start = gpu.start_trace();
+        timeline.follow(start.zero);
+        tell(&gpu, timeline, start.fallback);
     }
     Ok(Device::Cuda(gpu))
 }
 
 /// Moves what a card did since the last time into the trace.
 pub(crate) fn show(device: &Device, timeline: &Timeline) {
-    let Some(gpu) = device.gpu().filter(|gpu| gpu.is_traced()) else { return };
-    for span in gpu.take_trace() {
-        let copies = span.queue == Queue::Copy;
-        timeline.add_device_span(span.name, copies, span.start, span.seconds);
+    let Some(gpu) = device.gpu().filter(|gpu| gpu.trace_source().is_some()) else { return };
+    match gpu.take_trace() {
+        Ok(spans) => {
+            for span in spans {
+                let copies = span.queue == Queue::Copy;
+                timeline.add_device_span(span.name, copies, span.start, span.seconds);
+            }
+        }
+        Err(problem) => tell(gpu, timeline, Some(problem)),
+    }
+}
+
+/// Says in the trace who measures it, and to the user why it is not the profiler.
+fn tell(gpu: &Gpu, timeline: &Timeline, problem: Option<CudaError>) {
+    let Some(source) = gpu.trace_source() else { return };
+    timeline.name_source(source.name());
+    if let Some(problem) = problem {
+        timeline.remark(format!(
+            "the trace is kept by {}, which slows launches and keeps updates from being recorded: {problem}",
+            source.name()
+        ));
     }
 }

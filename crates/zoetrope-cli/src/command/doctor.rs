@@ -112,6 +112,11 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
             _ => row("", None, line),
         }
     }
+    let says = match &machine.cuda.profiler {
+        Some(file) => file.clone(),
+        None => "not found (optional: traces of a card that do not disturb it)".into(),
+    };
+    row("CUPTI", Some(machine.cuda.profiler.is_some()), says);
     row("MPI", Some(machine.mpi.launcher.is_some()), mpi(&machine.mpi));
     let heading = style.bold(&format!("zoetrope {version}"));
     let notes =

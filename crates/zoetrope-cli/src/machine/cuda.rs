@@ -12,6 +12,8 @@ pub(crate) struct Cuda {
     pub(crate) driver_version: Option<String>,
     /// The cards that answer.
     pub(crate) devices: Vec<CudaDevice>,
+    /// The file of CUPTI, with which traces do not disturb a run. Nothing else needs it.
+    pub(crate) profiler: Option<String>,
 }
 
 /// A card that answers.
@@ -42,6 +44,7 @@ impl Cuda {
             problem,
             driver_version: version.map(|v| format!("{}.{}", v / 1000, v % 1000 / 10)),
             devices: devices.unwrap_or_default().into_iter().map(one).collect(),
+            profiler: cuda::profiler().file.clone().ok(),
         }
     }
 }

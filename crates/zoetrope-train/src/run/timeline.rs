@@ -84,6 +84,20 @@ impl Timeline {
         }
     }
 
+    /// Says in the trace who measures the spans of the card.
+    pub fn name_source(&self, source: &str) {
+        if let Some(trace) = &self.trace {
+            trace.label(&format!("GPU spans: {source}"));
+        }
+    }
+
+    /// Something that the user should know about the trace.
+    pub fn remark(&self, text: String) {
+        if let Some(trace) = &self.trace {
+            trace.remark(text);
+        }
+    }
+
     /// Shows what a card did, by its own clock.
     pub fn add_device_span(&self, name: &str, copies: bool, start: f64, seconds: f64) {
         let (Some(trace), Some(begun)) = (&self.trace, self.card.get()) else { return };

@@ -26,6 +26,7 @@ struct Inner {
     events: u64,
     // A span ends in a destructor, which cannot fail: the first failure waits here for `finish`.
     failure: Option<std::io::Error>,
+    remarks: Vec<String>,
 }
 
 /// A finished span.
@@ -46,7 +47,7 @@ impl TraceFile {
     pub fn create(path: &Path, start: Instant) -> Result<Self, TrainError> {
         let file = File::create(path).map_err(|error| TrainError::io(path, error))?;
         let file = BufWriter::with_capacity(64 << 10, file);
-        let inner = Inner { file, events: 0, failure: None };
+        let inner = Inner { file, events: 0, failure: None, remarks: Vec::new() };
         Ok(Self { start, path: path.to_owned(), inner: Mutex::new(inner) })
     }
 
@@ -56,6 +57,25 @@ impl TraceFile {
         self.write(format_args!(
             r#"{{"ph":"M","name":"thread_name","pid":1,"tid":{track},"args":{{"name":{name}}}}}"#
         ));
+    }
+
+    /// Adds a label, which stands beside the name of the whole.
+    pub(super) fn label(&self, label: &str) {
+        let label = serde_json::Value::from(label);
+        self.write(format_args!(
+            r#"{{"ph":"M","name":"process_labels","pid":1,"args":{{"labels":{label}}}}}"#
+        ));
+    }
+
+    /// Keeps something that the user should know, for [`TraceFile::take_remarks`].
+    pub(super) fn remark(&self, text: String) {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).remarks.push(text);
+    }
+
+    /// What the user should know since the last time.
+    pub fn take_remarks(&self) -> Vec<String> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut inner.remarks)
     }
 
     /// Adds a span.

@@ -5,7 +5,8 @@ use zoetrope_graph::random::Random;
 use zoetrope_nn::Forward;
 use zoetrope_nn::model::Embedding;
 use zoetrope_plan::Frame;
-use zoetrope_tensor::Var;
+use zoetrope_tensor::cuda::TraceSource;
+use zoetrope_tensor::{Gpu, Var};
 
 use super::Session;
 use super::recorded::{Found, Recording};
@@ -161,7 +162,7 @@ impl Session {
             && !settings.carry_state
             && settings.truncate.is_none()
             && self.config.model.dropout == 0.0
-            && !self.timeline.is_traced()
+            && self.tape.device().gpu().and_then(Gpu::trace_source) != Some(TraceSource::Events)
     }
 
     /// Goes through frames and changes the weights. Returns the share of each frame that had a loss.

@@ -104,6 +104,7 @@ pub fn train(
         _ => load_plan(&config.plan.name)?,
     };
     let mut run = opened.start(config, plan, timeline)?;
+    tell_remarks(trace.as_deref(), listener);
     let course = run.course_mut();
     let keep = course.config().train.keep_checkpoints;
     let store = CheckpointStore::new(folder.checkpoints_path(), keep);
@@ -124,10 +125,17 @@ pub fn train(
     run_epochs(course, &folder, &store, &mut records, interrupt, listener)?;
     listener.testing();
     let finished = finish(course, &folder, &store, first_step_seconds)?;
+    tell_remarks(trace.as_deref(), listener);
     if let Some(trace) = trace {
         trace.finish()?;
     }
     Ok(finished)
+}
+
+fn tell_remarks(trace: Option<&TraceFile>, listener: &mut dyn Listener) {
+    for remark in trace.map(TraceFile::take_remarks).unwrap_or_default() {
+        listener.warning(&remark);
+    }
 }
 
 struct Frames<'a> {

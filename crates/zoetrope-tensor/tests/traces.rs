@@ -1,0 +1,106 @@
+//! Traces of a card: what the profiler tells, also from inside of recordings, and what happens where it
+//! fails.
+//!
+//! A process has one profiler, so each test runs in a process of its own, with the emulated card.
+
+use zoetrope_tensor::cuda::{CudaError, GpuSpan, Queue, TraceSource};
+use zoetrope_tensor::{Activation, Device, Gpu, Tape};
+use zoetrope_testkit::emulator;
+
+/// How often the work is launched.
+const TIMES: usize = 3;
+
+/// What makes the emulated profiler fail.
+const FAULT: &str = "ZOETROPE_EMULATED_CUPTI";
+
+/// The emulated card; None where the test, of that name, has passed in another process.
+fn card(test: &str, settings: &[(&str, &str)]) -> Option<Gpu> {
+    emulator::is_here(test, settings).then(|| Gpu::open(0).unwrap())
+}
+
+/// A fill, a product and an activation.
+fn work(tape: &mut Tape) -> Result<(), CudaError> {
+    tape.reset();
+    let x = tape.zeros(200, 200);
+    let y = tape.matmul(x, x).unwrap();
+    tape.activate(y, Activation::Tanh);
+    Ok(())
+}
+
+fn count(spans: &[GpuSpan], name: &str) -> usize {
+    spans.iter().filter(|span| span.name == name).count()
+}
+
+/// The work as it runs by itself, and inside of a recording.
+fn launch(gpu: &Gpu) {
+    let mut tape = Tape::on(Device::Cuda(gpu.clone()));
+    work(&mut tape).unwrap();
+    let recording = gpu.record(|| work(&mut tape)).unwrap();
+    (1..TIMES).for_each(|_| recording.launch());
+}
+
+#[test]
+fn the_profiler_sees_every_kernel_inside_of_recordings_too() {
+    let Some(gpu) = card("the_profiler_sees_every_kernel_inside_of_recordings_too", &[]) else {
+        return;
+    };
+    assert_eq!(gpu.trace_source(), None);
+    assert_eq!(gpu.take_trace(), Ok(Vec::new()));
+    let start = gpu.start_trace();
+    assert_eq!((start.fallback, gpu.trace_source()), (None, Some(TraceSource::Cupti)));
+    launch(&gpu);
+    let spans = gpu.take_trace().unwrap();
+    let whole = start.zero.elapsed().as_secs_f64();
+    for name in ["zero", "cublasLt::emulated_product", "activation_forward"] {
+        assert_eq!(count(&spans, name), TIMES, "{name} in {spans:?}");
+    }
+    assert_eq!(spans.len(), 3 * TIMES);
+    for span in &spans {
+        assert_eq!(span.queue, Queue::Compute);
+        assert!(span.seconds > 0.0 && span.start + span.seconds <= whole, "{span:?} of {whole}");
+        // The clock of the records is not that of the trace: as near as the host can read both.
+        assert!(span.start >= -1e-3, "{span:?}");
+    }
+    assert!(spans.is_sorted_by(|a, b| a.start + a.seconds <= b.start + 1e-9), "{spans:?}");
+    assert_eq!(gpu.take_trace(), Ok(Vec::new()));
+    // A second card of the process cannot have the profiler as well.
+    let other = Gpu::open(0).unwrap();
+    assert!(other.start_trace().fallback.is_some());
+    assert_eq!(other.trace_source(), Some(TraceSource::Events));
+    // One that starts again can.
+    assert_eq!(gpu.start_trace().fallback, None);
+}
+
+#[test]
+fn a_profiler_that_refuses_is_replaced_by_events() {
+    let test = "a_profiler_that_refuses_is_replaced_by_events";
+    let Some(gpu) = card(test, &[(FAULT, "refuse")]) else { return };
+    let start = gpu.start_trace();
+    assert_eq!(gpu.trace_source(), Some(TraceSource::Events));
+    let reason = start.fallback.unwrap().to_string();
+    assert!(reason.contains("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"), "{reason}");
+    assert_events(&gpu);
+}
+
+#[test]
+fn a_profiler_that_breaks_is_replaced_by_events() {
+    let test = "a_profiler_that_breaks_is_replaced_by_events";
+    let Some(gpu) = card(test, &[(FAULT, "break")]) else { return };
+    assert_eq!(gpu.start_trace().fallback, None);
+    launch(&gpu);
+    let reason = gpu.take_trace().unwrap_err().to_string();
+    assert!(reason.contains("CUPTI_ERROR_UNKNOWN"), "{reason}");
+    assert_eq!(gpu.trace_source(), Some(TraceSource::Events));
+    assert_events(&gpu);
+}
+
+/// Events show what is launched one by one.
+fn assert_events(gpu: &Gpu) {
+    let mut tape = Tape::on(Device::Cuda(gpu.clone()));
+    (0..TIMES).for_each(|_| work(&mut tape).unwrap());
+    let spans = gpu.take_trace().unwrap();
+    for name in ["zero", "cublasLt", "activation_forward"] {
+        assert_eq!(count(&spans, name), TIMES, "{name} in {spans:?}");
+    }
+    assert_eq!(gpu.fault(), None);
+}
