@@ -13,16 +13,23 @@ struct uint3 {
 namespace emulator {
 
 // Changes whenever a struct of this file does: modules are cached on disk by their users.
-constexpr unsigned abi_version = 1;
+constexpr unsigned abi_version = 2;
 
 // Each CUDA thread runs on a stack within so many bytes, aligned to it. The state of the thread lies at the low
 // end, so that masking the stack pointer finds it without thread-local storage.
 constexpr unsigned long stack_bytes = 64 * 1024;
 
-enum class WarpOp : int { shuffle, ballot, sync, add, min, max, bit_and, bit_or, bit_xor, match };
+enum class WarpOp : int { shuffle, ballot, sync, add, min, max, bit_and, bit_or, bit_xor, match, product };
 enum class BarrierOp : int { plain, count, all, any };
 
 struct Thread;
+
+// What a lane has of a product of tiles (m16n8k8): its elements of the sum, of the left and of the right
+// tile, in the order of the registers of PTX's `mma`.
+struct TileProduct {
+    float sum[4];
+    unsigned left[4], right[2];
+};
 
 struct Runtime {
     // `line` of the source tells barriers apart: threads of a block have to meet at the same one.

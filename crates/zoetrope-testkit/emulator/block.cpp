@@ -81,6 +81,7 @@ const char* name_of(WarpOp op) {
         case WarpOp::ballot: return "__ballot_sync, __any_sync or __all_sync";
         case WarpOp::sync: return "__syncwarp";
         case WarpOp::match: return "__match_any_sync";
+        case WarpOp::product: return "mma";
         default: return "__reduce_sync";
     }
 }
@@ -132,6 +133,31 @@ int barrier(Thread* t, int line, BarrierOp op, int predicate) {
 
 // -------------------------------------------------------------------------------------- warp operations
 
+// The operand of a tensor core that rounds to TF32: the low 13 bits are not there.
+float tf32(unsigned bits) {
+    bits &= 0xffffe000u;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// The product of a warp, m16n8k8: `given` are the addresses of what the lanes have.
+void multiply(const unsigned long long (&given)[32]) {
+    auto lane = [&](unsigned row, unsigned column) -> TileProduct& {
+        return *reinterpret_cast<TileProduct*>(given[row % 8 * 4 + column]);
+    };
+    for (unsigned row = 0; row < 16; ++row) {
+        for (unsigned column = 0; column < 8; ++column) {
+            float& sum = lane(row, column / 2).sum[row / 8 * 2 + column % 2];
+            for (unsigned k = 0; k < 8; ++k) {
+                float left = tf32(lane(row, k % 4).left[row / 8 + k / 4 * 2]);
+                float right = tf32(lane(column, k % 4).right[k / 4]);
+                sum += left * right;
+            }
+        }
+    }
+}
+
 // Every live lane of `mask` waits: computes what each of them gets.
 void complete(Block& b, unsigned warp_index, unsigned mask, WarpOp op) {
     Warp& w = b.warps[warp_index];
@@ -159,6 +185,10 @@ void complete(Block& b, unsigned warp_index, unsigned mask, WarpOp op) {
             default: break;
         }
         first = false;
+    }
+    if (op == WarpOp::product) {
+        if (lanes != ~0u) fail(b.fibers[warp_index * 32].slot, "a product of tiles without all lanes of the warp");
+        multiply(given);
     }
     for (uint32_t left = lanes; left; left &= left - 1) {
         Fiber& f = b.fibers[warp_index * 32 + __builtin_ctz(left)];

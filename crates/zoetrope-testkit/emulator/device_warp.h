@@ -77,6 +77,16 @@ inline unsigned __reduce_and_sync(unsigned m, unsigned v) { return unsigned(emul
 inline unsigned __reduce_or_sync(unsigned m, unsigned v) { return unsigned(emulator::warp(emulator::WarpOp::bit_or, m, v)); }
 inline unsigned __reduce_xor_sync(unsigned m, unsigned v) { return unsigned(emulator::warp(emulator::WarpOp::bit_xor, m, v)); }
 
+// In place of PTX's mma.sync.aligned.m16n8k8 of TF32, which C++ has no name for.
+inline void emulated_mma_tf32(float (&sum)[4], const unsigned (&left)[4], const unsigned (&right)[2]) {
+    emulator::TileProduct mine;
+    __builtin_memcpy(mine.sum, sum, sizeof sum);
+    __builtin_memcpy(mine.left, left, sizeof left);
+    __builtin_memcpy(mine.right, right, sizeof right);
+    emulator::warp(emulator::WarpOp::product, 0xffffffffu, reinterpret_cast<unsigned long long>(&mine));
+    __builtin_memcpy(sum, mine.sum, sizeof sum);
+}
+
 template <class T> unsigned __match_any_sync(unsigned mask, T value) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "__match_any_sync compares 4 or 8 bytes");
     unsigned long long word = 0;

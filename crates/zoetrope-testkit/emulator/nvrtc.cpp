@@ -134,7 +134,7 @@ nvrtcResult build(Program& program, const Options& options, const std::string& t
     std::string source = folder + "/kernel.cu", plain = folder + "/kernel.ii", changed = folder + "/kernel.cpp", library = folder + "/kernel.so";
     write_file(source, "#line 1 \"" + program.name + "\"\n" + program.source);
     // No headers and no macros of the host, as NVRTC has none.
-    Words first = {"g++", "-E", "-undef", "-nostdinc", "-x", "c++", options.standard, "-D__CUDACC__=1", "-D__CUDACC_RTC__=1", "-D__NVCC__=1",
+    Words first = {"g++", "-E", "-undef", "-nostdinc", "-x", "c++", options.standard, "-D__CUDACC__=1", "-D__CUDACC_RTC__=1", "-D__NVCC__=1", "-DCUDA_EMULATED=1",
                    "-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0", "-D__CUDA_ARCH__=" + std::to_string(options.architecture * 10)};
     first.insert(first.end(), options.preprocessor.begin(), options.preprocessor.end());
     first.insert(first.end(), {source, "-o", plain});

@@ -85,10 +85,12 @@ def compilers(libraries):
 
 
 def units(folder):
-    """Stem and text of every translation unit."""
+    """Name and text of every translation unit, those in folders below included."""
     part = lambda path: f'#line 1 "{os.path.relpath(path)}"\n{path.read_text()}\n'  # noqa: E731
-    front = "".join(map(part, sorted(folder.glob("*.cuh"))))
-    return {path.stem: front + part(path) for path in sorted(folder.glob("*.cu"))}
+    # What folders share may use what all share.
+    front = "".join(map(part, sorted(folder.rglob("*.cuh"), key=lambda path: (len(path.parts), path))))
+    name = lambda path: path.relative_to(folder).with_suffix("").as_posix()  # noqa: E731
+    return {name(path): front + part(path) for path in sorted(folder.rglob("*.cu"))}
 
 
 def notes(log):

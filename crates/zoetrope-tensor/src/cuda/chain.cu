@@ -43,7 +43,7 @@ __device__ __forceinline__ float apply(u32 code, float constant, float a, float 
         case RELU: return a > 0.0f ? a : 0.0f;
         case LEAKY_RELU: return a > 0.0f ? a : constant * a;
         case SIGMOID: return sigmoid(a);
-        case TANH: return tanhf(a);
+        case TANH: return tangent(a);
         case EXP: return expf(a);
         default: return logf(a);
     }

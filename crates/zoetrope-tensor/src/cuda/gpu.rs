@@ -235,6 +235,11 @@ impl Gpu {
         self.0.total_bytes
     }
 
+    /// The compute capability, times ten.
+    pub(crate) fn compute(&self) -> u32 {
+        self.0.compute
+    }
+
     pub(crate) fn multiprocessors(&self) -> u32 {
         self.0.multiprocessors
     }

@@ -93,7 +93,7 @@ __device__ __forceinline__ void gru_forward(const GruForward& call) {
             float r = AFTER ? sigmoid(sums[0][v]) : sums[0][v];
             float z = sigmoid(sums[1][v]);
             float product = AFTER ? sums[AFTER ? 2 : 0][v] : 0.0f;
-            float n = tanhf(AFTER ? fmaf(r, product, candidate[0][v]) : candidate[0][v]);
+            float n = tangent(AFTER ? fmaf(r, product, candidate[0][v]) : candidate[0][v]);
             float state = old_state[own + v];
             float next = fmaf(z, state - n, n);
             if (first + v < call.vertices) {
@@ -271,7 +271,7 @@ extern "C" __global__ void gru_after_gates(GruStep call) {
         float z = sigmoid(saved[h] + beside(call, vertex, h + j, true));
         float product = saved[3 * h] + (call.bias ? call.bias[2 * h + j] : 0.0f);
         float sum = (call.share ? 0.0f : saved[2 * h]) + beside(call, vertex, 2 * h + j, false);
-        float n = tanhf(fmaf(r, product, sum));
+        float n = tangent(fmaf(r, product, sum));
         float state = call.state[at];
         saved[0] = r;
         saved[h] = z;
@@ -301,7 +301,7 @@ extern "C" __global__ void gru_before_gates(GruStep call) {
         u64 vertex = at / h;
         u32 j = at % h;
         float* saved = call.saved + vertex * 3 * h + j;
-        float n = tanhf(saved[2 * h] + beside(call, vertex, 2 * h + j, true));
+        float n = tangent(saved[2 * h] + beside(call, vertex, 2 * h + j, true));
         float state = call.state[at];
         saved[2 * h] = n;
         bool absent = call.mask && call.mask[vertex] == 0.0f;
@@ -428,7 +428,7 @@ __device__ __forceinline__ void gru_narrow_gates(
     }
     #pragma unroll
     for (int j = 0; j < H; ++j) {
-        gates[2 * H + j] = tanhf(AFTER ? fmaf(gates[j], gates[3 * H + j], gates[2 * H + j]) : gates[2 * H + j]);
+        gates[2 * H + j] = tangent(AFTER ? fmaf(gates[j], gates[3 * H + j], gates[2 * H + j]) : gates[2 * H + j]);
     }
 }
 

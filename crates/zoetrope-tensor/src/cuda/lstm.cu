@@ -11,30 +11,6 @@
 // Floor of the fused pass (4-byte values a cell): read 4H, write 6H forward; read 6H, write 4H
 // backward; 2·4·H² operations a cell each way.
 
-// The gates from their sums, and the memory.
-struct Cell {
-    float i, f, g, o, memory;
-};
-
-__device__ __forceinline__ Cell lstm_cell(float i, float f, float g, float o, float memory) {
-    Cell cell = {sigmoid(i), sigmoid(f), tanhf(g), sigmoid(o), 0.0f};
-    cell.memory = fmaf(cell.i, cell.g, cell.f * memory);
-    return cell;
-}
-
-// The gradients of the gates before their activation; `d_memory` becomes that of the memory before.
-__device__ __forceinline__ void lstm_cell_back(
-    const Cell& cell, float memory, float d, float& d_memory, float (&to)[4]
-) {
-    float through = tanhf(cell.memory);
-    float d_c = fmaf(d * cell.o, 1.0f - through * through, d_memory);
-    to[0] = logistic_slope(d_c * cell.g, cell.i);
-    to[1] = logistic_slope(d_c * memory, cell.f);
-    to[2] = d_c * cell.i * (1.0f - cell.g * cell.g);
-    to[3] = logistic_slope(d * through, cell.o);
-    d_memory = d_c * cell.f;
-}
-
 struct LstmForward {
     const float* share; // [T·N, 4H]; may be `gates`
     float* gates;
@@ -96,8 +72,8 @@ __device__ __forceinline__ void lstm_forward(const LstmForward& call) {
         if (call.u) add_products(sums, old_state + mine, stride, weight + j, width, h, h);
         #pragma unroll
         for (int v = 0; v < V; ++v) {
-            Cell now = lstm_cell(sums[0][v], sums[1][v], sums[2][v], sums[3][v], memory[v]);
-            float next = now.o * tanhf(now.memory);
+            LstmCell now = lstm_cell(sums[0][v], sums[1][v], sums[2][v], sums[3][v], memory[v]);
+            float next = now.o * tangent(now.memory);
             if (first + v < call.vertices) {
                 if (call.mask && call.mask[cell + v] == 0.0f) {
                     next = old_state[own + v];
@@ -178,7 +154,7 @@ __device__ __forceinline__ void lstm_backward(const LstmBackward& call) {
             carry[0][v] = absent ? d : 0.0f;
             if (!absent) {
                 const float* gates = call.gates + (cell + v) * 4 * h + j;
-                Cell now = {gates[0], gates[h], gates[2 * h], gates[3 * h], memory[v]};
+                LstmCell now = {gates[0], gates[h], gates[2 * h], gates[3 * h], memory[v]};
                 lstm_cell_back(now, earlier, d, d_memory[v], to);
             }
             memory[v] = earlier;
@@ -257,14 +233,14 @@ extern "C" __global__ void lstm_gates(LstmStep call) {
             if (call.bias) sum += call.bias[column];
             sums[gate] = sum;
         }
-        Cell now = lstm_cell(sums[0], sums[1], sums[2], sums[3], call.memory[at]);
+        LstmCell now = lstm_cell(sums[0], sums[1], sums[2], sums[3], call.memory[at]);
         bool absent = call.mask && call.mask[vertex] == 0.0f;
         call.gates[row] = now.i;
         call.gates[row + h] = now.f;
         call.gates[row + 2 * h] = now.g;
         call.gates[row + 3 * h] = now.o;
         call.new_memory[at] = absent ? call.memory[at] : now.memory;
-        call.out_h[at] = absent ? call.state[at] : now.o * tanhf(now.memory);
+        call.out_h[at] = absent ? call.state[at] : now.o * tangent(now.memory);
     }
 }
 
@@ -292,7 +268,7 @@ extern "C" __global__ void lstm_gates_back(LstmStepBack call) {
         bool absent = call.mask && call.mask[vertex] == 0.0f;
         if (!absent) {
             const float* gates = call.gates + row;
-            Cell now = {gates[0], gates[h], gates[2 * h], gates[3 * h], call.new_memory[at]};
+            LstmCell now = {gates[0], gates[h], gates[2 * h], gates[3 * h], call.new_memory[at]};
             lstm_cell_back(now, call.memory[at], d, call.d_memory[at], to);
         }
         call.carry[at] = absent ? d : 0.0f;
@@ -381,10 +357,10 @@ __device__ __forceinline__ void lstm_narrow_forward(const LstmNarrow& call) {
         __syncwarp();
         #pragma unroll
         for (int j = 0; j < H; ++j) {
-            Cell now = lstm_cell(sums[j], sums[H + j], sums[2 * H + j], sums[3 * H + j], memory[j]);
+            LstmCell now = lstm_cell(sums[j], sums[H + j], sums[2 * H + j], sums[3 * H + j], memory[j]);
             if (!absent) {
                 memory[j] = now.memory;
-                state[j] = now.o * tanhf(now.memory);
+                state[j] = now.o * tangent(now.memory);
             }
             own[j] = state[j];
             if (lane < rows && j < h) call.memories[(t * h + j) * call.vertices + first + lane] = memory[j];
@@ -482,7 +458,7 @@ __device__ __forceinline__ void lstm_narrow_backward(const LstmNarrow& call) {
                 carry[j] = absent ? d : 0.0f;
                 float to[4] = {};
                 if (!absent) {
-                    Cell now = lstm_cell(gates[j], gates[H + j], gates[2 * H + j], gates[3 * H + j], earlier);
+                    LstmCell now = lstm_cell(gates[j], gates[H + j], gates[2 * H + j], gates[3 * H + j], earlier);
                     now.memory = memory[j];
                     lstm_cell_back(now, earlier, d, d_memory[j], to);
                 }

@@ -1,11 +1,14 @@
 //! Long short-term memory on a card; ways, shapes and floors are in `recurrent` and `lstm.cu`.
 
+mod tiled;
+
 use bytemuck::{Pod, Zeroable};
 
+use self::tiled::Tiled;
 use super::kernel::{ByValue, Kernel, grid_for};
 use super::matmul::{MatMut, MatRef, matmul};
 use super::recurrent::{
-    BiasSum, Fused, GateRows, Left, Narrow, NarrowGradient, NarrowInput, Right, WeightSum,
+    BiasSum, Fused, GateRows, Left, Narrow, NarrowGradient, NarrowInput, Right, TiledSums, WeightSum,
     add_sums, address, column_sums, of_nothing, parts, send, share, step,
 };
 use super::{Gpu, Scratch, View, ViewMut, elementwise};
@@ -127,6 +130,9 @@ pub(crate) fn forward(
         return gpu.launch(kernel, blocks, Narrow::THREADS, shared_bytes, &[&ByValue(&call)]);
     }
     let (mut gates, memories) = saved.split_at(shape.cells() * 4 * h);
+    if let Some(tiled) = Tiled::new(gpu, call) {
+        return tiled.forward(gpu, out_h, out_c, gates, memories);
+    }
     let at = gates.ptr();
     let (share, _) = share(gpu, &input, shape, 4, &mut gates, 4 * h);
     let Some(fused) = Fused::new(gpu, shape, SEVERAL, |stride, _| 2 * h * stride + h * (4 * h + 1))
@@ -268,10 +274,21 @@ pub(crate) fn backward(
     }
     let d_gates = GateRows::new(gpu, &input, &d_input, cells * 4 * h);
     let passes = Passes { saved, d_h, d_c, d_gates: d_gates.view(), d_h0, d_c0 };
+    let left = Left { rows: d_gates.view(), stride: 4 * h, from: 0, cols: 4 * h };
+    if let Some(tiled) = Tiled::new(gpu, call) {
+        tiled.backward(gpu, passes, [d_input.x, d_input.beside]);
+        let sums = TiledSums {
+            left,
+            hidden: h,
+            weight: d_input.weight.map(|to| (parts(&input, shape, 4), to)),
+            recurrent: d_u.map(|to| ([h0, out_h], to)),
+            biases: [d_input.bias, d_bias],
+        };
+        return sums.add(gpu, cells);
+    }
     let wants_bias = d_bias.is_some() || d_input.bias.is_some();
     let sums = go_back(gpu, call, passes, wants_bias);
     send(gpu, &input, shape, 4, d_gates.view(), [d_input.x, d_input.beside]);
-    let left = Left { rows: d_gates.view(), stride: 4 * h, from: 0, cols: 4 * h };
     let weights = [
         d_input.weight.map(|to| {
             let right = Right::Input(parts(&input, shape, 4));

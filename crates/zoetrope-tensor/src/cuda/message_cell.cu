@@ -77,7 +77,7 @@ extern "C" __global__ void message_cell_gru(Gates call) {
         float r = sigmoid(sums[0] + call.own_bias[j]);
         float z = sigmoid(sums[1] + call.own_bias[h + j]);
         float product = gates[3 * h] + call.own_bias[2 * h + j];
-        float n = tanhf(fmaf(r, product, sums[2]));
+        float n = tangent(fmaf(r, product, sums[2]));
         gates[0] = r;
         gates[h] = z;
         gates[2 * h] = n;
@@ -93,7 +93,7 @@ extern "C" __global__ void message_cell_rnn(Gates call) {
         u32 j = at % h;
         float sum = call.out[at] + (call.bias[j] + call.own_bias[j]);
         if (call.share && row < call.vertices) sum += call.share[(u64)call.own[row] * h + j];
-        call.out[at] = tanhf(sum);
+        call.out[at] = tangent(sum);
     }
 }
 

@@ -6,7 +6,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::elementwise::{BLOCK, fours};
-use super::{Arg, ByValue, Gpu, Kernel, ParameterBlock, Scratch};
+use super::{Arg, ByValue, Gpu, Kernel, ParameterBlock, Scratch, ViewMut};
 
 static SQUARES: Kernel = Kernel::new("optimiser", "optimiser_squares");
 static ADVANCE: Kernel = Kernel::new("optimiser", "optimiser_advance");
@@ -86,8 +86,8 @@ pub struct Updater {
     gpu: Gpu,
     rule: UpdateRule,
     state: Scratch<State>,
-    /// The arrays that the rule keeps, each laid out as the block.
-    kept: Vec<Scratch>,
+    /// The arrays that the rule keeps, each laid out as the block, one after another.
+    kept: Scratch,
     starts: Scratch<u64>,
     reached: Scratch<u32>,
     /// What `reached` holds.
@@ -99,26 +99,23 @@ impl Updater {
     pub fn new(block: &ParameterBlock, rule: UpdateRule) -> Self {
         let gpu = block.gpu();
         let starts: Vec<u64> = block.ranges().iter().map(|range| range.start as u64).collect();
-        let zeros = |_| {
-            let mut kept = gpu.take(block.len());
-            gpu.zero(kept.view_mut());
-            kept
-        };
+        let mut kept = gpu.take(rule.slots() * block.len());
+        gpu.zero(kept.view_mut());
         Self {
             gpu: gpu.clone(),
             rule,
             state: gpu.uploaded(&[State::zeroed()]),
-            kept: (0..rule.slots()).map(zeros).collect(),
+            kept,
             reached: gpu.uploaded(&vec![0; starts.len()]),
             known: vec![false; starts.len()],
             starts: gpu.uploaded(&starts),
         }
     }
 
-    /// Sets the learning rate of the steps to come; waits for those before.
+    /// Sets the learning rate of the steps to come.
     pub fn set_rate(&mut self, rate: f32) {
-        let state = State { rate, ..self.state() };
-        self.gpu.upload(&[state], self.state.view_mut());
+        const { assert!(std::mem::offset_of!(State, rate) == 0) };
+        self.gpu.upload(&[rate], ViewMut::new(self.state.view().ptr(), 1));
     }
 
     fn state(&self) -> State {
@@ -132,10 +129,8 @@ impl Updater {
     /// # Panics
     /// Where there is not one array for each that the rule keeps, or one has another length.
     pub fn restore(&mut self, step: u64, kept: &[Vec<f32>]) {
-        assert_eq!(kept.len(), self.kept.len(), "arrays that the optimiser keeps");
-        for (to, from) in self.kept.iter_mut().zip(kept) {
-            self.gpu.upload(from, to.view_mut());
-        }
+        assert_eq!(kept.len(), self.rule.slots(), "arrays that the optimiser keeps");
+        self.gpu.upload(&kept.concat(), self.kept.view_mut());
         let state = State { step: step as u32, failed_step: 0, ..self.state() };
         self.gpu.upload(&[state], self.state.view_mut());
     }
@@ -159,7 +154,9 @@ impl Updater {
         let arguments: [&dyn Arg; 5] =
             [&parts.view(), &blocks, &limit, &rule, &self.state.view_mut()];
         self.gpu.launch(&ADVANCE, 1, BLOCK, 0, &arguments);
-        let mut kept = self.kept.iter_mut().map(Scratch::view_mut);
+        let kept: Vec<_> = (0..self.rule.slots())
+            .map(|slot| self.kept.view().slice(slot * block.len()..(slot + 1) * block.len()))
+            .collect();
         self.gpu.launch(
             &UPDATE,
             fours(block.len()),
@@ -170,8 +167,8 @@ impl Updater {
                 &self.state.view(),
                 &values.view_mut(),
                 &gradients.view(),
-                &kept.next(),
-                &kept.next(),
+                &kept.first().copied(),
+                &kept.get(1).copied(),
                 &len,
                 &self.starts.view(),
                 &self.reached.view(),
@@ -184,13 +181,12 @@ impl Updater {
     /// the arrays that the rule keeps; waits.
     pub fn read(&self) -> (u64, Option<u64>, Vec<Vec<f32>>) {
         let State { step, failed_step, .. } = self.state();
-        let copied = |from: &Scratch| {
-            let mut values = vec![0.0; from.len()];
-            self.gpu.download(from.view(), &mut values);
-            values
-        };
         let failed = (failed_step > 0).then_some(u64::from(failed_step));
-        (u64::from(step), failed, self.kept.iter().map(copied).collect())
+        let mut kept = vec![0.0; self.kept.len()];
+        self.gpu.download(self.kept.view(), &mut kept);
+        let of_slot = kept.len() / self.rule.slots().max(1);
+        let kept = kept.chunks_exact(of_slot.max(1)).map(<[f32]>::to_vec).collect();
+        (u64::from(step), failed, kept)
     }
 }
 

@@ -1,9 +1,10 @@
 //! What the GRU and the LSTM share on a card.
 //!
-//! A sequence goes through one of three ways, by its shape:
+//! A sequence goes through one of four ways, by its shape:
 //!
 //! - *narrow*: states up to 8 wide of many vertices, bound by memory. A lane owns a vertex through all
 //!   steps and computes its input's product as well ([`Narrow`]).
+//! - *tiled*: an LSTM of 32 states, all products by tensor cores (`lstm::tiled`).
 //! - *fused*: states up to 64 wide whose recurrent weight fits into the shared memory of a block. One
 //!   launch runs all steps ([`Fused`]). What the input adds to the gates is one product of all rows
 //!   before it, at the speed of the library: it depends on no state, and inside the recurrence it
@@ -11,11 +12,12 @@
 //! - *by steps*: wider states. Products of all vertices by the library for every step, gates between
 //!   them.
 //!
-//! On the way back the latter two leave the gradients of the gates as rows, 4·G·H bytes a cell, for the
+//! On the way back the latter three leave the gradients of the gates as rows, 4·G·H bytes a cell, for the
 //! gradients of the input and of the weights (`gradients`).
 
 mod gradients;
 mod narrow;
+mod tiled;
 
 use super::matmul::{MatMut, MatRef, matmul};
 use super::{Gpu, View, ViewMut};
@@ -26,6 +28,7 @@ pub(super) use gradients::{
     BiasSum, GateRows, Left, Right, WeightSum, add_sums, column_sums, of_nothing, send,
 };
 pub(super) use narrow::{Narrow, NarrowGradient, NarrowInput};
+pub(super) use tiled::TiledSums;
 
 /// The widest state of the fused way.
 const FUSED_HIDDEN: usize = 64;
@@ -84,6 +87,11 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    /// The weight from the part's first column on.
+    pub(super) fn weights(&self) -> View<'a> {
+        self.weight
+    }
+
     /// The columns of the weight, [G·H, width].
     fn weight(&self) -> MatRef<'a> {
         let Self { weight, width, inner, wide, .. } = *self;

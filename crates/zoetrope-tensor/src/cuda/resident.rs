@@ -19,6 +19,9 @@ use super::memory::Scratch;
 pub(super) struct Residents {
     kept: HashMap<(usize, TypeId, u64), Kept>,
     sweep_at: usize,
+    /// Blocks of zeros, each longer than the one before; none is ever given back, because recordings
+    /// may read it.
+    zeros: Vec<Arc<Scratch>>,
 }
 
 struct Kept {
@@ -68,6 +71,19 @@ impl Gpu {
         T: Pod + Send + Sync,
     {
         self.derived(list, 0, || self.uploaded(list))
+    }
+
+    /// Zeros that everybody reads and nobody writes: at least so many.
+    pub(crate) fn zeros(&self, len: usize) -> Arc<Scratch> {
+        let known = self.residents().zeros.last().cloned();
+        if let Some(zeros) = known.filter(|zeros| zeros.len() >= len) {
+            return zeros;
+        }
+        let mut zeros = self.take(len);
+        self.zero(zeros.view_mut());
+        let zeros = Arc::new(zeros);
+        self.residents().zeros.push(Arc::clone(&zeros));
+        zeros
     }
 
     /// A fresh copy of values on the device.

@@ -12,12 +12,22 @@ pub struct Source {
 const PRELUDE: &str = include_str!("prelude.cuh");
 /// What the files of recurrent units begin with after that.
 const RECURRENT: &str = include_str!("recurrent.cuh");
+/// A cell of an LSTM.
+const LSTM_CELL: &str = include_str!("lstm/cell.cuh");
+/// Products of tiles by tensor cores.
+const TILES: &str = include_str!("tiles.cuh");
 
 impl Source {
     /// What the compiler gets.
     pub fn text(&self) -> String {
-        let family = if matches!(self.name, "gru" | "lstm") { RECURRENT } else { "" };
-        format!("{PRELUDE}{family}#line 1 \"{}.cu\"\n{}", self.name, self.body)
+        let shared = match self.name {
+            "gru" => RECURRENT.to_owned(),
+            "lstm" => [RECURRENT, LSTM_CELL].concat(),
+            "lstm/tiled" => [RECURRENT, LSTM_CELL, TILES].concat(),
+            "recurrent/tiled" => TILES.to_owned(),
+            _ => String::new(),
+        };
+        format!("{PRELUDE}{shared}#line 1 \"{}.cu\"\n{}", self.name, self.body)
     }
 }
 
@@ -42,6 +52,7 @@ sources! {
     "gru"
     "loss"
     "lstm"
+    "lstm/tiled"
     "matmul"
     "matmul/thin"
     "message_cell"
@@ -50,6 +61,7 @@ sources! {
     "optimiser"
     "pairs"
     "recurrent"
+    "recurrent/tiled"
     "reduce"
     "softmax"
     "spmm"

@@ -175,8 +175,11 @@ impl Tape {
 
     /// A constant of zeros.
     pub fn zeros(&mut self, rows: usize, cols: usize) -> Var {
-        let buffer = self.pool.take_zeroed(rows * cols);
-        self.push(Op::Leaf, Shape::new(rows, cols), Value::Owned(buffer), None, false)
+        let value = match self.gpu() {
+            None => Value::Owned(self.pool.take_zeroed(rows * cols)),
+            Some(gpu) => Value::Resident(gpu.zeros(rows * cols), 0),
+        };
+        self.push(Op::Leaf, Shape::new(rows, cols), value, None, false)
     }
 
     /// A constant of ones.

@@ -229,8 +229,9 @@ pub(in crate::cuda) fn add_sums<const W: usize, const B: usize>(
     segments.join(gpu);
 }
 
+/// Sums of parts that are left to be added, in one launch.
 #[derive(Default)]
-struct Segments {
+pub(super) struct Segments {
     of: [Segment; SEGMENT_ROOM],
     count: usize,
 }
@@ -243,7 +244,7 @@ impl Default for Segment {
 
 impl Segments {
     /// Rows of parts, `stride` apart, of which the elements from `from` on are added to `to`.
-    fn add(&mut self, parts: View<'_>, from: usize, stride: usize, to: ViewMut<'_>) {
+    pub(super) fn add(&mut self, parts: View<'_>, from: usize, stride: usize, to: ViewMut<'_>) {
         self.of[self.count] = Segment {
             parts: parts.slice(from.min(parts.len())..parts.len()).ptr(),
             to: to.ptr(),
@@ -254,7 +255,7 @@ impl Segments {
         self.count += 1;
     }
 
-    fn join(&self, gpu: &Gpu) {
+    pub(super) fn join(&self, gpu: &Gpu) {
         let longest = self.of.iter().map(|segment| segment.len).max().unwrap_or(0);
         let grid = (longest.div_ceil(32), self.count as u32);
         gpu.launch(&JOIN, grid, 256, 0, &[&ByValue(&self.of)]);

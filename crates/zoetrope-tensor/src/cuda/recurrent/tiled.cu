@@ -1,0 +1,134 @@
+// Gradients of weights and biases of recurrent units by tensor cores (`tiles.cuh`).
+//
+// dᵀ·Y and the column sums of d, with d the gradients of gates [R, A] and Y up to three matrices side by
+// side [R, W]: the input's rows, and the states before each step. A block sums 128 columns of d by 8·N of Y
+// over a slab of rows in registers, a warp 16 by all (widths are multiples of four); 32 rows at a time go through shared memory,
+// and the next ones are on their way meanwhile. `recurrent_join` adds the slabs in order. Floor: d
+// and Y are read once from memory, 2·R·A·W operations, three times that for f32 of TF32.
+
+#define ROWS 32
+#define WIDE 128
+// Eight rows of eight fill the banks.
+#define LEFT_ROW (WIDE + 8)
+#define MOST_SOURCES 3
+// Rows of a chunk that a warp of eight copies.
+#define COPIES (ROWS / 8)
+
+// Columns of Y: rows below `above` in `first`, the others in `rest`.
+struct Source {
+    const float* first;
+    const float* rest;
+    u64 above;
+    u64 width;
+};
+
+struct TiledProduct {
+    const float* left; // [rows, stride], `cols` of them
+    float* parts;      // [slab]: [cols][split], then [cols][width - split]
+    float* bias_parts; // [slab][cols], may be absent
+    u64 rows;
+    u64 slab;
+    Source sources[MOST_SOURCES];
+    u32 stride;
+    u32 cols;
+    u32 width;
+    u32 split;
+};
+
+// Grid: slabs × tiles of Y × tiles of d. Block: 256 threads.
+template <int N>
+__device__ __forceinline__ void recurrent_tiled(const TiledProduct& p) {
+    constexpr u32 RIGHT = 8 * N, RIGHT_ROW = RIGHT % 32 == 8 ? RIGHT : RIGHT + 8;
+    __shared__ __align__(16) float left[ROWS * LEFT_ROW];
+    __shared__ __align__(16) float right[ROWS * RIGHT_ROW];
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, c = lane % 4;
+    const u32 from_w = blockIdx.y * RIGHT, from_a = blockIdx.z * WIDE;
+    const u64 begin = blockIdx.x * p.slab;
+    const u64 end = begin + p.slab < p.rows ? begin + p.slab : p.rows;
+    // A lane copies four columns of d and, where there are as many, of Y.
+    const bool of_d = from_a + 4 * lane < p.cols;
+    const float* from_d = p.left + from_a + 4 * lane;
+    Source of_y = {};
+    u32 column = from_w + 4 * lane;
+    #pragma unroll
+    for (int source = 0; source < MOST_SOURCES; ++source) {
+        const Source& s = p.sources[source];
+        if (lane < RIGHT / 4 && column < s.width) of_y = {s.first + column, s.rest + column, s.above, s.width};
+        column -= (u32)s.width;
+    }
+    float sums[N / 4][4][4] = {}, columns[4] = {};
+    float4 next_d[COPIES], next_y[COPIES];
+    auto fetch = [&](u64 chunk) {
+        #pragma unroll
+        for (int i = 0; i < COPIES; ++i) {
+            const u64 row = chunk + warp + 8 * i;
+            next_d[i] = next_y[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (row >= end) continue;
+            if (of_d) next_d[i] = *(const float4*)(from_d + row * p.stride);
+            const bool above = row < of_y.above;
+            const float* from_y = (above ? of_y.first : of_y.rest) + (above ? row : row - of_y.above) * of_y.width;
+            if (of_y.width) next_y[i] = *(const float4*)from_y;
+        }
+    };
+    fetch(begin);
+    for (u64 chunk = begin; chunk < end; chunk += ROWS) {
+        #pragma unroll
+        for (int i = 0; i < COPIES; ++i) {
+            const float4 v = next_d[i];
+            *(float4*)(left + (warp + 8 * i) * LEFT_ROW + 4 * lane) = v;
+            if (lane < RIGHT / 4) *(float4*)(right + (warp + 8 * i) * RIGHT_ROW + 4 * lane) = next_y[i];
+            columns[0] += v.x, columns[1] += v.y, columns[2] += v.z, columns[3] += v.w;
+        }
+        __syncthreads();
+        if (chunk + ROWS < end) fetch(chunk + ROWS);
+        #pragma unroll
+        for (u32 row = 0; row < ROWS; row += 8) {
+            const float* of_left = left + (row + c) * LEFT_ROW + warp * 16 + g;
+            const float mine[4] = {of_left[0], of_left[8], of_left[4 * LEFT_ROW], of_left[4 * LEFT_ROW + 8]};
+            const Split parts = split_left(mine);
+            const float* of_right = right + (row + c) * RIGHT_ROW + g;
+            #pragma unroll
+            for (int tile = 0; tile < N / 4; ++tile) {
+                float2 four[4];
+                #pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    const u32 column = 8 * (4 * tile + k);
+                    four[k] = make_float2(of_right[column], of_right[4 * RIGHT_ROW + column]);
+                }
+                add_tiles(sums[tile], sums[tile], parts, four);
+            }
+        }
+        __syncthreads();
+    }
+    float* out = p.parts + (u64)blockIdx.x * p.cols * p.width;
+    #pragma unroll
+    for (int tile = 0; tile < N; ++tile) {
+        #pragma unroll
+        for (int v = 0; v < 4; ++v) {
+            const u32 a = from_a + warp * 16 + g + v / 2 * 8, w = from_w + 8 * tile + 2 * c + v % 2;
+            if (a >= p.cols || w >= p.width) continue;
+            const u32 place = w < p.split
+                ? a * p.split + w : p.cols * p.split + a * (p.width - p.split) + w - p.split;
+            out[place] = sums[tile / 4][tile % 4][v];
+        }
+    }
+    if (!p.bias_parts || blockIdx.y > 0) return;
+    // Each column's sums of eight threads, added in order.
+    *(float4*)(left + warp * WIDE + 4 * lane) = make_float4(columns[0], columns[1], columns[2], columns[3]);
+    __syncthreads();
+    const u32 own = from_a + threadIdx.x;
+    if (threadIdx.x < WIDE && own < p.cols) {
+        float sum = 0.0f;
+        for (u32 other = 0; other < 8; ++other) sum += left[other * WIDE + threadIdx.x];
+        p.bias_parts[(u64)blockIdx.x * p.cols + own] = sum;
+    }
+}
+
+#define RECURRENT_TILED(N)                                                                      \
+    extern "C" __global__ void __launch_bounds__(256, 2) recurrent_tiled_##N(TiledProduct p) { \
+        recurrent_tiled<N>(p);                                                                  \
+    }
+
+RECURRENT_TILED(4)
+RECURRENT_TILED(8)
+RECURRENT_TILED(12)
