@@ -35,6 +35,7 @@ pub use matrix::{Matrix, Shape};
 pub use neighbourhood::Neighbourhood;
 pub use ops::attention::{AttentionOptions, TemporalParameters};
 pub use ops::chain::Chain;
+pub use ops::custom::Custom;
 pub use ops::gat::GatOptions;
 pub use ops::loss::Loss;
 pub use ops::lstm::{LstmRecurrence, LstmStates};

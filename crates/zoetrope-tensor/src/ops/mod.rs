@@ -7,6 +7,7 @@ mod activation;
 pub mod attention;
 pub mod chain;
 mod concat;
+pub mod custom;
 mod dropout;
 mod elementwise;
 pub mod gat;
@@ -91,6 +92,9 @@ impl Tape {
             Op::UnitVector { x } => self.unit_vector_backward(node, x, dy),
             Op::Mean { x } => self.mean_backward(x, dy),
             Op::Loss { .. } => self.loss_backward(op, node, dy),
+            Op::Custom { ref operator, inputs } => {
+                self.custom_backward(operator.as_ref(), inputs, dy);
+            }
             Op::CrossEntropy { .. } => self.cross_entropy_backward(op, node, dy),
         }
     }

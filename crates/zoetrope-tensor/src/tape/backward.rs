@@ -62,7 +62,14 @@ impl Tape {
         if self.nodes[index].op.is_leaf() {
             return;
         }
-        if let Gradient::Held(gradient) = std::mem::take(&mut self.gradients[index]) {
+        let gradient = match std::mem::take(&mut self.gradients[index]) {
+            Gradient::Held(gradient) => Some(gradient),
+            _ if self.nodes[index].needs_gradient && self.nodes[index].op.is_collective() => {
+                Some(self.pool.take_zeroed(self.nodes[index].shape.len()))
+            }
+            _ => None,
+        };
+        if let Some(gradient) = gradient {
             let op = std::mem::take(&mut self.nodes[index].op);
             self.operator_backward(&op, self.var_at(index), &gradient);
             self.nodes[index].op = op;

@@ -12,6 +12,7 @@ use crate::matrix::{Matrix, Shape};
 use crate::neighbourhood::Neighbourhood;
 use crate::ops::attention::{AttentionOptions, TemporalParameters};
 use crate::ops::chain::Chain;
+use crate::ops::custom::Custom;
 use crate::ops::gat::GatOptions;
 use crate::ops::loss::Loss;
 use crate::ops::message_cell::MessageCell;
@@ -240,10 +241,19 @@ pub(crate) enum Op {
         start: usize,
         weight: Option<Var>,
     },
+    Custom {
+        operator: Arc<dyn Custom>,
+        inputs: List,
+    },
 }
 
 impl Op {
     pub(crate) fn is_leaf(&self) -> bool {
         matches!(self, Self::Leaf)
+    }
+
+    /// Whether the way back has to go through it, gradient or none.
+    pub(crate) fn is_collective(&self) -> bool {
+        matches!(self, Self::Custom { operator, .. } if operator.is_collective())
     }
 }

@@ -1,0 +1,147 @@
+//! Operators of other crates: what a tape needs to know of one to walk back through it.
+//!
+//! They compute on the host. On a card their operands are copied down, and results and gradients
+//! up again: that is meant for operators whose bytes leave the card anyway.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::matrix::Shape;
+use crate::tape::{List, Op, Opened, Tape, Var};
+
+/// An operator that this crate does not know.
+///
+/// It cannot fail half-way: one that depends on something outside fills its result, remembers what
+/// went wrong, and whoever drives the computation asks for it between two steps.
+pub trait Custom: Debug + Send + Sync {
+    /// Writes the result; `y` holds unspecified values before.
+    fn forward(&self, inputs: &[&[f32]], y: &mut [f32]);
+
+    /// Adds the gradient `dy` of the result to those of the inputs; None where an input wants none.
+    fn backward(&self, dy: &[f32], inputs: &mut [Option<&mut [f32]>]);
+
+    /// Whether the way back goes through this operator even if no gradient reached its result (it
+    /// is then 0): others wait for what it does there.
+    fn is_collective(&self) -> bool {
+        false
+    }
+}
+
+impl Tape {
+    /// The result of an operator of another crate, of the given shape. A gradient flows where any
+    /// input's does.
+    pub fn custom(&mut self, operator: Arc<dyn Custom>, inputs: &[Var], shape: Shape) -> Var {
+        let mut y = self.pool.take(shape.len());
+        match self.gpu() {
+            None => {
+                let values: Vec<&[f32]> = inputs.iter().map(|&input| self.value(input)).collect();
+                operator.forward(&values, y.as_mut_slice());
+            }
+            Some(_) => {
+                let values: Vec<Vec<f32>> = inputs.iter().map(|&input| self.read(input)).collect();
+                let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
+                let mut host = vec![0.0; shape.len()];
+                operator.forward(&values, &mut host);
+                y.write(&host);
+            }
+        }
+        let list = self.keep_list(inputs);
+        self.record(Op::Custom { operator, inputs: list }, shape, y, None, inputs)
+    }
+
+    pub(super) fn custom_backward(&mut self, operator: &dyn Custom, inputs: List, dy: &Buffer) {
+        let inputs: Vec<Var> = (0..inputs.len as usize).map(|at| self.listed(inputs, at)).collect();
+        let mut opened: Vec<Option<Opened>> = inputs.iter().map(|&var| self.open(var)).collect();
+        match self.gpu() {
+            None => {
+                let slices = opened.iter_mut().map(|one| one.as_mut().map(Opened::slice));
+                operator.backward(dy.as_slice(), &mut slices.collect::<Vec<_>>());
+            }
+            Some(gpu) => {
+                let zeros = |(one, &var): (&Option<Opened>, &Var)| {
+                    one.as_ref().map(|_| vec![0.0; self.shape(var).len()])
+                };
+                let mut host: Vec<_> = opened.iter().zip(&inputs).map(zeros).collect();
+                let slices = host.iter_mut().map(|one| one.as_mut().map(Vec::as_mut_slice));
+                operator.backward(&dy.to_vec(), &mut slices.collect::<Vec<_>>());
+                for (one, host) in opened.iter_mut().zip(&host) {
+                    let (Some(one), Some(host)) = (one, host) else { continue };
+                    let given = gpu.uploaded(host);
+                    crate::cuda::elementwise::scale_add(gpu, 1.0, given.view(), one.view());
+                }
+            }
+        }
+        self.close_all(opened.into_iter().flatten());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `y = a + 2 b`.
+    #[derive(Debug)]
+    struct AddTwice {
+        collective: bool,
+    }
+
+    impl Custom for AddTwice {
+        fn forward(&self, inputs: &[&[f32]], y: &mut [f32]) {
+            for (at, y) in y.iter_mut().enumerate() {
+                *y = inputs[0][at] + 2.0 * inputs[1][at];
+            }
+        }
+
+        fn backward(&self, dy: &[f32], inputs: &mut [Option<&mut [f32]>]) {
+            for (factor, input) in [1.0, 2.0].into_iter().zip(inputs) {
+                let Some(input) = input else { continue };
+                input.iter_mut().zip(dy).for_each(|(dx, dy)| *dx += factor * dy);
+            }
+        }
+
+        fn is_collective(&self) -> bool {
+            self.collective
+        }
+    }
+
+    fn operator(collective: bool) -> Arc<dyn Custom> {
+        Arc::new(AddTwice { collective })
+    }
+
+    #[test]
+    fn values_and_gradients_pass_through_an_operator_from_outside() {
+        let mut tape = Tape::new();
+        let a = tape.variable(1, 2, &[1.0, 2.0]).unwrap();
+        let b = tape.variable(1, 2, &[10.0, 20.0]).unwrap();
+        let y = tape.custom(operator(false), &[a, b], Shape::new(1, 2));
+        assert_eq!(tape.value(y), [21.0, 42.0]);
+        let mean = tape.mean(y);
+        tape.backward(mean).unwrap();
+        assert_eq!(tape.gradient(a), Some(&[0.5, 0.5][..]));
+        assert_eq!(tape.gradient(b), Some(&[1.0, 1.0][..]));
+    }
+
+    #[test]
+    fn a_matrix_that_is_both_inputs_gets_the_sum() {
+        let mut tape = Tape::new();
+        let a = tape.variable(1, 1, &[1.0]).unwrap();
+        let y = tape.custom(operator(false), &[a, a], Shape::new(1, 1));
+        tape.backward(y).unwrap();
+        assert_eq!(tape.gradient(a), Some(&[3.0][..]));
+    }
+
+    #[test]
+    fn only_a_collective_operator_is_walked_back_without_a_gradient() {
+        for collective in [false, true] {
+            let mut tape = Tape::new();
+            let a = tape.variable(1, 1, &[1.0]).unwrap();
+            let constant = tape.ones(1, 1);
+            tape.custom(operator(collective), &[a, constant], Shape::new(1, 1));
+            let other = tape.variable(1, 1, &[1.0]).unwrap();
+            let loss = tape.scale(other, 2.0);
+            tape.backward(loss).unwrap();
+            assert_eq!(tape.gradient(a), collective.then_some(&[0.0][..]));
+        }
+    }
+}
