@@ -43,6 +43,12 @@ if ! command -v g++ >/dev/null 2>&1; then
     fi
 fi
 
+# Ranks are also tested as processes of real MPI jobs. Where there is no MPI, that step is skipped
+# and says so.
+if ! command -v mpirun >/dev/null 2>&1; then
+    add "no MPI" openmpi-bin || say "mpirun is missing: ranks will not be tested over MPI"
+fi
+
 # A minimal Rust has neither rustfmt nor clippy. Where they cannot be added, their steps are
 # skipped and say so.
 for component in rustfmt:fmt clippy:clippy; do

@@ -12,6 +12,9 @@ const CUDA_VARIABLE: &str = "ZOETROPE_CUDA_PATH";
 /// Where Zoetrope keeps compiled kernels.
 const KERNELS_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
 
+/// What is built and tested once more with the feature that plain builds leave out.
+const WITH_MPI: [&str; 5] = ["--package", "zoetrope-dist", "--features", "mpi", "--locked"];
+
 /// How much the compiler optimises the binary that a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
@@ -42,6 +45,11 @@ pub(crate) fn before_tests(root: &Path) -> Vec<Step> {
             "clippy",
             &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
         ),
+        component(
+            root,
+            "clippy with MPI",
+            &[&["clippy"], &WITH_MPI[..], &["--all-targets", "--", "-D", "warnings"]].concat(),
+        ),
         Step::command("documentation", documentation),
     ]
 }
@@ -59,6 +67,16 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         tests.env(CUDA_VARIABLE, &folder).env(KERNELS_VARIABLE, folder.join("kernels"));
     }
     steps.push(Step::tests("tests", tests));
+    steps.push(match starts("mpirun") {
+        true => Step::tests(
+            "tests with MPI",
+            cargo(
+                root,
+                &[&["test"], &WITH_MPI[..], &["--lib", "--tests", "--no-fail-fast"]].concat(),
+            ),
+        ),
+        false => Step::skip("tests with MPI", "mpirun is not installed"),
+    });
     let examples = cargo(root, &["test", "--workspace", "--doc", "--locked"]);
     steps.push(Step::tests("documentation examples", examples));
     steps
@@ -109,6 +127,12 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root);
     command
+}
+
+fn starts(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok()
 }
 
 fn answers(root: &Path, arguments: &[&str]) -> bool {

@@ -1,0 +1,294 @@
+//! The differentiable redistribution of rows between ranks: all communication of activations.
+//!
+//! Forward: rows are gathered into one message for each rank and put where the plan says. Backward:
+//! the same with the lists swapped, where a row that went to several ranks adds up its gradients in
+//! the order of ranks. Both ways of the same call give the same bits.
+//!
+//! [`Exchange::apply`] blocks. [`Exchange::start`] sends and lets the caller compute until
+//! [`Departed::arrive`]; on the way back the gradients of the result leave when the tape comes to
+//! `arrive`, and are waited for where it comes to `start`: what was computed in between is computed in
+//! between again. ESDG's overlap (section 6.5) is a loop of these:
+//!
+//! ```text
+//! for each snapshot s:   h = gcn(s);  departed[s] = exchange[s].start(tape, h)
+//! for each snapshot s:   rows[s] = departed[s].arrive(tape)
+//! ```
+//!
+//! An operator of a tape cannot fail. Where a rank is lost, results are 0 and [`Ranks::check`] tells:
+//! it is to be asked after every step, before anything is done with the gradients.
+//!
+//! The way back is a collective too, in which every rank takes part for whom the rows want a gradient,
+//! even if none of its result reached the loss. Whether they do must be the same on all ranks.
+
+mod plan;
+mod rows;
+
+use std::sync::{Arc, Mutex};
+
+use zoetrope_tensor::{Custom, Shape, Tape, TensorError, Var};
+
+use crate::error::DistError;
+use crate::ranks::{Mode, Pending, Ranks};
+use crate::site::Call;
+use crate::sync::lock;
+
+pub use plan::{ExchangePlan, PlanError};
+
+/// Rows on their way from everyone.
+type Rows = Pending<Vec<Vec<f32>>>;
+
+/// A redistribution of rows as an operator of a tape.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    ranks: Ranks,
+    plan: Arc<ExchangePlan>,
+}
+
+impl Exchange {
+    /// The exchange of a plan between these ranks.
+    ///
+    /// # Panics
+    /// Where the plan is of another rank or another number of ranks.
+    pub fn new(ranks: &Ranks, plan: ExchangePlan) -> Self {
+        let place = (plan.rank(), plan.size());
+        assert_eq!(place, (ranks.rank(), ranks.size()), "a plan is of its rank");
+        Self { ranks: ranks.clone(), plan: Arc::new(plan) }
+    }
+
+    /// Its lists.
+    pub fn plan(&self) -> &ExchangePlan {
+        &self.plan
+    }
+
+    /// The rows of `x` at their new places.
+    ///
+    /// # Errors
+    /// Where `x` has another number of rows than the plan.
+    pub fn apply(&self, tape: &mut Tape, x: Var) -> Result<Var, TensorError> {
+        let cols = self.expect_rows(tape, x)?;
+        let operator = Through { exchange: self.clone(), cols };
+        Ok(tape.custom(Arc::new(operator), &[x], Shape::new(self.plan.rows_out(), cols)))
+    }
+
+    /// Sends the rows of `x` and does not wait for those of others.
+    ///
+    /// # Errors
+    /// Where `x` has another number of rows than the plan.
+    pub fn start(&self, tape: &mut Tape, x: Var) -> Result<Departed, TensorError> {
+        let cols = self.expect_rows(tape, x)?;
+        let crossing =
+            Arc::new(Crossing { exchange: self.clone(), cols, under_way: Mutex::new(None) });
+        let operator = Departure(Arc::clone(&crossing));
+        let token = tape.custom(Arc::new(operator), &[x], Shape::new(1, 1));
+        Ok(Departed { crossing, token })
+    }
+
+    /// Sends rows that are on no tape and receives those of others.
+    ///
+    /// # Errors
+    /// Where a rank is lost or ranks disagree.
+    ///
+    /// # Panics
+    /// Where `x` and `y` are not the plan's rows of `cols` values.
+    pub fn rows(&self, x: &[f32], cols: usize, y: &mut [f32]) -> Result<(), DistError> {
+        assert_eq!(x.len(), self.plan.rows_in() * cols, "rows to send");
+        assert_eq!(y.len(), self.plan.rows_out() * cols, "rows to receive");
+        let pending = self.send(Way::Forward, x, cols, Own::Stays, Mode::Blocking)?;
+        if !self.plan.is_covered() {
+            y.fill(0.0);
+        }
+        let own = self.plan.rank();
+        rows::copy(x, cols, &self.plan.sends()[own], &self.plan.receives()[own], y);
+        self.place(pending.wait()?, cols, y);
+        Ok(())
+    }
+
+    fn expect_rows(&self, tape: &Tape, x: Var) -> Result<usize, TensorError> {
+        let got = tape.shape(x);
+        let expected = Shape::new(self.plan.rows_in(), got.cols);
+        let (operator, operand) = ("exchange", "the rows to send");
+        match got == expected {
+            true => Ok(got.cols),
+            false => Err(TensorError::Shape { operator, operand, expected, got }),
+        }
+    }
+
+    /// Gathers rows of `x`, or gradients of rows on the way back, and sends them.
+    fn send(
+        &self,
+        way: Way,
+        x: &[f32],
+        cols: usize,
+        own: Own,
+        mode: Mode,
+    ) -> Result<Rows, DistError> {
+        self.ranks.check()?;
+        let (lists, back) = match way {
+            Way::Forward => (self.plan.sends(), self.plan.receives()),
+            Way::Back => (self.plan.receives(), self.plan.sends()),
+        };
+        let stays = |peer| own == Own::Stays && peer == self.plan.rank();
+        let messages = lists.iter().enumerate().map(|(peer, list)| {
+            let rows: &[u32] = if stays(peer) { &[] } else { list };
+            let mut message = self.ranks.spare().take(rows.len() * cols);
+            rows::gather(x, cols, rows, &mut message);
+            message
+        });
+        let lengths: Vec<usize> = back.iter().map(|list| list.len() * cols).collect();
+        self.ranks.to_each(Call::Exchange, messages.collect(), &lengths, mode)
+    }
+
+    /// Puts received rows where they belong.
+    fn place(&self, received: Vec<Vec<f32>>, cols: usize, y: &mut [f32]) {
+        for (list, message) in self.plan.receives().iter().zip(received) {
+            if !message.is_empty() {
+                rows::scatter(&message, cols, list, y);
+            }
+            self.ranks.spare().give(message);
+        }
+    }
+
+    /// Adds received gradients to those of the rows that were sent, in the order of ranks. `dy` is
+    /// where the rank's own are, unless they travelled with the others.
+    fn add(&self, received: Vec<Vec<f32>>, cols: usize, dy: Option<&[f32]>, dx: &mut [f32]) {
+        let (sends, receives) = (self.plan.sends(), self.plan.receives());
+        for (peer, message) in received.into_iter().enumerate() {
+            match dy {
+                Some(dy) if peer == self.plan.rank() => {
+                    rows::add_from(dy, cols, &receives[peer], &sends[peer], dx);
+                }
+                _ => rows::scatter_add(&message, cols, &sends[peer], dx),
+            }
+            self.ranks.spare().give(message);
+        }
+    }
+}
+
+/// Where rows go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// As the plan says.
+    Forward,
+    /// With its lists swapped: gradients.
+    Back,
+}
+
+/// What happens to the rows that a rank keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Own {
+    /// They are copied from matrix to matrix.
+    Stays,
+    /// They are gathered like the others, because the matrix may be gone when the others arrive.
+    Travels,
+}
+
+/// An exchange that is waited for at once.
+#[derive(Debug)]
+struct Through {
+    exchange: Exchange,
+    cols: usize,
+}
+
+impl Custom for Through {
+    fn forward(&self, inputs: &[&[f32]], y: &mut [f32]) {
+        if self.exchange.rows(inputs[0], self.cols, y).is_err() {
+            y.fill(0.0);
+        }
+    }
+
+    fn backward(&self, dy: &[f32], inputs: &mut [Option<&mut [f32]>]) {
+        let Some(dx) = &mut inputs[0] else { return };
+        let Self { exchange, cols } = self;
+        let pending = exchange.send(Way::Back, dy, *cols, Own::Stays, Mode::Blocking);
+        // The ranks remember what failed.
+        if let Ok(received) = pending.and_then(Pending::wait) {
+            exchange.add(received, *cols, Some(dy), dx);
+        }
+    }
+
+    fn is_collective(&self) -> bool {
+        true
+    }
+}
+
+/// Rows that have left and have not arrived yet.
+#[derive(Debug)]
+#[must_use = "rows that were sent are to be received"]
+pub struct Departed {
+    crossing: Arc<Crossing>,
+    token: Var,
+}
+
+impl Departed {
+    /// Waits for the rows of others; the rows at their new places.
+    pub fn arrive(self, tape: &mut Tape) -> Var {
+        let shape = Shape::new(self.crossing.exchange.plan.rows_out(), self.crossing.cols);
+        tape.custom(Arc::new(Arrival(self.crossing)), &[self.token], shape)
+    }
+}
+
+/// What the two ends of an overlapped exchange share.
+#[derive(Debug)]
+struct Crossing {
+    exchange: Exchange,
+    cols: usize,
+    under_way: Mutex<Option<Rows>>,
+}
+
+impl Crossing {
+    fn depart(&self, way: Way, x: &[f32]) {
+        let rows = self.exchange.send(way, x, self.cols, Own::Travels, Mode::Overlapped);
+        // The ranks remember what failed.
+        *lock(&self.under_way) = rows.ok();
+    }
+
+    fn arrive(&self) -> Option<Vec<Vec<f32>>> {
+        lock(&self.under_way).take().and_then(|rows| rows.wait().ok())
+    }
+}
+
+/// The end where rows leave and gradients arrive. Its value is a token that only orders the two.
+#[derive(Debug)]
+struct Departure(Arc<Crossing>);
+
+impl Custom for Departure {
+    fn forward(&self, inputs: &[&[f32]], y: &mut [f32]) {
+        self.0.depart(Way::Forward, inputs[0]);
+        y.fill(0.0);
+    }
+
+    fn backward(&self, _: &[f32], inputs: &mut [Option<&mut [f32]>]) {
+        let Some(dx) = &mut inputs[0] else { return };
+        if let Some(received) = self.0.arrive() {
+            self.0.exchange.add(received, self.0.cols, None, dx);
+        }
+    }
+
+    fn is_collective(&self) -> bool {
+        true
+    }
+}
+
+/// The end where rows arrive and gradients leave.
+#[derive(Debug)]
+struct Arrival(Arc<Crossing>);
+
+impl Custom for Arrival {
+    fn forward(&self, _: &[&[f32]], y: &mut [f32]) {
+        let received = self.0.arrive();
+        if received.is_none() || !self.0.exchange.plan.is_covered() {
+            y.fill(0.0);
+        }
+        if let Some(received) = received {
+            self.0.exchange.place(received, self.0.cols, y);
+        }
+    }
+
+    fn backward(&self, dy: &[f32], _: &mut [Option<&mut [f32]>]) {
+        self.0.depart(Way::Back, dy);
+    }
+
+    fn is_collective(&self) -> bool {
+        true
+    }
+}

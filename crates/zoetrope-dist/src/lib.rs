@@ -1,0 +1,67 @@
+//! Bytes between ranks: who sends what to whom, counted, supervised, and differentiable where they
+//! are rows of a matrix. The crate knows no model and no file.
+//!
+//! A job has ranks `0..P`. They are threads of this process ([`threads::run`], the embedded default)
+//! or processes of an MPI job (`mpi::run`, feature `mpi`). Each gets a
+//! [`Ranks`] and is the same program:
+//!
+//! ```
+//! use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, Reduction, threads};
+//! use zoetrope_tensor::Tape;
+//!
+//! // Two steps of three vertices: rank 0 holds the first step, rank 1 the second. After the exchange
+//! // each holds both steps of its vertices.
+//! let (steps, vertices, size) = (2, 3, 2);
+//! let sums = threads::run(size, Patience::default(), move |ranks| {
+//!     let plan = ExchangePlan::between(
+//!         ranks.rank(),
+//!         ranks.size(),
+//!         steps * vertices,
+//!         |row| row / vertices * size / steps,
+//!         |row| row % vertices * size / vertices,
+//!     );
+//!     let exchange = Exchange::new(&ranks, plan.expect("owners are ranks"));
+//!
+//!     let mut tape = Tape::new();
+//!     let x = tape.variable(3, 1, &[1.0, 2.0, 3.0].map(|v| v + 10.0 * ranks.rank() as f32)).unwrap();
+//!     let y = exchange.apply(&mut tape, x).unwrap();
+//!     let expected: &[f32] = [&[1.0, 2.0, 11.0, 12.0][..], &[3.0, 13.0][..]][ranks.rank()];
+//!     assert_eq!(tape.value(y), expected);
+//!     let loss = tape.mean(y);
+//!     tape.backward(loss).unwrap();
+//!     // An operator of a tape cannot fail: whether communication did is asked after the step.
+//!     ranks.check()?;
+//!
+//!     ranks.all_reduce_one(1.0f64, Reduction::Sum)
+//! });
+//! assert_eq!(sums.unwrap(), [2.0, 2.0]);
+//! ```
+//!
+//! What must stay true:
+//! - Sums are made in the order of ranks: the same bits on every rank and every engine.
+//! - A rank that waits sleeps.
+//! - Every call ends: with its result, or with an error that names the rank to blame ([`watch`]).
+//! - Every byte that leaves a rank for another one is counted ([`Traffic`]), and no other.
+
+pub mod communicator;
+pub mod error;
+pub mod exchange;
+pub mod message;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+pub mod ranks;
+mod site;
+pub mod spare;
+mod sync;
+pub mod threads;
+mod traffic;
+pub mod watch;
+
+pub use communicator::Communicator;
+pub use error::{DistError, Failure};
+pub use exchange::{Departed, Exchange, ExchangePlan, PlanError};
+pub use message::{Element, Number};
+pub use ranks::{Pending, Ranks, Reduction, all_reduce_bytes};
+pub use site::{Call, Position, Site};
+pub use traffic::{Cost, Traffic};
+pub use watch::Patience;

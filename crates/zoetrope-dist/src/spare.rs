@@ -1,0 +1,87 @@
+//! Blocks that messages are made of, used again: a step of training sends the same sizes as the
+//! step before, and what was received on the way forward is sent on the way back.
+
+use std::sync::Mutex;
+
+use crate::message::{Kind, Message};
+use crate::sync::lock;
+
+/// Blocks of f32 that wait for their next message. Other types travel in small messages, which are
+/// not worth keeping.
+#[derive(Debug)]
+pub struct Spare {
+    blocks: Mutex<Vec<Vec<f32>>>,
+    most: usize,
+}
+
+impl Spare {
+    /// Keeps up to `most` blocks.
+    pub fn new(most: usize) -> Self {
+        Self { blocks: Mutex::default(), most }
+    }
+
+    /// `len` values, whatever they hold: from the smallest block with room for them.
+    pub fn take(&self, len: usize) -> Vec<f32> {
+        let mut blocks = lock(&self.blocks);
+        let fitting = blocks.iter().enumerate().filter(|(_, block)| block.capacity() >= len);
+        let best = fitting.min_by_key(|(_, block)| block.capacity()).map(|(at, _)| at);
+        let mut block = best.map_or_else(|| Vec::with_capacity(len), |at| blocks.swap_remove(at));
+        drop(blocks);
+        block.resize(len, 0.0);
+        block
+    }
+
+    /// A message to receive into.
+    pub fn message(&self, kind: Kind, len: usize) -> Message {
+        match kind {
+            Kind::F32 => Message::F32(self.take(len)),
+            _ => Message::zeros(kind, len),
+        }
+    }
+
+    /// Keeps a block for later; where there are too many, the smallest goes.
+    pub fn give(&self, block: Vec<f32>) {
+        if block.capacity() == 0 {
+            return;
+        }
+        let mut blocks = lock(&self.blocks);
+        blocks.push(block);
+        if blocks.len() > self.most {
+            let smallest = blocks.iter().enumerate().min_by_key(|(_, block)| block.capacity());
+            if let Some((at, _)) = smallest {
+                blocks.swap_remove(at);
+            }
+        }
+    }
+
+    /// The same for a message that is done with.
+    pub fn give_message(&self, message: Message) {
+        if let Message::F32(block) = message {
+            self.give(block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_block_that_fits_is_used_again() {
+        let spare = Spare::new(2);
+        spare.give(Vec::with_capacity(100));
+        spare.give(Vec::with_capacity(10));
+        assert_eq!(spare.take(5).capacity(), 10);
+        assert_eq!(spare.take(5).capacity(), 100);
+        assert_eq!(spare.take(5).len(), 5);
+    }
+
+    #[test]
+    fn no_more_blocks_are_kept_than_said() {
+        let spare = Spare::new(1);
+        spare.give(Vec::with_capacity(10));
+        spare.give(Vec::with_capacity(20));
+        assert_eq!(spare.take(1).capacity(), 20);
+        assert!(spare.take(1).capacity() < 10);
+    }
+}

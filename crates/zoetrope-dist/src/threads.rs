@@ -1,0 +1,242 @@
+//! Ranks that are threads of one process: the embedded default.
+//!
+//! A message is handed over without copying its values. A rank that waits sleeps; the message that
+//! completes what it waits for wakes it. A rank that returns an error, panics or hangs wakes all
+//! others with the verdict.
+
+mod mailbox;
+
+use std::any::Any;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use crate::communicator::{Communicator, Fault, Flight, Parcel};
+use crate::error::{DistError, Failure};
+use crate::ranks::Ranks;
+use crate::spare::Spare;
+use crate::threads::mailbox::{Arrival, Letter, Mailbox};
+use crate::watch::{Board, Patience, Verdict};
+
+/// What the threads share.
+#[derive(Debug)]
+struct Shared {
+    board: Board,
+    mailboxes: Vec<Mailbox>,
+}
+
+impl Shared {
+    fn new(size: usize, patience: Patience) -> Self {
+        let mailboxes = (0..size).map(|_| Mailbox::default()).collect();
+        Self { board: Board::new(size, patience), mailboxes }
+    }
+
+    fn condemn(&self, verdict: Verdict) {
+        self.board.record(verdict);
+        self.mailboxes.iter().for_each(Mailbox::wake);
+    }
+}
+
+/// One rank of the threads of a process.
+#[derive(Debug)]
+struct ThreadRank {
+    rank: usize,
+    shared: Arc<Shared>,
+}
+
+impl Communicator for ThreadRank {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.shared.mailboxes.len()
+    }
+
+    fn engine(&self) -> &str {
+        "threads"
+    }
+
+    fn board(&self) -> &Board {
+        &self.shared.board
+    }
+
+    fn condemn(&self, verdict: Verdict) {
+        self.shared.condemn(verdict);
+    }
+
+    fn start(&self, parcel: Parcel, _: &Spare) -> Result<Box<dyn Flight>, Fault> {
+        for out in parcel.outgoing {
+            let letter = Letter { call: parcel.site.call, message: out.message };
+            self.shared.mailboxes[out.to].post((self.rank, parcel.tag), letter);
+        }
+        let arrival = Arrival::new(parcel.site.call, parcel.tag, parcel.incoming);
+        Ok(Box::new(ThreadFlight { arrival, rank: self.rank, shared: Arc::clone(&self.shared) }))
+    }
+}
+
+#[derive(Debug)]
+struct ThreadFlight {
+    arrival: Arrival,
+    rank: usize,
+    shared: Arc<Shared>,
+}
+
+impl ThreadFlight {
+    fn verdict(&self) -> Result<(), Fault> {
+        self.shared.board.verdict().map_or(Ok(()), |verdict| Err(Fault::Lost(verdict.clone())))
+    }
+}
+
+impl Flight for ThreadFlight {
+    fn poll(&mut self) -> Result<bool, Fault> {
+        let arrived = self.shared.mailboxes[self.rank].collect(&mut self.arrival)?;
+        // What has arrived counts, even if a rank was lost since.
+        if !arrived {
+            self.verdict()?;
+        }
+        Ok(arrived)
+    }
+
+    fn wait(&mut self) -> Result<(), Fault> {
+        let shared = Arc::clone(&self.shared);
+        let (board, mailbox) = (&shared.board, &shared.mailboxes[self.rank]);
+        let mut deadline = Instant::now() + board.patience().timeout;
+        // On free cores the others are a moment away, on busy ones they need this core.
+        for _ in 0..8 {
+            if self.poll()? {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        loop {
+            let enough = || {
+                let gone = |rank| board.position(rank).left;
+                board.verdict().is_some() || self.arrival.missing_from().any(gone)
+            };
+            mailbox.sleep_until(deadline, &self.arrival, enough);
+            if self.poll()? {
+                return Ok(());
+            }
+            let gone = self.arrival.missing_from().find(|&rank| board.position(rank).left);
+            if let Some(rank) = gone {
+                shared.condemn(board.ended(rank, "it finished while others still need it"));
+            } else if let Some(verdict) = board.judge() {
+                shared.condemn(verdict);
+            } else if Instant::now() >= deadline {
+                // Somebody moved meanwhile, or this rank waits a little shorter than others.
+                deadline = Instant::now() + board.patience().timeout.div_f64(16.0);
+            }
+        }
+    }
+
+    fn land(self: Box<Self>, _: &Spare) -> Vec<crate::message::Message> {
+        self.arrival.into_messages()
+    }
+}
+
+/// The handle of a job of one rank, in the calling thread.
+pub fn alone() -> Ranks {
+    let shared = Arc::new(Shared::new(1, Patience::default()));
+    Ranks::new(Arc::new(ThreadRank { rank: 0, shared }))
+}
+
+/// How one rank ended.
+enum End<T, E> {
+    Returned(Result<T, E>),
+    Panicked,
+}
+
+/// Runs `body` on `size` threads, one for each rank, and returns what they return, in the order of
+/// ranks.
+///
+/// Where a rank returns an error or panics, or hangs while others wait for it, the others' calls
+/// fail; they have [`Patience::grace`] to return. A thread that does not is left behind: only the
+/// end of the process ends it.
+///
+/// # Errors
+/// With the first rank that failed, and how.
+///
+/// # Panics
+/// Where `size` is 0 or the system gives no thread.
+pub fn run<T, E, F>(size: usize, patience: Patience, body: F) -> Result<Vec<T>, Failure<E>>
+where
+    T: Send + 'static,
+    E: Display + Send + 'static,
+    F: Fn(Ranks) -> Result<T, E> + Send + Sync + 'static,
+{
+    assert!(size > 0, "a job has at least one rank");
+    let shared = Arc::new(Shared::new(size, patience));
+    let body = Arc::new(body);
+    let (sender, ends) = mpsc::channel();
+    for rank in 0..size {
+        let (shared, body, sender) = (Arc::clone(&shared), Arc::clone(&body), sender.clone());
+        let work = move || {
+            let ranks = Ranks::new(Arc::new(ThreadRank { rank, shared: Arc::clone(&shared) }));
+            let end = match catch_unwind(AssertUnwindSafe(|| body(ranks))) {
+                Ok(result) => {
+                    match &result {
+                        Ok(_) => shared.board.update(rank, |position| position.left = true),
+                        Err(error) => shared.condemn(shared.board.ended(rank, error.to_string())),
+                    }
+                    // Whoever waits for a rank that has left is told so.
+                    shared.mailboxes.iter().for_each(Mailbox::wake);
+                    End::Returned(result)
+                }
+                Err(panic) => {
+                    let how = format!("it panicked: {}", panic_text(panic.as_ref()));
+                    shared.condemn(shared.board.ended(rank, how));
+                    End::Panicked
+                }
+            };
+            // Nobody listens any more where the job is over.
+            let _ = sender.send((rank, end));
+        };
+        let thread = std::thread::Builder::new().name(format!("rank {rank}"));
+        thread.spawn(work).expect("the system has room for a thread per rank");
+    }
+    drop(sender);
+    gather(size, &shared, &ends)
+}
+
+fn gather<T, E>(
+    size: usize,
+    shared: &Shared,
+    ends: &Receiver<(usize, End<T, E>)>,
+) -> Result<Vec<T>, Failure<E>> {
+    let mut results: Vec<Option<Result<T, E>>> = (0..size).map(|_| None).collect();
+    let over = OnceLock::new();
+    for _ in 0..size {
+        let end = match shared.board.verdict() {
+            None => ends.recv().ok(),
+            Some(_) => {
+                let over = over.get_or_init(|| Instant::now() + shared.board.patience().grace);
+                ends.recv_timeout(over.saturating_duration_since(Instant::now())).ok()
+            }
+        };
+        match end {
+            Some((rank, End::Returned(result))) => results[rank] = Some(result),
+            Some((_, End::Panicked)) => {}
+            None => break,
+        }
+    }
+    let Some(verdict) = shared.board.verdict() else {
+        return Ok(results.into_iter().filter_map(|result| result.and_then(Result::ok)).collect());
+    };
+    let rank = verdict.rank;
+    match results[rank].take() {
+        Some(Err(error)) => Err(Failure::Returned { rank, error }),
+        _ => {
+            let verdict = Box::new(verdict.clone());
+            Err(DistError::Lost { rank, site: None, verdict }.into())
+        }
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+}

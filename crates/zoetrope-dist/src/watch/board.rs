@@ -1,0 +1,145 @@
+//! Where everyone's position is written.
+
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::site::Position;
+use crate::sync::lock;
+use crate::watch::judge::{Observation, culprit};
+use crate::watch::{Cause, Patience, Verdict};
+
+/// The positions of all ranks, and the verdict once one is lost.
+#[derive(Debug)]
+pub struct Board {
+    entries: Vec<Mutex<Entry>>,
+    verdict: OnceLock<Verdict>,
+    patience: Patience,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    position: Position,
+    changed: Instant,
+    /// The last sign of the rank's process; None where it is this process.
+    heard: Option<Instant>,
+}
+
+impl Board {
+    /// A board of `size` ranks that have done nothing yet.
+    pub fn new(size: usize, patience: Patience) -> Self {
+        let entry = Entry { position: Position::default(), changed: Instant::now(), heard: None };
+        let entries = (0..size).map(|_| Mutex::new(entry)).collect();
+        Self { entries, verdict: OnceLock::new(), patience }
+    }
+
+    /// How long ranks are waited for.
+    pub fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    /// How far a rank is.
+    pub fn position(&self, rank: usize) -> Position {
+        lock(&self.entries[rank]).position
+    }
+
+    /// How far everyone is.
+    pub fn positions(&self) -> Vec<Position> {
+        (0..self.entries.len()).map(|rank| self.position(rank)).collect()
+    }
+
+    /// Changes the position of a rank of this process.
+    pub fn update(&self, rank: usize, change: impl FnOnce(&mut Position)) {
+        let mut entry = lock(&self.entries[rank]);
+        change(&mut entry.position);
+        entry.changed = Instant::now();
+    }
+
+    /// Writes down what another process says of its rank.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn heard(&self, rank: usize, position: Position) {
+        let mut entry = lock(&self.entries[rank]);
+        let now = Instant::now();
+        if entry.position != position {
+            entry.position = position;
+            entry.changed = now;
+        }
+        entry.heard = Some(now);
+    }
+
+    /// Since when nothing was heard of the process of a rank.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn silence(&self, rank: usize) -> Duration {
+        lock(&self.entries[rank]).heard.map_or(Duration::ZERO, |heard| heard.elapsed())
+    }
+
+    /// Forgets that `gap` passed: this process was stopped itself and has heard nobody meanwhile.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn forgive(&self, gap: Duration) {
+        for entry in &self.entries {
+            let mut entry = lock(entry);
+            entry.changed += gap;
+            entry.heard = entry.heard.map(|heard| heard + gap);
+        }
+    }
+
+    /// The verdict, once a rank is lost.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.get()
+    }
+
+    /// Writes the verdict down, if it is the first.
+    pub(crate) fn record(&self, verdict: Verdict) {
+        // The first verdict names the cause; what follows are its consequences.
+        let _ = self.verdict.set(verdict);
+    }
+
+    /// The verdict that a rank ended, with everyone's position.
+    pub(crate) fn ended(&self, rank: usize, how: impl Into<String>) -> Verdict {
+        let cause = Cause::Ended { how: how.into() };
+        Verdict { rank, cause, positions: self.positions() }
+    }
+
+    /// Looks at everyone: the verdict that a rank hangs, if one does.
+    pub(crate) fn judge(&self) -> Option<Verdict> {
+        let now = Instant::now();
+        let observe = |entry: &Mutex<Entry>| {
+            let Entry { position, changed, heard } = *lock(entry);
+            let silent = heard.map_or(Duration::ZERO, |heard| now.duration_since(heard));
+            Observation { position, still: now.duration_since(changed), silent }
+        };
+        let seen: Vec<Observation> = self.entries.iter().map(observe).collect();
+        let (rank, manner, time) = culprit(&seen, self.patience.timeout)?;
+        let cause = Cause::Hung { manner, seconds: time.as_secs_f64() };
+        Some(Verdict { rank, cause, positions: seen.iter().map(|one| one.position).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::{Call, Site};
+
+    #[test]
+    fn the_first_verdict_stands() {
+        let board = Board::new(2, Patience::default());
+        board.record(board.ended(1, "panicked"));
+        board.record(board.ended(0, "has lost rank 1"));
+        assert_eq!(board.verdict().map(|verdict| verdict.rank), Some(1));
+    }
+
+    #[test]
+    fn a_rank_that_others_wait_for_is_named_with_all_positions() {
+        let patience = Patience { timeout: Duration::from_millis(5), ..Patience::default() };
+        let board = Board::new(2, patience);
+        assert_eq!(board.judge(), None);
+        board.update(0, |position| position.waits = Some(Site { call: Call::Barrier, number: 1 }));
+        while board.judge().is_none() {
+            std::thread::yield_now();
+        }
+        let verdict = board.judge().unwrap();
+        assert_eq!(verdict.rank, 1);
+        let text = verdict.to_string();
+        assert!(text.contains("rank 0: step 0, waits in barrier 1"), "{text}");
+        assert!(text.contains("rank 1: step 0, has not communicated yet"), "{text}");
+    }
+}
