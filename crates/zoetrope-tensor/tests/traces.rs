@@ -3,7 +3,7 @@
 //!
 //! A process has one profiler, so each test runs in a process of its own, with the emulated card.
 
-use zoetrope_tensor::cuda::{CudaError, GpuSpan, Queue, TraceSource};
+use zoetrope_tensor::cuda::{CudaError, GpuSpan, Queue, Steps, TraceSource};
 use zoetrope_tensor::{Activation, Device, Gpu, Tape};
 use zoetrope_testkit::emulator;
 
@@ -35,7 +35,8 @@ fn count(spans: &[GpuSpan], name: &str) -> usize {
 fn launch(gpu: &Gpu) {
     let mut tape = Tape::on(Device::Cuda(gpu.clone()));
     work(&mut tape).unwrap();
-    let recording = gpu.record(|| work(&mut tape)).unwrap();
+    let step = Steps::new(gpu, 1).counter().clone();
+    let recording = gpu.record(step, || work(&mut tape)).unwrap();
     (1..TIMES).for_each(|_| recording.launch());
 }
 

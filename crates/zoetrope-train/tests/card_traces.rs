@@ -110,6 +110,19 @@ fn a_traced_run_is_recorded_and_shows_what_its_recordings_do() {
 }
 
 #[test]
+fn updates_that_draw_at_random_are_recorded_too() {
+    if !emulator::is_here("updates_that_draw_at_random_are_recorded_too", &[]) {
+        return;
+    }
+    for settings in ["model.dropout=0.3"] {
+        let traced = Traced::run(settings);
+        let count = |name| traced.events.iter().filter(|event| event["name"] == name).count();
+        // The third epoch launches what the first computed and the second recorded.
+        assert_eq!(3 * count("forward"), 2 * count("frames"), "{settings}");
+    }
+}
+
+#[test]
 fn copies_ahead_of_use_are_shown_on_their_own_track() {
     if !emulator::is_here("copies_ahead_of_use_are_shown_on_their_own_track", &[]) {
         return;

@@ -101,6 +101,26 @@ fn repeating_recording_and_streaming_do_not_change_a_bit() {
 }
 
 #[test]
+fn dropout_drops_the_same_recorded_or_not_and_on_the_processor() {
+    if !has_card("dropout_drops_the_same_recorded_or_not_and_on_the_processor") {
+        return;
+    }
+    // Of rows, of attention over time; two frames in one recording.
+    for model in ["mpnn-lstm", "dysat model.heads=2", "mpnn-lstm train.batch_size=2"] {
+        let model = format!("model.dropout=0.3 model.name={model}");
+        let [recorded, computed, on_processor] =
+            ["", "plan.record=false", "train.device=cpu"].map(|setting| {
+                let mut run = start(&format!("{model} {setting}")).unwrap();
+                let hash = state_hash(&train(&mut run, usize::MAX));
+                (hash, run.course().learner().epochs().last().unwrap().loss)
+            });
+        assert_eq!(recorded, computed, "{model}");
+        let difference = (recorded.1 - on_processor.1).abs() / on_processor.1;
+        assert!(difference < 1e-4, "{model}: {} for {}", recorded.1, on_processor.1);
+    }
+}
+
+#[test]
 fn a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits() {
     if !has_card("a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits") {
         return;

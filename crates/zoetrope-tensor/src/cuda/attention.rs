@@ -143,11 +143,17 @@ fn launch(
 }
 
 /// The call for matrices whose rows lie `apart` values from each other.
-fn call(shape: AttentionShape, rule: AttentionRule<'_>, inputs: [u64; 3], apart: usize) -> Call {
+fn call(
+    gpu: &Gpu,
+    shape: AttentionShape,
+    rule: AttentionRule<'_>,
+    inputs: [u64; 3],
+    apart: usize,
+) -> Call {
     Call {
         inputs,
         mask: rule.mask.map_or(0, View::ptr),
-        dropout: DropoutMask::optional(rule.dropout),
+        dropout: DropoutMask::optional(gpu, rule.dropout),
         apart: apart as u32,
         steps: shape.steps as u32,
         vertices: shape.vertices as u32,
@@ -179,7 +185,7 @@ pub(crate) fn attention_forward(
     out: ViewMut<'_>,
 ) {
     debug_assert_eq!(out.len(), shape.steps * shape.vertices * shape.width);
-    let call = call(shape, rule, inputs.map(View::ptr), shape.width);
+    let call = call(gpu, shape, rule, inputs.map(View::ptr), shape.width);
     forward(gpu, shape, call, &out);
 }
 
@@ -192,7 +198,7 @@ pub(crate) fn attention_backward(
     d_out: View<'_>,
     gradients: [ViewMut<'_>; 3],
 ) {
-    let call = call(shape, rule, inputs.map(View::ptr), shape.width);
+    let call = call(gpu, shape, rule, inputs.map(View::ptr), shape.width);
     let places = gradients.map(|gradient| gradient.ptr());
     let gradients = Gradients { places, d_out: d_out.ptr(), d_more: 0, add: 1, padding: 0 };
     backward(gpu, shape, call, gradients);

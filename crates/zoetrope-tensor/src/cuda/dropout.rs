@@ -22,18 +22,18 @@ pub(crate) struct DropoutMask {
 }
 
 impl DropoutMask {
-    /// A mask; `step_at` is read in place of the key's step when the kernel runs, so that a recorded
-    /// launch drops something else each time.
-    pub(crate) fn new(dropout: Dropout, step_at: Option<View<'_, u32>>) -> Self {
+    /// A mask. While something is recorded, the card's own number of the step takes the place of the
+    /// key's, so that each launch of the recording drops something else.
+    pub(crate) fn new(gpu: &Gpu, dropout: Dropout) -> Self {
         let Mask { key, threshold, scale } = Mask::from(dropout);
-        let step_at = step_at.map_or(0, View::ptr);
+        let step_at = gpu.arena().recorded_step().unwrap_or(0);
         Self { step_at, seed: key.seed, stream: key.stream, step: key.step, threshold, scale }
     }
 
     /// The same where there may be no dropout: then nothing is dropped.
-    pub(crate) fn optional(dropout: Option<Dropout>) -> Self {
+    pub(crate) fn optional(gpu: &Gpu, dropout: Option<Dropout>) -> Self {
         let key = DropoutKey { seed: 0, stream: 0, step: 0 };
-        Self::new(dropout.unwrap_or(Dropout { p: 0.0, key }), None)
+        Self::new(gpu, dropout.unwrap_or(Dropout { p: 0.0, key }))
     }
 }
 
@@ -42,13 +42,12 @@ pub(crate) fn apply(
     gpu: &Gpu,
     x: View<'_>,
     dropout: Dropout,
-    step_at: Option<View<'_, u32>>,
     y: ViewMut<'_>,
     accumulate: Accumulate,
 ) {
     let len = y.len();
     debug_assert_eq!(x.len(), len);
-    let mask = DropoutMask::new(dropout, step_at);
+    let mask = DropoutMask::new(gpu, dropout);
     let arguments: [&dyn super::Arg; 5] = [&ByValue(&mask), &x, &y, &accumulate, &(len as u64)];
     gpu.launch(&APPLY, fours(len), BLOCK, 0, &arguments);
 }

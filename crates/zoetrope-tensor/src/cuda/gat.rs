@@ -159,7 +159,7 @@ impl GatCall<'_> {
                 entry..entry + members.iter().map(|member| member.entries()).sum::<usize>();
             (row, entry) = (rows.end, entries.end);
             let copies: Vec<_> = members.iter().map(|member| Rows::of(gpu, member)).collect();
-            let table = |part: fn(&Rows) -> Part| self.table(members, &copies, dropout, part);
+            let table = |part: fn(&Rows) -> Part| self.table(gpu, members, &copies, dropout, part);
             let matrices = table(|rows| rows.matrix);
             Launch { rows, entries, matrices, transposes: table(|rows| rows.transposed) }
         })
@@ -167,6 +167,7 @@ impl GatCall<'_> {
 
     fn table(
         &self,
+        gpu: &Gpu,
         members: &[Arc<SparseMatrix>],
         copies: &[Arc<Rows>],
         dropout: &[Option<Dropout>],
@@ -174,7 +175,7 @@ impl GatCall<'_> {
     ) -> Table {
         let (mut edges_before, mut segments) = (0, 0);
         let mut table = Table {
-            dropout: DropoutMask::optional(dropout.first().copied().flatten()),
+            dropout: DropoutMask::optional(gpu, dropout.first().copied().flatten()),
             count: members.len() as u32,
             vertices: self.group.vertices() as u32,
             heads: self.gat.heads as u32,

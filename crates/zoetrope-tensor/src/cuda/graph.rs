@@ -5,6 +5,7 @@ use cudarc::driver::sys::{self, CUgraphExec};
 use super::driver::check;
 use super::error::CudaError;
 use super::gpu::Gpu;
+use super::steps::StepCounter;
 
 /// A recording that can be launched again, with the same addresses and numbers.
 #[derive(Debug)]
@@ -13,13 +14,16 @@ pub struct Graph {
     handle: CUgraphExec,
     memory: u64,
     repeatable: bool,
+    /// Read by the recording, so that it lives as long.
+    _step: StepCounter,
 }
 
 // SAFETY: the driver's handles may be used from any thread, and a launch goes to one stream.
 unsafe impl Send for Graph {}
 
 impl Gpu {
-    /// Records what `work` launches instead of running it.
+    /// Records what `work` launches instead of running it. What it drops depends on `step` as it is
+    /// when the recording is launched.
     ///
     /// Nothing may wait for the device meanwhile; everything that `work` uses has to keep its address
     /// for as long as the recording is used. Where `work` copies to the device, the recording is good
@@ -29,6 +33,7 @@ impl Gpu {
     /// Those of `work`, and where the driver refuses.
     pub fn record<E: From<CudaError>>(
         &self,
+        step: StepCounter,
         work: impl FnOnce() -> Result<(), E>,
     ) -> Result<Graph, E> {
         self.make_current();
@@ -37,9 +42,9 @@ impl Gpu {
         // SAFETY: the stream is alive and records nothing yet.
         check("recording", unsafe { sys::cuStreamBeginCapture_v2(stream, mode) })?;
         let before = self.copied_bytes()[0];
-        self.arena().set_recording(true);
+        self.arena().set_recording(Some(step.ptr()));
         let done = work();
-        self.arena().set_recording(false);
+        self.arena().set_recording(None);
         let repeatable = self.copied_bytes()[0] == before;
         let (mut graph, mut handle) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the stream records since the call above; the driver writes two handles.
@@ -52,7 +57,8 @@ impl Gpu {
         };
         done?;
         made?;
-        Ok(Graph { gpu: self.clone(), handle, memory: self.memory_generation(), repeatable })
+        let memory = self.memory_generation();
+        Ok(Graph { gpu: self.clone(), handle, memory, repeatable, _step: step })
     }
 }
 

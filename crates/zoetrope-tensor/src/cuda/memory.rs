@@ -25,7 +25,8 @@ pub(super) struct Arena {
     /// Blocks that recordings use: their launches write there whenever they are repeated, so that
     /// only other recordings may have them.
     free_to_recordings: Lists,
-    recording: bool,
+    /// Where a recording in the making finds the number of its step.
+    recording: Option<u64>,
     limit: usize,
     reserved: usize,
     used: usize,
@@ -70,8 +71,12 @@ impl Arena {
         list(if recorded { &mut self.free_to_recordings } else { &mut self.free }, bytes)
     }
 
-    pub(super) fn set_recording(&mut self, recording: bool) {
-        self.recording = recording;
+    pub(super) fn set_recording(&mut self, step_at: Option<u64>) {
+        self.recording = step_at;
+    }
+
+    pub(super) fn recorded_step(&self) -> Option<u64> {
+        self.recording
     }
 
     fn taken(&mut self, bytes: usize) {
@@ -150,7 +155,7 @@ impl Gpu {
     pub(crate) fn allocate(&self, bytes: usize) -> Memory {
         let bytes = size_class(bytes);
         let mut arena = self.arena();
-        let recorded = arena.recording;
+        let recorded = arena.recording.is_some();
         if let Some(ptr) = arena.list(bytes, recorded).pop() {
             arena.taken(bytes);
             return Memory { gpu: self.clone(), ptr, bytes, recorded, spilled: None };
@@ -214,7 +219,7 @@ impl Gpu {
             [std::mem::take(&mut arena.free), std::mem::take(&mut arena.free_to_recordings)];
         let is_empty = |lists: &Lists| lists.iter().all(|(_, blocks)| blocks.is_empty());
         // Nothing can be waited for while launches are recorded.
-        if arena.recording || lists.iter().all(is_empty) {
+        if arena.recording.is_some() || lists.iter().all(is_empty) {
             [arena.free, arena.free_to_recordings] = lists;
             return;
         }

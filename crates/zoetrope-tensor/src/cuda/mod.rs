@@ -63,7 +63,7 @@ pub use memory::{Memory, MemoryUse, Scratch};
 pub use optimiser::{UpdateRule, Updater};
 pub use parameters::ParameterBlock;
 pub use sources::{SOURCES, Source};
-pub use steps::Steps;
+pub use steps::{StepCounter, Steps};
 pub use temporal::TemporalSampler;
 pub use trace::{GpuSpan, Queue, TraceSource, TraceStart};
 pub(crate) use view::Sink;

@@ -141,7 +141,7 @@ impl NeighbourCall<'_> {
         self.queries.len() / (self.heads * self.width())
     }
 
-    fn kernel(&self, chunk: usize) -> Call {
+    fn kernel(&self, gpu: &Gpu, chunk: usize) -> Call {
         let lists = self.lists;
         let pointer = |view: Option<View<'_>>| view.map_or(0, View::ptr);
         Call {
@@ -157,7 +157,7 @@ impl NeighbourCall<'_> {
             features: pointer(self.features.0),
             weight: pointer(self.time.map(|[weight, _]| weight)),
             bias: pointer(self.time.map(|[_, bias]| bias)),
-            dropout: DropoutMask::optional(self.dropout),
+            dropout: DropoutMask::optional(gpu, self.dropout),
             targets: lists.targets as u32,
             query_count: self.query_count() as u32,
             heads: self.heads as u32,
@@ -198,7 +198,7 @@ pub(crate) fn neighbour_attention_forward(
     debug_assert_eq!(alpha.len(), call.lists.slots * heads);
     let fixed = heads * call.stride() + heads * call.lists.most;
     let (chunk, shared) = call.tile(gpu, fixed, call.stride());
-    let kernel = call.kernel(chunk);
+    let kernel = call.kernel(gpu, chunk);
     match shared {
         Some(bytes) => {
             let blocks = grid_for(targets, 1);
@@ -278,7 +278,7 @@ pub(crate) fn neighbour_attention_backward(
     let time_sums = (time > 0).then(|| gpu.take(blocks * time));
     let pointer = |scratch: &Option<Scratch>| scratch.as_ref().map_or(0, |one| one.view().ptr());
     let place = |view: &Option<ViewMut<'_>>| view.as_ref().map_or(0, ViewMut::ptr);
-    let kernel = call.kernel(chunk);
+    let kernel = call.kernel(gpu, chunk);
     let slopes = Slopes {
         alpha: alpha.ptr(),
         out: out.ptr(),

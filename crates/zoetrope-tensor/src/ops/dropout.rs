@@ -37,7 +37,7 @@ impl Tape {
             None => dropout::dropout_forward(self.value(x), rate, key, y.as_mut_slice()),
             Some(gpu) => {
                 let (x, y, mode) = (self.view(x), y.view_mut(), Accumulate::Overwrite);
-                cuda::dropout::apply(gpu, x, Dropout { p: rate, key }, None, y, mode);
+                cuda::dropout::apply(gpu, x, Dropout { p: rate, key }, y, mode);
             }
         }
         Ok(self.record(Op::Dropout { x, rate, key }, shape, y, None, &[x]))
@@ -50,7 +50,7 @@ impl Tape {
                 None => dropout::dropout_backward(dy.as_slice(), rate, key, dx.slice_to_add()),
                 Some(gpu) => {
                     let (dy, dx) = (dy.view(), dx.view());
-                    cuda::dropout::apply(gpu, dy, Dropout { p: rate, key }, None, dx, mode);
+                    cuda::dropout::apply(gpu, dy, Dropout { p: rate, key }, dx, mode);
                 }
             }
             self.close([Some(dx)]);

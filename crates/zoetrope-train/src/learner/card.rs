@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{OnDevice, Optimiser};
-use zoetrope_tensor::cuda::{Event, Steps};
+use zoetrope_tensor::cuda::{Event, StepCounter, Steps};
 use zoetrope_tensor::{Gpu, Tape, Var};
 
 use crate::error::TrainError;
@@ -35,18 +35,24 @@ impl Card {
         }
     }
 
-    /// Before the steps of an epoch, or of the rest of one.
+    /// The number of the frame that the card is at.
+    pub(super) fn frame_counter(&self) -> &StepCounter {
+        self.steps.counter()
+    }
+
+    /// Before the steps of an epoch, or of the rest of one, the first of which has that number.
     pub(super) fn begin_epoch(
         &mut self,
         optimiser: &Optimiser,
         parameters: &Parameters,
         steps: usize,
+        number: u32,
         rate: f32,
     ) {
         if self.steps.room() < steps {
             self.steps = Steps::new(&self.gpu, steps);
         }
-        self.steps.restart();
+        self.steps.restart(number);
         self.shares.clear();
         self.optimiser.begin(optimiser, parameters, rate);
     }

@@ -12,6 +12,7 @@ use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{
     Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
 };
+use zoetrope_tensor::cuda::StepCounter;
 use zoetrope_tensor::{Device, Tape, Var};
 
 use crate::config::{Config, MetricName};
@@ -128,8 +129,14 @@ impl Learner {
     pub(crate) fn begin_epoch(&mut self, config: &Config, parameters: &Parameters, steps: usize) {
         let rate = self.rate(config) as f32;
         if let Some(card) = &mut self.card {
-            card.begin_epoch(&self.optimiser, parameters, steps, rate);
+            let number = self.progress.frames as u32;
+            card.begin_epoch(&self.optimiser, parameters, steps, number, rate);
         }
+    }
+
+    /// The number of the frame that a card is at, where one computes.
+    pub(crate) fn frame_counter(&self) -> Option<StepCounter> {
+        self.card.as_ref().map(|card| card.frame_counter().clone())
     }
 
     /// Forgets the gradients of the last update.

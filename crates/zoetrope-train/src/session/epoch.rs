@@ -124,7 +124,9 @@ impl Session {
             let next = if frames.len() == 1 { next } else { None };
             self.runner.enter(gpu, frames[0].range(), next.map(|frame| frame.range()));
         }
-        let Some(gpu) = gpu.filter(|_| self.can_record(frames)) else {
+        let (Some(gpu), Some(number), true) =
+            (gpu, self.learner.frame_counter(), self.can_record(frames))
+        else {
             return self.compute_update(frames).map(drop);
         };
         match self.recorded.find(frames) {
@@ -141,7 +143,7 @@ impl Session {
                 let mut shares = Vec::new();
                 let (frames_done, graph) = (
                     self.learner.progress.frames,
-                    gpu.record(|| self.compute_update(frames).map(|found| shares = found)),
+                    gpu.record(number, || self.compute_update(frames).map(|found| shares = found)),
                 );
                 debug_assert_eq!(self.learner.progress.frames, frames_done + frames.len() as u64);
                 let recording = Recording { graph: graph?, shares };
@@ -161,7 +163,6 @@ impl Session {
             && self.network.model.repeats()
             && !settings.carry_state
             && settings.truncate.is_none()
-            && self.config.model.dropout == 0.0
             && self.tape.device().gpu().and_then(Gpu::trace_source) != Some(TraceSource::Events)
     }
 

@@ -90,7 +90,7 @@ impl Passing {
         );
         let operands = [entered.view(), packed.view()];
         projecting(shape).forward(gpu, operands, None, None, qkv.view_mut());
-        let passing = attending(shape, rule, &qkv);
+        let passing = attending(gpu, shape, rule, &qkv);
         forward(gpu, shape, passing, &out.view_mut());
         Self { entered, packed, qkv, out }
     }
@@ -121,8 +121,8 @@ fn feeding(shape: AttentionShape) -> Layer {
 }
 
 /// The attention of queries, keys and values that lie side by side.
-fn attending(shape: AttentionShape, rule: AttentionRule<'_>, qkv: &Scratch) -> Call {
-    call(shape, rule, side_by_side(shape, qkv), 3 * shape.width)
+fn attending(gpu: &Gpu, shape: AttentionShape, rule: AttentionRule<'_>, qkv: &Scratch) -> Call {
+    call(gpu, shape, rule, side_by_side(shape, qkv), 3 * shape.width)
 }
 
 /// Where queries, keys and values begin.
@@ -183,7 +183,7 @@ pub(crate) fn layer_backward(
         add: 0,
         padding: 0,
     };
-    backward(gpu, shape, attending(shape, rule, &passing.qkv), slopes);
+    backward(gpu, shape, attending(gpu, shape, rule, &passing.qkv), slopes);
     // The attention's gradient is spent: its block takes that of x'.
     let mut d_packed = gpu.take(3 * width * width);
     projecting(shape).backward(
