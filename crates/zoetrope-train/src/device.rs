@@ -1,6 +1,6 @@
 //! The device that a configuration names, ready to compute.
 
-use zoetrope_tensor::cuda::{self, CudaError, Queue};
+use zoetrope_tensor::cuda::{self, CudaError, Queue, TraceStart};
 use zoetrope_tensor::{Device, Gpu};
 
 use crate::config::{self, Config, Precision};
@@ -23,9 +23,9 @@ pub(crate) fn open(config: &Config, timeline: &Timeline) -> Result<Device, Train
         gpu.limit_memory(limit.0 as usize);
     }
     if timeline.is_traced() {
-        let start = gpu.start_trace();
-        timeline.follow(start.zero);
-        tell(&gpu, timeline, start.fallback);
+        let TraceStart { zero, fallback, end } = gpu.start_trace();
+        timeline.follow(zero, end);
+        tell(&gpu, timeline, fallback);
     }
     Ok(Device::Cuda(gpu))
 }

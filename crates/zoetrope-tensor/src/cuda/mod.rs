@@ -65,6 +65,6 @@ pub use parameters::ParameterBlock;
 pub use sources::{SOURCES, Source};
 pub use steps::{StepCounter, Steps};
 pub use temporal::TemporalSampler;
-pub use trace::{GpuSpan, Queue, TraceSource, TraceStart};
+pub use trace::{GpuSpan, Queue, TraceEnd, TraceSource, TraceStart};
 pub(crate) use view::Sink;
 pub use view::{View, ViewMut};

@@ -7,6 +7,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use zoetrope_tensor::cuda::TraceEnd;
+
 use super::phase::{Phase, Seconds};
 use super::trace::{TraceFile, TraceSpan};
 
@@ -17,8 +19,8 @@ pub struct Timeline {
     depth: Cell<u32>,
     trace: Option<Arc<TraceFile>>,
     track: u32,
-    /// When the clock of a card began.
-    card: Cell<Option<Instant>>,
+    /// When the clock of a card began, and what ends its trace.
+    card: RefCell<Option<(Instant, TraceEnd)>>,
 }
 
 /// The tracks of a card's two queues: its kernels, and its copies ahead of use.
@@ -38,7 +40,7 @@ impl Timeline {
             depth: Cell::new(0),
             trace: None,
             track: 0,
-            card: Cell::new(None),
+            card: RefCell::new(None),
         }
     }
 
@@ -76,9 +78,9 @@ impl Timeline {
         self.trace.is_some()
     }
 
-    /// From now on spans of a card come too, whose clock began at `start`.
-    pub fn follow(&self, start: Instant) {
-        self.card.set(Some(start));
+    /// From now on spans of a card come too, whose clock began at `start`, until this is dropped.
+    pub fn follow(&self, start: Instant, end: TraceEnd) {
+        *self.card.borrow_mut() = Some((start, end));
         if let Some(trace) = &self.trace {
             CARD_TRACKS.iter().for_each(|(track, name)| trace.name_track(*track, name));
         }
@@ -100,12 +102,13 @@ impl Timeline {
 
     /// Shows what a card did, by its own clock.
     pub fn add_device_span(&self, name: &str, copies: bool, start: f64, seconds: f64) {
-        let (Some(trace), Some(begun)) = (&self.trace, self.card.get()) else { return };
+        let card = self.card.borrow();
+        let (Some(trace), Some((begun, _))) = (&self.trace, card.as_ref()) else { return };
         trace.span(&TraceSpan {
             name,
             category: "device",
             track: CARD_TRACKS[usize::from(copies)].0,
-            start: begun + Duration::from_secs_f64(start.max(0.0)),
+            start: *begun + Duration::from_secs_f64(start.max(0.0)),
             length: Duration::from_secs_f64(seconds.max(0.0)),
             number: None,
         });

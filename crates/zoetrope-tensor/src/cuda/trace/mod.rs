@@ -70,6 +70,19 @@ pub struct TraceStart {
     pub zero: Instant,
     /// Why events are used, where CUPTI is missing or refuses.
     pub fallback: Option<CudaError>,
+    /// Ends it.
+    pub end: TraceEnd,
+}
+
+/// Ends a trace when it is dropped; spans that were not taken are lost. A card is known to what lies
+/// on it and is not dropped itself, so that it cannot do this.
+#[derive(Debug)]
+pub struct TraceEnd(Gpu);
+
+impl Drop for TraceEnd {
+    fn drop(&mut self) {
+        self.0.stop_trace();
+    }
 }
 
 /// The spans so far.
@@ -100,24 +113,21 @@ fn mark(source: TraceSource) -> u8 {
 }
 
 impl Gpu {
-    /// Starts a trace.
+    /// Starts a trace, in place of one that may be under way.
     pub fn start_trace(&self) -> TraceStart {
         self.stop_trace();
         self.wait();
-        match Activity::start(self) {
-            Ok((zero, activity)) => {
-                self.keep(TraceSource::Cupti, Kept { zero, by: Keeper::Cupti(activity) });
-                TraceStart { zero, fallback: None }
-            }
+        let (source, zero, by, fallback) = match Activity::start(self) {
+            Ok((zero, activity)) => (TraceSource::Cupti, zero, Keeper::Cupti(activity), None),
             Err(error) => {
                 let (zero, events) = Events::start(self);
-                self.keep(TraceSource::Events, Kept { zero, by: Keeper::Events(events) });
-                TraceStart { zero, fallback: Some(error) }
+                (TraceSource::Events, zero, Keeper::Events(events), Some(error))
             }
-        }
+        };
+        self.keep(source, Kept { zero, by });
+        TraceStart { zero, fallback, end: TraceEnd(self.clone()) }
     }
 
-    /// Ends the trace, where there is one; spans that were not taken are lost.
     fn stop_trace(&self) {
         self.trace().source.store(0, Ordering::Relaxed);
         *self.kept() = None;
