@@ -114,7 +114,7 @@ fn updates_that_draw_at_random_are_recorded_too() {
     if !emulator::is_here("updates_that_draw_at_random_are_recorded_too", &[]) {
         return;
     }
-    for settings in ["model.dropout=0.3"] {
+    for settings in ["model.dropout=0.3", "task.name=link-prediction"] {
         let traced = Traced::run(settings);
         let count = |name| traced.events.iter().filter(|event| event["name"] == name).count();
         // The third epoch launches what the first computed and the second recorded.

@@ -121,6 +121,21 @@ fn dropout_drops_the_same_recorded_or_not_and_on_the_processor() {
 }
 
 #[test]
+fn links_are_drawn_anew_for_recordings() {
+    if !has_card("links_are_drawn_anew_for_recordings") {
+        return;
+    }
+    // Ends that everybody asks about; scalar products; two frames in one recording.
+    let hubs =
+        "data.path=synthetic:power-law?vertices=60&steps=14&edges=800&features=2 task.theta=1";
+    for rest in [hubs, "model.decoder=dot", "train.batch_size=2 train.loss=last"] {
+        let settings = format!("task.name=link-prediction model.name=tgcn {rest}");
+        let recorded = hash(&settings);
+        assert_eq!(recorded, hash(&format!("{settings} plan.record=false")), "{settings}");
+    }
+}
+
+#[test]
 fn a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits() {
     if !has_card("a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits") {
         return;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zoetrope_tensor::{Activation, PairLayers, Var};
+use zoetrope_tensor::{Activation, Matrix, PairLayers, Var};
 
 use crate::decoder::vertex::linear;
 use crate::error::NnError;
@@ -33,6 +33,8 @@ pub struct Ends {
 pub struct EdgeDecoder {
     layers: Option<[[ParameterId; 2]; 2]>,
     width: usize,
+    /// One row, which adds up a product.
+    ones: Arc<Matrix>,
 }
 
 impl EdgeDecoder {
@@ -44,7 +46,9 @@ impl EdgeDecoder {
                 linear(&mut builder.child("decoder.2"), width, outputs),
             ]
         });
-        Self { layers, width }
+        let mut ones = Matrix::zeros(1, width);
+        ones.as_mut_slice().fill(1.0);
+        Self { layers, width, ones: Arc::new(ones) }
     }
 
     /// From `rows × width` to `pairs × outputs`.
@@ -58,7 +62,7 @@ impl EdgeDecoder {
         ends: &Ends,
     ) -> Result<Var, NnError> {
         let Some([[first, first_bias], [second, second_bias]]) = self.layers else {
-            return dot(forward, embeddings, ends, self.width);
+            return dot(forward, embeddings, ends, &self.ones);
         };
         // The first layer is linear in each end, so it runs over vertices and not over pairs, of
         // which there are many more.
@@ -78,11 +82,11 @@ fn dot(
     forward: &mut Forward<'_>,
     embeddings: Var,
     ends: &Ends,
-    width: usize,
+    ones: &Arc<Matrix>,
 ) -> Result<Var, NnError> {
     let src = forward.tape.gather(embeddings, &ends.src)?;
     let dst = forward.tape.gather(embeddings, &ends.dst)?;
     let product = forward.tape.mul(src, dst)?;
-    let ones = forward.tape.ones(1, width);
+    let ones = forward.tape.constant(ones, 0..1)?;
     Ok(forward.tape.linear(product, ones, None, Activation::Identity)?)
 }

@@ -46,6 +46,8 @@ extern "C" __global__ void gather_add_items(const uint4* items, u32 count, const
     const u32 item = (blockIdx.x * blockDim.x + threadIdx.x) / lanes;
     if (item >= count) return;
     const uint4 own = items[item];
+    // A place without an item: it must not touch the row that it happens to name.
+    if (own.y == own.z) return;
     for (u32 j = threadIdx.x % lanes; j < width; j += lanes) {
         float sum = 0.0f;
 #pragma unroll 4
@@ -64,6 +66,7 @@ extern "C" __global__ void gather_join_parts(const uint4* long_rows, const float
                                              float* dx) {
     __shared__ float shared[256];
     const uint4 own = long_rows[blockIdx.x];
+    if (own.y == own.z) return;
     const u32 columns = width < blockDim.x ? width : blockDim.x;
     const u32 groups = blockDim.x / columns, group = threadIdx.x / columns;
     for (u32 first = 0; first < width; first += columns) {

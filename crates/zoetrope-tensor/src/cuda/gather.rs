@@ -1,7 +1,8 @@
 //! Rows picked by index, and rows added back to where they were picked from.
 //!
 //! Adding back needs the readers of each row: the positions sorted by the row that they name. The
-//! host sorts them once for each list and the card keeps them as long as the list lives.
+//! host sorts them once for each list and the card keeps them as long as the list lives. Where a
+//! recording reads a list, other rows may be put in the place of both.
 
 use std::sync::Arc;
 
@@ -91,13 +92,17 @@ pub(super) struct Readers {
 impl Readers {
     /// The readers of a list, sorted at the first call.
     pub(super) fn of(gpu: &Gpu, indices: &Arc<Vec<u32>>) -> Arc<Self> {
-        gpu.derived(indices, 0, || {
-            let lists = Lists::new(indices);
-            let counts = [lists.items.len() / 4, lists.long_rows.len() / 4];
-            let all = [lists.items, lists.long_rows, lists.positions].concat();
-            let [items, long_rows] = counts;
-            Self { lists: gpu.uploaded(&all), items, long_rows, parts: lists.parts }
-        })
+        gpu.derived(indices, 0, || Self::new(gpu, Lists::new(indices)))
+    }
+
+    /// The same with room for the readers of any list of that length; before [`Readers::of`].
+    fn with_room(gpu: &Gpu, indices: &Arc<Vec<u32>>) -> Arc<Self> {
+        gpu.derived(indices, 0, || Self::new(gpu, Lists::new(indices).with_room()))
+    }
+
+    fn new(gpu: &Gpu, lists: Lists) -> Self {
+        let [items, long_rows] = [lists.items.len() / 4, lists.long_rows.len() / 4];
+        Self { lists: gpu.uploaded(&lists.packed()), items, long_rows, parts: lists.parts }
     }
 
     pub(super) fn item_list(&self) -> View<'_, u32> {
@@ -113,6 +118,28 @@ impl Readers {
         let long_rows = self.lists.view().slice(4 * self.items..4 * (self.items + self.long_rows));
         let blocks = self.long_rows as u32;
         gpu.launch(&JOIN_PARTS, blocks, BLOCK, 0, &[&long_rows, &parts, &(width as u32), &dx]);
+    }
+}
+
+impl Gpu {
+    /// Makes the card's copies of a list of rows, with room for other rows in their place.
+    pub fn place_rows(&self, list: &Arc<Vec<u32>>) {
+        self.resident(list);
+        Readers::with_room(self, list);
+    }
+
+    /// Puts other rows in the place of a list's copies, for recordings that read them.
+    ///
+    /// # Panics
+    /// Where the list was not placed by [`Gpu::place_rows`], or they are not as many.
+    pub fn replace_rows(&self, list: &Arc<Vec<u32>>, rows: &[u32]) {
+        assert_eq!(list.len(), rows.len(), "as many rows as were placed");
+        let (copy, readers) = (self.resident(list), Readers::with_room(self, list));
+        let packed = Lists::new(rows).with_room().packed();
+        for (values, place) in [(rows, copy.view()), (&packed[..], readers.lists.view())] {
+            // What was launched before reads the old rows, what comes after reads the new ones.
+            self.upload(values, ViewMut::new(place.ptr(), place.len()));
+        }
     }
 }
 
@@ -144,6 +171,21 @@ impl Lists {
             start = end;
         }
         Self { items, long_rows, positions, parts }
+    }
+
+    /// With empty items and rows up to the most that a list of this length can have.
+    fn with_room(mut self) -> Self {
+        let most = self.positions.len();
+        // A row of several items has more than one item's positions, and at most one item that is
+        // not full.
+        let (long_rows, parts) = (most / (ITEM + 1), 2 * most / ITEM);
+        self.items.resize(4 * most, 0);
+        self.long_rows.resize(4 * long_rows, 0);
+        Self { parts, ..self }
+    }
+
+    fn packed(&self) -> Vec<u32> {
+        [&self.items[..], &self.long_rows, &self.positions].concat()
     }
 }
 
@@ -202,6 +244,10 @@ mod tests {
                 from_long.resize(long[2] as usize, long[0]);
             }
             assert_eq!(parts, from_long);
+            let lengths = [lists.items.len(), lists.long_rows.len(), lists.parts];
+            let room = lists.with_room();
+            let rooms = [room.items.len(), room.long_rows.len(), room.parts];
+            assert!(lengths.iter().zip(rooms).all(|(&length, room)| length <= room));
         }
     }
 }

@@ -45,6 +45,8 @@ extern "C" __global__ void pairs_add_items(const uint4* items, u32 count, const 
     const u32 item = thread_index() / lanes;
     if (item >= count) return;
     const uint4 own = items[item];
+    // A place without an item, as in gather.cu.
+    if (own.y == own.z) return;
     for (u32 j = threadIdx.x % lanes; j < width; j += lanes) {
         const float mine = own_rows[(u64)own.x * width + j];
         float sum = 0.0f;

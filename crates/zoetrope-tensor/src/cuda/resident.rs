@@ -13,6 +13,7 @@ use bytemuck::Pod;
 
 use super::gpu::Gpu;
 use super::memory::Scratch;
+use crate::matrix::Matrix;
 
 /// Copies by the address of their source, their type and a number that tells variants apart.
 #[derive(Default)]
@@ -84,6 +85,11 @@ impl Gpu {
         let zeros = Arc::new(zeros);
         self.residents().zeros.push(Arc::clone(&zeros));
         zeros
+    }
+
+    /// The device's copy of a shared matrix.
+    pub fn resident_matrix(&self, matrix: &Arc<Matrix>) -> Arc<Scratch> {
+        self.derived(matrix, 0, || self.uploaded(matrix.as_slice()))
     }
 
     /// A fresh copy of values on the device.

@@ -135,10 +135,7 @@ impl Tape {
         }
         let value = match self.gpu() {
             None => Value::Shared(Arc::clone(matrix), rows.start * shape.cols),
-            Some(gpu) => {
-                let copy = gpu.derived(matrix, 0, || gpu.uploaded(matrix.as_slice()));
-                Value::Resident(copy, rows.start * shape.cols)
-            }
+            Some(gpu) => Value::Resident(gpu.resident_matrix(matrix), rows.start * shape.cols),
         };
         Ok(self.push(Op::Leaf, Shape::new(rows.len(), shape.cols), value, None, false))
     }

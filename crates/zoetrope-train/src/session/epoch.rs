@@ -129,6 +129,10 @@ impl Session {
         else {
             return self.compute_update(frames).map(drop);
         };
+        let is_known = !matches!(self.recorded.find(frames), Found::Unknown);
+        if is_known && !frames.iter().all(|&frame| self.place(&gpu, frame)) {
+            return self.compute_update(frames).map(drop);
+        }
         match self.recorded.find(frames) {
             Found::Recording(recording) => {
                 recording.graph.launch();
@@ -152,6 +156,16 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Puts what the task asks of a frame where a recording finds it.
+    fn place(&mut self, gpu: &Gpu, frame: Frame) -> bool {
+        let steps = match self.only_last() {
+            true => frame.range().end - 1..frame.range().end,
+            false => frame.range(),
+        };
+        let epoch = self.learner.progress.epoch as u32;
+        self.task.place(gpu, &Questions { steps, epoch })
     }
 
     /// Whether an update does the same again when its frames come again.

@@ -1,9 +1,13 @@
 //! Pairs on a tape: rows of stacked embeddings by the two ends of each pair.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_nn::decoder::Ends;
+use zoetrope_tensor::{Gpu, Matrix};
 
+use super::Questions;
 use crate::sampling::Pairs;
 
 /// Pairs of several snapshots, in buffers that are used again.
@@ -38,5 +42,61 @@ impl StackedPairs {
 
     pub(super) fn len(&self) -> usize {
         self.labels.len()
+    }
+}
+
+/// The most pairs that are placed, of all questions: some 64 MiB with the readers of their ends. More
+/// pairs keep a card busy for longer than their launches take.
+const MOST_PLACED: usize = 1 << 20;
+
+/// Pairs that lie on a card where recordings read them.
+#[derive(Debug, Default)]
+pub(super) struct PlacedPairs {
+    of_steps: HashMap<Range<usize>, Placed>,
+    count: usize,
+}
+
+/// The pairs of some questions.
+#[derive(Debug)]
+pub(super) struct Placed {
+    /// The places of both ends: the rows are those of the first time.
+    pub(super) ends: Ends,
+    /// The labels, which do not change.
+    pub(super) labels: Arc<Matrix>,
+    epoch: u32,
+}
+
+impl PlacedPairs {
+    /// Places the pairs of questions, over those of an earlier epoch. Returns false where they have
+    /// no place.
+    pub(super) fn put(&mut self, gpu: &Gpu, questions: &Questions, pairs: &StackedPairs) -> bool {
+        if let Some(placed) = self.of_steps.get_mut(&questions.steps) {
+            if placed.labels.as_slice() != pairs.labels {
+                return false;
+            }
+            gpu.replace_rows(&placed.ends.src, &pairs.ends.src);
+            gpu.replace_rows(&placed.ends.dst, &pairs.ends.dst);
+            placed.epoch = questions.epoch;
+            return true;
+        }
+        let count = pairs.len();
+        if self.count + count > MOST_PLACED {
+            return false;
+        }
+        let Ok(labels) = Matrix::from_slice(count, 1, &pairs.labels) else { return false };
+        let [src, dst] = [&pairs.ends.src, &pairs.ends.dst].map(|ends| Arc::new(ends.to_vec()));
+        gpu.place_rows(&src);
+        gpu.place_rows(&dst);
+        let (ends, labels) = (Ends { src, dst }, Arc::new(labels));
+        gpu.resident_matrix(&labels);
+        let placed = Placed { ends, labels, epoch: questions.epoch };
+        self.of_steps.insert(questions.steps.clone(), placed);
+        self.count += count;
+        true
+    }
+
+    /// The pairs that were placed for these questions, in this epoch.
+    pub(super) fn find(&self, questions: &Questions) -> Option<&Placed> {
+        self.of_steps.get(&questions.steps).filter(|placed| placed.epoch == questions.epoch)
     }
 }

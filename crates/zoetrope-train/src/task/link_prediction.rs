@@ -12,9 +12,9 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::{Classification, Metric, TieRule};
-use zoetrope_tensor::{Loss, Matrix, Var};
+use zoetrope_tensor::{Gpu, Loss, Matrix, Var};
 
-use super::edge_pairs::StackedPairs;
+use super::edge_pairs::{Placed, PlacedPairs, StackedPairs};
 use super::results::put;
 use super::{Judge, Questions, Task};
 use crate::config::{Config, TaskConfig};
@@ -87,6 +87,7 @@ pub struct LinkPrediction {
     pairs: Pairs,
     candidates: Candidates,
     stacked: StackedPairs,
+    placed: PlacedPairs,
     updates: Updates,
     config: TaskConfig,
 }
@@ -105,8 +106,20 @@ impl LinkPrediction {
             pairs: Pairs::default(),
             candidates: Candidates::default(),
             stacked: StackedPairs::default(),
+            placed: PlacedPairs::default(),
             updates: Updates::default(),
             config: config.task.clone(),
+        }
+    }
+
+    /// Draws the pairs that training asks about.
+    fn draw(&mut self, questions: &Questions) {
+        let vertices = self.sequence.vertices() as usize;
+        self.stacked.clear();
+        for (at, step) in questions.steps.clone().enumerate() {
+            let key = DrawKey::training(questions.epoch, step as u32);
+            self.judge.sampler.fill(self.sequence.at(step + 1), key, &mut self.pairs);
+            self.stacked.extend(&self.pairs, at * vertices);
         }
     }
 
@@ -139,21 +152,33 @@ impl Task for LinkPrediction {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError> {
         let Head::Edge(head) = &network.head else { unreachable!("an edge task has its head") };
-        let vertices = self.sequence.vertices() as usize;
-        self.stacked.clear();
-        for (at, step) in questions.steps.clone().enumerate() {
-            let key = DrawKey::training(questions.epoch, step as u32);
-            self.judge.sampler.fill(self.sequence.at(step + 1), key, &mut self.pairs);
-            self.stacked.extend(&self.pairs, at * vertices);
-        }
-        let count = self.stacked.len();
-        if count == 0 {
-            return Ok(None);
-        }
-        let logits = head.decode(forward, embeddings, &self.stacked.ends)?;
-        let target = forward.tape.copied(count, 1, &self.stacked.labels)?;
+        let (logits, target) = match self.placed.find(questions) {
+            Some(Placed { ends, labels, .. }) => {
+                let logits = head.decode(forward, embeddings, ends)?;
+                (logits, forward.tape.constant(labels, 0..labels.shape().rows)?)
+            }
+            None => {
+                self.draw(questions);
+                if self.stacked.len() == 0 {
+                    return Ok(None);
+                }
+                let logits = head.decode(forward, embeddings, &self.stacked.ends)?;
+                (logits, forward.tape.copied(self.stacked.len(), 1, &self.stacked.labels)?)
+            }
+        };
+        let count = forward.tape.shape(target).rows;
         let loss = Loss::BinaryCrossEntropy { positive_weight: 1.0 };
         Ok(Some((forward.tape.loss(loss, logits, target, None)?, count as f64)))
+    }
+
+    /// Pairs are drawn anew in every epoch, but as many.
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn place(&mut self, gpu: &Gpu, questions: &Questions) -> bool {
+        self.draw(questions);
+        self.stacked.len() == 0 || self.placed.put(gpu, questions, &self.stacked)
     }
 
     fn begin(&mut self) {

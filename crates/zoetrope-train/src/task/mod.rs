@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_nn::Forward;
-use zoetrope_tensor::{Matrix, Var};
+use zoetrope_tensor::{Gpu, Matrix, Var};
 
 use crate::config::{Config, TaskName};
 use crate::engine::Network;
@@ -54,9 +54,17 @@ pub trait Task: Send {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError>;
 
-    /// Whether the loss asks the same in every epoch, so that it can be recorded.
+    /// Whether the loss asks the same in every epoch, but for what [`Task::place`] places, so that it
+    /// can be recorded.
     fn repeats(&self) -> bool {
         false
+    }
+
+    /// Draws what the loss of these questions asks and puts it on a card, where the loss and a
+    /// recording of it find it. Returns false, and the questions are not recorded, where that would
+    /// take too much of the card.
+    fn place(&mut self, _gpu: &Gpu, _questions: &Questions) -> bool {
+        true
     }
 
     /// Forgets answers judged so far.
