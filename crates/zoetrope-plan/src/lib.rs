@@ -5,24 +5,34 @@
 //! the user decided) to a plan: they touch no device and no file. The trainer executes plans and
 //! decides nothing.
 //!
-//! For batches of events [`dispatch`] finds what has to be read and written once.
+//! For many ranks, [`partition`] spreads vertices, [`placement`] says who has which cells and which
+//! rows move, [`volume`] counts them, and [`strategy`] compares the ways to share the work. For
+//! batches of events [`dispatch`] finds what has to be read and written once.
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod checkpoint;
 pub mod dispatch;
 pub mod error;
 pub mod frames;
 pub mod memory;
+pub mod partition;
 pub mod placement;
 pub mod plan;
 pub mod planner;
+pub mod strategy;
+pub mod volume;
 pub mod workload;
 
 pub use dispatch::{Organised, Organiser, Redundancy};
 pub use error::PlanError;
 pub use frames::{Frame, FrameRule};
 pub use memory::Memory;
-pub use placement::{Placement, Placements};
+pub use partition::{Partition, Renaming};
+pub use placement::grid::Grid;
+pub use placement::halo::Halo;
+pub use placement::route::{Leg, Route, Rows};
+pub use placement::{Placement, Placements, Share};
 pub use plan::{Grouping, LayerOrder, MAX_GROUPS, OperatorOrder, Plan, Reuse};
 pub use planner::{Choice, plan};
 pub use workload::{ActivationCost, Workload};

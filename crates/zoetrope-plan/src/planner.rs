@@ -8,7 +8,7 @@ use crate::plan::{Grouping, LayerOrder, MAX_GROUPS, OperatorOrder, Plan, Reuse};
 use crate::workload::Workload;
 
 /// Memory of the program, its threads and its buffers before any data.
-const PROGRAM_BYTES: u64 = 12 << 20;
+pub(crate) const PROGRAM_BYTES: u64 = 12 << 20;
 
 /// What the user decided.
 #[derive(Debug, Clone, PartialEq, Eq)]

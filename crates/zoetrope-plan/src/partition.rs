@@ -1,0 +1,112 @@
+//! Partitions of the vertices, for vertex partitioning (ESDG §4.1, §6.4) and inside groups (§6.5).
+//!
+//! Two objectives, one method. [`edge_cut`] is METIS's: the edges between parts of the union of all
+//! snapshots, each as heavy as the number of snapshots it is in. [`connectivity`] is PaToH's:
+//! `Σ_nets weight · (parts − 1)`, with one net for each snapshot and vertex, which is the volume of
+//! communication itself, up to one unit: see [`nets`]. An edge is a net of two vertices, so both are the
+//! same multilevel method on a [`Hypergraph`]:
+//!
+//! 1. [`coarsen`](mod@coarsen): vertices join the neighbour that they share most with, until few are left;
+//! 2. [`initial`]: those are cut in two, and again, by growing parts from random seeds;
+//! 3. [`refine`]: on the way back up, single vertices change parts (Fiduccia and Mattheyses),
+//!    also uphill, and the best state seen is kept; then coarsened inside of parts, and once more.
+//!
+//! No part is heavier than `1 + imbalance` times the mean. One thread, every draw keyed by the seed:
+//! the same graph gives the same parts everywhere. Why not a library:
+//! `docs/decisions/partitioner.md`.
+
+mod coarsen;
+mod gains;
+mod growing;
+pub mod hypergraph;
+mod initial;
+mod multilevel;
+pub mod nets;
+mod pins;
+mod refine;
+mod renaming;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use zoetrope_graph::SnapshotSequence;
+
+pub use hypergraph::Hypergraph;
+pub use multilevel::{Options, partition};
+pub use renaming::Renaming;
+
+/// The part of each vertex.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    /// The number of parts.
+    pub parts: u32,
+    /// The part of each vertex.
+    pub of: Vec<u32>,
+}
+
+/// What a partitioner makes small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Objective {
+    /// Edges between parts, as METIS does.
+    EdgeCut,
+    /// Rows between ranks, as hypergraph partitioners do.
+    Connectivity,
+}
+
+impl Objective {
+    /// Partitions the vertices for some snapshots of a sequence.
+    ///
+    /// # Panics
+    /// Where the sequence does not have those steps.
+    pub fn partition(
+        self,
+        graph: &SnapshotSequence,
+        steps: Range<usize>,
+        options: &Options,
+    ) -> Partition {
+        match self {
+            Self::EdgeCut => edge_cut(graph, steps, options),
+            Self::Connectivity => connectivity(graph, steps, options),
+        }
+    }
+}
+
+/// Parts with few edges between them, counted over some snapshots.
+///
+/// # Panics
+/// Where the sequence does not have those steps.
+pub fn edge_cut(graph: &SnapshotSequence, steps: Range<usize>, options: &Options) -> Partition {
+    partition(&nets::of_edges(graph, steps), options)
+}
+
+/// Parts between which few rows have to move, counted over some snapshots.
+///
+/// # Panics
+/// Where the sequence does not have those steps.
+pub fn connectivity(graph: &SnapshotSequence, steps: Range<usize>, options: &Options) -> Partition {
+    partition(&nets::of_rows(graph, steps, nets::MAX_PINS), options)
+}
+
+impl Partition {
+    /// The weight of the heaviest part against the mean, less 1.
+    pub fn imbalance(&self, weights: impl Iterator<Item = u64>) -> f64 {
+        let mut parts = vec![0_u64; self.parts as usize];
+        for (&part, weight) in self.of.iter().zip(weights) {
+            parts[part as usize] += weight;
+        }
+        let total: u64 = parts.iter().sum();
+        let heaviest = parts.iter().copied().max().unwrap_or(0);
+        match total {
+            0 => 0.0,
+            _ => heaviest as f64 * f64::from(self.parts) / total as f64 - 1.0,
+        }
+    }
+
+    /// New numbers for the vertices, so that those of each part are consecutive.
+    pub fn renaming(&self) -> Renaming {
+        Renaming::new(self)
+    }
+}

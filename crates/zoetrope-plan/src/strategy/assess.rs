@@ -1,0 +1,347 @@
+//! One strategy in numbers.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use zoetrope_graph::SnapshotSequence;
+
+use super::traffic::VALUE;
+use super::{Question, Strategy};
+use crate::checkpoint::fewest_blocks;
+use crate::placement::grid::{Grid, blocks};
+use crate::placement::{Placement, Placements};
+use crate::planner::PROGRAM_BYTES;
+use crate::volume;
+
+/// How much more than the mean the busiest rank has: 1 is even.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Balance {
+    /// Of the cells of structure encoders.
+    pub cells: f64,
+    /// Of the edges of structure encoders.
+    pub edges: f64,
+    /// Of the cells of time encoders.
+    pub time_cells: f64,
+}
+
+/// The memory of one rank, by consumer, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RankMemory {
+    /// Parameters, gradients and the state of the optimiser: all of them on every rank.
+    pub parameters: u64,
+    /// Its share of features, targets and topology.
+    pub data: u64,
+    /// Values and gradients of its share of the largest block.
+    pub activations: u64,
+    /// Rows of others that its structure encoders gather in a block.
+    pub halo: u64,
+    /// What its time encoders pass from block to block.
+    pub checkpoints: u64,
+    /// Messages on their way.
+    pub messages: u64,
+    /// The program itself.
+    pub program: u64,
+}
+
+impl RankMemory {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.parameters
+            + self.data
+            + self.activations
+            + self.halo
+            + self.checkpoints
+            + self.messages
+            + self.program
+    }
+}
+
+/// One strategy in numbers, for one step of training.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Its grid of ranks.
+    pub grid: Grid,
+    /// Blocks of the frame.
+    pub blocks: usize,
+    /// Units that one redistribution of the frame moves.
+    pub exchanged_units: u64,
+    /// Units that one structure layer gathers from other ranks.
+    pub gathered_units: u64,
+    /// Bytes that redistributions move in a step.
+    pub exchanged_bytes: u64,
+    /// Bytes that structure encoders gather in a step.
+    pub gathered_bytes: u64,
+    /// Bytes of the sum of gradients: every rank but one sends its own and gets the sum.
+    pub reduced_bytes: u64,
+    /// How even the work is.
+    pub balance: Balance,
+    /// The memory of the rank that needs most.
+    pub memory: RankMemory,
+    /// Whether that is allowed.
+    pub fits: bool,
+    /// Seconds that the busiest rank computes in a step.
+    pub compute_seconds: f64,
+    /// Seconds that the busiest rank sends and receives in a step.
+    pub communicate_seconds: f64,
+}
+
+impl Row {
+    /// The predicted seconds of a step, without overlap.
+    pub fn step_seconds(&self) -> f64 {
+        self.compute_seconds + self.communicate_seconds
+    }
+
+    /// All bytes between ranks in a step.
+    pub fn bytes(&self) -> u64 {
+        self.exchanged_bytes + self.gathered_bytes + self.reduced_bytes
+    }
+}
+
+/// The numbers of one strategy on a graph whose vertices are renamed for it; `starts` says where the
+/// vertices of each member start.
+///
+/// With several blocks the forward pass of every block but the last runs twice, and so do its
+/// exchanges; bytes count that.
+///
+/// # Panics
+/// Where `starts` does not fit the strategy and the graph.
+pub fn assess(
+    question: &Question<'_>,
+    strategy: Strategy,
+    starts: &[u32],
+    graph: &SnapshotSequence,
+) -> Row {
+    let grid = strategy.grid(question.ranks);
+    let facts = Facts::new(question, grid, starts, graph);
+    let memory = |count: usize| facts.layout(count).memory().total();
+    let count =
+        question.blocks.map(|count| count.clamp(1, facts.steps.max(1))).unwrap_or_else(|| {
+            let best = || (1..=facts.steps.max(1)).min_by_key(|&count| memory(count)).unwrap_or(1);
+            fewest_blocks(facts.steps, question.memory_limit, memory).unwrap_or_else(|_| best())
+        });
+    facts.layout(count).row(strategy)
+}
+
+/// What does not depend on blocks.
+struct Facts<'q> {
+    question: &'q Question<'q>,
+    grid: Grid,
+    starts: &'q [u32],
+    steps: usize,
+    vertices: u32,
+    /// Edges into each member at each time step.
+    edges: Vec<Vec<u64>>,
+    /// Units that each member sends and receives at each time step.
+    sent: Vec<Vec<u64>>,
+    received: Vec<Vec<u64>>,
+}
+
+impl<'q> Facts<'q> {
+    fn new(
+        question: &'q Question<'q>,
+        grid: Grid,
+        starts: &'q [u32],
+        graph: &SnapshotSequence,
+    ) -> Self {
+        let (steps, vertices) = (question.frame.steps, graph.vertices());
+        let members = grid.members;
+        let group = Placement::ByVertex { starts: starts.to_vec(), ranks: (0..members).collect() };
+        let (mut edges, mut sent, mut received) = (Vec::new(), Vec::new(), Vec::new());
+        for step in question.frame.range() {
+            let view = graph.at(step);
+            let before = |end: u32| view.dst.partition_point(|&dst| dst < end);
+            let inside = |pair: &[u32]| (before(pair[1]) - before(pair[0])) as u64;
+            edges.push(starts.windows(2).map(inside).collect());
+            let units = volume::halo(&group, vertices, 0..1, members, |_| view);
+            sent.push(units.sent);
+            received.push(units.received);
+        }
+        Self { question, grid, starts, steps, vertices, edges, sent, received }
+    }
+
+    fn layout(&self, count: usize) -> Layout<'_> {
+        let blocks = blocks(self.steps, count);
+        let on_features = self.question.traffic.time_on_features;
+        let placements = self.grid.placements(self.starts, &blocks, on_features);
+        Layout { facts: self, blocks, placements }
+    }
+}
+
+/// A strategy with its blocks.
+struct Layout<'f> {
+    facts: &'f Facts<'f>,
+    blocks: Vec<Range<usize>>,
+    placements: Placements,
+}
+
+/// What one rank has of some time steps.
+struct Load {
+    cells: u64,
+    time_cells: u64,
+    edges: u64,
+    gathered: u64,
+    busiest_halo: u64,
+}
+
+impl Layout<'_> {
+    fn ranks(&self) -> Range<u32> {
+        0..self.facts.grid.ranks()
+    }
+
+    fn load(&self, rank: u32, steps: Range<usize>) -> Load {
+        let facts = self.facts;
+        let member = (rank % facts.grid.members) as usize;
+        let share = self.placements.structure.share(rank, facts.vertices, steps.clone());
+        let time = self.placements.time.share(rank, facts.vertices, steps);
+        let of =
+            |what: &[Vec<u64>]| share.steps.iter().map(|&step| what[step][member]).sum::<u64>();
+        let gathered = of(&facts.received);
+        Load {
+            cells: share.rows() as u64,
+            time_cells: time.rows() as u64,
+            edges: of(&facts.edges),
+            gathered,
+            busiest_halo: gathered.max(of(&facts.sent)),
+        }
+    }
+
+    /// The memory of the rank that needs most.
+    fn memory(&self) -> RankMemory {
+        let of = |rank| self.memory_of(rank);
+        self.ranks().map(of).max_by_key(RankMemory::total).unwrap_or_default()
+    }
+
+    fn memory_of(&self, rank: u32) -> RankMemory {
+        let facts = self.facts;
+        let (workload, traffic) = (facts.question.workload, facts.question.traffic);
+        let all = self.load(rank, 0..facts.steps);
+        let frame_cells = (facts.steps as u64 * u64::from(facts.vertices)).max(1) as f64;
+        let frame_edges: u64 = facts.edges.iter().flatten().sum();
+        let cost = workload.activations;
+        let (mut activations, mut halo, mut messages) = (0.0_f64, 0, 0);
+        for block in &self.blocks {
+            let here = self.load(rank, block.clone());
+            // Half of what a vertex costs is taken to be its structure encoders'.
+            let share = (here.cells + here.time_cells) as f64 / (2.0 * frame_cells);
+            let self_loops = here.cells;
+            let bytes = cost.fixed_bytes
+                + cost.bytes_per_vertex * f64::from(facts.vertices) * share
+                + cost.bytes_per_edge * (here.edges + self_loops) as f64;
+            activations = activations.max(bytes);
+            halo = halo.max(here.gathered * traffic.held_bytes());
+            let exchanged = if self.placements.structure == self.placements.time {
+                0
+            } else {
+                here.cells + here.time_cells
+            };
+            messages = messages.max((exchanged + 2 * here.busiest_halo) * traffic.widest_bytes());
+        }
+        let data_share =
+            (all.cells + all.edges) as f64 / (frame_cells + frame_edges as f64).max(1.0);
+        let states = if self.blocks.len() > 1 { self.blocks.len() as u64 } else { 0 };
+        let time_vertices =
+            self.placements.time.share(rank, facts.vertices, 0..facts.steps).vertices;
+        RankMemory {
+            parameters: workload.weights as u64 * VALUE * (2 + workload.optimiser_slots as u64),
+            data: (workload.data_bytes as f64 * data_share) as u64,
+            activations: activations.max(0.0) as u64,
+            halo,
+            checkpoints: states * traffic.state_bytes_per_vertex * time_vertices.len() as u64,
+            messages,
+            program: PROGRAM_BYTES,
+        }
+    }
+
+    /// How often the forward pass of a time step runs.
+    fn forward(&self, block: usize) -> u64 {
+        if block + 1 < self.blocks.len() { 2 } else { 1 }
+    }
+
+    fn row(&self, strategy: Strategy) -> Row {
+        let facts = self.facts;
+        let (question, traffic) = (facts.question, facts.question.traffic);
+        let ranks = self.ranks().end;
+        let Placements { structure, time } = &self.placements;
+        let (mut exchanged_units, mut gathered_units) = (0, 0);
+        let (mut exchanged_bytes, mut gathered_bytes) = (0, 0);
+        let mut communicate = 0.0;
+        let mut messages = 0;
+        for (number, block) in self.blocks.iter().enumerate() {
+            let forward = self.forward(number);
+            let units =
+                volume::redistribution(structure, time, facts.vertices, block.clone(), ranks);
+            exchanged_units += units.total();
+            exchanged_bytes += units.total() * traffic.exchanged_bytes(forward);
+            let loads: Vec<Load> =
+                self.ranks().map(|rank| self.load(rank, block.clone())).collect();
+            let halo: u64 = loads.iter().map(|load| load.gathered).sum();
+            let busiest_halo = loads.iter().map(|load| load.busiest_halo).max().unwrap_or(0);
+            gathered_units += halo;
+            gathered_bytes += halo * traffic.gathered_bytes(forward);
+            // Listed rows go through memory twice more, into the message and out of it.
+            let bytes = units.busiest() * traffic.exchanged_bytes(forward)
+                + 3 * busiest_halo * traffic.gathered_bytes(forward);
+            communicate += bytes as f64 / question.machine.link_bytes_per_second;
+            let exchanges = u64::from(units.total() > 0) * 2 * u64::from(facts.grid.groups - 1)
+                + u64::from(halo > 0) * u64::from(facts.grid.members - 1);
+            messages += exchanges * traffic.layers.len() as u64 * (forward + 1);
+        }
+        communicate += messages as f64 * question.machine.message_seconds;
+        let memory = self.memory();
+        Row {
+            strategy,
+            grid: facts.grid,
+            blocks: self.blocks.len(),
+            exchanged_units,
+            gathered_units,
+            exchanged_bytes,
+            gathered_bytes,
+            reduced_bytes: 2 * u64::from(ranks - 1) * question.workload.weights as u64 * VALUE,
+            balance: self.balance(),
+            memory,
+            fits: question.memory_limit.is_none_or(|limit| memory.total() <= limit),
+            compute_seconds: self.compute_seconds(),
+            communicate_seconds: communicate,
+        }
+    }
+
+    fn balance(&self) -> Balance {
+        let loads: Vec<Load> =
+            self.ranks().map(|rank| self.load(rank, 0..self.facts.steps)).collect();
+        let ratio = |of: fn(&Load) -> u64| {
+            let sum: u64 = loads.iter().map(of).sum();
+            let most = loads.iter().map(of).max().unwrap_or(0);
+            if sum == 0 { 1.0 } else { most as f64 * loads.len() as f64 / sum as f64 }
+        };
+        Balance {
+            cells: ratio(|load| load.cells),
+            edges: ratio(|load| load.edges),
+            time_cells: ratio(|load| load.time_cells),
+        }
+    }
+
+    /// Blocks follow each other, and each ends with its busiest rank.
+    fn compute_seconds(&self) -> f64 {
+        let facts = self.facts;
+        let (workload, traffic) = (facts.question.workload, facts.question.traffic);
+        let frame_cells = (facts.steps as u64 * u64::from(facts.vertices)).max(1) as f64;
+        let cell_bytes =
+            workload.activations.bytes_per_vertex * f64::from(facts.vertices) / frame_cells;
+        let gathered: u64 = traffic.layers.iter().map(|layer| layer.gathered as u64 * VALUE).sum();
+        let mut seconds = 0.0;
+        for (number, block) in self.blocks.iter().enumerate() {
+            let bytes = |rank| {
+                let here = self.load(rank, block.clone());
+                let cells = (here.cells + here.time_cells) as f64 / 2.0;
+                cells * cell_bytes + (here.edges * gathered) as f64
+            };
+            let busiest = self.ranks().map(bytes).fold(0.0, f64::max);
+            // Values are written once and read once or twice on the way back.
+            let passes = self.forward(number) as f64 + 2.0;
+            seconds += busiest * passes / facts.question.machine.memory_bytes_per_second;
+        }
+        seconds
+    }
+}

@@ -1,0 +1,162 @@
+use zoetrope_graph::SnapshotSequence;
+use zoetrope_graph::random::Random;
+
+use super::*;
+use crate::placement::grid::blocks;
+use crate::volume;
+use crate::workload::ActivationCost;
+
+const VERTICES: u32 = 240;
+const STEPS: usize = 12;
+
+/// Edges inside of communities, some between them.
+fn graph() -> SnapshotSequence {
+    let random = Random::new(7, 0);
+    let (mut offsets, mut src, mut dst) = (vec![0], Vec::new(), Vec::new());
+    for step in 0..STEPS as u64 {
+        for number in 0..900 {
+            let [a, b, c, _] = random.block(number + step * 30);
+            let from = a % VERTICES;
+            src.push(from);
+            dst.push(if b % 10 == 0 { c % VERTICES } else { from / 30 * 30 + c % 30 });
+        }
+        offsets.push(src.len() as u64);
+    }
+    SnapshotSequence::new(VERTICES, offsets, src, dst, None).unwrap()
+}
+
+fn workload() -> Workload {
+    Workload {
+        data: "made up".to_owned(),
+        model: "tm-gcn".to_owned(),
+        training: 0..STEPS,
+        vertices: VERTICES as usize,
+        edges: vec![900; STEPS],
+        features: 2,
+        structure_widths: vec![(2, 6), (6, 6)],
+        can_reuse: true,
+        weights: 500,
+        optimiser_slots: 2,
+        data_bytes: 1 << 18,
+        evaluation_bytes: 0,
+        activations: ActivationCost {
+            fixed_bytes: 5000.0,
+            bytes_per_vertex: 4000.0,
+            bytes_per_edge: 4.0,
+        },
+    }
+}
+
+fn traffic(time_on_features: bool) -> Traffic {
+    let first = LayerTraffic { gathered: 2, gathered_once: true, to_time: 6, from_time: 6 };
+    let second = LayerTraffic { gathered: 6, gathered_once: false, ..first };
+    Traffic { layers: vec![first, second], time_on_features, state_bytes_per_vertex: 96 }
+}
+
+fn question<'a>(
+    workload: &'a Workload,
+    traffic: &'a Traffic,
+    graph: &'a SnapshotSequence,
+    ranks: u32,
+) -> Question<'a> {
+    Question {
+        workload,
+        traffic,
+        graph,
+        frame: Frame { start: 0, steps: STEPS },
+        ranks,
+        blocks: Some(1),
+        memory_limit: None,
+        machine: Machine::one_host(),
+        seed: 0,
+    }
+}
+
+#[test]
+fn bytes_are_units_times_widths_times_passes() {
+    let (workload, traffic, graph) = (workload(), traffic(true), graph());
+    let compared = compare(&question(&workload, &traffic, &graph, 4)).unwrap();
+    let units = STEPS as u64 * u64::from(VERTICES) * 3 / 4;
+    let snapshot = &compared.rows[0];
+    assert_eq!((snapshot.exchanged_units, snapshot.gathered_units), (units, 0));
+    // Two layers, there and back, six wide, forward and backward.
+    assert_eq!(snapshot.exchanged_bytes, units * (12 + 12) * 4 * 2);
+    for row in &compared.rows[1..3] {
+        assert_eq!(row.exchanged_bytes, 0);
+        // The first layer is gathered once and kept.
+        assert_eq!(row.gathered_bytes, row.gathered_units * 6 * 4 * 2);
+        let renaming =
+            row.strategy.renaming(&graph, Frame { start: 0, steps: STEPS }, 4, 0).unwrap();
+        let renamed = renaming.snapshots(&graph).unwrap();
+        let placed = row.grid.placements(renaming.starts(), &blocks(STEPS, 1), true);
+        let counted =
+            volume::halo(&placed.structure, VERTICES, 0..STEPS, 4, |step| renamed.at(step));
+        assert_eq!(row.gathered_units, counted.total());
+    }
+    assert_eq!(compared.rows[3].strategy, Strategy::Hybrid { members: 2 });
+    assert_eq!(compared.rows[3].exchanged_units, STEPS as u64 * u64::from(VERTICES) / 2);
+    assert_eq!(snapshot.reduced_bytes, 2 * 3 * 500 * 4);
+}
+
+#[test]
+fn blocks_repeat_the_forward_pass_of_all_but_the_last() {
+    let (workload, traffic, graph) = (workload(), traffic(true), graph());
+    let whole = question(&workload, &traffic, &graph, 3);
+    let starts = even_starts(VERTICES, 1);
+    let one = assess(&whole, Strategy::Snapshot, &starts, &graph);
+    let three = assess(&Question { blocks: Some(3), ..whole }, Strategy::Snapshot, &starts, &graph);
+    assert_eq!(three.exchanged_units, one.exchanged_units);
+    // Of three blocks two go forward twice: (3 + 3 + 2) / (3 · 2) of the bytes.
+    assert_eq!(three.exchanged_bytes * 6, one.exchanged_bytes * 8);
+    assert!(three.memory.activations < one.memory.activations);
+    assert_eq!(one.memory.checkpoints, 0);
+    assert_eq!(three.memory.checkpoints, 3 * 96 * 80);
+}
+
+#[test]
+fn a_model_that_evolves_weights_sends_no_rows_under_snapshot_partitioning_and_gets_it() {
+    let (workload, traffic, graph) = (workload(), traffic(false), graph());
+    let compared = compare(&question(&workload, &traffic, &graph, 4)).unwrap();
+    let best = compared.best();
+    assert_eq!(best.strategy, Strategy::Snapshot);
+    assert_eq!((best.exchanged_bytes, best.gathered_bytes), (0, 0));
+    assert!(compared.reason.starts_with("snapshot"), "{}", compared.reason);
+}
+
+#[test]
+fn a_limit_takes_as_few_blocks_as_fit_and_says_where_none_does() {
+    let (workload, traffic, graph) = (workload(), traffic(true), graph());
+    let free = Question { blocks: None, ..question(&workload, &traffic, &graph, 2) };
+    let starts = even_starts(VERTICES, 1);
+    let at = |blocks| {
+        let question = Question { blocks: Some(blocks), ..free };
+        assess(&question, Strategy::Snapshot, &starts, &graph).memory.total()
+    };
+    assert!(at(3) < at(2) && at(2) < at(1));
+    let tight = Question { memory_limit: Some(at(3)), ..free };
+    let row = assess(&tight, Strategy::Snapshot, &starts, &graph);
+    assert_eq!((row.blocks, row.fits), (3, true));
+    let compared = compare(&Question { memory_limit: Some(1 << 20), ..free }).unwrap();
+    assert!(compared.rows.iter().all(|row| !row.fits));
+    assert!(compared.reason.contains("no strategy fits"), "{}", compared.reason);
+}
+
+#[test]
+fn uneven_work_shows_in_the_balance() {
+    let (workload, traffic, graph) = (workload(), traffic(true), graph());
+    let seven = question(&workload, &traffic, &graph, 7);
+    let row = assess(&seven, Strategy::Snapshot, &even_starts(VERTICES, 1), &graph);
+    // 12 snapshots on 7 ranks: two on the busiest.
+    assert!((row.balance.cells - 2.0 * 7.0 / 12.0).abs() < 1e-12);
+    assert!(row.balance.time_cells < 1.03);
+}
+
+#[test]
+fn a_comparison_reads_back_equal() {
+    let (workload, traffic, graph) = (workload(), traffic(true), graph());
+    let compared = compare(&question(&workload, &traffic, &graph, 4)).unwrap();
+    let text = serde_json::to_string(&compared).unwrap();
+    let back: Comparison = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.rows.len(), 4);
+    assert_eq!(back.best().strategy, compared.best().strategy);
+}

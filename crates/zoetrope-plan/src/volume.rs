@@ -1,0 +1,113 @@
+//! Volumes of communication, as formulas.
+//!
+//! A *unit* is one row of features: one vertex at one time step. What a rank sends to itself does not
+//! count ("excluding self-communication", ESDG §6.4). Bytes are units × width × 4.
+//!
+//! - Redistribution (§4.2): all cells less those that stay, `T·N − Σ_p |S_p ∩ S'_p|·|V_p ∩ V'_p|`. For
+//!   snapshots spread evenly over `P` ranks that is `T·N·(P−1)/P`; where `T` is no multiple of `P` it is
+//!   `T·N − Σ_p T_p·N_p`, which the first formula gives too.
+//! - Vertex partitioning (§4.1): `Σ_t Σ_v λ_t(v)`, where `λ_t(v)` is the number of ranks *other than the
+//!   owner of `v`* that own a vertex to which an edge of snapshot `t` leads from `v`.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use zoetrope_graph::SnapshotView;
+
+use crate::placement::Placement;
+
+/// Units that move, by rank.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Units {
+    /// Units that each rank sends.
+    pub sent: Vec<u64>,
+    /// Units that each rank receives.
+    pub received: Vec<u64>,
+}
+
+impl Units {
+    fn none(ranks: u32) -> Self {
+        Self { sent: vec![0; ranks as usize], received: vec![0; ranks as usize] }
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.sent.iter().sum()
+    }
+
+    /// The most that one rank sends or receives.
+    pub fn busiest(&self) -> u64 {
+        self.sent.iter().chain(&self.received).copied().max().unwrap_or(0)
+    }
+}
+
+/// The units of one redistribution of some time steps of a frame.
+///
+/// # Panics
+/// Where a placement does not know the time steps or the ranks.
+pub fn redistribution(
+    from: &Placement,
+    to: &Placement,
+    vertices: u32,
+    steps: Range<usize>,
+    ranks: u32,
+) -> Units {
+    let mut units = Units::none(ranks);
+    for rank in 0..ranks {
+        let before = from.share(rank, vertices, steps.clone());
+        let after = to.share(rank, vertices, steps.clone());
+        let both = before.vertices.start.max(after.vertices.start)
+            ..before.vertices.end.min(after.vertices.end);
+        let common = before.steps.iter().filter(|step| after.steps.binary_search(step).is_ok());
+        let stays = common.count() * both.len();
+        units.sent[rank as usize] = (before.rows() - stays) as u64;
+        units.received[rank as usize] = (after.rows() - stays) as u64;
+    }
+    units
+}
+
+/// The units that the structure encoders of one layer gather over some time steps of a frame,
+/// whose snapshots `graph` gives by time step of the frame.
+///
+/// One pass over the edges.
+///
+/// # Panics
+/// Where a placement does not know the time steps or the vertices.
+pub fn halo<'g>(
+    placement: &Placement,
+    vertices: u32,
+    steps: Range<usize>,
+    ranks: u32,
+    graph: impl Fn(usize) -> SnapshotView<'g>,
+) -> Units {
+    let mut units = Units::none(ranks);
+    let mut owner = vec![0_u32; vertices as usize];
+    let mut owners_of = (Vec::new(), Vec::new());
+    let mut asked = vec![u64::MAX; vertices as usize];
+    for step in steps {
+        let row = placement.row_of_ranks(step, vertices);
+        if row != owners_of {
+            for (range, &rank) in row.0.windows(2).zip(&row.1) {
+                owner[range[0] as usize..range[1] as usize].fill(rank);
+            }
+            owners_of = row;
+        }
+        if owners_of.1.len() == 1 {
+            continue;
+        }
+        // Edges are ordered by where they end, ranks by their vertices: all edges into one rank
+        // follow each other, so the last rank that asked for a row is all there is to remember.
+        let view = graph(step);
+        for (&src, &dst) in view.src.iter().zip(view.dst) {
+            let (sender, receiver) = (owner[src as usize], owner[dst as usize]);
+            let question = (step as u64) << 32 | u64::from(receiver);
+            if sender != receiver
+                && std::mem::replace(&mut asked[src as usize], question) != question
+            {
+                units.sent[sender as usize] += 1;
+                units.received[receiver as usize] += 1;
+            }
+        }
+    }
+    units
+}
