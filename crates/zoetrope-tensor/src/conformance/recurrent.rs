@@ -85,12 +85,13 @@ fn lstm(list: &mut List) {
     }
     // By tensor cores: one tile, several, the last one in part; features that fill pieces, that do
     // not, and that are left to the other ways.
-    for (steps, n, of) in [(1, 1, 4), (3, 21, 4), (1, 2050, 1)] {
+    for (steps, n, of) in [(1, 1, 4), (3, 21, 4), (2, 2140, 1)] {
         for widths in &[[8, 0], [64, 0], [16, 36], [7, 0]][..of] {
             let (h, inner) = (32, widths[0] + widths[1]);
             let weights = [small(4 * h, h), small(4 * h, inner)];
             let state = plain(n, h);
-            let mut inputs = vec![plain(steps * n, widths[0]), state, state, weights[0], weights[1]];
+            let mut inputs =
+                vec![plain(steps * n, widths[0]), state, state, weights[0], weights[1]];
             inputs.extend([plain(1, 4 * h), plain(1, 4 * h), mask(steps * n, 1)]);
             inputs.extend((widths[1] > 0).then(|| plain(steps * n, widths[1])));
             let name = format!("lstm/tiles/{steps}x{n}x{}x{}", widths[0], widths[1]);

@@ -8,8 +8,8 @@ use self::tiled::Tiled;
 use super::kernel::{ByValue, Kernel, grid_for};
 use super::matmul::{MatMut, MatRef, matmul};
 use super::recurrent::{
-    BiasSum, Fused, GateRows, Left, Narrow, NarrowGradient, NarrowInput, Right, TiledSums, WeightSum,
-    add_sums, address, column_sums, of_nothing, parts, send, share, step,
+    BiasSum, Fused, GateRows, Left, Narrow, NarrowGradient, NarrowInput, Right, TiledSums,
+    WeightSum, add_sums, address, column_sums, of_nothing, parts, send, share, step,
 };
 use super::{Gpu, Scratch, View, ViewMut, elementwise};
 use crate::cpu::lstm::{LstmCall, LstmGradients};
@@ -131,6 +131,9 @@ pub(crate) fn forward(
     }
     let (mut gates, memories) = saved.split_at(shape.cells() * 4 * h);
     if let Some(tiled) = Tiled::new(gpu, call) {
+        if tiled.is_without_input() {
+            share(gpu, &input, shape, 4, &mut gates, 4 * h);
+        }
         return tiled.forward(gpu, out_h, out_c, gates, memories);
     }
     let at = gates.ptr();
@@ -276,7 +279,13 @@ pub(crate) fn backward(
     let passes = Passes { saved, d_h, d_c, d_gates: d_gates.view(), d_h0, d_c0 };
     let left = Left { rows: d_gates.view(), stride: 4 * h, from: 0, cols: 4 * h };
     if let Some(tiled) = Tiled::new(gpu, call) {
-        tiled.backward(gpu, passes, [d_input.x, d_input.beside]);
+        let rows = [d_input.x, d_input.beside];
+        if tiled.is_without_input() {
+            tiled.backward(gpu, passes, [None, None]);
+            send(gpu, &input, shape, 4, d_gates.view(), rows);
+        } else {
+            tiled.backward(gpu, passes, rows);
+        }
         let sums = TiledSums {
             left,
             hidden: h,

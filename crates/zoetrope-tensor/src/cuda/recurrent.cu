@@ -129,23 +129,23 @@ struct Segments {
     Segment of[MOST_SEGMENTS];
 };
 
-// Grid: 32 values a block, enough for the longest segment × segments. Block: 32 values by 8 groups of
+// Grid: 32 values a block, enough for the longest segment × segments. Block: 32 values by 32 groups of
 // parts, the groups added in order.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(1024)
 recurrent_join(Segments segments) {
-    __shared__ float room[8][32];
+    __shared__ float room[32][32];
     const Segment s = segments.of[blockIdx.y];
     u32 lane = threadIdx.x % 32, group = threadIdx.x / 32;
     u32 at = blockIdx.x * 32 + lane;
     float sum = 0.0f;
     if (at < s.len) {
         #pragma unroll 4
-        for (u32 part = group; part < s.count; part += 8) sum += s.parts[part * s.stride + at];
+        for (u32 part = group; part < s.count; part += 32) sum += s.parts[part * s.stride + at];
     }
     room[group][lane] = sum;
     __syncthreads();
     if (group == 0 && at < s.len) {
-        for (u32 other = 1; other < 8; ++other) sum += room[other][lane];
+        for (u32 other = 1; other < 32; ++other) sum += room[other][lane];
         s.to[at] += sum;
     }
 }

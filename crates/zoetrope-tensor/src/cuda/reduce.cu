@@ -7,11 +7,11 @@
 #define THREADS 256
 // Sums over shares: so many neighbouring results, so many slices of the shares a block.
 #define RESULTS 32
-#define SLICES (THREADS / RESULTS)
+#define SLICES 32
 
 // Adds shares [count][len]: the first `split` sums belong to `first` (written or added), the others
 // are added to `second`. blockIdx.y counts the members of a batch, `split` elements of `first` each.
-extern "C" __global__ __launch_bounds__(THREADS) void reduce_add_shares(
+extern "C" __global__ __launch_bounds__(RESULTS * SLICES) void reduce_add_shares(
     const float* shares, u64 count, u64 len, u64 split, float* first, u32 add, float* second
 ) {
     __shared__ float slices[SLICES][RESULTS];

@@ -15,8 +15,9 @@ static UNIT_BACKWARD: Kernel = Kernel::new("reduce", "reduce_unit_backward");
 /// Threads of a block, as the kernels have it; of the kernels for one vector.
 const BLOCK: usize = 256;
 const VECTOR_BLOCK: u32 = 1024;
-/// Results that a block of `reduce_add_shares` computes.
+/// Results that a block of `reduce_add_shares` computes, and its threads.
 const RESULTS: usize = 32;
+const SLICES: u32 = 32;
 /// Elements of a share at least, and most shares: a few blocks a multiprocessor on the largest cards.
 const SHARE: usize = 16 * 1024;
 const MAX_SHARES: usize = 512;
@@ -39,7 +40,7 @@ pub(super) fn add_shares(
     gpu.launch(
         &ADD_SHARES,
         (grid_for(len, RESULTS), batch as u32),
-        BLOCK as u32,
+        RESULTS as u32 * SLICES,
         0,
         &[&shares, &(count as u64), &(len as u64), &(split as u64), &first, &mode, &second],
     );

@@ -7,16 +7,18 @@
 //   of the sum         (g, 2c), (g, 2c + 1), (g + 8, 2c), (g + 8, 2c + 1).
 //
 // Which columns of the left tile are called c and c + 4 is free, as long as the rows of the right tile
-// are named alike. With 2c and 2c + 1 a lane's part of a sum is its part of the next left tile, and
-// nothing has to move between a product and the one that follows it (`as_left`).
+// are named alike: with 2c and 2c + 1, or 4c to 4c + 3 of two tiles, a lane reads neighbours.
 //
 // Tensor cores read TF32, eleven bits of f32's 24. An operand is therefore split into what TF32 holds
 // and the rest, and three products are added: high·high, high·low, low·high. What is left out is below
 // 2⁻²¹ of a product, near the rounding of f32 itself; sums are in f32.
 
-struct Split {
-    u32 high[4];
-    u32 low[4];
+struct Left {
+    u32 high[4], low[4];
+};
+
+struct Right {
+    u32 high[2], low[2];
 };
 
 // The nearest TF32; ties go away from zero.
@@ -33,10 +35,30 @@ __device__ __forceinline__ void split(const float (&x)[N], u32 (&high)[N], u32 (
     }
 }
 
-__device__ __forceinline__ Split split_left(const float (&x)[4]) {
-    Split parts;
+__device__ __forceinline__ Left split_left(const float (&x)[4]) {
+    Left parts;
     split(x, parts.high, parts.low);
     return parts;
+}
+
+__device__ __forceinline__ Right split_right(const float (&x)[2]) {
+    Right parts;
+    split(x, parts.high, parts.low);
+    return parts;
+}
+
+// Right tiles that are used often lie in shared memory in parts.
+__device__ __forceinline__ float4 stored(const Right& right) {
+    return make_float4(
+        __uint_as_float(right.high[0]), __uint_as_float(right.high[1]), __uint_as_float(right.low[0]),
+        __uint_as_float(right.low[1])
+    );
+}
+
+__device__ __forceinline__ Right restored(float4 parts) {
+    return {
+        {__float_as_uint(parts.x), __float_as_uint(parts.y)}, {__float_as_uint(parts.z), __float_as_uint(parts.w)}
+    };
 }
 
 // sum += left · right, operands as TF32.
@@ -57,26 +79,14 @@ __device__ __forceinline__ void add_tf32(float (&sum)[4], const u32 (&left)[4], 
 // sum, so the three of a tile are as far apart as can be; `rest` may be `sums`.
 template <int N>
 __device__ __forceinline__ void add_tiles(
-    float (&sums)[N][4], float (&rest)[N][4], const Split& left, const float2 (&right)[N]
+    float (&sums)[N][4], float (&rest)[N][4], const Left& left, const Right (&right)[N]
 ) {
-    u32 high[N][2], low[N][2];
     #pragma unroll
-    for (int n = 0; n < N; ++n) {
-        const float both[2] = {right[n].x, right[n].y};
-        split(both, high[n], low[n]);
-    }
+    for (int n = 0; n < N; ++n) add_tf32(rest[n], left.low, right[n].high);
     #pragma unroll
-    for (int n = 0; n < N; ++n) add_tf32(rest[n], left.low, high[n]);
+    for (int n = 0; n < N; ++n) add_tf32(sums[n], left.high, right[n].high);
     #pragma unroll
-    for (int n = 0; n < N; ++n) add_tf32(sums[n], left.high, high[n]);
-    #pragma unroll
-    for (int n = 0; n < N; ++n) add_tf32(rest[n], left.high, low[n]);
-}
-
-// A lane's part of a sum as its part of a left tile.
-__device__ __forceinline__ Split as_left(const float (&sum)[4]) {
-    const float left[4] = {sum[0], sum[2], sum[1], sum[3]};
-    return split_left(left);
+    for (int n = 0; n < N; ++n) add_tf32(rest[n], left.high, right[n].low);
 }
 
 // Waits for the threads of a tile, `count` of them, who alone use this number of the block's barriers.

@@ -1,9 +1,11 @@
 // Long short-term memory by tensor cores (`tiles.cuh`): 32 states, up to 64 features of the input.
 //
-// Sixteen vertices are a tile. Four warps share it through all steps: each computes the four gates of
-// eight states, from the input's rows, which it reads itself, and from the states before, which pass
-// through shared memory. The weights of both products lie in shared memory in the order in which lanes
-// read them. What a step reads from memory is on its way while the step before it computes.
+// Four warps share P tiles of 16 vertices through all steps: each computes the four gates of eight
+// states, from the input's rows, which it reads itself, and from the states before, which pass through
+// shared memory. The weights of both products lie in shared memory in the order in which lanes read
+// them; with P = 2 each is read once for 32 vertices, since reading them is what takes longest. Few
+// vertices are computed with P = 1, and the input's share of their gates before, for all steps at once:
+// a step is shorter without it, and nothing else hides its length.
 //
 // Floor (4-byte values a cell, W features): read W, write 6H forward; read 7H, write 4H + W backward;
 // 2·4H·(W + H) operations a cell each way, three times that for f32 of TF32.
@@ -16,7 +18,7 @@
 #define GATE_ROW (GATES + 8)
 
 struct LstmTiled {
-    const float* x;      // [T·N, wide_a]
+    const float* x;      // [T·N, wide_a]; of few vertices the input's share of the gates, [T·N, 4H]
     const float* beside; // [T·N, wide_b]
     const float* weight; // [4H, wide_a + wide_b]
     const float* input_bias;
@@ -44,38 +46,40 @@ struct LstmTiled {
     u32 add_beside;
 };
 
-// Where a lane is.
-struct TilePlace {
+// Where a lane is. It has two rows of each of P tiles and two states of each row.
+template <int P>
+struct Place {
     u32 lane, g, c;
-    u32 tile;    // of this block's
-    u32 octet;   // of the states, this warp's
-    u32 unit;    // the first of the lane's two states
-    u64 rows[2]; // vertices; the last one where there is none
-    bool here[2];
-};
+    u32 group; // of four warps, in this block
+    u32 octet; // of the states, this warp's
+    u32 unit;  // the first of the lane's states
+    u32 rows[2 * P]; // vertices; the last one where there is none
+    bool here[2 * P];
 
-__device__ __forceinline__ TilePlace tile_place(u64 vertices) {
-    TilePlace at;
-    at.lane = threadIdx.x % 32;
-    at.g = at.lane / 4;
-    at.c = at.lane % 4;
-    at.tile = threadIdx.x / 32 / OCTETS;
-    at.octet = threadIdx.x / 32 % OCTETS;
-    at.unit = at.octet * 8 + 2 * at.c;
-    const u64 first = ((u64)blockIdx.x * (blockDim.x / 32 / OCTETS) + at.tile) * 16 + at.g;
-    #pragma unroll
-    for (int row = 0; row < 2; ++row) {
-        const u64 vertex = first + 8 * row;
-        at.here[row] = vertex < vertices;
-        at.rows[row] = at.here[row] ? vertex : vertices - 1;
+    __device__ __forceinline__ Place(u64 vertices) {
+        lane = threadIdx.x % 32;
+        g = lane / 4;
+        c = lane % 4;
+        group = threadIdx.x / 32 / OCTETS;
+        octet = threadIdx.x / 32 % OCTETS;
+        unit = octet * 8 + 2 * c;
+        const u64 first = ((u64)blockIdx.x * (blockDim.x / 32 / OCTETS) + group) * 16 * P + g;
+        #pragma unroll
+        for (int row = 0; row < 2 * P; ++row) {
+            const u64 vertex = first + 8 * row;
+            here[row] = vertex < vertices;
+            rows[row] = (u32)(here[row] ? vertex : vertices - 1);
+        }
     }
-    return at;
-}
+
+    // Waits for the warps of the group.
+    __device__ __forceinline__ void meet() const { tile_barrier(1 + group, OCTETS * 32); }
+};
 
 __device__ __forceinline__ float2 pair_at(const float* from) { return *(const float2*)from; }
 
 // A lane's part of a left tile from rows in shared memory.
-__device__ __forceinline__ Split left_at(const float* row, u32 stride) {
+__device__ __forceinline__ Left left_at(const float* row, u32 stride) {
     const float2 a = pair_at(row), b = pair_at(row + 8 * stride);
     const float left[4] = {a.x, b.x, a.y, b.y};
     return split_left(left);
@@ -91,53 +95,28 @@ __device__ __forceinline__ u32 weight_column(const LstmTiled& call, u32 feature)
     return feature - of_a < call.wide_b ? call.wide_a + feature - of_a : inner;
 }
 
-// A lane's features of two rows, one quad of each piece: columns 4c to 4c + 3.
-template <int X>
-struct Features {
-    const float* of_x[2];
-    const float* of_beside[2];
-    u32 from_x;    // pieces
-    u32 is_there;  // a bit for each piece
-    float4 at[X][2];
+// A lane's features of one piece: columns 4c to 4c + 3 of its rows.
+template <int P>
+struct Piece {
+    float4 at[2 * P];
 
-    __device__ __forceinline__ Features(const LstmTiled& call, const TilePlace& place) {
-        from_x = pieces_of(call.wide_a);
-        is_there = 0;
+    __device__ __forceinline__ void load(const LstmTiled& call, const Place<P>& place, u64 step, u32 piece) {
+        const u32 of_x = pieces_of(call.wide_a);
+        const bool left = piece < of_x;
+        const u32 wide = left ? call.wide_a : call.wide_b;
+        const u32 column = (left ? piece : piece - of_x) * 16 + 4 * place.c;
+        const float* from = (left ? call.x : call.beside) + step * wide + column;
         #pragma unroll
-        for (int piece = 0; piece < X; ++piece) {
-            const u32 column = weight_column(call, piece * 16 + 4 * place.c);
-            is_there |= (u32)(column < call.wide_a + call.wide_b) << piece;
-        }
-        #pragma unroll
-        for (int row = 0; row < 2; ++row) {
-            of_x[row] = call.x + place.rows[row] * call.wide_a + 4 * place.c;
-            of_beside[row] = call.beside + place.rows[row] * call.wide_b + 4 * place.c - 16 * from_x;
+        for (int row = 0; row < 2 * P; ++row) {
+            at[row] = column < wide ? *(const float4*)(from + (u64)place.rows[row] * wide)
+                                    : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
     }
 
-    // Begins to read the next step.
-    __device__ __forceinline__ void load(const LstmTiled& call) {
-        #pragma unroll
-        for (int piece = 0; piece < X; ++piece) {
-            #pragma unroll
-            for (int row = 0; row < 2; ++row) {
-                const float* from = (piece < from_x ? of_x[row] : of_beside[row]) + 16 * piece;
-                at[piece][row] = is_there >> piece & 1 ? *(const float4*)from : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            }
-        }
-        #pragma unroll
-        for (int row = 0; row < 2; ++row) {
-            of_x[row] += call.vertices * call.wide_a;
-            of_beside[row] += call.vertices * call.wide_b;
-        }
-    }
-
-    // The left tile of one octet, two a piece.
-    __device__ __forceinline__ Split left(int octet) const {
-        const float4 a = at[octet / 2][0], b = at[octet / 2][1];
-        const float left[4] = {
-            octet % 2 ? a.z : a.x, octet % 2 ? b.z : b.x, octet % 2 ? a.w : a.y, octet % 2 ? b.w : b.y
-        };
+    // The left tile of one of its two octets.
+    __device__ __forceinline__ Left left(int tile, int octet) const {
+        const float4 a = at[2 * tile], b = at[2 * tile + 1];
+        const float left[4] = {octet ? a.z : a.x, octet ? b.z : b.x, octet ? a.w : a.y, octet ? b.w : b.y};
         return split_left(left);
     }
 };
@@ -147,107 +126,144 @@ struct Features {
 // Weights as right tiles [k octet][octet of states][gate][lane]: the input's features, two octets a
 // piece, then the states.
 template <int X>
-__device__ __forceinline__ void fill_forward(const LstmTiled& call, float2* table) {
+__device__ __forceinline__ void fill_forward(const LstmTiled& call, float4* table) {
     const u32 inner = call.wide_a + call.wide_b;
     for (u32 at = threadIdx.x; at < (2 * X + OCTETS) * OCTETS * 4 * 32; at += blockDim.x) {
         const u32 lane = at % 32, c = lane % 4, octet = at / 32 / 4 / OCTETS;
         const u32 row = at / 32 % 4 * STATES + at / 32 / 4 % OCTETS * 8 + lane / 4;
         float both[2];
         for (u32 e = 0; e < 2; ++e) {
-            if (octet < 2 * X) {
+            if ((int)octet < 2 * X) {
                 const u32 column = weight_column(call, octet / 2 * 16 + 4 * c + octet % 2 * 2 + e);
                 both[e] = column < inner ? call.weight[row * inner + column] : 0.0f;
             } else {
                 both[e] = call.u[row * STATES + (octet - 2 * X) * 8 + 2 * c + e];
             }
         }
-        table[at] = make_float2(both[0], both[1]);
+        table[at] = stored(split_right(both));
     }
 }
 
-template <int X>
+template <int X, int P>
 __device__ __forceinline__ void lstm_tiled_forward(const LstmTiled& call) {
     extern __shared__ float4 shared[];
-    float2* table = (float2*)shared;
+    float4* table = shared;
     float* biases = (float*)(table + (2 * X + OCTETS) * OCTETS * 4 * 32);
-    const TilePlace at = tile_place(call.vertices);
-    // States of the tile before and after a step, [2][16][STATE_ROW].
-    float* states = biases + GATES + at.tile * 2 * 16 * STATE_ROW;
-    Features<X> features(call, at);
-    features.load(call);
+    const Place<P> at(call.vertices);
+    // States of the group's vertices before and after a step, [2][16·P][STATE_ROW].
+    float* states = biases + GATES + at.group * 2 * P * 16 * STATE_ROW;
+    // What is on its way: the input's share of the next step, or the next piece of the input.
+    float2 given[4][2 * P];
+    Piece<P> pieces[2];
+    auto ask = [&](u64 step, u32 piece) {
+        if constexpr (X == 0) {
+            #pragma unroll
+            for (int row = 0; row < 2 * P; ++row) {
+                const float* from = call.x + (step + at.rows[row]) * GATES + at.unit;
+                #pragma unroll
+                for (int gate = 0; gate < 4; ++gate) given[gate][row] = pair_at(from + gate * STATES);
+            }
+        } else {
+            pieces[piece % 2].load(call, at, step, piece);
+        }
+    };
+    ask(0, 0);
     fill_forward<X>(call, table);
     for (u32 gate = threadIdx.x; gate < GATES; gate += blockDim.x) {
         biases[gate] = (call.input_bias ? call.input_bias[gate] : 0.0f) + (call.bias ? call.bias[gate] : 0.0f);
     }
-    float state[4], memory[4];
+    float2 state[2 * P], memory[2 * P];
     #pragma unroll
-    for (int row = 0; row < 2; ++row) {
-        const float2 h = pair_at(call.h0 + at.rows[row] * STATES + at.unit);
-        const float2 m = pair_at(call.c0 + at.rows[row] * STATES + at.unit);
-        state[2 * row] = h.x, state[2 * row + 1] = h.y;
-        memory[2 * row] = m.x, memory[2 * row + 1] = m.y;
-        *(float2*)(states + (at.g + 8 * row) * STATE_ROW + at.unit) = h;
+    for (int row = 0; row < 2 * P; ++row) {
+        state[row] = pair_at(call.h0 + (u64)at.rows[row] * STATES + at.unit);
+        memory[row] = pair_at(call.c0 + (u64)at.rows[row] * STATES + at.unit);
+        *(float2*)(states + (at.g + 8 * row) * STATE_ROW + at.unit) = state[row];
     }
     __syncthreads();
     for (u32 t = 0; t < call.steps; ++t) {
-        float sums[4][4], rest[4][4] = {};
+        const u64 step = t * call.vertices, next = step + call.vertices;
+        float sums[P][4][4], rest[4][4] = {};
         #pragma unroll
         for (int gate = 0; gate < 4; ++gate) {
             const float2 b = pair_at(biases + gate * STATES + at.unit);
-            sums[gate][0] = sums[gate][2] = b.x;
-            sums[gate][1] = sums[gate][3] = b.y;
-        }
-        // Adds the product of a left tile with the weights of one octet of the inner dimension.
-        auto add = [&](const Split& left, u32 octet) {
-            const float2* weights = table + (octet * OCTETS + at.octet) * 4 * 32 + at.lane;
-            float2 right[4];
             #pragma unroll
-            for (int gate = 0; gate < 4; ++gate) right[gate] = weights[gate * 32];
-            add_tiles(sums, rest, left, right);
-        };
-        #pragma unroll
-        for (int octet = 0; octet < 2 * X; ++octet) add(features.left(octet), octet);
-        if (t + 1 < call.steps) features.load(call);
-        // The states of all warps are there.
-        tile_barrier(1 + at.tile, OCTETS * 32);
-        const float* now = states + t % 2 * 16 * STATE_ROW + at.g * STATE_ROW + 2 * at.c;
-        #pragma unroll
-        for (int octet = 0; octet < OCTETS; ++octet) add(left_at(now + octet * 8, STATE_ROW), 2 * X + octet);
-        const u64 step = t * call.vertices;
-        LstmCell cells[4];
-        #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-            cells[v] = lstm_cell(
-                sums[0][v] + rest[0][v], sums[1][v] + rest[1][v], sums[2][v] + rest[2][v], sums[3][v] + rest[3][v], memory[v]
-            );
-        }
-        #pragma unroll
-        for (int row = 0; row < 2; ++row) {
-            const u64 cell = step + at.rows[row];
-            const bool absent = call.mask && call.mask[cell] == 0.0f;
-            #pragma unroll
-            for (int v = 2 * row; v < 2 * row + 2; ++v) {
-                const float next = cells[v].o * tangent(cells[v].memory);
-                state[v] = absent ? state[v] : next;
-                memory[v] = absent ? memory[v] : cells[v].memory;
+            for (int row = 0; row < 2 * P; ++row) {
+                const float2 from = X == 0 ? given[gate][row] : make_float2(0.0f, 0.0f);
+                sums[row / 2][gate][row % 2 * 2] = b.x + from.x;
+                sums[row / 2][gate][row % 2 * 2 + 1] = b.y + from.y;
             }
-            const float2 h = make_float2(state[2 * row], state[2 * row + 1]);
-            *(float2*)(states + (t + 1) % 2 * 16 * STATE_ROW + (at.g + 8 * row) * STATE_ROW + at.unit) = h;
+        }
+        // The weights of one octet of the inner dimension.
+        auto load = [&](u32 octet, Right (&right)[4]) {
+            const float4* weights = table + (octet * OCTETS + at.octet) * 4 * 32 + at.lane;
+            #pragma unroll
+            for (int gate = 0; gate < 4; ++gate) right[gate] = restored(weights[gate * 32]);
+        };
+        if constexpr (X > 0) {
+            #pragma unroll
+            for (int piece = 0; piece < X; ++piece) {
+                if (piece + 1 < X) ask(step, piece + 1);
+                else if (t + 1 < call.steps) ask(next, 0);
+                #pragma unroll
+                for (int octet = 0; octet < 2; ++octet) {
+                    Right right[4];
+                    load(2 * piece + octet, right);
+                    #pragma unroll
+                    for (int tile = 0; tile < P; ++tile) {
+                        add_tiles(sums[tile], P == 1 ? rest : sums[tile], pieces[piece % 2].left(tile, octet), right);
+                    }
+                }
+            }
+        } else if (t + 1 < call.steps) {
+            ask(next, 0);
+        }
+        // The states of all warps are there.
+        at.meet();
+        const float* now = states + t % 2 * P * 16 * STATE_ROW + at.g * STATE_ROW + 2 * at.c;
+        #pragma unroll
+        for (int octet = 0; octet < OCTETS; ++octet) {
+            Right right[4];
+            load(2 * X + octet, right);
+            #pragma unroll
+            for (int tile = 0; tile < P; ++tile) {
+                const Left left = left_at(now + tile * 16 * STATE_ROW + octet * 8, STATE_ROW);
+                add_tiles(sums[tile], P == 1 ? rest : sums[tile], left, right);
+            }
+        }
+        float* after = states + (t + 1) % 2 * P * 16 * STATE_ROW;
+        #pragma unroll
+        for (int row = 0; row < 2 * P; ++row) {
+            const u64 cell = step + at.rows[row];
+            LstmCell cells[2];
+            #pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int v = row % 2 * 2 + e;
+                float of[4];
+                #pragma unroll
+                for (int gate = 0; gate < 4; ++gate) {
+                    of[gate] = sums[row / 2][gate][v] + (P == 1 ? rest[gate][v] : 0.0f);
+                }
+                cells[e] = lstm_cell(of[0], of[1], of[2], of[3], e ? memory[row].y : memory[row].x);
+            }
+            const float2 new_state =
+                make_float2(cells[0].o * tangent(cells[0].memory), cells[1].o * tangent(cells[1].memory));
+            const bool absent = call.mask && call.mask[cell] == 0.0f;
+            if (!absent) state[row] = new_state;
+            if (!absent) memory[row] = make_float2(cells[0].memory, cells[1].memory);
+            *(float2*)(after + (at.g + 8 * row) * STATE_ROW + at.unit) = state[row];
             if (!at.here[row]) continue;
-            const LstmCell &a = cells[2 * row], &b = cells[2 * row + 1];
             float* gates = call.gates + cell * GATES + at.unit;
-            *(float2*)gates = make_float2(a.i, b.i);
-            *(float2*)(gates + STATES) = make_float2(a.f, b.f);
-            *(float2*)(gates + 2 * STATES) = make_float2(a.g, b.g);
-            *(float2*)(gates + 3 * STATES) = make_float2(a.o, b.o);
-            *(float2*)(call.memories + cell * STATES + at.unit) = make_float2(memory[2 * row], memory[2 * row + 1]);
-            *(float2*)(call.out_h + cell * STATES + at.unit) = h;
+            *(float2*)gates = make_float2(cells[0].i, cells[1].i);
+            *(float2*)(gates + STATES) = make_float2(cells[0].f, cells[1].f);
+            *(float2*)(gates + 2 * STATES) = make_float2(cells[0].g, cells[1].g);
+            *(float2*)(gates + 3 * STATES) = make_float2(cells[0].o, cells[1].o);
+            *(float2*)(call.memories + cell * STATES + at.unit) = memory[row];
+            *(float2*)(call.out_h + cell * STATES + at.unit) = state[row];
         }
     }
     #pragma unroll
-    for (int row = 0; row < 2; ++row) {
-        if (!at.here[row]) continue;
-        *(float2*)(call.out_c + at.rows[row] * STATES + at.unit) = make_float2(memory[2 * row], memory[2 * row + 1]);
+    for (int row = 0; row < 2 * P; ++row) {
+        if (at.here[row]) *(float2*)(call.out_c + (u64)at.rows[row] * STATES + at.unit) = memory[row];
     }
 }
 
@@ -256,7 +272,7 @@ __device__ __forceinline__ void lstm_tiled_forward(const LstmTiled& call) {
 
 // Right tiles [octet of gates][octet of columns][lane].
 template <int X>
-__device__ __forceinline__ void fill_backward(const LstmTiled& call, float2* table) {
+__device__ __forceinline__ void fill_backward(const LstmTiled& call, float4* table) {
     const u32 inner = call.wide_a + call.wide_b;
     constexpr u32 ACROSS = 2 * X + OCTETS;
     for (u32 at = threadIdx.x; at < 4 * OCTETS * ACROSS * 32; at += blockDim.x) {
@@ -264,33 +280,28 @@ __device__ __forceinline__ void fill_backward(const LstmTiled& call, float2* tab
         const u32 row = at / 32 / ACROSS * 8 + lane % 4 * 2;
         float both[2];
         for (u32 e = 0; e < 2; ++e) {
-            if (octet < 2 * X) {
+            if ((int)octet < 2 * X) {
                 const u32 column = weight_column(call, octet * 8 + n);
                 both[e] = column < inner ? call.weight[(row + e) * inner + column] : 0.0f;
             } else {
                 both[e] = call.u[(row + e) * STATES + (octet - 2 * X) * 8 + n];
             }
         }
-        table[at] = make_float2(both[0], both[1]);
+        table[at] = stored(split_right(both));
     }
 }
 
-// What a step back reads of two rows, and where.
+// What a step back reads of a row.
 struct Earlier {
-    float2 gates[4][2], d_h[2], memory[2];
-    u64 cell[2]; // of the step that is read next, in values of a state
+    float2 gates[4], d_h, memory;
 
-    __device__ __forceinline__ void load(const LstmTiled& call, const TilePlace& at, bool first) {
+    __device__ __forceinline__ void load(const LstmTiled& call, u32 t, u32 vertex, u32 unit) {
+        const u64 cell = t * call.vertices + vertex;
+        const float* of = call.gates + cell * GATES + unit;
         #pragma unroll
-        for (int row = 0; row < 2; ++row) {
-            const float* of = call.gates + 4 * (cell[row] - at.unit) + at.unit;
-            #pragma unroll
-            for (int gate = 0; gate < 4; ++gate) gates[gate][row] = pair_at(of + gate * STATES);
-            d_h[row] = pair_at(call.d_h + cell[row]);
-            const u64 before = cell[row] - call.vertices * STATES;
-            memory[row] = pair_at(first ? call.c0 + cell[row] : call.memories + before);
-            cell[row] = before;
-        }
+        for (int gate = 0; gate < 4; ++gate) gates[gate] = pair_at(of + gate * STATES);
+        d_h = pair_at(call.d_h + cell * STATES + unit);
+        memory = pair_at(t == 0 ? call.c0 + (u64)vertex * STATES + unit : call.memories + (cell - call.vertices) * STATES + unit);
     }
 };
 
@@ -310,53 +321,57 @@ __device__ __forceinline__ void put_features(
     *place = pair;
 }
 
-template <int X>
+template <int X, int P>
 __device__ __forceinline__ void lstm_tiled_backward(const LstmTiled& call) {
     // Octets of the input's gradient that a warp computes, and with that of its states.
     constexpr int OF_X = 2 * X / OCTETS, OWN = OF_X + 1, ACROSS = 2 * X + OCTETS;
+    // A few vertices have registers to spare for reading ahead; many have other warps.
+    constexpr bool AHEAD = P == 1;
     extern __shared__ float4 shared[];
-    float2* table = (float2*)shared;
-    const TilePlace at = tile_place(call.vertices);
-    // The gradients of the tile's gates at this step and the one after it, [2][16][GATE_ROW].
-    float* sent = (float*)(table + 4 * OCTETS * ACROSS * 32) + at.tile * 2 * 16 * GATE_ROW;
-    Earlier now;
+    float4* table = shared;
+    const Place<P> at(call.vertices);
+    // The gradients of the group's gates: of this step and, read ahead, the one after it.
+    float* sent = (float*)(table + 4 * OCTETS * ACROSS * 32) + at.group * 2 * 16 * GATE_ROW;
+    Earlier now[2 * P];
+    float carry[2 * P][2] = {}, d_memory[2 * P][2], memory[2 * P][2];
     #pragma unroll
-    for (int row = 0; row < 2; ++row) {
-        now.cell[row] = ((call.steps - 1) * call.vertices + at.rows[row]) * STATES + at.unit;
-    }
-    now.load(call, at, call.steps == 1);
-    fill_backward<X>(call, table);
-    float carry[4] = {}, d_memory[4], memory[4];
-    #pragma unroll
-    for (int row = 0; row < 2; ++row) {
+    for (int row = 0; row < 2 * P; ++row) {
+        if (AHEAD) now[row].load(call, call.steps - 1, at.rows[row], at.unit);
         const u64 last = (call.steps - 1) * call.vertices + at.rows[row];
         const float2 m = pair_at(call.memories + last * STATES + at.unit);
-        const float2 d = call.d_c ? pair_at(call.d_c + at.rows[row] * STATES + at.unit) : make_float2(0.0f, 0.0f);
-        memory[2 * row] = m.x, memory[2 * row + 1] = m.y;
-        d_memory[2 * row] = d.x, d_memory[2 * row + 1] = d.y;
+        const float2 d = call.d_c ? pair_at(call.d_c + (u64)at.rows[row] * STATES + at.unit) : make_float2(0.0f, 0.0f);
+        memory[row][0] = m.x, memory[row][1] = m.y;
+        d_memory[row][0] = d.x, d_memory[row][1] = d.y;
     }
+    fill_backward<X>(call, table);
     __syncthreads();
     for (u32 t = call.steps; t-- > 0;) {
         const u64 step = t * call.vertices;
-        float* sent_now = sent + t % 2 * 16 * GATE_ROW;
+        // With one tile a step writes where the one before it does not read; two take turns with the
+        // products and meet once more.
+        float* sent_now = AHEAD ? sent + t % 2 * 16 * GATE_ROW : sent;
         #pragma unroll
-        for (int row = 0; row < 2; ++row) {
+        for (int row = 0; row < 2 * P; ++row) {
+            if (!AHEAD) now[row].load(call, t, at.rows[row], at.unit);
+        }
+        if (!AHEAD) at.meet();
+        #pragma unroll
+        for (int row = 0; row < 2 * P; ++row) {
             const u64 cell = step + at.rows[row];
             const bool absent = !at.here[row] || (call.mask && call.mask[cell] == 0.0f);
             float to[2][4];
             #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                const int v = 2 * row + e;
                 auto of = [&](const float2& pair) { return e ? pair.y : pair.x; };
                 const LstmCell cell_now = {
-                    of(now.gates[0][row]), of(now.gates[1][row]), of(now.gates[2][row]), of(now.gates[3][row]), memory[v]
+                    of(now[row].gates[0]), of(now[row].gates[1]), of(now[row].gates[2]), of(now[row].gates[3]), memory[row][e]
                 };
-                const float d = carry[v] + of(now.d_h[row]), old = of(now.memory[row]);
-                float d_old = d_memory[v];
+                const float d = carry[row][e] + of(now[row].d_h), old = of(now[row].memory);
+                float d_old = d_memory[row][e];
                 lstm_cell_back(cell_now, old, d, d_old, to[e]);
-                carry[v] = absent ? d : 0.0f;
-                d_memory[v] = absent ? d_memory[v] : d_old;
-                memory[v] = old;
+                carry[row][e] = absent ? d : 0.0f;
+                d_memory[row][e] = absent ? d_memory[row][e] : d_old;
+                memory[row][e] = old;
                 #pragma unroll
                 for (int gate = 0; gate < 4; ++gate) to[e][gate] = absent ? 0.0f : to[e][gate];
             }
@@ -366,50 +381,63 @@ __device__ __forceinline__ void lstm_tiled_backward(const LstmTiled& call) {
                 if (at.here[row]) *(float2*)(call.d_gates + cell * GATES + gate * STATES + at.unit) = pair;
                 *(float2*)(sent_now + (at.g + 8 * row) * GATE_ROW + gate * STATES + at.unit) = pair;
             }
+            if (AHEAD && t > 0) now[row].load(call, t - 1, at.rows[row], at.unit);
         }
-        if (t > 0) now.load(call, at, t == 1);
-        tile_barrier(1 + at.tile, OCTETS * 32);
+        at.meet();
         // Of the own octets of the input and then of the states.
-        float sums[OWN][4] = {}, rest[OWN][4] = {};
+        float sums[P][OWN][4] = {}, rest[OWN][4] = {};
         #pragma unroll 4
         for (u32 octet = 0; octet < 4 * OCTETS; ++octet) {
-            const float2* weights = table + octet * ACROSS * 32 + at.lane;
-            float2 right[OWN];
+            const float4* weights = table + octet * ACROSS * 32 + at.lane;
+            Right right[OWN];
             #pragma unroll
-            for (int own = 0; own < OF_X; ++own) right[own] = weights[(at.octet * OF_X + own) * 32];
-            right[OF_X] = weights[(2 * X + at.octet) * 32];
-            add_tiles(sums, rest, left_at(sent_now + at.g * GATE_ROW + octet * 8 + 2 * at.c, GATE_ROW), right);
-        }
-        #pragma unroll
-        for (int row = 0; row < 2; ++row) {
+            for (int own = 0; own < OF_X; ++own) right[own] = restored(weights[(at.octet * OF_X + own) * 32]);
+            right[OF_X] = restored(weights[(2 * X + at.octet) * 32]);
             #pragma unroll
-            for (int own = 0; own < OF_X; ++own) {
-                const u32 feature = (at.octet * OF_X + own) * 8 + 2 * at.c;
-                const float first = sums[own][2 * row] + rest[own][2 * row];
-                const float second = sums[own][2 * row + 1] + rest[own][2 * row + 1];
-                if (at.here[row]) put_features(call, step + at.rows[row], feature, first, second);
+            for (int tile = 0; tile < P; ++tile) {
+                const Left left = left_at(sent_now + (tile * 16 + at.g) * GATE_ROW + octet * 8 + 2 * at.c, GATE_ROW);
+                add_tiles(sums[tile], P == 1 ? rest : sums[tile], left, right);
             }
         }
         #pragma unroll
-        for (int v = 0; v < 4; ++v) carry[v] += sums[OF_X][v] + rest[OF_X][v];
+        for (int row = 0; row < 2 * P; ++row) {
+            #pragma unroll
+            for (int own = 0; own < OWN; ++own) {
+                float of[2];
+                #pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const int v = row % 2 * 2 + e;
+                    of[e] = sums[row / 2][own][v] + (P == 1 ? rest[own][v] : 0.0f);
+                }
+                if (own == OF_X) {
+                    carry[row][0] += of[0], carry[row][1] += of[1];
+                } else if (at.here[row]) {
+                    put_features(call, step + at.rows[row], (at.octet * OF_X + own) * 8 + 2 * at.c, of[0], of[1]);
+                }
+            }
+        }
     }
     #pragma unroll
-    for (int v = 0; v < 4; ++v) {
-        if (!at.here[v / 2]) continue;
-        const u64 place = at.rows[v / 2] * STATES + at.unit + v % 2;
-        if (call.d_h0) call.d_h0[place] += carry[v];
-        if (call.d_c0) call.d_c0[place] += d_memory[v];
+    for (int row = 0; row < 2 * P; ++row) {
+        #pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            if (!at.here[row]) continue;
+            const u64 place = (u64)at.rows[row] * STATES + at.unit + e;
+            if (call.d_h0) call.d_h0[place] += carry[row][e];
+            if (call.d_c0) call.d_c0[place] += d_memory[row][e];
+        }
     }
 }
 
-// By pieces of the input.
-#define LSTM_TILED(X)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(640) lstm_tiled_forward_##X(LstmTiled call) {  \
-        lstm_tiled_forward<X>(call);                                                                   \
-    }                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(640) lstm_tiled_backward_##X(LstmTiled call) { \
-        lstm_tiled_backward<X>(call);                                                                  \
+// By pieces of the input; none of few vertices, whose blocks have one group.
+#define LSTM_TILED(X, P, THREADS)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS) lstm_tiled_forward_##X(LstmTiled call) {  \
+        lstm_tiled_forward<X, P>(call);                                                             \
+    }                                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS) lstm_tiled_backward_##X(LstmTiled call) { \
+        lstm_tiled_backward<X, P>(call);                                                            \
     }
 
-LSTM_TILED(2)
-LSTM_TILED(4)
+LSTM_TILED(0, 1, 128)
+LSTM_TILED(2, 2, 640)
+LSTM_TILED(4, 2, 640)

@@ -16,16 +16,20 @@ const STATES: usize = 32;
 const TILE: usize = 16;
 const PIECE: usize = 16;
 const PIECES: usize = 4;
-/// Warps of a tile, and most tiles of a block: what the registers of a multiprocessor hold.
+/// Floats of shared memory through which the warps of a group exchange gates, or states.
+const EXCHANGED: usize = 2 * TILE * (4 * STATES + 8);
+/// Warps of a group, and most groups of a block: what the registers of a multiprocessor hold.
 const WARPS: usize = 4;
-const TILES: usize = 5;
+const GROUPS: usize = 5;
 
-/// By pieces of the input: up to two, up to four.
-static FORWARD: [Kernel; 2] = [
+/// By pieces of the input: none (few vertices), up to two, up to four.
+static FORWARD: [Kernel; 3] = [
+    Kernel::new("lstm/tiled", "lstm_tiled_forward_0"),
     Kernel::new("lstm/tiled", "lstm_tiled_forward_2"),
     Kernel::new("lstm/tiled", "lstm_tiled_forward_4"),
 ];
-static BACKWARD: [Kernel; 2] = [
+static BACKWARD: [Kernel; 3] = [
+    Kernel::new("lstm/tiled", "lstm_tiled_backward_0"),
     Kernel::new("lstm/tiled", "lstm_tiled_backward_2"),
     Kernel::new("lstm/tiled", "lstm_tiled_backward_4"),
 ];
@@ -66,11 +70,16 @@ struct LstmTiled {
 /// How a sequence is laid over the card in tiles.
 pub(super) struct Tiled {
     call: LstmTiled,
-    /// Tiles of a block.
-    tiles: usize,
+    /// Groups of four warps of a block.
+    groups: usize,
     blocks: usize,
-    /// Which number of pieces: up to two, up to four.
+    /// Pairs of pieces of the input; none where its share is computed before.
     pieces: usize,
+}
+
+/// Floats of shared memory for the weights, each in two parts, and the biases.
+fn table(pairs: usize) -> usize {
+    2 * (2 * PIECE * pairs + STATES) * 4 * STATES + 4 * STATES
 }
 
 impl Tiled {
@@ -90,10 +99,17 @@ impl Tiled {
         if gpu.compute() < LEAST_COMPUTE || !fits || !whole {
             return None;
         }
-        let all = shape.vertices.div_ceil(TILE);
         let cores = gpu.multiprocessors() as usize;
-        let per_block = std::env::var("ZT_TILES").ok().and_then(|v| v.parse().ok()).unwrap_or(all.div_ceil(cores).clamp(1, TILES));
-        let this = Self {
+        let few = shape.vertices <= TILE * cores;
+        let all = shape.vertices.div_ceil(if few { TILE } else { 2 * TILE });
+        let pieces = if few { 0 } else { pieces.div_ceil(2) };
+        let room = gpu.shared_limit() as usize / size_of::<f32>();
+        let groups = room.checked_sub(table(pieces))? / EXCHANGED;
+        let groups = groups.min(if few { 1 } else { all.div_ceil(cores).min(GROUPS) });
+        if groups == 0 {
+            return None;
+        }
+        Some(Self {
             call: LstmTiled {
                 x: x.rows.ptr(),
                 beside: address(beside.map(|part| part.rows)),
@@ -110,27 +126,26 @@ impl Tiled {
                 wide_b: widths[1] as u32,
                 ..LstmTiled::zeroed()
             },
-            tiles: per_block,
-            blocks: all.div_ceil(per_block),
-            pieces: usize::from(pieces > 2),
-        };
-        (this.shared_bytes(4 * STATES + 8) <= gpu.shared_limit()).then_some(this)
+            groups,
+            blocks: all.div_ceil(groups),
+            pieces,
+        })
     }
 
-    /// Weights, biases, and rows of `row` floats that warps of a tile exchange.
-    fn shared_bytes(&self, row: usize) -> u32 {
-        let across = 4 * (self.pieces + 1) * 8 + STATES;
-        let exchanged = self.tiles * 2 * TILE * row;
-        (size_of::<f32>() * (across * 4 * STATES + 4 * STATES + exchanged)) as u32
+    /// Whether the input's share of the gates has to be computed before, and its gradient after.
+    pub(super) fn is_without_input(&self) -> bool {
+        self.pieces == 0
     }
 
-    fn launch(&self, gpu: &Gpu, kernels: &'static [Kernel; 2], row: usize, call: LstmTiled) {
-        let threads = self.tiles * WARPS * 32;
+    fn launch(&self, gpu: &Gpu, kernels: &'static [Kernel; 3], call: LstmTiled) {
+        let threads = self.groups * WARPS * 32;
+        let shared_bytes = size_of::<f32>() * (table(self.pieces) + self.groups * EXCHANGED);
         let kernel = &kernels[self.pieces];
-        let shared_bytes = self.shared_bytes(row);
-        gpu.launch(kernel, self.blocks as u32, threads as u32, shared_bytes, &[&ByValue(&call)]);
+        let arguments: [&dyn crate::cuda::Arg; 1] = [&ByValue(&call)];
+        gpu.launch(kernel, self.blocks as u32, threads as u32, shared_bytes as u32, &arguments);
     }
 
+    /// Runs the sequence; where the input is not part of it, `gates` hold its share.
     pub(super) fn forward(
         &self,
         gpu: &Gpu,
@@ -140,16 +155,18 @@ impl Tiled {
         memories: ViewMut<'_>,
     ) {
         let call = LstmTiled {
+            x: if self.is_without_input() { gates.ptr() } else { self.call.x },
             out_h: out_h.ptr(),
             out_c: out_c.ptr(),
             gates: gates.ptr(),
             memories: memories.ptr(),
             ..self.call
         };
-        self.launch(gpu, &FORWARD, STATES + 8, call);
+        self.launch(gpu, &FORWARD, call);
     }
 
-    /// Goes back through all steps, down to the gradients of the gates and of the input's rows.
+    /// Goes back through all steps, down to the gradients of the gates and of the input's rows, where
+    /// those are part of it.
     pub(super) fn backward(
         &self,
         gpu: &Gpu,
@@ -176,6 +193,6 @@ impl Tiled {
             add_beside,
             ..self.call
         };
-        self.launch(gpu, &BACKWARD, 4 * STATES + 8, call);
+        self.launch(gpu, &BACKWARD, call);
     }
 }

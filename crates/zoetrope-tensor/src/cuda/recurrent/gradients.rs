@@ -258,7 +258,7 @@ impl Segments {
     pub(super) fn join(&self, gpu: &Gpu) {
         let longest = self.of.iter().map(|segment| segment.len).max().unwrap_or(0);
         let grid = (longest.div_ceil(32), self.count as u32);
-        gpu.launch(&JOIN, grid, 256, 0, &[&ByValue(&self.of)]);
+        gpu.launch(&JOIN, grid, 1024, 0, &[&ByValue(&self.of)]);
     }
 }
 

@@ -45,6 +45,8 @@ __device__ __forceinline__ void recurrent_tiled(const TiledProduct& p) {
     const u32 from_w = blockIdx.y * RIGHT, from_a = blockIdx.z * WIDE;
     const u64 begin = blockIdx.x * p.slab;
     const u64 end = begin + p.slab < p.rows ? begin + p.slab : p.rows;
+    // A warp sums 16 columns of d by all of the block's of Y.
+    const u32 own_a = warp * 16;
     // A lane copies four columns of d and, where there are as many, of Y.
     const bool of_d = from_a + 4 * lane < p.cols;
     const float* from_d = p.left + from_a + 4 * lane;
@@ -83,34 +85,31 @@ __device__ __forceinline__ void recurrent_tiled(const TiledProduct& p) {
         if (chunk + ROWS < end) fetch(chunk + ROWS);
         #pragma unroll
         for (u32 row = 0; row < ROWS; row += 8) {
-            const float* of_left = left + (row + c) * LEFT_ROW + warp * 16 + g;
-            const float mine[4] = {of_left[0], of_left[8], of_left[4 * LEFT_ROW], of_left[4 * LEFT_ROW + 8]};
-            const Split parts = split_left(mine);
-            const float* of_right = right + (row + c) * RIGHT_ROW + g;
+            const float* from = left + (row + c) * LEFT_ROW + own_a + g;
+            const float mine[4] = {from[0], from[8], from[4 * LEFT_ROW], from[4 * LEFT_ROW + 8]};
+            const Left of_left = split_left(mine);
             #pragma unroll
-            for (int tile = 0; tile < N / 4; ++tile) {
-                float2 four[4];
+            for (int four = 0; four < N / 4; ++four) {
+                Right of_right[4];
                 #pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                    const u32 column = 8 * (4 * tile + k);
-                    four[k] = make_float2(of_right[column], of_right[4 * RIGHT_ROW + column]);
+                for (int tile = 0; tile < 4; ++tile) {
+                    const float* from = right + (row + c) * RIGHT_ROW + 32 * four + 8 * tile + g;
+                    const float both[2] = {from[0], from[4 * RIGHT_ROW]};
+                    of_right[tile] = split_right(both);
                 }
-                add_tiles(sums[tile], sums[tile], parts, four);
+                add_tiles(sums[four], sums[four], of_left, of_right);
             }
         }
         __syncthreads();
     }
     float* out = p.parts + (u64)blockIdx.x * p.cols * p.width;
     #pragma unroll
-    for (int tile = 0; tile < N; ++tile) {
-        #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-            const u32 a = from_a + warp * 16 + g + v / 2 * 8, w = from_w + 8 * tile + 2 * c + v % 2;
-            if (a >= p.cols || w >= p.width) continue;
-            const u32 place = w < p.split
-                ? a * p.split + w : p.cols * p.split + a * (p.width - p.split) + w - p.split;
-            out[place] = sums[tile / 4][tile % 4][v];
-        }
+    for (int at = 0; at < 4 * N; ++at) {
+        const int tile = at / 4, v = at % 4;
+        const u32 a = from_a + own_a + g + v / 2 * 8, w = from_w + 8 * tile + 2 * c + v % 2;
+        if (a >= p.cols || w >= p.width) continue;
+        const u32 place = w < p.split ? a * p.split + w : p.cols * p.split + a * (p.width - p.split) + w - p.split;
+        out[place] = sums[tile / 4][tile % 4][v];
     }
     if (!p.bias_parts || blockIdx.y > 0) return;
     // Each column's sums of eight threads, added in order.

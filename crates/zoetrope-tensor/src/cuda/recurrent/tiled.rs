@@ -71,8 +71,7 @@ impl TiledSums<'_> {
         for (source, part) in sources.iter_mut().zip(weight.iter().flat_map(|(parts, _)| parts)) {
             if let Some(part) = part {
                 let first = part.rows.ptr();
-                *source =
-                    Source { first, rest: 0, above: rows as u64, width: part.width as u64 };
+                *source = Source { first, rest: 0, above: rows as u64, width: part.width as u64 };
                 split += part.width;
             }
         }
