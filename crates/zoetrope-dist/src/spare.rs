@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use crate::message::{Kind, Message};
+use crate::message::{Element, Kind, Message};
 use crate::sync::lock;
 
 /// Blocks of f32 that wait for their next message. Other types travel in small messages, which are
@@ -36,6 +36,18 @@ impl Spare {
         match kind {
             Kind::F32 => Message::F32(self.take(len)),
             _ => Message::zeros(kind, len),
+        }
+    }
+
+    /// A copy of values, in a block that was used before where there is one: fresh memory costs more
+    /// than the copy, because the system clears it page by page.
+    pub fn copy<T: Element>(&self, values: &[T]) -> Vec<T> {
+        match T::unpack(self.message(T::KIND, values.len())) {
+            Some(mut copy) => {
+                copy.copy_from_slice(values);
+                copy
+            }
+            None => values.to_vec(),
         }
     }
 

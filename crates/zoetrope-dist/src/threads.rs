@@ -11,7 +11,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::communicator::{Communicator, Fault, Flight, Parcel};
 use crate::error::{DistError, Failure};
@@ -19,6 +19,10 @@ use crate::ranks::Ranks;
 use crate::spare::Spare;
 use crate::threads::mailbox::{Arrival, Letter, Mailbox};
 use crate::watch::{Board, Patience, Verdict};
+
+/// How long a rank that waits looks for itself before it sleeps: about what falling asleep and being
+/// woken take.
+const BRISK: Duration = Duration::from_micros(5);
 
 /// What the threads share.
 #[derive(Debug)]
@@ -103,13 +107,15 @@ impl Flight for ThreadFlight {
     fn wait(&mut self) -> Result<(), Fault> {
         let shared = Arc::clone(&self.shared);
         let (board, mailbox) = (&shared.board, &shared.mailboxes[self.rank]);
-        let mut deadline = Instant::now() + board.patience().timeout;
-        // On free cores the others are a moment away, on busy ones they need this core.
-        for _ in 0..8 {
+        let start = Instant::now();
+        let mut deadline = start + board.patience().timeout;
+        // On free cores the others may be a moment away. Yielding instead would hand a busy core to
+        // strangers for milliseconds, while one that sleeps is let in again as soon as it is woken.
+        while start.elapsed() < BRISK {
             if self.poll()? {
                 return Ok(());
             }
-            std::thread::yield_now();
+            std::hint::spin_loop();
         }
         loop {
             let enough = || {

@@ -19,8 +19,12 @@ const OPEN_MPI: &str = "Open MPI";
 /// No job takes longer.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Timeout of the jobs that are to hang.
+/// Timeout of the jobs that are to hang; that of the others is out of reach.
 const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a rank does that is to be named.
+const MOMENTS: [(&str, usize); 5] =
+    [("before", 1), ("between", 0), ("between", 1), ("in", 1), ("waiting", 1)];
 
 /// A way to start jobs.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +148,11 @@ fn conform(ranks: &Ranks) -> Result<u64, DistError> {
 fn a_rank_that_ends_is_named_and_nobody_is_left_behind() {
     for launcher in launchers() {
         for fault in ["kill", "exit", "panic"] {
-            for (moment, victim) in [("before", 1), ("between", 0), ("between", 1), ("in", 1)] {
+            for (moment, victim) in MOMENTS {
+                // Only another thread can end a rank that waits.
+                if (fault, moment) == ("panic", "waiting") {
+                    continue;
+                }
                 let context = format!("{} {fault} {moment} {victim}", launcher.program);
                 let ended = job(launcher, 3, &format!("{fault} {moment} {victim}"));
                 let Ended { output, time, .. } = &ended;
@@ -166,7 +174,11 @@ fn a_rank_that_ends_is_named_and_nobody_is_left_behind() {
 fn a_rank_that_hangs_is_named_and_nobody_is_left_behind() {
     for launcher in launchers() {
         for fault in ["stop", "loop"] {
-            for (moment, victim) in [("before", 1), ("between", 0), ("between", 1), ("in", 1)] {
+            for (moment, victim) in MOMENTS {
+                // A rank that waits for others does not hang by itself.
+                if (fault, moment) == ("loop", "waiting") {
+                    continue;
+                }
                 let context = format!("{} {fault} {moment} {victim}", launcher.program);
                 let ended = job(launcher, 3, &format!("{fault} {moment} {victim}"));
                 let Ended { output, .. } = &ended;
@@ -213,7 +225,9 @@ fn as_a_rank() {
     // As the command line does: SIGTERM is a wish, not the end.
     let wish = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGTERM, wish).unwrap();
-    let patience = Patience { timeout: TIMEOUT, grace: Duration::from_secs(2) };
+    let hangs = scenario.starts_with("stop") || scenario.starts_with("loop");
+    let timeout = if hangs { TIMEOUT } else { LONGEST };
+    let patience = Patience { timeout, grace: Duration::from_secs(2) };
     let result = mpi::run(patience, |ranks| {
         write(&folder, "pid", ranks.rank(), std::process::id());
         let result = match scenario.as_str() {
@@ -265,6 +279,16 @@ fn suffer(ranks: &Ranks, scenario: &str, folder: &Path) -> Result<(), DistError>
     if is_victim && moment == "in" {
         let _started = ranks.start_all_reduce(vec![1.0f32; 1 << 20], Reduction::Sum)?;
         strike();
+    }
+    if moment == "waiting" {
+        // The others come late, so that the victim is struck while it waits for them.
+        match is_victim {
+            true => drop(std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(200));
+                strike();
+            })),
+            false => std::thread::sleep(Duration::from_millis(600)),
+        }
     }
     ranks.all_reduce(&mut vec![1.0f32; 1 << 20], Reduction::Sum)?;
     ranks.barrier()

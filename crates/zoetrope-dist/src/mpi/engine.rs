@@ -374,10 +374,11 @@ impl<H: Handle> Drop for MpiFlight<H> {
 
 /// Rests between two looks at messages that were not there yet.
 fn pause(waited: Duration) {
-    // Others on the same host answer within this time where each has its own core.
-    const BRISK: Duration = Duration::from_micros(50);
+    // Others on the same host answer within this time where each has its own core. Yielding would hand
+    // a busy core to strangers for milliseconds; one that sleeps is let in again.
+    const BRISK: Duration = Duration::from_micros(20);
     if waited < BRISK {
-        std::thread::yield_now();
+        std::hint::spin_loop();
     } else {
         // A twentieth of the time waited so far, up to a millisecond.
         let rest = (waited / 20).clamp(Duration::from_micros(10), Duration::from_millis(1));

@@ -37,8 +37,10 @@ impl Ranks {
         values: &mut [T],
         reduction: Reduction,
     ) -> Result<(), DistError> {
-        let result = self.reduce(values.to_vec(), reduction, Mode::Blocking)?.wait()?;
+        let own = self.spare().copy(values);
+        let result = self.reduce(own, reduction, Mode::Blocking)?.wait()?;
         values.copy_from_slice(&result);
+        self.spare().give_message(T::pack(result));
         Ok(())
     }
 
@@ -107,13 +109,14 @@ impl Ranks {
         mode: Mode,
     ) -> Result<Stage<Vec<T>>, DistError> {
         let (size, own) = (self.size(), slice(values.len(), self.rank(), self.size()));
-        let part = |to| T::pack(values[slice(values.len(), to, size)].to_vec());
+        let part = |to| T::pack(self.spare().copy(&values[slice(values.len(), to, size)]));
         let outgoing = self.others().map(|to| Outgoing { to, message: part(to) }).collect();
         let incoming = self.expect_same::<T>(own.len());
         let flight = self.launch(site, Tag::round(site, 0), mode, outgoing, incoming)?;
         let next = move |ranks: &Ranks, messages: Vec<Message>| {
             let mut values = values;
-            let sum = ranks.combine(site, values[own.clone()].to_vec(), messages, reduction)?;
+            let mine = ranks.spare().copy(&values[own.clone()]);
+            let sum = ranks.combine(site, mine, messages, reduction)?;
             let expected = ranks.others().map(|from| {
                 let len = slice(values.len(), from, size).len();
                 Incoming { from, kind: T::KIND, len }
@@ -123,6 +126,7 @@ impl Ranks {
             let flight = ranks.launch(site, tag, mode, outgoing, expected.collect())?;
             let next = move |ranks: &Ranks, messages: Vec<Message>| {
                 values[own].copy_from_slice(&sum);
+                ranks.spare().give_message(T::pack(sum));
                 for (from, message) in ranks.others().zip(messages) {
                     let part = ranks.unpack::<T>(site, message)?;
                     let range = slice(values.len(), from, size);
@@ -138,7 +142,8 @@ impl Ranks {
 
     /// A copy of the values for every other rank.
     pub(super) fn to_all<T: Element>(&self, values: &[T]) -> Vec<Outgoing> {
-        self.others().map(|to| Outgoing { to, message: T::pack(values.to_vec()) }).collect()
+        let copy = || T::pack(self.spare().copy(values));
+        self.others().map(|to| Outgoing { to, message: copy() }).collect()
     }
 
     /// As many values from every other rank.

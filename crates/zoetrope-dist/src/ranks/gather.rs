@@ -54,7 +54,7 @@ impl Ranks {
         }
         let copies = (0..self.size()).map(|to| match to == self.rank() {
             true => Vec::new(),
-            false => values.clone(),
+            false => self.spare().copy(&values),
         });
         let mut sends: Vec<Vec<T>> = copies.collect();
         sends[self.rank()] = values;
@@ -156,8 +156,9 @@ impl Ranks {
     /// # Errors
     /// Where a rank is lost or ranks disagree, or there is no such root.
     pub fn broadcast<T: Element>(&self, root: usize, values: &mut [T]) -> Result<(), DistError> {
-        let result = self.cast(root, values.to_vec(), Mode::Blocking)?.wait()?;
+        let result = self.cast(root, self.spare().copy(values), Mode::Blocking)?.wait()?;
         values.copy_from_slice(&result);
+        self.spare().give_message(T::pack(result));
         Ok(())
     }
 
