@@ -18,6 +18,7 @@ pub mod matrix;
 pub mod neighbourhood;
 pub mod ops;
 pub mod pool;
+mod shelves;
 pub mod sparse;
 pub mod table;
 pub mod tape;

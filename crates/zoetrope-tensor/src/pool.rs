@@ -1,21 +1,36 @@
 //! Blocks that are used again instead of being freed: the arena of a tape.
 //!
 //! A step of training asks for the same sizes in the same order as the step before, so that after
-//! the first step every request is met by a block that came back. Sizes are rounded up to classes
-//! an eighth apart, which lets nearly equal sizes share blocks and wastes at most an eighth.
+//! the first step every request is met by a block that came back. Sizes are rounded up to classes,
+//! an eighth apart where blocks are small and a sixty-fourth where they are large, and a request is
+//! met by a block that is up to a quarter larger: nearly equal sizes share blocks.
+
+use std::sync::Mutex;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
+use crate::shelves::{Shelves, size_class};
 
 /// Blocks of one device by size class.
 #[derive(Debug, Default)]
 pub struct Pool {
     device: Device,
-    classes: Vec<(usize, Vec<Buffer>)>,
+    /// Locked, because a value may be computed when it is first read.
+    account: Mutex<Account>,
+}
+
+#[derive(Debug, Default)]
+struct Account {
+    free: Shelves<Buffer>,
     allocated_bytes: usize,
     used_bytes: usize,
     peak_bytes: usize,
 }
+
+/// Values of a cache line: classes are whole lines.
+const LINE: usize = 16;
+/// Values from which on a block is large: 1 MiB.
+const LARGE: usize = 1 << 18;
 
 impl Pool {
     /// An empty pool of blocks of a device.
@@ -29,24 +44,25 @@ impl Pool {
     }
 
     /// A block of `len` values with unspecified contents.
-    pub fn take(&mut self, len: usize) -> Buffer {
-        let class = size_class(len);
-        let at = self.class(class);
-        let buffer = self.classes[at].1.pop().unwrap_or_else(|| {
+    pub fn take(&self, len: usize) -> Buffer {
+        let class = size_class(len, LINE, LARGE);
+        let mut account = self.account();
+        let found = account.free.take(class).map(|(_, buffer)| buffer);
+        let buffer = found.unwrap_or_else(|| {
             let fresh = match &self.device {
                 Device::Cpu => Buffer::zeroed(class),
                 Device::Cuda(gpu) => Buffer::on_device(gpu, class),
             };
-            self.allocated_bytes += fresh.bytes();
+            account.allocated_bytes += fresh.bytes();
             fresh
         });
-        self.used_bytes += buffer.bytes();
-        self.peak_bytes = self.peak_bytes.max(self.used_bytes);
+        account.used_bytes += buffer.bytes();
+        account.peak_bytes = account.peak_bytes.max(account.used_bytes);
         buffer.reshaped(len)
     }
 
     /// A block of `len` zeros.
-    pub fn take_zeroed(&mut self, len: usize) -> Buffer {
+    pub fn take_zeroed(&self, len: usize) -> Buffer {
         let mut buffer = self.take(len);
         buffer.clear();
         buffer
@@ -54,41 +70,28 @@ impl Pool {
 
     /// Takes a block back. Blocks of other origin are welcome too; a part of a larger block stays
     /// with that one.
-    pub fn give(&mut self, buffer: Buffer) {
+    pub fn give(&self, buffer: Buffer) {
         if buffer.room() == 0 {
             return;
         }
-        let at = self.class(buffer.room());
-        self.used_bytes = self.used_bytes.saturating_sub(buffer.bytes());
-        self.classes[at].1.push(buffer);
+        let mut account = self.account();
+        account.used_bytes = account.used_bytes.saturating_sub(buffer.bytes());
+        account.free.give(buffer.room(), buffer);
     }
 
     /// The bytes that the pool has asked of the system so far.
     pub fn allocated_bytes(&self) -> usize {
-        self.allocated_bytes
+        self.account().allocated_bytes
     }
 
     /// The most bytes that were in use at one time.
     pub fn peak_bytes(&self) -> usize {
-        self.peak_bytes
+        self.account().peak_bytes
     }
 
-    fn class(&mut self, class: usize) -> usize {
-        match self.classes.binary_search_by_key(&class, |(size, _)| *size) {
-            Ok(at) => at,
-            Err(at) => {
-                self.classes.insert(at, (class, Vec::new()));
-                at
-            }
-        }
+    fn account(&self) -> std::sync::MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
-}
-
-/// The size class of `len`: whole cache lines, eight classes between powers of two.
-fn size_class(len: usize) -> usize {
-    let len = len.max(1).next_multiple_of(16);
-    let step = (len.next_power_of_two() / 16).max(16);
-    len.next_multiple_of(step)
 }
 
 #[cfg(test)]
@@ -97,21 +100,12 @@ mod tests {
 
     #[test]
     fn a_block_that_came_back_is_used_again() {
-        let mut pool = Pool::default();
+        let pool = Pool::default();
         let first = pool.take_zeroed(1000);
         pool.give(first);
         let second = pool.take(990);
         assert_eq!(second.len(), 990);
         assert_eq!(pool.allocated_bytes(), second.bytes());
         assert_eq!(pool.peak_bytes(), second.bytes());
-    }
-
-    #[test]
-    fn a_size_class_wastes_at_most_an_eighth_and_a_line() {
-        for len in 1..20_000 {
-            let class = size_class(len);
-            assert!(class >= len && class <= len + len / 8 + 16, "{len} → {class}");
-            assert_eq!(size_class(class), class);
-        }
     }
 }

@@ -5,6 +5,7 @@ use super::large::large;
 use super::sequences::sequences;
 use super::shapes::shapes;
 use super::sparse_products::sparse_products;
+use super::stacked::stacked;
 use super::{Case, small_cases};
 use crate::Device;
 
@@ -38,6 +39,7 @@ pub fn all_cases() -> Vec<Case> {
     cases.extend(sequences());
     cases.extend(shapes());
     cases.extend(sparse_products());
+    cases.extend(stacked());
     cases.extend(attention_paths());
     cases
 }

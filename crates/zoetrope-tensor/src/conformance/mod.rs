@@ -28,6 +28,7 @@ mod recurrent;
 mod sequences;
 mod shapes;
 mod sparse_products;
+mod stacked;
 
 use crate::{Device, Tape, TensorError, Var};
 

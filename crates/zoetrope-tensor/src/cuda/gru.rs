@@ -67,7 +67,7 @@ fn planes(kind: GruKind) -> usize {
 /// Floats that [`forward`] saves for [`backward`]: none where the gates are computed again.
 pub(crate) fn saved_len(call: &GruCall<View<'_>>) -> usize {
     let GruCall { kind, shape, ref input, .. } = *call;
-    match Narrow::new(shape, input, 3) {
+    match Narrow::new(shape, input, [None, None], 3) {
         Some(_) => 0,
         None => shape.cells() * shape.hidden * planes(kind),
     }
@@ -140,7 +140,7 @@ pub(crate) fn forward(
     if out.is_empty() {
         return;
     }
-    if let Some(narrow) = Narrow::new(shape, &input, 3) {
+    if let Some(narrow) = Narrow::new(shape, &input, [None, None], 3) {
         let (blocks, shared_bytes) = narrow.forward();
         let call = GruNarrow::new(call, &narrow, out.ptr());
         let kernel = &NARROW_FORWARD[kind as usize][narrow.kernel()];
@@ -278,7 +278,7 @@ pub(crate) fn backward(
     if out.is_empty() {
         return of_nothing(gpu, d_input);
     }
-    if let Some(narrow) = Narrow::new(shape, &input, 3) {
+    if let Some(narrow) = Narrow::new(shape, &input, [None, None], 3) {
         let gradients = GruGradients { input: d_input, h0: d_h0, u: d_u, bias: d_bias };
         return back_narrow(gpu, call, &narrow, out, d_out, gradients);
     }

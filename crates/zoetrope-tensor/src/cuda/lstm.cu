@@ -279,7 +279,8 @@ extern "C" __global__ void lstm_gates_back(LstmStepBack call) {
 
 // ---- Narrow (`recurrent.cuh`). The memories are saved, as planes [T][H][N]; the gates are computed
 // again on the way back. Floor (4-byte values a cell): read in, write 2H forward; read in + 3H, write
-// in backward.
+// in backward. There a warp reads the rows of a step before it writes those of the input's gradients
+// and needs them no more, so that these may lie where states or their gradients were.
 
 struct LstmNarrow {
     NarrowInput input;
@@ -299,6 +300,8 @@ struct LstmNarrow {
     u64 vertices;
     u32 steps;
     u32 hidden;
+    u32 d_from; // the first step whose state has a gradient
+    u32 unused;
 };
 
 // The sums of the gates, from a lane's row of the input, or of the given share.
@@ -332,6 +335,8 @@ __device__ __forceinline__ void lstm_narrow_forward(const LstmNarrow& call) {
     float* own = rows_in + lane * NARROW_ROW;
     float* table = shared + NARROW_WARPS * 32 * NARROW_ROW;
     NarrowTable<4, H>::fill(table, call.input.weight, inner, call.u, h, call.input.bias, call.bias);
+    float* norms = table + (inner + NARROW + 2) * NarrowTable<4, H>::ROW;
+    call.input.load_norms(norms);
     __syncthreads();
     const u64 first = ((u64)blockIdx.x * NARROW_WARPS + warp) * 32;
     if (first >= call.vertices) return;
@@ -351,6 +356,7 @@ __device__ __forceinline__ void lstm_narrow_forward(const LstmNarrow& call) {
         __syncwarp();
         call.input.load(cell, rows, rows_in);
         __syncwarp();
+        if (lane < rows) call.input.normalise(own, norms);
         float sums[4 * H];
         lstm_narrow_sums<H>(table, inner, own, inner ? 0 : h, state, sums);
         bool absent = lane >= rows || (call.mask && call.mask[cell + lane] == 0.0f);
@@ -409,6 +415,8 @@ __device__ __forceinline__ void lstm_narrow_backward(const LstmNarrow& call) {
     float* table = shared + NARROW_WARPS * 64 * NARROW_ROW;
     const float* of_state = table + inner * Table::ROW;
     Table::fill(table, call.input.weight, inner, call.u, h, call.input.bias, call.bias);
+    float* norms = table + (inner + NARROW + 2) * Table::ROW;
+    call.input.load_norms(norms);
     for (u32 at = 0; at < NARROW_ROW; ++at) right[at] = at == NARROW_ONE ? 1.0f : 0.0f;
     __syncthreads();
     NarrowSums sums;
@@ -437,13 +445,15 @@ __device__ __forceinline__ void lstm_narrow_backward(const LstmNarrow& call) {
             call.input.load(cell, rows, inner ? rights : lefts);
             warp_load_rows(before, rows * h, h, rights + NARROW_INPUT);
             __syncwarp();
+            if (here) call.input.normalise(right, norms);
             bool absent = !here || (call.mask && call.mask[cell + lane] == 0.0f);
             float state[H], gates[4 * H];
             #pragma unroll
             for (int j = 0; j < H; ++j) state[j] = j < h ? right[NARROW_INPUT + j] : 0.0f;
             lstm_narrow_sums<H>(table, inner, inner ? right : left, inner ? 0 : h, state, gates);
             __syncwarp();
-            warp_load_rows(call.d_h + cell * h, rows * h, h, lefts);
+            const bool flows = t >= call.d_from;
+            if (flows) warp_load_rows(call.d_h + cell * h, rows * h, h, lefts);
             if (t == 0) warp_load_rows(call.c0 + first * h, rows * h, h, lefts + NARROW);
             __syncwarp();
             #pragma unroll
@@ -454,7 +464,7 @@ __device__ __forceinline__ void lstm_narrow_backward(const LstmNarrow& call) {
                     earlier = t == 0 ? left[NARROW + j]
                                      : call.memories[((u64)(t - 1) * h + j) * call.vertices + first + lane];
                 }
-                float d = carry[j] + (used ? left[j] : 0.0f);
+                float d = carry[j] + (used && flows ? left[j] : 0.0f);
                 carry[j] = absent ? d : 0.0f;
                 float to[4] = {};
                 if (!absent) {
@@ -505,7 +515,7 @@ __device__ __forceinline__ void lstm_narrow_backward(const LstmNarrow& call) {
     lstm_narrow_forward_##H(LstmNarrow call) {                                                  \
         lstm_narrow_forward<H>(call);                                                           \
     }                                                                                           \
-    extern "C" __global__ void __launch_bounds__(32 * NARROW_WARPS)                             \
+    extern "C" __global__ void __launch_bounds__(32 * NARROW_WARPS, 3)                          \
     lstm_narrow_backward_##H(LstmNarrow call) {                                                 \
         lstm_narrow_backward<H>(call);                                                          \
     }

@@ -8,13 +8,13 @@ use self::tiled::Tiled;
 use super::kernel::{ByValue, Kernel, grid_for};
 use super::matmul::{MatMut, MatRef, matmul};
 use super::recurrent::{
-    BiasSum, Fused, GateRows, Left, Narrow, NarrowGradient, NarrowInput, Right, TiledSums,
+    BiasSum, Fused, GateRows, Left, Narrow, NarrowGradient, NarrowInput, Norm, Right, TiledSums,
     WeightSum, add_sums, address, column_sums, of_nothing, parts, send, share, step,
 };
 use super::{Gpu, Scratch, View, ViewMut, elementwise};
 use crate::cpu::lstm::{LstmCall, LstmGradients};
 use crate::cpu::matmul::Accumulate;
-use crate::cpu::recurrent::Input;
+use crate::cpu::recurrent::{Input, Sequence};
 
 /// By vertices of a thread: one, several.
 static FORWARD: [Kernel; 2] =
@@ -35,11 +35,45 @@ const SEVERAL: usize = 4;
 /// Threads of a block of the kernels of one step.
 const BLOCK: u32 = 256;
 
+/// Batch norms that kernels apply to the two matrices of an input's rows, in narrow units.
+pub(crate) type Norms<'a> = [Option<Norm<'a>>; 2];
+
+/// Whether a sequence goes the narrow way, from the widths of its input's rows.
+pub(crate) fn is_narrow(shape: Sequence, widths: [Option<usize>; 2]) -> bool {
+    Narrow::fits(shape, widths)
+}
+
+/// Whether [`backward`] may write the gradients of the input's first matrix over the states, and those
+/// of the second over their gradients.
+pub(crate) fn goes_in_place(shape: Sequence, widths: [Option<usize>; 2]) -> bool {
+    is_narrow(shape, widths) && widths.into_iter().flatten().all(|width| width == shape.hidden)
+}
+
 /// Floats that [`forward`] saves for [`backward`]: gates as rows [T·N, 4H] unless they are computed
 /// again, then memories.
-pub(crate) fn saved_len(call: &LstmCall<View<'_>>) -> usize {
-    let planes = if Narrow::new(call.shape, &call.input, 4).is_some() { 1 } else { 5 };
-    call.shape.cells() * call.shape.hidden * planes
+pub(crate) fn saved_len(shape: Sequence, widths: [Option<usize>; 2]) -> usize {
+    shape.cells() * shape.hidden * if is_narrow(shape, widths) { 1 } else { 5 }
+}
+
+/// The gradients of the results.
+#[derive(Clone, Copy)]
+pub(crate) struct Flow<'a> {
+    /// Of the states from the step `first` on; those before have none.
+    d_h: View<'a>,
+    first: usize,
+    /// Of the last memory.
+    d_c: Option<View<'a>>,
+}
+
+impl<'a> Flow<'a> {
+    /// From those of states and memory one after the other, which begin at the value `from`. Those of
+    /// sequences that are not narrow are whole.
+    pub(crate) fn new(shape: Sequence, dy: View<'a>, from: usize) -> Self {
+        let state = shape.vertices * shape.hidden;
+        let above = (shape.steps * state).saturating_sub(from).min(dy.len());
+        let d_c = (dy.len() > above).then(|| dy.slice(above..dy.len()));
+        Self { d_h: dy.slice(0..above), first: from / state.max(1), d_c }
+    }
 }
 
 /// As in `lstm.cu`.
@@ -63,6 +97,8 @@ struct LstmNarrow {
     vertices: u64,
     steps: u32,
     hidden: u32,
+    d_from: u32,
+    unused: u32,
 }
 
 impl LstmNarrow {
@@ -110,17 +146,17 @@ struct LstmForward {
 pub(crate) fn forward(
     gpu: &Gpu,
     call: &LstmCall<View<'_>>,
+    norms: Norms<'_>,
     out_h: ViewMut<'_>,
     out_c: ViewMut<'_>,
     saved: ViewMut<'_>,
 ) {
     let LstmCall { shape, input, h0, c0, u, bias, mask } = *call;
     let h = shape.hidden;
-    debug_assert_eq!(saved.len(), saved_len(call));
     if out_h.is_empty() {
         return gpu.copy(c0, out_c);
     }
-    if let Some(narrow) = Narrow::new(shape, &input, 4) {
+    if let Some(narrow) = Narrow::new(shape, &input, norms, 4) {
         let (blocks, shared_bytes) = narrow.forward();
         let call = LstmNarrow {
             out_c: out_c.ptr(),
@@ -245,15 +281,14 @@ struct LstmBackward {
     hidden: u32,
 }
 
-/// Adds the gradients of [`forward`]: `d_h` [T·N, H] and, where there is one, `d_c` [N, H]; `out_h`
-/// and `saved` as written there.
+/// Adds the gradients of [`forward`] from those of its results; `out_h` and `saved` as written there.
 pub(crate) fn backward(
     gpu: &Gpu,
     call: &LstmCall<View<'_>>,
+    norms: Norms<'_>,
     out_h: View<'_>,
     saved: View<'_>,
-    d_h: View<'_>,
-    d_c: Option<View<'_>>,
+    Flow { d_h, first, d_c }: Flow<'_>,
     gradients: LstmGradients<ViewMut<'_>>,
 ) {
     let LstmCall { shape, input, h0, .. } = *call;
@@ -266,10 +301,13 @@ pub(crate) fn backward(
         }
         return of_nothing(gpu, d_input);
     }
-    if let Some(narrow) = Narrow::new(shape, &input, 4) {
+    if let Some(narrow) = Narrow::new(shape, &input, norms, 4) {
         let gradients = LstmGradients { input: d_input, h0: d_h0, c0: d_c0, u: d_u, bias: d_bias };
+        let skipped = first * shape.vertices * h * size_of::<f32>();
         let both = LstmNarrow {
-            d_h: d_h.ptr(),
+            // Where the gradients of all states would begin.
+            d_h: d_h.ptr().wrapping_sub(skipped as u64),
+            d_from: first as u32,
             d_c: address(d_c),
             ..LstmNarrow::new(call, &narrow, out_h.ptr(), saved.ptr())
         };

@@ -14,17 +14,20 @@ use super::driver::check;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::view::{View, ViewMut};
+use crate::shelves::{Shelves, size_class};
 
 /// Blocks are whole multiples of this many bytes, and start at one.
 const GRAIN: usize = 256;
+/// Bytes from which on a block is large.
+const LARGE: usize = 1 << 20;
 
 /// Lists of free blocks, and the account of all.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    free: Lists,
+    free: Shelves<u64>,
     /// Blocks that recordings use: their launches write there whenever they are repeated, so that
     /// only other recordings may have them.
-    free_to_recordings: Lists,
+    free_to_recordings: Shelves<u64>,
     /// Where a recording in the making finds the number of its step.
     recording: Option<u64>,
     limit: usize,
@@ -33,20 +36,6 @@ pub(super) struct Arena {
     peak: usize,
     /// Grows whenever blocks went back to the driver: recordings made before may point at them.
     generation: u64,
-}
-
-/// Free blocks by their size.
-type Lists = Vec<(usize, Vec<u64>)>;
-
-fn list(lists: &mut Lists, bytes: usize) -> &mut Vec<u64> {
-    let at = match lists.binary_search_by_key(&bytes, |(size, _)| *size) {
-        Ok(at) => at,
-        Err(at) => {
-            lists.insert(at, (bytes, Vec::new()));
-            at
-        }
-    };
-    &mut lists[at].1
 }
 
 /// What the account of a device's memory says, in bytes.
@@ -67,8 +56,8 @@ impl Arena {
         Self { limit, ..Self::default() }
     }
 
-    fn list(&mut self, bytes: usize, recorded: bool) -> &mut Vec<u64> {
-        list(if recorded { &mut self.free_to_recordings } else { &mut self.free }, bytes)
+    fn free(&mut self, recorded: bool) -> &mut Shelves<u64> {
+        if recorded { &mut self.free_to_recordings } else { &mut self.free }
     }
 
     pub(super) fn set_recording(&mut self, step_at: Option<u64>) {
@@ -83,13 +72,6 @@ impl Arena {
         self.used += bytes;
         self.peak = self.peak.max(self.used);
     }
-}
-
-/// The size class of a request: eight classes between powers of two, as [`Pool`](crate::pool::Pool).
-fn size_class(bytes: usize) -> usize {
-    let bytes = bytes.max(1).next_multiple_of(GRAIN);
-    let step = (bytes.next_power_of_two() / 16).max(GRAIN);
-    bytes.next_multiple_of(step)
 }
 
 /// A block of device memory; goes back to its card when dropped.
@@ -137,7 +119,7 @@ impl Drop for Memory {
         let mut arena = self.gpu.arena();
         arena.used -= self.bytes;
         match self.spilled {
-            None => arena.list(self.bytes, self.recorded).push(self.ptr),
+            None => arena.free(self.recorded).give(self.bytes, self.ptr),
             Some(host) => {
                 drop(arena);
                 self.gpu.make_current();
@@ -153,10 +135,10 @@ impl Drop for Memory {
 impl Gpu {
     /// A block with unspecified contents.
     pub(crate) fn allocate(&self, bytes: usize) -> Memory {
-        let bytes = size_class(bytes);
+        let bytes = size_class(bytes, GRAIN, LARGE);
         let mut arena = self.arena();
         let recorded = arena.recording.is_some();
-        if let Some(ptr) = arena.list(bytes, recorded).pop() {
+        if let Some((bytes, ptr)) = arena.free(recorded).take(bytes) {
             arena.taken(bytes);
             return Memory { gpu: self.clone(), ptr, bytes, recorded, spilled: None };
         }
@@ -215,22 +197,18 @@ impl Gpu {
 
     /// Gives free blocks back to the driver.
     fn release_free(&self, arena: &mut Arena) {
-        let lists =
-            [std::mem::take(&mut arena.free), std::mem::take(&mut arena.free_to_recordings)];
-        let is_empty = |lists: &Lists| lists.iter().all(|(_, blocks)| blocks.is_empty());
         // Nothing can be waited for while launches are recorded.
-        if arena.recording.is_some() || lists.iter().all(is_empty) {
-            [arena.free, arena.free_to_recordings] = lists;
+        let is_empty = arena.free.is_empty() && arena.free_to_recordings.is_empty();
+        if arena.recording.is_some() || is_empty {
             return;
         }
         self.make_current();
         self.wait();
-        for (bytes, blocks) in lists.into_iter().flatten() {
-            for ptr in blocks {
-                // SAFETY: allocated by `ask_driver`; nothing uses it, the stream is idle.
-                unsafe { sys::cuMemFree_v2(ptr) };
-                arena.reserved -= bytes;
-            }
+        let all: Vec<_> = arena.free.drain().chain(arena.free_to_recordings.drain()).collect();
+        for (bytes, ptr) in all {
+            // SAFETY: allocated by `ask_driver`; nothing uses it, the stream is idle.
+            unsafe { sys::cuMemFree_v2(ptr) };
+            arena.reserved -= bytes;
         }
         arena.generation += 1;
     }

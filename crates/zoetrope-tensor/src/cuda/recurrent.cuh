@@ -185,12 +185,20 @@ struct NarrowSums {
     }
 };
 
+// A batch norm of columns, absent where it has no statistics: means, then inverse deviations.
+struct NarrowNorm {
+    const float* statistics;
+    const float* scale;
+    const float* shift;
+};
+
 // Where the operands of a narrow unit lie.
 struct NarrowInput {
     const float* x; // [T·N, wide_a], or the given share [T·N, G·H] where `weight` is absent
     const float* beside; // [T·N, wide_b]
     const float* weight;
     const float* bias;
+    NarrowNorm norms[2]; // of x and of what is beside it
     u32 wide_a;
     u32 wide_b;
 
@@ -198,6 +206,31 @@ struct NarrowInput {
     __device__ __forceinline__ void load(u64 cell, u32 rows, float* to) const {
         warp_load_rows(x + cell * wide_a, rows * wide_a, wide_a, to);
         if (wide_b) warp_load_rows(beside + cell * wide_b, rows * wide_b, wide_b, to + wide_a);
+    }
+
+    __device__ __forceinline__ bool has_norms() const {
+        return norms[0].statistics || norms[1].statistics;
+    }
+
+    // Means, factors and shifts of all columns, NARROW_INPUT apart, into shared memory.
+    __device__ __forceinline__ void load_norms(float* to) const {
+        if (!has_norms()) return;
+        for (u32 k = threadIdx.x; k < wide_a + wide_b; k += blockDim.x) {
+            const u32 part = k < wide_a ? 0 : 1, column = part ? k - wide_a : k, width = part ? wide_b : wide_a;
+            const NarrowNorm& norm = norms[part];
+            const bool there = norm.statistics != nullptr;
+            to[k] = there ? norm.statistics[column] : 0.0f;
+            to[NARROW_INPUT + k] = there ? norm.scale[column] * norm.statistics[width + column] : 1.0f;
+            to[2 * NARROW_INPUT + k] = there ? norm.shift[column] : 0.0f;
+        }
+    }
+
+    // Normalises a lane's own row, with the same bits as `norm_batch_forward`.
+    __device__ __forceinline__ void normalise(float* row, const float* from) const {
+        if (!has_norms()) return;
+        for (u32 k = 0; k < wide_a + wide_b; ++k) {
+            row[k] = fmaf(row[k] - from[k], from[NARROW_INPUT + k], from[2 * NARROW_INPUT + k]);
+        }
     }
 };
 

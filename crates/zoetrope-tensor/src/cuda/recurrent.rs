@@ -27,6 +27,7 @@ use crate::cpu::recurrent::{Input, InputRows, Sequence};
 pub(super) use gradients::{
     BiasSum, GateRows, Left, Right, WeightSum, add_sums, column_sums, of_nothing, send,
 };
+pub(crate) use narrow::Norm;
 pub(super) use narrow::{Narrow, NarrowGradient, NarrowInput};
 pub(super) use tiled::TiledSums;
 

@@ -1,9 +1,12 @@
 //! Long short-term memory over a whole sequence of stacked snapshots.
 
-use super::recurrent::GateInput;
+use std::ops::Range;
+
+use super::recurrent::{GateInput, OpenedInput};
 use crate::buffer::Buffer;
 use crate::cpu::lstm::{self, LstmCall, LstmGradients, LstmShape};
-use crate::cuda;
+use crate::cuda::lstm::{Flow, Norms};
+use crate::cuda::{self, View};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::tape::{Op, Opened, Tape, Var, expect_shape};
@@ -66,7 +69,7 @@ impl Tape {
         let op = Op::Lstm { input, hidden, cell, weight, bias, mask };
         let mut saved = self.pool.take(match self.gpu() {
             None => lstm::lstm_saved_len(shape),
-            Some(_) => cuda::lstm::saved_len(&self.lstm_call(&op, |var| self.view(var))),
+            Some(_) => cuda::lstm::saved_len(shape, self.lstm_widths(input)),
         });
         match self.gpu() {
             None => {
@@ -75,10 +78,14 @@ impl Tape {
                 lstm::lstm_forward(&call, out_h, out_c, saved.as_mut_slice());
             }
             Some(gpu) => {
-                let call = self.lstm_call(&op, |var| self.view(var));
+                let (call, norms) = self.lstm_call_on_card(&op);
                 let (out_h, out_c) = y.view_mut().split_at(above);
-                cuda::lstm::forward(gpu, &call, out_h, out_c, saved.view_mut());
+                cuda::lstm::forward(gpu, &call, norms, out_h, out_c, saved.view_mut());
             }
+        }
+        // The kernels of the way back normalise again what others needed in full.
+        if self.gpu().is_some() && cuda::lstm::is_narrow(shape, self.lstm_widths(input)) {
+            input.parts().into_iter().flatten().for_each(|x| self.forget(x));
         }
         let [a, b, c, d] = input.operands();
         let inputs = [a, b, c, d, hidden, cell, weight.unwrap_or(a), bias.unwrap_or(a)];
@@ -102,6 +109,44 @@ impl Tape {
             bias: bias.map(&read),
             mask: mask.map(&read),
         }
+    }
+
+    /// The widths of the rows of an input; none where the gates' share is given.
+    fn lstm_widths(&self, input: GateInput) -> [Option<usize>; 2] {
+        let width = |var| self.shape(var).cols;
+        match input {
+            GateInput::Gates(_) => [None, None],
+            GateInput::Rows { x, .. } => [Some(width(x)), None],
+            GateInput::Pair { x: [x, beside], .. } => [Some(width(x)), Some(width(beside))],
+        }
+    }
+
+    /// The operands on a card, and the batch norms of the input's rows where the kernels apply them to
+    /// what was given to the norms.
+    fn lstm_call_on_card(&self, op: &Op) -> (LstmCall<View<'_>>, Norms<'_>) {
+        let Op::Lstm { input, hidden, cell, .. } = *op else { unreachable!() };
+        let shape = sequence(self.shape(input.rows()), self.shape(hidden));
+        let rows = input.parts();
+        let is_state = rows.iter().flatten().any(|&x| x == hidden || x == cell);
+        let before = |var: Var| {
+            let applies = cuda::lstm::is_narrow(shape, self.lstm_widths(input)) && !is_state;
+            self.unnormalised(var).filter(|_| applies && rows.contains(&Some(var)))
+        };
+        let norms = rows.map(|var| before(var?).map(|(_, norm)| norm));
+        let view = |var| before(var).map_or_else(|| self.view(var), |(x, _)| x);
+        (self.lstm_call(op, view), norms)
+    }
+
+    /// Whether the backward pass of an LSTM takes a gradient of some of its results: whole snapshots
+    /// up to the last one, and perhaps the cell states.
+    pub(super) fn lstm_takes_part(&self, op: &Op, part: Range<usize>) -> bool {
+        let Op::Lstm { input, hidden, .. } = *op else { unreachable!() };
+        let shape = sequence(self.shape(input.rows()), self.shape(hidden));
+        let (above, state) = (shape.cells() * shape.hidden, shape.vertices * shape.hidden);
+        self.gpu().is_some()
+            && cuda::lstm::is_narrow(shape, self.lstm_widths(input))
+            && part.start.is_multiple_of(state)
+            && [above, above + state].contains(&part.end)
     }
 
     fn expect_recurrence(
@@ -132,44 +177,82 @@ impl Tape {
         }
     }
 
-    pub(super) fn lstm_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
-        let Op::Lstm { input, hidden, cell, weight, bias, .. } = *op else { unreachable!() };
-        let above = self.shape(input.rows()).rows * self.shape(hidden).cols;
-        let mut d_input = self.open_input(input);
-        let mut d_hidden = self.open(hidden);
-        let mut d_cell = self.open(cell);
-        let mut d_weight = self.open_optional(weight);
-        let mut d_bias = self.open_optional(bias);
-        let saved = self.node(node).saved.as_ref().expect("the forward pass saved its gates");
-        match self.gpu() {
+    /// Adds the gradients of the operands; `dy` begins at the value `from` of the node.
+    pub(super) fn lstm_backward(&mut self, op: &Op, node: Var, dy: Buffer, from: usize) {
+        let Op::Lstm { input, hidden, .. } = *op else { unreachable!() };
+        let shape = sequence(self.shape(input.rows()), self.shape(hidden));
+        let above = shape.cells() * shape.hidden;
+        let y = self.take_block(node).expect("results are kept for the way back");
+        let (y, dy) = match self.gpu() {
             None => {
+                let mut opened = self.open_lstm(op, [&mut None, &mut None]);
                 let call = self.lstm_call(op, |var| self.value(var));
-                let gradients = LstmGradients {
-                    input: d_input.gradient(Opened::slice),
-                    h0: d_hidden.as_mut().map(Opened::slice),
-                    c0: d_cell.as_mut().map(Opened::slice),
-                    u: d_weight.as_mut().map(Opened::slice),
-                    bias: d_bias.as_mut().map(Opened::slice),
-                };
-                let (h, (d_h, d_c)) = (&self.value(node)[..above], dy.as_slice().split_at(above));
-                lstm::lstm_backward(&call, h, saved.as_slice(), d_h, Some(d_c), gradients);
+                let (h, (d_h, d_c)) = (&y.as_slice()[..above], dy.as_slice().split_at(above));
+                let gradients = opened.gradients(Opened::slice);
+                let saved = self.saved_gates(node).as_slice();
+                lstm::lstm_backward(&call, h, saved, d_h, Some(d_c), gradients);
+                self.close_all(opened.into_all());
+                (Some(y), Some(dy))
             }
-            Some(gpu) => {
-                let call = self.lstm_call(op, |var| self.view(var));
-                let gradients = LstmGradients {
-                    input: d_input.gradient(Opened::view),
-                    h0: d_hidden.as_mut().map(Opened::view),
-                    c0: d_cell.as_mut().map(Opened::view),
-                    u: d_weight.as_mut().map(Opened::view),
-                    bias: d_bias.as_mut().map(Opened::view),
-                };
-                let (y, dy) = (self.view(node), dy.view());
-                let (h, d_h) = (y.slice(0..above), dy.slice(0..above));
-                let d_c = Some(dy.slice(above..dy.len()));
-                cuda::lstm::backward(gpu, &call, h, saved.view(), d_h, d_c, gradients);
+            Some(_) => {
+                let in_place = cuda::lstm::goes_in_place(shape, self.lstm_widths(input));
+                let view = |block: &Buffer| View::new(block.view().ptr(), block.len());
+                let (h, flow) = (view(&y).slice(0..above), Flow::new(shape, view(&dy), from));
+                let (mut y, mut dy) = (Some(y), Some(dy));
+                // The kernel is done with a row of the results and of their gradient when it writes the
+                // same row of the input's gradients, which take over these blocks.
+                let mut spent = y.take_if(|_| in_place);
+                let mut spent_too = dy.take_if(|_| in_place && from == 0);
+                let mut opened = self.open_lstm(op, [&mut spent, &mut spent_too]);
+                let (call, norms) = self.lstm_call_on_card(op);
+                let gradients = opened.gradients(Opened::view);
+                let (gpu, saved) = (self.gpu().expect("as above"), self.saved_gates(node).view());
+                cuda::lstm::backward(gpu, &call, norms, h, saved, flow, gradients);
+                self.close_all(opened.into_all());
+                (y.or(spent), dy.or(spent_too))
             }
+        };
+        for block in [y, dy].into_iter().flatten() {
+            self.pool.give(block);
         }
-        let [d_x, d_beside, d_x_weight, d_x_bias] = d_input.into_parts();
-        self.close([d_x, d_beside, d_x_weight, d_x_bias, d_hidden, d_cell, d_weight, d_bias]);
+    }
+
+    fn saved_gates(&self, node: Var) -> &Buffer {
+        self.node(node).saved.as_ref().expect("the forward pass saved its gates")
+    }
+
+    /// Opens the gradients of the operands, those of the input's rows over given blocks.
+    fn open_lstm(&mut self, op: &Op, spent: [&mut Option<Buffer>; 2]) -> OpenedLstm {
+        let Op::Lstm { input, hidden, cell, weight, bias, .. } = *op else { unreachable!() };
+        OpenedLstm {
+            input: self.open_input_over(input, spent),
+            others: [
+                self.open(hidden),
+                self.open(cell),
+                self.open_optional(weight),
+                self.open_optional(bias),
+            ],
+        }
+    }
+}
+
+/// The open gradients of an LSTM: of its input, its first states, its weight and its bias.
+struct OpenedLstm {
+    input: OpenedInput,
+    others: [Option<Opened>; 4],
+}
+
+impl OpenedLstm {
+    fn gradients<'a, M>(
+        &'a mut self,
+        write: impl Fn(&'a mut Opened) -> M + Copy,
+    ) -> LstmGradients<M> {
+        let [h0, c0, u, bias] = self.others.each_mut().map(|d| d.as_mut().map(write));
+        LstmGradients { input: self.input.gradient(write), h0, c0, u, bias }
+    }
+
+    /// In the order in which they were opened.
+    fn into_all(self) -> impl Iterator<Item = Opened> {
+        self.input.into_parts().into_iter().chain(self.others).flatten()
     }
 }

@@ -30,14 +30,31 @@ mod spmm;
 mod table;
 mod time_encoding;
 
+use std::ops::Range;
+
 use crate::buffer::Buffer;
 use crate::tape::{Op, Tape, Var};
 
 impl Tape {
-    /// Adds the gradient `dy` of `node` to the gradients of its operands.
-    pub(crate) fn operator_backward(&mut self, op: &Op, node: Var, dy: &Buffer) {
+    /// Adds the gradient `dy` of `node`, which begins at its value `from`, to the gradients of its
+    /// operands.
+    pub(crate) fn operator_backward(&mut self, op: &Op, node: Var, dy: Buffer, from: usize) {
+        if let Op::Lstm { .. } = op {
+            return self.lstm_backward(op, node, dy, from);
+        }
+        self.share_gradient(op, node, &dy);
+        self.pool.give(dy);
+    }
+
+    /// Whether the backward pass of an operator takes a gradient of which only a part is there.
+    pub(crate) fn takes_part(&self, op: &Op, part: Range<usize>) -> bool {
+        matches!(op, Op::Lstm { .. }) && self.lstm_takes_part(op, part)
+    }
+
+    /// The same for operators that take a whole gradient and leave it.
+    fn share_gradient(&mut self, op: &Op, node: Var, dy: &Buffer) {
         match *op {
-            Op::Leaf => {}
+            Op::Leaf | Op::Lstm { .. } => {}
             Op::Matmul { a, b, a_transposed, b_transposed } => {
                 self.matmul_backward(node, [a, b], [a_transposed, b_transposed], dy);
             }
@@ -67,7 +84,6 @@ impl Tape {
                 self.pair_scores_backward(layers, [&ends[0], &ends[1]], dy);
             }
             Op::Gru { .. } => self.gru_backward(op, node, dy),
-            Op::Lstm { .. } => self.lstm_backward(op, node, dy),
             Op::Attention { .. } => self.attention_backward(op, dy),
             Op::TemporalLayer { .. } => self.temporal_layer_backward(op, dy),
             Op::Gat { .. } => self.gat_backward(op, node, dy),

@@ -3,10 +3,11 @@
 use crate::buffer::Buffer;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::norm;
-use crate::cuda::{self, ViewMut};
+use crate::cuda::recurrent::Norm;
+use crate::cuda::{self, View, ViewMut};
 use crate::error::TensorError;
 use crate::matrix::Shape;
-use crate::tape::{Op, Opened, Tape, Var, expect_shape, sink};
+use crate::tape::{Op, Opened, Tape, Value, Var, expect_shape, sink};
 
 /// Mean and variance of the columns of a batch, for the running statistics of a layer.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +45,6 @@ impl Tape {
     ) -> Result<Var, TensorError> {
         let shape = self.shape(x);
         self.expect_affine("batch_norm", shape, scale, shift)?;
-        let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(2 * shape.cols);
         let Shape { rows, cols } = shape;
         match self.gpu() {
@@ -57,9 +57,7 @@ impl Tape {
                 cuda::norm::batch_statistics(gpu, x, rows, cols, epsilon, saved);
             }
         }
-        self.normalise(x, [scale, shift], &saved, &mut y);
-        let op = Op::BatchNorm { x, scale, shift, fixed: false };
-        Ok(self.record(op, shape, y, Some(saved), &[x, scale, shift]))
+        Ok(self.record_norm(Op::BatchNorm { x, scale, shift, fixed: false }, shape, saved))
     }
 
     /// The same with given mean and variance instead of those of `x`: evaluation.
@@ -80,7 +78,6 @@ impl Tape {
             let row = Shape::new(1, shape.cols);
             expect_shape("batch_norm", "a given statistic", row, Shape::new(1, given.len()))?;
         }
-        let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(2 * shape.cols);
         match self.gpu() {
             None => {
@@ -96,14 +93,40 @@ impl Tape {
                 cuda::norm::given_statistics(gpu, given, epsilon, saved.view_mut());
             }
         }
-        self.normalise(x, [scale, shift], &saved, &mut y);
-        let op = Op::BatchNorm { x, scale, shift, fixed: true };
-        Ok(self.record(op, shape, y, Some(saved), &[x, scale, shift]))
+        Ok(self.record_norm(Op::BatchNorm { x, scale, shift, fixed: true }, shape, saved))
     }
 
-    /// `y = (x - mean) · inverse · scale + shift`, mean and inverse as they were saved.
-    fn normalise(&self, x: Var, [scale, shift]: [Var; 2], saved: &Buffer, y: &mut Buffer) {
-        let cols = self.shape(x).cols;
+    /// Appends a batch norm: on a card it is computed when it is first read, because some readers
+    /// rather apply it themselves ([`Tape::unnormalised`]).
+    fn record_norm(&mut self, op: Op, shape: Shape, saved: Buffer) -> Var {
+        let Op::BatchNorm { x, scale, shift, .. } = op else { unreachable!("a batch norm") };
+        let inputs = [x, scale, shift];
+        if self.gpu().is_some() {
+            return self.record_deferred(op, shape, saved, &inputs);
+        }
+        let y = self.normalised(&op, Some(&saved));
+        self.record(op, shape, y, Some(saved), &inputs)
+    }
+
+    /// What a batch norm that is computed when it is read was given, and how to apply it.
+    pub(crate) fn unnormalised(&self, var: Var) -> Option<(View<'_>, Norm<'_>)> {
+        let node = self.node(var);
+        let (&Op::BatchNorm { x, scale, shift, .. }, Value::Deferred(_)) = (&node.op, &node.value)
+        else {
+            return None;
+        };
+        let statistics = node.saved.as_ref()?.view();
+        let affine = [self.view(scale), self.view(shift)];
+        Some((self.view(x), Norm { statistics, affine }))
+    }
+
+    /// `(x - mean) · inverse · scale + shift`, mean and inverse as they were saved.
+    pub(crate) fn normalised(&self, op: &Op, saved: Option<&Buffer>) -> Buffer {
+        let (&Op::BatchNorm { x, scale, shift, .. }, Some(saved)) = (op, saved) else {
+            unreachable!("only batch norms are computed later")
+        };
+        let Shape { cols, .. } = self.shape(x);
+        let mut y = self.pool.take(self.shape(x).len());
         match self.gpu() {
             None => {
                 let (mean, inverse) = saved.as_slice().split_at(cols);
@@ -117,6 +140,7 @@ impl Tape {
                 cuda::norm::batch_norm_forward(gpu, x, cols, saved.view(), affine, y);
             }
         }
+        y
     }
 
     /// The statistics that a batch normalisation used; None for other matrices, and on a card, where

@@ -1,5 +1,6 @@
 //! What enters the gates of a GRU or an LSTM besides the state.
 
+use crate::buffer::Buffer;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::recurrent::{Input, InputGradient, InputRows};
 use crate::error::TensorError;
@@ -104,6 +105,15 @@ impl GateInput {
         }
     }
 
+    /// The matrices whose rows a weight is multiplied with.
+    pub(crate) fn parts(self) -> [Option<Var>; 2] {
+        match self {
+            Self::Gates(_) => [None, None],
+            Self::Rows { x, .. } => [Some(x), None],
+            Self::Pair { x, .. } => x.map(Some),
+        }
+    }
+
     /// All operands, the first ones repeated in place of absent ones.
     pub(crate) fn operands(self) -> [Var; 4] {
         match self {
@@ -119,19 +129,28 @@ impl GateInput {
 impl Tape {
     /// Opens the gradients of an input.
     pub(crate) fn open_input(&mut self, input: GateInput) -> OpenedInput {
+        self.open_input_over(input, [&mut None, &mut None])
+    }
+
+    /// The same, those of the rows over given blocks ([`Tape::open_over`]).
+    pub(crate) fn open_input_over(
+        &mut self,
+        input: GateInput,
+        [spent, spent_too]: [&mut Option<Buffer>; 2],
+    ) -> OpenedInput {
         match input {
             GateInput::Gates(gates) => {
                 OpenedInput([self.open_to_overwrite(gates), None, None, None])
             }
             GateInput::Rows { x, weight, bias } => OpenedInput([
-                self.open_to_overwrite(x),
+                self.open_over(x, spent),
                 None,
                 self.open(weight),
                 self.open_optional(bias),
             ]),
             GateInput::Pair { x: [x, beside], weight, bias } => OpenedInput([
-                self.open_to_overwrite(x),
-                self.open_to_overwrite(beside),
+                self.open_over(x, spent),
+                self.open_over(beside, spent_too),
                 self.open(weight),
                 self.open_optional(bias),
             ]),

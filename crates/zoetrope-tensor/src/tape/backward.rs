@@ -62,21 +62,22 @@ impl Tape {
         if self.nodes[index].op.is_leaf() {
             return;
         }
+        let op = std::mem::take(&mut self.nodes[index].op);
+        let var = self.var_at(index);
         let gradient = match std::mem::take(&mut self.gradients[index]) {
-            Gradient::Held(gradient) => Some(gradient),
-            _ if self.nodes[index].needs_gradient && self.nodes[index].op.is_collective() => {
-                Some(self.pool.take_zeroed(self.nodes[index].shape.len()))
+            Gradient::Held(gradient) => Some((gradient, 0)),
+            Gradient::Part(gradient, from) => Some((gradient, from)),
+            _ if self.nodes[index].needs_gradient && op.is_collective() => {
+                Some((self.pool.take_zeroed(self.nodes[index].shape.len()), 0))
             }
             _ => None,
         };
-        if let Some(gradient) = gradient {
-            let op = std::mem::take(&mut self.nodes[index].op);
-            self.operator_backward(&op, self.var_at(index), &gradient);
-            self.nodes[index].op = op;
-            self.pool.give(gradient);
+        if let Some((gradient, from)) = gradient {
+            self.operator_backward(&op, var, gradient, from);
         }
         let node = &mut self.nodes[index];
-        if let Value::Owned(buffer) = std::mem::replace(&mut node.value, Value::Released) {
+        node.op = op;
+        if let Some(buffer) = std::mem::replace(&mut node.value, Value::Released).into_block() {
             self.pool.give(buffer);
         }
         if let Some(buffer) = self.nodes[index].saved.take() {

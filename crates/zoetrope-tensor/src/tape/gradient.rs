@@ -8,7 +8,6 @@ use crate::buffer::Buffer;
 use crate::cpu::elementwise;
 use crate::cpu::matmul::Accumulate;
 use crate::cuda::{self, Sink, ViewMut};
-use crate::device::Device;
 use crate::tape::{Tape, Value, Var};
 
 /// The gradient of a node.
@@ -19,6 +18,8 @@ pub(crate) enum Gradient {
     Absent,
     /// What has flowed here so far.
     Held(Buffer),
+    /// The same from this value on, for as many as there are; nothing has flowed to the others.
+    Part(Buffer, usize),
     /// Lent to a kernel.
     Open,
 }
@@ -28,10 +29,14 @@ pub(crate) enum Gradient {
 pub(crate) struct Opened {
     buffer: Buffer,
     root: Var,
+    /// The value of the root that the block begins with.
+    base: usize,
     offset: usize,
     len: usize,
     /// Lent zeros, because the gradient itself is open already.
     apart: bool,
+    /// What had flowed there before: added when it closes, where the kernel overwrites.
+    before: Gradient,
     /// Whether the kernel has to overwrite instead of add: the block is fresh and not zeroed.
     pub(crate) mode: Accumulate,
 }
@@ -39,10 +44,8 @@ pub(crate) struct Opened {
 impl Opened {
     /// Where the kernel writes.
     pub(crate) fn slice(&mut self) -> &mut [f32] {
-        match self.apart {
-            true => self.buffer.as_mut_slice(),
-            false => &mut self.buffer.as_mut_slice()[self.offset..self.offset + self.len],
-        }
+        let from = self.offset - self.base;
+        &mut self.buffer.as_mut_slice()[from..from + self.len]
     }
 
     /// The same for a kernel that only adds: a fresh block is zeroed first.
@@ -57,11 +60,8 @@ impl Opened {
 
     /// Where the kernel of a card writes.
     pub(crate) fn view(&mut self) -> ViewMut<'_> {
-        let whole = self.buffer.view();
-        let part = match self.apart {
-            true => whole,
-            false => whole.slice(self.offset..self.offset + self.len),
-        };
+        let from = self.offset - self.base;
+        let part = self.buffer.view().slice(from..from + self.len);
         ViewMut::new(part.ptr(), part.len())
     }
 
@@ -139,24 +139,75 @@ impl Tape {
         let (root, offset) = self.root(var);
         let len = self.shape(var).len();
         let whole = self.shape(root).len();
-        let bound = match self.node(root).value {
+        let node = self.node(root);
+        let can_be_part = len < whole && self.takes_part(&node.op, offset..offset + len);
+        let bound = match node.value {
             Value::Bound(slot) => Some(slot),
             _ => None,
         };
         let slot = &mut self.gradients[root.index as usize];
-        let (buffer, apart, mode) = match (std::mem::replace(slot, Gradient::Open), bound) {
-            (Gradient::Held(buffer), _) => (buffer, false, Accumulate::Add),
+        let (add, overwrite) = (Accumulate::Add, Accumulate::Overwrite);
+        let (buffer, base, mode) = match (std::mem::replace(slot, Gradient::Open), bound) {
+            (Gradient::Held(buffer), _) => (buffer, 0, add),
+            (Gradient::Part(buffer, from), _) if (from, buffer.len()) == (offset, len) => {
+                (buffer, from, add)
+            }
+            (Gradient::Part(buffer, from), _) => (self.whole(buffer, from, whole), 0, add),
             // Holds what earlier frames of the same update left.
-            (Gradient::Absent, Some(slot)) => {
-                (self.bound().gradient_of(slot), false, Accumulate::Add)
-            }
+            (Gradient::Absent, Some(slot)) => (self.bound().gradient_of(slot), 0, add),
             (Gradient::Absent, None) if can_overwrite && len == whole => {
-                (self.pool.take(whole), false, Accumulate::Overwrite)
+                (self.pool.take(whole), 0, overwrite)
             }
-            (Gradient::Absent, None) => (self.pool.take_zeroed(whole), false, Accumulate::Add),
-            (Gradient::Open, _) => (self.pool.take_zeroed(len), true, Accumulate::Add),
+            (Gradient::Absent, None) if can_be_part && can_overwrite => {
+                (self.pool.take(len), offset, overwrite)
+            }
+            (Gradient::Absent, None) if can_be_part => (self.pool.take_zeroed(len), offset, add),
+            (Gradient::Absent, None) => (self.pool.take_zeroed(whole), 0, add),
+            (Gradient::Open, _) => {
+                let buffer = self.pool.take_zeroed(len);
+                let (base, apart, before) = (offset, true, Gradient::Absent);
+                return Some(Opened { buffer, root, base, offset, len, apart, before, mode: add });
+            }
         };
-        Some(Opened { buffer, root, offset, len, apart, mode })
+        let before = Gradient::Absent;
+        Some(Opened { buffer, root, base, offset, len, apart: false, before, mode })
+    }
+
+    /// Opens the gradient of an operand for a kernel that overwrites it in a given block, with which it
+    /// is done row by row before it writes there. The block stays where it was if it is too small, or
+    /// the gradient has one already.
+    pub(crate) fn open_over(&mut self, var: Var, spent: &mut Option<Buffer>) -> Option<Opened> {
+        if !self.needs_gradient(var) {
+            return None;
+        }
+        let ((root, offset), len) = (self.root(var), self.shape(var).len());
+        let whole = self.shape(root).len();
+        let is_bound = matches!(self.node(root).value, Value::Bound(_));
+        let slot = &mut self.gradients[root.index as usize];
+        let is_free = matches!(slot, Gradient::Absent | Gradient::Part(..)) && !is_bound;
+        match spent.take() {
+            Some(block) if is_free && offset == 0 && block.room() >= whole => {
+                let before = std::mem::replace(slot, Gradient::Open);
+                let (buffer, mode) = (block.reshaped(whole), Accumulate::Overwrite);
+                Some(Opened { buffer, root, base: 0, offset, len, apart: false, before, mode })
+            }
+            block => {
+                *spent = block;
+                self.open_to_overwrite(var)
+            }
+        }
+    }
+
+    /// A gradient of `len` values of which some, from `from` on, are given and the others are 0.
+    pub(crate) fn whole(&self, part: Buffer, from: usize, len: usize) -> Buffer {
+        let mut whole = self.pool.take_zeroed(len);
+        let range = from..from + part.len();
+        match self.gpu() {
+            None => whole.as_mut_slice()[range].copy_from_slice(part.as_slice()),
+            Some(gpu) => gpu.copy(part.view(), whole.view_mut().slice(range)),
+        }
+        self.pool.give(part);
+        whole
     }
 
     /// Takes lent gradients back.
@@ -167,24 +218,66 @@ impl Tape {
     pub(crate) fn close_all(&mut self, opened: impl IntoIterator<Item = Opened>) {
         // A gradient lent apart was opened after the one it belongs to, so by now that one is back.
         for one in opened {
-            let slot = &mut self.gradients[one.root.index as usize];
+            let at = one.root.index as usize;
             if !one.apart {
-                *slot = Gradient::Held(one.buffer);
+                self.gradients[at] = self.with_before(one);
                 continue;
             }
-            let Gradient::Held(sum) = slot else { unreachable!("closed in the order of opening") };
             let range = one.offset..one.offset + one.len;
-            match self.pool.device() {
-                Device::Cpu => {
-                    let target = &mut sum.as_mut_slice()[range];
-                    elementwise::scale_add(1.0, one.buffer.as_slice(), target);
+            let (mut sum, base) = match std::mem::replace(&mut self.gradients[at], Gradient::Open) {
+                Gradient::Held(sum) => (sum, 0),
+                Gradient::Part(sum, from)
+                    if from <= range.start && range.end <= from + sum.len() =>
+                {
+                    (sum, from)
                 }
-                Device::Cuda(gpu) => {
-                    let mut whole = sum.view_mut();
-                    cuda::elementwise::scale_add(gpu, 1.0, one.buffer.view(), whole.slice(range));
-                }
-            }
+                Gradient::Part(sum, from) => (self.whole(sum, from, self.shape(one.root).len()), 0),
+                _ => unreachable!("closed in the order of opening"),
+            };
+            self.add_at(&mut sum, range.start - base, &one.buffer);
             self.pool.give(one.buffer);
+            self.gradients[at] = self.gradient_from(one.root, sum, base);
+        }
+    }
+
+    /// A gradient that is lent no longer, and whatever it was before.
+    fn with_before(&self, one: Opened) -> Gradient {
+        let mut block = one.buffer;
+        if one.mode == Accumulate::Overwrite && one.base == 0 {
+            // What the kernel was not asked for.
+            let rest = one.len..block.len();
+            match self.gpu() {
+                None => block.as_mut_slice()[rest].fill(0.0),
+                Some(gpu) => gpu.zero(block.view_mut().slice(rest)),
+            }
+        }
+        if let Gradient::Part(before, from) = one.before {
+            self.add_at(&mut block, from, &before);
+            self.pool.give(before);
+        }
+        self.gradient_from(one.root, block, one.base)
+    }
+
+    /// The gradient of a node of which a block has the values from `base` on.
+    fn gradient_from(&self, root: Var, block: Buffer, base: usize) -> Gradient {
+        match block.len() == self.shape(root).len() {
+            true => Gradient::Held(block),
+            false => Gradient::Part(block, base),
+        }
+    }
+
+    /// Adds values to those of a block from `at` on.
+    fn add_at(&self, block: &mut Buffer, at: usize, values: &Buffer) {
+        let range = at..at + values.len();
+        match self.gpu() {
+            None => {
+                let target = &mut block.as_mut_slice()[range];
+                elementwise::scale_add(1.0, values.as_slice(), target);
+            }
+            Some(gpu) => {
+                let mut all = block.view_mut();
+                cuda::elementwise::scale_add(gpu, 1.0, values.view(), all.slice(range));
+            }
         }
     }
 }

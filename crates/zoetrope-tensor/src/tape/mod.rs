@@ -17,7 +17,7 @@ mod kept;
 mod node;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::buffer::Buffer;
 use crate::cuda::{Gpu, ParameterBlock, Steps, View};
@@ -26,7 +26,7 @@ use crate::error::TensorError;
 use crate::matrix::{Matrix, Shape};
 use crate::pool::Pool;
 
-pub(crate) use gradient::{Opened, sink};
+pub(crate) use gradient::{Gradient, Opened, sink};
 pub use kept::Kept;
 pub(crate) use node::{List, Node, Op, Value};
 
@@ -42,7 +42,7 @@ pub struct Var {
 pub struct Tape {
     pub(crate) nodes: Vec<Node>,
     pub(crate) pool: Pool,
-    pub(crate) gradients: Vec<gradient::Gradient>,
+    pub(crate) gradients: Vec<Gradient>,
     lists: Vec<Var>,
     ranges: Vec<(Var, Range<usize>)>,
     parameters: Vec<Option<Var>>,
@@ -76,7 +76,7 @@ impl Tape {
     /// Forgets everything recorded and keeps the blocks for the next step.
     pub fn reset(&mut self) {
         for node in self.nodes.drain(..) {
-            if let Value::Owned(buffer) = node.value {
+            if let Some(buffer) = node.value.into_block() {
                 self.pool.give(buffer);
             }
             if let Some(buffer) = node.saved {
@@ -84,7 +84,7 @@ impl Tape {
             }
         }
         for gradient in self.gradients.drain(..) {
-            if let gradient::Gradient::Held(buffer) = gradient {
+            if let Gradient::Held(buffer) | Gradient::Part(buffer, _) = gradient {
                 self.pool.give(buffer);
             }
         }
@@ -261,7 +261,9 @@ impl Tape {
             Value::Alias { root, offset } => {
                 &self.value(*root)[*offset..*offset + node.shape.len()]
             }
-            Value::Resident(..) | Value::Bound(_) => panic!("these values are on a device"),
+            Value::Resident(..) | Value::Bound(_) | Value::Deferred(_) => {
+                panic!("these values are on a device")
+            }
             Value::Released => panic!("{RELEASED}"),
         }
     }
@@ -277,6 +279,10 @@ impl Tape {
             Value::Resident(copy, offset) => (copy.view(), *offset),
             Value::Bound(slot) => (self.bound().value_view(*slot), 0),
             Value::Alias { root, offset } => (self.view(*root), *offset),
+            Value::Deferred(block) => {
+                let block = block.get_or_init(|| self.normalised(&node.op, node.saved.as_ref()));
+                (block.view(), 0)
+            }
             Value::Shared(..) => panic!("these values are on the host"),
             Value::Released => panic!("{RELEASED}"),
         };
@@ -369,6 +375,36 @@ impl Tape {
     ) -> Var {
         let needs_gradient = inputs.iter().any(|&input| self.needs_gradient(input));
         self.push(op, shape, Value::Owned(value), saved, needs_gradient)
+    }
+
+    /// The same for a result that is computed when somebody reads it.
+    pub(crate) fn record_deferred(
+        &mut self,
+        op: Op,
+        shape: Shape,
+        saved: Buffer,
+        inputs: &[Var],
+    ) -> Var {
+        let needs_gradient = inputs.iter().any(|&input| self.needs_gradient(input));
+        self.push(op, shape, Value::Deferred(OnceLock::new()), Some(saved), needs_gradient)
+    }
+
+    /// Gives a block back that can be computed again.
+    pub(crate) fn forget(&mut self, var: Var) {
+        if let Value::Deferred(block) = &mut self.nodes[var.index as usize].value
+            && let Some(buffer) = block.take()
+        {
+            self.pool.give(buffer);
+        }
+    }
+
+    /// Takes the block of a result that nobody reads any more.
+    pub(crate) fn take_block(&mut self, var: Var) -> Option<Buffer> {
+        let value = &mut self.nodes[var.index as usize].value;
+        match value {
+            Value::Owned(_) => std::mem::replace(value, Value::Released).into_block(),
+            _ => None,
+        }
     }
 
     /// Appends a node that looks at part of another.

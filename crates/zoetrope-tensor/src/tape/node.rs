@@ -1,6 +1,6 @@
 //! What a tape remembers of one operator.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::buffer::Buffer;
 use crate::cpu::activation::Activation;
@@ -37,6 +37,9 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) enum Value {
     Owned(Buffer),
+    /// Computed on a card when somebody reads them, and again if need be: of a batch norm, which some
+    /// readers rather apply to what it is given.
+    Deferred(OnceLock<Buffer>),
     /// Part of a matrix of the caller, from this position on.
     Shared(Arc<Matrix>, usize),
     /// Part of a device's copy of a matrix of the caller, from this position on.
@@ -50,6 +53,17 @@ pub(crate) enum Value {
     },
     /// Given back during the backward pass.
     Released,
+}
+
+impl Value {
+    /// The block of its own.
+    pub(crate) fn into_block(self) -> Option<Buffer> {
+        match self {
+            Self::Owned(buffer) => Some(buffer),
+            Self::Deferred(block) => block.into_inner(),
+            _ => None,
+        }
+    }
 }
 
 /// A list of operands or of ranges of them, kept by the tape.

@@ -12,6 +12,8 @@ use super::gradients::{BiasSum, add_sums};
 /// The widest state and input, as `recurrent.cuh` has them.
 const WIDEST: usize = 8;
 const WIDEST_INPUT: usize = 16;
+/// Floats of the norms of an input in shared memory.
+const NORMS: usize = 3 * WIDEST_INPUT;
 /// Floats of a row in shared memory, and warps of a block.
 const ROW: usize = 36;
 const WARPS: usize = 4;
@@ -27,8 +29,36 @@ pub(in crate::cuda) struct NarrowInput {
     beside: u64,
     weight: u64,
     bias: u64,
+    norms: [NarrowNorm; 2],
     wide_a: u32,
     wide_b: u32,
+}
+
+/// A batch norm of rows that the kernels read: `(x − mean)·inverse·scale + shift`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Norm<'a> {
+    /// Mean and inverse deviation of each column.
+    pub(crate) statistics: View<'a>,
+    /// Scale and shift of each column.
+    pub(crate) affine: [View<'a>; 2],
+}
+
+/// As in `recurrent.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct NarrowNorm {
+    statistics: u64,
+    scale: u64,
+    shift: u64,
+}
+
+impl From<Option<Norm<'_>>> for NarrowNorm {
+    fn from(norm: Option<Norm<'_>>) -> Self {
+        let Some(Norm { statistics, affine: [scale, shift] }) = norm else {
+            return Self::zeroed();
+        };
+        Self { statistics: statistics.ptr(), scale: scale.ptr(), shift: shift.ptr() }
+    }
 }
 
 /// As in `recurrent.cuh`.
@@ -52,22 +82,30 @@ pub(in crate::cuda) struct Narrow {
 }
 
 impl Narrow {
-    /// The layout, where a unit of so many gates is narrow; depends on shapes only.
+    /// Whether a sequence is narrow, from the widths of its input's rows.
+    pub(in crate::cuda) fn fits(shape: Sequence, widths: [Option<usize>; 2]) -> bool {
+        let widths = || widths.into_iter().flatten();
+        (1..=WIDEST).contains(&shape.hidden)
+            && shape.vertices >= MANY_VERTICES
+            && shape.steps > 0
+            && widths().sum::<usize>() <= WIDEST_INPUT
+            && widths().all(|width| width > 0)
+    }
+
+    /// The layout, where a unit of so many gates is narrow; depends on shapes only. The rows of the
+    /// input are normalised first where there are norms.
     pub(in crate::cuda) fn new(
         shape: Sequence,
         input: &Input<View<'_>>,
+        norms: [Option<Norm<'_>>; 2],
         gates: usize,
     ) -> Option<Self> {
-        let h = shape.hidden;
-        if h == 0 || h > WIDEST || shape.vertices < MANY_VERTICES || shape.steps == 0 {
-            return None;
-        }
         let [x, beside] = parts(input, shape, gates);
-        let inner = [x, beside].into_iter().flatten().map(|part| part.width).sum();
-        let empty = [x, beside].into_iter().flatten().any(|part| part.width == 0);
-        if inner > WIDEST_INPUT || empty {
+        let widths = [x, beside].map(|part| part.map(|part| part.width));
+        if !Self::fits(shape, widths) {
             return None;
         }
+        let (h, inner) = (shape.hidden, widths.into_iter().flatten().sum());
         let input = match *input {
             Input::Gates(given) => {
                 NarrowInput { x: given.ptr(), wide_a: (gates * h) as u32, ..NarrowInput::zeroed() }
@@ -77,6 +115,7 @@ impl Narrow {
                 beside: address(rows.beside),
                 weight: rows.weight.ptr(),
                 bias: address(rows.bias),
+                norms: norms.map(NarrowNorm::from),
                 wide_a: x.map_or(0, |part| part.width as u32),
                 wide_b: beside.map_or(0, |part| part.width as u32),
             },
@@ -110,7 +149,7 @@ impl Narrow {
     fn shared_bytes(&self, rows: usize) -> u32 {
         let wide = self.gates * if self.kernel() == 0 { 6 } else { WIDEST };
         let table = (self.inner + WIDEST + 2) * wide.next_multiple_of(4);
-        (size_of::<f32>() * (WARPS * rows * ROW + table)) as u32
+        (size_of::<f32>() * (WARPS * rows * ROW + table + NORMS)) as u32
     }
 
     /// Values of a row of sums: of the weight, the recurrent one, the bias of input and of state.
