@@ -19,7 +19,7 @@ static LAYER_SLOPES: Kernel = Kernel::new("norm", "norm_layer_slopes");
 static LAYER_JOIN: Kernel = Kernel::new("norm", "norm_layer_join");
 
 /// Threads of a block that joins the sums of one column.
-const JOINING: u32 = 128;
+const JOINING: u32 = 512;
 
 /// Mean and inverse standard deviation of every column (biased variance).
 pub(crate) fn batch_statistics(

@@ -98,3 +98,29 @@ __device__ __forceinline__ void tile_barrier(u32 number, u32 count) {
 #endif
 }
 
+// Copies 16 bytes to shared memory behind the thread's back, zeros where `here` is false. `copies_end`
+// ends a group of copies; `copies_wait` waits until all groups but the last `LATER` are there.
+__device__ __forceinline__ void copy_ahead(float* to, const float* from, bool here) {
+#if defined(CUDA_EMULATED)
+    *(float4*)to = here ? *(const float4*)from : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#elif __CUDA_ARCH__ >= 800
+    const u32 place = (u32)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(here ? 16 : 0) : "memory");
+#else
+    __trap(); // not launched there
+#endif
+}
+
+__device__ __forceinline__ void copies_end() {
+#if !defined(CUDA_EMULATED) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+template <int LATER>
+__device__ __forceinline__ void copies_wait() {
+#if !defined(CUDA_EMULATED) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+#endif
+}
+

@@ -16,6 +16,9 @@ use super::view::{View, ViewMut};
 /// Bytes of a half of the ring.
 const HALF: usize = 16 << 20;
 
+/// Bytes up to which a download lands in the ring.
+const SMALL: usize = 1 << 20;
+
 /// Parts of the ring begin at multiples of this.
 const GRAIN: usize = 64;
 
@@ -136,14 +139,28 @@ impl Gpu {
         if to.is_empty() {
             return;
         }
-        self.count_downloaded(size_of_val(to));
+        let bytes = size_of_val(to);
+        self.count_downloaded(bytes);
         self.make_current();
-        // SAFETY: both have as many bytes, and the call below waits for the copy.
-        let result = self.spanned("copy down", Queue::Compute, |stream| unsafe {
-            sys::cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from.ptr(), size_of_val(to), stream)
-        });
-        self.attempt("copying from the device", result);
-        self.wait();
+        let copy = |place: *mut u8| {
+            // SAFETY: both have as many bytes, and the call below waits for the copy.
+            let result = self.spanned("copy down", Queue::Compute, |stream| unsafe {
+                sys::cuMemcpyDtoHAsync_v2(place.cast(), from.ptr(), bytes, stream)
+            });
+            self.attempt("copying from the device", result);
+            self.wait();
+        };
+        let place = to.as_mut_ptr().cast::<u8>();
+        let mut ring = self.ring();
+        match if bytes <= SMALL { ring.room(self, bytes) } else { None } {
+            // A little lands sooner in page-locked memory; the ring is ours until it is copied out.
+            Some(room) => {
+                copy(room);
+                // SAFETY: both have as many bytes, and the copy into the room is done.
+                unsafe { std::ptr::copy_nonoverlapping(room, place, bytes) };
+            }
+            None => copy(place),
+        }
     }
 
     /// Copies values on the device.

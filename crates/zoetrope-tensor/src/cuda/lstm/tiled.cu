@@ -1,11 +1,10 @@
 // Long short-term memory by tensor cores (`tiles.cuh`): 32 states, up to 64 features of the input.
 //
-// Four warps share P tiles of 16 vertices through all steps: each computes the four gates of eight
+// Four warps share a tile of 16 vertices through all steps: each computes the four gates of eight
 // states, from the input's rows, which it reads itself, and from the states before, which pass through
 // shared memory. The weights of both products lie in shared memory in the order in which lanes read
-// them; with P = 2 each is read once for 32 vertices, since reading them is what takes longest. Few
-// vertices are computed with P = 1, and the input's share of their gates before, for all steps at once:
-// a step is shorter without it, and nothing else hides its length.
+// them. The input's share of the gates of few vertices is computed before, for all steps at once: a step
+// is shorter without it, and nothing else hides its length.
 //
 // Floor (4-byte values a cell, W features): read W, write 6H forward; read 7H, write 4H + W backward;
 // 2·4H·(W + H) operations a cell each way, three times that for f32 of TF32.
@@ -46,34 +45,33 @@ struct LstmTiled {
     u32 add_beside;
 };
 
-// Where a lane is. It has two rows of each of P tiles and two states of each row.
-template <int P>
+// Where a lane is. It has two rows of a tile and two states of each row.
 struct Place {
     u32 lane, g, c;
-    u32 group; // of four warps, in this block
+    u32 tile;  // of this block
     u32 octet; // of the states, this warp's
     u32 unit;  // the first of the lane's states
-    u32 rows[2 * P]; // vertices; the last one where there is none
-    bool here[2 * P];
+    u32 rows[2]; // vertices; the last one where there is none
+    bool here[2];
 
     __device__ __forceinline__ Place(u64 vertices) {
         lane = threadIdx.x % 32;
         g = lane / 4;
         c = lane % 4;
-        group = threadIdx.x / 32 / OCTETS;
+        tile = threadIdx.x / 32 / OCTETS;
         octet = threadIdx.x / 32 % OCTETS;
         unit = octet * 8 + 2 * c;
-        const u64 first = ((u64)blockIdx.x * (blockDim.x / 32 / OCTETS) + group) * 16 * P + g;
+        const u64 first = ((u64)blockIdx.x * (blockDim.x / 32 / OCTETS) + tile) * 16 + g;
         #pragma unroll
-        for (int row = 0; row < 2 * P; ++row) {
+        for (int row = 0; row < 2; ++row) {
             const u64 vertex = first + 8 * row;
             here[row] = vertex < vertices;
             rows[row] = (u32)(here[row] ? vertex : vertices - 1);
         }
     }
 
-    // Waits for the warps of the group.
-    __device__ __forceinline__ void meet() const { tile_barrier(1 + group, OCTETS * 32); }
+    // Waits for the warps of the tile.
+    __device__ __forceinline__ void meet() const { tile_barrier(1 + tile, OCTETS * 32); }
 };
 
 __device__ __forceinline__ float2 pair_at(const float* from) { return *(const float2*)from; }
@@ -96,26 +94,25 @@ __device__ __forceinline__ u32 weight_column(const LstmTiled& call, u32 feature)
 }
 
 // A lane's features of one piece: columns 4c to 4c + 3 of its rows.
-template <int P>
 struct Piece {
-    float4 at[2 * P];
+    float4 at[2];
 
-    __device__ __forceinline__ void load(const LstmTiled& call, const Place<P>& place, u64 step, u32 piece) {
+    __device__ __forceinline__ void load(const LstmTiled& call, const Place& place, u64 step, u32 piece) {
         const u32 of_x = pieces_of(call.wide_a);
         const bool left = piece < of_x;
         const u32 wide = left ? call.wide_a : call.wide_b;
         const u32 column = (left ? piece : piece - of_x) * 16 + 4 * place.c;
         const float* from = (left ? call.x : call.beside) + step * wide + column;
         #pragma unroll
-        for (int row = 0; row < 2 * P; ++row) {
+        for (int row = 0; row < 2; ++row) {
             at[row] = column < wide ? *(const float4*)(from + (u64)place.rows[row] * wide)
                                     : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
     }
 
     // The left tile of one of its two octets.
-    __device__ __forceinline__ Left left(int tile, int octet) const {
-        const float4 a = at[2 * tile], b = at[2 * tile + 1];
+    __device__ __forceinline__ Left left(int octet) const {
+        const float4 a = at[0], b = at[1];
         const float left[4] = {octet ? a.z : a.x, octet ? b.z : b.x, octet ? a.w : a.y, octet ? b.w : b.y};
         return split_left(left);
     }
@@ -144,21 +141,21 @@ __device__ __forceinline__ void fill_forward(const LstmTiled& call, float4* tabl
     }
 }
 
-template <int X, int P>
+template <int X>
 __device__ __forceinline__ void lstm_tiled_forward(const LstmTiled& call) {
     extern __shared__ float4 shared[];
     float4* table = shared;
     float* biases = (float*)(table + (2 * X + OCTETS) * OCTETS * 4 * 32);
-    const Place<P> at(call.vertices);
-    // States of the group's vertices before and after a step, [2][16·P][STATE_ROW].
-    float* states = biases + GATES + at.group * 2 * P * 16 * STATE_ROW;
+    const Place at(call.vertices);
+    // States of the tile before and after a step, [2][16][STATE_ROW].
+    float* states = biases + GATES + at.tile * 2 * 16 * STATE_ROW;
     // What is on its way: the input's share of the next step, or the next piece of the input.
-    float2 given[4][2 * P];
-    Piece<P> pieces[2];
+    float2 given[4][2];
+    Piece pieces[2];
     auto ask = [&](u64 step, u32 piece) {
         if constexpr (X == 0) {
             #pragma unroll
-            for (int row = 0; row < 2 * P; ++row) {
+            for (int row = 0; row < 2; ++row) {
                 const float* from = call.x + (step + at.rows[row]) * GATES + at.unit;
                 #pragma unroll
                 for (int gate = 0; gate < 4; ++gate) given[gate][row] = pair_at(from + gate * STATES);
@@ -172,9 +169,9 @@ __device__ __forceinline__ void lstm_tiled_forward(const LstmTiled& call) {
     for (u32 gate = threadIdx.x; gate < GATES; gate += blockDim.x) {
         biases[gate] = (call.input_bias ? call.input_bias[gate] : 0.0f) + (call.bias ? call.bias[gate] : 0.0f);
     }
-    float2 state[2 * P], memory[2 * P];
+    float2 state[2], memory[2];
     #pragma unroll
-    for (int row = 0; row < 2 * P; ++row) {
+    for (int row = 0; row < 2; ++row) {
         state[row] = pair_at(call.h0 + (u64)at.rows[row] * STATES + at.unit);
         memory[row] = pair_at(call.c0 + (u64)at.rows[row] * STATES + at.unit);
         *(float2*)(states + (at.g + 8 * row) * STATE_ROW + at.unit) = state[row];
@@ -182,15 +179,15 @@ __device__ __forceinline__ void lstm_tiled_forward(const LstmTiled& call) {
     __syncthreads();
     for (u32 t = 0; t < call.steps; ++t) {
         const u64 step = t * call.vertices, next = step + call.vertices;
-        float sums[P][4][4], rest[4][4] = {};
+        float sums[4][4], rest[4][4] = {};
         #pragma unroll
         for (int gate = 0; gate < 4; ++gate) {
             const float2 b = pair_at(biases + gate * STATES + at.unit);
             #pragma unroll
-            for (int row = 0; row < 2 * P; ++row) {
+            for (int row = 0; row < 2; ++row) {
                 const float2 from = X == 0 ? given[gate][row] : make_float2(0.0f, 0.0f);
-                sums[row / 2][gate][row % 2 * 2] = b.x + from.x;
-                sums[row / 2][gate][row % 2 * 2 + 1] = b.y + from.y;
+                sums[gate][2 * row] = b.x + from.x;
+                sums[gate][2 * row + 1] = b.y + from.y;
             }
         }
         // The weights of one octet of the inner dimension.
@@ -208,10 +205,7 @@ __device__ __forceinline__ void lstm_tiled_forward(const LstmTiled& call) {
                 for (int octet = 0; octet < 2; ++octet) {
                     Right right[4];
                     load(2 * piece + octet, right);
-                    #pragma unroll
-                    for (int tile = 0; tile < P; ++tile) {
-                        add_tiles(sums[tile], P == 1 ? rest : sums[tile], pieces[piece % 2].left(tile, octet), right);
-                    }
+                    add_tiles(sums, rest, pieces[piece % 2].left(octet), right);
                 }
             }
         } else if (t + 1 < call.steps) {
@@ -219,30 +213,24 @@ __device__ __forceinline__ void lstm_tiled_forward(const LstmTiled& call) {
         }
         // The states of all warps are there.
         at.meet();
-        const float* now = states + t % 2 * P * 16 * STATE_ROW + at.g * STATE_ROW + 2 * at.c;
+        const float* now = states + t % 2 * 16 * STATE_ROW + at.g * STATE_ROW + 2 * at.c;
         #pragma unroll
         for (int octet = 0; octet < OCTETS; ++octet) {
             Right right[4];
             load(2 * X + octet, right);
-            #pragma unroll
-            for (int tile = 0; tile < P; ++tile) {
-                const Left left = left_at(now + tile * 16 * STATE_ROW + octet * 8, STATE_ROW);
-                add_tiles(sums[tile], P == 1 ? rest : sums[tile], left, right);
-            }
+            add_tiles(sums, rest, left_at(now + octet * 8, STATE_ROW), right);
         }
-        float* after = states + (t + 1) % 2 * P * 16 * STATE_ROW;
+        float* after = states + (t + 1) % 2 * 16 * STATE_ROW;
         #pragma unroll
-        for (int row = 0; row < 2 * P; ++row) {
+        for (int row = 0; row < 2; ++row) {
             const u64 cell = step + at.rows[row];
             LstmCell cells[2];
             #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                const int v = row % 2 * 2 + e;
+                const int v = 2 * row + e;
                 float of[4];
                 #pragma unroll
-                for (int gate = 0; gate < 4; ++gate) {
-                    of[gate] = sums[row / 2][gate][v] + (P == 1 ? rest[gate][v] : 0.0f);
-                }
+                for (int gate = 0; gate < 4; ++gate) of[gate] = sums[gate][v] + rest[gate][v];
                 cells[e] = lstm_cell(of[0], of[1], of[2], of[3], e ? memory[row].y : memory[row].x);
             }
             const float2 new_state =
@@ -262,7 +250,7 @@ __device__ __forceinline__ void lstm_tiled_forward(const LstmTiled& call) {
         }
     }
     #pragma unroll
-    for (int row = 0; row < 2 * P; ++row) {
+    for (int row = 0; row < 2; ++row) {
         if (at.here[row]) *(float2*)(call.out_c + (u64)at.rows[row] * STATES + at.unit) = memory[row];
     }
 }
@@ -321,22 +309,20 @@ __device__ __forceinline__ void put_features(
     *place = pair;
 }
 
-template <int X, int P>
+template <int X>
 __device__ __forceinline__ void lstm_tiled_backward(const LstmTiled& call) {
     // Octets of the input's gradient that a warp computes, and with that of its states.
     constexpr int OF_X = 2 * X / OCTETS, OWN = OF_X + 1, ACROSS = 2 * X + OCTETS;
-    // A few vertices have registers to spare for reading ahead; many have other warps.
-    constexpr bool AHEAD = P == 1;
     extern __shared__ float4 shared[];
     float4* table = shared;
-    const Place<P> at(call.vertices);
-    // The gradients of the group's gates: of this step and, read ahead, the one after it.
-    float* sent = (float*)(table + 4 * OCTETS * ACROSS * 32) + at.group * 2 * 16 * GATE_ROW;
-    Earlier now[2 * P];
-    float carry[2 * P][2] = {}, d_memory[2 * P][2], memory[2 * P][2];
+    const Place at(call.vertices);
+    // The gradients of the tile's gates at this step and the one after it, [2][16][GATE_ROW].
+    float* sent = (float*)(table + 4 * OCTETS * ACROSS * 32) + at.tile * 2 * 16 * GATE_ROW;
+    Earlier now[2];
+    float carry[2][2] = {}, d_memory[2][2], memory[2][2];
     #pragma unroll
-    for (int row = 0; row < 2 * P; ++row) {
-        if (AHEAD) now[row].load(call, call.steps - 1, at.rows[row], at.unit);
+    for (int row = 0; row < 2; ++row) {
+        now[row].load(call, call.steps - 1, at.rows[row], at.unit);
         const u64 last = (call.steps - 1) * call.vertices + at.rows[row];
         const float2 m = pair_at(call.memories + last * STATES + at.unit);
         const float2 d = call.d_c ? pair_at(call.d_c + (u64)at.rows[row] * STATES + at.unit) : make_float2(0.0f, 0.0f);
@@ -347,16 +333,9 @@ __device__ __forceinline__ void lstm_tiled_backward(const LstmTiled& call) {
     __syncthreads();
     for (u32 t = call.steps; t-- > 0;) {
         const u64 step = t * call.vertices;
-        // With one tile a step writes where the one before it does not read; two take turns with the
-        // products and meet once more.
-        float* sent_now = AHEAD ? sent + t % 2 * 16 * GATE_ROW : sent;
+        float* sent_now = sent + t % 2 * 16 * GATE_ROW;
         #pragma unroll
-        for (int row = 0; row < 2 * P; ++row) {
-            if (!AHEAD) now[row].load(call, t, at.rows[row], at.unit);
-        }
-        if (!AHEAD) at.meet();
-        #pragma unroll
-        for (int row = 0; row < 2 * P; ++row) {
+        for (int row = 0; row < 2; ++row) {
             const u64 cell = step + at.rows[row];
             const bool absent = !at.here[row] || (call.mask && call.mask[cell] == 0.0f);
             float to[2][4];
@@ -381,11 +360,11 @@ __device__ __forceinline__ void lstm_tiled_backward(const LstmTiled& call) {
                 if (at.here[row]) *(float2*)(call.d_gates + cell * GATES + gate * STATES + at.unit) = pair;
                 *(float2*)(sent_now + (at.g + 8 * row) * GATE_ROW + gate * STATES + at.unit) = pair;
             }
-            if (AHEAD && t > 0) now[row].load(call, t - 1, at.rows[row], at.unit);
+            if (t > 0) now[row].load(call, t - 1, at.rows[row], at.unit);
         }
         at.meet();
         // Of the own octets of the input and then of the states.
-        float sums[P][OWN][4] = {}, rest[OWN][4] = {};
+        float sums[OWN][4] = {}, rest[OWN][4] = {};
         #pragma unroll 4
         for (u32 octet = 0; octet < 4 * OCTETS; ++octet) {
             const float4* weights = table + octet * ACROSS * 32 + at.lane;
@@ -393,21 +372,17 @@ __device__ __forceinline__ void lstm_tiled_backward(const LstmTiled& call) {
             #pragma unroll
             for (int own = 0; own < OF_X; ++own) right[own] = restored(weights[(at.octet * OF_X + own) * 32]);
             right[OF_X] = restored(weights[(2 * X + at.octet) * 32]);
-            #pragma unroll
-            for (int tile = 0; tile < P; ++tile) {
-                const Left left = left_at(sent_now + (tile * 16 + at.g) * GATE_ROW + octet * 8 + 2 * at.c, GATE_ROW);
-                add_tiles(sums[tile], P == 1 ? rest : sums[tile], left, right);
-            }
+            add_tiles(sums, rest, left_at(sent_now + at.g * GATE_ROW + octet * 8 + 2 * at.c, GATE_ROW), right);
         }
         #pragma unroll
-        for (int row = 0; row < 2 * P; ++row) {
+        for (int row = 0; row < 2; ++row) {
             #pragma unroll
             for (int own = 0; own < OWN; ++own) {
                 float of[2];
                 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
-                    const int v = row % 2 * 2 + e;
-                    of[e] = sums[row / 2][own][v] + (P == 1 ? rest[own][v] : 0.0f);
+                    const int v = 2 * row + e;
+                    of[e] = sums[own][v] + rest[own][v];
                 }
                 if (own == OF_X) {
                     carry[row][0] += of[0], carry[row][1] += of[1];
@@ -418,7 +393,7 @@ __device__ __forceinline__ void lstm_tiled_backward(const LstmTiled& call) {
         }
     }
     #pragma unroll
-    for (int row = 0; row < 2 * P; ++row) {
+    for (int row = 0; row < 2; ++row) {
         #pragma unroll
         for (int e = 0; e < 2; ++e) {
             if (!at.here[row]) continue;
@@ -429,15 +404,15 @@ __device__ __forceinline__ void lstm_tiled_backward(const LstmTiled& call) {
     }
 }
 
-// By pieces of the input; none of few vertices, whose blocks have one group.
-#define LSTM_TILED(X, P, THREADS)                                                                   \
+// By pieces of the input; none of few vertices, whose blocks have one tile.
+#define LSTM_TILED(X, THREADS)                                                                      \
     extern "C" __global__ void __launch_bounds__(THREADS) lstm_tiled_forward_##X(LstmTiled call) {  \
-        lstm_tiled_forward<X, P>(call);                                                             \
+        lstm_tiled_forward<X>(call);                                                                \
     }                                                                                               \
     extern "C" __global__ void __launch_bounds__(THREADS) lstm_tiled_backward_##X(LstmTiled call) { \
-        lstm_tiled_backward<X, P>(call);                                                            \
+        lstm_tiled_backward<X>(call);                                                               \
     }
 
-LSTM_TILED(0, 1, 128)
-LSTM_TILED(2, 2, 640)
-LSTM_TILED(4, 2, 640)
+LSTM_TILED(0, 128)
+LSTM_TILED(2, 640)
+LSTM_TILED(4, 640)

@@ -16,11 +16,11 @@ const STATES: usize = 32;
 const TILE: usize = 16;
 const PIECE: usize = 16;
 const PIECES: usize = 4;
-/// Floats of shared memory through which the warps of a group exchange gates, or states.
+/// Floats of shared memory through which the warps of a tile exchange gates, or states.
 const EXCHANGED: usize = 2 * TILE * (4 * STATES + 8);
-/// Warps of a group, and most groups of a block: what the registers of a multiprocessor hold.
+/// Warps of a tile, and most tiles of a block: what the registers of a multiprocessor hold.
 const WARPS: usize = 4;
-const GROUPS: usize = 5;
+const TILES: usize = 5;
 
 /// By pieces of the input: none (few vertices), up to two, up to four.
 static FORWARD: [Kernel; 3] = [
@@ -70,8 +70,8 @@ struct LstmTiled {
 /// How a sequence is laid over the card in tiles.
 pub(super) struct Tiled {
     call: LstmTiled,
-    /// Groups of four warps of a block.
-    groups: usize,
+    /// Tiles of a block.
+    tiles: usize,
     blocks: usize,
     /// Pairs of pieces of the input; none where its share is computed before.
     pieces: usize,
@@ -101,12 +101,12 @@ impl Tiled {
         }
         let cores = gpu.multiprocessors() as usize;
         let few = shape.vertices <= TILE * cores;
-        let all = shape.vertices.div_ceil(if few { TILE } else { 2 * TILE });
+        let all = shape.vertices.div_ceil(TILE);
         let pieces = if few { 0 } else { pieces.div_ceil(2) };
         let room = gpu.shared_limit() as usize / size_of::<f32>();
-        let groups = room.checked_sub(table(pieces))? / EXCHANGED;
-        let groups = groups.min(if few { 1 } else { all.div_ceil(cores).min(GROUPS) });
-        if groups == 0 {
+        let tiles = room.checked_sub(table(pieces))? / EXCHANGED;
+        let tiles = tiles.min(if few { 1 } else { all.div_ceil(cores).min(TILES) });
+        if tiles == 0 {
             return None;
         }
         Some(Self {
@@ -126,8 +126,8 @@ impl Tiled {
                 wide_b: widths[1] as u32,
                 ..LstmTiled::zeroed()
             },
-            groups,
-            blocks: all.div_ceil(groups),
+            tiles,
+            blocks: all.div_ceil(tiles),
             pieces,
         })
     }
@@ -138,8 +138,8 @@ impl Tiled {
     }
 
     fn launch(&self, gpu: &Gpu, kernels: &'static [Kernel; 3], call: LstmTiled) {
-        let threads = self.groups * WARPS * 32;
-        let shared_bytes = size_of::<f32>() * (table(self.pieces) + self.groups * EXCHANGED);
+        let threads = self.tiles * WARPS * 32;
+        let shared_bytes = size_of::<f32>() * (table(self.pieces) + self.tiles * EXCHANGED);
         let kernel = &kernels[self.pieces];
         let arguments: [&dyn crate::cuda::Arg; 1] = [&ByValue(&call)];
         gpu.launch(kernel, self.blocks as u32, threads as u32, shared_bytes as u32, &arguments);

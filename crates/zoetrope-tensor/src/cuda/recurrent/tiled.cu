@@ -2,8 +2,8 @@
 //
 // dᵀ·Y and the column sums of d, with d the gradients of gates [R, A] and Y up to three matrices side by
 // side [R, W]: the input's rows, and the states before each step. A block sums 128 columns of d by 8·N of Y
-// over a slab of rows in registers, a warp 16 by all (widths are multiples of four); 32 rows at a time go through shared memory,
-// and the next ones are on their way meanwhile. `recurrent_join` adds the slabs in order. Floor: d
+// over a slab of rows in registers, a warp 16 by all (widths are multiples of four); 32 rows at a time
+// are copied to shared memory ahead of their use. `recurrent_join` adds the slabs in order. Floor: d
 // and Y are read once from memory, 2·R·A·W operations, three times that for f32 of TF32.
 
 #define ROWS 32
@@ -11,6 +11,8 @@
 // Eight rows of eight fill the banks.
 #define LEFT_ROW (WIDE + 8)
 #define MOST_SOURCES 3
+// Chunks in shared memory: one is computed while the others arrive.
+#define STAGES 3
 // Rows of a chunk that a warp of eight copies.
 #define COPIES (ROWS / 8)
 
@@ -35,22 +37,19 @@ struct TiledProduct {
     u32 split;
 };
 
-// Grid: slabs × tiles of Y × tiles of d. Block: 256 threads.
+// Grid: slabs × tiles of Y × tiles of d. Block: 256 threads. Shared: STAGES chunks.
 template <int N>
 __device__ __forceinline__ void recurrent_tiled(const TiledProduct& p) {
-    constexpr u32 RIGHT = 8 * N, RIGHT_ROW = RIGHT % 32 == 8 ? RIGHT : RIGHT + 8;
-    __shared__ __align__(16) float left[ROWS * LEFT_ROW];
-    __shared__ __align__(16) float right[ROWS * RIGHT_ROW];
+    constexpr u32 RIGHT = 8 * N, RIGHT_ROW = RIGHT + 8, CHUNK = ROWS * (LEFT_ROW + RIGHT_ROW);
+    extern __shared__ __align__(16) float chunks[];
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, c = lane % 4;
     const u32 from_w = blockIdx.y * RIGHT, from_a = blockIdx.z * WIDE;
     const u64 begin = blockIdx.x * p.slab;
     const u64 end = begin + p.slab < p.rows ? begin + p.slab : p.rows;
-    // A warp sums 16 columns of d by all of the block's of Y.
-    const u32 own_a = warp * 16;
     // A lane copies four columns of d and, where there are as many, of Y.
     const bool of_d = from_a + 4 * lane < p.cols;
-    const float* from_d = p.left + from_a + 4 * lane;
-    Source of_y = {};
+    const float* from_d = p.left + (of_d ? from_a + 4 * lane : 0);
+    Source of_y = {p.left, p.left, 0, 0};
     u32 column = from_w + 4 * lane;
     #pragma unroll
     for (int source = 0; source < MOST_SOURCES; ++source) {
@@ -58,36 +57,43 @@ __device__ __forceinline__ void recurrent_tiled(const TiledProduct& p) {
         if (lane < RIGHT / 4 && column < s.width) of_y = {s.first + column, s.rest + column, s.above, s.width};
         column -= (u32)s.width;
     }
-    float sums[N / 4][4][4] = {}, columns[4] = {};
-    float4 next_d[COPIES], next_y[COPIES];
-    auto fetch = [&](u64 chunk) {
+    auto copy = [&](u64 chunk, u32 stage) {
+        float* left = chunks + stage * CHUNK;
+        float* right = left + ROWS * LEFT_ROW;
         #pragma unroll
         for (int i = 0; i < COPIES; ++i) {
-            const u64 row = chunk + warp + 8 * i;
-            next_d[i] = next_y[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            if (row >= end) continue;
-            if (of_d) next_d[i] = *(const float4*)(from_d + row * p.stride);
+            const u32 own = warp + 8 * i;
+            const bool here = chunk + own < end;
+            const u64 row = here ? chunk + own : begin;
+            copy_ahead(left + own * LEFT_ROW + 4 * lane, from_d + row * p.stride, here && of_d);
             const bool above = row < of_y.above;
             const float* from_y = (above ? of_y.first : of_y.rest) + (above ? row : row - of_y.above) * of_y.width;
-            if (of_y.width) next_y[i] = *(const float4*)from_y;
+            if (lane < RIGHT / 4) copy_ahead(right + own * RIGHT_ROW + 4 * lane, from_y, here && of_y.width);
         }
     };
-    fetch(begin);
+    #pragma unroll
+    for (u32 stage = 0; stage < STAGES - 1; ++stage) {
+        copy(begin + stage * ROWS, stage);
+        copies_end();
+    }
+    // A warp sums 16 columns of d by all of the block's of Y, and by ones: the sums of d's columns.
+    const u32 own_a = warp * 16;
+    float sums[N / 4][4][4] = {}, columns[4] = {};
+    const u32 one[2] = {0x3f800000u, 0x3f800000u};
+    u32 stage = 0;
     for (u64 chunk = begin; chunk < end; chunk += ROWS) {
-        #pragma unroll
-        for (int i = 0; i < COPIES; ++i) {
-            const float4 v = next_d[i];
-            *(float4*)(left + (warp + 8 * i) * LEFT_ROW + 4 * lane) = v;
-            if (lane < RIGHT / 4) *(float4*)(right + (warp + 8 * i) * RIGHT_ROW + 4 * lane) = next_y[i];
-            columns[0] += v.x, columns[1] += v.y, columns[2] += v.z, columns[3] += v.w;
-        }
+        copies_wait<STAGES - 2>();
         __syncthreads();
-        if (chunk + ROWS < end) fetch(chunk + ROWS);
+        copy(chunk + (STAGES - 1) * ROWS, (stage + STAGES - 1) % STAGES);
+        copies_end();
+        const float* left = chunks + stage * CHUNK;
+        const float* right = left + ROWS * LEFT_ROW;
         #pragma unroll
         for (u32 row = 0; row < ROWS; row += 8) {
             const float* from = left + (row + c) * LEFT_ROW + own_a + g;
             const float mine[4] = {from[0], from[8], from[4 * LEFT_ROW], from[4 * LEFT_ROW + 8]};
             const Left of_left = split_left(mine);
+            add_tf32(columns, of_left.low, one);
             #pragma unroll
             for (int four = 0; four < N / 4; ++four) {
                 Right of_right[4];
@@ -99,9 +105,11 @@ __device__ __forceinline__ void recurrent_tiled(const TiledProduct& p) {
                 }
                 add_tiles(sums[four], sums[four], of_left, of_right);
             }
+            add_tf32(columns, of_left.high, one);
         }
-        __syncthreads();
+        stage = (stage + 1) % STAGES;
     }
+    copies_wait<0>();
     float* out = p.parts + (u64)blockIdx.x * p.cols * p.width;
     #pragma unroll
     for (int at = 0; at < 4 * N; ++at) {
@@ -111,15 +119,11 @@ __device__ __forceinline__ void recurrent_tiled(const TiledProduct& p) {
         const u32 place = w < p.split ? a * p.split + w : p.cols * p.split + a * (p.width - p.split) + w - p.split;
         out[place] = sums[tile / 4][tile % 4][v];
     }
-    if (!p.bias_parts || blockIdx.y > 0) return;
-    // Each column's sums of eight threads, added in order.
-    *(float4*)(left + warp * WIDE + 4 * lane) = make_float4(columns[0], columns[1], columns[2], columns[3]);
-    __syncthreads();
-    const u32 own = from_a + threadIdx.x;
-    if (threadIdx.x < WIDE && own < p.cols) {
-        float sum = 0.0f;
-        for (u32 other = 0; other < 8; ++other) sum += left[other * WIDE + threadIdx.x];
-        p.bias_parts[(u64)blockIdx.x * p.cols + own] = sum;
+    if (!p.bias_parts || blockIdx.y > 0 || c != 0) return;
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+        const u32 a = from_a + own_a + g + 8 * row;
+        if (a < p.cols) p.bias_parts[(u64)blockIdx.x * p.cols + a] = columns[2 * row];
     }
 }
 

@@ -17,6 +17,8 @@ static TILED: [Kernel; 3] = [
 /// Columns of the gates of a block, and rows that it takes at a time.
 const WIDE: usize = 128;
 const ROWS: usize = 32;
+/// Chunks of rows in shared memory.
+const STAGES: usize = 3;
 /// Blocks, about: two for each multiprocessor of a large card. Shapes alone decide, so that every
 /// card adds in the same order.
 const BLOCKS: usize = 264;
@@ -116,7 +118,9 @@ impl TiledSums<'_> {
             split: split as u32,
         };
         let grid = (slabs as u32, tiles[0] as u32, tiles[1] as u32);
-        gpu.launch(&TILED[kernel], grid, 256, 0, &[&ByValue(&product)]);
+        let row = WIDE + 8 + 8 * octets[kernel] + 8;
+        let shared_bytes = size_of::<f32>() * STAGES * ROWS * row;
+        gpu.launch(&TILED[kernel], grid, 256, shared_bytes as u32, &[&ByValue(&product)]);
         let mut segments = Segments::default();
         let row = left.cols * width;
         if let Some((_, to)) = weight {
