@@ -30,9 +30,9 @@ impl Options {
 /// The stream of random numbers of partitioners.
 const STREAM: u32 = 0x7061_7274;
 /// Vertices of the coarsest hypergraph for each part.
-const COARSEST_PER_PART: usize = 30;
+const COARSEST_PER_PART: usize = 10;
 /// Its vertices at least.
-const COARSEST: usize = 400;
+const COARSEST: usize = 100;
 /// Passes of refinement on each level.
 const PASSES: usize = 4;
 /// First partitions that are taken up to the top at most, and their pins in all where those are many.

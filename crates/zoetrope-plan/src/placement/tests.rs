@@ -279,6 +279,15 @@ fn regular_rows_are_a_few_numbers() {
 }
 
 #[test]
+fn lists_by_rank_have_what_stays_under_the_rank_itself() {
+    let made = Grid::by_snapshot(2).placements(&[0, 2], &blocks(2, 1), true);
+    let route = Route::between(&made.structure, &made.time, 2, 0..2, 2, 0);
+    let (sends, receives) = route.lists(0, 2);
+    assert_eq!(sends, [vec![0], vec![1]]);
+    assert_eq!(receives, [vec![0], vec![1]]);
+}
+
+#[test]
 fn broken_placements_are_refused() {
     let snapshot = |ranks: &[u32]| Placement::BySnapshot { ranks: ranks.to_vec() };
     assert!(snapshot(&[0, 1]).check(5, 2, 2).is_ok());
