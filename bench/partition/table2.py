@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""The shape of Table 2 of ESDG: volumes of snapshot and of hypergraph partitioning by ranks, on an AML-like graph.
+
+    python3 bench/partition/table2.py [--data NAME] [--windows W] [--life N] [--ranks 4 16 64] [--program PATH]
+
+Writes results/partition-volumes.json, .md and .svg. Standard library only.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from bars import picture  # noqa: E402
+from machine import ROOT, machine  # noqa: E402
+
+RESULTS = ROOT / "bench" / "results"
+NAMES = {"tm-gcn": "TM-GCN", "cd-gcn": "CD-GCN", "evolvegcn-o": "EvolveGCN"}
+COLOURS = [("snapshot", "#2563eb", "#60a5fa"), ("hyper", "#d97706", "#fbbf24")]
+LEGEND = [("snapshot", "snapshot partitioning"), ("hyper", "hypergraph partitioning")]
+
+
+def table(lines):
+    """The lines as Markdown, in millions of numbers."""
+    text = ["| model | ranks | snapshot | hyper | edges of all snapshots | partitioned in |", "| --- | --- | --- | --- | --- | --- |"]
+    for line in lines:
+        text.append(
+            f"| {NAMES[line['model']]} | {line['ranks']} | {line['snapshot'] / 1e6:,.1f} | {line['hyper'] / 1e6:,.1f} "
+            f"| {line['edges']:,} | {line['seconds']:.1f} s |")
+    return "\n".join(text) + "\n"
+
+
+def drawing(lines):
+    """Bars for each model and number of ranks; nothing is drawn where nothing moves."""
+    groups = {}
+    for line in lines:
+        bars = [(kind, line[kind] / 1e6, "") for kind in ("snapshot", "hyper") if line[kind]]
+        groups[f"{NAMES[line['model']]}, {line['ranks']} ranks"] = bars
+    title = "Numbers that move between ranks in one step (rows of features, forward and backward)"
+    return picture(title, COLOURS, LEGEND, groups, 150, "M")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default="synthetic:aml?accounts=5k&events=100k&days=40&patterns=100")
+    parser.add_argument("--windows", default="day")
+    parser.add_argument("--life", default="10")
+    parser.add_argument("--ranks", nargs="+", default=["4", "16", "64"])
+    parser.add_argument("--program", default=str(ROOT / "target" / "release" / "bench-partition"))
+    arguments = parser.parse_args()
+    words = [arguments.program, "volumes", arguments.data, arguments.windows, arguments.life, *arguments.ranks]
+    out = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+    lines = [json.loads(line) for line in out.splitlines()]
+    asked = {name: getattr(arguments, name) for name in ("data", "windows", "life")}
+    made = {"machine": machine(), "asked": asked, "lines": lines}
+    (RESULTS / "partition-volumes.json").write_text(json.dumps(made, indent=1) + "\n")
+    (RESULTS / "partition-volumes.md").write_text(table(lines))
+    (RESULTS / "partition-volumes.svg").write_text(drawing(lines))
+    print(table(lines), end="")
+
+
+if __name__ == "__main__":
+    main()
