@@ -28,7 +28,7 @@ PACKAGES = ("nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia-cuda-nvrtc==13.4.92")
 ARCHITECTURES = (75, 80, 90)
 NOT_HERE = 77
 
-NAMED = re.compile(r'Kernel::new\(\s*"(\w+)",\s*"(\w+)"')
+NAMED = re.compile(r'Kernel::new\(\s*"([\w/]+)",\s*"(\w+)"')
 ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.MULTILINE)
 SPILL = re.compile(r"Function properties for (\w+)\n.*?(\d+) bytes stack frame, (\d+) bytes spill stores")
 

@@ -5,6 +5,8 @@
 // over a slab of rows in registers, a warp 16 by all (widths are multiples of four); 32 rows at a time
 // are copied to shared memory ahead of their use. `recurrent_join` adds the slabs in order. Floor: d
 // and Y are read once from memory, 2·R·A·W operations, three times that for f32 of TF32.
+//
+// No CPU twin: `cpu::recurrent::weight` adds the same sums.
 
 #define ROWS 32
 #define WIDE 128
