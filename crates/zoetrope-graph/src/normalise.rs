@@ -58,12 +58,43 @@ impl Default for GcnOptions {
 /// # Errors
 /// [`GraphError::TooMany`] where entries outnumber what 32-bit offsets can name.
 pub fn gcn(view: SnapshotView<'_>, options: GcnOptions) -> Result<Csr, GraphError> {
+    let (weights, factors) = gcn_parts(view, options)?;
+    Ok(scale(weights, &factors))
+}
+
+/// What [`gcn`] is made from: the weights with their self-loops, and the factor of each vertex.
+///
+/// From one snapshot to the next few weights change, but every value around a vertex whose degree
+/// does: whoever sends differences sends these parts.
+///
+/// # Errors
+/// As [`gcn`].
+pub fn gcn_parts(
+    view: SnapshotView<'_>,
+    options: GcnOptions,
+) -> Result<(Csr, Vec<f32>), GraphError> {
     let matrix = Csr::from_view(view)?;
-    if !options.add_self_loops {
-        return symmetric(matrix, LoopOrder::AsStored);
-    }
-    let fill = if options.improved && view.weight.is_some() { 2.0 } else { 1.0 };
-    symmetric(with_self_loops(&matrix, fill)?, LoopOrder::Last)
+    let (weights, order) = if options.add_self_loops {
+        let fill = if options.improved && view.weight.is_some() { 2.0 } else { 1.0 };
+        (with_self_loops(&matrix, fill)?, LoopOrder::Last)
+    } else {
+        expect_square(&matrix)?;
+        (matrix, LoopOrder::AsStored)
+    };
+    let factors = inverse_roots(&weights, order);
+    Ok((weights, factors))
+}
+
+/// Each value times the factors of its two vertices: `(factor[column]·value)·factor[row]`.
+///
+/// # Panics
+/// Where there is no factor for a row or column.
+pub fn scale(matrix: Csr, factors: &[f32]) -> Csr {
+    map_rows(matrix, |row, columns, values| {
+        for (value, &column) in values.iter_mut().zip(columns) {
+            *value = factors[column as usize] * *value * factors[row as usize];
+        }
+    })
 }
 
 /// The matrix with exactly one self-loop per vertex: the last existing one, or a new one of
@@ -138,21 +169,16 @@ enum LoopOrder {
     Last,
 }
 
-fn symmetric(matrix: Csr, order: LoopOrder) -> Result<Csr, GraphError> {
-    expect_square(&matrix)?;
-    let scale: Vec<f32> = (0..matrix.rows())
+/// `1/√degree` of each vertex.
+fn inverse_roots(matrix: &Csr, order: LoopOrder) -> Vec<f32> {
+    (0..matrix.rows())
         .into_par_iter()
         .with_min_len(MIN_ROWS)
         .map(|row| {
-            let inverse = 1.0 / in_degree(&matrix, row, order).sqrt();
+            let inverse = 1.0 / in_degree(matrix, row, order).sqrt();
             if inverse == f32::INFINITY { 0.0 } else { inverse }
         })
-        .collect();
-    Ok(map_rows(matrix, |row, columns, values| {
-        for (value, &column) in values.iter_mut().zip(columns) {
-            *value = scale[column as usize] * *value * scale[row as usize];
-        }
-    }))
+        .collect()
 }
 
 /// The sum of the weights of the edges that end at `row`.

@@ -16,6 +16,8 @@ const RECURRENT: &str = include_str!("recurrent.cuh");
 const LSTM_CELL: &str = include_str!("lstm/cell.cuh");
 /// Products of tiles by tensor cores.
 const TILES: &str = include_str!("tiles.cuh");
+/// What the files of sparse products begin with.
+const SPMM: &str = include_str!("spmm.cuh");
 
 impl Source {
     /// What the compiler gets.
@@ -25,6 +27,7 @@ impl Source {
             "lstm" => [RECURRENT, LSTM_CELL].concat(),
             "lstm/tiled" => [RECURRENT, LSTM_CELL, TILES].concat(),
             "recurrent/tiled" => TILES.to_owned(),
+            "spmm" => SPMM.to_owned(),
             _ => String::new(),
         };
         format!("{PRELUDE}{shared}#line 1 \"{}.cu\"\n{}", self.name, self.body)

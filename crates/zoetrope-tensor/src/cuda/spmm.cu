@@ -1,9 +1,7 @@
 // Sparse times dense: y[r] (+)= sum of v·x[c] over the entries (c, v) of row r, for the matrices of a
 // group of snapshots over stacked x and y, in one launch.
 //
-// A matrix comes as one block of words (cuda/spmm/slices.rs): slices of 32 short rows, longest first,
-// whose entries lie step by step (all first entries, all second entries, …, without padding), and
-// pieces of the long rows, whose entries lie one after another.
+// How a matrix lies in its block of words is told in spmm.cuh.
 //
 // Threads: `1 << lanes_log2` lanes share a row of x, V elements each (and M times that where a row is
 // wider than a warp). A warp takes as many rows of a slice as fit; the place of a step's entries
@@ -16,50 +14,12 @@
 // the first-level cache), 4 a row and the width a row of y; of x each row that occurs at
 // least once from memory, and each entry's row through the second-level cache.
 
-const u32 WINDOW = 4096;
-const u32 SLICE = 32;
-const u32 PLACES = 0xffffu;
-const u32 LENGTHS = 0x7fffu;
-const u32 ELSEWHERE = 0x80000000u;
-const u32 DIRECT = 0xffffffffu;
 const int AHEAD = 4;
 
 // What happens to y: overwritten, added to, or overwritten past the caches, where it is too large to
 // be found there again and would push x out.
 const u32 ADD = 1;
 const u32 PAST = 2;
-
-struct Unit {
-    u32 row, first, len, slot;
-};
-
-struct Fold {
-    u32 row, first, count, unused;
-};
-
-// The first words of a block: counts, and where the other parts begin, in words.
-struct Header {
-    u32 rows, slices, units, folds;
-    u32 starts_at, rows_at, units_at, folds_at;
-    u32 columns_at, factors_at, numbers_at, values_at;
-    u32 entries, unused[3];
-};
-
-struct Form {
-    const u32* words;
-    Header header;
-
-    __device__ explicit Form(u64 address) : words((const u32*)address), header(*(const Header*)address) {}
-    __device__ const u32* columns() const { return words + header.columns_at; }
-    __device__ const u32* values() const { return words + header.values_at; }
-    __device__ bool is_factored() const { return header.factors_at < header.numbers_at; }
-    // Where values are products: the factors, which one a vertex has, which one an entry's column.
-    __device__ const float* factors() const { return (const float*)(words + header.factors_at); }
-    __device__ const unsigned short* numbers() const { return (const unsigned short*)(words + header.numbers_at); }
-    __device__ const unsigned short* names() const { return (const unsigned short*)(words + header.values_at); }
-    __device__ Unit unit(u32 at) const { return ((const Unit*)(words + header.units_at))[at]; }
-    __device__ Fold fold(u32 at) const { return ((const Fold*)(words + header.folds_at))[at]; }
-};
 
 // Where a lane works: which of the groups of lanes it is in, and its first column of x and y.
 struct Place {
