@@ -14,7 +14,7 @@ from program import PYTHON, Failed, lines, say, train
 VARIANTS = {
     "resident": {"plan.residency": "resident"},
     "reuse": {"plan.residency": "resident", "plan.reuse": True},
-    "streamed": {"plan.residency": "stream"},
+    "streamed": {"plan.residency": "stream", "plan.difference": "off"},
 }
 # Timed frames of the peer, where an epoch has fewer.
 LEAST = 10

@@ -93,15 +93,27 @@ impl PreparedGraph {
         }
         let prepare = |&form: &Adjacency| -> Result<(Adjacency, SparseGroup), NnError> {
             let one = |step| {
-                let matrix = form.of(sequence.at(step))?;
-                match matrix.values().iter().all(|value| value.is_finite()) {
-                    true if form.is_for_attention() => {
-                        Ok(Arc::new(SparseMatrix::for_attention(matrix)))
+                let on_card = device.gpu().is_some();
+                let (matrix, parts) = match form {
+                    Adjacency::Gcn if on_card => {
+                        let view = sequence.at(step);
+                        let (weights, factors) = normalise::gcn_parts(view, GcnOptions::default())?;
+                        let own = weights.values().to_vec();
+                        (normalise::scale(weights, &factors), Some((own, factors)))
                     }
-                    true if device.gpu().is_some() => Ok(Arc::new(SparseMatrix::for_gpu(matrix))),
-                    true => Ok(Arc::new(SparseMatrix::new(matrix))),
-                    false => Err(NnError::GraphNotFinite { step, form: form.name() }),
+                    form => (form.of(sequence.at(step))?, None),
+                };
+                if !matrix.values().iter().all(|value| value.is_finite()) {
+                    return Err(NnError::GraphNotFinite { step, form: form.name() });
                 }
+                Ok(Arc::new(match (form.is_for_attention(), on_card, parts) {
+                    (true, ..) => SparseMatrix::for_attention(matrix),
+                    (_, true, Some((weights, factors))) => {
+                        SparseMatrix::for_gpu(matrix).made_from(weights, factors)
+                    }
+                    (_, true, None) => SparseMatrix::for_gpu(matrix),
+                    (_, false, _) => SparseMatrix::new(matrix),
+                }))
             };
             let matrices: Vec<Arc<SparseMatrix>> = match sequence.is_constant() {
                 true => vec![one(0)?; steps],

@@ -45,6 +45,6 @@ pub use ops::neighbour_attention::NeighbourAttention;
 pub use ops::norm::BatchStatistics;
 pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;
-pub use sparse::{SparseGroup, SparseMatrix};
+pub use sparse::{Difference, SparseGroup, SparseMatrix};
 pub use table::{Fixed, Part, Source, Table};
 pub use tape::{Kept, Tape, Var};

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use zoetrope_graph::Csr;
@@ -23,6 +23,18 @@ pub(crate) enum Side {
     Transpose,
 }
 
+/// Whether snapshots that go to a card group by group are sent as differences to those before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Difference {
+    /// Where that is faster. What is on the card is not sent again.
+    #[default]
+    Auto,
+    /// Wherever it takes fewer bytes.
+    On,
+    /// Never: every snapshot of every group is sent whole.
+    Off,
+}
+
 /// A sparse matrix and its transpose.
 #[derive(Debug)]
 pub struct SparseMatrix {
@@ -32,6 +44,9 @@ pub struct SparseMatrix {
     products: OnceLock<Products>,
     /// What products on a GPU need, of each side; shared where the matrix is its own transpose.
     slices: [OnceLock<Arc<Slices>>; 2],
+    /// Weights and factors of vertices that the values were made from, where that was told and is not
+    /// to be seen from the values.
+    scaled: Option<(Vec<f32>, Vec<f32>)>,
     attention: OnceLock<ByRow>,
 }
 
@@ -84,6 +99,25 @@ impl SparseMatrix {
         Self { slices: slices(&matrix).map(OnceLock::from), ..Self::empty(&matrix) }
     }
 
+    /// Tells what the values of a square matrix were made from, as [`scale`] makes them: weights, in the
+    /// order of the entries, times a factor of each of their two vertices. From snapshot to snapshot
+    /// only changes of these have to be sent to a card then.
+    ///
+    /// # Panics
+    /// Where there is no weight for an entry or no factor for a vertex.
+    ///
+    /// [`scale`]: zoetrope_graph::normalise::scale
+    pub fn made_from(mut self, weights: Vec<f32>, factors: Vec<f32>) -> Self {
+        assert_eq!(
+            (weights.len(), factors.len()),
+            (self.entries, self.rows),
+            "parts of the matrix"
+        );
+        let plain = self.slices(Side::Matrix).is_factored();
+        self.scaled = (!plain).then_some((weights, factors));
+        self
+    }
+
     /// Takes a square or rectangular matrix for attention over its entries.
     pub fn for_attention(matrix: Csr) -> Self {
         let empty = Self::empty(&matrix);
@@ -97,6 +131,7 @@ impl SparseMatrix {
             entries: matrix.entries(),
             products: OnceLock::new(),
             slices: [OnceLock::new(), OnceLock::new()],
+            scaled: None,
             attention: OnceLock::new(),
         }
     }
@@ -149,6 +184,12 @@ impl SparseMatrix {
             transposed.get_or_init(|| other);
         }
         self.slices[side as usize].get().expect("made above")
+    }
+
+    /// Weights, in the order of the matrix's entries, and factors of vertices that the values are made
+    /// from; None where they follow from the values or are not known.
+    pub(crate) fn scaled(&self) -> Option<(&[f32], &[f32])> {
+        self.scaled.as_ref().map(|(weights, factors)| (&weights[..], &factors[..]))
     }
 
     /// The matrix out of whichever form it is in: one is there from the beginning.
@@ -228,6 +269,8 @@ pub(crate) struct Sequence {
     members: Arc<[Arc<SparseMatrix>]>,
     /// The most snapshots that are on a card at a time, or 0 for all.
     at_once: AtomicUsize,
+    /// How they are sent then.
+    difference: AtomicU8,
     /// Whether anything was multiplied with a transpose on a card.
     backward: AtomicBool,
 }
@@ -246,6 +289,11 @@ impl Sequence {
     pub(crate) fn at_once(&self) -> Option<usize> {
         Some(self.at_once.load(Ordering::Relaxed)).filter(|&at_once| at_once > 0)
     }
+
+    pub(crate) fn difference(&self) -> Difference {
+        let of = |one: &Difference| *one as u8 == self.difference.load(Ordering::Relaxed);
+        [Difference::On, Difference::Off].into_iter().find(of).unwrap_or_default()
+    }
 }
 
 impl SparseGroup {
@@ -262,6 +310,7 @@ impl SparseGroup {
         let sequence = Sequence {
             members: sequence,
             at_once: AtomicUsize::new(0),
+            difference: AtomicU8::new(Difference::Auto as u8),
             backward: AtomicBool::new(false),
         };
         Self { sequence: Arc::new(sequence), steps, vertices }
@@ -307,8 +356,9 @@ impl SparseGroup {
     ///
     /// # Panics
     /// Where `at_once` is 0.
-    pub fn stream(&self, at_once: usize) {
+    pub fn stream(&self, at_once: usize, difference: Difference) {
         assert!(at_once > 0, "a group holds at least one snapshot");
+        self.sequence.difference.store(difference as u8, Ordering::Relaxed);
         self.sequence.at_once.store(at_once, Ordering::Relaxed);
     }
 

@@ -7,8 +7,8 @@ mod card;
 use std::sync::Arc;
 
 use zoetrope_graph::SnapshotSequence;
-use zoetrope_graph::normalise::{GcnOptions, gcn};
-use zoetrope_tensor::{Device, Gpu, SparseGroup, SparseMatrix, Tape};
+use zoetrope_graph::normalise::{GcnOptions, gcn_parts, scale};
+use zoetrope_tensor::{Device, Difference, Gpu, SparseGroup, SparseMatrix, Tape};
 
 const VERTICES: u32 = 300;
 const STEPS: usize = 5;
@@ -21,7 +21,10 @@ fn group(weighted: bool) -> SparseGroup {
         for vertex in 0..VERTICES {
             let sources: Vec<u32> = match vertex {
                 7 => (0..VERTICES).collect(),
-                _ => (0..vertex % 4).map(|edge| (vertex + 31 * edge + step) % VERTICES).collect(),
+                // One of a vertex's edges leads elsewhere in every snapshot.
+                _ => (0..vertex % 4)
+                    .map(|edge| (vertex + 31 * edge + if edge == 0 { step } else { 0 }) % VERTICES)
+                    .collect(),
             };
             let mut sources = sources;
             sources.sort_unstable();
@@ -33,8 +36,10 @@ fn group(weighted: bool) -> SparseGroup {
     let weight = weighted.then(|| (0..src.len()).map(|at| 0.5 + (at % 7) as f32).collect());
     let sequence = SnapshotSequence::new(VERTICES, offsets, src, dst, weight).unwrap();
     let member = |step| {
-        let matrix = gcn(sequence.at(step), GcnOptions::default()).unwrap();
-        Arc::new(SparseMatrix::for_gpu(matrix))
+        let (weights, factors) = gcn_parts(sequence.at(step), GcnOptions::default()).unwrap();
+        let own = weights.values().to_vec();
+        let matrix = SparseMatrix::for_gpu(scale(weights, &factors));
+        Arc::new(matrix.made_from(own, factors))
     };
     SparseGroup::new((0..STEPS).map(member).collect())
 }
@@ -63,9 +68,10 @@ fn assert_agrees(gpu: &Gpu, group: &SparseGroup) {
 fn groups_that_are_streamed_give_the_same_products() {
     let test = "groups_that_are_streamed_give_the_same_products";
     let Some(gpu) = card::open(test) else { return };
-    for weighted in [false, true] {
+    let rules = [Difference::Off, Difference::Auto, Difference::On];
+    for (weighted, rule) in [false, true].into_iter().flat_map(|w| rules.map(|rule| (w, rule))) {
         let all = group(weighted);
-        all.stream(2);
+        all.stream(2, rule);
         // In turn, the same again, a part of the one before, back, and more than go at once.
         for steps in [0..2, 2..4, 2..4, 3..4, 0..2, 4..5, 0..5] {
             assert_agrees(&gpu, &all.cut(steps));
@@ -89,7 +95,7 @@ fn a_group_is_copied_once_and_without_the_values_that_follow_from_the_degrees() 
     let Some(gpu) = card::open(test) else { return };
     let copied = |weighted: bool| {
         let all = group(weighted);
-        all.stream(2);
+        all.stream(2, Difference::Off);
         // Tables and places are made at the first group.
         gpu.enter(&all.cut(0..2), false);
         let before = gpu.copied_bytes()[0];
@@ -105,4 +111,26 @@ fn a_group_is_copied_once_and_without_the_values_that_follow_from_the_degrees() 
     // factors themselves.
     let expected = with_values - 4 * entries + 2 * 2 * VERTICES as usize;
     assert!(without.abs_diff(expected) <= 2 * 64, "{without} instead of {expected} bytes");
+}
+
+#[test]
+fn differences_take_fewer_bytes_and_what_is_on_the_card_is_not_sent_again() {
+    let test = "differences_take_fewer_bytes_and_what_is_on_the_card_is_not_sent_again";
+    let Some(gpu) = card::open(test) else { return };
+    let copied = |rule: Difference| {
+        let all = group(true);
+        all.stream(2, rule);
+        gpu.enter(&all.cut(0..2), false);
+        [1..3, 2..4, 3..4].map(|steps| {
+            let before = gpu.copied_bytes()[0];
+            gpu.enter(&all.cut(steps), false);
+            gpu.copied_bytes()[0] - before
+        })
+    };
+    let (whole, differences) = (copied(Difference::Off), copied(Difference::On));
+    assert!(2 * differences[0] < whole[0], "{differences:?} instead of {whole:?} bytes");
+    assert!(2 * differences[1] < whole[1], "{differences:?} instead of {whole:?} bytes");
+    assert_eq!((whole[2], differences[2]), (0, 0), "a part of the group that is there");
+    let streaming = gpu.streaming();
+    assert!(streaming.bytes > 0 && streaming.transfer_seconds >= 0.0);
 }

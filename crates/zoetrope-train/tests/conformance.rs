@@ -97,6 +97,14 @@ fn repeating_recording_and_streaming_do_not_change_a_bit() {
         for setting in ["plan.record=false", "plan.residency=stream"] {
             assert_eq!(first, hash(&format!("{model} {setting}")), "{model}: {setting}");
         }
+        for data in ["", "data.edge_life=3", "data.m_product=3 train.stride=2"] {
+            let hash = |rule| {
+                hash(&format!("{model} {data} plan.residency=stream plan.difference={rule}"))
+            };
+            let whole = hash("off");
+            assert_eq!(whole, hash("on"), "{model} {data}: as differences");
+            assert_eq!(whole, hash("auto"), "{model} {data}: as differences where that pays");
+        }
     }
 }
 

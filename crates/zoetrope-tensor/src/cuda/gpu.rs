@@ -14,6 +14,7 @@ use super::library;
 use super::memory::Arena;
 use super::resident::Residents;
 use super::sources;
+use super::streaming::StreamingAccount;
 use super::trace::{Queue, Trace};
 use super::transfer::Ring;
 
@@ -55,6 +56,7 @@ struct Inner {
     ring: Mutex<Ring>,
     residents: Mutex<Residents>,
     trace: Trace,
+    streaming: Mutex<StreamingAccount>,
     fault: Mutex<Option<CudaError>>,
     precision: AtomicU8,
     uploaded: AtomicU64,
@@ -211,6 +213,7 @@ impl Gpu {
             ring: Mutex::default(),
             residents: Mutex::default(),
             trace: Trace::default(),
+            streaming: Mutex::default(),
             fault: Mutex::default(),
             precision: AtomicU8::default(),
             uploaded: AtomicU64::default(),
@@ -303,6 +306,10 @@ impl Gpu {
 
     pub(super) fn trace(&self) -> &Trace {
         &self.0.trace
+    }
+
+    pub(super) fn streaming_account(&self) -> &Mutex<StreamingAccount> {
+        &self.0.streaming
     }
 
     pub(super) fn products(&self) -> &OnceLock<super::blas::Products> {

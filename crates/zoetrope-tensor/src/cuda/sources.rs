@@ -27,7 +27,7 @@ impl Source {
             "lstm" => [RECURRENT, LSTM_CELL].concat(),
             "lstm/tiled" => [RECURRENT, LSTM_CELL, TILES].concat(),
             "recurrent/tiled" => TILES.to_owned(),
-            "spmm" => SPMM.to_owned(),
+            "spmm" | "spmm/difference" => SPMM.to_owned(),
             _ => String::new(),
         };
         format!("{PRELUDE}{shared}#line 1 \"{}.cu\"\n{}", self.name, self.body)
@@ -68,6 +68,7 @@ sources! {
     "reduce"
     "softmax"
     "spmm"
+    "spmm/difference"
     "steps"
     "table"
     "temporal"

@@ -2,7 +2,8 @@
 //!
 //! One launch for the group, and a second where a row of the sequence is too long for one warp. How
 //! matrices lie on the device is told in [`slices`], how they come there in [`resident`] (once, to
-//! stay) and [`streamed`] (group by group, ahead of their use); the kernels in `spmm.cu`.
+//! stay) and [`streamed`] (group by group, ahead of their use, perhaps as differences: [`coded`]); the
+//! kernels in `spmm.cu`.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -12,9 +13,17 @@ use super::{Gpu, Kernel, View, ViewMut};
 use crate::cpu::matmul::Accumulate;
 use crate::sparse::{Sequence, Side, SparseGroup};
 
+mod coded;
+mod difference;
+mod locked;
+mod packet;
+mod patch;
 mod resident;
+mod rows;
 mod slices;
 mod streamed;
+#[cfg(test)]
+mod trial;
 
 use resident::Resident;
 pub(crate) use slices::{Factors, Slices};
@@ -154,7 +163,7 @@ fn streamed(
     side: Side,
     at_once: usize,
 ) -> Arc<Mutex<Streamed>> {
-    let variant = (at_once as u64) << 1 | side as u64;
+    let variant = (at_once as u64) << 3 | (sequence.difference() as u64) << 1 | side as u64;
     gpu.derived(sequence, variant, || Mutex::new(Streamed::new(gpu, sequence, side, at_once)))
 }
 

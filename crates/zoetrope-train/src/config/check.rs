@@ -12,7 +12,7 @@ use super::{
 
 /// All contradictions of a tree.
 pub(super) fn contradictions(config: &Config) -> Vec<ConfigProblem> {
-    let checks = [frames, validation, schedule, model, events, task, ignored];
+    let checks = [smoothing, frames, validation, schedule, model, events, task, ignored];
     checks.into_iter().flat_map(|check| check(config)).collect()
 }
 
@@ -27,6 +27,18 @@ fn conflict(
         reason: reason.into(),
         advice: advice.into(),
     })
+}
+
+fn smoothing(config: &Config) -> Vec<ConfigProblem> {
+    let data = &config.data;
+    conflict(
+        data.edge_life.is_some() && data.m_product.is_some(),
+        "data.edge_life and data.m_product",
+        "both smooth the same snapshots",
+        "leave one of them out",
+    )
+    .into_iter()
+    .collect()
 }
 
 fn frames(config: &Config) -> Vec<ConfigProblem> {

@@ -34,6 +34,12 @@ section! {
         undirected: bool = false;
         /// What becomes of the weights of edges.
         weights: WeightRule = WeightRule::Auto;
+        /// Lets each edge live for so many snapshots (ESDG §5.4, as EvolveGCN does); what is
+        /// predicted stays as it happened.
+        edge_life: Option<usize> = None, Whole(1, 1 << 30);
+        /// Replaces snapshots and their features by the mean of the last so many (ESDG §5.3, as
+        /// TM-GCN does); what is predicted stays as it happened.
+        m_product: Option<usize> = None, Whole(1, 1 << 30);
         /// Where the features of vertices come from.
         features: FeatureRule = FeatureRule::Auto;
         /// How a measured series is scaled before lags are taken.

@@ -7,7 +7,7 @@ use super::problem::ConfigProblem;
 use super::{Config, EmbeddingName, ModelName, OptimiserName, ScheduleName, UpdaterName};
 
 /// Keys that only models of snapshots read.
-const OF_SNAPSHOTS: [&str; 20] = [
+const OF_SNAPSHOTS: [&str; 23] = [
     "data.lags",
     "data.window",
     "data.merge",
@@ -16,6 +16,8 @@ const OF_SNAPSHOTS: [&str; 20] = [
     "data.weights",
     "data.features",
     "data.scaling",
+    "data.edge_life",
+    "data.m_product",
     "task.theta",
     "task.all_pairs",
     "train.frame",
@@ -28,6 +30,7 @@ const OF_SNAPSHOTS: [&str; 20] = [
     "plan.reuse",
     "plan.group",
     "plan.order",
+    "plan.difference",
 ];
 
 /// Keys that only models of events read.

@@ -1,6 +1,7 @@
 //! `[plan]`: how the work is laid out.
 
 use toml::Value;
+use zoetrope_tensor::Difference;
 
 use super::names::names;
 use super::rule::{Filled, Whole};
@@ -24,6 +25,9 @@ section! {
         /// Where a card keeps the graph: on the card, or on the host, from where every frame's share
         /// is copied ahead of its use.
         residency: Residency = Residency::Auto;
+        /// Whether snapshots that are copied to a card frame by frame are sent as differences to those
+        /// before them (ESDG §3.2). It does not change the result.
+        difference: DifferenceRule = DifferenceRule::Auto;
         /// Whether steps that repeat are recorded once and launched as a whole (on a card). It does
         /// not change the result.
         record: bool = true;
@@ -102,5 +106,27 @@ names! {
         Resident = "resident",
         /// On the host.
         Stream = "stream",
+    }
+}
+
+names! {
+    /// Whether snapshots are sent to a card as differences.
+    DifferenceRule {
+        /// Where that is faster.
+        Auto = "auto",
+        /// Wherever it takes fewer bytes.
+        On = "on",
+        /// Never: every snapshot of every frame is sent whole.
+        Off = "off",
+    }
+}
+
+impl From<DifferenceRule> for Difference {
+    fn from(rule: DifferenceRule) -> Self {
+        match rule {
+            DifferenceRule::Auto => Self::Auto,
+            DifferenceRule::On => Self::On,
+            DifferenceRule::Off => Self::Off,
+        }
     }
 }

@@ -139,6 +139,7 @@ fn miniature(
         name: like.name.clone(),
         format: String::new(),
         edge_labels,
+        happened: Arc::clone(&sequence),
         sequence,
         names: VertexNames::identity(vertices as u32),
         features: Arc::new(features),

@@ -9,7 +9,7 @@ use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::state::Carried;
 use zoetrope_nn::{Frame, NnError, Order, PreparedGraph};
 use zoetrope_plan::{Grouping, OperatorOrder, Plan};
-use zoetrope_tensor::{Device, Gpu, Matrix, Tape};
+use zoetrope_tensor::{Device, Difference, Gpu, Matrix, Tape};
 
 use super::reuse;
 
@@ -88,8 +88,8 @@ impl FrameRunner {
 
     /// Copies matrices to a card frame by frame, `at_once` snapshots at most, instead of keeping all
     /// of them there.
-    pub fn stream(&self, at_once: usize) {
-        self.graph.products().for_each(|group| group.stream(at_once));
+    pub fn stream(&self, at_once: usize, difference: Difference) {
+        self.graph.products().for_each(|group| group.stream(at_once, difference));
     }
 
     /// The bytes that matrices and features take on a card.

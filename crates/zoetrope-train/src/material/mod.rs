@@ -6,6 +6,7 @@
 
 mod cut;
 pub(crate) mod digest;
+mod smooth;
 mod stack;
 mod weights;
 
@@ -34,6 +35,9 @@ pub struct Material {
     pub format: String,
     /// The topology of every step, as models see it.
     pub sequence: Arc<SnapshotSequence>,
+    /// The edges of every step as they happened, which are what is predicted: the same unless
+    /// snapshots were smoothed.
+    pub happened: Arc<SnapshotSequence>,
     /// Snapshots whose weights tell the classes of edges, where these are asked for.
     pub edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
     /// The original identifiers of the vertices.
@@ -96,8 +100,10 @@ impl Material {
             });
         }
         let sequence = weights::apply(sequence, config.data.weights, warnings)?;
+        let (sequence, happened) = smooth::apply(sequence, &config.data)?;
+        let window = config.data.m_product;
         let features =
-            stack::features(&sequence, features, config.data.features, &names, warnings)?;
+            stack::features(&happened, features, config.data.features, window, &names, warnings)?;
         let constant_goal = targets.as_ref().is_some_and(|targets| targets.steps() == 1);
         let vertices = sequence.vertices() as usize;
         let known_before = newest_lag
@@ -108,7 +114,8 @@ impl Material {
         Ok(Self {
             name: String::new(),
             format: String::new(),
-            sequence: Arc::new(sequence),
+            sequence,
+            happened,
             edge_labels,
             names,
             features: Arc::new(features),
@@ -152,10 +159,14 @@ impl Material {
 
     /// The bytes of features, targets and topology.
     pub fn bytes(&self) -> u64 {
-        let edges = self.sequence.stored_edges();
-        let per_edge = 8 + if self.sequence.weight().is_some() { 4 } else { 0 };
+        let of = |sequence: &SnapshotSequence| {
+            let per_edge = 8 + if sequence.weight().is_some() { 4 } else { 0 };
+            sequence.stored_edges() * per_edge
+        };
+        let smoothed = !Arc::ptr_eq(&self.sequence, &self.happened);
+        let edges = of(&self.sequence) + if smoothed { of(&self.happened) } else { 0 };
         let goal = self.goal.as_ref().map_or(0, Goal::bytes);
-        (edges * per_edge + self.features.bytes() + goal) as u64
+        (edges + self.features.bytes() + goal) as u64
     }
 }
 

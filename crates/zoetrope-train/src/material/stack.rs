@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use zoetrope_graph::degree::{Degree, degree_features};
+use zoetrope_graph::smooth_features::m_product_features;
 use zoetrope_graph::{SnapshotSequence, Targets, VertexFeatures, VertexNames};
 use zoetrope_tensor::Matrix;
 
@@ -48,11 +49,12 @@ impl Goal {
     }
 }
 
-/// The features of all steps.
+/// The features of all steps, or their means over a window of steps.
 pub(super) fn features(
     sequence: &SnapshotSequence,
     given: Option<VertexFeatures>,
     rule: FeatureRule,
+    window: Option<usize>,
     names: &VertexNames,
     warnings: &mut Vec<String>,
 ) -> Result<Matrix, TrainError> {
@@ -68,6 +70,10 @@ pub(super) fn features(
         }
     };
     check(&features, names)?;
+    let features = match window {
+        Some(window) => m_product_features(&features, window)?,
+        None => features,
+    };
     let width = features.width();
     if features.steps() != 1 && features.steps() != steps {
         return Err(TrainError::Unfit {

@@ -20,6 +20,6 @@ mod trace;
 pub use folder::RunFolder;
 pub use metrics::{EpochRecord, MetricsLine, MetricsLog, read_metrics};
 pub use phase::{Phase, Seconds};
-pub use summary::{Bytes, DataSummary, Metrics, Redundancy, SCHEMA, Summary};
+pub use summary::{Bytes, DataSummary, Metrics, Redundancy, SCHEMA, Streaming, Summary};
 pub use timeline::{Span, Timeline};
 pub use trace::TraceFile;

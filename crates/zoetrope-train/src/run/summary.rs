@@ -59,6 +59,20 @@ pub struct Summary {
     pub seconds: Seconds,
     /// Bytes moved, by kind.
     pub bytes: Bytes,
+    /// What copying the graph to a card frame by frame took, where that was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streaming: Option<Streaming>,
+}
+
+/// What copying the graph to a card frame by frame took, in training and evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Streaming {
+    /// Bytes of matrices.
+    pub bytes: u64,
+    /// Seconds that they were on the bus, beside what the card computed.
+    pub transfer_seconds: f64,
+    /// Seconds in which the card made matrices out of differences.
+    pub rebuild_seconds: f64,
 }
 
 impl Default for Summary {
@@ -83,6 +97,7 @@ impl Default for Summary {
             peak_device_bytes: 0,
             seconds: Seconds::default(),
             bytes: Bytes::default(),
+            streaming: None,
         }
     }
 }

@@ -55,7 +55,8 @@ impl Session {
             FrameRunner::new(&material.sequence, &material.features, model, layout, &device)?;
         let streams = streams(&config, &device, &runner);
         if streams {
-            runner.stream(plan.frames.iter().map(|frame| frame.steps).max().unwrap_or(1));
+            let at_once = plan.frames.iter().map(|frame| frame.steps).max().unwrap_or(1);
+            runner.stream(at_once, config.plan.difference.into());
         }
         let task = task::make(&config, task_name, &material)?;
         drop(span);
@@ -235,7 +236,7 @@ fn evaluation_bytes(config: &Config, task: TaskName, material: &Material) -> u64
         return 0;
     }
     let edges: usize =
-        material.split.test.clone().map(|step| material.sequence.at(step).len()).sum();
+        material.split.test.clone().map(|step| material.happened.at(step).len()).sum();
     (edges * (1 + config.task.negatives) * 8 * 3) as u64
 }
 

@@ -75,7 +75,7 @@ fn targets(material: &Material) -> Result<Targets, TrainError> {
 fn links(config: &Config, material: &Material, steps: &[usize]) -> Vec<Comparison> {
     let LinkJudge { mut few, mut many, mut sampler, few_scores, many_scores, all } =
         LinkJudge::new(config);
-    let sequence = &material.sequence;
+    let sequence = &material.happened;
     let mut found = compare_links(sequence, steps, &mut few, &mut sampler, &few_scores);
     found.iter_mut().for_each(|one| one.measures.retain(|(metric, _)| is_of_few(*metric)));
     let ranked = compare_links(sequence, steps, &mut many, &mut sampler, &many_scores);

@@ -97,7 +97,7 @@ impl LinkPrediction {
     pub fn new(config: &Config, material: &Material) -> Self {
         let judge = LinkJudge::new(config);
         Self {
-            sequence: Arc::clone(&material.sequence),
+            sequence: Arc::clone(&material.happened),
             few: judge.few_scores.clone(),
             many: judge.many_scores.clone(),
             all: judge.all.clone().map(|scores| (LinkCandidates::all(), scores)),

@@ -16,13 +16,16 @@ use std::time::Instant;
 use zoetrope_data::Progress;
 use zoetrope_data::split::Part;
 use zoetrope_nn::weights;
+use zoetrope_tensor::Device;
 
 use crate::checkpoint::{CheckpointStore, state_hash};
 use crate::config::Config;
 use crate::course::Course;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
-use crate::run::{Bytes, EpochRecord, Metrics, Phase, RunFolder, Summary, Timeline, TraceFile};
+use crate::run::{
+    Bytes, EpochRecord, Metrics, Phase, RunFolder, Streaming, Summary, Timeline, TraceFile,
+};
 use crate::session::{EpochEnd, Watch};
 
 pub use loading::{load_plan, load_weights};
@@ -219,9 +222,20 @@ fn finish(
         peak_device_bytes: course.device().peak_bytes(),
         seconds: course.timeline().seconds(),
         bytes: Bytes { host_to_device, device_to_host, ..Bytes::default() },
+        streaming: streaming(course.device()),
         ..Summary::default()
     };
     folder.write_summary(&summary)?;
     let best = course.learner().best_epoch();
     Ok(Finished { folder: folder.root().to_owned(), summary, best })
+}
+
+/// What streaming took on a card, where anything was streamed.
+fn streaming(device: &Device) -> Option<Streaming> {
+    let found = device.gpu()?.streaming();
+    (found.bytes > 0).then_some(Streaming {
+        bytes: found.bytes,
+        transfer_seconds: found.transfer_seconds,
+        rebuild_seconds: found.rebuild_seconds,
+    })
 }

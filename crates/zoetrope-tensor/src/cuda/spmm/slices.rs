@@ -26,9 +26,9 @@ use zoetrope_graph::Csr;
 use crate::cpu::spmm::CsrRef;
 
 /// Rows among which short rows are ordered by length: near each other in y, and named by 16 bits.
-const WINDOW: usize = 4096;
+pub(super) const WINDOW: usize = 4096;
 /// Rows of a slice: the lanes of a warp.
-const SLICE: usize = 32;
+pub(super) const SLICE: usize = 32;
 /// Entries of a row in a slice at most: what one thread adds up alone.
 const SHORT: usize = 32;
 /// Entries of a piece of a long row at most: what one warp adds up.
@@ -49,9 +49,9 @@ const FOLD: usize = 4;
 /// A page of memory: blocks are whole pages, so that each can be locked by itself.
 #[repr(C, align(4096))]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Page([u32; PAGE]);
+pub(super) struct Page([u32; PAGE]);
 
-const PAGE: usize = 1024;
+pub(super) const PAGE: usize = 1024;
 
 impl std::fmt::Debug for Page {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -210,8 +210,22 @@ impl Slices {
         }
     }
 
+    /// What a receiver that has the rows cannot tell at once: the header with the starts of slices, and
+    /// the pieces of long rows.
+    pub(super) fn frame(&self) -> [&[u32]; 2] {
+        let words = self.words();
+        [&words[..self.at(Part::Rows)], &words[self.at(Part::Units)..self.at(Part::Columns)]]
+    }
+
+    /// The number of entries of each row.
+    pub(super) fn lengths(&self) -> Vec<u32> {
+        let mut lengths = vec![0; self.rows()];
+        self.for_each_entry(|row, _| lengths[row] += 1);
+        lengths
+    }
+
     /// Whether values follow from factors.
-    pub(super) fn is_factored(&self) -> bool {
+    pub(crate) fn is_factored(&self) -> bool {
         self.at(Part::Factors) < self.at(Part::Numbers)
     }
 

@@ -1,0 +1,72 @@
+//! A side of a matrix by rows, with what its values are made from.
+//!
+//! From one snapshot to the next most values of a normalised matrix change, because degrees do, but
+//! few of the weights: so differences are taken of weights and of factors of vertices. A value is
+//! `(factor[source]·weight)·factor[destination]`, the order of `normalise::scale`. Without weights
+//! factors follow from lengths of rows, and where nothing is known of factors the weight is the value.
+
+use std::sync::Arc;
+
+use zoetrope_graph::Csr;
+
+use crate::sparse::{Side, SparseMatrix};
+
+#[cfg_attr(test, derive(Debug, Clone, PartialEq))]
+pub(super) struct Rows {
+    pub(super) offsets: Vec<u32>,
+    pub(super) columns: Vec<u32>,
+    /// Bits of the weights, in the order of the columns; None where each is 1.
+    pub(super) weights: Option<Vec<u32>>,
+    /// Of each vertex the bits of its factor, or, without weights, the length of the row that it
+    /// follows from, where that is not the vertex's own row.
+    pub(super) vertices: Option<Vec<u32>>,
+    /// Lengths that differ, ascending, where factors follow from lengths.
+    pub(super) lengths: Option<Vec<u32>>,
+}
+
+impl Rows {
+    pub(super) fn of(matrix: &SparseMatrix, side: Side) -> Self {
+        if let Some((weights, factors)) = matrix.scaled() {
+            return Self::scaled(matrix, side, weights, factors);
+        }
+        let slices = matrix.slices(side);
+        let (offsets, columns, values) = slices.to_csr().into_arrays();
+        if !slices.is_factored() {
+            let weights = Some(bits(&values));
+            return Self { offsets, columns, weights, vertices: None, lengths: None };
+        }
+        let own = matrix.slices(Side::Matrix);
+        let of_vertices = own.lengths();
+        let mut lengths = of_vertices.clone();
+        lengths.sort_unstable();
+        lengths.dedup();
+        let vertices = (!Arc::ptr_eq(own, slices)).then_some(of_vertices);
+        Self { offsets, columns, weights: None, vertices, lengths: Some(lengths) }
+    }
+
+    fn scaled(matrix: &SparseMatrix, side: Side, weights: &[f32], factors: &[f32]) -> Self {
+        let (offsets, columns, _) = matrix.slices(Side::Matrix).to_csr().into_arrays();
+        let vertices = matrix.rows() as u32;
+        let weighted = Csr::new(vertices, vertices, offsets, columns, weights.to_vec())
+            .expect("the sliced matrix was a matrix");
+        let own = if side == Side::Matrix { weighted } else { weighted.transpose() };
+        let (offsets, columns, weights) = own.into_arrays();
+        let (weights, vertices) = (Some(bits(&weights)), Some(bits(factors)));
+        Self { offsets, columns, weights, vertices, lengths: None }
+    }
+
+    pub(super) fn entries(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Words of all lists together.
+    pub(super) fn words(&self) -> usize {
+        let optional = [&self.weights, &self.vertices, &self.lengths];
+        let optional: usize = optional.into_iter().flatten().map(Vec::len).sum();
+        self.offsets.len() + self.columns.len() + optional
+    }
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    bytemuck::cast_slice(values).to_vec()
+}
