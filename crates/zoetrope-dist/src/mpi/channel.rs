@@ -1,8 +1,8 @@
 //! The channel on which processes of a job watch each other while MPI may be stuck.
 //!
 //! A star of TCP connections to rank 0, whose addresses and a secret go over MPI once. A thread of
-//! each process says ten times a second how far its rank is; rank 0 tells everyone about everyone,
-//! judges, and announces the verdict. A process that dies loses its connection at once. One that is
+//! each process says how far its rank is, within 20 ms of a change and ten times a second anyway; rank 0
+//! tells everyone about everyone, judges, and announces the verdict. A process that dies loses its connection at once. One that is
 //! stopped falls silent. One that hangs goes on talking, but its position stands still.
 
 use std::collections::hash_map::RandomState;
@@ -22,8 +22,14 @@ use crate::ranks::Ranks;
 use crate::site::Position;
 use crate::watch::{Board, Cause, Manner, Verdict};
 
-/// How often a process speaks and listens.
-const TICK: Duration = Duration::from_millis(100);
+/// How often a process listens, and speaks where it has news.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Every so many ticks it speaks even if it has none: who is silent is stopped.
+const BEAT: u64 = 5;
+
+/// A process that did not come to a tick for this long was stopped itself.
+const STOPPED: Duration = Duration::from_secs(1);
 
 /// How long ranks have to find each other.
 const SETUP: Duration = Duration::from_secs(30);
@@ -51,6 +57,8 @@ pub(super) struct Channel {
     board: Arc<Board>,
     rank: usize,
     announced: bool,
+    ticks: u64,
+    said: Position,
 }
 
 #[derive(Debug)]
@@ -85,7 +93,8 @@ impl Channel {
         };
         let links = links.map_err(fail)?;
         links.iter().for_each(|peer| board.heard(peer.rank, Position::default()));
-        Ok(Self { links, board: Arc::clone(board), rank: ranks.rank(), announced: false })
+        let (board, rank, said) = (Arc::clone(board), ranks.rank(), Position::default());
+        Ok(Self { links, board, rank, announced: false, ticks: 0, said })
     }
 
     /// Watches until `over` is set; then takes leave.
@@ -96,7 +105,7 @@ impl Channel {
             std::thread::sleep(TICK);
             let pause = last.elapsed();
             last = Instant::now();
-            if pause > 10 * TICK {
+            if pause > STOPPED {
                 self.board.forgive(pause);
             }
             self.tick();
@@ -124,7 +133,7 @@ impl Channel {
     fn linger(&mut self) {
         let deadline = Instant::now() + LINGER;
         while Instant::now() < deadline && !self.links.iter().all(|peer| peer.gone) {
-            std::thread::sleep(TICK / 5);
+            std::thread::sleep(TICK);
             self.tick();
         }
     }
@@ -197,10 +206,15 @@ impl Channel {
             let frame = Frame::Verdict(verdict);
             self.links.iter_mut().for_each(|peer| peer.link.say(&frame));
         }
+        self.ticks += 1;
+        let beat = self.ticks.is_multiple_of(BEAT);
+        let position = self.board.position(self.rank);
         let frame = match self.rank {
-            0 => Frame::Table(self.board.positions()),
-            rank => Frame::Progress(self.board.position(rank)),
+            0 if beat => Frame::Table(self.board.positions()),
+            1.. if beat || position != self.said => Frame::Progress(position),
+            _ => return,
         };
+        self.said = position;
         self.links.iter_mut().for_each(|peer| peer.link.mention(&frame));
     }
 }
