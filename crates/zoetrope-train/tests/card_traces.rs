@@ -114,7 +114,9 @@ fn updates_that_draw_at_random_are_recorded_too() {
     if !emulator::is_here("updates_that_draw_at_random_are_recorded_too", &[]) {
         return;
     }
-    for settings in ["model.dropout=0.3", "task.name=link-prediction"] {
+    let classes = "task.name=edge-classification data.window=14parts \
+                   data.path=synthetic:bipartite?users=20&items=20&events=900&features=3&labels=0.3";
+    for settings in ["model.dropout=0.3", "task.name=link-prediction", classes] {
         let traced = Traced::run(settings);
         let count = |name| traced.events.iter().filter(|event| event["name"] == name).count();
         // The third epoch launches what the first computed and the second recorded.

@@ -136,7 +136,10 @@ fn links_are_drawn_anew_for_recordings() {
     // Ends that everybody asks about; scalar products; two frames in one recording.
     let hubs =
         "data.path=synthetic:power-law?vertices=60&steps=14&edges=800&features=2 task.theta=1";
-    for rest in [hubs, "model.decoder=dot", "train.batch_size=2 train.loss=last"] {
+    // Classes of edges are always the same.
+    let classes = "task.name=edge-classification data.window=14parts \
+                   data.path=synthetic:bipartite?users=20&items=20&events=900&features=3&labels=0.3";
+    for rest in [hubs, "model.decoder=dot", "train.batch_size=2 train.loss=last", classes] {
         let settings = format!("task.name=link-prediction model.name=tgcn {rest}");
         let recorded = hash(&settings);
         assert_eq!(recorded, hash(&format!("{settings} plan.record=false")), "{settings}");

@@ -1,15 +1,18 @@
 //! A class for each edge of a snapshot.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::json;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::Forward;
+use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::Classification;
 use zoetrope_tensor::{Matrix, Var};
 
-use super::edge_pairs::StackedPairs;
+use super::edge_pairs::{MOST_PLACED, StackedPairs};
 use super::results::put;
 use super::{Judge, Questions, Task};
 use crate::config::Config;
@@ -28,8 +31,19 @@ pub struct EdgeClassification {
     pairs: Pairs,
     stacked: StackedPairs,
     labels: Arc<Vec<u32>>,
+    /// What is asked of steps, which does not change: where a card computes it is kept, so that it
+    /// is copied up once and recordings find it.
+    kept: HashMap<Range<usize>, Asked>,
+    kept_count: usize,
     updates: Updates,
     classes: usize,
+}
+
+/// Edges and their classes.
+#[derive(Debug, Clone)]
+struct Asked {
+    ends: Ends,
+    labels: Arc<Vec<u32>>,
 }
 
 /// The number of classes.
@@ -70,9 +84,36 @@ impl EdgeClassification {
             pairs: Pairs::default(),
             stacked: StackedPairs::default(),
             labels: Arc::default(),
+            kept: HashMap::new(),
+            kept_count: 0,
             updates: Updates::default(),
             classes,
         })
+    }
+}
+
+impl EdgeClassification {
+    /// The edges of some steps with their classes.
+    fn ask(&mut self, steps: &Range<usize>, on_card: bool) -> Asked {
+        if let Some(known) = self.kept.get(steps) {
+            return known.clone();
+        }
+        let vertices = self.labelled.vertices() as usize;
+        self.stacked.clear();
+        for (at, step) in steps.clone().enumerate() {
+            self.rule.fill(self.labelled.at(step), &mut self.pairs);
+            self.stacked.extend(&self.pairs, at * vertices);
+        }
+        let labels = Arc::make_mut(&mut self.labels);
+        labels.clear();
+        labels.extend(self.stacked.labels.iter().map(|&label| label as u32));
+        let (ends, labels) = (self.stacked.ends.clone(), Arc::clone(&self.labels));
+        let asked = Asked { ends, labels };
+        if on_card && self.kept_count + self.stacked.len() <= MOST_PLACED {
+            self.kept_count += self.stacked.len();
+            self.kept.insert(steps.clone(), asked.clone());
+        }
+        asked
     }
 }
 
@@ -85,21 +126,18 @@ impl Task for EdgeClassification {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError> {
         let Head::Edge(head) = &network.head else { unreachable!("an edge task has its head") };
-        let vertices = self.labelled.vertices() as usize;
-        self.stacked.clear();
-        for (at, step) in questions.steps.clone().enumerate() {
-            self.rule.fill(self.labelled.at(step), &mut self.pairs);
-            self.stacked.extend(&self.pairs, at * vertices);
-        }
-        if self.stacked.len() == 0 {
+        let Asked { ends, labels } =
+            self.ask(&questions.steps, forward.tape.device().gpu().is_some());
+        if labels.is_empty() {
             return Ok(None);
         }
-        let labels = Arc::make_mut(&mut self.labels);
-        labels.clear();
-        labels.extend(self.stacked.labels.iter().map(|&label| label as u32));
-        let logits = head.decode(forward, embeddings, &self.stacked.ends)?;
-        let loss = forward.tape.cross_entropy(logits, &self.labels, 0, None)?;
-        Ok(Some((loss, self.stacked.len() as f64)))
+        let logits = head.decode(forward, embeddings, &ends)?;
+        let loss = forward.tape.cross_entropy(logits, &labels, 0, None)?;
+        Ok(Some((loss, labels.len() as f64)))
+    }
+
+    fn repeats(&self) -> bool {
+        true
     }
 
     fn begin(&mut self) {

@@ -47,7 +47,7 @@ impl StackedPairs {
 
 /// The most pairs that are placed, of all questions: some 64 MiB with the readers of their ends. More
 /// pairs keep a card busy for longer than their launches take.
-const MOST_PLACED: usize = 1 << 20;
+pub(super) const MOST_PLACED: usize = 1 << 20;
 
 /// Pairs that lie on a card where recordings read them.
 #[derive(Debug, Default)]
