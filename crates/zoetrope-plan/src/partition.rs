@@ -6,9 +6,9 @@
 //! communication itself, up to one unit: see [`nets`]. An edge is a net of two vertices, so both are the
 //! same multilevel method on a [`Hypergraph`]:
 //!
-//! 1. [`coarsen`](mod@coarsen): vertices join the neighbour that they share most with, until few are left;
-//! 2. [`initial`]: those are cut in two, and again, by growing parts from random seeds;
-//! 3. [`refine`]: on the way back up, single vertices change parts (Fiduccia and Mattheyses),
+//! 1. `coarsen`: vertices join the neighbour that they share most with, until few are left;
+//! 2. `initial`: those are cut in two, and again, by growing parts from random seeds;
+//! 3. `refine`: on the way back up, single vertices change parts (Fiduccia and Mattheyses),
 //!    also uphill, and the best state seen is kept; then coarsened inside of parts, and once more.
 //!
 //! No part is heavier than `1 + imbalance` times the mean. One thread, every draw keyed by the seed:
