@@ -1,6 +1,6 @@
 """The figures as markdown, and the goals as a list."""
 
-from goals import goals
+from goals import goals, untraced
 
 GIB = 1 << 30
 
@@ -62,10 +62,9 @@ def trace(part, report):
              "| case | data | source | busy | computing | copying | overlapped | busy ms | epoch ms | untraced |", "| --- " * 10 + "|"]
     for name, row in part.get("rows", {}).items():
         share = [f"{100 * row[key]:.1f} %" for key in ("busy", "computing", "copying", "overlapped")]
-        timed = report["parts"].get("frames", {}).get("rows", {}).get(name, {}).get(row["variant"])
-        untraced = f"{100 * row['busy_ms'] / (timed['ms'] * timed['frames']):.1f} %" if timed else ""
+        without = untraced(report, name, row)
         times = [f"{row[key]:.4g}" for key in ("busy_ms", "epoch_ms")]
-        lines.append("| " + " | ".join([name, row["variant"], row["source"], *share, *times, untraced]) + " |")
+        lines.append("| " + " | ".join([name, row["variant"], row["source"], *share, *times, f"{100 * without:.1f} %" if without else ""]) + " |")
     return lines
 
 

@@ -105,12 +105,16 @@ impl Ranks {
     /// # Errors
     /// With the first failure.
     pub fn check(&self) -> Result<(), DistError> {
+        self.check_at(None)
+    }
+
+    fn check_at(&self, site: Option<Site>) -> Result<(), DistError> {
         if let Some(fault) = self.inner.fault.get() {
             return Err(fault.clone());
         }
         match self.inner.communicator.board().verdict() {
             None => Ok(()),
-            Some(verdict) => Err(self.fail(None, Fault::Lost(verdict.clone()))),
+            Some(verdict) => Err(self.fail(site, Fault::Lost(verdict.clone()))),
         }
     }
 
@@ -130,9 +134,8 @@ impl Ranks {
         (0..self.size()).filter(move |&rank| rank != own)
     }
 
-    /// Notes that a call begins.
+    /// Notes that a call begins; also one that fails at once, so that the error names it.
     fn enter(&self, call: Call) -> Result<Site, DistError> {
-        self.check()?;
         let point = matches!(call, Call::Send | Call::Receive);
         let counter = if point { &self.inner.points } else { &self.inner.collectives };
         let site = Site { call, number: counter.fetch_add(1, Ordering::Relaxed) + 1 };
@@ -140,6 +143,7 @@ impl Ranks {
             position.last = Some(site);
             position.collectives += u64::from(!point);
         });
+        self.check_at(Some(site))?;
         lock(&self.inner.traffic).count_call(call);
         Ok(site)
     }

@@ -83,30 +83,6 @@ fn lstm(list: &mut List) {
             });
         }
     }
-    // By tensor cores: one tile, several, the last one in part; features that fill pieces, that do
-    // not, and that are left to the other ways.
-    for (steps, n, of) in [(1, 1, 4), (3, 21, 4), (2, 2140, 1)] {
-        for widths in &[[8, 0], [64, 0], [16, 36], [7, 0]][..of] {
-            let (h, inner) = (32, widths[0] + widths[1]);
-            let weights = [small(4 * h, h), small(4 * h, inner)];
-            let state = plain(n, h);
-            let mut inputs =
-                vec![plain(steps * n, widths[0]), state, state, weights[0], weights[1]];
-            inputs.extend([plain(1, 4 * h), plain(1, 4 * h), mask(steps * n, 1)]);
-            inputs.extend((widths[1] > 0).then(|| plain(steps * n, widths[1])));
-            let name = format!("lstm/tiles/{steps}x{n}x{}x{}", widths[0], widths[1]);
-            list.add(name, &inputs, |t, v| {
-                let recurrence = LstmRecurrence { weight: v[3], bias: Some(v[5]) };
-                let (weight, bias) = (v[4], Some(v[6]));
-                let input = match v.get(8) {
-                    Some(&beside) => GateInput::Pair { x: [v[0], beside], weight, bias },
-                    None => GateInput::Rows { x: v[0], weight, bias },
-                };
-                let states = t.lstm(input, v[1], v[2], Some(recurrence), Some(v[7]))?;
-                t.concat_rows(&[states.hidden, states.cell])
-            });
-        }
-    }
     // The state is its own memory, and one row range of the gates' matrix.
     list.add("lstm/same_states", &[plain(3, 8), plain(3, 2)], |t, v| {
         Ok(t.lstm(v[0], v[1], v[1], None, None)?.hidden)

@@ -66,6 +66,7 @@ fn run(t: &mut Tape, unit: Unit, input: GateInput, v: &[Var]) -> Result<Var, Ten
 
 pub(super) fn sequences() -> Vec<Case> {
     let mut list = List::default();
+    tiles(&mut list);
     for unit in UNITS {
         for shape in SHAPES {
             every_input(&mut list, unit, shape);
@@ -113,6 +114,33 @@ fn absent_gradients(list: &mut List, unit: Unit, shape: [usize; 3]) {
             list.add(name, &inputs, move |t, v| {
                 let input = GateInput::Pair { x: [v[0], v[1]], weight: v[2], bias: Some(v[3]) };
                 run(t, unit, input, v)
+            });
+        }
+    }
+}
+
+/// An LSTM of 32 states by tensor cores: one tile, several, the last one in part; features that fill
+/// pieces, that do not, and that are left to the other ways.
+fn tiles(list: &mut List) {
+    for (steps, n, of) in [(1, 1, 4), (3, 21, 4), (2, 2140, 1)] {
+        for widths in &[[8, 0], [64, 0], [16, 36], [7, 0]][..of] {
+            let (h, inner) = (32, widths[0] + widths[1]);
+            let weights = [small(4 * h, h), small(4 * h, inner)];
+            let state = plain(n, h);
+            let mut inputs =
+                vec![plain(steps * n, widths[0]), state, state, weights[0], weights[1]];
+            inputs.extend([plain(1, 4 * h), plain(1, 4 * h), mask(steps * n, 1)]);
+            inputs.extend((widths[1] > 0).then(|| plain(steps * n, widths[1])));
+            let name = format!("lstm/tiles/{steps}x{n}x{}x{}", widths[0], widths[1]);
+            list.add(name, &inputs, |t, v| {
+                let recurrence = LstmRecurrence { weight: v[3], bias: Some(v[5]) };
+                let (weight, bias) = (v[4], Some(v[6]));
+                let input = match v.get(8) {
+                    Some(&beside) => GateInput::Pair { x: [v[0], beside], weight, bias },
+                    None => GateInput::Rows { x: v[0], weight, bias },
+                };
+                let states = t.lstm(input, v[1], v[2], Some(recurrence), Some(v[7]))?;
+                t.concat_rows(&[states.hidden, states.cell])
             });
         }
     }
