@@ -23,6 +23,8 @@ pub(crate) enum Cause {
     Input = 3,
     /// A resource is missing: memory, disk, library.
     Resource = 4,
+    /// A rank failed, and the others with it.
+    Rank = 5,
 }
 
 /// A failure as the user sees it; boxed, because every command returns one or a report.
@@ -213,6 +215,7 @@ impl From<TrainError> for Failure {
             FailureKind::Configuration => Self::usage(message),
             FailureKind::Data => Self::input(message),
             FailureKind::Resource => Self::resource(message),
+            FailureKind::Rank => Self::new(Cause::Rank, "rank", message),
             FailureKind::NonFinite => Self::new(Cause::Other, "diverged", message),
             _ => Self::new(Cause::Other, "other", message),
         }

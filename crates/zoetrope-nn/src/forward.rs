@@ -57,7 +57,8 @@ impl Updates {
 
 /// Lets a tape of a card find the parameters there.
 fn bind(tape: &mut Tape, parameters: &Parameters) {
-    if let Some(gpu) = tape.device().gpu() {
+    // Blocks of a frame that share a tape have bound it already.
+    if let Some(gpu) = tape.device().gpu().filter(|_| tape.is_empty()) {
         let block = parameters.on(gpu);
         tape.bind(&block);
     }
@@ -102,6 +103,12 @@ impl<'a> Forward<'a> {
     /// Whether the pass trains.
     pub fn is_training(&self) -> bool {
         self.training
+    }
+
+    /// Says that what follows is that block of a frame: its dropout is its own, and the same whenever
+    /// the block is computed.
+    pub fn begin_block(&mut self, block: u32) {
+        self.dropouts = block << 8;
     }
 
     /// A parameter on the tape.

@@ -5,10 +5,12 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use zoetrope_tensor::{SparseGroup, Var};
 
+use crate::encoder::Sequence;
 use crate::encoder::StructureEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::graph::{Adjacency, PreparedGraph};
+use crate::shared::Shared;
 
 /// Which of the two products of a graph convolution comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,19 @@ impl Order {
     /// The order with less work for a layer of these widths.
     pub fn cheaper(inputs: usize, outputs: usize) -> Self {
         if inputs <= outputs { Self::AggregateFirst } else { Self::UpdateFirst }
+    }
+
+    /// The order of a structure layer of these widths: what the plan says, or the cheaper one.
+    pub fn at(planned: &[Self], layer: usize, inputs: usize, outputs: usize) -> Self {
+        planned.get(layer).copied().unwrap_or(Self::cheaper(inputs, outputs))
+    }
+
+    /// The width of the rows that meet the graph.
+    pub fn aggregated(self, inputs: usize, outputs: usize) -> usize {
+        match self {
+            Self::AggregateFirst => inputs,
+            Self::UpdateFirst => outputs,
+        }
     }
 }
 
@@ -44,17 +59,59 @@ pub struct Frame<'a> {
     pub orders: &'a [Order],
     /// The position of the first snapshot in the whole sequence.
     pub first_step: usize,
+    /// What this rank has of a frame that several share; None where it has all of it.
+    pub shared: Option<Shared<'a>>,
 }
 
 impl<'a> Frame<'a> {
-    /// The number of snapshots.
+    /// The number of snapshots that structure encoders see here.
     pub fn steps(&self) -> usize {
         self.graph.steps()
     }
 
-    /// The number of vertices.
+    /// The number of vertices that structure encoders describe here.
     pub fn vertices(&self) -> usize {
         self.graph.vertices()
+    }
+
+    /// The snapshots that structure encoders see here, within all of the frame.
+    pub fn own_steps(&self) -> Range<usize> {
+        let first = self.shared.map_or(0, |shared| shared.first);
+        first..first + self.steps()
+    }
+
+    /// The number of snapshots of the whole frame.
+    pub fn all_steps(&self) -> usize {
+        self.shared.map_or(self.steps(), |shared| shared.steps)
+    }
+
+    /// The number of vertices that time encoders follow here.
+    pub fn time_vertices(&self) -> usize {
+        self.shared.map_or(self.vertices(), |shared| shared.time_vertices)
+    }
+
+    /// The rows of structure encoders where time encoders want them, as sequences.
+    ///
+    /// # Errors
+    /// Where there are not as many rows as this rank has.
+    pub fn to_time(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Sequence, NnError> {
+        let rows = match self.shared {
+            Some(shared) => shared.movement.to_time(forward.tape, rows)?,
+            None => rows,
+        };
+        let (steps, vertices) = (self.all_steps(), self.time_vertices());
+        Ok(Sequence { rows, steps, vertices, mask: self.mask })
+    }
+
+    /// The rows of time encoders where structure encoders want them.
+    ///
+    /// # Errors
+    /// Where there are not as many rows as this rank has.
+    pub fn to_structure(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Var, NnError> {
+        match self.shared {
+            Some(shared) => Ok(shared.movement.to_structure(forward.tape, rows)?),
+            None => Ok(rows),
+        }
     }
 
     /// All snapshots of the frame in one form.
@@ -65,7 +122,7 @@ impl<'a> Frame<'a> {
     /// The order of the products in a structure layer of these widths: what the plan says, or the
     /// cheaper one.
     pub fn order(&self, layer: usize, inputs: usize, outputs: usize) -> Order {
-        self.orders.get(layer).copied().unwrap_or(Order::cheaper(inputs, outputs))
+        Order::at(self.orders, layer, inputs, outputs)
     }
 
     /// Runs a structure encoder over the frame, group by group as planned.
@@ -106,7 +163,8 @@ impl<'a> Frame<'a> {
     }
 
     fn group(&self, steps: Range<usize>, layer: usize, aggregated: Option<Var>) -> Group<'a> {
-        Group { graph: self.graph, steps, layer, aggregated, orders: self.orders }
+        let (graph, orders, shared) = (self.graph, self.orders, self.shared);
+        Group { graph, steps, layer, aggregated, orders, shared }
     }
 }
 
@@ -120,6 +178,7 @@ pub struct Group<'a> {
     steps: Range<usize>,
     layer: usize,
     orders: &'a [Order],
+    shared: Option<Shared<'a>>,
     /// `Â·X` where it was computed before.
     pub aggregated: Option<Var>,
 }
@@ -128,6 +187,27 @@ impl Group<'_> {
     /// The snapshots of the group in one form.
     pub fn form(&self, form: Adjacency) -> SparseGroup {
         self.graph.form(form).cut(self.steps.clone())
+    }
+
+    /// The matrices of the group in one form times rows of features, of which those of other ranks
+    /// are gathered.
+    ///
+    /// # Errors
+    /// Where there are not as many rows as this rank has.
+    pub fn multiply(
+        &self,
+        forward: &mut Forward<'_>,
+        form: Adjacency,
+        x: Var,
+    ) -> Result<Var, NnError> {
+        let x = match self.shared {
+            Some(shared) => shared.movement.gather(forward.tape, x)?,
+            None => x,
+        };
+        match self.steps.is_empty() {
+            true => Ok(x),
+            false => Ok(forward.tape.spmm(&self.form(form), x)?),
+        }
     }
 
     /// The number of snapshots.
@@ -142,6 +222,6 @@ impl Group<'_> {
 
     /// The order of the products for a layer of these widths.
     pub fn order(&self, inputs: usize, outputs: usize) -> Order {
-        self.orders.get(self.layer).copied().unwrap_or(Order::cheaper(inputs, outputs))
+        Order::at(self.orders, self.layer, inputs, outputs)
     }
 }

@@ -46,6 +46,46 @@ impl Adjacency {
         matches!(self, Self::GcnEntries | Self::SelfLoops)
     }
 
+    /// The matrix of a snapshot, the `step`-th of its sequence.
+    ///
+    /// # Errors
+    /// Where it has more entries than 32-bit offsets can name, or one that is not finite.
+    pub fn matrix(self, view: SnapshotView<'_>, step: usize) -> Result<Csr, NnError> {
+        self.finite(self.of(view)?, step)
+    }
+
+    fn finite(self, matrix: Csr, step: usize) -> Result<Csr, NnError> {
+        match matrix.values().iter().all(|value| value.is_finite()) {
+            true => Ok(matrix),
+            false => Err(NnError::GraphNotFinite { step, form: self.name() }),
+        }
+    }
+
+    /// The same as a device takes it.
+    ///
+    /// # Errors
+    /// As [`Adjacency::matrix`].
+    pub fn prepare(
+        self,
+        device: &Device,
+        view: SnapshotView<'_>,
+        step: usize,
+    ) -> Result<SparseMatrix, NnError> {
+        let on_card = device.gpu().is_some();
+        if self == Self::Gcn && on_card {
+            let (weights, factors) = normalise::gcn_parts(view, GcnOptions::default())?;
+            let own = weights.values().to_vec();
+            let matrix = self.finite(normalise::scale(weights, &factors), step)?;
+            return Ok(SparseMatrix::for_gpu(matrix).made_from(own, factors));
+        }
+        let matrix = self.matrix(view, step)?;
+        Ok(match (self.is_for_attention(), on_card) {
+            (true, _) => SparseMatrix::for_attention(matrix),
+            (_, true) => SparseMatrix::for_gpu(matrix),
+            (_, false) => SparseMatrix::new(matrix),
+        })
+    }
+
     fn of(self, view: SnapshotView<'_>) -> Result<Csr, NnError> {
         Ok(match self {
             Self::Gcn | Self::GcnEntries => normalise::gcn(view, GcnOptions::default())?,
@@ -92,29 +132,7 @@ impl PreparedGraph {
             return Err(NnError::NoSnapshots);
         }
         let prepare = |&form: &Adjacency| -> Result<(Adjacency, SparseGroup), NnError> {
-            let one = |step| {
-                let on_card = device.gpu().is_some();
-                let (matrix, parts) = match form {
-                    Adjacency::Gcn if on_card => {
-                        let view = sequence.at(step);
-                        let (weights, factors) = normalise::gcn_parts(view, GcnOptions::default())?;
-                        let own = weights.values().to_vec();
-                        (normalise::scale(weights, &factors), Some((own, factors)))
-                    }
-                    form => (form.of(sequence.at(step))?, None),
-                };
-                if !matrix.values().iter().all(|value| value.is_finite()) {
-                    return Err(NnError::GraphNotFinite { step, form: form.name() });
-                }
-                Ok(Arc::new(match (form.is_for_attention(), on_card, parts) {
-                    (true, ..) => SparseMatrix::for_attention(matrix),
-                    (_, true, Some((weights, factors))) => {
-                        SparseMatrix::for_gpu(matrix).made_from(weights, factors)
-                    }
-                    (_, true, None) => SparseMatrix::for_gpu(matrix),
-                    (_, false, _) => SparseMatrix::new(matrix),
-                }))
-            };
+            let one = |step| form.prepare(device, sequence.at(step), step).map(Arc::new);
             let matrices: Vec<Arc<SparseMatrix>> = match sequence.is_constant() {
                 true => vec![one(0)?; steps],
                 false => (0..steps).into_par_iter().map(one).collect::<Result<_, NnError>>()?,
@@ -123,6 +141,23 @@ impl PreparedGraph {
         };
         let forms = forms.iter().map(prepare).collect::<Result<_, _>>()?;
         Ok(Self { forms, vertices: sequence.vertices() as usize, steps })
+    }
+
+    /// Some snapshots of which a rank has some vertices: for each form the matrices with the rows of
+    /// these. There may be none at all.
+    ///
+    /// # Panics
+    /// Where forms have different numbers of matrices.
+    pub fn of_share(
+        vertices: usize,
+        steps: usize,
+        forms: impl IntoIterator<Item = (Adjacency, Arc<[Arc<SparseMatrix>]>)>,
+    ) -> Self {
+        let group = |(form, matrices): (Adjacency, Arc<[Arc<SparseMatrix>]>)| {
+            assert_eq!(matrices.len(), steps, "a matrix for each snapshot");
+            (steps > 0).then(|| (form, SparseGroup::new(matrices)))
+        };
+        Self { forms: forms.into_iter().filter_map(group).collect(), vertices, steps }
     }
 
     /// The number of vertices.

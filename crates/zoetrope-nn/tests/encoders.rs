@@ -29,7 +29,16 @@ fn structure(encoder: impl StructureEncoder + 'static) -> Encode {
         let graph = PreparedGraph::new(&golden.graph(), &[encoder.form()])?;
         let (aggregated, mask) = (None, None);
         let (groups, orders, first_step) = (&[][..], &[][..], 0);
-        let frame = Frame { graph: &graph, features, aggregated, mask, groups, orders, first_step };
+        let frame = Frame {
+            graph: &graph,
+            features,
+            aggregated,
+            mask,
+            groups,
+            orders,
+            first_step,
+            shared: None,
+        };
         frame.encode(forward, &encoder, 0, features)
     })
 }

@@ -118,6 +118,7 @@ fn a_frame_of_another_length_is_refused_where_the_length_is_built_in() {
             groups: &[],
             orders: &[],
             first_step: 0,
+            shared: None,
         };
         let error = model.embed(&mut forward, &frame, State::default()).unwrap_err();
         assert!(

@@ -21,11 +21,17 @@ impl Plan {
                 Self::SCHEMA
             ));
         }
-        if self.ranks != 1 {
-            return broken(format!("it is for {} ranks, this program trains on one", self.ranks));
-        }
         if self.frames.is_empty() {
             return broken("it has no frame".to_owned());
+        }
+        if self.blocks.count == 0 {
+            return broken("a frame has no block".to_owned());
+        }
+        let Ok(vertices) = u32::try_from(self.vertices) else {
+            return broken(format!("it has {} vertices", self.vertices));
+        };
+        for placement in [&self.placement.structure, &self.placement.time] {
+            placement.check(vertices, self.frames[0].steps, self.ranks)?;
         }
         if self.group.snapshots == 0 {
             return broken("a group has no snapshot".to_owned());

@@ -5,31 +5,22 @@
 //! `memory(nb) = activations of the largest block + nb · π`. More blocks need less of the first and more
 //! of the second, and every block after the first costs computing, because its forward pass runs twice.
 
-use crate::error::PlanError;
-
-/// The fewest blocks whose memory keeps to a limit; one where there is no limit.
-///
-/// `memory` tells bytes by the number of blocks, from 1 to `steps`.
-///
-/// # Errors
-/// [`PlanError::TooLarge`] where no number of blocks keeps to it, with what the best one needs.
+/// The first of some numbers of blocks whose memory keeps to a limit; where none does, the one that
+/// takes least. None where there are no numbers.
 pub fn fewest_blocks(
-    steps: usize,
+    counts: impl Iterator<Item = usize>,
     limit: Option<u64>,
     memory: impl Fn(usize) -> u64,
-) -> Result<usize, PlanError> {
-    let Some(limit) = limit else { return Ok(1) };
-    if let Some(blocks) = (1..=steps.max(1)).find(|&blocks| memory(blocks) <= limit) {
-        return Ok(blocks);
+) -> Option<usize> {
+    let mut least: Option<(u64, usize)> = None;
+    for count in counts {
+        let bytes = memory(count);
+        if limit.is_none_or(|limit| bytes <= limit) {
+            return Some(count);
+        }
+        least = least.filter(|&(before, _)| before <= bytes).or(Some((bytes, count)));
     }
-    let needed = (1..=steps.max(1)).map(memory).min().unwrap_or(0);
-    Err(PlanError::TooLarge {
-        needed,
-        limit,
-        largest: "activations and checkpoints",
-        largest_bytes: needed,
-        advice: "choose a smaller hidden size or a shorter frame, or more ranks",
-    })
+    least.map(|(_, count)| count)
 }
 
 #[cfg(test)]
@@ -43,19 +34,17 @@ mod tests {
 
     #[test]
     fn the_fewest_blocks_that_fit_are_taken() {
-        assert_eq!(fewest_blocks(20, None, memory), Ok(1));
-        assert_eq!(fewest_blocks(20, Some(20_000), memory), Ok(1));
-        assert_eq!(fewest_blocks(20, Some(19_999), memory), Ok(2));
-        assert_eq!(fewest_blocks(20, Some(5_200), memory), Ok(4));
-        assert_eq!(fewest_blocks(20, Some(2_500), memory), Ok(10));
+        let fewest = |limit| fewest_blocks(1..=20, limit, memory);
+        assert_eq!(fewest(None), Some(1));
+        assert_eq!(fewest(Some(20_000)), Some(1));
+        assert_eq!(fewest(Some(19_999)), Some(2));
+        assert_eq!(fewest(Some(5_200)), Some(4));
+        assert_eq!(fewest(Some(2_500)), Some(10));
     }
 
     #[test]
-    fn a_limit_that_no_number_of_blocks_keeps_to_is_refused_with_the_best() {
-        let error = fewest_blocks(20, Some(1_000), memory).unwrap_err();
-        assert!(
-            matches!(error, PlanError::TooLarge { needed: 2_000, limit: 1_000, .. }),
-            "{error}"
-        );
+    fn where_no_number_of_blocks_keeps_to_a_limit_the_one_that_takes_least_is_told() {
+        assert_eq!(fewest_blocks(1..=20, Some(1_000), memory), Some(20));
+        assert_eq!(fewest_blocks(std::iter::empty(), Some(1_000), memory), None);
     }
 }

@@ -13,8 +13,11 @@ pub struct Memory {
     pub reuse: u64,
     /// Parameters, gradients and the state of the optimiser.
     pub parameters: u64,
-    /// Values and gradients of a step.
+    /// Values and gradients of a step, or of its largest block.
     pub activations: u64,
+    /// What is passed from block to block of a step.
+    #[serde(default)]
+    pub checkpoints: u64,
     /// Scores that measuring has to keep.
     pub evaluation: u64,
     /// The program itself.
@@ -24,7 +27,13 @@ pub struct Memory {
 impl Memory {
     /// All of it.
     pub fn total(&self) -> u64 {
-        self.data + self.reuse + self.parameters + self.activations + self.evaluation + self.program
+        self.data
+            + self.reuse
+            + self.parameters
+            + self.activations
+            + self.checkpoints
+            + self.evaluation
+            + self.program
     }
 
     /// Refuses a limit that is too small, naming the largest consumer and what would help.
@@ -45,7 +54,12 @@ impl Memory {
                 "scores of pairs",
                 "choose fewer task.negatives or a shorter test part",
             ),
-            (self.activations, "activations", "choose a shorter frame or a smaller hidden size"),
+            (
+                self.activations,
+                "activations",
+                "choose more plan.blocks, a shorter frame or a smaller hidden size",
+            ),
+            (self.checkpoints, "states between blocks", "choose fewer plan.blocks"),
         ];
         let (largest_bytes, largest, advice) =
             consumers.into_iter().max_by_key(|(bytes, ..)| *bytes).expect("there are consumers");

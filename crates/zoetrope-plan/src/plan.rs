@@ -1,11 +1,15 @@
 //! The plan: a plain, serialisable description of one epoch.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
 use crate::frames::{Frame, FrameRule};
 use crate::memory::Memory;
-use crate::placement::Placements;
+use crate::placement::grid::even_parts;
+use crate::placement::{Placement, Placements};
+use crate::strategy::Strategy;
 
 /// Which of the two products of a structure layer comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +51,30 @@ impl Grouping {
     }
 }
 
+/// The blocks of snapshots that a frame is computed in, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocks {
+    /// How many.
+    pub count: usize,
+    /// Whether a block is computed again on the way back, so that activations are held for one of
+    /// them at a time, instead of being kept.
+    pub recompute: bool,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self { count: 1, recompute: true }
+    }
+}
+
+impl Blocks {
+    /// The blocks of some snapshots, as even as can be: as many, or one a snapshot.
+    pub fn of(self, steps: Range<usize>) -> Vec<Range<usize>> {
+        let parts = even_parts(steps.len(), self.count.clamp(1, steps.len().max(1)));
+        parts.map(|part| steps.start + part.start..steps.start + part.end).collect()
+    }
+}
+
 /// Whether `Â·X` of the first layer is computed once and kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reuse {
@@ -74,12 +102,18 @@ pub struct Plan {
     pub vertices: usize,
     /// Processes that share the work.
     pub ranks: usize,
-    /// Which rank computes which cell.
+    /// How they share it, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// Which rank computes which cell of a frame.
     pub placement: Placements,
     /// How frames are cut, also for evaluation.
     pub rule: FrameRule,
     /// The frames of an epoch in time order.
     pub frames: Vec<Frame>,
+    /// The blocks that each frame is computed in (ESDG §3.1).
+    #[serde(default)]
+    pub blocks: Blocks,
     /// How structure encoders take the snapshots of a frame.
     pub group: Grouping,
     /// The order of the products in each structure layer.
@@ -95,6 +129,12 @@ pub struct Plan {
 impl Plan {
     /// The version of the format that this crate writes and reads.
     pub const SCHEMA: u32 = 1;
+
+    /// The same plan for one rank, which computes everything.
+    pub fn alone(self) -> Self {
+        let placement = Placements { structure: Placement::Single, time: Placement::Single };
+        Self { ranks: 1, strategy: None, placement, ..self }
+    }
 
     /// The plan as text.
     ///

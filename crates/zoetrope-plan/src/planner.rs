@@ -1,10 +1,13 @@
-//! The planner for one rank: frames in time order, whole frames as groups, the cheaper order.
+//! The planner of frames: in time order, whole ones as groups, the cheaper order, as few blocks as the
+//! memory allows.
 
+use crate::checkpoint::fewest_blocks;
 use crate::error::PlanError;
 use crate::frames::FrameRule;
 use crate::memory::Memory;
 use crate::placement::{Placement, Placements};
-use crate::plan::{Grouping, LayerOrder, MAX_GROUPS, OperatorOrder, Plan, Reuse};
+use crate::plan::{Blocks, Grouping, LayerOrder, MAX_GROUPS, OperatorOrder, Plan, Reuse};
+use crate::strategy::Strategy;
 use crate::workload::Workload;
 
 /// Memory of the program, its threads and its buffers before any data.
@@ -23,8 +26,31 @@ pub struct Choice {
     pub order: Option<OperatorOrder>,
     /// Whether aggregations of the first layer may be kept.
     pub reuse: bool,
-    /// The memory that the run may take, where limited.
+    /// Blocks of a frame, where decided; otherwise as few as the memory allows.
+    pub blocks: Option<usize>,
+    /// Whether blocks are computed again on the way back.
+    pub recompute: bool,
+    /// Ranks that share the work, and how, where there are several.
+    pub shared: Option<SharedWork>,
+    /// The memory that the run may take, where limited: that of one process.
     pub memory_limit: Option<u64>,
+}
+
+/// How ranks share the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedWork {
+    /// How many there are.
+    pub ranks: u32,
+    /// How many of them are in one process.
+    pub in_process: u32,
+    /// How they share it.
+    pub strategy: Strategy,
+    /// Why so.
+    pub reason: String,
+    /// Where the vertices of each member of a group start, and the end of the last ones.
+    pub starts: Vec<u32>,
+    /// Whether time encoders work on rows of vertices.
+    pub time_on_features: bool,
 }
 
 /// The names of the planners.
@@ -51,18 +77,30 @@ pub fn plan(workload: &Workload, choice: &Choice) -> Result<Plan, PlanError> {
     let reuse = reuse(workload, choice, &frames, &mut reasons);
     let orders = orders(workload, choice, reuse.first_aggregation, &mut reasons);
     let group = group(steps, choice, &mut reasons);
-    let memory = memory(workload, &frames, &reuse);
+    let blocks = blocks(workload, choice, &frames, &reuse, &mut reasons)?;
+    let memory = memory(workload, choice, &frames, &reuse, blocks);
     memory.check(choice.memory_limit)?;
+    let placement = match &choice.shared {
+        None => Placements { structure: Placement::Single, time: Placement::Single },
+        Some(shared) => {
+            reasons.push(shared.reason.clone());
+            let grid = shared.strategy.grid(shared.ranks);
+            let ranges = blocks.of(0..steps);
+            grid.placements(&shared.starts, &ranges, shared.time_on_features)
+        }
+    };
     Ok(Plan {
         schema: Plan::SCHEMA,
         planner: "frames".to_owned(),
         data: workload.data.clone(),
         model: workload.model.clone(),
         vertices: workload.vertices,
-        ranks: 1,
-        placement: Placements { structure: Placement::Single, time: Placement::Single },
+        ranks: choice.shared.as_ref().map_or(1, |shared| shared.ranks as usize),
+        strategy: choice.shared.as_ref().map(|shared| shared.strategy),
+        placement,
         rule: choice.rule,
         frames,
+        blocks,
         group,
         orders,
         reuse,
@@ -137,13 +175,73 @@ fn group(steps: usize, choice: &Choice, reasons: &mut Vec<String>) -> Grouping {
     Grouping { snapshots }
 }
 
-fn memory(workload: &Workload, frames: &[crate::frames::Frame], reuse: &Reuse) -> Memory {
+/// As few blocks as keep to the limit, or as many as were asked for.
+fn blocks(
+    workload: &Workload,
+    choice: &Choice,
+    frames: &[crate::frames::Frame],
+    reuse: &Reuse,
+    reasons: &mut Vec<String>,
+) -> Result<Blocks, PlanError> {
+    let blocks = |count| Blocks { count, recompute: choice.recompute };
+    let steps = frames[0].steps;
+    let says = |count: usize, recompute: bool, why: &str| {
+        let how = match recompute {
+            true => "computed again on the way back",
+            false => "kept until the way back",
+        };
+        let size = steps.div_ceil(count);
+        format!("a frame is computed in {count} blocks of {size} snapshots or less, {how}: {why}")
+    };
+    if let Some(count) = choice.blocks {
+        let count = count.min(steps);
+        if count > 1 {
+            reasons.push(says(count, choice.recompute, "as asked"));
+        }
+        return Ok(blocks(count));
+    }
+    if choice.memory_limit.is_none() || !choice.recompute {
+        return Ok(blocks(1));
+    }
+    let total = |count| memory(workload, choice, frames, reuse, blocks(count)).total();
+    let counts = std::iter::once(1).chain(workload.blocks.iter().map(|cost| cost.blocks));
+    let Some(count) = fewest_blocks(counts, choice.memory_limit, total) else {
+        return Ok(blocks(1));
+    };
+    if count > 1 {
+        reasons.push(says(count, true, "fewer do not fit into plan.memory_limit"));
+    }
+    Ok(blocks(count))
+}
+
+fn memory(
+    workload: &Workload,
+    choice: &Choice,
+    frames: &[crate::frames::Frame],
+    reuse: &Reuse,
+    blocks: Blocks,
+) -> Memory {
+    let in_blocks = workload.blocks.iter().find(|cost| {
+        // Blocks that are kept take what the whole frame takes.
+        blocks.recompute && cost.blocks == blocks.count
+    });
     let edges_of = |frame: &crate::frames::Frame| {
-        let edges: usize = workload.edges[frame.range()].iter().sum();
-        edges + frame.steps * workload.vertices
+        let edges = |steps: std::ops::Range<usize>| {
+            let sum: usize = workload.edges[steps.clone()].iter().sum();
+            sum + steps.len() * workload.vertices
+        };
+        match in_blocks {
+            None => edges(frame.range()),
+            Some(_) => blocks.of(frame.range()).into_iter().map(edges).max().unwrap_or(0),
+        }
     };
     let edges = frames.iter().map(edges_of).max().unwrap_or(0);
-    let cost = workload.activations;
+    let cost = in_blocks.map_or(workload.activations, |cost| cost.activations);
+    // Ranks have a share of the rows each, and all parameters.
+    let (ranks, here) =
+        choice.shared.as_ref().map_or((1, 1), |shared| (shared.ranks, shared.in_process));
+    let share = f64::from(here) / f64::from(ranks);
+    let passed = in_blocks.map_or(0, |cost| cost.state_bytes * (blocks.count as u64 + 1));
     let activations = cost.fixed_bytes
         + cost.bytes_per_vertex * workload.vertices as f64
         + cost.bytes_per_edge * edges as f64;
@@ -152,8 +250,9 @@ fn memory(workload: &Workload, frames: &[crate::frames::Frame], reuse: &Reuse) -
     Memory {
         data: workload.data_bytes,
         reuse: reuse.bytes,
-        parameters: workload.weights as u64 * 4 * arrays,
-        activations: activations.max(0.0) as u64,
+        parameters: workload.weights as u64 * 4 * arrays * u64::from(here),
+        activations: (activations.max(0.0) * share) as u64,
+        checkpoints: (passed as f64 * share) as u64,
         evaluation: workload.evaluation_bytes,
         program: PROGRAM_BYTES,
     }
@@ -162,7 +261,7 @@ fn memory(workload: &Workload, frames: &[crate::frames::Frame], reuse: &Reuse) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::ActivationCost;
+    use crate::workload::{ActivationCost, BlockCost};
 
     fn workload() -> Workload {
         Workload {
@@ -183,6 +282,7 @@ mod tests {
                 bytes_per_vertex: 10.0,
                 bytes_per_edge: 1.0,
             },
+            blocks: Vec::new(),
         }
     }
 
@@ -193,6 +293,9 @@ mod tests {
             group: None,
             order: None,
             reuse: true,
+            blocks: None,
+            recompute: true,
+            shared: None,
             memory_limit: None,
         }
     }
@@ -242,6 +345,52 @@ mod tests {
         let tight = Choice { memory_limit: Some(1 << 20), ..choice() };
         let error = plan(&workload(), &tight).unwrap_err();
         assert!(matches!(error, PlanError::TooLarge { largest: "the data set", .. }), "{error}");
+    }
+
+    #[test]
+    fn a_limit_is_kept_to_by_blocks_where_the_model_allows_them() {
+        let cost = |blocks: usize| BlockCost {
+            blocks,
+            activations: ActivationCost {
+                fixed_bytes: 0.0,
+                bytes_per_vertex: 4e6 / blocks as f64,
+                bytes_per_edge: 0.0,
+            },
+            state_bytes: 1000,
+        };
+        let heavy = ActivationCost { bytes_per_vertex: 4e6, ..workload().activations };
+        let blocks = vec![cost(2), cost(4)];
+        let heavy = Workload { activations: heavy, blocks, ..workload() };
+        let whole = plan(&heavy, &choice()).unwrap();
+        assert_eq!(whole.blocks, Blocks::default());
+        let limit = |limit: u64| Choice { memory_limit: Some(limit), ..choice() };
+        let fits = plan(&heavy, &limit(whole.memory.total())).unwrap();
+        assert_eq!(fits.blocks.count, 1);
+        let halves = plan(&heavy, &limit(whole.memory.total() - 1)).unwrap();
+        assert_eq!((halves.blocks.count, halves.memory.checkpoints), (2, 3000));
+        assert!(halves.memory.total() < whole.memory.total() * 6 / 10);
+        let kept = Choice { recompute: false, ..limit(whole.memory.total() - 1) };
+        assert!(matches!(plan(&heavy, &kept), Err(PlanError::TooLarge { .. })));
+        let asked = Choice { blocks: Some(9), ..choice() };
+        assert_eq!(plan(&heavy, &asked).unwrap().blocks.count, 4);
+    }
+
+    #[test]
+    fn ranks_share_a_frame_as_the_strategy_says() {
+        let shared = SharedWork {
+            ranks: 2,
+            in_process: 2,
+            strategy: Strategy::Snapshot,
+            reason: "because".to_owned(),
+            starts: vec![0, 100],
+            time_on_features: true,
+        };
+        let made = plan(&workload(), &Choice { shared: Some(shared), ..choice() }).unwrap();
+        assert_eq!(made.ranks, 2);
+        assert_eq!(made.placement.structure, Placement::BySnapshot { ranks: vec![0, 0, 1, 1] });
+        assert_eq!(Plan::from_json(&made.to_json()).unwrap(), made);
+        let broken = Plan { ranks: 1, ..made };
+        assert!(matches!(Plan::from_json(&broken.to_json()), Err(PlanError::Broken(_))));
     }
 
     #[test]

@@ -47,4 +47,18 @@ pub struct Workload {
     pub evaluation_bytes: u64,
     /// The memory of a step.
     pub activations: ActivationCost,
+    /// The memory of a step in several blocks, where the model can be computed so: fewer blocks
+    /// first.
+    pub blocks: Vec<BlockCost>,
+}
+
+/// The memory of a step whose frame is computed in blocks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BlockCost {
+    /// How many.
+    pub blocks: usize,
+    /// The memory of the largest.
+    pub activations: ActivationCost,
+    /// Bytes that one block passes to the next.
+    pub state_bytes: u64,
 }

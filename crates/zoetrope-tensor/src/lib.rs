@@ -47,4 +47,4 @@ pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;
 pub use sparse::{Difference, SparseGroup, SparseMatrix};
 pub use table::{Fixed, Part, Source, Table};
-pub use tape::{Kept, Tape, Var};
+pub use tape::{Kept, Seed, Tape, Var};

@@ -254,8 +254,9 @@ fn origins(matrix: &Csr) -> Vec<u32> {
 
 /// The matrices of a group of snapshots, applied to stacked features as one block-diagonal matrix.
 ///
-/// All matrices are square and of one size. Groups cut from one sequence share it: cutting costs a
-/// counter, not a copy.
+/// All matrices are square and of one size, or have as many rows and columns of their own number: a
+/// rank's vertices, and with them those of others that it gathers from. Groups cut from one sequence
+/// share it: cutting costs a counter, not a copy.
 #[derive(Debug, Clone)]
 pub struct SparseGroup {
     sequence: Arc<Sequence>,
@@ -300,12 +301,12 @@ impl SparseGroup {
     /// All snapshots of a sequence as one group.
     ///
     /// # Panics
-    /// Where there is no matrix, or they are not square and of one size: that is a bug of whoever
+    /// Where there is no matrix, or they are not of one number of rows: that is a bug of whoever
     /// prepared the graph.
     pub fn new(sequence: Arc<[Arc<SparseMatrix>]>) -> Self {
         let vertices = sequence.first().expect("a group holds at least one snapshot").rows();
-        let fits = |m: &Arc<SparseMatrix>| m.rows() == vertices && m.cols() == vertices;
-        assert!(sequence.iter().all(fits), "the matrices of a group are square and of one size");
+        let fits = |m: &Arc<SparseMatrix>| m.rows() == vertices;
+        assert!(sequence.iter().all(fits), "the matrices of a group have as many rows");
         let steps = 0..sequence.len();
         let sequence = Sequence {
             members: sequence,
@@ -336,9 +337,19 @@ impl SparseGroup {
         self.steps.is_empty()
     }
 
-    /// The number of vertices of each snapshot.
+    /// The number of vertices of each snapshot: the rows of its matrix.
     pub fn vertices(&self) -> usize {
         self.vertices
+    }
+
+    /// Whether all matrices are square.
+    pub(crate) fn is_square(&self) -> bool {
+        self.members().iter().all(|member| member.cols() == self.vertices)
+    }
+
+    /// The columns of all matrices together: the rows of what they multiply.
+    pub fn columns(&self) -> usize {
+        self.members().iter().map(|member| member.cols()).sum()
     }
 
     /// The number of entries of all snapshots.

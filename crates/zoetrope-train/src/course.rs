@@ -10,8 +10,17 @@ use crate::checkpoint::SavedState;
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::run::{DataSummary, EpochRecord, Metrics, Redundancy, Timeline};
+use crate::run::{Bytes, DataSummary, EpochRecord, Metrics, Redundancy, Timeline};
 use crate::session::{EpochEnd, Session, Watch};
+
+/// What ranks sent each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RunTraffic {
+    /// Of all ranks, by kind.
+    pub bytes: Bytes,
+    /// Seconds that this rank waited and sent.
+    pub own_seconds: f64,
+}
 
 /// A session that [`train`](crate::train::train) can run from its first epoch to its summary.
 pub trait Course {
@@ -86,6 +95,22 @@ pub trait Course {
     /// # Errors
     /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
     fn restore(&mut self, state: SavedState) -> Result<(), TrainError>;
+
+    /// Whether any rank says so, where there are several; all of them ask at the same place.
+    ///
+    /// # Errors
+    /// Where a rank is lost.
+    fn agree(&self, says: bool) -> Result<bool, TrainError> {
+        Ok(says)
+    }
+
+    /// What ranks sent each other, where there are several; all of them ask at the same place.
+    ///
+    /// # Errors
+    /// Where a rank is lost.
+    fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
+        Ok(None)
+    }
 
     /// Where seconds are counted.
     fn timeline(&self) -> &Timeline;
@@ -191,6 +216,14 @@ impl Course for Session {
 
     fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
         Session::restore(self, state)
+    }
+
+    fn agree(&self, says: bool) -> Result<bool, TrainError> {
+        Session::agree(self, says)
+    }
+
+    fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
+        Session::traffic(self)
     }
 
     fn timeline(&self) -> &Timeline {

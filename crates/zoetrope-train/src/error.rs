@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use zoetrope_data::DataError;
+use zoetrope_dist::DistError;
 use zoetrope_graph::GraphError;
 use zoetrope_nn::NnError;
 use zoetrope_plan::PlanError;
@@ -80,6 +81,9 @@ pub enum TrainError {
         /// The value.
         value: f32,
     },
+    /// A rank is lost, or ranks disagree.
+    #[error(transparent)]
+    Ranks(#[from] DistError),
     /// The machine, or this build, lacks something.
     #[error("{what} is not available; {advice}")]
     Unavailable {
@@ -161,6 +165,8 @@ pub enum FailureKind {
     Data,
     /// A device, memory, disk or lock is not to be had: exit code 4.
     Resource,
+    /// A rank failed, and the others with it: exit code 5.
+    Rank,
     /// Numbers stopped being finite: exit code 1.
     NonFinite,
     /// Shapes that should fit do not, which is a bug: exit code 1.
@@ -176,6 +182,7 @@ impl FailureKind {
             Self::Configuration => 2,
             Self::Data => 3,
             Self::Resource => 4,
+            Self::Rank => 5,
             Self::NonFinite | Self::Tensor | Self::Other => 1,
         }
     }
@@ -204,6 +211,8 @@ impl TrainError {
             }
             Self::Device { .. } => FailureKind::Resource,
             Self::Interrupted { .. } => FailureKind::Other,
+            Self::Ranks(DistError::NoMpi { .. }) => FailureKind::Resource,
+            Self::Ranks(_) => FailureKind::Rank,
             Self::Diverged { .. } => FailureKind::NonFinite,
         }
     }

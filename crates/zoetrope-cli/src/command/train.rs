@@ -8,10 +8,11 @@ use clap::Args;
 use zoetrope_train::config::Config;
 use zoetrope_train::interrupt::Interrupt;
 use zoetrope_train::run::RunFolder;
-use zoetrope_train::train;
+use zoetrope_train::train::{self, Finished};
 
 use crate::command::document;
 use crate::exit::Failure;
+use crate::input::data_must_exist;
 use crate::progress_of_training::TrainingBars;
 use crate::report::training;
 use crate::settings::{Settings, prepare};
@@ -54,21 +55,85 @@ Examples:
   zoetrope train job.toml --epochs 100 --lr 0.005    a file, and what differs
   zoetrope train TGN.yml --data wikipedia.csv        a configuration of TGL
   zoetrope train --resume runs/tgcn-demo-1           go on where a run stopped
+  zoetrope train --model tm-gcn --ranks 4            four ranks share every frame
+  mpirun -n 8 zoetrope train job.toml                the same on a cluster (feature mpi)
   zoetrope train --set train.carry_state=true        any key of the configuration";
 
 /// Runs the command in a process that started at `begun`.
 pub(crate) fn run(args: &TrainArgs, begun: Instant) -> Result<String, Failure> {
     let config = configuration(args)?;
-    prepare(&config)?;
     let interrupt = Interrupt::on_signals()
         .map_err(|error| Failure::resource(format!("cannot listen for Ctrl-C: {error}")))?;
-    let mut bars = TrainingBars::new(args.quiet || args.json);
+    let bars = TrainingBars::new(args.quiet || args.json);
+    match execute(config, begun, &interrupt, bars)? {
+        // A rank of an MPI job other than the first, which has said everything.
+        None => Ok(String::new()),
+        Some(finished) if args.json => document(&finished.summary),
+        Some(finished) => Ok(training::render(&finished)),
+    }
+}
+
+/// Trains alone, by threads that are ranks, or as a rank of an MPI job.
+fn execute(
+    config: Config,
+    begun: Instant,
+    interrupt: &Interrupt,
+    mut bars: TrainingBars,
+) -> Result<Option<Finished>, Failure> {
+    if mpi::launched() {
+        data_must_exist(&config.data.path)?;
+        return mpi::train(config, begun, interrupt, bars);
+    }
+    if config.train.ranks > 1 {
+        data_must_exist(&config.data.path)?;
+        let finished = train::train_by_threads(config, begun, interrupt, Box::new(bars))?;
+        return Ok(Some(finished));
+    }
+    prepare(&config)?;
     // On a thread of the pool: from outside it every parallel kernel would wait for a wake-up.
-    let finished = rayon::scope(|_| train::train(config, begun, &interrupt, &mut bars))?;
-    bars.finish();
-    match args.json {
-        true => document(&finished.summary),
-        false => Ok(training::render(&finished)),
+    let finished = rayon::scope(|_| train::train(config, begun, interrupt, &mut bars))?;
+    Ok(Some(finished))
+}
+
+/// MPI jobs, in builds that know them.
+#[cfg(feature = "mpi")]
+mod mpi {
+    use super::*;
+
+    pub(super) fn launched() -> bool {
+        zoetrope_dist::mpi::launched()
+    }
+
+    pub(super) fn train(
+        config: Config,
+        begun: Instant,
+        interrupt: &Interrupt,
+        mut bars: TrainingBars,
+    ) -> Result<Option<Finished>, Failure> {
+        Ok(train::train_by_mpi(config, begun, interrupt, &mut bars)?)
+    }
+}
+
+/// A plain build says so instead of training as many times as there are processes.
+#[cfg(not(feature = "mpi"))]
+mod mpi {
+    use super::*;
+
+    pub(super) fn launched() -> bool {
+        let several = |name: &str| std::env::var(name).is_ok_and(|size| size != "1");
+        several("OMPI_COMM_WORLD_SIZE") || several("PMI_SIZE")
+    }
+
+    pub(super) fn train(
+        _: Config,
+        _: Instant,
+        _: &Interrupt,
+        _: TrainingBars,
+    ) -> Result<Option<Finished>, Failure> {
+        Err(Failure::resource(
+            "this build knows no MPI, but was started as one of several processes",
+        )
+        .hint("build it with `cargo build --release --features mpi`, or use --ranks N"))
     }
 }
 

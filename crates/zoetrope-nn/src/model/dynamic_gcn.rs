@@ -15,9 +15,10 @@ use super::{Embedding, Model, ModelOptions};
 use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::Frame;
+use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
+use crate::shared::{SharedLayer, Sharing};
 use crate::state::State;
 use crate::structure::{Aggregation, Gcn};
 use crate::time::Lstm;
@@ -102,21 +103,25 @@ impl DynamicGcn {
         frame: &Frame<'_>,
         x: Var,
         at: usize,
-    ) -> Result<Var, NnError> {
+    ) -> Result<Sequence, NnError> {
         let layer = &self.layers[at];
         if self.skip != Skip::Aggregated {
             let convolved = frame.encode(forward, &layer.convolution, at, x)?;
-            return match self.skip {
-                Skip::Features => Ok(forward.tape.concat_columns(&[x, convolved])?),
-                _ => Ok(convolved),
+            let rows = match self.skip {
+                Skip::Features => forward.tape.concat_columns(&[x, convolved])?,
+                _ => convolved,
             };
+            return frame.to_time(forward, rows);
         }
         let aggregated = frame.encode(forward, &Aggregation { width: layer.inputs }, at, x)?;
+        // What follows from the aggregation row by row is computed where the LSTM runs: fewer
+        // values move there.
+        let sequence = frame.to_time(forward, aggregated)?;
         let (weight, bias) = (layer.convolution.weight(forward), layer.convolution.bias(forward));
         let tape = &mut *forward.tape;
-        let updated = tape.linear(aggregated, weight, Some(bias), Activation::Identity)?;
-        let both = tape.concat_columns(&[aggregated, updated])?;
-        Ok(tape.activate(both, Activation::Relu))
+        let updated = tape.linear(sequence.rows, weight, Some(bias), Activation::Identity)?;
+        let both = tape.concat_columns(&[sequence.rows, updated])?;
+        Ok(Sequence { rows: tape.activate(both, Activation::Relu), ..sequence })
     }
 }
 
@@ -145,19 +150,34 @@ impl Model for DynamicGcn {
         true
     }
 
+    fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
+        let layer = |(at, layer): (usize, &Layer)| {
+            let (inputs, hidden) = (layer.inputs, self.hidden);
+            let convolved = Order::at(orders, at, inputs, hidden).aggregated(inputs, hidden);
+            let (gathered, to_time) = match self.skip {
+                Skip::Aggregated => (inputs, inputs),
+                Skip::Features => (convolved, inputs + hidden),
+                Skip::Nothing => (convolved, hidden),
+            };
+            SharedLayer { gathered, to_time, from_time: hidden }
+        };
+        let layers = self.layers.iter().enumerate().map(layer).collect();
+        Some(Sharing { layers, time_on_features: true })
+    }
+
     fn embed(
         &self,
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let (steps, vertices, mask) = (frame.steps(), frame.vertices(), frame.mask);
         let mut x = frame.features;
         for (at, layer) in self.layers.iter().enumerate() {
-            let rows = self.structure(forward, frame, x, at)?;
-            let rows = forward.dropout(rows, self.dropout)?;
-            let sequence = Sequence { rows, steps, vertices, mask };
-            x = layer.memory.encode(forward, sequence, &mut state, at * layer.memory.carried())?;
+            let sequence = self.structure(forward, frame, x, at)?;
+            let rows = forward.dropout(sequence.rows, self.dropout)?;
+            let (sequence, place) = (Sequence { rows, ..sequence }, at * layer.memory.carried());
+            let rows = layer.memory.encode(forward, sequence, &mut state, place)?;
+            x = frame.to_structure(forward, rows)?;
         }
         Ok(Embedding { rows: x, state })
     }

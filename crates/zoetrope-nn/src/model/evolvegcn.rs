@@ -26,6 +26,7 @@ use crate::forward::Forward;
 use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
+use crate::shared::{SharedLayer, Sharing};
 use crate::state::State;
 use crate::structure::Aggregation;
 use crate::time::{ColumnGru, ColumnLstm, RowGru, Summary};
@@ -78,8 +79,8 @@ impl Layer {
         place: usize,
     ) -> Result<Vec<Var>, NnError> {
         let mut weight = state.get(place).unwrap_or_else(|| self.initial(forward));
-        let mut all = Vec::with_capacity(frame.steps());
-        for step in 0..frame.steps() {
+        let mut all = Vec::with_capacity(frame.all_steps());
+        for step in 0..frame.all_steps() {
             let own = step * frame.vertices()..(step + 1) * frame.vertices();
             weight = match &self.evolution {
                 Evolution::Rows { evolution, summary: None } => {
@@ -111,6 +112,13 @@ impl Layer {
         Ok(all)
     }
 
+    fn is_summarised(&self) -> bool {
+        matches!(
+            self.evolution,
+            Evolution::Rows { summary: Some(_), .. } | Evolution::ColumnGru { .. }
+        )
+    }
+
     fn initial(&self, forward: &mut Forward<'_>) -> Var {
         match &self.evolution {
             Evolution::Rows { evolution, .. } => evolution.initial(forward),
@@ -128,6 +136,11 @@ impl Layer {
         weights: &[Var],
     ) -> Result<Var, NnError> {
         let by_rows = matches!(self.evolution, Evolution::Rows { .. });
+        // Weights of all snapshots are computed on every rank: they are small, rows are not.
+        let weights = &weights[frame.own_steps()];
+        if weights.is_empty() {
+            return Ok(forward.tape.variable(0, self.outputs, &[])?);
+        }
         let weights = forward.tape.concat_rows(weights)?;
         Ok(forward.tape.matmul_steps(x, weights, frame.steps(), !by_rows)?)
     }
@@ -250,13 +263,21 @@ impl Model for EvolveGcn {
 
     /// Which vertices are summarised follows from weights that change.
     fn repeats(&self) -> bool {
-        let summarised = |layer: &Layer| {
-            matches!(
-                layer.evolution,
-                Evolution::Rows { summary: Some(_), .. } | Evolution::ColumnGru { .. }
-            )
+        !self.layers.iter().any(Layer::is_summarised)
+    }
+
+    /// A summary looks at all vertices of a snapshot, and at snapshots one after the other.
+    fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
+        if self.layers.iter().any(Layer::is_summarised) {
+            return None;
+        }
+        let layer = |(at, layer): (usize, &Layer)| {
+            let &Layer { inputs, outputs, .. } = layer;
+            let gathered = Order::at(orders, at, inputs, outputs).aggregated(inputs, outputs);
+            SharedLayer { gathered, to_time: 0, from_time: 0 }
         };
-        !self.layers.iter().any(summarised)
+        let layers = self.layers.iter().enumerate().map(layer).collect();
+        Some(Sharing { layers, time_on_features: false })
     }
 
     fn embed(

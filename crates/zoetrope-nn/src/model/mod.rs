@@ -19,8 +19,9 @@ use zoetrope_tensor::Var;
 
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::Frame;
+use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
+use crate::shared::Sharing;
 use crate::state::State;
 
 pub use a3tgcn::A3tgcn;
@@ -83,6 +84,18 @@ pub trait Model: Send + Sync {
 
     /// Whether a state can be handed from one frame to the next.
     fn carries_state(&self) -> bool;
+
+    /// Whether a frame can be computed in blocks of snapshots, each from the state after the one
+    /// before, to the same result.
+    fn works_in_blocks(&self) -> bool {
+        self.carries_state() && self.coverage() == Coverage::Every
+    }
+
+    /// What ranks that share a frame exchange, given the order of products in each structure layer;
+    /// None where they cannot share one.
+    fn sharing(&self, _orders: &[Order]) -> Option<Sharing> {
+        None
+    }
 
     /// Whether the same operators read the same rows whenever a frame comes again, so that a card
     /// can record it.

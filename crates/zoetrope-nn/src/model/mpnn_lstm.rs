@@ -145,6 +145,11 @@ impl Model for MpnnLstm {
         true
     }
 
+    /// Batch norms look at all snapshots of a frame together.
+    fn works_in_blocks(&self) -> bool {
+        false
+    }
+
     fn embed(
         &self,
         forward: &mut Forward<'_>,

@@ -23,6 +23,7 @@ use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
 use crate::layer::Linear;
 use crate::parameters::Builder;
+use crate::shared::{SharedLayer, Sharing};
 use crate::state::State;
 use crate::structure::{Aggregation, Convolution, Gcn};
 
@@ -67,12 +68,14 @@ impl TgcnCell {
     /// The convolutions' share of the gates r, z, n.
     fn shares(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<GateInput, NnError> {
         if self.gates[0].second.is_some() {
-            return Ok(self.two_layers(forward, frame)?.into());
+            let rows = self.two_layers(forward, frame)?;
+            return Ok(frame.to_time(forward, rows)?.rows.into());
         }
         let composed = self.composed(forward, &self.gates)?;
         let order = frame.order(0, composed.inputs, composed.outputs);
         if frame.aggregated.is_none() && order == Order::UpdateFirst {
-            return Ok(frame.encode(forward, &composed, 0, frame.features)?.into());
+            let rows = frame.encode(forward, &composed, 0, frame.features)?;
+            return Ok(frame.to_time(forward, rows)?.rows.into());
         }
         // The unit multiplies the aggregated features by the weight itself.
         let x = match frame.aggregated {
@@ -81,6 +84,7 @@ impl TgcnCell {
                 frame.encode(forward, &Aggregation { width: self.features }, 0, frame.features)?
             }
         };
+        let x = frame.to_time(forward, x)?.rows;
         Ok(GateInput::Rows { x, weight: composed.weight, bias: composed.bias })
     }
 
@@ -136,6 +140,10 @@ impl TgcnCell {
             shares[at] = tape.linear(convolved, left, Some(offset), Activation::Identity)?;
         }
         Ok(forward.tape.concat_columns(&shares)?)
+    }
+
+    fn has_second_layers(&self) -> bool {
+        self.gates.iter().any(|gate| gate.second.is_some())
     }
 
     /// The states after each snapshot, `T·N × H`, from `state` on.
@@ -225,17 +233,32 @@ impl Model for Tgcn {
         true
     }
 
+    fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
+        let (features, hidden) = (self.cell.features, self.cell.hidden);
+        let order = Order::at(orders, 0, features, 3 * hidden);
+        let gathered = order.aggregated(features, 3 * hidden);
+        let layers = match self.cell.has_second_layers() {
+            false => vec![SharedLayer { gathered, to_time: gathered, from_time: hidden }],
+            true => vec![
+                SharedLayer { gathered, to_time: 0, from_time: 0 },
+                SharedLayer { gathered: 3 * hidden, to_time: 3 * hidden, from_time: hidden },
+            ],
+        };
+        Some(Sharing { layers, time_on_features: true })
+    }
+
     fn embed(
         &self,
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let (steps, vertices) = (frame.steps(), frame.vertices());
+        let (steps, vertices) = (frame.all_steps(), frame.time_vertices());
         let first = state.or_zeros(0, forward.tape, vertices, self.cell.hidden);
         let states = self.cell.run(forward, frame, first)?;
         state.set(0, forward.tape.rows(states, (steps - 1) * vertices..steps * vertices)?);
         let rows = forward.dropout(states, self.dropout)?;
+        let rows = frame.to_structure(forward, rows)?;
         Ok(Embedding { rows, state })
     }
 }

@@ -11,12 +11,13 @@
 use zoetrope_tensor::Activation;
 
 use super::{Embedding, Model, ModelOptions};
-use crate::encoder::{Sequence, TimeEncoder};
+use crate::encoder::TimeEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::Frame;
+use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
+use crate::shared::{SharedLayer, Sharing};
 use crate::state::State;
 use crate::structure::Gcn;
 use crate::time::MProduct;
@@ -79,8 +80,24 @@ impl Model for TmGcn {
         true
     }
 
+    /// Frames average over their own snapshots only.
     fn carries_state(&self) -> bool {
         false
+    }
+
+    fn works_in_blocks(&self) -> bool {
+        true
+    }
+
+    fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
+        let widths = self.structure_widths();
+        let layer = |(at, &(inputs, outputs)): (usize, &(usize, usize))| SharedLayer {
+            gathered: Order::at(orders, at, inputs, outputs).aggregated(inputs, outputs),
+            to_time: self.hidden,
+            from_time: self.hidden,
+        };
+        let layers = widths.iter().enumerate().map(layer).collect();
+        Some(Sharing { layers, time_on_features: true })
     }
 
     fn embed(
@@ -89,13 +106,13 @@ impl Model for TmGcn {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let (steps, vertices, mask) = (frame.steps(), frame.vertices(), frame.mask);
         let mut x = frame.features;
         for (at, convolution) in self.convolutions.iter().enumerate() {
             let rows = frame.encode(forward, convolution, at, x)?;
             let rows = forward.dropout(rows, self.dropout)?;
-            let sequence = Sequence { rows, steps, vertices, mask };
-            x = self.average.encode(forward, sequence, &mut state, 0)?;
+            let sequence = frame.to_time(forward, rows)?;
+            let rows = self.average.encode(forward, sequence, &mut state, at)?;
+            x = frame.to_structure(forward, rows)?;
         }
         Ok(Embedding { rows: x, state })
     }

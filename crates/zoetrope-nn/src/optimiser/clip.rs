@@ -49,6 +49,22 @@ impl Gradients {
         self.present[id.index()] = exchange(&mut self.values[id.index()]);
     }
 
+    /// The same, which leaves a gradient that was present so.
+    pub(super) fn replace(&mut self, id: ParameterId, exchange: impl FnOnce(&mut Buffer) -> bool) {
+        self.present[id.index()] |= exchange(&mut self.values[id.index()]);
+    }
+
+    /// All gradients, one after the other; zeros where there is none. `write` may change them, and
+    /// all are present from then on.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
+        for (buffer, present) in self.values.iter_mut().zip(&mut self.present) {
+            if !std::mem::replace(present, true) {
+                buffer.as_mut_slice().fill(0.0);
+            }
+        }
+        self.values.iter_mut().map(Buffer::as_mut_slice)
+    }
+
     /// The Euclidean norm over all gradients; not finite where one of them is not.
     pub fn norm(&self) -> f64 {
         self.present_values()

@@ -183,6 +183,23 @@ impl Gradients {
         }
     }
 
+    /// Lets the next backward pass of a tape add to what is here, as if it had found that itself;
+    /// [`Gradients::take_back`] has the sums.
+    pub fn lend_to(&mut self, tape: &mut Tape, parameters: &Parameters) {
+        for (id, _) in parameters.iter() {
+            if self.get(id).is_some() {
+                self.replace(id, |block| tape.lend_gradient(id.index(), block));
+            }
+        }
+    }
+
+    /// Takes what the backward pass of a tape found, where it found anything.
+    pub fn take_back(&mut self, tape: &mut Tape, parameters: &Parameters) {
+        for (id, _) in parameters.iter() {
+            self.replace(id, |block| tape.exchange_gradient(id.index(), block));
+        }
+    }
+
     /// Adds what the backward pass of a tape found, times `factor`.
     pub fn add_from(&mut self, tape: &Tape, parameters: &Parameters, factor: f32) {
         for (id, _) in parameters.iter() {

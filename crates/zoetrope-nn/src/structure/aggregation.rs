@@ -27,7 +27,7 @@ impl StructureEncoder for Aggregation {
     fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError> {
         match group.aggregated {
             Some(kept) => Ok(kept),
-            None => Ok(forward.tape.spmm(&group.form(Adjacency::Gcn), x)?),
+            None => group.multiply(forward, Adjacency::Gcn, x),
         }
     }
 }

@@ -42,17 +42,16 @@ impl StructureEncoder for Convolution {
 
     fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError> {
         let Self { weight, bias, activation, .. } = *self;
-        let tape = &mut *forward.tape;
         if let Some(kept) = group.aggregated {
-            return Ok(tape.linear(kept, weight, bias, activation)?);
+            return Ok(forward.tape.linear(kept, weight, bias, activation)?);
         }
-        let matrices = group.form(Adjacency::Gcn);
         if group.order(self.inputs, self.outputs) == Order::AggregateFirst {
-            let aggregated = tape.spmm(&matrices, x)?;
-            return Ok(tape.linear(aggregated, weight, bias, activation)?);
+            let aggregated = group.multiply(forward, Adjacency::Gcn, x)?;
+            return Ok(forward.tape.linear(aggregated, weight, bias, activation)?);
         }
-        let updated = tape.linear(x, weight, None, Activation::Identity)?;
-        let mut y = tape.spmm(&matrices, updated)?;
+        let updated = forward.tape.linear(x, weight, None, Activation::Identity)?;
+        let mut y = group.multiply(forward, Adjacency::Gcn, updated)?;
+        let tape = &mut *forward.tape;
         if let Some(bias) = bias {
             y = tape.add_bias(y, bias)?;
         }

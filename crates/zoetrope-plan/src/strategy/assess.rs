@@ -118,8 +118,8 @@ pub fn assess(
     let memory = |count: usize| facts.layout(count).memory().total();
     let count =
         question.blocks.map(|count| count.clamp(1, facts.steps.max(1))).unwrap_or_else(|| {
-            let best = || (1..=facts.steps.max(1)).min_by_key(|&count| memory(count)).unwrap_or(1);
-            fewest_blocks(facts.steps, question.memory_limit, memory).unwrap_or_else(|_| best())
+            let counts = 1..=facts.steps.max(1);
+            fewest_blocks(counts, question.memory_limit, memory).unwrap_or(1)
         });
     facts.layout(count).row(strategy)
 }

@@ -39,6 +39,7 @@ fn workload() -> Workload {
         optimiser_slots: 2,
         data_bytes: 1 << 18,
         evaluation_bytes: 0,
+        blocks: Vec::new(),
         activations: ActivationCost {
             fixed_bytes: 5000.0,
             bytes_per_vertex: 4000.0,

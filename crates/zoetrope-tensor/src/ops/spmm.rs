@@ -21,6 +21,9 @@ fn arranged(member: &SparseMatrix, side: Side) -> &Arranged {
 }
 
 fn multiply(group: &SparseGroup, side: Side, x: &[f32], y: &mut [f32], mode: Accumulate) {
+    if !group.is_square() {
+        return multiply_one_by_one(group, side, x, y, mode);
+    }
     let vertices = group.vertices();
     let width = x.len() / (vertices * group.len()).max(1);
     let block = (AT_ONCE * vertices * width).max(1);
@@ -32,15 +35,42 @@ fn multiply(group: &SparseGroup, side: Side, x: &[f32], y: &mut [f32], mode: Acc
     }
 }
 
+/// The same where matrices differ in their columns.
+fn multiply_one_by_one(
+    group: &SparseGroup,
+    side: Side,
+    mut x: &[f32],
+    mut y: &mut [f32],
+    mode: Accumulate,
+) {
+    let inputs = match side {
+        Side::Matrix => group.columns(),
+        Side::Transpose => group.len() * group.vertices(),
+    };
+    let width = x.len() / inputs.max(1);
+    for member in group.members() {
+        let matrix = arranged(member, side);
+        let (own, rest) = x.split_at(matrix.cols() * width);
+        let (place, places) = y.split_at_mut(matrix.rows() * width);
+        spmm::spmm(matrix, own, width, place, mode);
+        (x, y) = (rest, places);
+    }
+}
+
 impl Tape {
-    /// Each snapshot's matrix times its rows of `x`: `T·N × F` stacked by time, in and out.
+    /// Each snapshot's matrix times its rows of `x`: stacked by time, from as many rows as the
+    /// matrices have columns (`T·N × F`) to as many as they have rows.
     ///
     /// # Errors
-    /// Where `x` has not one row per vertex and snapshot of the group.
+    /// Where `x` has not one row per column and snapshot of the group.
+    ///
+    /// # Panics
+    /// Where matrices are not square and the tape computes on a card.
     pub fn spmm(&mut self, group: &SparseGroup, x: Var) -> Result<Var, TensorError> {
         let got = self.shape(x);
+        expect_shape("spmm", "the features", Shape::new(group.columns(), got.cols), got)?;
+        assert!(self.gpu().is_none() || group.is_square(), "products of a card are square");
         let shape = Shape::new(group.len() * group.vertices(), got.cols);
-        expect_shape("spmm", "the features", shape, got)?;
         let mut y = self.pool.take(shape.len());
         let (side, mode) = (Side::Matrix, Accumulate::Overwrite);
         match self.gpu() {

@@ -1,9 +1,19 @@
 //! The walk back: from a scalar to the gradients of the leaves.
 
+use crate::buffer::Buffer;
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::tape::gradient::Gradient;
-use crate::tape::{Tape, Value, Var, expect_shape};
+use crate::tape::{Kept, Tape, Value, Var, expect_shape};
+
+/// The gradient that a backward pass begins with.
+#[derive(Debug, Clone, Copy)]
+pub enum Seed<'a> {
+    /// The same for every value.
+    Number(f32),
+    /// One for each value.
+    Matrix(&'a Kept),
+}
 
 impl Tape {
     /// Computes the gradients of `loss` with respect to every leaf that wants one.
@@ -29,14 +39,87 @@ impl Tape {
         if gradient.len() != shape.len() {
             return Err(TensorError::Length { shape, got: gradient.len() });
         }
-        if !self.gradients.is_empty() {
-            return Err(TensorError::Spent);
-        }
-        self.gradients.resize_with(self.nodes.len(), Gradient::default);
+        self.open_gradients()?;
         self.seed_gradient(output, gradient);
         for index in (0..=output.index as usize).rev() {
             self.step_back(index);
         }
+        Ok(())
+    }
+
+    /// Computes gradients from those of several outputs, of which each is given as a number for
+    /// all of its values or as a matrix. Everything on the tape is gone through: operators that take
+    /// part in the ways back of others do so even where no output depends on them.
+    ///
+    /// # Errors
+    /// Where a gradient has not as many values as its output, or there was a backward pass since the
+    /// last reset.
+    pub fn backward_from_all(&mut self, outputs: &[(Var, Seed<'_>)]) -> Result<(), TensorError> {
+        self.open_gradients()?;
+        for &(output, seed) in outputs {
+            match seed {
+                Seed::Number(number) => {
+                    self.seed_gradient(output, &vec![number; self.shape(output).len()]);
+                }
+                Seed::Matrix(kept) => self.seed_matrix(output, kept)?,
+            }
+        }
+        for index in (0..self.nodes.len()).rev() {
+            self.step_back(index);
+        }
+        Ok(())
+    }
+
+    /// Room for a gradient of every node; those of parameters that were lent are there already.
+    fn open_gradients(&mut self) -> Result<(), TensorError> {
+        if !self.gradients.is_empty() {
+            return Err(TensorError::Spent);
+        }
+        self.gradients.resize_with(self.nodes.len(), Gradient::default);
+        for (slot, block) in self.lent.drain(..) {
+            match self.parameters.get(slot).copied().flatten() {
+                Some(var) => self.gradients[var.index as usize] = Gradient::Held(block),
+                None => unreachable!("only gradients of parameters on the tape are lent"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the gradient of the parameter `slot` with the values of a block instead of with zeros,
+    /// and leaves another block for it: what the backward pass finds is added to them, as if it had
+    /// found them itself. False where the parameter is not on the tape, or lives on a card, where
+    /// gradients of one update lie in one place anyway.
+    ///
+    /// # Panics
+    /// Where the lengths differ.
+    pub fn lend_gradient(&mut self, slot: usize, block: &mut Buffer) -> bool {
+        let Some(var) = self.parameters.get(slot).copied().flatten() else { return false };
+        if self.gpu().is_some() {
+            return false;
+        }
+        assert_eq!(self.shape(var).len(), block.len(), "a gradient is as long as its parameter");
+        let own = std::mem::replace(block, self.pool.take(block.len()));
+        self.lent.push((slot, own));
+        true
+    }
+
+    /// The same as [`Tape::seed_gradient`] with a matrix that may be on a card.
+    fn seed_matrix(&mut self, output: Var, kept: &Kept) -> Result<(), TensorError> {
+        let shape = self.shape(output);
+        if kept.shape() != shape {
+            return Err(TensorError::Length { shape, got: kept.shape().len() });
+        }
+        let Some(mut opened) = self.open(output) else { return Ok(()) };
+        match self.gpu() {
+            None => {
+                crate::cpu::elementwise::scale_add(1.0, kept.values().as_slice(), opened.slice());
+            }
+            Some(gpu) => {
+                let given = kept.values().view();
+                crate::cuda::elementwise::scale_add(gpu, 1.0, given, opened.view());
+            }
+        }
+        self.close([Some(opened)]);
         Ok(())
     }
 

@@ -26,6 +26,7 @@ use crate::error::TensorError;
 use crate::matrix::{Matrix, Shape};
 use crate::pool::Pool;
 
+pub use backward::Seed;
 pub(crate) use gradient::{Gradient, Opened, sink};
 pub use kept::Kept;
 pub(crate) use node::{List, Node, Op, Value};
@@ -47,6 +48,8 @@ pub struct Tape {
     ranges: Vec<(Var, Range<usize>)>,
     parameters: Vec<Option<Var>>,
     bound: Option<Arc<ParameterBlock>>,
+    /// Gradients of parameters that the next backward pass adds to.
+    lent: Vec<(usize, Buffer)>,
     /// Where constants of a device are written before they are copied up.
     staged: Vec<f32>,
     generation: u32,
@@ -88,6 +91,7 @@ impl Tape {
                 self.pool.give(buffer);
             }
         }
+        self.lent.clear();
         self.lists.clear();
         self.ranges.clear();
         self.parameters.fill(None);

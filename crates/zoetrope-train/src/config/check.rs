@@ -6,8 +6,8 @@
 use super::ignored::ignored;
 use super::problem::ConfigProblem;
 use super::{
-    Config, DecoderName, EmbeddingName, Frame, MessageName, ModelName, ScheduleName, TaskName,
-    UpdaterName, Variant,
+    Config, DecoderName, EmbeddingName, Frame, MessageName, ModelName, ScheduleName, StrategyName,
+    TaskName, UpdaterName, Variant,
 };
 
 /// All contradictions of a tree.
@@ -68,6 +68,18 @@ fn frames(config: &Config) -> Vec<ConfigProblem> {
             format!("train.truncate = {} and train.frame = {}", shown(train.truncate), train.frame),
             "a frame is shorter than the stretch through which gradients may flow",
             "lower train.truncate or leave it out",
+        ),
+        conflict(
+            train.truncate.is_some() && config.plan.blocks.is_some_and(|blocks| blocks > 1),
+            "train.truncate and plan.blocks",
+            "gradients flow from block to block, but not beyond a stretch",
+            "leave one of them out",
+        ),
+        conflict(
+            config.plan.members.is_some() && config.plan.strategy != StrategyName::Hybrid,
+            "plan.members",
+            "only plan.strategy = \"hybrid\" would read it",
+            "leave it out, or choose the strategy",
         ),
     ]
     .into_iter()

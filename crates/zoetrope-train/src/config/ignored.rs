@@ -7,7 +7,7 @@ use super::problem::ConfigProblem;
 use super::{Config, EmbeddingName, ModelName, OptimiserName, ScheduleName, UpdaterName};
 
 /// Keys that only models of snapshots read.
-const OF_SNAPSHOTS: [&str; 23] = [
+const OF_SNAPSHOTS: [&str; 28] = [
     "data.lags",
     "data.window",
     "data.merge",
@@ -31,6 +31,11 @@ const OF_SNAPSHOTS: [&str; 23] = [
     "plan.group",
     "plan.order",
     "plan.difference",
+    "plan.blocks",
+    "plan.recompute",
+    "plan.strategy",
+    "plan.members",
+    "plan.timeout",
 ];
 
 /// Keys that only models of events read.

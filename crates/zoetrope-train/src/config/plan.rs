@@ -4,7 +4,7 @@ use toml::Value;
 use zoetrope_tensor::Difference;
 
 use super::names::names;
-use super::rule::{Filled, Whole};
+use super::rule::{Filled, Positive, Whole};
 use super::section::section;
 use super::setting::Setting;
 
@@ -18,6 +18,20 @@ section! {
         /// Snapshots that one call of a structure encoder takes; chosen by the planner where not
         /// set.
         group: Option<usize> = None, Whole(1, 1 << 30);
+        /// Blocks of snapshots that a frame is computed in, so that activations are held for one of
+        /// them at a time (ESDG §3.1); as few as fit into `memory_limit` where not set.
+        blocks: Option<usize> = None, Whole(1, 1 << 30);
+        /// Whether blocks are computed again on the way back instead of being kept. It does not
+        /// change the result.
+        recompute: bool = true;
+        /// How ranks share the snapshots and vertices of a frame.
+        strategy: StrategyName = StrategyName::Auto;
+        /// Ranks that share the vertices of a snapshot where `strategy` is "hybrid"; the fewest
+        /// that fit where not set.
+        members: Option<usize> = None, Whole(2, 1 << 16);
+        /// Seconds that a rank may wait for others before the one that keeps it waiting counts as
+        /// hung.
+        timeout: f64 = 60.0, Positive;
         /// Whether a layer multiplies with the graph or with the weights first.
         order: OperatorOrder = OperatorOrder::Auto;
         /// Memory that the run may take, for example "4GiB": the card's where it computes on one.
@@ -94,6 +108,22 @@ names! {
         AggregateFirst = "aggregate-first",
         /// `Â(XW)`.
         UpdateFirst = "update-first",
+    }
+}
+
+names! {
+    /// How ranks share the snapshots and vertices of a frame.
+    StrategyName {
+        /// Whole snapshots where there are enough for all ranks, else what is predicted to be fastest.
+        Auto = "auto",
+        /// Each snapshot on one rank, redistributed for time encoders (ESDG §4.2).
+        Snapshot = "snapshot",
+        /// Each vertex on one rank, with few edges between ranks (§4.1).
+        Vertex = "vertex",
+        /// Each vertex on one rank, with few rows between ranks (§4.1).
+        Hypergraph = "hypergraph",
+        /// Snapshots over groups of ranks, vertices inside of a group (§6.5).
+        Hybrid = "hybrid",
     }
 }
 

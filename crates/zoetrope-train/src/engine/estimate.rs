@@ -8,12 +8,12 @@ use std::sync::Arc;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexNames};
 use zoetrope_nn::Forward;
+use zoetrope_nn::State;
 use zoetrope_nn::forward::Updates;
-use zoetrope_nn::state::Carried;
 use zoetrope_plan::ActivationCost;
 use zoetrope_tensor::{Device, Matrix, Tape};
 
-use super::{FrameRunner, Layout, Network};
+use super::{FrameRunner, Layout, Network, Piece};
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::material::{Goal, Material};
@@ -23,68 +23,99 @@ use crate::task::{self, Questions};
 /// The most vertices of a miniature.
 const MOST_VERTICES: usize = 256;
 
-/// The cost of a step over a frame of `steps` snapshots.
+/// The cost of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepCost {
+    /// What the tape holds.
+    pub activations: ActivationCost,
+    /// Bytes of the state that it leaves, of the real graph.
+    pub state_bytes: u64,
+}
+
+/// What one run of a miniature took.
+struct Taken {
+    tape: f64,
+    state: f64,
+}
+
+/// The cost of a step over `steps` snapshots.
 ///
 /// # Errors
 /// As building and running the network.
-pub fn activation_cost(
+pub fn step_cost(
     config: &Config,
     task: TaskName,
     material: &Material,
     outputs: usize,
     steps: usize,
     reuse: bool,
-) -> Result<ActivationCost, TrainError> {
+) -> Result<StepCost, TrainError> {
     // EvolveGCN-H summarises the vertices to as many rows as there are features. Smaller than the
     // real graph, so that the estimate is never itself what takes most.
     let least = material.width().max(config.model.hidden).max(16);
     let vertices = (material.vertices() / 4).clamp(least, MOST_VERTICES.max(least));
     let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
-    let run = |vertices: usize, edges: usize| -> Result<f64, TrainError> {
+    let run = |vertices: usize, edges: usize| -> Result<Taken, TrainError> {
         let small = miniature(material, task, outputs, vertices, edges, steps);
-        Ok(peak(config, task, &small?, outputs, steps, reuse)? as f64)
+        taken(config, task, &small?, outputs, steps, reuse)
     };
-    let base = run(vertices, edges)?;
-    let bytes_per_vertex = ((run(2 * vertices, edges)? - base) / vertices as f64).max(0.0);
+    let (small, wide) = (run(vertices, edges)?, run(2 * vertices, edges)?);
+    let base = small.tape;
+    let bytes_per_vertex = ((wide.tape - base) / vertices as f64).max(0.0);
+    let dense = run(vertices, 3 * edges)?.tape;
     // Self-loops are edges too; the second run has as many as the first.
-    let bytes_per_edge = ((run(vertices, 3 * edges)? - base) / (2 * edges * steps) as f64).max(0.0);
+    let bytes_per_edge = ((dense - base) / (2 * edges * steps) as f64).max(0.0);
     let frame_edges = (steps * (edges + vertices)) as f64;
     let bytes_per_vertex = (bytes_per_vertex - bytes_per_edge * steps as f64).max(0.0);
     let fixed = base - bytes_per_vertex * vertices as f64 - bytes_per_edge * frame_edges;
-    Ok(ActivationCost { fixed_bytes: fixed.max(0.0), bytes_per_vertex, bytes_per_edge })
+    let state_per_vertex = (wide.state - small.state) / vertices as f64;
+    let more = material.vertices() as f64 - vertices as f64;
+    Ok(StepCost {
+        activations: ActivationCost {
+            fixed_bytes: fixed.max(0.0),
+            bytes_per_vertex,
+            bytes_per_edge,
+        },
+        state_bytes: (small.state + state_per_vertex * more) as u64,
+    })
 }
 
-/// The bytes that a tape holds after one step.
-fn peak(
+/// The bytes that a tape holds after one step, and those of the state.
+fn taken(
     config: &Config,
     task: TaskName,
     material: &Material,
     outputs: usize,
     steps: usize,
     reuse: bool,
-) -> Result<usize, TrainError> {
+) -> Result<Taken, TrainError> {
     let network =
         Network::new(config, task, material.width(), outputs, steps, material.vertices())?;
     let model = network.model.as_ref();
     let layout = Layout::plain(model, steps, reuse);
-    let mut runner =
-        FrameRunner::new(&material.sequence, &material.features, model, layout, &Device::Cpu)?;
+    let mut runner = FrameRunner::new(
+        &material.sequence,
+        &material.features,
+        model,
+        layout,
+        &Device::Cpu,
+        None,
+    )?;
     let mut asked = task::make(config, task, material)?;
     let (mut tape, mut updates) = (Tape::new(), Updates::default());
     let seed = config.train.seed;
     let mut forward = Forward::training(&mut tape, &network.parameters, &mut updates, seed, 0);
-    let embedding = runner.embed(&mut forward, model, 0..steps, &Carried::default())?;
-    let first = match model.coverage() {
-        zoetrope_nn::model::Coverage::Every => 0,
-        zoetrope_nn::model::Coverage::Last => steps - 1,
-    };
-    let questions = Questions { steps: first..steps, epoch: 0 };
-    let loss = asked.loss(&mut forward, &network, &questions, embedding.rows)?;
+    let piece = Piece::whole(0..steps);
+    let output = runner.embed(&mut forward, model, &piece, State::default())?;
+    let state: usize = output.state.iter().map(|(_, var)| forward.tape.shape(var).len()).sum();
+    let questions = Questions { steps: output.steps, epoch: 0 };
+    let loss = asked.loss(&mut forward, &network, &questions, output.rows)?;
     if let Some((loss, _)) = loss {
         tape.backward(loss)?;
     }
     // What the tape keeps, not what was in use at once: blocks of one size wait for their next use.
-    Ok(tape.allocated_bytes())
+    let tape = tape.allocated_bytes() as f64;
+    Ok(Taken { tape, state: (state * size_of::<f32>()) as f64 })
 }
 
 /// A small graph of random edges with the widths of the real one.

@@ -6,10 +6,15 @@
 
 mod estimate;
 mod network;
+mod piece;
 mod reuse;
 mod runner;
+mod share;
+mod team;
 
-pub use estimate::activation_cost;
+pub use estimate::{StepCost, step_cost};
 pub use network::{Head, Network};
+pub use piece::Piece;
 pub(crate) use runner::evaluating;
-pub use runner::{FrameRunner, Layout};
+pub use runner::{FrameRunner, Layout, Output};
+pub use team::Team;

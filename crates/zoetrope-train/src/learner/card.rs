@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{OnDevice, Optimiser};
 use zoetrope_tensor::cuda::{Event, StepCounter, Steps};
-use zoetrope_tensor::{Gpu, Tape, Var};
+use zoetrope_tensor::{Gpu, Seed, Tape, Var};
 
+use super::WeighedLoss;
 use crate::error::TrainError;
 
 /// Steps that the host may be ahead of the card: enough to keep it busy, few enough that an
@@ -70,6 +71,19 @@ impl Card {
     ) -> Result<(), TrainError> {
         tape.log_loss(loss, share as f32, &mut self.steps);
         tape.backward_from(loss, &[factor])?;
+        Ok(())
+    }
+
+    pub(super) fn backward_from(
+        &mut self,
+        tape: &mut Tape,
+        losses: &[WeighedLoss],
+        seeds: &[(Var, Seed<'_>)],
+    ) -> Result<(), TrainError> {
+        for &WeighedLoss { loss, weight } in losses {
+            tape.log_loss(loss, weight as f32, &mut self.steps);
+        }
+        tape.backward_from_all(seeds)?;
         Ok(())
     }
 

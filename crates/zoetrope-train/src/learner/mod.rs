@@ -13,7 +13,7 @@ use zoetrope_nn::optimiser::{
     Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
 };
 use zoetrope_tensor::cuda::StepCounter;
-use zoetrope_tensor::{Device, Tape, Var};
+use zoetrope_tensor::{Device, Seed, Tape, Var};
 
 use crate::config::{Config, MetricName};
 use crate::error::TrainError;
@@ -40,12 +40,23 @@ pub(crate) struct Progress {
     pub(crate) records: Vec<EpochRecord>,
 }
 
+/// The loss of a part of a frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WeighedLoss {
+    /// A mean over answers.
+    pub(crate) loss: Var,
+    /// The share of these in all answers of the frame.
+    pub(crate) weight: f64,
+}
+
 /// The part of a run that learns, whatever it learns from.
 #[derive(Debug)]
 pub struct Learner {
     watched: MetricName,
     key: String,
     gradients: Gradients,
+    /// All of them in one piece, for ranks to add up.
+    together: Vec<f32>,
     optimiser: Optimiser,
     /// What lives on a card, where one computes.
     card: Option<Card>,
@@ -78,6 +89,7 @@ impl Learner {
             watched,
             key,
             gradients: Gradients::new(parameters),
+            together: Vec::new(),
             card: device.gpu().map(|gpu| Card::new(gpu, &optimiser, parameters)),
             optimiser,
             frame_loss: 0.0,
@@ -170,6 +182,69 @@ impl Learner {
         match factor == 1.0 && self.gradients.is_empty() {
             true => self.gradients.take_from(tape, parameters),
             false => self.gradients.add_from(tape, parameters, factor as f32),
+        }
+        Ok(())
+    }
+
+    /// Goes back from the losses of blocks of a frame, and from gradients that flow in from later ones:
+    /// adds gradients times `share`, and counts losses as they weigh. Whether the sum is a number is
+    /// for [`Learner::check_loss`] to see.
+    pub(crate) fn backward_from(
+        &mut self,
+        tape: &mut Tape,
+        parameters: &Parameters,
+        losses: &[WeighedLoss],
+        share: f64,
+        from_later: &[(Var, Seed<'_>)],
+    ) -> Result<(), TrainError> {
+        let seed = |&WeighedLoss { loss, weight }: &WeighedLoss| {
+            (loss, Seed::Number((share * weight) as f32))
+        };
+        let seeds: Vec<_> = losses.iter().map(seed).chain(from_later.iter().copied()).collect();
+        if let Some(card) = &mut self.card {
+            return card.backward_from(tape, losses, &seeds);
+        }
+        for &WeighedLoss { loss, weight } in losses {
+            self.frame_loss += f64::from(tape.scalar(loss)) * weight;
+        }
+        self.gradients.lend_to(tape, parameters);
+        tape.backward_from_all(&seeds)?;
+        self.gradients.take_back(tape, parameters);
+        Ok(())
+    }
+
+    /// Replaces this rank's share of the loss of the current frame by all of it.
+    pub(crate) fn reduce_loss(
+        &mut self,
+        sum: impl FnOnce(f64) -> Result<f64, TrainError>,
+    ) -> Result<(), TrainError> {
+        self.frame_loss = sum(self.frame_loss)?;
+        Ok(())
+    }
+
+    /// Refuses a loss of the current frame that is not a number.
+    pub(crate) fn check_loss(&self, unit: &str) -> Result<(), TrainError> {
+        match self.frame_loss.is_finite() {
+            true => Ok(()),
+            false => Err(self.not_finite("the loss", unit, self.frame_loss)),
+        }
+    }
+
+    /// Replaces gradients of this rank by those of all: `sum` gets them one after the other.
+    pub(crate) fn reduce_gradients(
+        &mut self,
+        sum: impl FnOnce(&mut [f32]) -> Result<(), TrainError>,
+    ) -> Result<(), TrainError> {
+        self.together.clear();
+        for gradient in self.gradients.all_mut() {
+            self.together.extend_from_slice(gradient);
+        }
+        sum(&mut self.together)?;
+        let mut rest = &self.together[..];
+        for gradient in self.gradients.all_mut() {
+            let (own, others) = rest.split_at(gradient.len());
+            gradient.copy_from_slice(own);
+            rest = others;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use crate::sampling::EdgeClassRule;
 pub use stack::Goal;
 
 /// A data set as the trainer sees it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Material {
     /// A short name: the last part of the path, or the synthetic name.
     pub name: String,

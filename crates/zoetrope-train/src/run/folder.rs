@@ -121,7 +121,12 @@ impl RunFolder {
 
     /// Where the plan stands.
     pub fn plan_path(&self) -> PathBuf {
-        self.root.join("plan.json")
+        Self::plan_of(&self.root)
+    }
+
+    /// The same of a run that nobody has opened.
+    pub fn plan_of(root: &Path) -> PathBuf {
+        root.join("plan.json")
     }
 
     /// Writes a file of the folder, whole or not at all.

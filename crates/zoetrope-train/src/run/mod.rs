@@ -19,6 +19,7 @@ mod trace;
 
 pub use folder::RunFolder;
 pub use metrics::{EpochRecord, MetricsLine, MetricsLog, read_metrics};
+pub(crate) use number::metrics_from_json;
 pub use phase::{Phase, Seconds};
 pub use summary::{Bytes, DataSummary, Metrics, Redundancy, SCHEMA, Streaming, Summary};
 pub use timeline::{Span, Timeline};

@@ -1,18 +1,20 @@
 //! One epoch: every frame of the plan once.
 
 use zoetrope_data::split::Part;
+use zoetrope_dist::Reduction;
 use zoetrope_graph::random::Random;
 use zoetrope_nn::Forward;
-use zoetrope_nn::model::Embedding;
 use zoetrope_plan::Frame;
+use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::TraceSource;
-use zoetrope_tensor::{Gpu, Var};
 
 use super::Session;
 use super::recorded::{Found, Recording};
+use crate::course::RunTraffic;
 use crate::device;
+use crate::engine::Piece;
 use crate::error::TrainError;
-use crate::run::{EpochRecord, Metrics, Phase};
+use crate::run::{Bytes, EpochRecord, Metrics, Phase};
 use crate::task::Questions;
 
 /// The random stream of frame orders.
@@ -60,7 +62,8 @@ impl Session {
             self.learner.pace()?;
             self.timeline.add_scope("frames", from as u64, update);
             self.learner.progress.frame = until;
-            if !watch.frame(until, frames.len()) && until < frames.len() {
+            let stops = !watch.frame(until, frames.len());
+            if self.agree(stops)? && until < frames.len() {
                 self.learner.collect(&mut self.network.parameters, "frame")?;
                 self.learner.progress.seconds += scope.elapsed().as_secs_f64();
                 self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
@@ -76,6 +79,34 @@ impl Session {
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
         self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
         Ok(EpochEnd::Finished(record))
+    }
+
+    /// Whether any rank says so; all of them ask at the same place.
+    ///
+    /// # Errors
+    /// Where a rank is lost.
+    pub fn agree(&self, says: bool) -> Result<bool, TrainError> {
+        let Some(team) = self.runner.team() else { return Ok(says) };
+        Ok(team.ranks.all_reduce_one(u64::from(says), Reduction::Max)? > 0)
+    }
+
+    /// What ranks have sent each other so far, in training and evaluation.
+    ///
+    /// # Errors
+    /// Where a rank is lost.
+    pub fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
+        let Some(team) = self.runner.team() else { return Ok(None) };
+        let own = team.ranks.traffic();
+        let kinds =
+            [own.all_to_all, own.all_reduce, own.all_gather, own.broadcast, own.point_to_point];
+        let mut sums = kinds.map(|cost| cost.bytes);
+        team.ranks.all_reduce(&mut sums, Reduction::Sum)?;
+        let [all_to_all, all_reduce, all_gather, broadcast, point_to_point] = sums;
+        // A broadcast is a message from one to each of the others.
+        let point_to_point = point_to_point + broadcast;
+        let bytes =
+            Bytes { all_to_all, all_reduce, all_gather, point_to_point, ..Bytes::default() };
+        Ok(Some(RunTraffic { bytes, own_seconds: own.seconds() }))
     }
 
     /// Seconds that an epoch would take, from one frame that is run twice and timed once. Weights
@@ -122,7 +153,8 @@ impl Session {
             // Several frames of one update come one after the other: the last one's successor is
             // copied while it computes, those between are copied when they are asked for.
             let next = if frames.len() == 1 { next } else { None };
-            self.runner.enter(gpu, frames[0].range(), next.map(|frame| frame.range()));
+            let piece = |frame: Frame| Piece::whole(frame.range());
+            self.runner.enter(gpu, &piece(frames[0]), next.map(piece).as_ref())?;
         }
         let (Some(gpu), Some(number), true) =
             (gpu, self.learner.frame_counter(), self.can_record(frames))
@@ -177,6 +209,7 @@ impl Session {
             && self.network.model.repeats()
             && !settings.carry_state
             && settings.truncate.is_none()
+            && !self.works_in_blocks()
             && self.tape.device().gpu().and_then(Gpu::trace_source) != Some(TraceSource::Events)
     }
 
@@ -193,15 +226,29 @@ impl Session {
             self.learner.end_frame(with_loss);
             shares.push(with_loss);
         }
+        self.share_gradients()?;
         let span = self.timeline.phase(Phase::Update);
         self.learner.step(&self.config, &mut self.network.parameters, "frame")?;
         drop(span);
         Ok(shares)
     }
 
+    /// Adds up the gradients of all ranks.
+    fn share_gradients(&mut self) -> Result<(), TrainError> {
+        let Some(team) = self.runner.team() else { return Ok(()) };
+        let ranks = team.ranks.clone();
+        let sum = |all: &mut [f32]| Ok(ranks.all_reduce(all, Reduction::Sum)?);
+        self.learner.reduce_gradients(sum)?;
+        ranks.set_step(self.learner.progress.frames);
+        Ok(())
+    }
+
     /// Adds the gradients of one frame, times `share`, and its loss. Returns how much of the frame
     /// there was something to learn from in.
     fn frame(&mut self, frame: Frame, share: f64) -> Result<f64, TrainError> {
+        if self.works_in_blocks() {
+            return self.frame_in_blocks(frame, share);
+        }
         let stretches: Vec<Frame> = self.plan.rule.stretches(frame).collect();
         let last_only = self.only_last();
         let mut with_loss = 0.0;
@@ -238,16 +285,18 @@ impl Session {
         let mut forward =
             Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step);
         let model = self.network.model.as_ref();
-        let embedding = self.runner.embed(&mut forward, model, stretch.range(), &self.carried)?;
+        let state = self.carried.attach(forward.tape)?;
+        let piece = Piece::whole(stretch.range());
+        let output = self.runner.embed(&mut forward, model, &piece, state)?;
         let mut loss = None;
         if let Some(asked) = asked {
-            let rows = rows_of(&mut forward, &embedding, stretch, &asked, self.runner.vertices())?;
+            let rows = output.rows_of(&mut forward, &asked, self.runner.vertices())?;
             let questions = Questions { steps: asked, epoch: self.learner.progress.epoch as u32 };
             loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
         }
         // Values are given back during the backward pass: what outlives it is taken off now.
         if goes_on {
-            embedding.state.detach(&self.tape, &mut self.carried);
+            output.state.detach(&self.tape, &mut self.carried);
         }
         self.updates.apply(&self.tape, &mut self.network.parameters);
         drop(span);
@@ -259,20 +308,4 @@ impl Session {
         drop(span);
         Ok(true)
     }
-}
-
-/// The rows of an embedding that describe the asked snapshots.
-pub(super) fn rows_of(
-    forward: &mut Forward<'_>,
-    embedding: &Embedding,
-    stretch: Frame,
-    asked: &std::ops::Range<usize>,
-    vertices: usize,
-) -> Result<Var, TrainError> {
-    let all = forward.tape.shape(embedding.rows).rows;
-    if all == asked.len() * vertices {
-        return Ok(embedding.rows);
-    }
-    let from = (asked.start - stretch.start) * vertices;
-    Ok(forward.tape.rows(embedding.rows, from..from + asked.len() * vertices)?)
 }

@@ -8,14 +8,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_data::split::Part;
-use zoetrope_nn::model::{Coverage, Embedding};
+use zoetrope_nn::model::Coverage;
 use zoetrope_nn::state::Carried;
 
 use super::Session;
-use crate::engine::evaluating;
+use crate::engine::{Output, Piece, evaluating};
 use crate::error::TrainError;
 use crate::run::{Metrics, Phase};
 use crate::task::Judge;
+
+/// The tag of embeddings on their way to the rank that judges them.
+const EMBEDDINGS: u16 = 1;
 
 /// What a prediction file holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,6 +118,7 @@ impl Session {
             self.judge_pass(&pass, answers.as_deref_mut())?;
         }
         let metrics = self.task.metrics();
+        let metrics = self.share_metrics(metrics)?;
         self.timeline.add(Phase::Evaluate, timer);
         Ok(metrics)
     }
@@ -145,35 +149,74 @@ impl Session {
             true => self.plan.rule.frame.unwrap_or(pass.steps.len()),
             false => pass.steps.len(),
         };
-        let mut start = pass.steps.start;
-        while start < pass.steps.end {
-            let stretch = start..(start + length).min(pass.steps.end);
-            let embedding = self.embed_stretch(stretch.clone(), &carried)?;
-            if stretch.end < pass.steps.end {
-                embedding.state.detach(&self.tape, &mut carried);
+        let starts = pass.steps.clone().step_by(length.max(1));
+        let stretches = starts.map(|start| start..(start + length).min(pass.steps.end));
+        let pieces: Vec<Piece> = stretches.flat_map(|stretch| self.pieces(stretch)).collect();
+        for piece in pieces {
+            let output = self.embed_piece(&piece, &carried)?;
+            let Range { start, end } = piece.steps;
+            if end < pass.steps.end {
+                output.state.detach(&self.tape, &mut carried);
             }
-            for step in stretch.start.max(pass.asked.start)..stretch.end.min(pass.asked.end) {
-                let model = self.network.model.as_ref();
-                let place = Arc::make_mut(&mut self.embeddings).as_mut_slice();
-                self.runner.read_rows(&self.tape, model, &embedding, &stretch, step, place);
+            for step in start.max(pass.asked.start)..end.min(pass.asked.end) {
+                if !self.fetch_rows(&piece, &output, step)? {
+                    continue;
+                }
                 look(self, step)?;
                 // The judge's tape may still share the embeddings; it lets go before the next copy.
                 self.judge_tape.reset();
             }
-            start = stretch.end;
         }
         Ok(())
     }
 
-    fn embed_stretch(
-        &mut self,
-        steps: Range<usize>,
-        carried: &Carried,
-    ) -> Result<Embedding, TrainError> {
+    fn embed_piece(&mut self, piece: &Piece, carried: &Carried) -> Result<Output, TrainError> {
         let parameters = &self.network.parameters;
         let mut forward = evaluating(&mut self.tape, parameters, &mut self.updates);
         let model = self.network.model.as_ref();
-        Ok(self.runner.embed(&mut forward, model, steps, carried)?)
+        let state = carried.attach(forward.tape)?;
+        Ok(self.runner.embed(&mut forward, model, piece, state)?)
+    }
+
+    /// Puts the embeddings of a snapshot where it is judged: on the first rank, to which another one
+    /// sends them where it has them. Returns whether that is this one.
+    fn fetch_rows(
+        &mut self,
+        piece: &Piece,
+        output: &Output,
+        step: usize,
+    ) -> Result<bool, TrainError> {
+        let place = Arc::make_mut(&mut self.embeddings).as_mut_slice();
+        let Some(team) = self.runner.team() else {
+            output.read(&self.tape, step, place);
+            return Ok(true);
+        };
+        team.ranks.check()?;
+        let owner = team.answerer(piece, step);
+        if owner == team.ranks.rank() {
+            output.read(&self.tape, step, place);
+            if owner != 0 {
+                team.ranks.send(0, EMBEDDINGS, place.to_vec())?;
+            }
+        } else if team.ranks.rank() == 0 {
+            place.copy_from_slice(&team.ranks.receive(owner, EMBEDDINGS, place.len())?);
+        }
+        Ok(team.ranks.rank() == 0)
+    }
+
+    /// The metrics that the first rank found, on all of them.
+    fn share_metrics(&self, metrics: Metrics) -> Result<Metrics, TrainError> {
+        let Some(team) = self.runner.team() else { return Ok(metrics) };
+        let own = match team.ranks.rank() {
+            0 => serde_json::to_vec(&metrics).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let mut length = [own.len() as u64];
+        team.ranks.broadcast(0, &mut length)?;
+        let mut text = own;
+        text.resize(length[0] as usize, 0);
+        team.ranks.broadcast(0, &mut text)?;
+        Ok(crate::run::metrics_from_json(&text))
     }
 
     /// Whether snapshots are judged in one pass over the sequence.

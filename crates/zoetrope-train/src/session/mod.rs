@@ -3,11 +3,13 @@
 //! [`Session`] executes; it writes no file and prints nothing. What a run leaves on the disk is the
 //! business of [`train`](crate::train).
 
+mod blocks;
 mod epoch;
 mod evaluate;
 mod precision;
 mod recorded;
 mod restore;
+mod share;
 mod start;
 
 use std::ops::Range;
@@ -31,7 +33,6 @@ use crate::task::{self, Task};
 pub use epoch::{EpochEnd, Watch};
 pub use evaluate::Answers;
 use recorded::Recorded;
-pub(crate) use start::available;
 
 /// A run in progress.
 pub struct Session {
@@ -47,6 +48,8 @@ pub struct Session {
     judge_tape: Tape,
     updates: Updates,
     carried: Carried,
+    /// The states before the blocks of a frame.
+    checkpoints: Vec<Carried>,
     pub(crate) learner: Learner,
     recorded: Recorded,
     /// Whether a card gets the graph frame by frame.

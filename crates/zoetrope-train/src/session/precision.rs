@@ -6,8 +6,8 @@ use zoetrope_plan::Frame;
 use zoetrope_tensor::cuda::Precision;
 
 use super::Session;
-use super::epoch::rows_of;
 use crate::config;
+use crate::engine::Piece;
 use crate::error::TrainError;
 use crate::task::Questions;
 
@@ -21,7 +21,7 @@ impl Session {
             return Ok(());
         }
         if self.streams {
-            self.runner.enter(&gpu, frame.range(), None);
+            self.runner.enter(&gpu, &Piece::whole(frame.range()), None)?;
         }
         let lower = gpu.precision();
         let found = self.first_loss(frame)?;
@@ -45,8 +45,10 @@ impl Session {
         let (seed, parameters) = (self.config.train.seed, &self.network.parameters);
         let mut forward = Forward::training(&mut self.tape, parameters, &mut updates, seed, 0);
         let model = self.network.model.as_ref();
-        let embedding = self.runner.embed(&mut forward, model, stretch.range(), &self.carried)?;
-        let rows = rows_of(&mut forward, &embedding, stretch, &steps, self.runner.vertices())?;
+        let state = self.carried.attach(forward.tape)?;
+        let piece = Piece::whole(stretch.range());
+        let output = self.runner.embed(&mut forward, model, &piece, state)?;
+        let rows = output.rows_of(&mut forward, &steps, self.runner.vertices())?;
         let questions = Questions { steps, epoch: 0 };
         let loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
         Ok(loss.map(|(loss, _)| f64::from(self.tape.read(loss)[0])))

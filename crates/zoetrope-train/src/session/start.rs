@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use zoetrope_data::split::Part;
+use zoetrope_dist::Ranks;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
-use zoetrope_plan::{Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, Workload};
+use zoetrope_plan::{
+    BlockCost, Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, SharedWork,
+    Workload,
+};
 use zoetrope_tensor::{Device, Matrix, Tape};
 
-use super::{Recorded, Session};
+use super::{Recorded, Session, share};
 use crate::config::{Config, Frame, OperatorOrder, Residency, TaskName};
 use crate::device;
-use crate::engine::{FrameRunner, Layout, Network, activation_cost};
+use crate::engine::{FrameRunner, Layout, Network, step_cost};
 use crate::error::TrainError;
 use crate::learner::{Learner, optimise};
 use crate::material::Material;
@@ -29,8 +33,9 @@ impl Session {
         material: Material,
         given: Option<Plan>,
         timeline: Timeline,
+        ranks: Option<Ranks>,
     ) -> Result<Self, TrainError> {
-        available(&config)?;
+        let given = given.map(|plan| for_ranks(plan, ranks.as_ref())).transpose()?;
         let span = timeline.phase(Phase::Plan);
         let task_name = task::choose(&config, &material)?;
         // What the data decides may contradict what the user set.
@@ -45,17 +50,35 @@ impl Session {
         let steps = rule.frame.unwrap_or(training.len());
         let (width, vertices) = (material.width(), material.vertices());
         let network = Network::new(&config, task_name, width, outputs, steps, vertices)?;
-        let plan = plan(&config, task_name, &material, &network, outputs, rule, given)?;
+        let decided = match &ranks {
+            None => None,
+            Some(ranks) => {
+                let model = network.model.as_ref();
+                Some(share::decide(
+                    &config,
+                    task_name,
+                    &material,
+                    model,
+                    steps,
+                    given.as_ref(),
+                    ranks,
+                )?)
+            }
+        };
+        let shared = decided.as_ref().map(|decided| decided.work.clone());
+        let plan = plan(&config, task_name, &material, &network, outputs, rule, given, shared)?;
         drop(span);
         let span = timeline.phase(Phase::Load);
         let device = device::open(&config, &timeline)?;
         let model = network.model.as_ref();
         let layout = Layout::of(&plan);
-        let runner =
-            FrameRunner::new(&material.sequence, &material.features, model, layout, &device)?;
+        let team = ranks.zip(decided).map(|(ranks, decided)| decided.team(ranks, &plan));
+        let (sequence, features) = (&material.sequence, &material.features);
+        let runner = FrameRunner::new(sequence, features, model, layout, &device, team)?;
         let streams = streams(&config, &device, &runner);
         if streams {
-            let at_once = plan.frames.iter().map(|frame| frame.steps).max().unwrap_or(1);
+            let longest = plan.frames.iter().map(|frame| frame.steps).max().unwrap_or(1);
+            let at_once = longest.div_ceil(plan.blocks.count);
             runner.stream(at_once, config.plan.difference.into());
         }
         let task = task::make(&config, task_name, &material)?;
@@ -74,6 +97,7 @@ impl Session {
             judge_tape: Tape::new(),
             updates: Updates::default(),
             carried: Carried::default(),
+            checkpoints: Vec::new(),
             learner,
             recorded: Recorded::default(),
             streams,
@@ -94,15 +118,18 @@ fn streams(config: &Config, device: &Device, runner: &FrameRunner) -> bool {
     }
 }
 
-/// Refuses what this build cannot do rather than doing something else.
-pub(crate) fn available(config: &Config) -> Result<(), TrainError> {
-    if config.train.ranks != 1 {
-        return Err(TrainError::Unavailable {
-            what: format!("train.ranks = {}", config.train.ranks),
-            advice: "this version trains in one process: use --ranks 1".to_owned(),
-        });
+/// A saved plan as the ranks that are there execute it. One process can take over a plan of several,
+/// which changes nothing but who computes what; several need one that was made for as many.
+fn for_ranks(plan: Plan, ranks: Option<&Ranks>) -> Result<Plan, TrainError> {
+    let size = ranks.map_or(1, Ranks::size);
+    match (plan.ranks == size, size) {
+        (true, _) => Ok(plan),
+        (false, 1) => Ok(plan.alone()),
+        (false, _) => Err(TrainError::Unfit {
+            what: format!("the plan is for {} ranks, but there are {size}", plan.ranks),
+            advice: format!("use --ranks {}, or make another plan", plan.ranks),
+        }),
     }
-    Ok(())
 }
 
 /// How a saved plan cuts frames, which wins over the configuration.
@@ -151,6 +178,7 @@ fn plan(
     outputs: usize,
     rule: FrameRule,
     given: Option<Plan>,
+    shared: Option<SharedWork>,
 ) -> Result<Plan, TrainError> {
     let model = network.model.as_ref();
     let training = material.steps_of(Part::Train, task);
@@ -188,8 +216,21 @@ fn plan(
             advice: "leave train.carry_state out".to_owned(),
         });
     }
+    if config.plan.blocks.is_some_and(|blocks| blocks > 1) && !model.works_in_blocks() {
+        return Err(TrainError::Unfit {
+            what: format!("plan.blocks cuts frames, but {} looks at whole ones", model.name()),
+            advice: "leave plan.blocks out".to_owned(),
+        });
+    }
     let step = config.train.truncate.unwrap_or(steps).min(steps);
-    let cost = activation_cost(config, task, material, outputs, step, config.plan.reuse)?;
+    let cost = |steps| step_cost(config, task, material, outputs, steps, config.plan.reuse);
+    let whole = cost(step)?;
+    let mut blocks = Vec::new();
+    for count in block_counts(config, model.works_in_blocks(), step) {
+        let found = cost(step.div_ceil(count))?;
+        let (activations, state_bytes) = (found.activations, found.state_bytes);
+        blocks.push(BlockCost { blocks: count, activations, state_bytes });
+    }
     let matrix_bytes = prepared_bytes(material, model.forms().len());
     let workload = Workload {
         data: material.name.clone(),
@@ -204,7 +245,8 @@ fn plan(
         optimiser_slots: optimise::slots(&config.train),
         data_bytes: material.bytes() + matrix_bytes,
         evaluation_bytes: evaluation_bytes(config, task, material),
-        activations: cost,
+        activations: whole.activations,
+        blocks,
     };
     let plan = match given {
         Some(plan) => plan,
@@ -220,6 +262,9 @@ fn plan(
                 group: config.plan.group,
                 order,
                 reuse: config.plan.reuse,
+                blocks: config.plan.blocks,
+                recompute: config.plan.recompute,
+                shared,
                 memory_limit: config.plan.memory_limit.map(|limit| limit.0),
             };
             zoetrope_plan::plan(&workload, &choice)?
@@ -227,6 +272,22 @@ fn plan(
     };
     plan.fits(&workload)?;
     Ok(plan)
+}
+
+/// The numbers of blocks worth looking at: what was asked for, or what a limit on memory may need.
+fn block_counts(config: &Config, possible: bool, steps: usize) -> Vec<usize> {
+    match (config.plan.blocks, config.plan.memory_limit) {
+        (Some(count), _) if count > 1 => vec![count.min(steps)],
+        (None, Some(_)) if possible && config.train.truncate.is_none() => {
+            // Sizes of blocks, not their numbers, decide: of numbers with the same largest block the
+            // first will do.
+            let mut counts: Vec<usize> = (2..=steps).collect();
+            counts.dedup_by_key(|count| steps.div_ceil(*count));
+            counts.retain(|&count| count <= 16 || count.is_multiple_of(4) || count == steps);
+            counts
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Bytes of the scores that AP and AUC keep: eight for each pair of the test part, of the model or

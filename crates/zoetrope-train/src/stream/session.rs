@@ -28,7 +28,7 @@ use crate::device;
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
-use crate::session::{EpochEnd, Watch, available};
+use crate::session::{EpochEnd, Watch};
 
 /// A run over events in progress.
 pub struct StreamSession {
@@ -73,7 +73,12 @@ impl StreamSession {
         mut material: StreamMaterial,
         timeline: Timeline,
     ) -> Result<Self, TrainError> {
-        available(&config)?;
+        if config.train.ranks != 1 {
+            return Err(TrainError::Unavailable {
+                what: format!("train.ranks = {} for models of events", config.train.ranks),
+                advice: "use --ranks 1".to_owned(),
+            });
+        }
         let span = timeline.phase(Phase::Plan);
         let task_name = config.task.name.unwrap_or(TaskName::LinkPrediction);
         config.task.name = Some(task_name);

@@ -12,7 +12,7 @@ use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::Classification;
 use zoetrope_tensor::{Matrix, Var};
 
-use super::edge_pairs::{MOST_PLACED, StackedPairs};
+use super::edge_pairs::{MOST_PLACED, PairCounts, StackedPairs};
 use super::results::put;
 use super::{Judge, Questions, Task};
 use crate::config::Config;
@@ -35,6 +35,7 @@ pub struct EdgeClassification {
     /// is copied up once and recordings find it.
     kept: HashMap<Range<usize>, Asked>,
     kept_count: usize,
+    counts: PairCounts,
     updates: Updates,
     classes: usize,
 }
@@ -86,6 +87,7 @@ impl EdgeClassification {
             labels: Arc::default(),
             kept: HashMap::new(),
             kept_count: 0,
+            counts: PairCounts::default(),
             updates: Updates::default(),
             classes,
         })
@@ -134,6 +136,14 @@ impl Task for EdgeClassification {
         let logits = head.decode(forward, embeddings, &ends)?;
         let loss = forward.tape.cross_entropy(logits, &labels, 0, None)?;
         Ok(Some((loss, labels.len() as f64)))
+    }
+
+    fn answers(&mut self, questions: &Questions) -> f64 {
+        let Self { counts, rule, labelled, pairs, .. } = self;
+        counts.of(questions.steps.clone(), |step| {
+            rule.fill(labelled.at(step), pairs);
+            pairs.len()
+        })
     }
 
     fn repeats(&self) -> bool {

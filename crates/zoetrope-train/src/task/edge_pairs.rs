@@ -45,6 +45,20 @@ impl StackedPairs {
     }
 }
 
+/// How many pairs each snapshot has, which is the same in every epoch, counted once.
+#[derive(Debug, Default)]
+pub(super) struct PairCounts {
+    of_step: HashMap<usize, usize>,
+}
+
+impl PairCounts {
+    /// The pairs of some snapshots; `count` counts those of one.
+    pub(super) fn of(&mut self, steps: Range<usize>, mut count: impl FnMut(usize) -> usize) -> f64 {
+        let mut of = |step| *self.of_step.entry(step).or_insert_with(|| count(step));
+        steps.map(|step| of(step) as f64).sum()
+    }
+}
+
 /// The most pairs that are placed, of all questions: some 64 MiB with the readers of their ends. More
 /// pairs keep a card busy for longer than their launches take.
 pub(super) const MOST_PLACED: usize = 1 << 20;

@@ -14,7 +14,7 @@ use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::{Classification, Metric, TieRule};
 use zoetrope_tensor::{Gpu, Loss, Matrix, Var};
 
-use super::edge_pairs::{Placed, PlacedPairs, StackedPairs};
+use super::edge_pairs::{PairCounts, Placed, PlacedPairs, StackedPairs};
 use super::results::put;
 use super::{Judge, Questions, Task};
 use crate::config::{Config, TaskConfig};
@@ -88,6 +88,7 @@ pub struct LinkPrediction {
     candidates: Candidates,
     stacked: StackedPairs,
     placed: PlacedPairs,
+    counts: PairCounts,
     updates: Updates,
     config: TaskConfig,
 }
@@ -107,6 +108,7 @@ impl LinkPrediction {
             candidates: Candidates::default(),
             stacked: StackedPairs::default(),
             placed: PlacedPairs::default(),
+            counts: PairCounts::default(),
             updates: Updates::default(),
             config: config.task.clone(),
         }
@@ -169,6 +171,15 @@ impl Task for LinkPrediction {
         let count = forward.tape.shape(target).rows;
         let loss = Loss::BinaryCrossEntropy { positive_weight: 1.0 };
         Ok(Some((forward.tape.loss(loss, logits, target, None)?, count as f64)))
+    }
+
+    fn answers(&mut self, questions: &Questions) -> f64 {
+        let Self { counts, judge, sequence, pairs, .. } = self;
+        counts.of(questions.steps.clone(), |step| {
+            let key = DrawKey::training(questions.epoch, step as u32);
+            judge.sampler.fill(sequence.at(step + 1), key, pairs);
+            pairs.len()
+        })
     }
 
     /// Pairs are drawn anew in every epoch, but as many.

@@ -54,6 +54,9 @@ pub trait Task: Send {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError>;
 
+    /// How many answers the loss of these questions would be the mean of.
+    fn answers(&mut self, questions: &Questions) -> f64;
+
     /// Whether the loss asks the same in every epoch, but for what [`Task::place`] places, so that it
     /// can be recorded.
     fn repeats(&self) -> bool {

@@ -115,6 +115,10 @@ impl Task for NodeClassification {
         Ok(Some((loss, count)))
     }
 
+    fn answers(&mut self, questions: &Questions) -> f64 {
+        self.answers.count(self.answers.rows(&questions.steps))
+    }
+
     fn repeats(&self) -> bool {
         true
     }

@@ -61,6 +61,10 @@ impl Task for NodeRegression {
         Ok(Some((forward.tape.loss(Loss::Mse, prediction, target, weight)?, count)))
     }
 
+    fn answers(&mut self, questions: &Questions) -> f64 {
+        self.answers.count(self.answers.rows(&questions.steps))
+    }
+
     fn repeats(&self) -> bool {
         true
     }

@@ -33,15 +33,23 @@ impl VertexAnswers {
         steps.start * self.vertices..steps.end * self.vertices
     }
 
+    /// How many rows count.
+    pub(super) fn count(&self, rows: Range<usize>) -> f64 {
+        match &self.present {
+            None => rows.len() as f64,
+            Some(present) => f64::from(present.as_slice()[rows].iter().sum::<f32>()),
+        }
+    }
+
     /// The weights of rows on the tape, and how many rows count.
     pub(super) fn weights(
         &self,
         forward: &mut Forward<'_>,
         rows: Range<usize>,
     ) -> Result<(Option<Var>, f64), TrainError> {
-        let Some(present) = &self.present else { return Ok((None, rows.len() as f64)) };
-        let count: f32 = present.as_slice()[rows.clone()].iter().sum();
-        Ok((Some(forward.tape.constant(present, rows)?), f64::from(count)))
+        let count = self.count(rows.clone());
+        let weights = self.present.as_ref().map(|present| forward.tape.constant(present, rows));
+        Ok((weights.transpose()?, count))
     }
 
     /// What the head says about the embeddings of a snapshot; also appended to the answers of a

@@ -8,13 +8,15 @@ mod folder;
 mod loading;
 mod open;
 mod peak;
+mod ranks;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use zoetrope_data::Progress;
 use zoetrope_data::split::Part;
+use zoetrope_dist::Ranks;
 use zoetrope_nn::weights;
 use zoetrope_tensor::Device;
 
@@ -31,6 +33,9 @@ use crate::session::{EpochEnd, Watch};
 pub use loading::{load_plan, load_weights};
 pub use open::{Opened, Run};
 pub use peak::peak_host_bytes;
+#[cfg(feature = "mpi")]
+pub use ranks::train_by_mpi;
+pub use ranks::train_by_threads;
 
 use folder::Records;
 
@@ -73,10 +78,22 @@ pub struct Finished {
 /// Where anything of the configuration, the data or the machine stands in the way; and
 /// [`TrainError::Interrupted`] where the run was asked to stop, with a checkpoint saved.
 pub fn train(
+    config: Config,
+    begun: Instant,
+    interrupt: &Interrupt,
+    listener: &mut dyn Listener,
+) -> Result<Finished, TrainError> {
+    lead(config, begun, interrupt, listener, None, None)
+}
+
+/// The same alone or as the first of several ranks, on data that may have been opened at some time.
+fn lead(
     mut config: Config,
     begun: Instant,
     interrupt: &Interrupt,
     listener: &mut dyn Listener,
+    opened: Option<(Opened, Instant)>,
+    ranks: Option<Ranks>,
 ) -> Result<Finished, TrainError> {
     // The saved tree describes the run and not this call: it must not say that it continues itself.
     let resumed = config.train.resume.take();
@@ -84,8 +101,13 @@ pub fn train(
         Some(root) => Some(RunFolder::open(root)?),
         None => config.output.dir.as_deref().map(RunFolder::create).transpose()?,
     };
-    let started = Instant::now();
-    let opened = Opened::open(&config, listener.reading())?;
+    let (opened, started) = match opened {
+        Some(opened) => opened,
+        None => {
+            let started = Instant::now();
+            (Opened::open(&config, listener.reading())?, started)
+        }
+    };
     let folder = match folder {
         Some(folder) => folder,
         None => {
@@ -106,22 +128,13 @@ pub fn train(
         (Some(_), Opened::Snapshots(_)) => Some(loading::read_plan(&folder.plan_path())?),
         _ => load_plan(&config.plan.name)?,
     };
-    let mut run = opened.start(config, plan, timeline)?;
+    let mut run = opened.start_shared(config, plan, timeline, ranks)?;
     tell_remarks(trace.as_deref(), listener);
     let course = run.course_mut();
-    let keep = course.config().train.keep_checkpoints;
-    let store = CheckpointStore::new(folder.checkpoints_path(), keep);
-    let found = if resumed.is_some() { store.load_latest()? } else { None };
-    match (found, course.config().train.weights.clone()) {
-        (Some(found), _) => {
-            for damage in &found.rejected {
-                listener.warning(&format!("{damage}; going on from {}", found.path.display()));
-            }
-            course.restore(found.state)?;
-        }
-        (None, Some(path)) => load_weights(course.parameters_mut(), &path)?,
-        (None, None) => {}
-    }
+    let store = start_from(course, resumed.as_ref().map(|_| folder.root()), |text| {
+        listener.warning(text);
+    })?;
+    let store = store.unwrap_or_else(|| store_of(course, folder.root()));
     let mut records = Records::open(&folder, course, resumed.is_some())?;
     listener.started(course, folder.root());
     let first_step_seconds = begun.elapsed().as_secs_f64();
@@ -133,6 +146,33 @@ pub fn train(
         trace.finish()?;
     }
     Ok(finished)
+}
+
+/// The checkpoints of a run folder.
+fn store_of(course: &dyn Course, root: &Path) -> CheckpointStore {
+    let keep = course.config().train.keep_checkpoints;
+    CheckpointStore::new(RunFolder::checkpoints_of(root), keep)
+}
+
+/// Puts the newest checkpoint of the run that is continued in place, or the weights to start from.
+fn start_from(
+    course: &mut dyn Course,
+    resumed: Option<&Path>,
+    mut warn: impl FnMut(&str),
+) -> Result<Option<CheckpointStore>, TrainError> {
+    let store = resumed.map(|root| store_of(course, root));
+    let found = store.as_ref().map(CheckpointStore::load_latest).transpose()?.flatten();
+    match (found, course.config().train.weights.clone()) {
+        (Some(found), _) => {
+            for damage in &found.rejected {
+                warn(&format!("{damage}; going on from {}", found.path.display()));
+            }
+            course.restore(found.state)?;
+        }
+        (None, Some(path)) => load_weights(course.parameters_mut(), &path)?,
+        (None, None) => {}
+    }
+    Ok(store)
 }
 
 fn tell_remarks(trace: Option<&TraceFile>, listener: &mut dyn Listener) {
@@ -174,7 +214,7 @@ fn run_epochs(
                 store.save(&course.save())?;
             }
         }
-        if interrupt.is_asked() && !course.is_over() {
+        if course.agree(interrupt.is_asked())? && !course.is_over() {
             store.save(&course.save())?;
             let epochs = course.epochs().len();
             return Err(TrainError::Interrupted { folder: folder.root().to_owned(), epochs });
@@ -201,10 +241,13 @@ fn finish(
         true => course.evaluate(Part::Test)?,
         false => Metrics::new(),
     };
+    let traffic = course.traffic()?;
     let timer = Instant::now();
     let baselines = course.baselines(Part::Test)?;
     course.timeline().add(Phase::Evaluate, timer);
     let [host_to_device, device_to_host] = course.device().copied_bytes();
+    let mut seconds = course.timeline().seconds();
+    seconds.communicate += traffic.map_or(0.0, |traffic| traffic.own_seconds);
     let summary = Summary {
         model: course.config().model.name.name().to_owned(),
         task: course.task().name().to_owned(),
@@ -220,8 +263,9 @@ fn finish(
         first_step_seconds,
         peak_host_bytes: peak_host_bytes(),
         peak_device_bytes: course.device().peak_bytes(),
-        seconds: course.timeline().seconds(),
-        bytes: Bytes { host_to_device, device_to_host, ..Bytes::default() },
+        ranks: course.config().train.ranks,
+        seconds,
+        bytes: Bytes { host_to_device, device_to_host, ..traffic.unwrap_or_default().bytes },
         streaming: streaming(course.device()),
         ..Summary::default()
     };

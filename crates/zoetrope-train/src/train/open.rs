@@ -1,6 +1,7 @@
 //! From a configuration to a session, over snapshots or over events as the model needs.
 
 use zoetrope_data::Progress;
+use zoetrope_dist::Ranks;
 use zoetrope_plan::Plan;
 
 use crate::config::Config;
@@ -62,9 +63,23 @@ impl Opened {
         plan: Option<Plan>,
         timeline: Timeline,
     ) -> Result<Run, TrainError> {
+        self.start_shared(config, plan, timeline, None)
+    }
+
+    /// The same as one of several ranks.
+    ///
+    /// # Errors
+    /// As [`Opened::start`], and where ranks cannot share it.
+    pub fn start_shared(
+        self,
+        config: Config,
+        plan: Option<Plan>,
+        timeline: Timeline,
+        ranks: Option<Ranks>,
+    ) -> Result<Run, TrainError> {
         match (self, plan) {
             (Self::Snapshots(material), plan) => {
-                Session::start(config, material, plan, timeline).map(Run::Snapshots)
+                Session::start(config, material, plan, timeline, ranks).map(Run::Snapshots)
             }
             (Self::Events(material), None) => {
                 StreamSession::start(config, material, timeline).map(Run::Events)

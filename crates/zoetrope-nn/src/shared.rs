@@ -1,0 +1,64 @@
+//! The share of a frame that one of several ranks computes, as a model sees it.
+//!
+//! Structure encoders run over some snapshots and vertices, time encoders over all snapshots of some
+//! vertices. How rows get from one to the other, and from rank to rank, a model does not know: it asks
+//! its [`Frame`](crate::Frame) to move them.
+
+use std::fmt::Debug;
+
+use zoetrope_tensor::{Tape, TensorError, Var};
+
+/// Moves rows between the ranks that share a frame. All of them call it in the same order.
+pub trait Movement: Debug {
+    /// From the rows of this rank to those that its matrices multiply with: its own and those of
+    /// others that edges lead from.
+    ///
+    /// # Errors
+    /// Where there are not as many rows as this rank has.
+    fn gather(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
+
+    /// From the cells of structure encoders to those of time encoders.
+    ///
+    /// # Errors
+    /// Where there are not as many rows as this rank has.
+    fn to_time(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
+
+    /// The way back.
+    ///
+    /// # Errors
+    /// Where there are not as many rows as this rank has.
+    fn to_structure(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
+}
+
+/// What this rank has of a frame, besides the graph and the features of its structure encoders.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared<'a> {
+    /// The snapshots of the whole frame.
+    pub steps: usize,
+    /// The first of those whose structure encoders run here.
+    pub first: usize,
+    /// The vertices whose time encoders run here.
+    pub time_vertices: usize,
+    /// How rows move.
+    pub movement: &'a dyn Movement,
+}
+
+/// What ranks exchange for a model, layer by layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sharing {
+    /// The layers.
+    pub layers: Vec<SharedLayer>,
+    /// Whether time encoders work on rows of vertices; EvolveGCN's work on weights.
+    pub time_on_features: bool,
+}
+
+/// The widths of the rows that one layer exchanges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedLayer {
+    /// Of those that its structure encoder gathers.
+    pub gathered: usize,
+    /// Of those that go to its time encoder; 0 where it has none.
+    pub to_time: usize,
+    /// Of those that come back.
+    pub from_time: usize,
+}

@@ -1,0 +1,241 @@
+//! What a rank has of the graph and of the features: made for a snapshot when it is first asked for.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_dist::Exchange;
+use zoetrope_graph::SnapshotSequence;
+use zoetrope_nn::{Adjacency, Movement, NnError, PreparedGraph};
+use zoetrope_plan::{Halo, Placements};
+use zoetrope_tensor::{Device, Matrix, SparseGroup, SparseMatrix, Tape, TensorError, Var};
+
+use super::piece::Piece;
+use super::team::Team;
+
+/// How rows of a piece move; None where they are where they have to be.
+#[derive(Debug)]
+pub(super) struct Moves {
+    gather: Option<Exchange>,
+    to_time: Option<Exchange>,
+    to_structure: Option<Exchange>,
+    to_answers: Option<Exchange>,
+}
+
+fn through(exchange: Option<&Exchange>, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
+    exchange.map_or(Ok(rows), |exchange| exchange.apply(tape, rows))
+}
+
+impl Movement for Moves {
+    fn gather(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
+        through(self.gather.as_ref(), tape, rows)
+    }
+
+    fn to_time(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
+        through(self.to_time.as_ref(), tape, rows)
+    }
+
+    fn to_structure(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
+        through(self.to_structure.as_ref(), tape, rows)
+    }
+}
+
+impl Moves {
+    /// From the cells of structure encoders to whole snapshots.
+    pub(super) fn to_answers(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
+        through(self.to_answers.as_ref(), tape, rows)
+    }
+}
+
+/// A rank's share of a piece.
+#[derive(Debug)]
+pub(super) struct ShareCut {
+    /// The matrices of its structure encoders.
+    pub(super) graph: PreparedGraph,
+    /// The rows of its features.
+    pub(super) rows: Range<usize>,
+    /// The first of its snapshots, counted from the start of the piece.
+    pub(super) first: usize,
+    /// The vertices of its time encoders.
+    pub(super) time_vertices: usize,
+    /// The snapshots that it answers for, counted from the start of the sequence.
+    pub(super) answers: Range<usize>,
+    pub(super) moves: Moves,
+}
+
+/// A rank's share of a sequence.
+#[derive(Debug)]
+pub(super) struct Share {
+    team: Team,
+    device: Device,
+    /// The snapshots between renamed vertices.
+    sequence: Arc<SnapshotSequence>,
+    forms: Vec<Adjacency>,
+    /// By snapshot, in the order of the forms.
+    matrices: HashMap<usize, Vec<Arc<SparseMatrix>>>,
+    /// By the length of a frame.
+    placements: HashMap<usize, Arc<Placements>>,
+    /// The features of all vertices as the data has them.
+    data: Arc<Matrix>,
+    /// Those of the rank's vertices, stacked by time.
+    features: Arc<Matrix>,
+    /// `Â·X` of them, where that is kept; rows of snapshots that nobody asked for are 0.
+    aggregated: Option<Arc<Matrix>>,
+    is_aggregated: Vec<bool>,
+}
+
+impl Share {
+    pub(super) fn new(
+        team: Team,
+        device: &Device,
+        sequence: &Arc<SnapshotSequence>,
+        features: &Arc<Matrix>,
+        forms: Vec<Adjacency>,
+        reuse: bool,
+    ) -> Result<Self, NnError> {
+        let sequence = match &team.renaming {
+            Some(renaming) => Arc::new(renaming.snapshots(sequence)?),
+            None => Arc::clone(sequence),
+        };
+        let (steps, data) = (sequence.steps(), Arc::clone(features));
+        let features = match team.renaming {
+            Some(_) => Arc::new(own_features(&team, &data)?),
+            None => Arc::clone(&data),
+        };
+        let shape = features.shape();
+        Ok(Self {
+            aggregated: reuse.then(|| Arc::new(Matrix::zeros(shape.rows, shape.cols))),
+            is_aggregated: vec![false; steps],
+            team,
+            device: device.clone(),
+            sequence,
+            forms,
+            matrices: HashMap::new(),
+            placements: HashMap::new(),
+            data,
+            features,
+        })
+    }
+
+    pub(super) fn team(&self) -> &Team {
+        &self.team
+    }
+
+    pub(super) fn features(&self) -> &Arc<Matrix> {
+        &self.features
+    }
+
+    pub(super) fn aggregated(&self) -> Option<&Arc<Matrix>> {
+        self.aggregated.as_ref()
+    }
+
+    /// The rank's share of a piece.
+    pub(super) fn cut(&mut self, piece: &Piece) -> Result<ShareCut, NnError> {
+        let length = piece.frame.len();
+        let placements = match self.placements.get(&length) {
+            Some(placements) => Arc::clone(placements),
+            None => {
+                let made = Arc::new(self.team.placements(length));
+                self.placements.insert(length, Arc::clone(&made));
+                made
+            }
+        };
+        let team = &self.team;
+        let own = team.own_steps(&placements, piece);
+        let halo = team.halo(&placements, piece, |step| self.sequence.at(step));
+        let to_time = team.to_time(&placements, piece);
+        let to_structure = to_time.as_ref().map(|exchange| {
+            let back = exchange.plan().reversed().expect("each cell is in one place");
+            Exchange::new(&team.ranks, back)
+        });
+        let (answers, to_answers) = team.to_answers(&own);
+        let vertices = team.own_vertices().len();
+        let time = placements.time.share(team.rank(), team.vertices(), piece.within());
+        let moves = Moves {
+            gather: halo.as_ref().map(|halo| team.exchange(&halo.route)),
+            to_time,
+            to_structure,
+            to_answers,
+        };
+        let start = piece.frame.start;
+        let steps = start + own.start..start + own.end;
+        for (at, step) in steps.clone().enumerate() {
+            self.prepare(step, halo.as_ref(), at)?;
+        }
+        let forms = self.forms.iter().enumerate().map(|(form, &name)| {
+            let matrices = steps.clone().map(|step| Arc::clone(&self.matrices[&step][form]));
+            (name, matrices.collect())
+        });
+        Ok(ShareCut {
+            graph: PreparedGraph::of_share(vertices, steps.len(), forms),
+            rows: steps.start * vertices..steps.end * vertices,
+            first: steps.start - piece.steps.start,
+            time_vertices: time.vertices.len(),
+            answers: start + answers.start..start + answers.end,
+            moves,
+        })
+    }
+
+    /// Makes the matrices of a snapshot, the `at`-th of the rank's in a halo, and aggregates its
+    /// features, where nobody asked for it before.
+    fn prepare(&mut self, step: usize, halo: Option<&Halo>, at: usize) -> Result<(), NnError> {
+        let view = self.sequence.at(step);
+        if !self.matrices.contains_key(&step) {
+            let one = |form: &Adjacency| {
+                Ok(Arc::new(match halo {
+                    None => form.prepare(&self.device, view, step)?,
+                    Some(halo) => {
+                        SparseMatrix::new(halo.steps[at].matrix(&form.matrix(view, step)?)?)
+                    }
+                }))
+            };
+            let made = self.forms.iter().map(one).collect::<Result<_, NnError>>()?;
+            self.matrices.insert(step, made);
+        }
+        let Some(kept) = self.aggregated.as_mut().filter(|_| !self.is_aggregated[step]) else {
+            return Ok(());
+        };
+        let form = self.forms.iter().position(|&form| form == Adjacency::Gcn);
+        let form = form.expect("what can be kept is of a convolution");
+        let group = SparseGroup::new(Arc::new([Arc::clone(&self.matrices[&step][form])]));
+        let team = &self.team;
+        let mut tape = Tape::on(self.device.clone());
+        let x = match halo.map(|halo| &halo.steps[at]) {
+            None => {
+                let vertices = group.vertices();
+                tape.constant(&self.features, step * vertices..(step + 1) * vertices)?
+            }
+            // Every rank has read all features: nothing has to be sent for this.
+            Some(halo) => {
+                let (all, own) = (team.vertices() as usize, team.own_vertices());
+                let (below, above) = halo.ghosts.split_at(halo.below);
+                let here = below.iter().copied().chain(own).chain(above.iter().copied());
+                let mut values = Vec::with_capacity(halo.rows() * self.data.shape().cols);
+                for vertex in here {
+                    values.extend_from_slice(self.data.row(step * all + team.old(vertex) as usize));
+                }
+                tape.copied(halo.rows(), self.data.shape().cols, &values)?
+            }
+        };
+        let y = tape.spmm(&group, x)?;
+        let size = group.vertices() * self.data.shape().cols;
+        let place = step * size..(step + 1) * size;
+        tape.read_into(y, &mut Arc::make_mut(kept).as_mut_slice()[place]);
+        self.is_aggregated[step] = true;
+        Ok(())
+    }
+}
+
+/// The features of a rank's vertices, stacked by time.
+fn own_features(team: &Team, data: &Matrix) -> Result<Matrix, TensorError> {
+    let (all, cols) = (team.vertices() as usize, data.shape().cols);
+    let steps = data.shape().rows / all.max(1);
+    let own = team.own_vertices();
+    let mut values = Vec::with_capacity(steps * own.len() * cols);
+    for step in 0..steps {
+        for vertex in own.clone() {
+            values.extend_from_slice(data.row(step * all + team.old(vertex) as usize));
+        }
+    }
+    Matrix::from_slice(steps * own.len(), cols, &values)
+}

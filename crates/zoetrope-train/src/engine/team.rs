@@ -1,0 +1,155 @@
+//! Ranks that share frames, and which cells of a frame each of them has.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_dist::{Exchange, ExchangePlan, Ranks};
+use zoetrope_plan::placement::grid::even_parts;
+use zoetrope_plan::{Blocks, Grid, Halo, Placements, Renaming, Route};
+
+use super::piece::Piece;
+
+/// The ranks of a run and how they share its frames.
+#[derive(Debug, Clone)]
+pub struct Team {
+    /// This rank's handle.
+    pub ranks: Ranks,
+    /// Groups that share time steps × members that share vertices.
+    pub grid: Grid,
+    /// Where the vertices of each member start, and the end of the last ones.
+    pub starts: Vec<u32>,
+    /// New numbers of the vertices, so that each member owns consecutive ones; None where they can
+    /// stay.
+    pub renaming: Option<Arc<Renaming>>,
+    /// Whether time encoders work on rows of vertices.
+    pub time_on_features: bool,
+    /// The blocks of a frame, over each of which all ranks are spread.
+    pub blocks: Blocks,
+}
+
+impl Team {
+    pub(super) fn rank(&self) -> u32 {
+        self.ranks.rank() as u32
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        self.ranks.size() as u32
+    }
+
+    pub(super) fn vertices(&self) -> u32 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// The vertices of this rank's structure encoders, by their new numbers.
+    pub(super) fn own_vertices(&self) -> Range<u32> {
+        let member = (self.rank() % self.grid.members) as usize;
+        self.starts[member]..self.starts[member + 1]
+    }
+
+    /// The number of a vertex in the data.
+    pub(super) fn old(&self, new: u32) -> u32 {
+        self.renaming.as_ref().map_or(new, |renaming| renaming.old_of_new()[new as usize])
+    }
+
+    /// Where the cells of a frame of so many steps are.
+    pub(super) fn placements(&self, steps: usize) -> Placements {
+        let blocks = self.blocks.of(0..steps);
+        self.grid.placements(&self.starts, &blocks, self.time_on_features)
+    }
+
+    /// The steps of a piece whose structure encoders run here, counted from the start of its frame.
+    pub(super) fn own_steps(&self, placements: &Placements, piece: &Piece) -> Range<usize> {
+        let within = piece.within();
+        let share = placements.structure.share(self.rank(), self.vertices(), within.clone());
+        debug_assert!(share.steps.windows(2).all(|pair| pair[0] + 1 == pair[1]));
+        let first = share.steps.first().copied().unwrap_or(within.start);
+        first..first + share.steps.len()
+    }
+
+    pub(super) fn exchange(&self, route: &Route) -> Exchange {
+        let (sends, receives) = route.lists(self.rank(), self.size());
+        self.exchange_of([route.rows_before, route.rows_after], sends, receives)
+    }
+
+    fn exchange_of(
+        &self,
+        rows: [usize; 2],
+        sends: Vec<Vec<u32>>,
+        receives: Vec<Vec<u32>>,
+    ) -> Exchange {
+        let plan = ExchangePlan::new(self.ranks.rank(), rows, sends, receives);
+        Exchange::new(&self.ranks, plan.expect("placements give lists that fit each other"))
+    }
+
+    /// From the cells of structure encoders to those of time encoders; None where they are the same.
+    pub(super) fn to_time(&self, placements: &Placements, piece: &Piece) -> Option<Exchange> {
+        let Placements { structure, time } = placements;
+        (structure != time).then(|| {
+            let (vertices, within) = (self.vertices(), piece.within());
+            let ranks = self.size();
+            self.exchange(&Route::between(structure, time, vertices, within, ranks, self.rank()))
+        })
+    }
+
+    /// Which snapshots of a piece are answered for here, and the exchange that brings all of their
+    /// rows, in the order of the data; None where they are here already.
+    ///
+    /// The members of a group have some vertices of all of its snapshots. For what is asked of
+    /// snapshots, the same for every task, each member gets all vertices of some of them.
+    pub(super) fn to_answers(&self, own: &Range<usize>) -> (Range<usize>, Option<Exchange>) {
+        let members = self.grid.members;
+        if members == 1 {
+            return (own.clone(), None);
+        }
+        let (rank, all) = (self.rank(), self.vertices() as usize);
+        let (group, member) = (rank / members, (rank % members) as usize);
+        let asked: Vec<Range<usize>> = even_parts(own.len(), members as usize).collect();
+        let mine = self.own_vertices();
+        let empty = || vec![Vec::new(); self.size() as usize];
+        let (mut sends, mut receives) = (empty(), empty());
+        for (other, steps) in asked.iter().enumerate() {
+            let peer = (group * members) as usize + other;
+            let rows = steps.start * mine.len()..steps.end * mine.len();
+            sends[peer] = rows.map(|row| row as u32).collect();
+            let theirs = self.starts[other]..self.starts[other + 1];
+            let places = (0..asked[member].len()).flat_map(|step| {
+                theirs.clone().map(move |vertex| (step * all) as u32 + self.old(vertex))
+            });
+            receives[peer] = places.collect();
+        }
+        let rows = [own.len() * mine.len(), asked[member].len() * all];
+        let steps = own.start + asked[member].start..own.start + asked[member].end;
+        (steps, Some(self.exchange_of(rows, sends, receives)))
+    }
+
+    /// The rank that has the rows of a snapshot of a piece when it is asked about.
+    pub fn answerer(&self, piece: &Piece, step: usize) -> usize {
+        let within = step - piece.frame.start;
+        let structure = self.placements(piece.frame.len()).structure;
+        let first = structure.rank(0, within) / self.grid.members * self.grid.members;
+        // The steps of the group in this piece are consecutive.
+        let of_group =
+            |at: &usize| structure.rank(0, *at) / self.grid.members * self.grid.members == first;
+        let own: Vec<usize> = piece.within().filter(of_group).collect();
+        let position = within - own[0];
+        let mut parts = even_parts(own.len(), self.grid.members as usize);
+        let member =
+            parts.position(|part| part.contains(&position)).expect("parts cover the steps");
+        first as usize + member
+    }
+
+    /// The rows of others that structure encoders gather; None where they need none.
+    pub(super) fn halo<'g>(
+        &self,
+        placements: &Placements,
+        piece: &Piece,
+        graph: impl Fn(usize) -> zoetrope_graph::SnapshotView<'g>,
+    ) -> Option<Halo> {
+        let start = piece.frame.start;
+        let graph = |step: usize| graph(start + step);
+        (self.grid.members > 1).then(|| {
+            let (vertices, within) = (self.vertices(), piece.within());
+            Halo::of(&placements.structure, vertices, within, self.rank(), graph)
+        })
+    }
+}

@@ -1,0 +1,179 @@
+//! A run by several ranks: threads of this process, or the processes of an MPI job.
+//!
+//! All ranks do the same with their shares; the first one also has the run folder, shows progress and
+//! measures. What they decide (whether to stop, which epoch was best) they decide together.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use zoetrope_data::Quiet;
+use zoetrope_data::split::Part;
+use zoetrope_dist::{Failure, Patience, Ranks, threads};
+
+use super::{Finished, Listener, Opened, lead, loading, start_from};
+use crate::config::Config;
+use crate::error::TrainError;
+use crate::interrupt::Interrupt;
+use crate::run::{RunFolder, Timeline};
+use crate::session::Watch;
+
+/// How long ranks wait for each other.
+fn patience(config: &Config) -> Patience {
+    Patience { timeout: Duration::from_secs_f64(config.plan.timeout), ..Patience::default() }
+}
+
+/// Threads that compute for one rank where `here` ranks are on this machine.
+fn threads_of_a_rank(config: &Config, here: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    config.train.threads.unwrap_or((cores / here.max(1)).max(1))
+}
+
+/// Runs as one rank, with threads of its own to compute on.
+fn in_pool<T: Send>(
+    threads: usize,
+    work: impl FnOnce() -> Result<T, TrainError> + Send,
+) -> Result<T, TrainError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| TrainError::Unavailable {
+        what: format!("{threads} threads for a rank ({error})"),
+        advice: "choose fewer with --threads or --ranks".to_owned(),
+    })?;
+    pool.install(work)
+}
+
+/// An error of the work itself as it is; one of a rank that was lost names it.
+fn plain(failure: Failure<TrainError>) -> TrainError {
+    match failure {
+        Failure::Returned { error, .. } => error,
+        Failure::Lost(error) => error.into(),
+        other => TrainError::Unavailable {
+            what: other.to_string(),
+            advice: "look at the messages of the ranks".to_owned(),
+        },
+    }
+}
+
+/// [`train`](super::train) by `train.ranks` threads. They read the data once.
+///
+/// # Errors
+/// As [`train`](super::train), and where a rank is lost.
+pub fn train_by_threads(
+    config: Config,
+    begun: Instant,
+    interrupt: &Interrupt,
+    listener: Box<dyn Listener + Send>,
+) -> Result<Finished, TrainError> {
+    let (size, started) = (config.train.ranks, Instant::now());
+    let material = match Opened::open(&config, listener.reading())? {
+        Opened::Snapshots(material) => material,
+        Opened::Events(_) => {
+            return Err(TrainError::Unavailable {
+                what: format!("train.ranks = {size} for {}", config.model.name.name()),
+                advice: "models of events train on one rank: use --ranks 1".to_owned(),
+            });
+        }
+    };
+    let listener = Mutex::new(Some(listener));
+    let (patience, interrupt) = (patience(&config), interrupt.clone());
+    let threads = threads_of_a_rank(&config, size);
+    let ends = threads::run(size, patience, move |ranks| {
+        let (config, opened) = (config.clone(), Opened::Snapshots(material.clone()));
+        // Taken by the first rank; nobody holds the lock while it computes.
+        let first = match ranks.rank() {
+            0 => listener.lock().ok().and_then(|mut listener| listener.take()),
+            _ => None,
+        };
+        in_pool(threads, || match first {
+            Some(mut listener) => {
+                let opened = Some((opened, started));
+                lead(config, begun, &interrupt, &mut *listener, opened, Some(ranks)).map(Some)
+            }
+            None => follow(config, &interrupt, Some(opened), ranks).map(|()| None),
+        })
+    });
+    let mut ends = ends.map_err(plain)?;
+    Ok(ends.swap_remove(0).expect("the first rank has the run"))
+}
+
+/// [`train`](super::train) as this process's rank of an MPI job; None on every rank but the first.
+///
+/// # Errors
+/// As [`train`](super::train), and where there is no MPI or a rank is lost.
+#[cfg(feature = "mpi")]
+pub fn train_by_mpi(
+    config: Config,
+    begun: Instant,
+    interrupt: &Interrupt,
+    listener: &mut (dyn Listener + Send),
+) -> Result<Option<Finished>, TrainError> {
+    zoetrope_dist::mpi::run(patience(&config), |ranks| {
+        let asked = config.train.ranks;
+        if asked != 1 && asked != ranks.size() {
+            return Err(TrainError::Unfit {
+                what: format!("train.ranks = {asked} in an MPI job of {}", ranks.size()),
+                advice: "leave --ranks out: the launcher decides".to_owned(),
+            });
+        }
+        let mut config = config;
+        config.train.ranks = ranks.size();
+        let alone = ranks.size() == 1;
+        in_pool(threads_of_a_rank(&config, local_ranks(ranks.size())), || match ranks.rank() {
+            0 => {
+                let ranks = (!alone).then_some(ranks);
+                lead(config, begun, interrupt, listener, None, ranks).map(Some)
+            }
+            _ => follow(config, interrupt, None, ranks).map(|()| None),
+        })
+    })
+    .map_err(plain)
+}
+
+/// Ranks of the job on this machine, as the launcher tells; all of them where it does not.
+#[cfg(feature = "mpi")]
+fn local_ranks(all: usize) -> usize {
+    let told = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
+    let told = told.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    told.unwrap_or(all)
+}
+
+struct Silently<'a>(&'a Interrupt);
+
+impl Watch for Silently<'_> {
+    fn frame(&mut self, _: usize, _: usize) -> bool {
+        !self.0.is_asked()
+    }
+}
+
+/// What a rank other than the first does.
+fn follow(
+    mut config: Config,
+    interrupt: &Interrupt,
+    opened: Option<Opened>,
+    ranks: Ranks,
+) -> Result<(), TrainError> {
+    let resumed = config.train.resume.take();
+    let opened = match opened {
+        Some(opened) => opened,
+        None => Opened::open(&config, &Quiet)?,
+    };
+    let plan = match &resumed {
+        Some(root) => Some(loading::read_plan(&RunFolder::plan_of(root))?),
+        None => loading::load_plan(&config.plan.name)?,
+    };
+    let mut run = opened.start_shared(config, plan, Timeline::new(), Some(ranks))?;
+    let course = run.course_mut();
+    start_from(course, resumed.as_deref(), |_| {})?;
+    while !course.is_over() {
+        course.epoch(&mut Silently(interrupt))?;
+        if course.agree(interrupt.is_asked())? && !course.is_over() {
+            let (folder, epochs) = (resumed.unwrap_or_default(), course.epochs().len());
+            return Err(TrainError::Interrupted { folder, epochs });
+        }
+    }
+    course.choose_best();
+    if course.has(Part::Test) {
+        course.evaluate(Part::Test)?;
+    }
+    course.traffic()?;
+    Ok(())
+}
