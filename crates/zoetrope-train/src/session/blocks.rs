@@ -78,6 +78,8 @@ impl Session {
             state.detach(&self.tape, &mut self.carried);
         }
         self.updates.apply(&self.tape, &mut self.network.parameters);
+        // Counted as they would be if blocks were computed again.
+        losses.reverse();
         self.go_back(&losses, asked.share, &[])
     }
 

@@ -29,6 +29,19 @@ impl Session {
     /// Where the data does not fit the task or the model, no plan can be made, or the plan that is
     /// given does not fit.
     pub fn start(
+        config: Config,
+        material: Material,
+        given: Option<Plan>,
+        timeline: Timeline,
+    ) -> Result<Self, TrainError> {
+        Self::start_shared(config, material, given, timeline, None)
+    }
+
+    /// The same as one of several ranks, which all call it.
+    ///
+    /// # Errors
+    /// As [`Session::start`], and where ranks cannot share the run or one is lost.
+    pub fn start_shared(
         mut config: Config,
         material: Material,
         given: Option<Plan>,

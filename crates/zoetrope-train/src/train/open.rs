@@ -79,7 +79,7 @@ impl Opened {
     ) -> Result<Run, TrainError> {
         match (self, plan) {
             (Self::Snapshots(material), plan) => {
-                Session::start(config, material, plan, timeline, ranks).map(Run::Snapshots)
+                Session::start_shared(config, material, plan, timeline, ranks).map(Run::Snapshots)
             }
             (Self::Events(material), None) => {
                 StreamSession::start(config, material, timeline).map(Run::Events)

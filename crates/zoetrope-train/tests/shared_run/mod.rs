@@ -1,0 +1,75 @@
+//! Runs that ranks share, and what must come out of them: the losses of one rank.
+
+use zoetrope_data::Quiet;
+use zoetrope_dist::Ranks;
+use zoetrope_train::Config;
+use zoetrope_train::course::Course;
+use zoetrope_train::material::Material;
+use zoetrope_train::run::Timeline;
+use zoetrope_train::session::{Session, Watch};
+
+/// ESDG's models with the smoothing that the paper gives each (§6.1).
+pub(crate) const MODELS: [&str; 3] = [
+    "model.name=tm-gcn data.m_product=3 model.bandwidth=3",
+    "model.name=cd-gcn",
+    "model.name=evolvegcn-o data.edge_life=3 model.layers=2",
+];
+
+/// How ranks share.
+pub(crate) const STRATEGIES: [&str; 4] = [
+    "plan.strategy=vertex",
+    "plan.strategy=hypergraph",
+    "plan.strategy=snapshot",
+    "plan.strategy=hybrid",
+];
+
+/// Blocks of a frame.
+pub(crate) const BLOCKS: [&str; 3] = ["plan.blocks=1", "plan.blocks=2", "plan.blocks=5"];
+
+/// Link prediction with θ = 0.1 on a graph whose vertices share few snapshots evenly: 21 of them, 10
+/// in a frame, 61 vertices.
+const BASE: &str = "data.path=synthetic:aml?accounts=64&days=26&events=2600&patterns=4 data.window=1d \
+    data.split=none task.name=link-prediction task.theta=0.1 model.hidden=6 train.frame=10 \
+    train.stride=3 train.epochs=4 train.lr=0.002";
+
+pub(crate) struct Nobody;
+
+impl Watch for Nobody {
+    fn frame(&mut self, _: usize, _: usize) -> bool {
+        true
+    }
+}
+
+/// A configuration of settings that stand in texts, separated by spaces.
+pub(crate) fn config(settings: &[&str]) -> Config {
+    let all = settings.iter().flat_map(|text| text.split_whitespace());
+    let builder = BASE.split_whitespace().chain(all).fold(Config::builder(), |b, s| b.set(s));
+    builder.build().unwrap()
+}
+
+/// A session of these settings, alone or as one of several ranks.
+pub(crate) fn session(settings: &[&str], ranks: Option<Ranks>) -> Session {
+    let config = config(settings);
+    let material = Material::open(&config, &Quiet).unwrap();
+    Session::start_shared(config, material, None, Timeline::new(), ranks).unwrap()
+}
+
+/// The mean losses of all epochs: together at least 20 updates.
+pub(crate) fn losses(settings: &[&str], ranks: Option<Ranks>) -> Vec<f64> {
+    let mut session = session(settings, ranks);
+    let updates = session.plan().frames.len() * session.config().train.epochs;
+    assert!(updates >= 20, "{updates} updates");
+    while !(&session as &dyn Course).is_over() {
+        session.epoch(&mut Nobody).unwrap();
+    }
+    session.learner().epochs().iter().map(|epoch| epoch.loss).collect()
+}
+
+/// Panics where losses are further than 1e-5 apart.
+pub(crate) fn expect_equal(expected: &[f64], found: &[f64], what: &str) {
+    assert_eq!(expected.len(), found.len(), "{what}");
+    for (one, other) in expected.iter().zip(found) {
+        let apart = (one - other).abs() / one.abs();
+        assert!(apart <= 1e-5, "{what}: {expected:?} became {found:?}, {apart:e} apart");
+    }
+}
