@@ -10,7 +10,7 @@ use crate::encoder::StructureEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::graph::{Adjacency, PreparedGraph};
-use crate::shared::Shared;
+use crate::shared::{Rows, Shared};
 
 /// Which of the two products of a graph convolution comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,15 +103,65 @@ impl<'a> Frame<'a> {
         Ok(Sequence { rows, steps, vertices, mask: self.mask })
     }
 
-    /// The rows of time encoders where structure encoders want them.
+    /// The rows of time encoders where structure encoders want them, perhaps still on their way.
     ///
     /// # Errors
     /// Where there are not as many rows as this rank has.
-    pub fn to_structure(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Var, NnError> {
-        match self.shared {
-            Some(shared) => Ok(shared.movement.to_structure(forward.tape, rows)?),
-            None => Ok(rows),
+    pub fn to_structure(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Rows, NnError> {
+        Ok(match self.shared.map(|shared| shared.movement) {
+            Some(movement) if movement.parts() > 1 => {
+                Rows::OnTheWay(movement.depart_to_structure(forward.tape, rows)?)
+            }
+            Some(movement) => Rows::Here(movement.to_structure(forward.tape, rows)?),
+            None => Rows::Here(rows),
+        })
+    }
+
+    /// Runs a structure encoder over the frame and moves what it finds to where time encoders want
+    /// it. Where rows move in parts, those of one are on their way while the next is computed.
+    ///
+    /// # Errors
+    /// As the encoder.
+    pub fn encode_to_time(
+        &self,
+        forward: &mut Forward<'_>,
+        encoder: &dyn StructureEncoder,
+        layer: usize,
+        x: Rows,
+    ) -> Result<Sequence, NnError> {
+        let Some(movement) = self.shared.map(|shared| shared.movement).filter(|m| m.parts() > 1)
+        else {
+            let x = x.here(forward.tape)?;
+            let rows = self.encode(forward, encoder, layer, x)?;
+            return self.to_time(forward, rows);
+        };
+        let (vertices, steps, count) = (self.vertices(), self.steps(), movement.parts());
+        let mut inputs = match x {
+            Rows::Here(x) => (Some(x), Vec::new()),
+            Rows::OnTheWay(parts) => (None, parts),
+        };
+        let mut departed = Vec::with_capacity(count);
+        for part in 0..count {
+            let of_part = part_of(steps, count, part);
+            let rows = of_part.start * vertices..of_part.end * vertices;
+            let x = match inputs.0 {
+                Some(x) => forward.tape.rows(x, rows.clone())?,
+                None => inputs.1.remove(0).arrive(forward.tape)?,
+            };
+            let aggregated = match self.aggregated.filter(|_| layer == 0) {
+                Some(kept) => Some(forward.tape.rows(kept, rows)?),
+                None => None,
+            };
+            let found = encoder.encode(forward, &self.group(of_part, layer, aggregated), x)?;
+            departed.push(movement.depart_to_time(forward.tape, part, found)?);
         }
+        let mut arrived = Vec::with_capacity(count);
+        for part in departed {
+            arrived.push(part.arrive(forward.tape)?);
+        }
+        let rows = movement.arrange(forward.tape, &arrived)?;
+        let (steps, vertices) = (self.all_steps(), self.time_vertices());
+        Ok(Sequence { rows, steps, vertices, mask: self.mask })
     }
 
     /// All snapshots of the frame in one form.
@@ -166,6 +216,13 @@ impl<'a> Frame<'a> {
         let (graph, orders, shared) = (self.graph, self.orders, self.shared);
         Group { graph, steps, layer, aggregated, orders, shared }
     }
+}
+
+/// The snapshots of one of `parts` parts of `steps`, as even as can be, larger ones first.
+pub fn part_of(steps: usize, parts: usize, part: usize) -> Range<usize> {
+    let (size, larger) = (steps / parts, steps % parts);
+    let start = |part: usize| part * size + part.min(larger);
+    start(part)..start(part + 1)
 }
 
 /// The most groups of one frame.

@@ -35,5 +35,5 @@ pub use graph::{Adjacency, PreparedGraph};
 pub use initialise::Initialise;
 pub use model::{Embedding, Model};
 pub use parameters::{Builder, ParameterId, Parameters};
-pub use shared::{Movement, Shared, SharedLayer, Sharing};
+pub use shared::{Arrival, Movement, Rows, Shared, SharedLayer, Sharing};
 pub use state::State;

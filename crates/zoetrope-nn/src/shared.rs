@@ -28,6 +28,75 @@ pub trait Movement: Debug {
     /// # Errors
     /// Where there are not as many rows as this rank has.
     fn to_structure(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
+
+    /// Parts in which rows move so that one is computed while another is on its way (ESDG §6.5); 1
+    /// where they move all at once.
+    fn parts(&self) -> usize {
+        1
+    }
+
+    /// Sends a part of the rows of structure encoders to time encoders, and does not wait for what
+    /// comes from others.
+    ///
+    /// # Errors
+    /// Where there are not as many rows as the part has.
+    fn depart_to_time(
+        &self,
+        tape: &mut Tape,
+        part: usize,
+        rows: Var,
+    ) -> Result<Box<dyn Arrival>, TensorError>;
+
+    /// The parts that arrived, one sequence behind the other as time encoders want them.
+    ///
+    /// # Errors
+    /// Where a part has not as many rows as it should.
+    fn arrange(&self, tape: &mut Tape, parts: &[Var]) -> Result<Var, TensorError>;
+
+    /// Sends all parts of the rows of time encoders back, and waits for none.
+    ///
+    /// # Errors
+    /// Where there are not as many rows as this rank has.
+    fn depart_to_structure(
+        &self,
+        tape: &mut Tape,
+        rows: Var,
+    ) -> Result<Vec<Box<dyn Arrival>>, TensorError>;
+}
+
+/// Rows on their way.
+pub trait Arrival: Debug {
+    /// Waits for them.
+    ///
+    /// # Errors
+    /// None in practice: departure has checked the rows.
+    fn arrive(self: Box<Self>, tape: &mut Tape) -> Result<Var, TensorError>;
+}
+
+/// The rows of this rank's structure encoders: here, or in parts on their way from time encoders.
+#[derive(Debug)]
+pub enum Rows {
+    /// Here.
+    Here(Var),
+    /// Parts, in the order of time.
+    OnTheWay(Vec<Box<dyn Arrival>>),
+}
+
+impl Rows {
+    /// All of them, waited for where need be.
+    ///
+    /// # Errors
+    /// None in practice: departure has checked the rows.
+    pub fn here(self, tape: &mut Tape) -> Result<Var, TensorError> {
+        match self {
+            Self::Here(rows) => Ok(rows),
+            Self::OnTheWay(parts) => {
+                let arrived: Result<Vec<Var>, _> =
+                    parts.into_iter().map(|part| part.arrive(tape)).collect();
+                tape.concat_rows(&arrived?)
+            }
+        }
+    }
 }
 
 /// What this rank has of a frame, besides the graph and the features of its structure encoders.

@@ -57,6 +57,19 @@ fn eight_ranks_lose_as_much_as_one() {
 }
 
 #[test]
+fn rows_that_are_sent_while_others_are_computed_give_the_same_losses() {
+    for model in MODELS {
+        let alone = losses(&[model], None);
+        for size in [2, 3, 8] {
+            for blocks in ["plan.blocks=1 plan.overlap=true", "plan.blocks=5 plan.overlap=true"] {
+                let found = by_threads(size, [model, "plan.strategy=snapshot", blocks]);
+                expect_equal(&alone, &found[0], &format!("{model} {blocks} {size} ranks"));
+            }
+        }
+    }
+}
+
+#[test]
 fn blocks_that_are_computed_again_give_the_bits_of_blocks_that_are_kept() {
     for model in MODELS {
         for blocks in BLOCKS {

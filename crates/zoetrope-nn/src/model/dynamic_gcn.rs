@@ -9,7 +9,7 @@
 //!
 //! Manessi's networks have one such layer, ESDG's CD-GCN has two.
 
-use zoetrope_tensor::{Activation, Var};
+use zoetrope_tensor::Activation;
 
 use super::{Embedding, Model, ModelOptions};
 use crate::encoder::{Sequence, TimeEncoder};
@@ -18,7 +18,7 @@ use crate::forward::Forward;
 use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
-use crate::shared::{SharedLayer, Sharing};
+use crate::shared::{Rows, SharedLayer, Sharing};
 use crate::state::State;
 use crate::structure::{Aggregation, Gcn};
 use crate::time::Lstm;
@@ -101,22 +101,24 @@ impl DynamicGcn {
         &self,
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
-        x: Var,
+        x: Rows,
         at: usize,
     ) -> Result<Sequence, NnError> {
         let layer = &self.layers[at];
-        if self.skip != Skip::Aggregated {
-            let convolved = frame.encode(forward, &layer.convolution, at, x)?;
-            let rows = match self.skip {
-                Skip::Features => forward.tape.concat_columns(&[x, convolved])?,
-                _ => convolved,
-            };
-            return frame.to_time(forward, rows);
+        match self.skip {
+            Skip::Nothing => return frame.encode_to_time(forward, &layer.convolution, at, x),
+            Skip::Features => {
+                let x = x.here(forward.tape)?;
+                let convolved = frame.encode(forward, &layer.convolution, at, x)?;
+                let rows = forward.tape.concat_columns(&[x, convolved])?;
+                return frame.to_time(forward, rows);
+            }
+            Skip::Aggregated => {}
         }
-        let aggregated = frame.encode(forward, &Aggregation { width: layer.inputs }, at, x)?;
         // What follows from the aggregation row by row is computed where the LSTM runs: fewer
         // values move there.
-        let sequence = frame.to_time(forward, aggregated)?;
+        let aggregation = Aggregation { width: layer.inputs };
+        let sequence = frame.encode_to_time(forward, &aggregation, at, x)?;
         let (weight, bias) = (layer.convolution.weight(forward), layer.convolution.bias(forward));
         let tape = &mut *forward.tape;
         let updated = tape.linear(sequence.rows, weight, Some(bias), Activation::Identity)?;
@@ -171,7 +173,7 @@ impl Model for DynamicGcn {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let mut x = frame.features;
+        let mut x = Rows::Here(frame.features);
         for (at, layer) in self.layers.iter().enumerate() {
             let sequence = self.structure(forward, frame, x, at)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;
@@ -179,6 +181,6 @@ impl Model for DynamicGcn {
             let rows = layer.memory.encode(forward, sequence, &mut state, place)?;
             x = frame.to_structure(forward, rows)?;
         }
-        Ok(Embedding { rows: x, state })
+        Ok(Embedding { rows: x.here(forward.tape)?, state })
     }
 }

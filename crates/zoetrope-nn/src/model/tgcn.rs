@@ -23,7 +23,7 @@ use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
 use crate::layer::Linear;
 use crate::parameters::Builder;
-use crate::shared::{SharedLayer, Sharing};
+use crate::shared::{Rows, SharedLayer, Sharing};
 use crate::state::State;
 use crate::structure::{Aggregation, Convolution, Gcn};
 
@@ -74,17 +74,13 @@ impl TgcnCell {
         let composed = self.composed(forward, &self.gates)?;
         let order = frame.order(0, composed.inputs, composed.outputs);
         if frame.aggregated.is_none() && order == Order::UpdateFirst {
-            let rows = frame.encode(forward, &composed, 0, frame.features)?;
-            return Ok(frame.to_time(forward, rows)?.rows.into());
+            let x = Rows::Here(frame.features);
+            return Ok(frame.encode_to_time(forward, &composed, 0, x)?.rows.into());
         }
         // The unit multiplies the aggregated features by the weight itself.
-        let x = match frame.aggregated {
-            Some(kept) => kept,
-            None => {
-                frame.encode(forward, &Aggregation { width: self.features }, 0, frame.features)?
-            }
-        };
-        let x = frame.to_time(forward, x)?.rows;
+        let aggregation = Aggregation { width: self.features };
+        let x = Rows::Here(frame.features);
+        let x = frame.encode_to_time(forward, &aggregation, 0, x)?.rows;
         Ok(GateInput::Rows { x, weight: composed.weight, bias: composed.bias })
     }
 
@@ -258,7 +254,7 @@ impl Model for Tgcn {
         let states = self.cell.run(forward, frame, first)?;
         state.set(0, forward.tape.rows(states, (steps - 1) * vertices..steps * vertices)?);
         let rows = forward.dropout(states, self.dropout)?;
-        let rows = frame.to_structure(forward, rows)?;
+        let rows = frame.to_structure(forward, rows)?.here(forward.tape)?;
         Ok(Embedding { rows, state })
     }
 }

@@ -11,13 +11,13 @@
 use zoetrope_tensor::Activation;
 
 use super::{Embedding, Model, ModelOptions};
-use crate::encoder::TimeEncoder;
+use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
-use crate::shared::{SharedLayer, Sharing};
+use crate::shared::{Rows, SharedLayer, Sharing};
 use crate::state::State;
 use crate::structure::Gcn;
 use crate::time::MProduct;
@@ -106,14 +106,14 @@ impl Model for TmGcn {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let mut x = frame.features;
+        let mut x = Rows::Here(frame.features);
         for (at, convolution) in self.convolutions.iter().enumerate() {
-            let rows = frame.encode(forward, convolution, at, x)?;
-            let rows = forward.dropout(rows, self.dropout)?;
-            let sequence = frame.to_time(forward, rows)?;
+            let sequence = frame.encode_to_time(forward, convolution, at, x)?;
+            let rows = forward.dropout(sequence.rows, self.dropout)?;
+            let sequence = Sequence { rows, ..sequence };
             let rows = self.average.encode(forward, sequence, &mut state, at)?;
             x = frame.to_structure(forward, rows)?;
         }
-        Ok(Embedding { rows: x, state })
+        Ok(Embedding { rows: x.here(forward.tape)?, state })
     }
 }

@@ -7,7 +7,7 @@ use super::problem::ConfigProblem;
 use super::{Config, EmbeddingName, ModelName, OptimiserName, ScheduleName, UpdaterName};
 
 /// Keys that only models of snapshots read.
-const OF_SNAPSHOTS: [&str; 28] = [
+const OF_SNAPSHOTS: [&str; 29] = [
     "data.lags",
     "data.window",
     "data.merge",
@@ -35,6 +35,7 @@ const OF_SNAPSHOTS: [&str; 28] = [
     "plan.recompute",
     "plan.strategy",
     "plan.members",
+    "plan.overlap",
     "plan.timeout",
 ];
 

@@ -29,6 +29,9 @@ section! {
         /// Ranks that share the vertices of a snapshot where `strategy` is "hybrid"; the fewest
         /// that fit where not set.
         members: Option<usize> = None, Whole(2, 1 << 16);
+        /// Whether ranks send the rows of some snapshots while they compute the next (ESDG §6.5). It
+        /// changes the result in its last bits at most.
+        overlap: bool = false;
         /// Seconds that a rank may wait for others before the one that keeps it waiting counts as
         /// hung.
         timeout: f64 = 60.0, Positive;

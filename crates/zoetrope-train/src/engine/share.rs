@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zoetrope_dist::Exchange;
+use zoetrope_dist::{Departed, Exchange};
 use zoetrope_graph::SnapshotSequence;
-use zoetrope_nn::{Adjacency, Movement, NnError, PreparedGraph};
+use zoetrope_nn::{Adjacency, Arrival, Movement, NnError, PreparedGraph};
 use zoetrope_plan::{Halo, Placements};
 use zoetrope_tensor::{Device, Matrix, SparseGroup, SparseMatrix, Tape, TensorError, Var};
 
@@ -20,7 +20,53 @@ pub(super) struct Moves {
     to_time: Option<Exchange>,
     to_structure: Option<Exchange>,
     to_answers: Option<Exchange>,
+    /// The two ways in parts, where they overlap with computing.
+    overlap: Option<Overlap>,
 }
+
+/// Redistributions in parts: of the snapshots of each rank, one part after the other.
+#[derive(Debug)]
+struct Overlap {
+    to_time: Vec<Exchange>,
+    to_structure: Vec<Exchange>,
+    /// The steps of each part of all ranks, counted from the start of the piece.
+    steps: Vec<Vec<usize>>,
+    /// The vertices of this rank's time encoders.
+    vertices: usize,
+}
+
+impl Overlap {
+    fn new(team: &Team, placements: &Placements, piece: &Piece, vertices: usize) -> Self {
+        let mut made =
+            Self { to_time: Vec::new(), to_structure: Vec::new(), steps: Vec::new(), vertices };
+        for part in 0..PARTS {
+            let (steps, exchange) = team.to_time_of_part(placements, piece, part, PARTS);
+            let back = exchange.plan().reversed().expect("each cell is in one place");
+            made.to_structure.push(Exchange::new(&team.ranks, back));
+            made.to_time.push(exchange);
+            made.steps.push(steps);
+        }
+        made
+    }
+
+    fn rows_of(&self, at: usize) -> Range<usize> {
+        at * self.vertices..(at + 1) * self.vertices
+    }
+}
+
+/// Rows that left through an exchange.
+#[derive(Debug)]
+struct UnderWay(Departed);
+
+impl Arrival for UnderWay {
+    fn arrive(self: Box<Self>, tape: &mut Tape) -> Result<Var, TensorError> {
+        Ok(self.0.arrive(tape))
+    }
+}
+
+/// Parts in which rows are redistributed where that overlaps with computing: few, because each costs
+/// messages of its own.
+const PARTS: usize = 4;
 
 fn through(exchange: Option<&Exchange>, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
     exchange.map_or(Ok(rows), |exchange| exchange.apply(tape, rows))
@@ -37,6 +83,55 @@ impl Movement for Moves {
 
     fn to_structure(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
         through(self.to_structure.as_ref(), tape, rows)
+    }
+
+    fn parts(&self) -> usize {
+        self.overlap.as_ref().map_or(1, |overlap| overlap.to_time.len())
+    }
+
+    fn depart_to_time(
+        &self,
+        tape: &mut Tape,
+        part: usize,
+        rows: Var,
+    ) -> Result<Box<dyn Arrival>, TensorError> {
+        let overlap = self.overlap.as_ref().expect("rows move in parts");
+        Ok(Box::new(UnderWay(overlap.to_time[part].start(tape, rows)?)))
+    }
+
+    fn arrange(&self, tape: &mut Tape, parts: &[Var]) -> Result<Var, TensorError> {
+        let overlap = self.overlap.as_ref().expect("rows move in parts");
+        let mut placed = Vec::new();
+        for (part, steps) in overlap.steps.iter().enumerate() {
+            placed.extend(steps.iter().enumerate().map(|(at, &step)| (step, part, at)));
+        }
+        placed.sort_unstable();
+        let mut rows = Vec::with_capacity(placed.len());
+        for (_, part, at) in placed {
+            rows.push(tape.rows(parts[part], overlap.rows_of(at))?);
+        }
+        tape.concat_rows(&rows)
+    }
+
+    fn depart_to_structure(
+        &self,
+        tape: &mut Tape,
+        rows: Var,
+    ) -> Result<Vec<Box<dyn Arrival>>, TensorError> {
+        let overlap = self.overlap.as_ref().expect("rows move in parts");
+        let mut departed: Vec<Box<dyn Arrival>> = Vec::with_capacity(overlap.steps.len());
+        for (steps, exchange) in overlap.steps.iter().zip(&overlap.to_structure) {
+            let mut of_part = Vec::with_capacity(steps.len());
+            for &step in steps {
+                of_part.push(tape.rows(rows, overlap.rows_of(step))?);
+            }
+            let part = match of_part.is_empty() {
+                true => tape.rows(rows, 0..0)?,
+                false => tape.concat_rows(&of_part)?,
+            };
+            departed.push(Box::new(UnderWay(exchange.start(tape, part)?)));
+        }
+        Ok(departed)
     }
 }
 
@@ -151,11 +246,15 @@ impl Share {
         let (answers, to_answers) = team.to_answers(&own);
         let vertices = team.own_vertices().len();
         let time = placements.time.share(team.rank(), team.vertices(), piece.within());
+        // Rows of other ranks are gathered for all snapshots at once: nothing is left to compute beside.
+        let overlap = (team.overlap && to_time.is_some() && halo.is_none())
+            .then(|| Overlap::new(team, &placements, piece, time.vertices.len()));
         let moves = Moves {
             gather: halo.as_ref().map(|halo| team.exchange(&halo.route)),
             to_time,
             to_structure,
             to_answers,
+            overlap,
         };
         let start = piece.frame.start;
         let steps = start + own.start..start + own.end;

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_dist::{Exchange, ExchangePlan, Ranks};
+use zoetrope_nn::frame::part_of;
 use zoetrope_plan::placement::grid::even_parts;
 use zoetrope_plan::{Blocks, Grid, Halo, Placements, Renaming, Route};
 
@@ -25,6 +26,8 @@ pub struct Team {
     pub time_on_features: bool,
     /// The blocks of a frame, over each of which all ranks are spread.
     pub blocks: Blocks,
+    /// Whether rows are redistributed in parts beside computing.
+    pub overlap: bool,
 }
 
 impl Team {
@@ -89,6 +92,39 @@ impl Team {
             let ranks = self.size();
             self.exchange(&Route::between(structure, time, vertices, within, ranks, self.rank()))
         })
+    }
+
+    /// The same for one of some parts of the steps of each rank, with those steps of all ranks, counted
+    /// from the start of the piece.
+    pub(super) fn to_time_of_part(
+        &self,
+        placements: &Placements,
+        piece: &Piece,
+        part: usize,
+        parts: usize,
+    ) -> (Vec<usize>, Exchange) {
+        let Placements { structure, time } = placements;
+        let (within, vertices, size) = (piece.within(), self.vertices(), self.size());
+        let mut steps = Vec::new();
+        for rank in 0..size {
+            let own = structure.share(rank, vertices, within.clone()).steps;
+            steps.extend_from_slice(&own[part_of(own.len(), parts, part)]);
+        }
+        steps.sort_unstable();
+        let owner_of = |step: usize| structure.rank(0, step) as usize;
+        let by_step: Vec<usize> = steps.iter().map(|&step| owner_of(step)).collect();
+        let by_vertex: Vec<usize> =
+            (0..vertices).map(|vertex| time.rank(vertex, within.start) as usize).collect();
+        let all = by_vertex.len();
+        let plan = ExchangePlan::between(
+            self.ranks.rank(),
+            self.ranks.size(),
+            steps.len() * all,
+            |row| by_step[row / all],
+            |row| by_vertex[row % all],
+        );
+        let exchange = Exchange::new(&self.ranks, plan.expect("owners are ranks"));
+        (steps.into_iter().map(|step| step - within.start).collect(), exchange)
     }
 
     /// Which snapshots of a piece are answered for here, and the exchange that brings all of their

@@ -28,13 +28,14 @@ pub(super) struct Decided {
 
 impl Decided {
     /// The team that executes a plan.
-    pub(super) fn team(self, ranks: Ranks, plan: &Plan) -> Team {
+    pub(super) fn team(self, ranks: Ranks, plan: &Plan, overlap: bool) -> Team {
         Team {
             grid: self.work.strategy.grid(self.work.ranks),
             starts: self.work.starts,
             renaming: self.renaming,
             time_on_features: self.work.time_on_features,
             blocks: plan.blocks,
+            overlap,
             ranks,
         }
     }
