@@ -3,7 +3,8 @@
 //! A step of training asks for the same sizes in the same order as the step before, so that after
 //! the first step every request is met by a block that came back. Sizes are rounded up to classes,
 //! an eighth apart where blocks are small and a sixty-fourth where they are large, and a request is
-//! met by a block that is up to a quarter larger: nearly equal sizes share blocks.
+//! met by a block that is up to a quarter larger: nearly equal sizes share blocks. A block that was
+//! just too small makes room for the larger one.
 
 use std::sync::Mutex;
 
@@ -50,7 +51,15 @@ impl Pool {
         let found = account.free.take(class).map(|(_, buffer)| buffer);
         let buffer = found.unwrap_or_else(|| {
             let fresh = match &self.device {
-                Device::Cpu => Buffer::zeroed(class),
+                Device::Cpu => {
+                    // A slightly smaller one would lie idle from now on: blocks of a frame differ by
+                    // a snapshot, and what serves the largest serves all. (A card's stay where they
+                    // are: recordings know their addresses.)
+                    if let Some((_, smaller)) = account.free.take_smaller(class) {
+                        account.allocated_bytes -= smaller.bytes();
+                    }
+                    Buffer::zeroed(class)
+                }
                 Device::Cuda(gpu) => Buffer::on_device(gpu, class),
             };
             account.allocated_bytes += fresh.bytes();
@@ -107,5 +116,15 @@ mod tests {
         assert_eq!(second.len(), 990);
         assert_eq!(pool.allocated_bytes(), second.bytes());
         assert_eq!(pool.peak_bytes(), second.bytes());
+    }
+
+    #[test]
+    fn a_block_that_is_a_little_too_small_makes_room_for_a_larger_one() {
+        let pool = Pool::default();
+        for len in [1000, 1100, 1200, 1050] {
+            let block = pool.take(len);
+            pool.give(block);
+        }
+        assert_eq!(pool.allocated_bytes(), pool.take(1200).bytes());
     }
 }

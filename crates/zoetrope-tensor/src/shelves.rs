@@ -21,6 +21,14 @@ impl<T> Shelves<T> {
         near.find_map(|(own, all)| Some((*own, all.pop()?)))
     }
 
+    /// A thing that is a little too small for this size, by up to a quarter, with its size.
+    pub(crate) fn take_smaller(&mut self, size: usize) -> Option<(usize, T)> {
+        let end = self.by_size.partition_point(|(own, _)| *own < size);
+        let mut near =
+            self.by_size[..end].iter_mut().rev().take_while(|(own, _)| *own >= size - size / 4);
+        near.find_map(|(own, all)| Some((*own, all.pop()?)))
+    }
+
     /// Puts a thing of this size back.
     pub(crate) fn give(&mut self, size: usize, thing: T) {
         match self.by_size.binary_search_by_key(&size, |(own, _)| *own) {
@@ -71,5 +79,8 @@ mod tests {
         let found = [65, 60, 64, 64, 90].map(|size| shelves.take(size).map(|(size, _)| size));
         assert_eq!(found, [Some(72), Some(64), Some(64), None, Some(100)]);
         assert!(shelves.is_empty());
+        shelves.give(80, 80);
+        let found = [80, 120, 100].map(|size| shelves.take_smaller(size).map(|(size, _)| size));
+        assert_eq!(found, [None, None, Some(80)]);
     }
 }

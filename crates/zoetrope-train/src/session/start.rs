@@ -85,7 +85,9 @@ impl Session {
         let device = device::open(&config, &timeline)?;
         let model = network.model.as_ref();
         let layout = Layout::of(&plan);
-        let team = ranks.zip(decided).map(|(ranks, decided)| decided.team(ranks, &plan, config.plan.overlap));
+        let team = ranks
+            .zip(decided)
+            .map(|(ranks, decided)| decided.team(ranks, &plan, config.plan.overlap));
         let (sequence, features) = (&material.sequence, &material.features);
         let runner = FrameRunner::new(sequence, features, model, layout, &device, team)?;
         let streams = streams(&config, &device, &runner);
