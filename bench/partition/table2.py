@@ -13,10 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from panels import picture
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from machine import ROOT, machine  # noqa: E402
+from panels import picture  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
 NAMES = {"tm-gcn": "TM-GCN", "cd-gcn": "CD-GCN", "evolvegcn-o": "EvolveGCN"}

@@ -13,6 +13,9 @@ use crate::workload::Workload;
 /// Memory of the program, its threads and its buffers before any data.
 pub(crate) const PROGRAM_BYTES: u64 = 12 << 20;
 
+/// How much more than its largest one takes blocks of a frame take, measured (bench/ranks): up to 9 %.
+const BLOCK_SLACK: f64 = 1.1;
+
 /// What the user decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
@@ -237,6 +240,8 @@ fn memory(
     };
     let edges = frames.iter().map(edges_of).max().unwrap_or(0);
     let cost = in_blocks.map_or(workload.activations, |cost| cost.activations);
+    // Blocks differ in snapshots and pairs, and memory that fits one does not fit all others.
+    let slack = if in_blocks.is_some() { BLOCK_SLACK } else { 1.0 };
     // Ranks have a share of the rows each, and all parameters.
     let (ranks, here) =
         choice.shared.as_ref().map_or((1, 1), |shared| (shared.ranks, shared.in_process));
@@ -251,7 +256,7 @@ fn memory(
         data: workload.data_bytes,
         reuse: reuse.bytes,
         parameters: workload.weights as u64 * 4 * arrays * u64::from(here),
-        activations: (activations.max(0.0) * share) as u64,
+        activations: (activations.max(0.0) * share * slack) as u64,
         checkpoints: (passed as f64 * share) as u64,
         evaluation: workload.evaluation_bytes,
         program: PROGRAM_BYTES,
@@ -368,7 +373,7 @@ mod tests {
         assert_eq!(fits.blocks.count, 1);
         let halves = plan(&heavy, &limit(whole.memory.total() - 1)).unwrap();
         assert_eq!((halves.blocks.count, halves.memory.checkpoints), (2, 3000));
-        assert!(halves.memory.total() < whole.memory.total() * 6 / 10);
+        assert!(halves.memory.total() < whole.memory.total() * 6 / 10, "{:?}", halves.memory);
         let kept = Choice { recompute: false, ..limit(whole.memory.total() - 1) };
         assert!(matches!(plan(&heavy, &kept), Err(PlanError::TooLarge { .. })));
         let asked = Choice { blocks: Some(9), ..choice() };

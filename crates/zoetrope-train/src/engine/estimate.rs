@@ -10,6 +10,7 @@ use zoetrope_graph::{SnapshotSequence, VertexNames};
 use zoetrope_nn::Forward;
 use zoetrope_nn::State;
 use zoetrope_nn::forward::Updates;
+use zoetrope_nn::state::Carried;
 use zoetrope_plan::ActivationCost;
 use zoetrope_tensor::{Device, Matrix, Tape};
 
@@ -22,6 +23,15 @@ use crate::task::{self, Questions};
 
 /// The most vertices of a miniature.
 const MOST_VERTICES: usize = 256;
+
+/// What a step goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// A whole frame.
+    Frame,
+    /// A block of one.
+    Block,
+}
 
 /// The cost of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +48,7 @@ struct Taken {
     state: f64,
 }
 
-/// The cost of a step over `steps` snapshots.
+/// The cost of a step over `steps` snapshots, the whole frame or a block of a longer one.
 ///
 /// # Errors
 /// As building and running the network.
@@ -48,7 +58,7 @@ pub fn step_cost(
     material: &Material,
     outputs: usize,
     steps: usize,
-    reuse: bool,
+    extent: Extent,
 ) -> Result<StepCost, TrainError> {
     // EvolveGCN-H summarises the vertices to as many rows as there are features. Smaller than the
     // real graph, so that the estimate is never itself what takes most.
@@ -56,8 +66,9 @@ pub fn step_cost(
     let vertices = (material.vertices() / 4).clamp(least, MOST_VERTICES.max(least));
     let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
     let run = |vertices: usize, edges: usize| -> Result<Taken, TrainError> {
-        let small = miniature(material, task, outputs, vertices, edges, steps);
-        taken(config, task, &small?, outputs, steps, reuse)
+        let all = if extent == Extent::Block { 2 * steps } else { steps };
+        let small = miniature(material, task, outputs, vertices, edges, all)?;
+        taken(config, task, &small, outputs, steps, extent)
     };
     let (small, wide) = (run(vertices, edges)?, run(2 * vertices, edges)?);
     let base = small.tape;
@@ -87,12 +98,12 @@ fn taken(
     material: &Material,
     outputs: usize,
     steps: usize,
-    reuse: bool,
+    extent: Extent,
 ) -> Result<Taken, TrainError> {
     let network =
         Network::new(config, task, material.width(), outputs, steps, material.vertices())?;
     let model = network.model.as_ref();
-    let layout = Layout::plain(model, steps, reuse);
+    let layout = Layout::plain(model, steps, config.plan.reuse);
     let mut runner = FrameRunner::new(
         &material.sequence,
         &material.features,
@@ -103,10 +114,19 @@ fn taken(
     )?;
     let mut asked = task::make(config, task, material)?;
     let (mut tape, mut updates) = (Tape::new(), Updates::default());
-    let seed = config.train.seed;
-    let mut forward = Forward::training(&mut tape, &network.parameters, &mut updates, seed, 0);
-    let piece = Piece::whole(0..steps);
-    let output = runner.embed(&mut forward, model, &piece, State::default())?;
+    let (seed, parameters) = (config.train.seed, &network.parameters);
+    let (mut piece, mut before) = (Piece::whole(0..steps), Carried::default());
+    if extent == Extent::Block {
+        // A block that has one before it takes more than the first.
+        let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
+        let output = runner.embed(&mut forward, model, &piece, State::default())?;
+        output.state.detach(&tape, &mut before);
+        tape.reset();
+        piece = Piece::whole(steps..2 * steps);
+    }
+    let state = before.attach_variables(&mut tape)?;
+    let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
+    let output = runner.embed(&mut forward, model, &piece, state)?;
     let state: usize = output.state.iter().map(|(_, var)| forward.tape.shape(var).len()).sum();
     let questions = Questions { steps: output.steps, epoch: 0 };
     let loss = asked.loss(&mut forward, &network, &questions, output.rows)?;

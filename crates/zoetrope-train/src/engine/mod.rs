@@ -12,7 +12,7 @@ mod runner;
 mod share;
 mod team;
 
-pub use estimate::{StepCost, step_cost};
+pub use estimate::{Extent, StepCost, step_cost};
 pub use network::{Head, Network};
 pub use piece::Piece;
 pub(crate) use runner::evaluating;

@@ -15,7 +15,7 @@ use zoetrope_tensor::{Device, Matrix, Tape};
 use super::{Recorded, Session, share};
 use crate::config::{Config, Frame, OperatorOrder, Residency, TaskName};
 use crate::device;
-use crate::engine::{FrameRunner, Layout, Network, step_cost};
+use crate::engine::{Extent, FrameRunner, Layout, Network, step_cost};
 use crate::error::TrainError;
 use crate::learner::{Learner, optimise};
 use crate::material::Material;
@@ -238,11 +238,11 @@ fn plan(
         });
     }
     let step = config.train.truncate.unwrap_or(steps).min(steps);
-    let cost = |steps| step_cost(config, task, material, outputs, steps, config.plan.reuse);
-    let whole = cost(step)?;
+    let cost = |steps, extent| step_cost(config, task, material, outputs, steps, extent);
+    let whole = cost(step, Extent::Frame)?;
     let mut blocks = Vec::new();
     for count in block_counts(config, model.works_in_blocks(), step) {
-        let found = cost(step.div_ceil(count))?;
+        let found = cost(step.div_ceil(count), Extent::Block)?;
         let (activations, state_bytes) = (found.activations, found.state_bytes);
         blocks.push(BlockCost { blocks: count, activations, state_bytes });
     }

@@ -1,10 +1,10 @@
-"""Lines over numbers of ranks, one panel a model, as an SVG document. Needs only the standard library."""
+"""Lines over powers of two, one panel a model, as an SVG document. Needs only the standard library."""
 
 import math
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bars import head  # noqa: E402
 
 WIDTH, HEIGHT, LEFT, GAP, TOP, BELOW = 200, 220, 50, 60, 100, 40
@@ -46,12 +46,12 @@ def strokes(colours):
     return f"<style>\n{each(1)}\n@media (prefers-color-scheme: dark) {{ {each(2)} }}\n</style>"
 
 
-def picture(title, colours, legend, panels):
-    """`panels` go from a name to its lines; `colours` and `legend` as in `bars`."""
+def picture(title, colours, legend, panels, across="ranks"):
+    """`panels` go from a name to its lines; `colours` and `legend` as in `bars`; `across` names what lies to the right."""
     width = LEFT + len(panels) * (WIDTH + GAP)
     parts = head(title, colours, legend, width, TOP + HEIGHT + BELOW)
     parts.append(strokes(colours))
     for at, (name, lines) in enumerate(panels.items()):
         parts += panel(name, lines, LEFT + at * (WIDTH + GAP))
-    parts.append(f'<text x="{width - GAP + 14}" y="{TOP + HEIGHT + 20}">ranks</text>')
+    parts.append(f'<text x="{width - GAP + 14}" y="{TOP + HEIGHT + 20}">{across}</text>')
     return "\n".join(parts + ["</svg>"]) + "\n"

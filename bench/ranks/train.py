@@ -1,0 +1,37 @@
+"""Runs of the program on a graph of payments, with what they took. Needs only the standard library."""
+
+import json
+import os
+import resource
+import subprocess
+import tempfile
+from pathlib import Path
+
+PROGRAM = os.environ.get("ZOETROPE", "target/release/zoetrope")
+MODELS = {"evolvegcn-o": ["--set", "data.edge_life=3"], "tm-gcn": ["--set", "data.m_product=3"], "cd-gcn": []}
+
+
+def graph(accounts, days, payments):
+    """Flags of a timeline of daily snapshots, all of them one frame, links of which θ = 0.1 are predicted."""
+    return [
+        "--data", f"synthetic:aml?accounts={accounts}&days={days}&events={payments}", "--set", "data.window=1d",
+        "--set", "data.split=none", "--task", "link-prediction", "--set", "task.theta=0.1", "--frame", "all",
+        "--set", "train.checkpoint_every=1000000",
+    ]
+
+
+def train(model, flags, launcher=()):
+    """One run: the summary (None where it failed), processor seconds, the exit code and the message."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryDirectory() as folder:
+        words = [*launcher, PROGRAM, "train", "--model", model, *MODELS[model], "--json", "--quiet", "--out", str(Path(folder) / "run"), *flags]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    try:
+        document = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        document = {"error": {"message": done.stderr[-500:]}}
+    summary = document if "epochs" in document else None
+    message = None if summary else document["error"]["message"]
+    return {"summary": summary, "cpu": cpu, "code": done.returncode, "message": message}
