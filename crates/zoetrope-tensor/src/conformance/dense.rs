@@ -1,7 +1,7 @@
 //! Dense products of the shapes at which a card's kernels differ: quads that end with a row or not,
 //! one tile and several, gradients in one pass, in cells of eight, and by the library.
 
-use super::{List, plain, small};
+use super::{List, constant, plain, small};
 use crate::Activation;
 
 pub(super) fn add(list: &mut List) {
@@ -16,6 +16,19 @@ pub(super) fn add(list: &mut List) {
             list.add(name, &inputs, move |t, v| {
                 t.linear_plus(v[0], v[1], Some(v[2]), Some(v[3]), activation)
             });
+        }
+    }
+    // By tensor cores: one piece of 16 columns and two, whole or not, on both sides; rows that end within
+    // a tile; inputs that want no gradient.
+    for (rows, input, out) in [(1100, 8, 12), (1031, 12, 20), (1500, 16, 32), (7000, 28, 16)] {
+        for activation in [Activation::Identity, Activation::Relu, Activation::Sigmoid] {
+            for x in [plain(rows, input), constant(rows, input)] {
+                let inputs = [x, small(out, input), plain(1, out), plain(rows, out)];
+                let name = format!("dense/tiled/{rows}x{input}x{out}/{:?}/{activation:?}", x.kind);
+                list.add(name, &inputs, move |t, v| {
+                    t.linear_plus(v[0], v[1], Some(v[2]), Some(v[3]), activation)
+                });
+            }
         }
     }
     // Too wide to keep the weights at hand: the library, with what it does while it writes and what
@@ -35,7 +48,7 @@ pub(super) fn add(list: &mut List) {
     list.add("dense/turned", &[plain(90, 120), plain(100, 90)], |t, v| {
         t.matmul_turned(v[0], true, v[1], true)
     });
-    for (rows, input, out) in [(100, 32, 32), (60, 120, 90)] {
+    for (rows, input, out) in [(100, 32, 32), (60, 120, 90), (400, 16, 24)] {
         let inputs = [plain(3 * rows, input), plain(3 * input, out)];
         let name = format!("dense/steps/{rows}x{input}x{out}");
         list.add(name, &inputs, |t, v| t.matmul_steps(v[0], v[1], 3, false));
@@ -50,10 +63,12 @@ pub(super) fn add(list: &mut List) {
         });
     }
     // A gradient that two layers add to.
-    list.add("dense/twice", &[plain(500, 8), plain(12, 8)], |t, v| {
-        let first = t.linear(v[0], v[1], None, Activation::Tanh)?;
-        let second = t.linear(v[0], v[1], None, Activation::Sigmoid)?;
-        t.mul(first, second)
-    });
+    for rows in [500, 1300] {
+        list.add(format!("dense/twice/{rows}"), &[plain(rows, 8), plain(12, 8)], |t, v| {
+            let first = t.linear(v[0], v[1], None, Activation::Tanh)?;
+            let second = t.linear(v[0], v[1], None, Activation::Sigmoid)?;
+            t.mul(first, second)
+        });
+    }
     list.add("dense/sums", &[plain(40_000, 3)], |t, v| Ok(t.mean(v[0])));
 }

@@ -130,7 +130,7 @@ fn hubs(list: &mut List) {
 }
 
 fn rows_and_columns(list: &mut List) {
-    for (rows, cols) in [(3000, 6), (700, 32), (90, 300), (9, 700), (5000, 1)] {
+    for (rows, cols) in [(3000, 6), (700, 32), (90, 300), (9, 700), (5, 1100), (5000, 1)] {
         let (shape, x) = (format!("{rows}x{cols}"), plain(rows, cols));
         let affine = [x, plain(1, cols), plain(1, cols)];
         list.add(format!("batch_norm/{shape}"), &affine, |t, v| {

@@ -8,7 +8,7 @@ use super::{Case, Kind, List, numbers, plain};
 use crate::{SparseGroup, SparseMatrix};
 
 /// Widths at which lanes share a row in another way, and odd ones.
-const WIDTHS: [usize; 15] = [1, 2, 3, 4, 6, 7, 12, 16, 33, 64, 100, 128, 172, 256, 520];
+const WIDTHS: [usize; 16] = [1, 2, 3, 4, 6, 7, 12, 16, 32, 33, 64, 100, 128, 172, 256, 520];
 
 /// The cases.
 pub(super) fn sparse_products() -> Vec<Case> {
@@ -18,6 +18,20 @@ pub(super) fn sparse_products() -> Vec<Case> {
         let group = long.clone();
         let x = plain(group.len() * group.vertices(), width);
         list.add(format!("spmm/long rows/{width}"), &[x], move |t, v| t.spmm(&group, v[0]));
+    }
+    let factored = star_with(&[700, 300, 33, 32], 720, |_, edges, vertices| {
+        let mut lengths = vec![0u32; vertices];
+        edges.iter().for_each(|&(to, _)| lengths[to as usize] += 1);
+        let factor = |vertex: u32| match lengths[vertex as usize] {
+            0 => 0.0,
+            length => 1.0 / (length as f32).sqrt(),
+        };
+        edges.iter().map(|&(to, from)| factor(from) * factor(to)).collect()
+    });
+    for width in [2, 16, 32, 128, 256] {
+        let group = factored.clone();
+        let x = plain(group.len() * group.vertices(), width);
+        list.add(format!("spmm/factored/{width}"), &[x], move |t, v| t.spmm(&group, v[0]));
     }
     let windows = star(&[200, 90, 40, 5000], 9000);
     list.add("spmm/windows", &[plain(windows.len() * 9000, 2)], move |t, v| t.spmm(&windows, v[0]));
@@ -32,6 +46,17 @@ pub(super) fn sparse_products() -> Vec<Case> {
 /// Two snapshots of a graph in which the first vertices have the given numbers of in-edges, and of
 /// the others one in two none and the rest up to nine; the second snapshot has half of the edges.
 fn star(hubs: &[usize], vertices: usize) -> SparseGroup {
+    star_with(hubs, vertices, |step, edges, vertices| {
+        numbers(&format!("sparse products/{vertices}/{step}"), Kind::Small, edges.len())
+    })
+}
+
+/// The same with values that follow from the step, the edges (to, from) and the number of vertices.
+fn star_with(
+    hubs: &[usize],
+    vertices: usize,
+    values: impl Fn(usize, &[(u32, u32)], usize) -> Vec<f32>,
+) -> SparseGroup {
     let member = |step: usize| {
         let degree = |vertex: usize| match hubs.get(vertex) {
             Some(&degree) => degree >> step,
@@ -47,8 +72,7 @@ fn star(hubs: &[usize], vertices: usize) -> SparseGroup {
             sources.into_iter().map(move |source| (vertex as u32, source))
         };
         let edges: Vec<(u32, u32)> = (0..vertices).flat_map(row).collect();
-        let values =
-            numbers(&format!("sparse products/{vertices}/{step}"), Kind::Small, edges.len());
+        let values = values(step, &edges, vertices);
         Arc::new(SparseMatrix::new(csr(vertices as u32, &edges, values)))
     };
     SparseGroup::new((0..2).map(member).collect())

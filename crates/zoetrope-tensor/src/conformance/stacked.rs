@@ -4,8 +4,10 @@
 use super::{Case, List, plain, small};
 use crate::{GateInput, LstmRecurrence, LstmStates, Tape, TensorError, Var};
 
-/// Steps, vertices, width of the state: narrow units, whole warps or not, and one that is not narrow.
-const SHAPES: [[usize; 3]; 4] = [[3, 2061, 6], [2, 2048, 8], [1, 2050, 5], [3, 40, 6]];
+/// Steps, vertices, width of the state: narrow units, whole warps or not, one that is not narrow, and
+/// tiles, of few vertices and of many.
+const SHAPES: [[usize; 3]; 6] =
+    [[3, 2061, 6], [2, 2048, 8], [1, 2050, 5], [3, 40, 6], [3, 40, 32], [2, 2130, 32]];
 
 /// What is asked of the two LSTMs.
 #[derive(Debug, Clone, Copy)]

@@ -43,6 +43,11 @@ pub(crate) fn is_narrow(shape: Sequence, widths: [Option<usize>; 2]) -> bool {
     Narrow::fits(shape, widths)
 }
 
+/// Whether [`backward`] takes a gradient of the states that begins at a later step.
+pub(crate) fn takes_part(gpu: &Gpu, call: &LstmCall<View<'_>>, widths: [Option<usize>; 2]) -> bool {
+    is_narrow(call.shape, widths) || Tiled::new(gpu, call).is_some()
+}
+
 /// Whether [`backward`] may write the gradients of the input's first matrix over the states, and those
 /// of the second over their gradients.
 pub(crate) fn goes_in_place(shape: Sequence, widths: [Option<usize>; 2]) -> bool {
@@ -66,8 +71,8 @@ pub(crate) struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// From those of states and memory one after the other, which begin at the value `from`. Those of
-    /// sequences that are not narrow are whole.
+    /// From those of states and memory one after the other, which begin at the value `from`, not 0 only
+    /// where [`takes_part`] says so.
     pub(crate) fn new(shape: Sequence, dy: View<'a>, from: usize) -> Self {
         let state = shape.vertices * shape.hidden;
         let above = (shape.steps * state).saturating_sub(from).min(dy.len());
@@ -314,7 +319,7 @@ pub(crate) fn backward(
         return back_narrow(gpu, both, &narrow, gradients);
     }
     let d_gates = GateRows::new(gpu, &input, &d_input, cells * 4 * h);
-    let passes = Passes { saved, d_h, d_c, d_gates: d_gates.view(), d_h0, d_c0 };
+    let passes = Passes { saved, d_h, first, d_c, d_gates: d_gates.view(), d_h0, d_c0 };
     let left = Left { rows: d_gates.view(), stride: 4 * h, from: 0, cols: 4 * h };
     if let Some(tiled) = Tiled::new(gpu, call) {
         let rows = [d_input.x, d_input.beside];
@@ -375,7 +380,9 @@ fn back_narrow(
 /// What the recurrence reads and writes on the way back.
 struct Passes<'a> {
     saved: View<'a>,
+    /// As in [`Flow`].
     d_h: View<'a>,
+    first: usize,
     d_c: Option<View<'a>>,
     /// To write: of the gates before their activation, [T·N, 4H].
     d_gates: View<'a>,
@@ -393,7 +400,7 @@ fn go_back(gpu: &Gpu, call: &LstmCall<View<'_>>, passes: Passes<'_>, wants_bias:
         back_by_steps(gpu, call, passes);
         return column_sums(gpu, d_gates, if wants_bias { cells } else { 0 }, 4 * h);
     };
-    let Passes { saved, d_h, d_c, d_gates, d_h0, d_c0 } = passes;
+    let Passes { saved, d_h, d_c, d_gates, d_h0, d_c0, .. } = passes;
     let mut parts = gpu.take(fused.blocks as usize * 4 * h);
     let call = LstmBackward {
         gates: saved.ptr(),
@@ -435,7 +442,7 @@ struct LstmStepBack {
 /// Step by step, products by the library.
 fn back_by_steps(gpu: &Gpu, call: &LstmCall<View<'_>>, passes: Passes<'_>) {
     let LstmCall { shape, c0, u, mask, .. } = *call;
-    let Passes { saved, d_h, d_c, d_gates, d_h0, d_c0 } = passes;
+    let Passes { saved, d_h, d_c, d_gates, d_h0, d_c0, .. } = passes;
     let (n, h) = (shape.vertices, shape.hidden);
     let gates = saved.slice(0..shape.cells() * 4 * h);
     let memories = saved.slice(gates.len()..saved.len());

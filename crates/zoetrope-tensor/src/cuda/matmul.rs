@@ -5,6 +5,7 @@
 //!
 //! - `thin`: many rows times a small matrix, and the weight gradients that belong to it. Bound by
 //!   memory; the library's kernels compute tiles of 32 to 128 columns and waste what is not there.
+//!   Sides of 8 to 32 that are multiples of four go to tensor cores (`tiled`).
 //! - `tile`: everything small. As fast as a launch, without the library's work on the host.
 //! - cuBLASLt (`blas`): the rest, where arithmetic is the bound.
 //! - a weight gradient too large for `thin` is a product of the other two.
@@ -13,6 +14,7 @@
 
 mod layer;
 pub(super) mod thin;
+mod tiled;
 
 use super::activation;
 use super::blas;

@@ -8,25 +8,78 @@
 //
 // Layer norm: `lanes` threads own a row; the second and third look at it meet the cache.
 
-// The first phase of the statistics of columns.
-extern "C" __global__ void norm_batch_sums(const float* x, u64 rows, u32 cols, double* parts) {
-    extern __shared__ double shared[];
-    column_pairs(cols, parts, shared, [=](u64 row, u64 stride, u32 column, double& sum, double& squares) {
-        if (row >= rows) return;
-        const float pivot = x[row * cols + column];
-        float apart = 0.0f, square = 0.0f;
-        u32 count = 0;
-#pragma unroll 4
-        for (; row < rows; row += stride) {
-            const float d = x[row * cols + column] - pivot;
-            apart += d;
-            square = fmaf(d, d, square);
-            count++;
+template <u32 V>
+using Sums = double (&)[V];
+
+// A first phase by four columns a thread, or by one.
+#define BY_COLUMNS(FUNCTION, ...)                                                                          \
+    extern __shared__ double shared[];                                                                     \
+    if (neighbours == 4) {                                                                                 \
+        column_pairs<4>(cols, parts, shared, [=](u64 row, u64 stride, u32 column, Sums<4> a, Sums<4> b) { \
+            FUNCTION<4>(row, stride, column, __VA_ARGS__, a, b);                                           \
+        });                                                                                                \
+    } else {                                                                                               \
+        column_pairs<1>(cols, parts, shared, [=](u64 row, u64 stride, u32 column, Sums<1> a, Sums<1> b) { \
+            FUNCTION<1>(row, stride, column, __VA_ARGS__, a, b);                                           \
+        });                                                                                                \
+    }
+
+// Calls `add(row)` for `row`, `row + stride`, … below `rows`, with what `load(row)` made of each; four are
+// loaded before the first is added.
+template <class Load, class Add>
+__device__ __forceinline__ void by_fours(u64 row, u64 stride, u64 rows, Load load, Add add) {
+    for (; row < rows; row += 4 * stride) {
+        decltype(load(row)) loaded[4];
+#pragma unroll
+        for (u32 u = 0; u < 4; u++) loaded[u] = load(row + u * stride < rows ? row + u * stride : row);
+#pragma unroll
+        for (u32 u = 0; u < 4; u++)
+            if (row + u * stride < rows) add(loaded[u]);
+    }
+}
+
+// Neighbours of one matrix, or of two.
+template <u32 V>
+struct One {
+    float x[V];
+};
+template <u32 V>
+struct Two {
+    float x[V], dy[V];
+};
+
+template <u32 V>
+__device__ __forceinline__ void batch_sums(u64 row, u64 stride, u32 column, const float* x, u64 rows, u32 cols,
+                                           double (&sum)[V], double (&squares)[V]) {
+    if (row >= rows) return;
+    float pivot[V], apart[V] = {}, square[V] = {};
+    load_neighbours(x + row * cols + column, pivot);
+    u32 count = 0;
+    auto load = [=](u64 row) {
+        One<V> one;
+        load_neighbours(x + row * cols + column, one.x);
+        return one;
+    };
+    by_fours(row, stride, rows, load, [&](const One<V>& one) {
+        count++;
+#pragma unroll
+        for (u32 k = 0; k < V; k++) {
+            const float d = one.x[k] - pivot[k];
+            apart[k] += d;
+            square[k] = fmaf(d, d, square[k]);
         }
-        const double p = pivot, a = apart, n = count;
-        sum = n * p + a;
-        squares = (double)square + p * (2.0 * a + n * p);
     });
+#pragma unroll
+    for (u32 k = 0; k < V; k++) {
+        const double p = pivot[k], a = apart[k], n = count;
+        sum[k] = n * p + a;
+        squares[k] = (double)square[k] + p * (2.0 * a + n * p);
+    }
+}
+
+// The first phase of the statistics of columns.
+extern "C" __global__ void norm_batch_sums(const float* x, u64 rows, u32 cols, u32 neighbours, double* parts) {
+    BY_COLUMNS(batch_sums, x, rows, cols)
 }
 
 // A block for each column: its mean and 1 / √(variance + ε).
@@ -70,22 +123,33 @@ extern "C" __global__ void norm_batch_forward(const float* x, u32 cols, const fl
     store_four(y, v, at, len, whole);
 }
 
+template <u32 V>
+__device__ __forceinline__ void batch_slopes(u64 row, u64 stride, u32 column, const float* x, const float* dy,
+                                             const float* mean, u64 rows, u32 cols, double (&plain)[V],
+                                             double (&scaled)[V]) {
+    float centre[V], d_sum[V] = {}, moved[V] = {};
+    load_neighbours(mean + column, centre);
+    auto load = [=](u64 row) {
+        Two<V> two;
+        load_neighbours(x + row * cols + column, two.x);
+        load_neighbours(dy + row * cols + column, two.dy);
+        return two;
+    };
+    by_fours(row, stride, rows, load, [&](const Two<V>& two) {
+#pragma unroll
+        for (u32 k = 0; k < V; k++) {
+            d_sum[k] += two.dy[k];
+            moved[k] = fmaf(two.dy[k], two.x[k] - centre[k], moved[k]);
+        }
+    });
+#pragma unroll
+    for (u32 k = 0; k < V; k++) plain[k] = d_sum[k], scaled[k] = moved[k];
+}
+
 // The first phase of Σ dy and Σ dy·(x − mean) of columns.
 extern "C" __global__ void norm_batch_slopes(const float* x, const float* dy, const float* mean,
-                                             u64 rows, u32 cols, double* parts) {
-    extern __shared__ double shared[];
-    column_pairs(cols, parts, shared, [=](u64 row, u64 stride, u32 column, double& plain, double& scaled) {
-        const float centre = mean[column];
-        float d_sum = 0.0f, moved = 0.0f;
-#pragma unroll 4
-        for (; row < rows; row += stride) {
-            const float d = dy[row * cols + column];
-            d_sum += d;
-            moved = fmaf(d, x[row * cols + column] - centre, moved);
-        }
-        plain = d_sum;
-        scaled = moved;
-    });
+                                             u64 rows, u32 cols, u32 neighbours, double* parts) {
+    BY_COLUMNS(batch_slopes, x, dy, mean, rows, cols)
 }
 
 // A block for each column: adds to the gradients of scale and shift, and writes the column's
@@ -202,22 +266,36 @@ extern "C" __global__ void norm_layer_backward(const float* x, u64 rows, u32 col
     }
 }
 
+template <u32 V>
+__device__ __forceinline__ void layer_slopes(u64 row, u64 stride, u32 column, const float* x, const float* dy,
+                                             const float* statistics, u64 rows, u32 cols, double (&plain)[V],
+                                             double (&scaled)[V]) {
+    float d_sum[V] = {}, moved[V] = {};
+    // Normal values in place of x.
+    auto load = [=](u64 row) {
+        Two<V> two;
+        load_neighbours(x + row * cols + column, two.x);
+        load_neighbours(dy + row * cols + column, two.dy);
+        const float mean = statistics[2 * row], inverse = statistics[2 * row + 1];
+#pragma unroll
+        for (u32 k = 0; k < V; k++) two.x[k] = (two.x[k] - mean) * inverse;
+        return two;
+    };
+    by_fours(row, stride, rows, load, [&](const Two<V>& two) {
+#pragma unroll
+        for (u32 k = 0; k < V; k++) {
+            d_sum[k] += two.dy[k];
+            moved[k] = fmaf(two.dy[k], two.x[k], moved[k]);
+        }
+    });
+#pragma unroll
+    for (u32 k = 0; k < V; k++) plain[k] = d_sum[k], scaled[k] = moved[k];
+}
+
 // The first phase of the gradients of a layer norm's shift (Σ dy) and scale (Σ dy·x̂).
 extern "C" __global__ void norm_layer_slopes(const float* x, const float* dy, const float* statistics,
-                                             u64 rows, u32 cols, double* parts) {
-    extern __shared__ double shared[];
-    column_pairs(cols, parts, shared, [=](u64 row, u64 stride, u32 column, double& plain, double& scaled) {
-        float d_sum = 0.0f, moved = 0.0f;
-#pragma unroll 4
-        for (; row < rows; row += stride) {
-            const float d = dy[row * cols + column];
-            const float normal = (x[row * cols + column] - statistics[2 * row]) * statistics[2 * row + 1];
-            d_sum += d;
-            moved = fmaf(d, normal, moved);
-        }
-        plain = d_sum;
-        scaled = moved;
-    });
+                                             u64 rows, u32 cols, u32 neighbours, double* parts) {
+    BY_COLUMNS(layer_slopes, x, dy, statistics, rows, cols)
 }
 
 // A block for each column.

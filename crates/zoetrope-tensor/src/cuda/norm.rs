@@ -30,9 +30,10 @@ pub(crate) fn batch_statistics(
     epsilon: f32,
     statistics: ViewMut<'_>,
 ) {
-    let mut parts = Parts::new(gpu, rows, cols);
+    let mut parts = Parts::by_neighbours(gpu, rows, cols, &[x]);
     let (grid, rows, width) = (parts.grid(), rows as u64, cols as u32);
-    let arguments: [&dyn super::Arg; 4] = [&x, &rows, &width, &parts.view_mut()];
+    let neighbours = parts.neighbours;
+    let arguments: [&dyn super::Arg; 5] = [&x, &rows, &width, &neighbours, &parts.view_mut()];
     gpu.launch(&BATCH_SUMS, grid, BLOCK, SHARED_BYTES, &arguments);
     let (mean, inverse) = statistics.split_at(cols);
     gpu.launch(
@@ -101,9 +102,10 @@ pub(crate) fn batch_norm_backward(
     let mut factors = gpu.take(3 * cols);
     let wants_dx = dx.place.is_some();
     if d_scale.is_some() || d_shift.is_some() || (wants_dx && !fixed) {
-        let mut parts = Parts::new(gpu, len / cols, cols);
-        let grid = parts.grid();
-        let arguments: [&dyn super::Arg; 6] = [&x, &dy, &mean, &rows, &width, &parts.view_mut()];
+        let mut parts = Parts::by_neighbours(gpu, len / cols, cols, &[x, dy, mean]);
+        let (grid, neighbours) = (parts.grid(), parts.neighbours);
+        let arguments: [&dyn super::Arg; 7] =
+            [&x, &dy, &mean, &rows, &width, &neighbours, &parts.view_mut()];
         gpu.launch(&BATCH_SLOPES, grid, BLOCK, SHARED_BYTES, &arguments);
         gpu.launch(
             &BATCH_FACTORS,
@@ -218,10 +220,10 @@ pub(crate) fn layer_norm_backward(
     let (rows, lanes) = (x.len() / cols, lanes(cols));
     let (height, width) = (rows as u64, cols as u32);
     if d_scale.is_some() || d_shift.is_some() {
-        let mut parts = Parts::new(gpu, rows, cols);
-        let grid = parts.grid();
-        let arguments: [&dyn super::Arg; 6] =
-            [&x, &dy, &statistics, &height, &width, &parts.view_mut()];
+        let mut parts = Parts::by_neighbours(gpu, rows, cols, &[x, dy]);
+        let (grid, neighbours) = (parts.grid(), parts.neighbours);
+        let arguments: [&dyn super::Arg; 7] =
+            [&x, &dy, &statistics, &height, &width, &neighbours, &parts.view_mut()];
         gpu.launch(&LAYER_SLOPES, grid, BLOCK, SHARED_BYTES, &arguments);
         let arguments: [&dyn super::Arg; 5] =
             [&parts.view(), &parts.blocks, &width, &d_scale, &d_shift];

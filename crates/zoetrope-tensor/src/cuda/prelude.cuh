@@ -95,6 +95,21 @@ __device__ __forceinline__ T block_sum(T x, T* room) {
     return x;
 }
 
+// The sum of parts `first`, `first + step`, … of `count`, which lie `stride` apart, in order. A dozen are
+// on the way at a time: more than there are in most sums, whose time is that of one access then.
+__device__ __forceinline__ float sum_of_parts(const float* parts, u64 first, u64 step, u64 count, u64 stride) {
+    float sum = 0.0f;
+    for (; first < count; first += 12 * step) {
+        float values[12];
+        #pragma unroll
+        for (u32 k = 0; k < 12; k++)
+            values[k] = first + k * step < count ? __ldg(parts + (first + k * step) * stride) : 0.0f;
+        #pragma unroll
+        for (u32 k = 0; k < 12; k++) sum += values[k];
+    }
+    return sum;
+}
+
 // ---- Element by element: four neighbours a thread. ----
 
 // The first of this thread's four elements.
@@ -190,38 +205,44 @@ __device__ __forceinline__ float group_max(float v, u32 lanes) {
 
 // ---- Sums over the rows of a matrix, two for each column. ----
 
-// `own(row, stride, column, first, second)` adds up rows `row`, `row + stride`, … of one column; the
-// block's sums go to `parts[block][2][cols]` in f64. Threads are laid over whole rows, so that
-// accesses are coalesced and a thread stays in one column; columns beyond the width of a block go by
-// blockIdx.y. `shared` holds 2·blockDim.x numbers. Which rows a thread gets and the tree that joins
+// One value or, in one access, four.
+__device__ __forceinline__ void load_neighbours(const float* x, float (&to)[1]) { to[0] = *x; }
+__device__ __forceinline__ void load_neighbours(const float* x, float (&to)[4]) {
+    const float4 v = *(const float4*)x;
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+
+// `own(row, stride, column, firsts, seconds)` adds up rows `row`, `row + stride`, … of V neighbouring
+// columns; the block's sums go to `parts[block][2][cols]` in f64. Threads are laid over whole rows, so that
+// accesses are coalesced and a thread stays in its columns; columns beyond the width of a block go by
+// blockIdx.y. `shared` holds 2·V·blockDim.x numbers. Which rows a thread gets and the tree that joins
 // them depend on the shape alone.
-template <class Own>
+template <u32 V, class Own>
 __device__ __forceinline__ void column_pairs(u32 cols, double* parts, double* shared, Own own) {
-    const u32 width = cols < blockDim.x ? cols : blockDim.x;
+    const u32 across = cols / V, width = across < blockDim.x ? across : blockDim.x;
     const u32 groups = blockDim.x / width;
     const u32 group = threadIdx.x / width;
-    const u32 column = blockIdx.y * width + threadIdx.x % width;
-    const bool works = group < groups && column < cols;
-    double* firsts = shared;
-    double* seconds = shared + blockDim.x;
-    double first = 0.0, second = 0.0;
-    if (works) own((u64)blockIdx.x * groups + group, (u64)gridDim.x * groups, column, first, second);
-    firsts[threadIdx.x] = first;
-    seconds[threadIdx.x] = second;
+    const u32 unit = blockIdx.y * width + threadIdx.x % width;
+    const bool works = group < groups && unit < across;
+    double sums[2][V] = {};
+    if (works) own((u64)blockIdx.x * groups + group, (u64)gridDim.x * groups, unit * V, sums[0], sums[1]);
+    double* mine = shared + threadIdx.x;
+    #pragma unroll
+    for (u32 k = 0; k < 2 * V; k++) mine[k * blockDim.x] = sums[k / V][k % V];
     __syncthreads();
     u32 half = 1;
     while (2 * half < groups) half *= 2;
     for (; half > 0; half /= 2) {
         if (works && group < half && group + half < groups) {
-            firsts[threadIdx.x] += firsts[threadIdx.x + half * width];
-            seconds[threadIdx.x] += seconds[threadIdx.x + half * width];
+            #pragma unroll
+            for (u32 k = 0; k < 2 * V; k++) mine[k * blockDim.x] += mine[k * blockDim.x + half * width];
         }
         __syncthreads();
     }
     if (works && group == 0) {
-        double* out = parts + (u64)blockIdx.x * 2 * cols;
-        out[column] = firsts[threadIdx.x];
-        out[cols + column] = seconds[threadIdx.x];
+        double* out = parts + (u64)blockIdx.x * 2 * cols + unit * V;
+        #pragma unroll
+        for (u32 k = 0; k < 2 * V; k++) out[k / V * cols + k % V] = mine[k * blockDim.x];
     }
 }
 

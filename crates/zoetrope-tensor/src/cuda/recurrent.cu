@@ -138,10 +138,7 @@ recurrent_join(Segments segments) {
     u32 lane = threadIdx.x % 32, group = threadIdx.x / 32;
     u32 at = blockIdx.x * 32 + lane;
     float sum = 0.0f;
-    if (at < s.len) {
-        #pragma unroll 4
-        for (u32 part = group; part < s.count; part += 32) sum += s.parts[part * s.stride + at];
-    }
+    if (at < s.len) sum = sum_of_parts(s.parts + at, group, 32, s.count, s.stride);
     room[group][lane] = sum;
     __syncthreads();
     if (group == 0 && at < s.len) {

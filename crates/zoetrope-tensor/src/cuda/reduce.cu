@@ -19,10 +19,7 @@ extern "C" __global__ __launch_bounds__(RESULTS * SLICES) void reduce_add_shares
     u64 at = (u64)blockIdx.x * RESULTS + lane, member = blockIdx.y;
     const float* own = shares + member * count * len + at;
     float sum = 0.0f;
-    if (at < len) {
-        #pragma unroll 8
-        for (u64 share = slice; share < count; share += SLICES) sum += __ldg(own + share * len);
-    }
+    if (at < len) sum = sum_of_parts(own, slice, SLICES, count, len);
     slices[slice][lane] = sum;
     __syncthreads();
     if (slice != 0 || at >= len) return;

@@ -26,7 +26,7 @@ impl Source {
             "gru" => RECURRENT.to_owned(),
             "lstm" => [RECURRENT, LSTM_CELL].concat(),
             "lstm/tiled" => [RECURRENT, LSTM_CELL, TILES].concat(),
-            "recurrent/tiled" => TILES.to_owned(),
+            "matmul/tiled" | "recurrent/tiled" => TILES.to_owned(),
             "spmm" | "spmm/difference" => SPMM.to_owned(),
             _ => String::new(),
         };
@@ -58,6 +58,7 @@ sources! {
     "lstm/tiled"
     "matmul"
     "matmul/thin"
+    "matmul/tiled"
     "message_cell"
     "neighbour_attention"
     "norm"

@@ -5,7 +5,8 @@
 //
 // Threads: `1 << lanes_log2` lanes share a row of x, V elements each (and M times that where a row is
 // wider than a warp). A warp takes as many rows of a slice as fit; the place of a step's entries
-// follows from the lengths of the slice's 32 rows by ballots. For a piece of a long row the lane
+// follows from the lengths of the slice's 32 rows by ballots. Lanes that share a wide row read eight of
+// its entries at once, one each, and hand them round. For a piece of a long row the lane
 // groups take entries in turn and add up by shuffles. Long rows of one piece are done then; partial
 // sums of the others go to scratch and `spmm_fold` adds them. Every order is fixed by the matrix and
 // the width, so that results are the same bits each time.
@@ -14,20 +15,26 @@
 // the first-level cache), 4 a row and the width a row of y; of x each row that occurs at
 // least once from memory, and each entry's row through the second-level cache.
 
-const int AHEAD = 4;
+// Rows of x that a lane has on the way.
+const u32 AHEAD = 4;
+// Entries that the lanes of a wide row read together, one each, and hand round.
+const u32 TOGETHER = 8;
 
 // What happens to y: overwritten, added to, or overwritten past the caches, where it is too large to
 // be found there again and would push x out.
 const u32 ADD = 1;
 const u32 PAST = 2;
 
-// Where a lane works: which of the groups of lanes it is in, and its first column of x and y.
+// Where a lane works: which of the groups of lanes it is in, the first lane of that, its own place among
+// those that read entries together, and its first column of x and y.
 struct Place {
-    u32 lane, group, groups, column, stride;
+    u32 lane, group, groups, first, turn, column, stride;
 
     __device__ Place(u32 lanes_log2, u32 elements, u32 first_column) {
         lane = threadIdx.x % 32;
         group = lane >> lanes_log2;
+        first = group << lanes_log2;
+        turn = lane % TOGETHER;
         groups = 32u >> lanes_log2;
         stride = elements << lanes_log2;
         column = first_column + (lane & ((1u << lanes_log2) - 1)) * elements;
@@ -74,13 +81,20 @@ template <bool ONCE>
 struct Values {
     const u32* from; // whole values, or names of 16 bits
     const float* factors; // null where values are whole
+    u32 number; // of the row's factor
     float own;
 
-    __device__ Values(const Form& form, u32 row, u32 first) : from(form.values() + first), factors(nullptr), own(0.0f) {
+    __device__ Values(const Form& form, u32 row, u32 first)
+        : from(form.values() + first), factors(nullptr), number(0), own(0.0f) {
         if (!form.is_factored()) return;
         from = (const u32*)(form.names() + first);
         factors = form.factors();
-        own = __ldg(factors + __ldg(form.numbers() + row));
+        number = __ldg(form.numbers() + row);
+    }
+
+    // Before the first value is asked for.
+    __device__ __forceinline__ void begin() {
+        if (factors) own = __ldg(factors + number);
     }
 
     __device__ __forceinline__ u32 word(u32 at) const {
@@ -89,10 +103,8 @@ struct Values {
         return ONCE ? __ldcs(name) : __ldg(name);
     }
 
-    __device__ __forceinline__ void read(const u32 (&words)[AHEAD], float (&values)[AHEAD]) const {
-        #pragma unroll
-        for (int u = 0; u < AHEAD; ++u)
-            values[u] = factors ? __ldg(factors + words[u]) * own : __uint_as_float(words[u]);
+    __device__ __forceinline__ float of(u32 word) const {
+        return factors ? __ldg(factors + word) * own : __uint_as_float(word);
     }
 };
 
@@ -108,27 +120,51 @@ struct Sum {
             for (int i = 0; i < V; ++i) at[m][i] = 0.0f;
     }
 
-    // Adds AHEAD entries in their order; all their rows of x are on the way before the first is used.
-    template <bool ONCE>
-    __device__ __forceinline__ void add(const u32 (&columns)[AHEAD], const Values<ONCE>& values,
-                                        const u32 (&words)[AHEAD], const bool (&there)[AHEAD], const float* x,
-                                        u32 width, Place place) {
-        float factors[AHEAD];
+    // Adds N entries in their order, `value(u)` the value of one; all their rows of x are on the way
+    // before the first value is asked for.
+    template <u32 N, class Value>
+    __device__ __forceinline__ void add(const u32 (&columns)[N], const bool (&there)[N], Value value,
+                                        const float* x, u32 width, const Place& place) {
+        float values[N];
         #pragma unroll
         for (int m = 0; m < M; ++m) {
-            float row[AHEAD][V];
+            float row[N][V];
             u32 column = place.column + m * place.stride;
             #pragma unroll
-            for (int u = 0; u < AHEAD; ++u) {
+            for (u32 u = 0; u < N; ++u) {
                 #pragma unroll
                 for (int i = 0; i < V; ++i) row[u][i] = 0.0f;
                 if (there[u] && column < width) load<V>(x + (u64)columns[u] * width + column, row[u]);
             }
-            if (m == 0) values.read(words, factors);
             #pragma unroll
-            for (int u = 0; u < AHEAD; ++u)
+            for (u32 u = 0; u < N; ++u) {
+                if (m == 0) values[u] = value(u);
                 #pragma unroll
-                for (int i = 0; i < V; ++i) at[m][i] = fmaf(factors[u], row[u][i], at[m][i]);
+                for (int i = 0; i < V; ++i) at[m][i] = fmaf(values[u], row[u][i], at[m][i]);
+            }
+        }
+    }
+
+    // Adds what the lanes of a wide row read together: the first `count` entries of TOGETHER, `most` of
+    // any row of the warp.
+    __device__ __forceinline__ void add_together(u32 column, u32 word, const Values<false>& values, u32 count,
+                                                 u32 most, const float* x, u32 width, const Place& place) {
+        float value = 0.0f;
+        #pragma unroll
+        for (u32 from = 0; from < TOGETHER; from += AHEAD) {
+            if (from >= most) break;
+            u32 columns[AHEAD];
+            bool there[AHEAD];
+            #pragma unroll
+            for (u32 u = 0; u < AHEAD; ++u) {
+                columns[u] = __shfl_sync(FULL_WARP, column, place.first + from + u);
+                there[u] = from + u < count;
+            }
+            auto passed = [&](u32 u) {
+                if (from + u == 0) value = values.of(word);
+                return __shfl_sync(FULL_WARP, value, place.first + from + u);
+            };
+            add(columns, there, passed, x, width, place);
         }
     }
 
@@ -141,7 +177,7 @@ struct Sum {
                 for (int i = 0; i < V; ++i) at[m][i] += __shfl_xor_sync(FULL_WARP, at[m][i], distance);
     }
 
-    __device__ __forceinline__ void put(float* row, u32 width, Place place, u32 mode) const {
+    __device__ __forceinline__ void put(float* row, u32 width, const Place& place, u32 mode) const {
         #pragma unroll
         for (int m = 0; m < M; ++m) {
             u32 column = place.column + m * place.stride;
@@ -151,8 +187,8 @@ struct Sum {
 };
 
 // The rows of a slice that one warp takes: the `share`-th of `1 << lanes_log2` equal shares.
-template <int V, int M, bool ONCE>
-__device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 share, Place place, const float* x,
+template <int V, int M, bool ALONE>
+__device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 share, const Place& place, const float* x,
                                            float* y, u32 width, u32 mode) {
     u32 packed = __ldg(form.words + form.header.rows_at + slice * SLICE + place.lane);
     u32 at = __ldg(form.words + form.header.starts_at + slice);
@@ -163,44 +199,85 @@ __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 shar
     u32 longest = __shfl_sync(FULL_WARP, length, share * place.groups);
     u32 row = slice * SLICE / WINDOW * WINDOW + (own & PLACES);
     const u32* columns = form.columns() + position;
-    Values<ONCE> values(form, row, position);
+    Values<ALONE> values(form, row, position);
     Sum<V, M> sum;
-    for (u32 step = 0; step < longest; step += AHEAD) {
-        u32 column[AHEAD], word[AHEAD];
-        bool there[AHEAD];
-        #pragma unroll
-        for (u32 u = 0; u < AHEAD; ++u) {
-            there[u] = step + u < own_length;
-            column[u] = there[u] ? index<ONCE>(columns + at) : 0;
-            word[u] = there[u] ? values.word(at) : 0;
-            at += __popc(__ballot_sync(FULL_WARP, length > step + u));
+    if constexpr (ALONE) {
+        values.begin();
+        for (u32 step = 0; step < longest; step += AHEAD) {
+            u32 column[AHEAD], word[AHEAD];
+            bool there[AHEAD];
+            #pragma unroll
+            for (u32 u = 0; u < AHEAD; ++u) {
+                there[u] = step + u < own_length;
+                column[u] = there[u] ? index<ALONE>(columns + at) : 0;
+                word[u] = there[u] ? values.word(at) : 0;
+                at += __popc(__ballot_sync(FULL_WARP, length > step + u));
+            }
+            sum.add(column, there, [&](u32 u) { return values.of(word[u]); }, x, width, place);
         }
-        sum.add(column, values, word, there, x, width, place);
+    } else {
+        u32 column = 0, word = 0;
+        auto read = [&](u32 step) {
+            u32 mine = at;
+            #pragma unroll
+            for (u32 u = 0; u < TOGETHER; ++u) {
+                if (u == place.turn) mine = at;
+                at += __popc(__ballot_sync(FULL_WARP, length > step + u));
+            }
+            const bool there = step + place.turn < own_length;
+            column = there ? index<ALONE>(columns + mine) : 0;
+            word = there ? values.word(mine) : 0;
+        };
+        read(0);
+        values.begin();
+        for (u32 step = 0; step < longest; step += TOGETHER) {
+            const u32 now = column, name = word, count = own_length > step ? own_length - step : 0;
+            if (step + TOGETHER < longest) read(step + TOGETHER);
+            sum.add_together(now, name, values, count, longest - step, x, width, place);
+        }
     }
     if (own & ELSEWHERE) return;
     sum.put(y + (u64)row * width, width, place, mode);
 }
 
 // A piece of a long row.
-template <int V, int M, bool ONCE>
-__device__ __forceinline__ void long_piece(const Form& form, Unit unit, Place place, u32 lanes_log2, const float* x,
-                                           float* y, float* partial, u32 width, u32 mode) {
+template <int V, int M, bool ALONE>
+__device__ __forceinline__ void long_piece(const Form& form, Unit unit, const Place& place, u32 lanes_log2,
+                                           const float* x, float* y, float* partial, u32 width, u32 mode) {
     const u32* columns = form.columns() + unit.first;
-    Values<ONCE> values(form, unit.row, unit.first);
+    Values<ALONE> values(form, unit.row, unit.first);
     Sum<V, M> sum;
-    for (u32 entry = place.group; entry < unit.len; entry += AHEAD * place.groups) {
-        u32 column[AHEAD], word[AHEAD];
-        bool there[AHEAD];
-        #pragma unroll
-        for (u32 u = 0; u < AHEAD; ++u) {
-            u32 at = entry + u * place.groups;
-            there[u] = at < unit.len;
-            column[u] = there[u] ? index<ONCE>(columns + at) : 0;
-            word[u] = there[u] ? values.word(at) : 0;
+    if constexpr (ALONE) {
+        values.begin();
+        for (u32 entry = place.group; entry < unit.len; entry += AHEAD * place.groups) {
+            u32 column[AHEAD], word[AHEAD];
+            bool there[AHEAD];
+            #pragma unroll
+            for (u32 u = 0; u < AHEAD; ++u) {
+                u32 at = entry + u * place.groups;
+                there[u] = at < unit.len;
+                column[u] = there[u] ? index<ALONE>(columns + at) : 0;
+                word[u] = there[u] ? values.word(at) : 0;
+            }
+            sum.add(column, there, [&](u32 u) { return values.of(word[u]); }, x, width, place);
         }
-        sum.add(column, values, word, there, x, width, place);
+        __syncwarp();
+    } else {
+        u32 column = 0, word = 0;
+        auto read = [&](u32 from) {
+            const u32 at = from + place.group + place.turn * place.groups;
+            column = at < unit.len ? index<ALONE>(columns + at) : 0;
+            word = at < unit.len ? values.word(at) : 0;
+        };
+        read(0);
+        values.begin();
+        for (u32 from = 0; from < unit.len; from += TOGETHER * place.groups) {
+            const u32 now = column, name = word, left = unit.len - from + place.groups - 1;
+            read(from + TOGETHER * place.groups);
+            const u32 count = left - place.group >> 5 - lanes_log2;
+            sum.add_together(now, name, values, count, left >> 5 - lanes_log2, x, width, place);
+        }
     }
-    __syncwarp();
     sum.join(lanes_log2);
     if (place.group != 0) return;
     if (unit.slot == DIRECT) {
@@ -212,13 +289,14 @@ __device__ __forceinline__ void long_piece(const Form& form, Unit unit, Place pl
 
 // Blocks of a member: first those of its long pieces, a piece a warp, then those of its slices; and
 // the same again for the next columns where a row is wider than a warp takes. Member: blockIdx.y.
-template <int V, int M, bool ONCE>
+template <int V, int M, bool ALONE>
 __device__ __forceinline__ void multiply(const u64* forms, const float* x, float* y, float* partial, u32 rows, u32 cols,
                                          u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks, u32 slice_blocks,
                                          u32 mode) {
     u32 member = blockIdx.y, tile = blockIdx.x / (unit_blocks + slice_blocks);
     u32 block = blockIdx.x % (unit_blocks + slice_blocks);
-    u32 warps = blockDim.x / 32, warp = threadIdx.x / 32;
+    // From one lane, so that the compiler knows it to be the same in all.
+    u32 warps = blockDim.x / 32, warp = __shfl_sync(FULL_WARP, threadIdx.x / 32, 0);
     Form form(forms[member]);
     Place place(lanes_log2, V, tile * (V * M << lanes_log2));
     x += (u64)member * cols * width;
@@ -227,30 +305,31 @@ __device__ __forceinline__ void multiply(const u64* forms, const float* x, float
         u32 at = block * warps + warp;
         if (at >= form.header.units) return;
         partial += (u64)member * slots * width;
-        long_piece<V, M, ONCE>(form, form.unit(at), place, lanes_log2, x, y, partial, width, mode);
+        long_piece<V, M, ALONE>(form, form.unit(at), place, lanes_log2, x, y, partial, width, mode);
     } else {
         u32 at = (block - unit_blocks) * warps + warp;
         u32 slice = at >> lanes_log2;
         if (slice >= form.header.slices) return;
-        slice_rows<V, M, ONCE>(form, slice, at & ((1u << lanes_log2) - 1), place, x, y, width, mode);
+        slice_rows<V, M, ALONE>(form, slice, at & ((1u << lanes_log2) - 1), place, x, y, width, mode);
     }
 }
 
-// Ten blocks an SM, 48 registers: enough rows on the way, and nothing spilled. Before sm_80 an SM holds
-// eight of them at most.
+// Blocks an SM: as many as fit with nearly nothing spilled, because the more warps wait the more rows of x
+// are on the way. (D6, width 128, H200: 1,472, 1,535 and 1,600 µs with twelve, ten and eight; more rows a warp
+// and fewer warps took longer.) Before sm_80 an SM holds eight of them at most.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define BLOCKS 10
+#define BLOCKS(ALONE, M) (ALONE || M > 1 ? 10 : 12)
 #else
-#define BLOCKS 8
+#define BLOCKS(ALONE, M) 8
 #endif
 
-#define MULTIPLY(NAME, V, M, ONCE)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(128, M == 1 ? BLOCKS : 8)                                          \
+#define MULTIPLY(NAME, V, M, ALONE)                                                                                 \
+    extern "C" __global__ void __launch_bounds__(128, BLOCKS(ALONE, M))                                             \
     NAME(const u64* __restrict__ forms, const float* __restrict__ x, float* __restrict__ y,                         \
          float* __restrict__ partial, u32 rows, u32 cols, u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks,    \
          u32 slice_blocks, u32 mode) {                                                                              \
-        multiply<V, M, ONCE>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks, slice_blocks, \
-                             mode);                                                                                 \
+        multiply<V, M, ALONE>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks,              \
+                              slice_blocks, mode);                                                                  \
     }
 
 MULTIPLY(spmm_narrow_1, 1, 1, true)

@@ -24,7 +24,8 @@ extern "C" __global__ void time_encoding_slopes(const double* deltas, u64 rows, 
                                                 const float* bias, u32 cols, const float* dy,
                                                 double* parts) {
     extern __shared__ double shared[];
-    column_pairs(cols, parts, shared, [=](u64 row, u64 stride, u32 column, double& plain, double& scaled) {
+    column_pairs<1>(cols, parts, shared, [=](u64 row, u64 stride, u32 column, double (&plain)[1],
+                                          double (&scaled)[1]) {
         const double w = (double)weight[column] / TURN, b = (double)bias[column] / TURN;
         float biases = 0.0f, weights = 0.0f;
 #pragma unroll 4
@@ -34,8 +35,8 @@ extern "C" __global__ void time_encoding_slopes(const double* deltas, u64 rows, 
             biases += slope;
             weights = fmaf(slope, (float)delta, weights);
         }
-        plain = biases;
-        scaled = weights;
+        plain[0] = biases;
+        scaled[0] = weights;
     });
 }
 

@@ -143,10 +143,10 @@ impl Tape {
         let Op::Lstm { input, hidden, .. } = *op else { unreachable!() };
         let shape = sequence(self.shape(input.rows()), self.shape(hidden));
         let (above, state) = (shape.cells() * shape.hidden, shape.vertices * shape.hidden);
-        self.gpu().is_some()
-            && cuda::lstm::is_narrow(shape, self.lstm_widths(input))
-            && part.start.is_multiple_of(state)
+        let Some(gpu) = self.gpu() else { return false };
+        part.start.is_multiple_of(state)
             && [above, above + state].contains(&part.end)
+            && cuda::lstm::takes_part(gpu, &self.lstm_call_on_card(op).0, self.lstm_widths(input))
     }
 
     fn expect_recurrence(

@@ -147,10 +147,16 @@ impl Tape {
         };
         let slot = &mut self.gradients[root.index as usize];
         let (add, overwrite) = (Accumulate::Add, Accumulate::Overwrite);
+        let mut before = Gradient::Absent;
         let (buffer, base, mode) = match (std::mem::replace(slot, Gradient::Open), bound) {
             (Gradient::Held(buffer), _) => (buffer, 0, add),
             (Gradient::Part(buffer, from), _) if (from, buffer.len()) == (offset, len) => {
                 (buffer, from, add)
+            }
+            // The little that is there is added to what the kernel writes, not the other way round.
+            (part @ Gradient::Part(..), _) if can_overwrite && offset == 0 => {
+                before = part;
+                (self.pool.take(whole), 0, overwrite)
             }
             (Gradient::Part(buffer, from), _) => (self.whole(buffer, from, whole), 0, add),
             // Holds what earlier frames of the same update left.
@@ -165,11 +171,10 @@ impl Tape {
             (Gradient::Absent, None) => (self.pool.take_zeroed(whole), 0, add),
             (Gradient::Open, _) => {
                 let buffer = self.pool.take_zeroed(len);
-                let (base, apart, before) = (offset, true, Gradient::Absent);
+                let (base, apart) = (offset, true);
                 return Some(Opened { buffer, root, base, offset, len, apart, before, mode: add });
             }
         };
-        let before = Gradient::Absent;
         Some(Opened { buffer, root, base, offset, len, apart: false, before, mode })
     }
 

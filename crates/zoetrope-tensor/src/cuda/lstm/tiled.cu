@@ -45,6 +45,7 @@ struct LstmTiled {
     u32 wide_b;
     u32 add_x;
     u32 add_beside;
+    u32 d_from; // the first step whose states have a gradient
 };
 
 // Where a lane is. It has two rows of a tile and two states of each row.
@@ -290,7 +291,7 @@ struct Earlier {
         const float* of = call.gates + cell * GATES + unit;
         #pragma unroll
         for (int gate = 0; gate < 4; ++gate) gates[gate] = pair_at(of + gate * STATES);
-        d_h = pair_at(call.d_h + cell * STATES + unit);
+        d_h = t < call.d_from ? make_float2(0.0f, 0.0f) : pair_at(call.d_h + cell * STATES + unit);
         memory = pair_at(t == 0 ? call.c0 + (u64)vertex * STATES + unit : call.memories + (cell - call.vertices) * STATES + unit);
     }
 };

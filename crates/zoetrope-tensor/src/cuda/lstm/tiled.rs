@@ -64,7 +64,7 @@ struct LstmTiled {
     wide_b: u32,
     add_x: u32,
     add_beside: u32,
-    unused: u32,
+    d_from: u32,
 }
 
 /// How a sequence is laid over the card in tiles.
@@ -137,6 +137,11 @@ impl Tiled {
         self.pieces == 0
     }
 
+    /// Bytes of the states before a step.
+    fn skipped(&self, step: usize) -> u64 {
+        self.call.vertices * (step * STATES * size_of::<f32>()) as u64
+    }
+
     fn launch(&self, gpu: &Gpu, kernels: &'static [Kernel; 3], call: LstmTiled) {
         let threads = self.tiles * WARPS * 32;
         let shared_bytes = size_of::<f32>() * (table(self.pieces) + self.tiles * EXCHANGED);
@@ -173,7 +178,7 @@ impl Tiled {
         passes: Passes<'_>,
         d_input: [Option<(ViewMut<'_>, Accumulate)>; 2],
     ) {
-        let Passes { saved, d_h, d_c, d_gates, d_h0, d_c0 } = passes;
+        let Passes { saved, d_h, first, d_c, d_gates, d_h0, d_c0 } = passes;
         let place = |d: Option<(ViewMut<'_>, Accumulate)>| match d {
             Some((d, mode)) => (d.ptr(), u32::from(mode == Accumulate::Add)),
             None => (0, 0),
@@ -182,7 +187,8 @@ impl Tiled {
         let call = LstmTiled {
             gates: saved.ptr(),
             memories: saved.slice(d_gates.len()..saved.len()).ptr(),
-            d_h: d_h.ptr(),
+            d_h: d_h.ptr().wrapping_sub(self.skipped(first)),
+            d_from: first as u32,
             d_c: address(d_c),
             d_gates: d_gates.ptr(),
             d_x,

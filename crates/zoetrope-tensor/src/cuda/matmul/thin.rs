@@ -1,13 +1,14 @@
 //! Launchers of `thin.cu`: many rows times a small matrix, and the gradients of that in one pass.
 //!
 //! The small matrix and a tile of rows are in shared memory, which bounds what fits; within the
-//! bounds a product moves its operands once. What is decided here (rows of a tile, shares of the
-//! rows) changes the order of sums only through `Shares`, which looks at the shape alone.
+//! bounds a product moves its operands once, by tensor cores where they can ([`tiled`]). What is
+//! decided here (rows of a tile, shares of the rows) changes the order of sums only through
+//! `Shares`, which looks at the shape alone.
 
 use super::super::activation;
 use super::super::kernel::{Kernel, grid_for};
 use super::super::{Gpu, View, ViewMut, reduce};
-use super::{MatRef, Product};
+use super::{MatRef, Product, tiled};
 use crate::cpu::activation::Activation;
 use crate::cpu::matmul::Accumulate;
 
@@ -106,6 +107,9 @@ fn bytes(elements: usize) -> u32 {
 
 /// C = activation(A·op(B) + bias + plus), A rectified first where asked.
 pub(super) fn forward(gpu: &Gpu, product: Product<'_>, rectified: bool) {
+    if !rectified && tiled::fits_forward(gpu, &product) {
+        return tiled::forward(gpu, product);
+    }
     let [rows, width, inner] = product.shape();
     let Product { a, b, c, bias, plus, activation: function, batch } = product;
     let room_of_row = pitch(inner).max(width);
@@ -145,19 +149,30 @@ pub(super) fn forward(gpu: &Gpu, product: Product<'_>, rectified: bool) {
 
 /// How the rows of a sum are shared out: by the shape alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shares {
-    count: usize,
-    rows: usize,
+pub(super) struct Shares {
+    pub(super) count: usize,
+    pub(super) rows: usize,
 }
 
 impl Shares {
-    fn new(rows: usize, outs: usize, ins: usize, batch: usize) -> Self {
+    /// At most so many shares for all members of a batch together, of multiples of `grain` rows.
+    pub(super) fn new(
+        rows: usize,
+        [outs, ins]: [usize; 2],
+        batch: usize,
+        most: usize,
+        grain: usize,
+    ) -> Self {
         // Partial sums, written and read again, are to be small beside the rows.
         let worth = rows * (outs + ins) / (4 * outs * (ins + 1));
-        let most = MAX_SHARES[usize::from(cells(outs, ins, 4) > THREADS)];
         let count = worth.min(most / batch.max(1)).max(1);
-        let rows_of_share = rows.div_ceil(count).max(1).next_multiple_of(4);
+        let rows_of_share = rows.div_ceil(count).max(1).next_multiple_of(grain);
         Self { count: rows.div_ceil(rows_of_share).max(1), rows: rows_of_share }
+    }
+
+    fn of_cells(rows: usize, outs: usize, ins: usize, batch: usize) -> Self {
+        let most = MAX_SHARES[usize::from(cells(outs, ins, 4) > THREADS)];
+        Self::new(rows, [outs, ins], batch, most, 4)
     }
 }
 
@@ -183,9 +198,12 @@ pub(crate) struct Pass<'a> {
 /// Computes dW, and dx and db where they are wanted. [`fits_backward`] with dx, [`fits_weights`]
 /// without.
 pub(crate) fn backward(gpu: &Gpu, pass: Pass<'_>) {
+    if tiled::fits_backward(gpu, &pass) {
+        return tiled::backward(gpu, pass);
+    }
     let Pass { dy, behind, x, rectified, strides, dx, dw: (dw, mode), db, batch } = pass;
     let (rows, outs, ins) = (x.rows, dy.cols, x.cols);
-    let shares = Shares::new(rows, outs, ins, batch);
+    let shares = Shares::of_cells(rows, outs, ins, batch);
     let room_of_row = pitch(outs) + pitch(ins);
     let (kernel, tile, side, weights) = if dx.is_some() {
         let blocks = shares.count * batch;
@@ -259,7 +277,7 @@ mod tests {
         for rows in [0, 1, 3, 4, 129, 2064, 20_000, 1_600_000, 16_000_000] {
             for (outs, ins) in [(1, 1), (6, 2), (18, 6), (32, 32), (128, 128)] {
                 for batch in [1, 3, 16, 1000] {
-                    let shares = Shares::new(rows, outs, ins, batch);
+                    let shares = Shares::of_cells(rows, outs, ins, batch);
                     assert!(shares.count >= 1 && shares.rows.is_multiple_of(4));
                     assert!(shares.count * shares.rows >= rows);
                     assert!((shares.count - 1) * shares.rows < rows.max(1));
