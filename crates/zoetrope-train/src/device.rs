@@ -1,5 +1,6 @@
 //! The device that a configuration names, ready to compute.
 
+use zoetrope_dist::Ranks;
 use zoetrope_tensor::cuda::{self, CudaError, Queue, TraceStart};
 use zoetrope_tensor::{Device, Gpu};
 
@@ -11,9 +12,20 @@ use crate::run::Timeline;
 ///
 /// # Errors
 /// [`TrainError::Device`] where it, its driver or a library is missing.
-pub(crate) fn open(config: &Config, timeline: &Timeline) -> Result<Device, TrainError> {
+pub(crate) fn open(
+    config: &Config,
+    timeline: &Timeline,
+    ranks: Option<&Ranks>,
+) -> Result<Device, TrainError> {
     let config::Device::Cuda(number) = config.train.device else { return Ok(Device::Cpu) };
-    let gpu = Gpu::open(number as usize)?;
+    let gpu = match ranks {
+        None => Gpu::open(number as usize)?,
+        // One card after the other; ranks share them where there are fewer.
+        Some(ranks) => {
+            let cards = cuda::devices()?.len().max(1);
+            Gpu::open((number as usize + local_rank(ranks)) % cards)?
+        }
+    };
     gpu.set_precision(match config.train.precision {
         Precision::F32 => cuda::Precision::F32,
         Precision::Tf32 => cuda::Precision::Tf32,
@@ -28,6 +40,13 @@ pub(crate) fn open(config: &Config, timeline: &Timeline) -> Result<Device, Train
         tell(&gpu, timeline, fallback);
     }
     Ok(Device::Cuda(gpu))
+}
+
+/// The number of a rank among those of its machine, as the launcher tells; among all where it does not.
+fn local_rank(ranks: &Ranks) -> usize {
+    let told = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"];
+    let told = told.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    told.filter(|_| ranks.engine() != "threads").unwrap_or(ranks.rank())
 }
 
 /// Moves what a card did since the last time into the trace.

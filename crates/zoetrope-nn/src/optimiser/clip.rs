@@ -54,15 +54,32 @@ impl Gradients {
         self.present[id.index()] |= exchange(&mut self.values[id.index()]);
     }
 
-    /// All gradients, one after the other; zeros where there is none. `write` may change them, and
-    /// all are present from then on.
-    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
-        for (buffer, present) in self.values.iter_mut().zip(&mut self.present) {
-            if !std::mem::replace(present, true) {
-                buffer.as_mut_slice().fill(0.0);
+    /// Appends all gradients, zeros where there is none, and whether each is present as 1 or 0: what
+    /// several ranks can add up.
+    pub fn pack(&self, to: &mut Vec<f32>) {
+        for (buffer, &here) in self.values.iter().zip(&self.present) {
+            match here {
+                true => to.extend_from_slice(buffer.as_slice()),
+                false => to.resize(to.len() + buffer.len(), 0.0),
             }
         }
-        self.values.iter_mut().map(Buffer::as_mut_slice)
+        to.extend(self.present.iter().map(|&here| f32::from(u8::from(here))));
+    }
+
+    /// Takes sums of what was packed.
+    ///
+    /// # Panics
+    /// Where there are not as many values.
+    pub fn unpack(&mut self, mut from: &[f32]) {
+        for buffer in &mut self.values {
+            let (own, rest) = from.split_at(buffer.len());
+            buffer.as_mut_slice().copy_from_slice(own);
+            from = rest;
+        }
+        assert_eq!(from.len(), self.present.len(), "a flag for each gradient");
+        for (present, &count) in self.present.iter_mut().zip(from) {
+            *present = count > 0.0;
+        }
     }
 
     /// The Euclidean norm over all gradients; not finite where one of them is not.

@@ -101,6 +101,19 @@ impl ParameterBlock {
         self.gradients().clear();
     }
 
+    /// Says which parameters a gradient flowed into, here or elsewhere.
+    ///
+    /// # Panics
+    /// Where there is not one for each parameter.
+    pub fn set_reached(&self, reached: impl IntoIterator<Item = bool>) {
+        let mut own = lock(&self.reached);
+        let mut count = 0;
+        for (place, reached) in own.iter_mut().zip(reached) {
+            (*place, count) = (reached, count + 1);
+        }
+        assert_eq!(count, own.len(), "one for each parameter");
+    }
+
     /// Which parameters a gradient flowed into.
     pub fn reached(&self) -> Vec<bool> {
         lock(&self.reached).clone()

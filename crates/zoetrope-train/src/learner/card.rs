@@ -100,6 +100,21 @@ impl Card {
         }
     }
 
+    /// Appends the gradients, and which parameters they reached: what several ranks can add up.
+    pub(super) fn pack(&self, parameters: &Parameters, to: &mut Vec<f32>) {
+        let block = parameters.on(&self.gpu);
+        to.extend_from_slice(&block.gradients().to_vec());
+        to.extend(block.reached().into_iter().map(|here| f32::from(u8::from(here))));
+    }
+
+    /// Takes sums of what was packed.
+    pub(super) fn unpack(&self, parameters: &Parameters, from: &[f32]) {
+        let block = parameters.on(&self.gpu);
+        let (gradients, reached) = from.split_at(block.len());
+        block.gradients().write(gradients);
+        block.set_reached(reached.iter().map(|&count| count > 0.0));
+    }
+
     pub(super) fn step(&mut self, parameters: &Parameters, clip: Option<f64>) {
         self.optimiser.step(parameters, clip);
     }

@@ -230,22 +230,22 @@ impl Learner {
         }
     }
 
-    /// Replaces gradients of this rank by those of all: `sum` gets them one after the other.
+    /// Replaces gradients of this rank by those of all, which `sum` adds up.
     pub(crate) fn reduce_gradients(
         &mut self,
+        parameters: &Parameters,
         sum: impl FnOnce(&mut [f32]) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         self.together.clear();
-        for gradient in self.gradients.all_mut() {
-            self.together.extend_from_slice(gradient);
+        if let Some(card) = &self.card {
+            card.pack(parameters, &mut self.together);
+            sum(&mut self.together)?;
+            card.unpack(parameters, &self.together);
+            return Ok(());
         }
+        self.gradients.pack(&mut self.together);
         sum(&mut self.together)?;
-        let mut rest = &self.together[..];
-        for gradient in self.gradients.all_mut() {
-            let (own, others) = rest.split_at(gradient.len());
-            gradient.copy_from_slice(own);
-            rest = others;
-        }
+        self.gradients.unpack(&self.together);
         Ok(())
     }
 
@@ -310,6 +310,7 @@ impl Learner {
     }
 
     /// Waits for the steps of a card and takes over what they found; nothing where none computes.
+    /// `sum` adds up the losses of several ranks.
     ///
     /// # Errors
     /// [`TrainError::Diverged`] where a loss or a gradient was not finite: the weights are then those
@@ -318,9 +319,11 @@ impl Learner {
         &mut self,
         parameters: &mut Parameters,
         unit: &str,
+        sum: impl FnOnce(&mut [f64]) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         let Some(card) = &mut self.card else { return Ok(()) };
-        let (losses, failed) = card.collect(&mut self.optimiser, parameters)?;
+        let (mut losses, failed) = card.collect(&mut self.optimiser, parameters)?;
+        sum(&mut losses)?;
         if let Some(loss) = losses.iter().find(|loss| !loss.is_finite()) {
             return Err(self.not_finite("the loss", unit, *loss));
         }

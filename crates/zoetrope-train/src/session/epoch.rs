@@ -64,13 +64,13 @@ impl Session {
             self.learner.progress.frame = until;
             let stops = !watch.frame(until, frames.len());
             if self.agree(stops)? && until < frames.len() {
-                self.learner.collect(&mut self.network.parameters, "frame")?;
+                self.collect()?;
                 self.learner.progress.seconds += scope.elapsed().as_secs_f64();
                 self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
                 return Ok(EpochEnd::Interrupted);
             }
         }
-        self.learner.collect(&mut self.network.parameters, "frame")?;
+        self.collect()?;
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
         let loss = self.learner.mean_loss();
         let val = self.validate()?;
@@ -233,12 +233,22 @@ impl Session {
         Ok(shares)
     }
 
+    /// Waits for a card, and takes over what it found.
+    fn collect(&mut self) -> Result<(), TrainError> {
+        let ranks = self.runner.team().map(|team| &team.ranks);
+        let sum = |losses: &mut [f64]| match ranks {
+            Some(ranks) => Ok(ranks.all_reduce(losses, Reduction::Sum)?),
+            None => Ok(()),
+        };
+        self.learner.collect(&mut self.network.parameters, "frame", sum)
+    }
+
     /// Adds up the gradients of all ranks.
     fn share_gradients(&mut self) -> Result<(), TrainError> {
         let Some(team) = self.runner.team() else { return Ok(()) };
         let ranks = team.ranks.clone();
         let sum = |all: &mut [f32]| Ok(ranks.all_reduce(all, Reduction::Sum)?);
-        self.learner.reduce_gradients(sum)?;
+        self.learner.reduce_gradients(&self.network.parameters, sum)?;
         ranks.set_step(self.learner.progress.frames);
         Ok(())
     }

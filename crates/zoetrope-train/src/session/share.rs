@@ -102,11 +102,16 @@ fn refuse(
         format!("{ranks} ranks for {vertices} vertices"),
         "choose fewer ranks".to_owned(),
     )?;
-    match config.train.device {
-        Device::Cpu => Ok(()),
-        device => Err(TrainError::Unavailable {
-            what: format!("train.device = {device} {with}"),
-            advice: "use --device cpu, or --ranks 1".to_owned(),
+    Ok(())
+}
+
+/// Refuses strategies whose products a card does not compute.
+fn refuse_on_card(config: &Config, strategy: Strategy, ranks: u32) -> Result<(), TrainError> {
+    match (config.train.device, strategy.grid(ranks).members) {
+        (Device::Cpu, _) | (_, 1) => Ok(()),
+        (device, _) => Err(TrainError::Unavailable {
+            what: format!("train.device = {device} with vertices on several ranks"),
+            advice: "use plan.strategy = \"snapshot\", or --device cpu".to_owned(),
         }),
     }
 }
@@ -174,6 +179,7 @@ pub(super) fn decide(
             ),
         ),
     };
+    refuse_on_card(config, strategy, size)?;
     let renaming = match strategy.objective() {
         Some(objective) if strategy.grid(size).members > 1 => {
             let members = strategy.grid(size).members;

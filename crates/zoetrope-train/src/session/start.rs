@@ -82,7 +82,7 @@ impl Session {
         let plan = plan(&config, task_name, &material, &network, outputs, rule, given, shared)?;
         drop(span);
         let span = timeline.phase(Phase::Load);
-        let device = device::open(&config, &timeline)?;
+        let device = device::open(&config, &timeline, ranks.as_ref())?;
         let model = network.model.as_ref();
         let layout = Layout::of(&plan);
         let team = ranks

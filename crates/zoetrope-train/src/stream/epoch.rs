@@ -61,7 +61,7 @@ impl StreamSession {
             self.learner.progress.frame = first + at + 1;
             Ok(watch.frame(first + at + 1, batches.len()))
         })?;
-        self.learner.collect(&mut self.network.parameters, "batch")?;
+        self.learner.collect(&mut self.network.parameters, "batch", |_| Ok(()))?;
         self.learner.progress.seconds += begun.elapsed().as_secs_f64();
         self.timeline.add_scope("epoch", epoch as u64 + 1, begun);
         device::show(self.tape.device(), &self.timeline);

@@ -89,7 +89,7 @@ impl StreamSession {
                 advice: "change data.split or data.inductive".to_owned(),
             });
         }
-        let device = device::open(&config, &timeline)?;
+        let device = device::open(&config, &timeline, None)?;
         material.place_on(&device, config.plan.residency)?;
         let target = Target::new(&config, task_name, &material)?;
         let network = StreamNetwork::new(&config, &material, &target)?;

@@ -1,5 +1,8 @@
 //! Runs that ranks share, and what must come out of them: the losses of one rank.
 
+// Each test program uses some of it.
+#![allow(dead_code)]
+
 use zoetrope_data::Quiet;
 use zoetrope_dist::Ranks;
 use zoetrope_train::Config;
@@ -67,9 +70,14 @@ pub(crate) fn losses(settings: &[&str], ranks: Option<Ranks>) -> Vec<f64> {
 
 /// Panics where losses are further than 1e-5 apart.
 pub(crate) fn expect_equal(expected: &[f64], found: &[f64], what: &str) {
+    expect_near(expected, found, 1e-5, what);
+}
+
+/// Panics where losses are further apart than that, relative to what they should be.
+pub(crate) fn expect_near(expected: &[f64], found: &[f64], tolerance: f64, what: &str) {
     assert_eq!(expected.len(), found.len(), "{what}");
     for (one, other) in expected.iter().zip(found) {
         let apart = (one - other).abs() / one.abs();
-        assert!(apart <= 1e-5, "{what}: {expected:?} became {found:?}, {apart:e} apart");
+        assert!(apart <= tolerance, "{what}: {expected:?} became {found:?}, {apart:e} apart");
     }
 }

@@ -1,0 +1,44 @@
+//! Ranks that compute on a card, real or emulated, and share it: what one processor computes.
+
+mod shared_run;
+
+use shared_run::{MODELS, expect_near, losses};
+use zoetrope_dist::{Patience, threads};
+use zoetrope_tensor::Gpu;
+use zoetrope_tensor::cuda::PATH_VARIABLE;
+use zoetrope_train::TrainError;
+
+/// How far 20 updates may take losses of two devices apart.
+const TOLERANCE: f64 = 1e-4;
+
+/// Whether there is a card; where CUDA was promised its absence is a failure.
+fn has_card() -> bool {
+    match Gpu::open(0) {
+        Ok(_) => true,
+        Err(error) if std::env::var_os(PATH_VARIABLE).is_none() => {
+            eprintln!("not compared: {error}");
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_card_computes_blocks_and_shares_of_ranks_as_the_processor_does() {
+    if !has_card() {
+        return;
+    }
+    for model in MODELS {
+        let alone = losses(&[model], None);
+        let blocks = "plan.blocks=2";
+        let found = losses(&[model, blocks, "train.device=cuda"], None);
+        expect_near(&alone, &found, TOLERANCE, &format!("{model} {blocks} on a card"));
+        let found = threads::run(2, Patience::default(), move |ranks| {
+            let settings = [model, blocks, "plan.overlap=true train.device=cuda"];
+            Ok::<_, TrainError>(losses(&settings, Some(ranks)))
+        });
+        let found = found.unwrap();
+        expect_near(&alone, &found[0], TOLERANCE, &format!("{model}, two ranks on a card"));
+        assert_eq!(found[0], found[1], "{model}");
+    }
+}
