@@ -23,6 +23,22 @@ fn has_card() -> bool {
     }
 }
 
+/// ESDG §3.2 inside of §3.1: what differs from snapshot to snapshot is sent block by block.
+#[test]
+fn blocks_that_are_sent_as_differences_give_the_bits_of_blocks_that_stay_on_the_card() {
+    if !has_card() {
+        return;
+    }
+    for model in MODELS {
+        let of = |more: &str| losses(&[model, "plan.blocks=5 train.device=cuda", more], None);
+        let resident = of("plan.residency=resident");
+        for sent in ["plan.difference=off", "plan.difference=on"] {
+            let sent = format!("plan.residency=stream {sent}");
+            assert_eq!(resident, of(&sent), "{model} {sent}");
+        }
+    }
+}
+
 #[test]
 fn a_card_computes_blocks_and_shares_of_ranks_as_the_processor_does() {
     if !has_card() {

@@ -70,6 +70,7 @@ impl Session {
         let mut state = self.carried.attach(&mut self.tape)?;
         let mut losses = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
+            self.stream_piece(piece, pieces.get(number + 1))?;
             let (after, loss) = self.run_piece(number, piece, state, Some(asked))?;
             state = after;
             losses.extend(loss);
@@ -91,6 +92,7 @@ impl Session {
         before[0].clone_from(&self.carried);
         for (number, piece) in pieces[..last].iter().enumerate() {
             self.tape.reset();
+            self.stream_piece(piece, pieces.get(number + 1))?;
             let state = before[number].attach(&mut self.tape)?;
             let (state, _) = self.run_piece(number, piece, state, None)?;
             state.detach(&self.tape, &mut before[number + 1]);
@@ -98,6 +100,8 @@ impl Session {
         let mut flowing = Carried::default();
         for (number, piece) in pieces.iter().enumerate().rev() {
             self.tape.reset();
+            let next = number.checked_sub(1).map(|earlier| &pieces[earlier]);
+            self.stream_piece(piece, next)?;
             let state = match number {
                 0 => before[0].attach(&mut self.tape)?,
                 _ => before[number].attach_variables(&mut self.tape)?,
@@ -114,6 +118,15 @@ impl Session {
         }
         self.checkpoints = before;
         Ok(())
+    }
+
+    /// Where a card gets the graph piece by piece: waits there for that of a block, and begins to copy
+    /// that of the one after it.
+    fn stream_piece(&mut self, piece: &Piece, next: Option<&Piece>) -> Result<(), TrainError> {
+        match self.tape.device().gpu().filter(|_| self.streams).cloned() {
+            Some(gpu) => Ok(self.runner.enter(&gpu, piece, next)?),
+            None => Ok(()),
+        }
     }
 
     /// Runs a block forward from a state. Returns the state after it and, where something is asked of

@@ -149,7 +149,7 @@ impl Session {
     /// recorded.
     fn update(&mut self, frames: &[Frame], next: Option<Frame>) -> Result<(), TrainError> {
         let gpu = self.tape.device().gpu().cloned();
-        if let Some(gpu) = gpu.as_ref().filter(|_| self.streams) {
+        if let Some(gpu) = gpu.as_ref().filter(|_| self.streams && !self.works_in_blocks()) {
             // Several frames of one update come one after the other: the last one's successor is
             // copied while it computes, those between are copied when they are asked for.
             let next = if frames.len() == 1 { next } else { None };
