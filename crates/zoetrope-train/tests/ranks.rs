@@ -17,6 +17,8 @@ fn by_threads(size: usize, settings: [&'static str; 3]) -> Vec<Vec<f64>> {
 }
 
 fn every_case(size: usize) {
+    let session = session(&[], None);
+    assert!(session.plan().frames.len() * session.config().train.epochs >= 20);
     for model in MODELS {
         let alone = losses(&[model], None);
         for strategy in STRATEGIES {

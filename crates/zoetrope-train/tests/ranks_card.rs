@@ -8,7 +8,7 @@ use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::PATH_VARIABLE;
 use zoetrope_train::TrainError;
 
-/// How far 20 updates may take losses of two devices apart.
+/// How far an epoch may take losses of two devices apart.
 const TOLERANCE: f64 = 1e-4;
 
 /// Whether there is a card; where CUDA was promised its absence is a failure.
@@ -30,7 +30,7 @@ fn blocks_that_are_sent_as_differences_give_the_bits_of_blocks_that_stay_on_the_
         return;
     }
     for model in MODELS {
-        let of = |more: &str| losses(&[model, "plan.blocks=5 train.device=cuda", more], None);
+        let of = |more: &str| losses(&[model, "plan.blocks=5 train.device=cuda train.epochs=1", more], None);
         let resident = of("plan.residency=resident");
         for sent in ["plan.difference=off", "plan.difference=on"] {
             let sent = format!("plan.residency=stream {sent}");
@@ -45,16 +45,19 @@ fn a_card_computes_blocks_and_shares_of_ranks_as_the_processor_does() {
         return;
     }
     for model in MODELS {
-        let alone = losses(&[model], None);
+        let alone = losses(&[model, "train.epochs=1"], None);
         let blocks = "plan.blocks=2";
-        let found = losses(&[model, blocks, "train.device=cuda"], None);
+        let found = losses(&[model, blocks, "train.device=cuda train.epochs=1"], None);
         expect_near(&alone, &found, TOLERANCE, &format!("{model} {blocks} on a card"));
-        let found = threads::run(2, Patience::default(), move |ranks| {
-            let settings = [model, blocks, "plan.overlap=true train.device=cuda"];
-            Ok::<_, TrainError>(losses(&settings, Some(ranks)))
-        });
-        let found = found.unwrap();
-        expect_near(&alone, &found[0], TOLERANCE, &format!("{model}, two ranks on a card"));
-        assert_eq!(found[0], found[1], "{model}");
+        for shared in ["plan.strategy=snapshot plan.overlap=true", "plan.strategy=hypergraph"] {
+            let found = threads::run(2, Patience::default(), move |ranks| {
+                let settings = [model, shared, "plan.blocks=2 train.device=cuda train.epochs=1"];
+                Ok::<_, TrainError>(losses(&settings, Some(ranks)))
+            });
+            let found = found.unwrap();
+            let what = format!("{model} {shared}, two ranks on a card");
+            expect_near(&alone, &found[0], TOLERANCE, &what);
+            assert_eq!(found[0], found[1], "{what}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use super::gpu::lock;
 use super::{Gpu, Kernel, View, ViewMut};
 use crate::cpu::matmul::Accumulate;
-use crate::sparse::{Sequence, Side, SparseGroup};
+use crate::sparse::{Sequence, Side, SparseGroup, SparseMatrix};
 
 mod coded;
 mod difference;
@@ -107,14 +107,17 @@ pub(crate) fn multiply(
     y: ViewMut<'_>,
     mode: Accumulate,
 ) {
+    let (sequence, steps) = group.origin();
+    if side == Side::Transpose {
+        sequence.note_backward();
+    }
+    if !group.is_square() {
+        return multiply_one_by_one(gpu, group, side, x, y, mode);
+    }
     debug_assert_eq!(x.len(), y.len(), "square matrices");
     let width = x.len() / (group.vertices() * group.len()).max(1);
     if width == 0 {
         return;
-    }
-    let (sequence, steps) = group.origin();
-    if side == Side::Transpose {
-        sequence.note_backward();
     }
     let at_once = sequence.at_once().unwrap_or(AT_ONCE).min(AT_ONCE);
     let rows = group.vertices() * width;
@@ -125,9 +128,39 @@ pub(crate) fn multiply(
         let first = (part.start - steps.start) * rows;
         let x = x.slice(first..first + y.len());
         with_forms(gpu, sequence, side, part, |forms, limits| {
-            launch(gpu, forms, limits, group.vertices(), x, y, mode);
+            launch(gpu, forms, limits, [group.vertices(); 2], x, y, mode);
         });
         rest = beyond;
+    }
+}
+
+/// The same where matrices differ in their columns: a launch for each.
+fn multiply_one_by_one(
+    gpu: &Gpu,
+    group: &SparseGroup,
+    side: Side,
+    x: View<'_>,
+    y: ViewMut<'_>,
+    mode: Accumulate,
+) {
+    let (sequence, steps) = group.origin();
+    let size = |member: &SparseMatrix| match side {
+        Side::Matrix => [member.rows(), member.cols()],
+        Side::Transpose => [member.cols(), member.rows()],
+    };
+    let inputs: usize = group.members().iter().map(|member| size(member)[1]).sum();
+    let width = x.len() / inputs.max(1);
+    let (mut rest, mut first) = (y, 0);
+    for (step, member) in steps.zip(group.members()) {
+        let [rows, cols] = size(member);
+        let (y, beyond) = rest.split_at(rows * width);
+        let x = x.slice(first..first + cols * width);
+        if !x.is_empty() && !y.is_empty() {
+            with_forms(gpu, sequence, side, step..step + 1, |forms, limits| {
+                launch(gpu, forms, limits, [rows, cols], x, y, mode);
+            });
+        }
+        (rest, first) = (beyond, first + cols * width);
     }
 }
 
@@ -214,13 +247,13 @@ fn launch(
     gpu: &Gpu,
     forms: View<'_, u64>,
     limits: Limits,
-    vertices: usize,
+    [rows, cols]: [usize; 2],
     x: View<'_>,
     y: ViewMut<'_>,
     mode: Accumulate,
 ) {
     let members = forms.len() as u32;
-    let width = x.len() / (vertices * forms.len());
+    let width = x.len() / (cols * forms.len());
     let lanes = Lanes::new(width, [x.ptr(), y.ptr()]);
     let (multiply, fold) = lanes.kernels();
     let warps = THREADS / WARP;
@@ -245,8 +278,8 @@ fn launch(
             &x,
             &y,
             &partial.view(),
-            &(vertices as u32),
-            &(vertices as u32),
+            &(rows as u32),
+            &(cols as u32),
             &(width as u32),
             &lanes.log2(),
             &(limits.slots as u32),
@@ -265,7 +298,7 @@ fn launch(
             &forms,
             &y,
             &partial.view(),
-            &(vertices as u32),
+            &(rows as u32),
             &(width as u32),
             &lanes.log2(),
             &(limits.slots as u32),

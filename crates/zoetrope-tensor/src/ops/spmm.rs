@@ -63,13 +63,9 @@ impl Tape {
     ///
     /// # Errors
     /// Where `x` has not one row per column and snapshot of the group.
-    ///
-    /// # Panics
-    /// Where matrices are not square and the tape computes on a card.
     pub fn spmm(&mut self, group: &SparseGroup, x: Var) -> Result<Var, TensorError> {
         let got = self.shape(x);
         expect_shape("spmm", "the features", Shape::new(group.columns(), got.cols), got)?;
-        assert!(self.gpu().is_none() || group.is_square(), "products of a card are square");
         let shape = Shape::new(group.len() * group.vertices(), got.cols);
         let mut y = self.pool.take(shape.len());
         let (side, mode) = (Side::Matrix, Accumulate::Overwrite);

@@ -284,7 +284,11 @@ impl Share {
                 Ok(Arc::new(match halo {
                     None => form.prepare(&self.device, view, step)?,
                     Some(halo) => {
-                        SparseMatrix::new(halo.steps[at].matrix(&form.matrix(view, step)?)?)
+                        let own = halo.steps[at].matrix(&form.matrix(view, step)?)?;
+                        match self.device.gpu() {
+                            Some(_) => SparseMatrix::for_gpu(own),
+                            None => SparseMatrix::new(own),
+                        }
                     }
                 }))
             };

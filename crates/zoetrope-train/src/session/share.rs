@@ -11,7 +11,7 @@ use zoetrope_plan::placement::grid::even_starts;
 use zoetrope_plan::strategy::{LayerTraffic, Traffic};
 use zoetrope_plan::{Partition, Plan, Renaming, SharedWork, Strategy};
 
-use crate::config::{Config, Device, StrategyName, TaskName};
+use crate::config::{Config, StrategyName, TaskName};
 use crate::engine::Team;
 use crate::error::TrainError;
 use crate::material::Material;
@@ -105,17 +105,6 @@ fn refuse(
     Ok(())
 }
 
-/// Refuses strategies whose products a card does not compute.
-fn refuse_on_card(config: &Config, strategy: Strategy, ranks: u32) -> Result<(), TrainError> {
-    match (config.train.device, strategy.grid(ranks).members) {
-        (Device::Cpu, _) | (_, 1) => Ok(()),
-        (device, _) => Err(TrainError::Unavailable {
-            what: format!("train.device = {device} with vertices on several ranks"),
-            advice: "use plan.strategy = \"snapshot\", or --device cpu".to_owned(),
-        }),
-    }
-}
-
 /// The strategy that the configuration names.
 fn named(config: &Config, ranks: u32) -> Result<Option<Strategy>, TrainError> {
     let vertex = |objective| Some(Strategy::Vertex { objective });
@@ -179,7 +168,6 @@ pub(super) fn decide(
             ),
         ),
     };
-    refuse_on_card(config, strategy, size)?;
     let renaming = match strategy.objective() {
         Some(objective) if strategy.grid(size).members > 1 => {
             let members = strategy.grid(size).members;
