@@ -170,12 +170,16 @@ impl Course for Session {
 
     fn size(&self) -> String {
         let material = &self.material;
-        format!(
+        let data = format!(
             "{} vertices, {} snapshots, {} features",
             material.vertices(),
             material.steps(),
             material.width()
-        )
+        );
+        match self.plan.strategy {
+            None => data,
+            Some(strategy) => format!("{data}; {} ranks ({})", self.plan.ranks, strategy.name()),
+        }
     }
 
     fn warnings(&self) -> &[String] {
