@@ -2,6 +2,8 @@
 
 mod bodies;
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use zoetrope_dist::{DistError, Patience, Reduction, threads};
 
@@ -60,4 +62,17 @@ fn calls_that_cannot_be_right_are_refused_with_rank_and_call() {
     assert!(error.to_string().contains("send 1: the other rank"), "{error}");
     let error = threads::alone().all_to_all(vec![vec![1u8], vec![]]).unwrap_err();
     assert!(error.to_string().contains("the number of lists must be 1, but is 2"), "{error}");
+}
+
+#[test]
+fn work_that_others_wait_for_may_take_longer_than_the_timeout() {
+    let patience = Patience { timeout: Duration::from_millis(300), grace: Duration::from_secs(5) };
+    let found = threads::run(3, patience, |ranks| match ranks.rank() {
+        1 => ranks.while_waited_for(|| {
+            std::thread::sleep(Duration::from_millis(1200));
+            7
+        }),
+        _ => ranks.wait_for_work().map(|()| 0),
+    });
+    assert_eq!(found.unwrap(), [0, 7, 0]);
 }

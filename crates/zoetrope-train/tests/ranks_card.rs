@@ -30,7 +30,9 @@ fn blocks_that_are_sent_as_differences_give_the_bits_of_blocks_that_stay_on_the_
         return;
     }
     for model in MODELS {
-        let of = |more: &str| losses(&[model, "plan.blocks=5 train.device=cuda train.epochs=1", more], None);
+        let of = |more: &str| {
+            losses(&[model, "plan.blocks=5 train.device=cuda train.epochs=1", more], None)
+        };
         let resident = of("plan.residency=resident");
         for sent in ["plan.difference=off", "plan.difference=on"] {
             let sent = format!("plan.residency=stream {sent}");

@@ -159,6 +159,9 @@ impl Team {
     }
 
     /// The rank that has the rows of a snapshot of a piece when it is asked about.
+    ///
+    /// # Panics
+    /// Where the piece does not have it.
     pub fn answerer(&self, piece: &Piece, step: usize) -> usize {
         let within = step - piece.frame.start;
         let structure = self.placements(piece.frame.len()).structure;

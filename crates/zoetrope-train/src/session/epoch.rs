@@ -1,7 +1,6 @@
 //! One epoch: every frame of the plan once.
 
 use zoetrope_data::split::Part;
-use zoetrope_dist::Reduction;
 use zoetrope_graph::random::Random;
 use zoetrope_nn::Forward;
 use zoetrope_plan::Frame;
@@ -10,11 +9,10 @@ use zoetrope_tensor::cuda::TraceSource;
 
 use super::Session;
 use super::recorded::{Found, Recording};
-use crate::course::RunTraffic;
 use crate::device;
 use crate::engine::Piece;
 use crate::error::TrainError;
-use crate::run::{Bytes, EpochRecord, Metrics, Phase};
+use crate::run::{EpochRecord, Metrics, Phase};
 use crate::task::Questions;
 
 /// The random stream of frame orders.
@@ -79,34 +77,6 @@ impl Session {
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
         self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
         Ok(EpochEnd::Finished(record))
-    }
-
-    /// Whether any rank says so; all of them ask at the same place.
-    ///
-    /// # Errors
-    /// Where a rank is lost.
-    pub fn agree(&self, says: bool) -> Result<bool, TrainError> {
-        let Some(team) = self.runner.team() else { return Ok(says) };
-        Ok(team.ranks.all_reduce_one(u64::from(says), Reduction::Max)? > 0)
-    }
-
-    /// What ranks have sent each other so far, in training and evaluation.
-    ///
-    /// # Errors
-    /// Where a rank is lost.
-    pub fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
-        let Some(team) = self.runner.team() else { return Ok(None) };
-        let own = team.ranks.traffic();
-        let kinds =
-            [own.all_to_all, own.all_reduce, own.all_gather, own.broadcast, own.point_to_point];
-        let mut sums = kinds.map(|cost| cost.bytes);
-        team.ranks.all_reduce(&mut sums, Reduction::Sum)?;
-        let [all_to_all, all_reduce, all_gather, broadcast, point_to_point] = sums;
-        // A broadcast is a message from one to each of the others.
-        let point_to_point = point_to_point + broadcast;
-        let bytes =
-            Bytes { all_to_all, all_reduce, all_gather, point_to_point, ..Bytes::default() };
-        Ok(Some(RunTraffic { bytes, own_seconds: own.seconds() }))
     }
 
     /// Seconds that an epoch would take, from one frame that is run twice and timed once. Weights
@@ -231,26 +201,6 @@ impl Session {
         self.learner.step(&self.config, &mut self.network.parameters, "frame")?;
         drop(span);
         Ok(shares)
-    }
-
-    /// Waits for a card, and takes over what it found.
-    fn collect(&mut self) -> Result<(), TrainError> {
-        let ranks = self.runner.team().map(|team| &team.ranks);
-        let sum = |losses: &mut [f64]| match ranks {
-            Some(ranks) => Ok(ranks.all_reduce(losses, Reduction::Sum)?),
-            None => Ok(()),
-        };
-        self.learner.collect(&mut self.network.parameters, "frame", sum)
-    }
-
-    /// Adds up the gradients of all ranks.
-    fn share_gradients(&mut self) -> Result<(), TrainError> {
-        let Some(team) = self.runner.team() else { return Ok(()) };
-        let ranks = team.ranks.clone();
-        let sum = |all: &mut [f32]| Ok(ranks.all_reduce(all, Reduction::Sum)?);
-        self.learner.reduce_gradients(&self.network.parameters, sum)?;
-        ranks.set_step(self.learner.progress.frames);
-        Ok(())
     }
 
     /// Adds the gradients of one frame, times `share`, and its loss. Returns how much of the frame

@@ -6,11 +6,13 @@
 mod blocks;
 mod epoch;
 mod evaluate;
+mod layout;
 mod precision;
 mod recorded;
 mod restore;
 mod share;
 mod start;
+mod together;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -99,15 +101,24 @@ impl Session {
         self.material.steps_of(part, self.task_name)
     }
 
-    /// The metrics of the task's baselines on a part.
+    /// The metrics of the task's baselines on a part; the first of several ranks finds them.
     ///
     /// # Errors
-    /// Where the data does not fit the task.
+    /// Where the data does not fit the task, or a rank is lost.
     pub fn baselines(
         &self,
         part: Part,
     ) -> Result<std::collections::BTreeMap<String, Metrics>, TrainError> {
-        task::baselines(&self.config, self.task_name, &self.material, self.steps_of(part))
+        let found =
+            || task::baselines(&self.config, self.task_name, &self.material, self.steps_of(part));
+        match self.runner.team().map(|team| &team.ranks) {
+            None => found(),
+            Some(ranks) if ranks.rank() == 0 => ranks.while_waited_for(found)?,
+            Some(ranks) => {
+                ranks.wait_for_work()?;
+                Ok(std::collections::BTreeMap::new())
+            }
+        }
     }
 
     /// How the run is measured, for the summary.

@@ -175,7 +175,10 @@ pub(super) fn decide(
             let mut of = vec![0; vertices];
             if ranks.rank() == 0 {
                 let steps = partitioned(material, task);
-                of = objective.partition(&material.sequence, steps, &options).of;
+                let partition = || objective.partition(&material.sequence, steps, &options).of;
+                of = ranks.while_waited_for(partition)?;
+            } else {
+                ranks.wait_for_work()?;
             }
             ranks.broadcast(0, &mut of)?;
             Some(Arc::new(Partition { parts: members, of }.renaming()))

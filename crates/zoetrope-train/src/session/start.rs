@@ -6,18 +6,16 @@ use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
-use zoetrope_plan::{
-    BlockCost, Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, SharedWork,
-    Workload,
-};
+use zoetrope_plan::Plan;
 use zoetrope_tensor::{Device, Matrix, Tape};
 
+use super::layout::{self, Planned};
 use super::{Recorded, Session, share};
-use crate::config::{Config, Frame, OperatorOrder, Residency, TaskName};
+use crate::config::{Config, Residency};
 use crate::device;
-use crate::engine::{Extent, FrameRunner, Layout, Network, step_cost};
+use crate::engine::{FrameRunner, Layout, Network};
 use crate::error::TrainError;
-use crate::learner::{Learner, optimise};
+use crate::learner::Learner;
 use crate::material::Material;
 use crate::run::{Phase, Timeline};
 use crate::task;
@@ -56,8 +54,8 @@ impl Session {
         config.check()?;
         let outputs = task::outputs(&config, task_name, &material)?;
         let rule = match &given {
-            Some(plan) => given_rule(&config, plan)?,
-            None => frame_rule(&config)?,
+            Some(plan) => layout::given_rule(&config, plan)?,
+            None => layout::frame_rule(&config)?,
         };
         let training = material.steps_of(Part::Train, task_name);
         let steps = rule.frame.unwrap_or(training.len());
@@ -79,7 +77,16 @@ impl Session {
             }
         };
         let shared = decided.as_ref().map(|decided| decided.work.clone());
-        let plan = plan(&config, task_name, &material, &network, outputs, rule, given, shared)?;
+        let planned = Planned {
+            config: &config,
+            task: task_name,
+            material: &material,
+            network: &network,
+            outputs,
+            rule,
+            shared,
+        };
+        let plan = layout::plan(planned, given)?;
         drop(span);
         let span = timeline.phase(Phase::Load);
         let device = device::open(&config, &timeline, ranks.as_ref())?;
@@ -145,182 +152,4 @@ fn for_ranks(plan: Plan, ranks: Option<&Ranks>) -> Result<Plan, TrainError> {
             advice: format!("use --ranks {}, or make another plan", plan.ranks),
         }),
     }
-}
-
-/// How a saved plan cuts frames, which wins over the configuration.
-fn given_rule(config: &Config, plan: &Plan) -> Result<FrameRule, TrainError> {
-    match config.train.carry_state && plan.rule.frame.is_some_and(|frame| frame != plan.rule.stride)
-    {
-        true => Err(TrainError::Unfit {
-            what:
-                "train.carry_state needs frames that follow each other, but those of the plan do \
-                   not"
-                .to_owned(),
-            advice: "make a plan with train.carry_state=true".to_owned(),
-        }),
-        false => Ok(plan.rule),
-    }
-}
-
-/// How frames are cut. A state that is carried on needs frames that follow each other without a gap
-/// or an overlap.
-fn frame_rule(config: &Config) -> Result<FrameRule, TrainError> {
-    let frame = match config.train.frame {
-        Frame::All => None,
-        Frame::Steps(steps) => Some(steps),
-    };
-    let stride = match (config.train.carry_state, frame) {
-        (true, Some(frame)) if config.train.stride == 1 || config.train.stride == frame => frame,
-        (true, Some(frame)) => {
-            return Err(TrainError::Unfit {
-                what: format!(
-                    "train.carry_state with train.stride = {} and train.frame = {frame}: the state after a frame belongs to the snapshot that follows it",
-                    config.train.stride
-                ),
-                advice: format!("set train.stride = {frame}"),
-            });
-        }
-        _ => config.train.stride,
-    };
-    Ok(FrameRule { frame, stride, truncate: config.train.truncate })
-}
-
-fn plan(
-    config: &Config,
-    task: TaskName,
-    material: &Material,
-    network: &Network,
-    outputs: usize,
-    rule: FrameRule,
-    given: Option<Plan>,
-    shared: Option<SharedWork>,
-) -> Result<Plan, TrainError> {
-    let model = network.model.as_ref();
-    let training = material.steps_of(Part::Train, task);
-    let steps = rule.frame.unwrap_or(training.len());
-    if training.is_empty() {
-        return Err(PlanError::NoSnapshots.into());
-    }
-    if steps > training.len() {
-        return Err(PlanError::FrameTooLong { frame: steps, snapshots: training.len() }.into());
-    }
-    if config.train.truncate.is_some() && model.coverage() == zoetrope_nn::model::Coverage::Last {
-        return Err(TrainError::Unfit {
-            what: format!("train.truncate cuts frames, but {} reads whole frames", model.name()),
-            advice: "leave train.truncate out".to_owned(),
-        });
-    }
-    if config.train.truncate.is_some() && !model.carries_state() {
-        return Err(TrainError::Unfit {
-            what: format!("train.truncate hands a state on, but {} has none", model.name()),
-            advice: "leave train.truncate out".to_owned(),
-        });
-    }
-    if rule.frame.is_none() && model.most_steps().is_some() {
-        return Err(TrainError::Unfit {
-            what: format!(
-                "{} learns a position for each snapshot of a frame, so that it cannot go beyond the snapshots it trained on",
-                model.name()
-            ),
-            advice: "choose a length with train.frame".to_owned(),
-        });
-    }
-    if config.train.carry_state && !model.carries_state() {
-        return Err(TrainError::Unfit {
-            what: format!("{} has no state to carry from frame to frame", model.name()),
-            advice: "leave train.carry_state out".to_owned(),
-        });
-    }
-    if config.plan.blocks.is_some_and(|blocks| blocks > 1) && !model.works_in_blocks() {
-        return Err(TrainError::Unfit {
-            what: format!("plan.blocks cuts frames, but {} looks at whole ones", model.name()),
-            advice: "leave plan.blocks out".to_owned(),
-        });
-    }
-    let step = config.train.truncate.unwrap_or(steps).min(steps);
-    let cost = |steps, extent| step_cost(config, task, material, outputs, steps, extent);
-    let whole = cost(step, Extent::Frame)?;
-    let mut blocks = Vec::new();
-    for count in block_counts(config, model.works_in_blocks(), step) {
-        let found = cost(step.div_ceil(count), Extent::Block)?;
-        let (activations, state_bytes) = (found.activations, found.state_bytes);
-        blocks.push(BlockCost { blocks: count, activations, state_bytes });
-    }
-    let matrix_bytes = prepared_bytes(material, model.forms().len());
-    let workload = Workload {
-        data: material.name.clone(),
-        model: model.name().to_owned(),
-        training,
-        vertices: material.vertices(),
-        edges: (0..material.steps()).map(|step| material.sequence.at(step).len()).collect(),
-        features: material.width(),
-        structure_widths: model.structure_widths(),
-        can_reuse: model.can_reuse(),
-        weights: network.parameters.weights(),
-        optimiser_slots: optimise::slots(&config.train),
-        data_bytes: material.bytes() + matrix_bytes,
-        evaluation_bytes: evaluation_bytes(config, task, material),
-        activations: whole.activations,
-        blocks,
-    };
-    let plan = match given {
-        Some(plan) => plan,
-        None => {
-            let order = match config.plan.order {
-                OperatorOrder::Auto => None,
-                OperatorOrder::AggregateFirst => Some(PlannedOrder::AggregateFirst),
-                OperatorOrder::UpdateFirst => Some(PlannedOrder::UpdateFirst),
-            };
-            let choice = Choice {
-                planner: config.plan.name.clone(),
-                rule,
-                group: config.plan.group,
-                order,
-                reuse: config.plan.reuse,
-                blocks: config.plan.blocks,
-                recompute: config.plan.recompute,
-                shared,
-                memory_limit: config.plan.memory_limit.map(|limit| limit.0),
-            };
-            zoetrope_plan::plan(&workload, &choice)?
-        }
-    };
-    plan.fits(&workload)?;
-    Ok(plan)
-}
-
-/// The numbers of blocks worth looking at: what was asked for, or what a limit on memory may need.
-fn block_counts(config: &Config, possible: bool, steps: usize) -> Vec<usize> {
-    match (config.plan.blocks, config.plan.memory_limit) {
-        (Some(count), _) if count > 1 => vec![count.min(steps)],
-        (None, Some(_)) if possible && config.train.truncate.is_none() => {
-            // Sizes of blocks, not their numbers, decide: of numbers with the same largest block the
-            // first will do.
-            let mut counts: Vec<usize> = (2..=steps).collect();
-            counts.dedup_by_key(|count| steps.div_ceil(*count));
-            counts.retain(|&count| count <= 16 || count.is_multiple_of(4) || count == steps);
-            counts
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Bytes of the scores that AP and AUC keep: eight for each pair of the test part, of the model or
-/// of the three baselines, whose lists are sorted in place.
-fn evaluation_bytes(config: &Config, task: TaskName, material: &Material) -> u64 {
-    if task != TaskName::LinkPrediction {
-        return 0;
-    }
-    let edges: usize =
-        material.split.test.clone().map(|step| material.happened.at(step).len()).sum();
-    (edges * (1 + config.task.negatives) * 8 * 3) as u64
-}
-
-/// Bytes of the matrices that layers multiply with: offsets, columns and values, twice for the
-/// transpose, and where its entries come from.
-fn prepared_bytes(material: &Material, forms: usize) -> u64 {
-    let vertices = material.vertices() as u64;
-    let copies = if material.sequence.is_constant() { 1 } else { material.steps() as u64 };
-    let entries = material.sequence.stored_edges() as u64 + copies * vertices;
-    forms as u64 * (2 * (entries * 8 + copies * (vertices + 1) * 4) + entries * 4)
 }

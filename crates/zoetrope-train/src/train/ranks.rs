@@ -57,6 +57,9 @@ fn plain(failure: Failure<TrainError>) -> TrainError {
 ///
 /// # Errors
 /// As [`train`](super::train), and where a rank is lost.
+///
+/// # Panics
+/// Never: the first rank has the run.
 pub fn train_by_threads(
     config: Config,
     begun: Instant,
@@ -175,5 +178,6 @@ fn follow(
         course.evaluate(Part::Test)?;
     }
     course.traffic()?;
+    course.baselines(Part::Test)?;
     Ok(())
 }
