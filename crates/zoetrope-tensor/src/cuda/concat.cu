@@ -42,20 +42,19 @@ template <class Unit>
 __device__ __forceinline__ void move(const Part& part, u32 adds, u32 per_block) {
     const Unit* from = (const Unit*)part.from;
     Unit* to = (Unit*)part.to;
-    const u64 first = (u64)(blockIdx.x - part.first_block) * per_block;
-#pragma unroll 4
-    for (u32 k = threadIdx.x; k < per_block; k += blockDim.x) {
-        const u64 at = first + k;
-        if (at >= part.elements) return;
-        u64 source = at, target = at;
-        if (part.width) {
-            const u64 row = quotient(at, part.width);
-            const u64 column = at - row * part.width;
-            source = row * part.from_stride + column;
-            target = row * part.to_stride + column;
-        }
-        const Unit value = from[source];
-        to[target] = adds ? joined(value, to[target]) : value;
+    u64 at = (u64)(blockIdx.x - part.first_block) * per_block + threadIdx.x;
+    // One division a thread: from one of its units to the next it goes on by so many rows and columns.
+    const u32 width = part.width ? part.width : 1;
+    const u32 rows = part.width ? blockDim.x / width : blockDim.x, columns = part.width ? blockDim.x % width : 0;
+    u64 row = part.width ? quotient(at, width) : at;
+    u32 column = part.width ? (u32)(at - row * width) : 0;
+    const u64 from_stride = part.width ? part.from_stride : 1, to_stride = part.width ? part.to_stride : 1;
+    for (u32 k = threadIdx.x; k < per_block && at < part.elements; k += blockDim.x, at += blockDim.x) {
+        const Unit value = from[row * from_stride + column];
+        Unit* place = to + row * to_stride + column;
+        *place = adds ? joined(value, *place) : value;
+        row += rows, column += columns;
+        if (column >= width) column -= width, row++;
     }
 }
 

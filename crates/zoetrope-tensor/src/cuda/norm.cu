@@ -87,12 +87,11 @@ extern "C" __global__ void norm_batch_statistics(const double* parts, u32 blocks
                                                  float epsilon, float* mean, float* inverse) {
     __shared__ double room[32];
     const u32 column = blockIdx.x;
-    const double sum = join_parts(parts, blocks, cols, column, 0, room);
-    const double squares = join_parts(parts, blocks, cols, column, 1, room);
+    const Pair sums = join_parts(parts, blocks, cols, column, room);
     if (threadIdx.x > 0) return;
     const double share = 1.0 / (double)(rows > 0 ? rows : 1);
-    const double centre = sum * share;
-    const double variance = squares * share - centre * centre;
+    const double centre = sums.first * share;
+    const double variance = sums.second * share - centre * centre;
     mean[column] = (float)centre;
     inverse[column] = 1.0f / sqrtf((float)(variance > 0.0 || variance != variance ? variance : 0.0) + epsilon);
 }
@@ -159,8 +158,8 @@ extern "C" __global__ void norm_batch_factors(const double* parts, u32 blocks, u
                                               float* d_scale, float* d_shift, float* factors) {
     __shared__ double room[32];
     const u32 column = blockIdx.x;
-    const float plain = (float)join_parts(parts, blocks, cols, column, 0, room);
-    const float moved = (float)join_parts(parts, blocks, cols, column, 1, room);
+    const Pair sums = join_parts(parts, blocks, cols, column, room);
+    const float plain = (float)sums.first, moved = (float)sums.second;
     if (threadIdx.x > 0) return;
     const float scaled = moved * inverse[column];
     if (d_shift) d_shift[column] += plain;
@@ -303,8 +302,8 @@ extern "C" __global__ void norm_layer_join(const double* parts, u32 blocks, u32 
                                            float* d_shift) {
     __shared__ double room[32];
     const u32 column = blockIdx.x;
-    const float plain = (float)join_parts(parts, blocks, cols, column, 0, room);
-    const float scaled = (float)join_parts(parts, blocks, cols, column, 1, room);
+    const Pair sums = join_parts(parts, blocks, cols, column, room);
+    const float plain = (float)sums.first, scaled = (float)sums.second;
     if (threadIdx.x > 0) return;
     if (d_shift) d_shift[column] += plain;
     if (d_scale) d_scale[column] += scaled;

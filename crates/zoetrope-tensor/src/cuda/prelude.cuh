@@ -246,14 +246,19 @@ __device__ __forceinline__ void column_pairs(u32 cols, double* parts, double* sh
     }
 }
 
-// The sum of one column of `parts[blocks][2][cols]` over blocks, of the second kind where `second`
-// is 1, by a whole block in a fixed order: the result is thread 0's. `room` as for `block_sum`.
-__device__ __forceinline__ double join_parts(const double* parts, u32 blocks, u32 cols, u32 column,
-                                             u32 second, double* room) {
-    double sum = 0.0;
-    for (u32 block = threadIdx.x; block < blocks; block += blockDim.x)
-        sum += parts[((u64)block * 2 + second) * cols + column];
-    return block_sum(sum, room);
+struct Pair {
+    double first, second;
+};
+
+// The sums of both kinds of one column of `parts[blocks][2][cols]` over blocks, by a whole block of threads
+// in a fixed order: the result is thread 0's. `room` as for `block_sum`.
+__device__ __forceinline__ Pair join_parts(const double* parts, u32 blocks, u32 cols, u32 column, double* room) {
+    Pair sum = {0.0, 0.0};
+    for (u32 block = threadIdx.x; block < blocks; block += blockDim.x) {
+        sum.first += parts[(u64)block * 2 * cols + column];
+        sum.second += parts[((u64)block * 2 + 1) * cols + column];
+    }
+    return {block_sum(sum.first, room), block_sum(sum.second, room)};
 }
 
 // ---- Numbers that are drawn by position, as `zoetrope_graph::random` draws them. ----

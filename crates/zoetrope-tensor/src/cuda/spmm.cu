@@ -5,8 +5,8 @@
 //
 // Threads: `1 << lanes_log2` lanes share a row of x, V elements each (and M times that where a row is
 // wider than a warp). A warp takes as many rows of a slice as fit; the place of a step's entries
-// follows from the lengths of the slice's 32 rows by ballots. Lanes that share a wide row read eight of
-// its entries at once, one each, and hand them round. For a piece of a long row the lane
+// follows from the lengths of the slice's 32 rows by ballots. Lanes that share a row, four or more, read
+// several of its entries at once, one each, and hand them round. For a piece of a long row the lane
 // groups take entries in turn and add up by shuffles. Long rows of one piece are done then; partial
 // sums of the others go to scratch and `spmm_fold` adds them. Every order is fixed by the matrix and
 // the width, so that results are the same bits each time.
@@ -17,24 +17,21 @@
 
 // Rows of x that a lane has on the way.
 const u32 AHEAD = 4;
-// Entries that the lanes of a wide row read together, one each, and hand round.
-const u32 TOGETHER = 8;
 
 // What happens to y: overwritten, added to, or overwritten past the caches, where it is too large to
 // be found there again and would push x out.
 const u32 ADD = 1;
 const u32 PAST = 2;
 
-// Where a lane works: which of the groups of lanes it is in, the first lane of that, its own place among
-// those that read entries together, and its first column of x and y.
+// Where a lane works: which of the groups of lanes it is in, the first lane of that, and its first column
+// of x and y.
 struct Place {
-    u32 lane, group, groups, first, turn, column, stride;
+    u32 lane, group, groups, first, column, stride;
 
     __device__ Place(u32 lanes_log2, u32 elements, u32 first_column) {
         lane = threadIdx.x % 32;
         group = lane >> lanes_log2;
         first = group << lanes_log2;
-        turn = lane % TOGETHER;
         groups = 32u >> lanes_log2;
         stride = elements << lanes_log2;
         column = first_column + (lane & ((1u << lanes_log2) - 1)) * elements;
@@ -145,9 +142,10 @@ struct Sum {
         }
     }
 
-    // Adds what the lanes of a wide row read together: the first `count` entries of TOGETHER, `most` of
-    // any row of the warp.
-    __device__ __forceinline__ void add_together(u32 column, u32 word, const Values<false>& values, u32 count,
+    // Adds what the lanes of a row read together: the first `count` entries of TOGETHER, `most` of any row
+    // of the warp.
+    template <u32 TOGETHER, bool ONCE>
+    __device__ __forceinline__ void add_together(u32 column, u32 word, const Values<ONCE>& values, u32 count,
                                                  u32 most, const float* x, u32 width, const Place& place) {
         float value = 0.0f;
         #pragma unroll
@@ -186,8 +184,9 @@ struct Sum {
     }
 };
 
-// The rows of a slice that one warp takes: the `share`-th of `1 << lanes_log2` equal shares.
-template <int V, int M, bool ALONE>
+// The rows of a slice that one warp takes: the `share`-th of `1 << lanes_log2` equal shares. The lanes of a
+// row read TOGETHER entries at once, one each, and hand them round; or each all of them, where that is 1.
+template <int V, int M, bool ONCE, u32 TOGETHER>
 __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 share, const Place& place, const float* x,
                                            float* y, u32 width, u32 mode) {
     u32 packed = __ldg(form.words + form.header.rows_at + slice * SLICE + place.lane);
@@ -199,9 +198,9 @@ __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 shar
     u32 longest = __shfl_sync(FULL_WARP, length, share * place.groups);
     u32 row = slice * SLICE / WINDOW * WINDOW + (own & PLACES);
     const u32* columns = form.columns() + position;
-    Values<ALONE> values(form, row, position);
+    Values<ONCE> values(form, row, position);
     Sum<V, M> sum;
-    if constexpr (ALONE) {
+    if constexpr (TOGETHER == 1) {
         values.begin();
         for (u32 step = 0; step < longest; step += AHEAD) {
             u32 column[AHEAD], word[AHEAD];
@@ -209,23 +208,24 @@ __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 shar
             #pragma unroll
             for (u32 u = 0; u < AHEAD; ++u) {
                 there[u] = step + u < own_length;
-                column[u] = there[u] ? index<ALONE>(columns + at) : 0;
+                column[u] = there[u] ? index<ONCE>(columns + at) : 0;
                 word[u] = there[u] ? values.word(at) : 0;
                 at += __popc(__ballot_sync(FULL_WARP, length > step + u));
             }
             sum.add(column, there, [&](u32 u) { return values.of(word[u]); }, x, width, place);
         }
     } else {
+        const u32 turn = place.lane % TOGETHER;
         u32 column = 0, word = 0;
         auto read = [&](u32 step) {
             u32 mine = at;
             #pragma unroll
             for (u32 u = 0; u < TOGETHER; ++u) {
-                if (u == place.turn) mine = at;
+                if (u == turn) mine = at;
                 at += __popc(__ballot_sync(FULL_WARP, length > step + u));
             }
-            const bool there = step + place.turn < own_length;
-            column = there ? index<ALONE>(columns + mine) : 0;
+            const bool there = step + turn < own_length;
+            column = there ? index<ONCE>(columns + mine) : 0;
             word = there ? values.word(mine) : 0;
         };
         read(0);
@@ -233,7 +233,7 @@ __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 shar
         for (u32 step = 0; step < longest; step += TOGETHER) {
             const u32 now = column, name = word, count = own_length > step ? own_length - step : 0;
             if (step + TOGETHER < longest) read(step + TOGETHER);
-            sum.add_together(now, name, values, count, longest - step, x, width, place);
+            sum.template add_together<TOGETHER>(now, name, values, count, longest - step, x, width, place);
         }
     }
     if (own & ELSEWHERE) return;
@@ -241,13 +241,13 @@ __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 shar
 }
 
 // A piece of a long row.
-template <int V, int M, bool ALONE>
+template <int V, int M, bool ONCE, u32 TOGETHER>
 __device__ __forceinline__ void long_piece(const Form& form, Unit unit, const Place& place, u32 lanes_log2,
                                            const float* x, float* y, float* partial, u32 width, u32 mode) {
     const u32* columns = form.columns() + unit.first;
-    Values<ALONE> values(form, unit.row, unit.first);
+    Values<ONCE> values(form, unit.row, unit.first);
     Sum<V, M> sum;
-    if constexpr (ALONE) {
+    if constexpr (TOGETHER == 1) {
         values.begin();
         for (u32 entry = place.group; entry < unit.len; entry += AHEAD * place.groups) {
             u32 column[AHEAD], word[AHEAD];
@@ -256,17 +256,18 @@ __device__ __forceinline__ void long_piece(const Form& form, Unit unit, const Pl
             for (u32 u = 0; u < AHEAD; ++u) {
                 u32 at = entry + u * place.groups;
                 there[u] = at < unit.len;
-                column[u] = there[u] ? index<ALONE>(columns + at) : 0;
+                column[u] = there[u] ? index<ONCE>(columns + at) : 0;
                 word[u] = there[u] ? values.word(at) : 0;
             }
             sum.add(column, there, [&](u32 u) { return values.of(word[u]); }, x, width, place);
         }
         __syncwarp();
     } else {
+        const u32 turn = place.lane % TOGETHER;
         u32 column = 0, word = 0;
         auto read = [&](u32 from) {
-            const u32 at = from + place.group + place.turn * place.groups;
-            column = at < unit.len ? index<ALONE>(columns + at) : 0;
+            const u32 at = from + place.group + turn * place.groups;
+            column = at < unit.len ? index<ONCE>(columns + at) : 0;
             word = at < unit.len ? values.word(at) : 0;
         };
         read(0);
@@ -275,7 +276,7 @@ __device__ __forceinline__ void long_piece(const Form& form, Unit unit, const Pl
             const u32 now = column, name = word, left = unit.len - from + place.groups - 1;
             read(from + TOGETHER * place.groups);
             const u32 count = left - place.group >> 5 - lanes_log2;
-            sum.add_together(now, name, values, count, left >> 5 - lanes_log2, x, width, place);
+            sum.template add_together<TOGETHER>(now, name, values, count, left >> 5 - lanes_log2, x, width, place);
         }
     }
     sum.join(lanes_log2);
@@ -289,7 +290,7 @@ __device__ __forceinline__ void long_piece(const Form& form, Unit unit, const Pl
 
 // Blocks of a member: first those of its long pieces, a piece a warp, then those of its slices; and
 // the same again for the next columns where a row is wider than a warp takes. Member: blockIdx.y.
-template <int V, int M, bool ALONE>
+template <int V, int M, bool ONCE, u32 TOGETHER>
 __device__ __forceinline__ void multiply(const u64* forms, const float* x, float* y, float* partial, u32 rows, u32 cols,
                                          u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks, u32 slice_blocks,
                                          u32 mode) {
@@ -305,12 +306,29 @@ __device__ __forceinline__ void multiply(const u64* forms, const float* x, float
         u32 at = block * warps + warp;
         if (at >= form.header.units) return;
         partial += (u64)member * slots * width;
-        long_piece<V, M, ALONE>(form, form.unit(at), place, lanes_log2, x, y, partial, width, mode);
+        long_piece<V, M, ONCE, TOGETHER>(form, form.unit(at), place, lanes_log2, x, y, partial, width, mode);
     } else {
         u32 at = (block - unit_blocks) * warps + warp;
         u32 slice = at >> lanes_log2;
         if (slice >= form.header.slices) return;
-        slice_rows<V, M, ALONE>(form, slice, at & ((1u << lanes_log2) - 1), place, x, y, width, mode);
+        slice_rows<V, M, ONCE, TOGETHER>(form, slice, at & ((1u << lanes_log2) - 1), place, x, y, width, mode);
+    }
+}
+
+// Narrow rows are shared by up to four lanes and their entries read once, wide ones by at least eight.
+template <int V, int M, bool NARROW_ROWS>
+__device__ __forceinline__ void shared_out(const u64* forms, const float* x, float* y, float* partial, u32 rows,
+                                           u32 cols, u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks,
+                                           u32 slice_blocks, u32 mode) {
+    if constexpr (!NARROW_ROWS) {
+        multiply<V, M, false, 8>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks,
+                                 slice_blocks, mode);
+    } else if (lanes_log2 == 2) {
+        multiply<V, M, true, 4>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks,
+                                slice_blocks, mode);
+    } else {
+        multiply<V, M, true, 1>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks,
+                                slice_blocks, mode);
     }
 }
 
@@ -318,18 +336,18 @@ __device__ __forceinline__ void multiply(const u64* forms, const float* x, float
 // are on the way. (D6, width 128, H200: 1,472, 1,535 and 1,600 µs with twelve, ten and eight; more rows a warp
 // and fewer warps took longer.) Before sm_80 an SM holds eight of them at most.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define BLOCKS(ALONE, M) (ALONE || M > 1 ? 10 : 12)
+#define BLOCKS(NARROW_ROWS, M) (NARROW_ROWS || M > 1 ? 10 : 12)
 #else
-#define BLOCKS(ALONE, M) 8
+#define BLOCKS(NARROW_ROWS, M) 8
 #endif
 
-#define MULTIPLY(NAME, V, M, ALONE)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(128, BLOCKS(ALONE, M))                                             \
+#define MULTIPLY(NAME, V, M, NARROW_ROWS)                                                                           \
+    extern "C" __global__ void __launch_bounds__(128, BLOCKS(NARROW_ROWS, M))                                       \
     NAME(const u64* __restrict__ forms, const float* __restrict__ x, float* __restrict__ y,                         \
          float* __restrict__ partial, u32 rows, u32 cols, u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks,    \
          u32 slice_blocks, u32 mode) {                                                                              \
-        multiply<V, M, ALONE>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks,              \
-                              slice_blocks, mode);                                                                  \
+        shared_out<V, M, NARROW_ROWS>(forms, x, y, partial, rows, cols, width, lanes_log2, slots, unit_blocks,      \
+                                      slice_blocks, mode);                                                          \
     }
 
 MULTIPLY(spmm_narrow_1, 1, 1, true)

@@ -45,8 +45,8 @@ extern "C" __global__ void time_encoding_join(const double* parts, u32 blocks, u
                                               float* d_weight, float* d_bias) {
     __shared__ double room[32];
     const u32 column = blockIdx.x;
-    const float plain = (float)join_parts(parts, blocks, cols, column, 0, room);
-    const float scaled = (float)join_parts(parts, blocks, cols, column, 1, room);
+    const Pair sums = join_parts(parts, blocks, cols, column, room);
+    const float plain = (float)sums.first, scaled = (float)sums.second;
     if (threadIdx.x > 0) return;
     if (d_bias) d_bias[column] -= plain;
     if (d_weight) d_weight[column] -= scaled;
