@@ -23,15 +23,16 @@ pub(crate) enum Side {
     Transpose,
 }
 
-/// Whether snapshots that go to a card group by group are sent as differences to those before them.
+/// Whether snapshots are sent to a card as differences to those before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Difference {
-    /// Where that is faster. What is on the card is not sent again.
+    /// Where that is faster: group by group, if they change little. What is on the card is not sent
+    /// again.
     #[default]
     Auto,
     /// Wherever it takes fewer bytes.
     On,
-    /// Never: every snapshot of every group is sent whole.
+    /// Never: snapshots are sent whole, those that do not stay there with every group.
     Off,
 }
 
@@ -270,7 +271,7 @@ pub(crate) struct Sequence {
     members: Arc<[Arc<SparseMatrix>]>,
     /// The most snapshots that are on a card at a time, or 0 for all.
     at_once: AtomicUsize,
-    /// How they are sent then.
+    /// How they are sent.
     difference: AtomicU8,
     /// Whether anything was multiplied with a transpose on a card.
     backward: AtomicBool,
@@ -369,8 +370,13 @@ impl SparseGroup {
     /// Where `at_once` is 0.
     pub fn stream(&self, at_once: usize, difference: Difference) {
         assert!(at_once > 0, "a group holds at least one snapshot");
-        self.sequence.difference.store(difference as u8, Ordering::Relaxed);
+        self.send_as(difference);
         self.sequence.at_once.store(at_once, Ordering::Relaxed);
+    }
+
+    /// From now on sends matrices of the sequence that the group was cut from to a card in that way.
+    pub fn send_as(&self, difference: Difference) {
+        self.sequence.difference.store(difference as u8, Ordering::Relaxed);
     }
 
     /// Whether a backward pass on a card has needed the transposes so far.

@@ -1,4 +1,4 @@
-//! Sparse products whose matrices go to a card group by group.
+//! Sparse products whose matrices go to a card group by group, or once as differences.
 //!
 //! On a real card where there is one, otherwise on the emulated one of the test kit.
 
@@ -133,4 +133,25 @@ fn differences_take_fewer_bytes_and_what_is_on_the_card_is_not_sent_again() {
     assert_eq!((whole[2], differences[2]), (0, 0), "a part of the group that is there");
     let streaming = gpu.streaming();
     assert!(streaming.bytes > 0 && streaming.transfer_seconds >= 0.0);
+}
+
+#[test]
+fn matrices_that_stay_are_the_same_out_of_differences_of_fewer_bytes() {
+    let test = "matrices_that_stay_are_the_same_out_of_differences_of_fewer_bytes";
+    let Some(gpu) = card::open(test) else { return };
+    for weighted in [false, true] {
+        let [(whole, expected), (differences, got)] =
+            [Difference::Off, Difference::On].map(|rule| {
+                let all = group(weighted);
+                all.send_as(rule);
+                let before = gpu.copied_bytes()[0];
+                gpu.prefetch(&all, true);
+                let bytes = gpu.copied_bytes()[0] - before;
+                assert_agrees(&gpu, &all.cut(1..4));
+                (bytes, both(Device::Cuda(gpu.clone()), &all))
+            });
+        assert!(differences < whole, "{differences} instead of {whole} bytes");
+        assert_eq!(got, expected);
+    }
+    assert!(gpu.fault().is_none(), "{:?}", gpu.fault());
 }

@@ -2,8 +2,8 @@
 //!
 //! One launch for the group, and a second where a row of the sequence is too long for one warp. How
 //! matrices lie on the device is told in [`slices`], how they come there in [`resident`] (once, to
-//! stay) and [`streamed`] (group by group, ahead of their use, perhaps as differences: [`coded`]); the
-//! kernels in `spmm.cu`.
+//! stay) and [`streamed`] (group by group, ahead of their use), either way perhaps as differences
+//! ([`coded`]); the kernels in `spmm.cu`.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -32,6 +32,8 @@ use streamed::Streamed;
 /// Threads of a block of the first and of the second phase.
 const THREADS: usize = 128;
 const FOLD_THREADS: u32 = 256;
+/// Blocks that write names of factors for each multiprocessor.
+const NAMING: u32 = 16;
 /// Snapshots of a launch at most: what a grid has room for in its second direction.
 const AT_ONCE: usize = 65_535;
 /// Lanes of a warp.
@@ -55,6 +57,7 @@ static WIDER_4: Kernel = Kernel::new("spmm", "spmm_wider_4");
 static FOLD_1: Kernel = Kernel::new("spmm", "spmm_fold_1");
 static FOLD_2: Kernel = Kernel::new("spmm", "spmm_fold_2");
 static FOLD_4: Kernel = Kernel::new("spmm", "spmm_fold_4");
+static NAMES: Kernel = Kernel::new("spmm", "spmm_names");
 
 /// How the lanes of a warp share rows of x and y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,6 +309,12 @@ fn launch(
             &mode,
         ],
     );
+}
+
+/// Computes what stands for the values of matrices that came without.
+fn put_names(gpu: &Gpu, forms: View<'_, u64>) {
+    let grid = (NAMING * gpu.multiprocessors(), forms.len() as u32);
+    gpu.launch(&NAMES, grid, THREADS as u32, 0, &[&forms]);
 }
 
 /// The most that a matrix of a sequence has of each: launches are as large for every group of it, so

@@ -42,8 +42,9 @@ section! {
         /// Where a card keeps the graph: on the card, or on the host, from where every frame's share
         /// is copied ahead of its use.
         residency: Residency = Residency::Auto;
-        /// Whether snapshots that are copied to a card frame by frame are sent as differences to those
-        /// before them (ESDG §3.2). It does not change the result.
+        /// Whether snapshots are sent to a card as differences to those before them (ESDG §3.2):
+        /// where that is faster, which it is frame by frame if they change little, or wherever it takes
+        /// fewer bytes, also for those that stay on the card. It does not change the result.
         difference: DifferenceRule = DifferenceRule::Auto;
         /// Whether steps that repeat are recorded once and launched as a whole (on a card). It does
         /// not change the result.
@@ -149,7 +150,7 @@ names! {
         Auto = "auto",
         /// Wherever it takes fewer bytes.
         On = "on",
-        /// Never: every snapshot of every frame is sent whole.
+        /// Never: snapshots are sent whole, those that do not stay on the card with every frame.
         Off = "off",
     }
 }

@@ -167,6 +167,13 @@ impl FrameRunner {
         }
     }
 
+    /// Sends matrices that stay on a card there in that way.
+    pub fn send_as(&self, difference: Difference) {
+        if let Source::Whole { graph, .. } = &self.source {
+            graph.products().for_each(|group| group.send_as(difference));
+        }
+    }
+
     /// The bytes that matrices and features take on a card; 0 where they are not known beforehand.
     pub fn bytes_on_gpu(&self) -> usize {
         let Source::Whole { graph, features, aggregated } = &self.source else { return 0 };

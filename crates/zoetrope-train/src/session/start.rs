@@ -97,11 +97,14 @@ impl Session {
             .map(|(ranks, decided)| decided.team(ranks, &plan, config.plan.overlap));
         let (sequence, features) = (&material.sequence, &material.features);
         let runner = FrameRunner::new(sequence, features, model, layout, &device, team)?;
-        let streams = streams(&config, &device, &runner);
+        let (streams, difference) =
+            (streams(&config, &device, &runner), config.plan.difference.into());
         if streams {
             let longest = plan.frames.iter().map(|frame| frame.steps).max().unwrap_or(1);
             let at_once = longest.div_ceil(plan.blocks.count);
-            runner.stream(at_once, config.plan.difference.into());
+            runner.stream(at_once, difference);
+        } else {
+            runner.send_as(difference);
         }
         let task = task::make(&config, task_name, &material)?;
         drop(span);

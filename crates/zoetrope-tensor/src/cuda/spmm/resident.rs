@@ -1,11 +1,17 @@
 //! The matrices of a sequence on the device, to stay there.
+//!
+//! They are copied once, without the values that follow from factors; or, where [`Difference::On`] is
+//! chosen, as differences to those before them ([`coded`](super::coded)), out of which the card makes
+//! the same words. That is fewer bytes on the bus, but taking differences costs the host more than one
+//! copy does: it is not done unasked.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Limits, Slices};
-use crate::cuda::{Gpu, Scratch, View};
-use crate::sparse::{Sequence, Side};
+use super::coded::{Coded, Differences};
+use super::{Limits, Slices, put_names};
+use crate::cuda::{Gpu, Scratch, View, ViewMut};
+use crate::sparse::{Difference, Sequence, Side};
 
 /// One side of all matrices of a sequence, and the table of their addresses.
 ///
@@ -24,10 +30,18 @@ impl Resident {
         // One after another: a matrix makes its slices in parallel, and while it waits for them must
         // not be asked for them again.
         let slices = || sequence.members().iter().map(|member| member.slices(side));
-        let upload = |slices: &Arc<Slices>| gpu.derived(slices, 0, || gpu.uploaded(slices.words()));
-        let blocks: Vec<_> = slices().map(upload).collect();
+        let blocks = match sequence.difference() {
+            Difference::On => by_differences(gpu, sequence, side),
+            Difference::Auto | Difference::Off => {
+                slices().map(|slices| on_card(gpu, slices, || copied(gpu, slices))).collect()
+            }
+        };
         let addresses: Vec<u64> = blocks.iter().map(|block| block.view().ptr()).collect();
-        Self { forms: gpu.uploaded(&addresses), limits: Limits::of(slices()), _blocks: blocks }
+        let forms = gpu.uploaded(&addresses);
+        if slices().any(|slices| slices.is_factored()) {
+            put_names(gpu, forms.view());
+        }
+        Self { forms, limits: Limits::of(slices()), _blocks: blocks }
     }
 
     /// The addresses of some consecutive matrices.
@@ -38,4 +52,36 @@ impl Resident {
     pub(super) fn limits(&self) -> Limits {
         self.limits
     }
+}
+
+/// The block of a matrix, made where the card has none yet; values that follow from factors come later.
+fn on_card(
+    gpu: &Gpu,
+    slices: &Arc<Slices>,
+    make: impl FnOnce() -> Scratch<u32>,
+) -> Arc<Scratch<u32>> {
+    gpu.derived(slices, 0, make)
+}
+
+fn copied(gpu: &Gpu, slices: &Slices) -> Scratch<u32> {
+    let mut block = gpu.take_of(slices.words().len());
+    let essence = slices.essence();
+    gpu.upload(essence, block.view_mut().slice(0..essence.len()));
+    block
+}
+
+fn by_differences(gpu: &Gpu, sequence: &Sequence, side: Side) -> Vec<Arc<Scratch<u32>>> {
+    let mut coded = Coded::new(gpu, sequence, side, 1, Differences::new(gpu, sequence, side));
+    let mut make = |step: usize, slices: &Slices| {
+        let block = gpu.take_of(slices.words().len());
+        let sent = coded.choose(step..step + 1);
+        for (words, at) in coded.pieces(&sent) {
+            let to = coded.staging(0).slice(at..at + words.len());
+            gpu.upload(words, ViewMut::new(to.ptr(), to.len()));
+        }
+        sent.iter().for_each(|sent| coded.rebuild(0, sent, block.view()));
+        block
+    };
+    let members = sequence.members().iter().map(|member| member.slices(side));
+    members.enumerate().map(|(step, slices)| on_card(gpu, slices, || make(step, slices))).collect()
 }

@@ -19,13 +19,9 @@ use cudarc::driver::sys;
 
 use super::coded::{Coded, Differences, Sent};
 use super::locked::Lock;
-use super::{Limits, Slices, THREADS};
-use crate::cuda::{Event, Gpu, Kernel, Queue, Scratch, View, Work};
+use super::{Limits, Slices, put_names};
+use crate::cuda::{Event, Gpu, Queue, Scratch, View, Work};
 use crate::sparse::{Difference, Sequence, Side};
-
-static NAMES: Kernel = Kernel::new("spmm", "spmm_names");
-/// Blocks of it that a multiprocessor gets.
-const BLOCKS: u32 = 16;
 
 /// One side of a sequence, of which one group is on the device and another on its way.
 #[derive(Debug)]
@@ -218,8 +214,7 @@ impl Streamed {
             return;
         }
         let forms = self.forms.view().slice(new.start - steps.start..new.end - steps.start);
-        let grid = (BLOCKS * self.gpu.multiprocessors(), forms.len() as u32);
-        self.gpu.launch(&NAMES, grid, THREADS as u32, 0, &[&forms]);
+        put_names(&self.gpu, forms);
     }
 
     /// The addresses of some matrices of the group that was entered.
