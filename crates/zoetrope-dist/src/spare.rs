@@ -22,13 +22,23 @@ impl Spare {
 
     /// `len` values, whatever they hold: from the smallest block with room for them.
     pub fn take(&self, len: usize) -> Vec<f32> {
+        let mut block = self.block(len);
+        block.resize(len, 0.0);
+        block
+    }
+
+    /// No value yet, and room for `len`.
+    pub fn empty(&self, len: usize) -> Vec<f32> {
+        let mut block = self.block(len);
+        block.clear();
+        block
+    }
+
+    fn block(&self, len: usize) -> Vec<f32> {
         let mut blocks = lock(&self.blocks);
         let fitting = blocks.iter().enumerate().filter(|(_, block)| block.capacity() >= len);
         let best = fitting.min_by_key(|(_, block)| block.capacity()).map(|(at, _)| at);
-        let mut block = best.map_or_else(|| Vec::with_capacity(len), |at| blocks.swap_remove(at));
-        drop(blocks);
-        block.resize(len, 0.0);
-        block
+        best.map_or_else(|| Vec::with_capacity(len), |at| blocks.swap_remove(at))
     }
 
     /// A message to receive into.

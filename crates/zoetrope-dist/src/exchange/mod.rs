@@ -33,6 +33,7 @@ use crate::site::Call;
 use crate::sync::lock;
 
 pub use plan::{ExchangePlan, PlanError};
+use rows::{Moves, Runs};
 
 /// Rows on their way from everyone.
 type Rows = Pending<Vec<Vec<f32>>>;
@@ -42,6 +43,32 @@ type Rows = Pending<Vec<Vec<f32>>>;
 pub struct Exchange {
     ranks: Ranks,
     plan: Arc<ExchangePlan>,
+    lists: Arc<Lists>,
+}
+
+/// The lists of a plan as runs.
+#[derive(Debug)]
+struct Lists {
+    sends: Vec<Runs>,
+    receives: Vec<Runs>,
+    /// What stays on the rank.
+    own: Moves,
+    /// Whether every row goes to exactly one rank: its gradient comes from there alone.
+    once: bool,
+}
+
+impl Lists {
+    fn new(plan: &ExchangePlan) -> Self {
+        let runs = |lists: &[Vec<u32>]| lists.iter().map(|list| Runs::new(list)).collect();
+        let own = plan.rank();
+        let sent: usize = plan.sends().iter().map(Vec::len).sum();
+        Self {
+            sends: runs(plan.sends()),
+            receives: runs(plan.receives()),
+            own: Moves::new(&plan.sends()[own], &plan.receives()[own]),
+            once: sent == plan.rows_in() && plan.reversed().is_some(),
+        }
+    }
 }
 
 impl Exchange {
@@ -52,7 +79,8 @@ impl Exchange {
     pub fn new(ranks: &Ranks, plan: ExchangePlan) -> Self {
         let place = (plan.rank(), plan.size());
         assert_eq!(place, (ranks.rank(), ranks.size()), "a plan is of its rank");
-        Self { ranks: ranks.clone(), plan: Arc::new(plan) }
+        let lists = Arc::new(Lists::new(&plan));
+        Self { ranks: ranks.clone(), plan: Arc::new(plan), lists }
     }
 
     /// Its lists.
@@ -97,8 +125,7 @@ impl Exchange {
         if !self.plan.is_covered() {
             y.fill(0.0);
         }
-        let own = self.plan.rank();
-        rows::copy(x, cols, &self.plan.sends()[own], &self.plan.receives()[own], y);
+        self.lists.own.copy(x, cols, y);
         self.place(pending.wait()?, cols, y);
         Ok(())
     }
@@ -123,15 +150,17 @@ impl Exchange {
         mode: Mode,
     ) -> Result<Rows, DistError> {
         self.ranks.check()?;
-        let (lists, back) = match way {
-            Way::Forward => (self.plan.sends(), self.plan.receives()),
-            Way::Back => (self.plan.receives(), self.plan.sends()),
+        let (lists, runs, back) = match way {
+            Way::Forward => (self.plan.sends(), &self.lists.sends, self.plan.receives()),
+            Way::Back => (self.plan.receives(), &self.lists.receives, self.plan.sends()),
         };
         let stays = |peer| own == Own::Stays && peer == self.plan.rank();
-        let messages = lists.iter().enumerate().map(|(peer, list)| {
-            let rows: &[u32] = if stays(peer) { &[] } else { list };
-            let mut message = self.ranks.spare().take(rows.len() * cols);
-            rows::gather(x, cols, rows, &mut message);
+        let messages = lists.iter().zip(runs).enumerate().map(|(peer, (list, runs))| {
+            if stays(peer) {
+                return Vec::new();
+            }
+            let mut message = self.ranks.spare().empty(list.len() * cols);
+            runs.gather(x, cols, &mut message);
             message
         });
         let lengths: Vec<usize> = back.iter().map(|list| list.len() * cols).collect();
@@ -140,9 +169,9 @@ impl Exchange {
 
     /// Puts received rows where they belong.
     fn place(&self, received: Vec<Vec<f32>>, cols: usize, y: &mut [f32]) {
-        for (list, message) in self.plan.receives().iter().zip(received) {
+        for (runs, message) in self.lists.receives.iter().zip(received) {
             if !message.is_empty() {
-                rows::scatter(&message, cols, list, y);
+                runs.scatter(&message, cols, y);
             }
             self.ranks.spare().give(message);
         }
@@ -151,13 +180,21 @@ impl Exchange {
     /// Adds received gradients to those of the rows that were sent, in the order of ranks. `dy` is
     /// where the rank's own are, unless they travelled with the others.
     fn add(&self, received: Vec<Vec<f32>>, cols: usize, dy: Option<&[f32]>, dx: &mut [f32]) {
-        let (sends, receives) = (self.plan.sends(), self.plan.receives());
         for (peer, message) in received.into_iter().enumerate() {
             match dy {
-                Some(dy) if peer == self.plan.rank() => {
-                    rows::add_from(dy, cols, &receives[peer], &sends[peer], dx);
-                }
-                _ => rows::scatter_add(&message, cols, &sends[peer], dx),
+                Some(dy) if peer == self.plan.rank() => self.lists.own.add_back(dy, cols, dx),
+                _ => self.lists.sends[peer].scatter_add(&message, cols, dx),
+            }
+            self.ranks.spare().give(message);
+        }
+    }
+
+    /// The same where each row was sent once: nothing has to be added, and `dx` may hold anything.
+    fn put_back(&self, received: Vec<Vec<f32>>, cols: usize, dy: Option<&[f32]>, dx: &mut [f32]) {
+        for (peer, message) in received.into_iter().enumerate() {
+            match dy {
+                Some(dy) if peer == self.plan.rank() => self.lists.own.copy_back(dy, cols, dx),
+                _ => self.lists.sends[peer].scatter(&message, cols, dx),
             }
             self.ranks.spare().give(message);
         }
@@ -203,6 +240,19 @@ impl Custom for Through {
         // The ranks remember what failed.
         if let Ok(received) = pending.and_then(Pending::wait) {
             exchange.add(received, *cols, Some(dy), dx);
+        }
+    }
+
+    fn can_overwrite(&self) -> bool {
+        self.exchange.lists.once
+    }
+
+    fn overwrite(&self, dy: &[f32], dx: &mut [f32]) {
+        let Self { exchange, cols } = self;
+        let pending = exchange.send(Way::Back, dy, *cols, Own::Stays, Mode::Blocking);
+        match pending.and_then(Pending::wait) {
+            Ok(received) => exchange.put_back(received, *cols, Some(dy), dx),
+            Err(_) => dx.fill(0.0),
         }
     }
 
@@ -261,6 +311,17 @@ impl Custom for Departure {
         let Some(dx) = &mut inputs[0] else { return };
         if let Some(received) = self.0.arrive() {
             self.0.exchange.add(received, self.0.cols, None, dx);
+        }
+    }
+
+    fn can_overwrite(&self) -> bool {
+        self.0.exchange.lists.once
+    }
+
+    fn overwrite(&self, _: &[f32], dx: &mut [f32]) {
+        match self.0.arrive() {
+            Some(received) => self.0.exchange.put_back(received, self.0.cols, None, dx),
+            None => dx.fill(0.0),
         }
     }
 

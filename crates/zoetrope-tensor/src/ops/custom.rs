@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::cpu::matmul::Accumulate;
 use crate::matrix::Shape;
 use crate::tape::{List, Op, Opened, Tape, Var};
 
@@ -20,6 +21,15 @@ pub trait Custom: Debug + Send + Sync {
 
     /// Adds the gradient `dy` of the result to those of the inputs; None where an input wants none.
     fn backward(&self, dy: &[f32], inputs: &mut [Option<&mut [f32]>]);
+
+    /// Whether there is an [`overwrite`](Self::overwrite).
+    fn can_overwrite(&self) -> bool {
+        false
+    }
+
+    /// Writes the gradient of the only input, which holds unspecified values before: what
+    /// [`backward`](Self::backward) would add to zeros, without these.
+    fn overwrite(&self, _dy: &[f32], _dx: &mut [f32]) {}
 
     /// Whether the way back goes through this operator even if no gradient reached its result (it
     /// is then 0): others wait for what it does there.
@@ -52,6 +62,14 @@ impl Tape {
 
     pub(super) fn custom_backward(&mut self, operator: &dyn Custom, inputs: List, dy: &Buffer) {
         let inputs: Vec<Var> = (0..inputs.len as usize).map(|at| self.listed(inputs, at)).collect();
+        if let (&[input], None, true) = (&inputs[..], self.gpu(), operator.can_overwrite()) {
+            let Some(mut dx) = self.open_to_overwrite(input) else { return };
+            match dx.mode {
+                Accumulate::Overwrite => operator.overwrite(dy.as_slice(), dx.slice()),
+                Accumulate::Add => operator.backward(dy.as_slice(), &mut [Some(dx.slice())]),
+            }
+            return self.close([Some(dx)]);
+        }
         let mut opened: Vec<Option<Opened>> = inputs.iter().map(|&var| self.open(var)).collect();
         match self.gpu() {
             None => {
