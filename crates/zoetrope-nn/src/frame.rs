@@ -9,8 +9,8 @@ use crate::encoder::Sequence;
 use crate::encoder::StructureEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
+use crate::frame_share::{Rows, Shared};
 use crate::graph::{Adjacency, PreparedGraph};
-use crate::shared::{Rows, Shared};
 
 /// Which of the two products of a graph convolution comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

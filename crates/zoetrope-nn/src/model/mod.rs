@@ -20,8 +20,8 @@ use zoetrope_tensor::Var;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
+use crate::frame_share::Sharing;
 use crate::graph::Adjacency;
-use crate::shared::Sharing;
 use crate::state::State;
 
 pub use a3tgcn::A3tgcn;

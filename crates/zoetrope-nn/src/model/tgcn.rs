@@ -20,10 +20,10 @@ use super::{Embedding, Model, ModelOptions};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
+use crate::frame_share::{Rows, SharedLayer, Sharing};
 use crate::graph::Adjacency;
 use crate::layer::Linear;
 use crate::parameters::Builder;
-use crate::shared::{Rows, SharedLayer, Sharing};
 use crate::state::State;
 use crate::structure::{Aggregation, Convolution, Gcn};
 
