@@ -3,8 +3,8 @@
 //! A step of training asks for the same sizes in the same order as the step before, so that after
 //! the first step every request is met by a block that came back. Sizes are rounded up to classes,
 //! an eighth apart where blocks are small and a sixty-fourth where they are large, and a request is
-//! met by a block that is up to a quarter larger: nearly equal sizes share blocks. A block that was
-//! just too small makes room for the larger one.
+//! met by a block that is up to a quarter larger: nearly equal sizes share blocks. A large block that
+//! was just too small makes room for the larger one.
 
 use std::sync::Mutex;
 
@@ -53,9 +53,12 @@ impl Pool {
             let fresh = match &self.device {
                 Device::Cpu => {
                     // A slightly smaller one would lie idle from now on: blocks of a frame differ by
-                    // a snapshot, and what serves the largest serves all. (A card's stay where they
-                    // are: recordings know their addresses.)
-                    if let Some((_, smaller)) = account.free.take_smaller(class) {
+                    // a snapshot, and what serves the largest serves all. Small ones are not worth
+                    // asking the system again. (A card's stay where they are: recordings know their
+                    // addresses.)
+                    if class >= LARGE
+                        && let Some((_, smaller)) = account.free.take_smaller(class)
+                    {
                         account.allocated_bytes -= smaller.bytes();
                     }
                     Buffer::zeroed(class)
@@ -121,10 +124,10 @@ mod tests {
     #[test]
     fn a_block_that_is_a_little_too_small_makes_room_for_a_larger_one() {
         let pool = Pool::default();
-        for len in [1000, 1100, 1200, 1050] {
+        for len in [LARGE, LARGE * 11 / 10, LARGE * 12 / 10, LARGE + 1] {
             let block = pool.take(len);
             pool.give(block);
         }
-        assert_eq!(pool.allocated_bytes(), pool.take(1200).bytes());
+        assert_eq!(pool.allocated_bytes(), pool.take(LARGE * 12 / 10).bytes());
     }
 }

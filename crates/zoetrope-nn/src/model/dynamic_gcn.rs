@@ -106,7 +106,7 @@ impl DynamicGcn {
     ) -> Result<Sequence, NnError> {
         let layer = &self.layers[at];
         match self.skip {
-            Skip::Nothing => return frame.encode_to_time(forward, &layer.convolution, at, x),
+            Skip::Nothing => return layer.convolution.encode_to_time(forward, frame, at, x),
             Skip::Features => {
                 let x = x.here(forward.tape)?;
                 let convolved = frame.encode(forward, &layer.convolution, at, x)?;
@@ -159,7 +159,7 @@ impl Model for DynamicGcn {
             let (gathered, to_time) = match self.skip {
                 Skip::Aggregated => (inputs, inputs),
                 Skip::Features => (convolved, inputs + hidden),
-                Skip::Nothing => (convolved, hidden),
+                Skip::Nothing => (convolved, convolved),
             };
             SharedLayer { gathered, to_time, from_time: hidden }
         };

@@ -91,10 +91,9 @@ impl Model for TmGcn {
 
     fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
         let widths = self.structure_widths();
-        let layer = |(at, &(inputs, outputs)): (usize, &(usize, usize))| SharedLayer {
-            gathered: Order::at(orders, at, inputs, outputs).aggregated(inputs, outputs),
-            to_time: self.hidden,
-            from_time: self.hidden,
+        let layer = |(at, &(inputs, outputs)): (usize, &(usize, usize))| {
+            let gathered = Order::at(orders, at, inputs, outputs).aggregated(inputs, outputs);
+            SharedLayer { gathered, to_time: gathered, from_time: self.hidden }
         };
         let layers = widths.iter().enumerate().map(layer).collect();
         Some(Sharing { layers, time_on_features: true })
@@ -108,7 +107,7 @@ impl Model for TmGcn {
     ) -> Result<Embedding, NnError> {
         let mut x = Rows::Here(frame.features);
         for (at, convolution) in self.convolutions.iter().enumerate() {
-            let sequence = frame.encode_to_time(forward, convolution, at, x)?;
+            let sequence = convolution.encode_to_time(forward, frame, at, x)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;
             let sequence = Sequence { rows, ..sequence };
             let rows = self.average.encode(forward, sequence, &mut state, at)?;

@@ -2,11 +2,12 @@
 
 use zoetrope_tensor::{Activation, Var};
 
-use super::Convolution;
-use crate::encoder::StructureEncoder;
+use super::{Aggregation, Convolution};
+use crate::encoder::{Sequence, StructureEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::Group;
+use crate::frame::{Frame, Group, Order};
+use crate::frame_share::Rows;
 use crate::graph::Adjacency;
 use crate::initialise::Initialise;
 use crate::parameters::{Builder, ParameterId};
@@ -45,6 +46,31 @@ impl Gcn {
     /// The bias on the tape, `1 × out`.
     pub fn bias(&self, forward: &mut Forward<'_>) -> Var {
         forward.parameter(self.bias)
+    }
+
+    /// Runs the layer over a frame and moves what it finds to where time encoders want it.
+    ///
+    /// What follows from the aggregation row by row is computed there, where the aggregation comes
+    /// first: its rows are not wider than the result, and those of features alone need no gradient back.
+    ///
+    /// # Errors
+    /// Where shapes do not fit.
+    pub fn encode_to_time(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        layer: usize,
+        x: Rows,
+    ) -> Result<Sequence, NnError> {
+        let kept = layer == 0 && frame.aggregated.is_some();
+        if !kept && frame.order(layer, self.inputs, self.outputs) == Order::UpdateFirst {
+            return frame.encode_to_time(forward, self, layer, x);
+        }
+        let aggregation = Aggregation { width: self.inputs };
+        let sequence = frame.encode_to_time(forward, &aggregation, layer, x)?;
+        let (weight, bias) = (self.weight(forward), self.bias(forward));
+        let rows = forward.tape.linear(sequence.rows, weight, Some(bias), self.activation)?;
+        Ok(Sequence { rows, ..sequence })
     }
 
     /// The layer with its parameters on the tape.
