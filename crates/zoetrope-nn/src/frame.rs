@@ -40,6 +40,11 @@ impl Order {
             Self::UpdateFirst => outputs,
         }
     }
+
+    /// Whether those rows follow from weights: in the first layer they may be the features.
+    pub fn goes_back(self, layer: usize) -> bool {
+        layer > 0 || self == Self::UpdateFirst
+    }
 }
 
 /// Some consecutive snapshots with their features on a tape.

@@ -126,8 +126,12 @@ pub struct Sharing {
 pub struct SharedLayer {
     /// Of those that its structure encoder gathers.
     pub gathered: usize,
+    /// Whether those follow from weights, so that gradients come back for them.
+    pub gathered_goes_back: bool,
     /// Of those that go to its time encoder; 0 where it has none.
     pub to_time: usize,
+    /// Whether those follow from weights.
+    pub to_time_goes_back: bool,
     /// Of those that come back.
     pub from_time: usize,
 }

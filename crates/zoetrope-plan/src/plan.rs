@@ -9,7 +9,7 @@ use crate::frames::{Frame, FrameRule};
 use crate::memory::Memory;
 use crate::placement::grid::even_parts;
 use crate::placement::{Placement, Placements};
-use crate::strategy::Strategy;
+use crate::strategy::{Comparison, Strategy};
 
 /// Which of the two products of a structure layer comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +105,11 @@ pub struct Plan {
     /// How they share it, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
+    /// The ways to share it side by side, where they were compared. Nobody who executes a plan reads
+    /// it; it stands here, like the reasons, so that there is one document: what `plan --json` prints
+    /// is what `train --plan` reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     /// Which rank computes which cell of a frame.
     pub placement: Placements,
     /// How frames are cut, also for evaluation.
@@ -133,7 +138,7 @@ impl Plan {
     /// The same plan for one rank, which computes everything.
     pub fn alone(self) -> Self {
         let placement = Placements { structure: Placement::Single, time: Placement::Single };
-        Self { ranks: 1, strategy: None, placement, ..self }
+        Self { ranks: 1, strategy: None, comparison: None, placement, ..self }
     }
 
     /// The plan as text.

@@ -100,6 +100,7 @@ pub fn plan(workload: &Workload, choice: &Choice) -> Result<Plan, PlanError> {
         vertices: workload.vertices,
         ranks: choice.shared.as_ref().map_or(1, |shared| shared.ranks as usize),
         strategy: choice.shared.as_ref().map(|shared| shared.strategy),
+        comparison: None,
         placement,
         rule: choice.rule,
         frames,

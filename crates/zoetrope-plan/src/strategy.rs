@@ -10,11 +10,13 @@ mod assess;
 mod tests;
 mod traffic;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use zoetrope_graph::{GraphError, SnapshotSequence};
 
 use crate::frames::Frame;
-use crate::partition::{Objective, Options, Renaming};
+use crate::partition::{Objective, Options, Partition};
 use crate::placement::grid::{Grid, even_starts};
 use crate::workload::Workload;
 
@@ -78,18 +80,19 @@ impl Strategy {
         std::iter::once(Self::Snapshot).chain(vertex).chain(hybrids).collect()
     }
 
-    /// New numbers for the vertices of a frame, so that each member owns consecutive ones; none
-    /// where they can stay as they are.
-    pub fn renaming(
+    /// The partition of the vertices that some time steps are best shared by; none where one rank of
+    /// a group has all of them.
+    pub fn partition(
         self,
         graph: &SnapshotSequence,
-        frame: Frame,
+        steps: Range<usize>,
         ranks: u32,
         seed: u64,
-    ) -> Option<Renaming> {
-        let objective = self.objective()?;
-        let options = Options { seed, ..Options::new(self.grid(ranks).members) };
-        Some(objective.partition(graph, frame.range(), &options).renaming())
+    ) -> Option<Partition> {
+        let members = self.grid(ranks).members;
+        let objective = self.objective().filter(|_| members > 1)?;
+        let options = Options { seed, ..Options::new(members) };
+        Some(objective.partition(graph, steps, &options))
     }
 }
 
@@ -105,12 +108,14 @@ pub struct Question<'a> {
     pub traffic: &'a Traffic,
     /// The topology, with the vertices as they are numbered in the data.
     pub graph: &'a SnapshotSequence,
-    /// The frame of a step; the one with most edges where they differ.
+    /// The frame of a step, of the time steps to train on; the one with most edges where they differ.
     pub frame: Frame,
     /// Ranks that share the work.
     pub ranks: u32,
     /// Blocks of the frame, where decided; otherwise as few as fit the memory.
     pub blocks: Option<usize>,
+    /// Whether blocks are computed again on the way back.
+    pub recompute: bool,
     /// Bytes that a rank may take, where limited.
     pub memory_limit: Option<u64>,
     /// What the ranks run on.
@@ -148,10 +153,12 @@ impl Comparison {
 pub fn compare(question: &Question<'_>) -> Result<Comparison, GraphError> {
     let mut rows = Vec::new();
     for strategy in Strategy::all(question.ranks) {
-        let renaming =
-            strategy.renaming(question.graph, question.frame, question.ranks, question.seed);
-        let row = match renaming {
-            Some(renaming) => {
+        // Vertices stay where they are for all frames.
+        let training = question.workload.training.clone();
+        let partition = strategy.partition(question.graph, training, question.ranks, question.seed);
+        let row = match partition {
+            Some(partition) => {
+                let renaming = partition.renaming();
                 let graph = renaming.snapshots(question.graph)?;
                 assess(question, strategy, renaming.starts(), &graph)
             }
@@ -173,30 +180,39 @@ fn recommend(rows: &[Row]) -> (usize, String) {
         // Predictions that differ by less than a part in a thousand are one: earlier rows are simpler.
         (!row.fits, (row.step_seconds().max(1e-12).ln() * 1e3).round() as i64)
     };
-    let best = (0..rows.len()).min_by_key(order).expect("there are strategies");
+    let all = 0..rows.len();
+    if rows.iter().all(|row| !row.fits) {
+        let least = all.min_by_key(|&at| rows[at].memory.total()).expect("there are strategies");
+        let (name, needed) = (rows[least].strategy.name(), size(rows[least].memory.total()));
+        let says = "no strategy fits into the memory of a rank";
+        return (least, format!("{says}; {name} comes nearest with {needed}"));
+    }
+    let best = all.min_by_key(order).expect("there are strategies");
     let row = &rows[best];
     let name = row.strategy.name();
-    if !row.fits {
-        let needed = row.memory.total();
-        return (
-            best,
-            format!(
-                "no strategy fits into the memory of a rank; {name} comes nearest with {needed} bytes"
-            ),
-        );
-    }
     let second = (0..rows.len()).filter(|&at| at != best && rows[at].fits).min_by_key(order);
     let Some(second) = second.map(|at| &rows[at]) else {
         return (best, format!("{name}: the only one that fits into the memory of a rank"));
     };
-    let bytes = |row: &Row| row.exchanged_bytes + row.gathered_bytes;
+    let says = |row: &Row| {
+        let (moved, edges) = (size(row.row_bytes()), row.balance.edges);
+        format!("{moved} of rows move, the busiest rank has {edges:.2} × the mean of edges")
+    };
     let reason = format!(
-        "{name}: a step moves {} bytes of rows and its busiest rank has {:.2} times the mean of edges; {} moves {} and has {:.2}",
-        bytes(row),
-        row.balance.edges,
+        "{name}: the shortest predicted step; {}. Next {}: {}",
+        says(row),
         second.strategy.name(),
-        bytes(second),
-        second.balance.edges,
+        says(second),
     );
     (best, reason)
+}
+
+/// Bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes >= 1_000_000_000 => format!("{:.1} GB", bytes as f64 / 1e9),
+        bytes if bytes >= 1_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        bytes if bytes >= 1_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        bytes => format!("{bytes} B"),
+    }
 }

@@ -8,6 +8,8 @@
 //!   `T·N − Σ_p T_p·N_p`, which the first formula gives too.
 //! - Vertex partitioning (§4.1): `Σ_t Σ_v λ_t(v)`, where `λ_t(v)` is the number of ranks *other than the
 //!   owner of `v`* that own a vertex to which an edge of snapshot `t` leads from `v`.
+//! - Answers: the members of a group, who have some vertices of all of its snapshots, get all vertices
+//!   of some of them, `Σ_m T_m·(N − N_m)`: of even members `T·N·(members−1)/members`.
 
 use std::ops::Range;
 
@@ -15,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use zoetrope_graph::SnapshotView;
 
 use crate::placement::Placement;
+use crate::placement::grid::{Grid, even_parts};
 
 /// Units that move, by rank.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -62,6 +65,24 @@ pub fn redistribution(
         let stays = common.count() * both.len();
         units.sent[rank as usize] = (before.rows() - stays) as u64;
         units.received[rank as usize] = (after.rows() - stays) as u64;
+    }
+    units
+}
+
+/// The units that make whole snapshots of the rows of a group's members, who are asked about as many
+/// snapshots each, over some time steps of a frame.
+///
+/// # Panics
+/// Where the placement does not know the time steps.
+pub fn answers(placement: &Placement, grid: Grid, vertices: u32, steps: Range<usize>) -> Units {
+    let mut units = Units::none(grid.ranks());
+    for rank in 0..grid.ranks() {
+        let share = placement.share(rank, vertices, steps.clone());
+        let (members, member) = (grid.members as usize, (rank % grid.members) as usize);
+        let own = share.vertices.len();
+        let asked = even_parts(share.steps.len(), members).nth(member).map_or(0, |part| part.len());
+        units.sent[rank as usize] = ((share.steps.len() - asked) * own) as u64;
+        units.received[rank as usize] = (asked * (vertices as usize - own)) as u64;
     }
     units
 }

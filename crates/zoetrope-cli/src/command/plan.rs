@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use zoetrope_plan::Plan;
+use zoetrope_train::config::Config;
 use zoetrope_train::course::Course;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::train::{Opened, Run, load_plan};
+use zoetrope_train::session::plan_for_ranks;
+use zoetrope_train::train::{Opened, Run, load_plan, models_of_events};
 
 use crate::command::document;
 use crate::exit::Failure;
@@ -38,7 +41,29 @@ const EXAMPLES: &str = "\
 Examples:
   zoetrope plan --data england_covid.json --model tgcn
   zoetrope plan job.toml --out plan.json
+  zoetrope plan job.toml --ranks 8                   the ways to share it, side by side
   zoetrope train job.toml --plan plan.json";
+
+/// The plan of several ranks, none of which is there yet.
+fn shared(
+    args: &PlanArgs,
+    config: Config,
+    opened: Opened,
+    given: Option<Plan>,
+) -> Result<String, Failure> {
+    let Opened::Snapshots(material) = opened else {
+        return Err(models_of_events(&config).into());
+    };
+    let plan = rayon::scope(|_| plan_for_ranks(config, &material, given))?;
+    let text = plan.to_json();
+    if let Some(out) = &args.out {
+        std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;
+    }
+    match args.json {
+        true => Ok(text),
+        false => Ok(report::render_shared(&plan, args.out.as_deref())),
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
@@ -51,6 +76,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let opened = Opened::open(&config, &bars)?;
     bars.finish();
     let given = load_plan(&config.plan.name)?;
+    if config.train.ranks > 1 {
+        return shared(args, config, opened, given);
+    }
     let mut session = match opened.start(config, given, Timeline::new())? {
         Run::Snapshots(session) => session,
         Run::Events(session) => {

@@ -155,13 +155,23 @@ impl Model for DynamicGcn {
     fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
         let layer = |(at, layer): (usize, &Layer)| {
             let (inputs, hidden) = (layer.inputs, self.hidden);
-            let convolved = Order::at(orders, at, inputs, hidden).aggregated(inputs, hidden);
-            let (gathered, to_time) = match self.skip {
-                Skip::Aggregated => (inputs, inputs),
-                Skip::Features => (convolved, inputs + hidden),
-                Skip::Nothing => (convolved, convolved),
+            // What is aggregated for itself stands before any weights of its layer.
+            let order = match self.skip {
+                Skip::Aggregated => Order::AggregateFirst,
+                _ => Order::at(orders, at, inputs, hidden),
             };
-            SharedLayer { gathered, to_time, from_time: hidden }
+            let (to_time, to_time_goes_back) = match self.skip {
+                Skip::Aggregated => (inputs, order.goes_back(at)),
+                Skip::Features => (inputs + hidden, true),
+                Skip::Nothing => (order.aggregated(inputs, hidden), order.goes_back(at)),
+            };
+            SharedLayer {
+                gathered: order.aggregated(inputs, hidden),
+                gathered_goes_back: order.goes_back(at),
+                to_time,
+                to_time_goes_back,
+                from_time: hidden,
+            }
         };
         let layers = self.layers.iter().enumerate().map(layer).collect();
         Some(Sharing { layers, time_on_features: true })

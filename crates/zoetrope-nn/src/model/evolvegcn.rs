@@ -273,8 +273,14 @@ impl Model for EvolveGcn {
         }
         let layer = |(at, layer): (usize, &Layer)| {
             let &Layer { inputs, outputs, .. } = layer;
-            let gathered = Order::at(orders, at, inputs, outputs).aggregated(inputs, outputs);
-            SharedLayer { gathered, to_time: 0, from_time: 0 }
+            let order = Order::at(orders, at, inputs, outputs);
+            SharedLayer {
+                gathered: order.aggregated(inputs, outputs),
+                gathered_goes_back: order.goes_back(at),
+                to_time: 0,
+                to_time_goes_back: false,
+                from_time: 0,
+            }
         };
         let layers = self.layers.iter().enumerate().map(layer).collect();
         Some(Sharing { layers, time_on_features: false })

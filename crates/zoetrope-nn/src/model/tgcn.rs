@@ -233,11 +233,25 @@ impl Model for Tgcn {
         let (features, hidden) = (self.cell.features, self.cell.hidden);
         let order = Order::at(orders, 0, features, 3 * hidden);
         let gathered = order.aggregated(features, 3 * hidden);
+        let goes_back = order.goes_back(0);
+        let first = SharedLayer {
+            gathered,
+            gathered_goes_back: goes_back,
+            to_time: gathered,
+            to_time_goes_back: goes_back,
+            from_time: hidden,
+        };
         let layers = match self.cell.has_second_layers() {
-            false => vec![SharedLayer { gathered, to_time: gathered, from_time: hidden }],
+            false => vec![first],
             true => vec![
-                SharedLayer { gathered, to_time: 0, from_time: 0 },
-                SharedLayer { gathered: 3 * hidden, to_time: 3 * hidden, from_time: hidden },
+                SharedLayer { to_time: 0, from_time: 0, ..first },
+                SharedLayer {
+                    gathered: 3 * hidden,
+                    gathered_goes_back: true,
+                    to_time: 3 * hidden,
+                    to_time_goes_back: true,
+                    from_time: hidden,
+                },
             ],
         };
         Some(Sharing { layers, time_on_features: true })

@@ -92,8 +92,15 @@ impl Model for TmGcn {
     fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
         let widths = self.structure_widths();
         let layer = |(at, &(inputs, outputs)): (usize, &(usize, usize))| {
-            let gathered = Order::at(orders, at, inputs, outputs).aggregated(inputs, outputs);
-            SharedLayer { gathered, to_time: gathered, from_time: self.hidden }
+            let order = Order::at(orders, at, inputs, outputs);
+            let (width, goes_back) = (order.aggregated(inputs, outputs), order.goes_back(at));
+            SharedLayer {
+                gathered: width,
+                gathered_goes_back: goes_back,
+                to_time: width,
+                to_time_goes_back: goes_back,
+                from_time: self.hidden,
+            }
         };
         let layers = widths.iter().enumerate().map(layer).collect();
         Some(Sharing { layers, time_on_features: true })

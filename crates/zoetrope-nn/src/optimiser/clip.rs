@@ -66,6 +66,11 @@ impl Gradients {
         to.extend(self.present.iter().map(|&here| f32::from(u8::from(here))));
     }
 
+    /// How many values [`pack`](Self::pack) appends for a table of parameters.
+    pub fn packed(parameters: &Parameters) -> usize {
+        parameters.iter().map(|(_, parameter)| parameter.matrix.shape().len() + 1).sum()
+    }
+
     /// Takes sums of what was packed.
     ///
     /// # Panics

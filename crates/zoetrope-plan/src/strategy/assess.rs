@@ -29,8 +29,12 @@ pub struct Balance {
 pub struct RankMemory {
     /// Parameters, gradients and the state of the optimiser: all of them on every rank.
     pub parameters: u64,
-    /// Its share of features, targets and topology.
+    /// Features, targets and topology, of which every rank reads all.
     pub data: u64,
+    /// Aggregations of the first layer that it keeps.
+    pub reuse: u64,
+    /// Scores that measuring has to keep.
+    pub evaluation: u64,
     /// Values and gradients of its share of the largest block.
     pub activations: u64,
     /// Rows of others that its structure encoders gather in a block.
@@ -48,6 +52,8 @@ impl RankMemory {
     pub fn total(&self) -> u64 {
         self.parameters
             + self.data
+            + self.reuse
+            + self.evaluation
             + self.activations
             + self.halo
             + self.checkpoints
@@ -69,11 +75,15 @@ pub struct Row {
     pub exchanged_units: u64,
     /// Units that one structure layer gathers from other ranks.
     pub gathered_units: u64,
+    /// Units that make whole snapshots of the rows of a group, to be asked about.
+    pub answered_units: u64,
     /// Bytes that redistributions move in a step.
     pub exchanged_bytes: u64,
     /// Bytes that structure encoders gather in a step.
     pub gathered_bytes: u64,
-    /// Bytes of the sum of gradients: every rank but one sends its own and gets the sum.
+    /// Bytes that whole snapshots move in a step.
+    pub answered_bytes: u64,
+    /// Bytes of the sum of gradients.
     pub reduced_bytes: u64,
     /// How even the work is.
     pub balance: Balance,
@@ -93,17 +103,33 @@ impl Row {
         self.compute_seconds + self.communicate_seconds
     }
 
+    /// Bytes of rows between ranks in a step.
+    pub fn row_bytes(&self) -> u64 {
+        self.exchanged_bytes + self.gathered_bytes + self.answered_bytes
+    }
+
     /// All bytes between ranks in a step.
     pub fn bytes(&self) -> u64 {
-        self.exchanged_bytes + self.gathered_bytes + self.reduced_bytes
+        self.row_bytes() + self.reduced_bytes
     }
+}
+
+/// The most bytes of a sum that every rank makes for itself, from the values of all.
+const ONE_ROUND_BYTES: u64 = 4096;
+
+/// Bytes of a sum of so many values: everyone sends its own to all others where they are few; otherwise to
+/// those who add up a part each, and who send that to all others.
+fn reduced_bytes(ranks: u32, values: usize) -> u64 {
+    let (ranks, bytes) = (u64::from(ranks), values as u64 * VALUE);
+    let sent = if bytes <= ONE_ROUND_BYTES { ranks } else { 2 };
+    sent * (ranks - 1) * bytes
 }
 
 /// The numbers of one strategy on a graph whose vertices are renamed for it; `starts` says where the
 /// vertices of each member start.
 ///
-/// With several blocks the forward pass of every block but the last runs twice, and so do its
-/// exchanges; bytes count that.
+/// Where blocks are computed again, the forward pass of every block but the last runs twice, and so do
+/// its exchanges; bytes count that.
 ///
 /// # Panics
 /// Where `starts` does not fit the strategy and the graph.
@@ -216,9 +242,7 @@ impl Layout<'_> {
     fn memory_of(&self, rank: u32) -> RankMemory {
         let facts = self.facts;
         let (workload, traffic) = (facts.question.workload, facts.question.traffic);
-        let all = self.load(rank, 0..facts.steps);
         let frame_cells = (facts.steps as u64 * u64::from(facts.vertices)).max(1) as f64;
-        let frame_edges: u64 = facts.edges.iter().flatten().sum();
         let cost = workload.activations;
         let (mut activations, mut halo, mut messages) = (0.0_f64, 0, 0);
         for block in &self.blocks {
@@ -229,7 +253,10 @@ impl Layout<'_> {
             let bytes = cost.fixed_bytes
                 + cost.bytes_per_vertex * f64::from(facts.vertices) * share
                 + cost.bytes_per_edge * (here.edges + self_loops) as f64;
-            activations = activations.max(bytes);
+            activations = match facts.question.recompute {
+                true => activations.max(bytes),
+                false => activations + bytes,
+            };
             halo = halo.max(here.gathered * traffic.held_bytes());
             let exchanged = if self.placements.structure == self.placements.time {
                 0
@@ -238,14 +265,19 @@ impl Layout<'_> {
             };
             messages = messages.max((exchanged + 2 * here.busiest_halo) * traffic.widest_bytes());
         }
-        let data_share =
-            (all.cells + all.edges) as f64 / (frame_cells + frame_edges as f64).max(1.0);
-        let states = if self.blocks.len() > 1 { self.blocks.len() as u64 } else { 0 };
+        let again = self.blocks.len() > 1 && facts.question.recompute;
+        let states = if again { self.blocks.len() as u64 } else { 0 };
+        let member = (rank % facts.grid.members) as usize;
+        let own_vertices = facts.starts[member + 1] - facts.starts[member];
+        let is_kept = traffic.layers.first().is_some_and(|layer| layer.gathered_once);
+        let kept_rows = u64::from(is_kept) * workload.edges.len() as u64 * u64::from(own_vertices);
         let time_vertices =
             self.placements.time.share(rank, facts.vertices, 0..facts.steps).vertices;
         RankMemory {
             parameters: workload.weights as u64 * VALUE * (2 + workload.optimiser_slots as u64),
-            data: (workload.data_bytes as f64 * data_share) as u64,
+            data: workload.data_bytes,
+            reuse: kept_rows * workload.features as u64 * VALUE,
+            evaluation: workload.evaluation_bytes,
             activations: activations.max(0.0) as u64,
             halo,
             checkpoints: states * traffic.state_bytes_per_vertex * time_vertices.len() as u64,
@@ -256,7 +288,8 @@ impl Layout<'_> {
 
     /// How often the forward pass of a time step runs.
     fn forward(&self, block: usize) -> u64 {
-        if block + 1 < self.blocks.len() { 2 } else { 1 }
+        let again = self.facts.question.recompute && block + 1 < self.blocks.len();
+        if again { 2 } else { 1 }
     }
 
     fn row(&self, strategy: Strategy) -> Row {
@@ -264,8 +297,8 @@ impl Layout<'_> {
         let (question, traffic) = (facts.question, facts.question.traffic);
         let ranks = self.ranks().end;
         let Placements { structure, time } = &self.placements;
-        let (mut exchanged_units, mut gathered_units) = (0, 0);
-        let (mut exchanged_bytes, mut gathered_bytes) = (0, 0);
+        let (mut exchanged_units, mut gathered_units, mut answered_units) = (0, 0, 0);
+        let (mut exchanged_bytes, mut gathered_bytes, mut answered_bytes) = (0, 0, 0);
         let mut communicate = 0.0;
         let mut messages = 0;
         for (number, block) in self.blocks.iter().enumerate() {
@@ -280,13 +313,18 @@ impl Layout<'_> {
             let busiest_halo = loads.iter().map(|load| load.busiest_halo).max().unwrap_or(0);
             gathered_units += halo;
             gathered_bytes += halo * traffic.gathered_bytes(forward);
+            let answers = volume::answers(structure, facts.grid, facts.vertices, block.clone());
+            answered_units += answers.total();
+            answered_bytes += answers.total() * traffic.answered_bytes(forward);
             // Listed rows go through memory twice more, into the message and out of it.
             let bytes = units.busiest() * traffic.exchanged_bytes(forward)
+                + answers.busiest() * traffic.answered_bytes(forward)
                 + 3 * busiest_halo * traffic.gathered_bytes(forward);
             communicate += bytes as f64 / question.machine.link_bytes_per_second;
             let exchanges = u64::from(units.total() > 0) * 2 * u64::from(facts.grid.groups - 1)
                 + u64::from(halo > 0) * u64::from(facts.grid.members - 1);
             messages += exchanges * traffic.layers.len() as u64 * (forward + 1);
+            messages += u64::from(facts.grid.members - 1) * (forward + 1);
         }
         communicate += messages as f64 * question.machine.message_seconds;
         let memory = self.memory();
@@ -296,9 +334,11 @@ impl Layout<'_> {
             blocks: self.blocks.len(),
             exchanged_units,
             gathered_units,
+            answered_units,
             exchanged_bytes,
             gathered_bytes,
-            reduced_bytes: 2 * u64::from(ranks - 1) * question.workload.weights as u64 * VALUE,
+            answered_bytes,
+            reduced_bytes: reduced_bytes(ranks, traffic.summed),
             balance: self.balance(),
             memory,
             fits: question.memory_limit.is_none_or(|limit| memory.total() <= limit),

@@ -49,9 +49,18 @@ fn workload() -> Workload {
 }
 
 fn traffic(time_on_features: bool) -> Traffic {
-    let first = LayerTraffic { gathered: 2, gathered_once: true, to_time: 6, from_time: 6 };
-    let second = LayerTraffic { gathered: 6, gathered_once: false, ..first };
-    Traffic { layers: vec![first, second], time_on_features, state_bytes_per_vertex: 96 }
+    let first = LayerTraffic {
+        gathered: 2,
+        gathered_once: true,
+        gathered_goes_back: false,
+        to_time: 6,
+        to_time_goes_back: true,
+        from_time: 6,
+    };
+    let second =
+        LayerTraffic { gathered: 6, gathered_once: false, gathered_goes_back: true, ..first };
+    let layers = vec![first, second];
+    Traffic { layers, answered: 6, summed: 500, time_on_features, state_bytes_per_vertex: 96 }
 }
 
 fn question<'a>(
@@ -67,6 +76,7 @@ fn question<'a>(
         frame: Frame { start: 0, steps: STEPS },
         ranks,
         blocks: Some(1),
+        recompute: true,
         memory_limit: None,
         machine: Machine::one_host(),
         seed: 0,
@@ -86,17 +96,38 @@ fn bytes_are_units_times_widths_times_passes() {
         assert_eq!(row.exchanged_bytes, 0);
         // The first layer is gathered once and kept.
         assert_eq!(row.gathered_bytes, row.gathered_units * 6 * 4 * 2);
-        let renaming =
-            row.strategy.renaming(&graph, Frame { start: 0, steps: STEPS }, 4, 0).unwrap();
+        let renaming = row.strategy.partition(&graph, 0..STEPS, 4, 0).unwrap().renaming();
         let renamed = renaming.snapshots(&graph).unwrap();
         let placed = row.grid.placements(renaming.starts(), &blocks(STEPS, 1), true);
         let counted =
             volume::halo(&placed.structure, VERTICES, 0..STEPS, 4, |step| renamed.at(step));
         assert_eq!(row.gathered_units, counted.total());
+        // Three snapshots for each of four members, who lack the vertices of the others.
+        assert_eq!(row.answered_units, 3 * 3 * u64::from(VERTICES));
+        assert_eq!(row.answered_bytes, row.answered_units * 6 * 4 * 2);
     }
+    assert_eq!(snapshot.answered_units, 0);
     assert_eq!(compared.rows[3].strategy, Strategy::Hybrid { members: 2 });
     assert_eq!(compared.rows[3].exchanged_units, STEPS as u64 * u64::from(VERTICES) / 2);
-    assert_eq!(snapshot.reduced_bytes, 2 * 3 * 500 * 4);
+    // Few enough to be sent to everyone.
+    assert_eq!(snapshot.reduced_bytes, 4 * 3 * 500 * 4);
+    let many = Traffic { summed: 5000, ..traffic };
+    let compared = compare(&question(&workload, &many, &graph, 4)).unwrap();
+    assert_eq!(compared.rows[0].reduced_bytes, 2 * 3 * 5000 * 4);
+}
+
+#[test]
+fn features_have_no_gradient_that_comes_back() {
+    let (workload, mut traffic, graph) = (workload(), traffic(true), graph());
+    traffic.layers[0].gathered_once = false;
+    let row = |traffic: &Traffic| {
+        let compared = compare(&question(&workload, traffic, &graph, 2)).unwrap();
+        compared.rows[2].clone()
+    };
+    let features = row(&traffic);
+    assert_eq!(features.gathered_bytes, features.gathered_units * (2 + 6 * 2) * 4);
+    traffic.layers[0].gathered_goes_back = true;
+    assert_eq!(row(&traffic).gathered_bytes, features.gathered_units * (2 * 2 + 6 * 2) * 4);
 }
 
 #[test]
@@ -111,6 +142,10 @@ fn blocks_repeat_the_forward_pass_of_all_but_the_last() {
     assert_eq!(three.exchanged_bytes * 6, one.exchanged_bytes * 8);
     assert!(three.memory.activations < one.memory.activations);
     assert_eq!(one.memory.checkpoints, 0);
+    let kept = Question { blocks: Some(3), recompute: false, ..whole };
+    let kept = assess(&kept, Strategy::Snapshot, &starts, &graph);
+    assert_eq!(kept.exchanged_bytes, one.exchanged_bytes);
+    assert_eq!((kept.blocks, kept.memory.checkpoints), (3, 0));
     assert_eq!(three.memory.checkpoints, 3 * 96 * 80);
 }
 

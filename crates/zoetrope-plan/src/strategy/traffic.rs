@@ -12,10 +12,19 @@ pub struct LayerTraffic {
     pub gathered: usize,
     /// Whether those are the same in every step and are kept once aggregated (the first layer).
     pub gathered_once: bool,
+    /// Whether gradients come back for them; not where they are features.
+    pub gathered_goes_back: bool,
     /// The width of rows on their way to the time encoder.
     pub to_time: usize,
+    /// Whether gradients come back for them; not where they follow from features alone.
+    pub to_time_goes_back: bool,
     /// The width of rows on their way back; 0 where nobody needs them there.
     pub from_time: usize,
+}
+
+/// Bytes of a row that goes forward so many times, and back once.
+fn bytes(width: usize, forward: u64, goes_back: bool) -> u64 {
+    width as u64 * VALUE * (forward + u64::from(goes_back))
 }
 
 /// What a model exchanges in a step.
@@ -23,6 +32,10 @@ pub struct LayerTraffic {
 pub struct Traffic {
     /// The layers.
     pub layers: Vec<LayerTraffic>,
+    /// The width of the embeddings, of which whole snapshots are brought together to be asked about.
+    pub answered: usize,
+    /// Values that all ranks add up once a step: gradients, and what belongs to them.
+    pub summed: usize,
     /// Whether time encoders work on rows of vertices; EvolveGCN's work on weights.
     pub time_on_features: bool,
     /// Bytes that a time encoder passes on to the next block, for each vertex: `π`.
@@ -34,13 +47,21 @@ impl Traffic {
     /// forward pass of a row runs.
     pub(super) fn gathered_bytes(&self, forward: u64) -> u64 {
         let moved = self.layers.iter().filter(|layer| !layer.gathered_once);
-        moved.map(|layer| layer.gathered as u64 * VALUE * (forward + 1)).sum()
+        moved.map(|layer| bytes(layer.gathered, forward, layer.gathered_goes_back)).sum()
     }
 
     /// Bytes that one unit of a redistribution stands for, there and back.
     pub(super) fn exchanged_bytes(&self, forward: u64) -> u64 {
-        let both = self.layers.iter().map(|layer| (layer.to_time + layer.from_time) as u64);
-        both.sum::<u64>() * VALUE * (forward + 1)
+        let both = |layer: &LayerTraffic| {
+            bytes(layer.to_time, forward, layer.to_time_goes_back)
+                + bytes(layer.from_time, forward, true)
+        };
+        self.layers.iter().map(both).sum()
+    }
+
+    /// Bytes that one unit of whole snapshots stands for.
+    pub(super) fn answered_bytes(&self, forward: u64) -> u64 {
+        bytes(self.answered, forward, true)
     }
 
     /// Bytes of rows of others that are held until the step has gone back.
@@ -51,7 +72,8 @@ impl Traffic {
     /// The widest row that is exchanged, in bytes.
     pub(super) fn widest_bytes(&self) -> u64 {
         let widest = |layer: &LayerTraffic| layer.gathered.max(layer.to_time).max(layer.from_time);
-        self.layers.iter().map(widest).max().unwrap_or(0) as u64 * VALUE
+        let widest = self.layers.iter().map(widest).chain([self.answered]).max();
+        widest.unwrap_or(0) as u64 * VALUE
     }
 }
 

@@ -38,6 +38,11 @@ impl Layout {
         }
     }
 
+    /// The order of the products in each structure layer.
+    pub(crate) fn orders(&self) -> &[Order] {
+        &self.orders
+    }
+
     /// Whole frames as groups, the cheaper order, kept aggregations where the model allows them.
     pub fn plain(model: &dyn Model, steps: usize, reuse: bool) -> Self {
         let order = |&(inputs, outputs): &(usize, usize)| Order::cheaper(inputs, outputs);

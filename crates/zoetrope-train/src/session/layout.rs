@@ -2,18 +2,124 @@
 
 use zoetrope_data::split::Part;
 use zoetrope_plan::{
-    BlockCost, Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, SharedWork,
-    Workload,
+    BlockCost, Choice, FrameRule, OperatorOrder as PlannedOrder, Plan, PlanError, Workload,
 };
 
+use super::share::{self, Decided, Shareable, Sharers};
 use crate::config::{Config, Frame, OperatorOrder, TaskName};
 use crate::engine::{Extent, Network, step_cost};
 use crate::error::TrainError;
 use crate::learner::optimise;
 use crate::material::Material;
+use crate::task;
+
+/// The plan of a run by `train.ranks` ranks, each in a process of its own, with the ways to share it
+/// side by side. Nothing is executed, and none of those ranks has to be there.
+///
+/// # Errors
+/// As [`Session::start`](super::Session::start).
+pub fn plan_for_ranks(
+    mut config: Config,
+    material: &Material,
+    given: Option<Plan>,
+) -> Result<Plan, TrainError> {
+    let sharers = Sharers::Planned(config.train.ranks as u32);
+    Ok(draft(&mut config, material, given, Some(sharers), Compares::Always)?.plan)
+}
+
+/// What is decided before anything is executed.
+pub(super) struct Drafted {
+    pub(super) task_name: TaskName,
+    pub(super) network: Network,
+    pub(super) decided: Option<Decided>,
+    pub(super) plan: Plan,
+}
+
+/// Whether a plan of several ranks tells what else there was to choose from, which takes as many
+/// partitions of the vertices.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compares {
+    Always,
+    Never,
+}
+
+/// Chooses the task, builds the network, decides how ranks share the run, and makes or takes the plan.
+///
+/// # Errors
+/// Where the data does not fit the task or the model, ranks cannot share it, or no plan can be made
+/// or fits.
+pub(super) fn draft(
+    config: &mut Config,
+    material: &Material,
+    given: Option<Plan>,
+    sharers: Option<Sharers<'_>>,
+    compares: Compares,
+) -> Result<Drafted, TrainError> {
+    let size = sharers.map_or(1, Sharers::size) as usize;
+    let given = given.map(|plan| for_ranks(plan, size)).transpose()?;
+    let task_name = task::choose(config, material)?;
+    // What the data decides may contradict what the user set.
+    config.task.name = Some(task_name);
+    config.check()?;
+    let outputs = task::outputs(config, task_name, material)?;
+    let rule = match &given {
+        Some(plan) => given_rule(config, plan)?,
+        None => frame_rule(config)?,
+    };
+    let training = material.steps_of(Part::Train, task_name);
+    let steps = rule.frame.unwrap_or(training.len());
+    let (width, vertices) = (material.width(), material.vertices());
+    let network = Network::new(config, task_name, width, outputs, steps, vertices)?;
+    let (workload, state_bytes) = workload(config, task_name, material, &network, outputs, rule)?;
+    let mut choice = choice(config, rule);
+    let mut decided = None;
+    let mut comparison = None;
+    if let Some(sharers) = sharers {
+        let unlimited = Choice { memory_limit: None, ..choice.clone() };
+        let alone = match &given {
+            Some(plan) => plan.clone(),
+            None => zoetrope_plan::plan(&workload, &unlimited)?,
+        };
+        let shareable = Shareable {
+            config,
+            material,
+            model: network.model.as_ref(),
+            parameters: &network.parameters,
+            workload: &workload,
+            state_bytes,
+            alone: &alone,
+        };
+        let made = share::decide(&shareable, given.as_ref(), sharers)?;
+        choice.shared = Some(made.work.clone());
+        decided = Some(made);
+        if compares == Compares::Always {
+            comparison = Some(shareable.compare(sharers.size())?);
+        }
+    }
+    let mut plan = match given {
+        Some(plan) => plan,
+        None => zoetrope_plan::plan(&workload, &choice)?,
+    };
+    plan.fits(&workload)?;
+    plan.comparison = comparison.or(plan.comparison);
+    Ok(Drafted { task_name, network, decided, plan })
+}
+
+/// A saved plan as the ranks that are there execute it. One process can take over a plan of several,
+/// which changes nothing but who computes what; several need one that was made for as many.
+fn for_ranks(plan: Plan, size: usize) -> Result<Plan, TrainError> {
+    match (plan.ranks == size, size) {
+        (true, _) => Ok(plan),
+        (false, 1) => Ok(plan.alone()),
+        (false, _) => Err(TrainError::Unfit {
+            what: format!("the plan is for {} ranks, but there are {size}", plan.ranks),
+            advice: format!("use --ranks {}, or make another plan", plan.ranks),
+        }),
+    }
+}
 
 /// How a saved plan cuts frames, which wins over the configuration.
-pub(super) fn given_rule(config: &Config, plan: &Plan) -> Result<FrameRule, TrainError> {
+fn given_rule(config: &Config, plan: &Plan) -> Result<FrameRule, TrainError> {
     match config.train.carry_state && plan.rule.frame.is_some_and(|frame| frame != plan.rule.stride)
     {
         true => Err(TrainError::Unfit {
@@ -29,7 +135,7 @@ pub(super) fn given_rule(config: &Config, plan: &Plan) -> Result<FrameRule, Trai
 
 /// How frames are cut. A state that is carried on needs frames that follow each other without a gap
 /// or an overlap.
-pub(super) fn frame_rule(config: &Config) -> Result<FrameRule, TrainError> {
+fn frame_rule(config: &Config) -> Result<FrameRule, TrainError> {
     let frame = match config.train.frame {
         Frame::All => None,
         Frame::Steps(steps) => Some(steps),
@@ -50,25 +156,18 @@ pub(super) fn frame_rule(config: &Config) -> Result<FrameRule, TrainError> {
     Ok(FrameRule { frame, stride, truncate: config.train.truncate })
 }
 
-/// What a plan is made for.
-pub(super) struct Planned<'a> {
-    pub(super) config: &'a Config,
-    pub(super) task: TaskName,
-    pub(super) material: &'a Material,
-    pub(super) network: &'a Network,
-    /// The numbers that the head gives.
-    pub(super) outputs: usize,
-    pub(super) rule: FrameRule,
-    /// How ranks share it, where there are several.
-    pub(super) shared: Option<SharedWork>,
-}
-
-/// Makes the plan, or looks whether a given one fits.
+/// The graph and the model as planners take them, and the bytes of the state that a frame leaves.
 ///
 /// # Errors
-/// Where the model cannot do what is asked of it, or no plan can be made or fits.
-pub(super) fn plan(planned: Planned<'_>, given: Option<Plan>) -> Result<Plan, TrainError> {
-    let Planned { config, task, material, network, outputs, rule, shared } = planned;
+/// Where the model cannot do what is asked of it.
+fn workload(
+    config: &Config,
+    task: TaskName,
+    material: &Material,
+    network: &Network,
+    outputs: usize,
+    rule: FrameRule,
+) -> Result<(Workload, u64), TrainError> {
     let model = network.model.as_ref();
     let training = material.steps_of(Part::Train, task);
     let steps = rule.frame.unwrap_or(training.len());
@@ -137,30 +236,27 @@ pub(super) fn plan(planned: Planned<'_>, given: Option<Plan>) -> Result<Plan, Tr
         activations: whole.activations,
         blocks,
     };
-    let plan = match given {
-        Some(plan) => plan,
-        None => {
-            let order = match config.plan.order {
-                OperatorOrder::Auto => None,
-                OperatorOrder::AggregateFirst => Some(PlannedOrder::AggregateFirst),
-                OperatorOrder::UpdateFirst => Some(PlannedOrder::UpdateFirst),
-            };
-            let choice = Choice {
-                planner: config.plan.name.clone(),
-                rule,
-                group: config.plan.group,
-                order,
-                reuse: config.plan.reuse,
-                blocks: config.plan.blocks,
-                recompute: config.plan.recompute,
-                shared,
-                memory_limit: config.plan.memory_limit.map(|limit| limit.0),
-            };
-            zoetrope_plan::plan(&workload, &choice)?
-        }
+    Ok((workload, whole.state_bytes))
+}
+
+/// What the configuration decides for one rank.
+fn choice(config: &Config, rule: FrameRule) -> Choice {
+    let order = match config.plan.order {
+        OperatorOrder::Auto => None,
+        OperatorOrder::AggregateFirst => Some(PlannedOrder::AggregateFirst),
+        OperatorOrder::UpdateFirst => Some(PlannedOrder::UpdateFirst),
     };
-    plan.fits(&workload)?;
-    Ok(plan)
+    Choice {
+        planner: config.plan.name.clone(),
+        rule,
+        group: config.plan.group,
+        order,
+        reuse: config.plan.reuse,
+        blocks: config.plan.blocks,
+        recompute: config.plan.recompute,
+        shared: None,
+        memory_limit: config.plan.memory_limit.map(|limit| limit.0),
+    }
 }
 
 /// The numbers of blocks worth looking at: what was asked for, or what a limit on memory may need.

@@ -34,6 +34,7 @@ use crate::task::{self, Task};
 
 pub use epoch::{EpochEnd, Watch};
 pub use evaluate::Answers;
+pub use layout::plan_for_ranks;
 use recorded::Recorded;
 
 /// A run in progress.

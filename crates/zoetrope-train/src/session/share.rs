@@ -1,18 +1,18 @@
 //! How the ranks of a run share it: the strategy, the partition of vertices, what cannot be shared.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::model::Model;
-use zoetrope_plan::partition::{Objective, Options};
+use zoetrope_nn::optimiser::Gradients;
+use zoetrope_nn::{Parameters, SharedLayer};
+use zoetrope_plan::partition::Objective;
 use zoetrope_plan::placement::grid::even_starts;
-use zoetrope_plan::strategy::{LayerTraffic, Traffic};
-use zoetrope_plan::{Partition, Plan, Renaming, SharedWork, Strategy};
+use zoetrope_plan::strategy::{Comparison, LayerTraffic, Machine, Question, Traffic, compare};
+use zoetrope_plan::{Frame, Partition, Plan, Renaming, SharedWork, Strategy, Workload};
 
-use crate::config::{Config, StrategyName, TaskName};
-use crate::engine::Team;
+use crate::config::{Config, StrategyName};
+use crate::engine::{Layout, Team};
 use crate::error::TrainError;
 use crate::material::Material;
 
@@ -41,25 +41,115 @@ impl Decided {
     }
 }
 
-/// What a model exchanges, as planners take it.
-pub(crate) fn traffic(
-    model: &dyn Model,
-    reuse: bool,
-    state_bytes: u64,
-    vertices: usize,
-) -> Option<Traffic> {
-    let sharing = model.sharing(&[])?;
-    let layer = |(at, layer): (usize, &zoetrope_nn::SharedLayer)| LayerTraffic {
-        gathered: layer.gathered,
-        gathered_once: at == 0 && reuse && model.can_reuse(),
-        to_time: layer.to_time,
-        from_time: layer.from_time,
-    };
-    Some(Traffic {
-        layers: sharing.layers.iter().enumerate().map(layer).collect(),
-        time_on_features: sharing.time_on_features,
-        state_bytes_per_vertex: state_bytes / vertices.max(1) as u64,
-    })
+/// Those who share a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sharers<'a> {
+    /// Ranks that are here.
+    Here(&'a Ranks),
+    /// As many as a plan is made for, each in a process of its own.
+    Planned(u32),
+}
+
+impl Sharers<'_> {
+    pub(super) fn size(self) -> u32 {
+        match self {
+            Self::Here(ranks) => ranks.size() as u32,
+            Self::Planned(ranks) => ranks,
+        }
+    }
+
+    fn in_process(self) -> u32 {
+        match self {
+            Self::Here(ranks) if ranks.engine() == "threads" => ranks.size() as u32,
+            Self::Here(_) | Self::Planned(_) => 1,
+        }
+    }
+
+    /// What the first rank finds, on all of them.
+    fn told(
+        self,
+        length: usize,
+        find: impl FnOnce() -> Result<Vec<u32>, TrainError>,
+    ) -> Result<Vec<u32>, TrainError> {
+        let Self::Here(ranks) = self else { return find() };
+        let mut found = vec![0; length];
+        match ranks.rank() {
+            0 => found = ranks.while_waited_for(find)??,
+            _ => ranks.wait_for_work()?,
+        }
+        ranks.broadcast(0, &mut found)?;
+        Ok(found)
+    }
+}
+
+/// What is shared.
+#[derive(Clone, Copy)]
+pub(super) struct Shareable<'a> {
+    pub(super) config: &'a Config,
+    pub(super) material: &'a Material,
+    pub(super) model: &'a dyn Model,
+    pub(super) parameters: &'a Parameters,
+    pub(super) workload: &'a Workload,
+    /// Bytes of the state that a frame leaves.
+    pub(super) state_bytes: u64,
+    /// How one rank would do it: frames, orders, reuse.
+    pub(super) alone: &'a Plan,
+}
+
+impl Shareable<'_> {
+    /// What the model exchanges.
+    fn traffic(&self) -> Option<Traffic> {
+        let layout = Layout::of(self.alone);
+        let sharing = self.model.sharing(layout.orders())?;
+        let reuse = self.alone.reuse.first_aggregation;
+        let layer = |(at, layer): (usize, &SharedLayer)| LayerTraffic {
+            gathered: layer.gathered,
+            gathered_once: at == 0 && reuse,
+            gathered_goes_back: layer.gathered_goes_back,
+            to_time: layer.to_time,
+            to_time_goes_back: layer.to_time_goes_back,
+            from_time: layer.from_time,
+        };
+        Some(Traffic {
+            layers: sharing.layers.iter().enumerate().map(layer).collect(),
+            answered: self.model.width(),
+            summed: Gradients::packed(self.parameters),
+            time_on_features: sharing.time_on_features,
+            state_bytes_per_vertex: self.state_bytes / self.material.vertices().max(1) as u64,
+        })
+    }
+
+    /// The ways to share it among so many ranks, side by side.
+    ///
+    /// # Errors
+    /// Where the model cannot be shared.
+    pub(super) fn compare(&self, ranks: u32) -> Result<Comparison, TrainError> {
+        let (config, graph) = (self.config, &self.material.sequence);
+        let traffic = self.traffic().ok_or_else(|| unshared(self.model))?;
+        let edges = |frame: &&Frame| frame.range().map(|step| graph.at(step).len()).sum::<usize>();
+        let frame = self.alone.frames.iter().max_by_key(edges).expect("a plan has frames");
+        let may_choose = self.model.works_in_blocks() && config.plan.recompute;
+        Ok(compare(&Question {
+            workload: self.workload,
+            traffic: &traffic,
+            graph,
+            frame: *frame,
+            ranks,
+            blocks: config.plan.blocks.or((!may_choose).then_some(1)),
+            recompute: config.plan.recompute,
+            memory_limit: config.plan.memory_limit.map(|limit| limit.0),
+            machine: Machine::one_host(),
+            seed: config.train.seed,
+        })?)
+    }
+}
+
+/// The error of a model that ranks cannot share.
+fn unshared(model: &dyn Model) -> TrainError {
+    TrainError::Unfit {
+        what: format!("{} cannot be shared by ranks", model.name()),
+        advice: format!("use --ranks 1, or one of {SHARED_MODELS}"),
+    }
 }
 
 /// Refuses what several ranks cannot compute to the same result as one.
@@ -74,11 +164,9 @@ fn refuse(
         false => Ok(()),
     };
     let with = format!("with {ranks} ranks");
-    unfit(
-        model.sharing(&[]).is_none(),
-        format!("{} cannot be shared by ranks", model.name()),
-        format!("use --ranks 1, or one of {SHARED_MODELS}"),
-    )?;
+    if model.sharing(&[]).is_none() {
+        return Err(unshared(model));
+    }
     unfit(
         config.model.dropout > 0.0,
         format!(
@@ -128,25 +216,18 @@ fn named(config: &Config, ranks: u32) -> Result<Option<Strategy>, TrainError> {
     })
 }
 
-/// The steps that a partition of the vertices is made for.
-fn partitioned(material: &Material, task: TaskName) -> Range<usize> {
-    material.steps_of(Part::Train, task)
-}
-
-/// Decides how ranks share a run. All of them call it; the first one partitions.
+/// Decides how ranks share a run. All of them call it; the first one compares and partitions.
 pub(super) fn decide(
-    config: &Config,
-    task: TaskName,
-    material: &Material,
-    model: &dyn Model,
-    steps: usize,
+    shareable: &Shareable<'_>,
     given: Option<&Plan>,
-    ranks: &Ranks,
+    sharers: Sharers<'_>,
 ) -> Result<Decided, TrainError> {
-    let (size, vertices) = (ranks.size() as u32, material.vertices());
-    refuse(config, model, vertices, ranks.size())?;
-    let sharing = model.sharing(&[]).expect("refused above");
-    let blocks = config.plan.blocks.unwrap_or(1);
+    let &Shareable { config, material, model, alone, .. } = shareable;
+    let (size, vertices) = (sharers.size(), material.vertices());
+    refuse(config, model, vertices, size as usize)?;
+    let sharing = model.sharing(&[]).ok_or_else(|| unshared(model))?;
+    let steps = alone.frames[0].steps;
+    let blocks = config.plan.blocks.unwrap_or(1).min(steps);
     let (strategy, reason) = match (given.and_then(|plan| plan.strategy), named(config, size)?) {
         (Some(strategy), _) => {
             (strategy, format!("{size} ranks share it as the plan says: {}", strategy.name()))
@@ -154,36 +235,32 @@ pub(super) fn decide(
         (None, Some(strategy)) => {
             (strategy, format!("{size} ranks share it as asked: {}", strategy.name()))
         }
-        // Every rank has a snapshot of every block: nothing else is as even, and moves as little.
-        (None, None) if steps / blocks.min(steps) >= size as usize => (
+        // Every rank has a snapshot of every block: that is even, and needs no partition.
+        (None, None) if steps / blocks >= size as usize => (
             Strategy::Snapshot,
             format!(
                 "{size} ranks share it by snapshot: each block of a frame has one for everybody"
             ),
         ),
-        (None, None) => (
-            Strategy::Vertex { objective: Objective::Connectivity },
-            format!(
-                "{size} ranks share its vertices: a block of a frame has fewer snapshots than that"
-            ),
-        ),
+        (None, None) => {
+            let best = sharers.told(1, || Ok(vec![shareable.compare(size)?.recommended as u32]))?;
+            let strategy = Strategy::all(size)[best[0] as usize];
+            let why = "a block of a frame has fewer snapshots than that, and this is predicted to be \
+                       fastest";
+            (strategy, format!("{size} ranks share it by {}: {why}", strategy.name()))
+        }
     };
-    let renaming = match strategy.objective() {
-        Some(objective) if strategy.grid(size).members > 1 => {
-            let members = strategy.grid(size).members;
-            let options = Options { seed: config.train.seed, ..Options::new(members) };
-            let mut of = vec![0; vertices];
-            if ranks.rank() == 0 {
-                let steps = partitioned(material, task);
-                let partition = || objective.partition(&material.sequence, steps, &options).of;
-                of = ranks.while_waited_for(partition)?;
-            } else {
-                ranks.wait_for_work()?;
-            }
-            ranks.broadcast(0, &mut of)?;
+    let members = strategy.grid(size).members;
+    let renaming = match strategy.objective().filter(|_| members > 1) {
+        None => None,
+        Some(_) => {
+            let (graph, training) = (&material.sequence, shareable.workload.training.clone());
+            let of = sharers.told(vertices, || {
+                let partition = strategy.partition(graph, training, size, config.train.seed);
+                Ok(partition.expect("there are several members").of)
+            })?;
             Some(Arc::new(Partition { parts: members, of }.renaming()))
         }
-        _ => None,
     };
     let starts = match &renaming {
         Some(renaming) => renaming.starts().to_vec(),
@@ -191,7 +268,7 @@ pub(super) fn decide(
     };
     let work = SharedWork {
         ranks: size,
-        in_process: if ranks.engine() == "threads" { size } else { 1 },
+        in_process: sharers.in_process(),
         strategy,
         reason,
         starts,

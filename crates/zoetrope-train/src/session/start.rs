@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::Plan;
 use zoetrope_tensor::{Device, Matrix, Tape};
 
-use super::layout::{self, Planned};
-use super::{Recorded, Session, share};
+use super::layout::{self, Compares, Drafted};
+use super::share::Sharers;
+use super::{Recorded, Session};
 use crate::config::{Config, Residency};
 use crate::device;
-use crate::engine::{FrameRunner, Layout, Network};
+use crate::engine::{FrameRunner, Layout};
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::material::Material;
@@ -46,47 +46,10 @@ impl Session {
         timeline: Timeline,
         ranks: Option<Ranks>,
     ) -> Result<Self, TrainError> {
-        let given = given.map(|plan| for_ranks(plan, ranks.as_ref())).transpose()?;
         let span = timeline.phase(Phase::Plan);
-        let task_name = task::choose(&config, &material)?;
-        // What the data decides may contradict what the user set.
-        config.task.name = Some(task_name);
-        config.check()?;
-        let outputs = task::outputs(&config, task_name, &material)?;
-        let rule = match &given {
-            Some(plan) => layout::given_rule(&config, plan)?,
-            None => layout::frame_rule(&config)?,
-        };
-        let training = material.steps_of(Part::Train, task_name);
-        let steps = rule.frame.unwrap_or(training.len());
-        let (width, vertices) = (material.width(), material.vertices());
-        let network = Network::new(&config, task_name, width, outputs, steps, vertices)?;
-        let decided = match &ranks {
-            None => None,
-            Some(ranks) => {
-                let model = network.model.as_ref();
-                Some(share::decide(
-                    &config,
-                    task_name,
-                    &material,
-                    model,
-                    steps,
-                    given.as_ref(),
-                    ranks,
-                )?)
-            }
-        };
-        let shared = decided.as_ref().map(|decided| decided.work.clone());
-        let planned = Planned {
-            config: &config,
-            task: task_name,
-            material: &material,
-            network: &network,
-            outputs,
-            rule,
-            shared,
-        };
-        let plan = layout::plan(planned, given)?;
+        let sharers = ranks.as_ref().map(Sharers::Here);
+        let Drafted { task_name, network, decided, plan } =
+            layout::draft(&mut config, &material, given, sharers, Compares::Never)?;
         drop(span);
         let span = timeline.phase(Phase::Load);
         let device = device::open(&config, &timeline, ranks.as_ref())?;
@@ -140,19 +103,5 @@ fn streams(config: &Config, device: &Device, runner: &FrameRunner) -> bool {
         Residency::Resident => false,
         Residency::Stream => true,
         Residency::Auto => runner.bytes_on_gpu() > gpu.memory_use().limit / 2,
-    }
-}
-
-/// A saved plan as the ranks that are there execute it. One process can take over a plan of several,
-/// which changes nothing but who computes what; several need one that was made for as many.
-fn for_ranks(plan: Plan, ranks: Option<&Ranks>) -> Result<Plan, TrainError> {
-    let size = ranks.map_or(1, Ranks::size);
-    match (plan.ranks == size, size) {
-        (true, _) => Ok(plan),
-        (false, 1) => Ok(plan.alone()),
-        (false, _) => Err(TrainError::Unfit {
-            what: format!("the plan is for {} ranks, but there are {size}", plan.ranks),
-            advice: format!("use --ranks {}, or make another plan", plan.ranks),
-        }),
     }
 }

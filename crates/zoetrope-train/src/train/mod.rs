@@ -35,7 +35,7 @@ pub use open::{Opened, Run};
 pub use peak::peak_host_bytes;
 #[cfg(feature = "mpi")]
 pub use ranks::train_by_mpi;
-pub use ranks::train_by_threads;
+pub use ranks::{models_of_events, train_by_threads};
 
 use folder::Records;
 

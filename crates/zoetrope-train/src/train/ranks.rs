@@ -53,6 +53,14 @@ fn plain(failure: Failure<TrainError>) -> TrainError {
     }
 }
 
+/// The error of a model that several ranks cannot train.
+pub fn models_of_events(config: &Config) -> TrainError {
+    TrainError::Unavailable {
+        what: format!("train.ranks = {} for {}", config.train.ranks, config.model.name.name()),
+        advice: "models of events train on one rank: use --ranks 1".to_owned(),
+    }
+}
+
 /// [`train`](super::train) by `train.ranks` threads. They read the data once.
 ///
 /// # Errors
@@ -69,12 +77,7 @@ pub fn train_by_threads(
     let (size, started) = (config.train.ranks, Instant::now());
     let material = match Opened::open(&config, listener.reading())? {
         Opened::Snapshots(material) => material,
-        Opened::Events(_) => {
-            return Err(TrainError::Unavailable {
-                what: format!("train.ranks = {size} for {}", config.model.name.name()),
-                advice: "models of events train on one rank: use --ranks 1".to_owned(),
-            });
-        }
+        Opened::Events(_) => return Err(models_of_events(&config)),
     };
     let listener = Mutex::new(Some(listener));
     let (patience, interrupt) = (patience(&config), interrupt.clone());
@@ -91,7 +94,11 @@ pub fn train_by_threads(
                 let opened = Some((opened, started));
                 lead(config, begun, &interrupt, &mut *listener, opened, Some(ranks)).map(Some)
             }
-            None => follow(config, &interrupt, Some(opened), ranks).map(|()| None),
+            None => match follow(config, &interrupt, Some(opened), ranks) {
+                // The first rank says so, who knows the run folder.
+                Ok(()) | Err(TrainError::Interrupted { .. }) => Ok(None),
+                Err(error) => Err(error),
+            },
         })
     });
     let mut ends = ends.map_err(plain)?;
@@ -169,7 +176,8 @@ fn follow(
     while !course.is_over() {
         course.epoch(&mut Silently(interrupt))?;
         if course.agree(interrupt.is_asked())? && !course.is_over() {
-            let (folder, epochs) = (resumed.unwrap_or_default(), course.epochs().len());
+            let folder = resumed.or_else(|| course.config().output.dir.clone());
+            let (folder, epochs) = (folder.unwrap_or_default(), course.epochs().len());
             return Err(TrainError::Interrupted { folder, epochs });
         }
     }

@@ -1,0 +1,149 @@
+//! What `zoetrope plan --ranks` predicts to move in a step is what a step moves, byte by byte.
+
+use zoetrope_data::Quiet;
+use zoetrope_dist::{Patience, Traffic, threads};
+use zoetrope_plan::strategy::Row;
+use zoetrope_plan::{Plan, Strategy};
+use zoetrope_train::material::Material;
+use zoetrope_train::run::Timeline;
+use zoetrope_train::session::{EpochEnd, Session, Watch, plan_for_ranks};
+use zoetrope_train::{Config, TrainError};
+
+/// A graph whose ranks have unlike shares: 17 vertices, 13 snapshots to train on.
+const DATA: [&str; 6] = [
+    "data.path=synthetic:sbm?vertices=17&steps=17&communities=3&inside=2&outside=1",
+    "task.name=link-prediction",
+    "data.split=80/20",
+    "train.frame=all",
+    "model.hidden=5",
+    "plan.timeout=30",
+];
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn frame(&mut self, _: usize, _: usize) -> bool {
+        true
+    }
+}
+
+fn config(ranks: usize, settings: &[String]) -> Config {
+    let ranks = format!("train.ranks={ranks}");
+    let settings = settings.iter().map(String::as_str);
+    let all = DATA.into_iter().chain([ranks.as_str()]).chain(settings);
+    all.fold(Config::builder(), zoetrope_train::config::ConfigBuilder::set).build().unwrap()
+}
+
+/// What all ranks send in one update, all weights of which are summed once.
+fn measured(ranks: usize, settings: &[String]) -> Vec<Traffic> {
+    let settings = settings.to_vec();
+    let found = threads::run(ranks, Patience::default(), move |ranks| {
+        let config = config(ranks.size(), &settings);
+        let material = Material::open(&config, &Quiet)?;
+        let own = ranks.clone();
+        let mut session =
+            Session::start_shared(config, material, None, Timeline::new(), Some(ranks))?;
+        assert_eq!(session.plan().frames.len(), 1);
+        let before = own.traffic();
+        assert!(matches!(session.epoch(&mut Nobody)?, EpochEnd::Finished(_)));
+        Ok::<_, TrainError>(own.traffic().since(&before))
+    });
+    found.unwrap()
+}
+
+fn predicted(ranks: usize, settings: &[String]) -> Plan {
+    let config = config(ranks, settings);
+    let material = Material::open(&config, &Quiet).unwrap();
+    plan_for_ranks(config, &material, None).unwrap()
+}
+
+/// The row of the strategy that is planned.
+fn planned(plan: &Plan) -> &Row {
+    let rows = &plan.comparison.as_ref().unwrap().rows;
+    rows.iter().find(|row| Some(row.strategy) == plan.strategy).unwrap()
+}
+
+fn expect_exact(ranks: usize, settings: &[String]) -> Row {
+    let plan = predicted(ranks, settings);
+    let row = planned(&plan).clone();
+    let traffic = measured(ranks, settings);
+    let rows: u64 = traffic.iter().map(|traffic| traffic.all_to_all.bytes).sum();
+    assert_eq!(rows, row.row_bytes(), "{ranks} ranks, {settings:?}: {row:?}");
+    // Besides the gradients, numbers of 8 bytes: the loss, and whether anybody wants to stop.
+    let sums: u64 = traffic.iter().map(|traffic| traffic.all_reduce.bytes).sum();
+    let calls = traffic[0].all_reduce.calls;
+    let numbers = (calls - 1) * 8 * (ranks * (ranks - 1)) as u64;
+    assert_eq!(sums, row.reduced_bytes + numbers, "{ranks} ranks, {settings:?}");
+    row
+}
+
+fn settings(list: &[&str]) -> Vec<String> {
+    list.iter().map(|&setting| setting.to_owned()).collect()
+}
+
+#[test]
+fn every_model_moves_what_is_predicted_for_every_strategy() {
+    for model in ["tm-gcn", "cd-gcn", "evolvegcn-o"] {
+        for strategy in ["snapshot", "vertex", "hypergraph", "hybrid"] {
+            for reuse in [true, false] {
+                let list = settings(&[
+                    &format!("model.name={model}"),
+                    &format!("plan.strategy={strategy}"),
+                    &format!("plan.reuse={reuse}"),
+                ]);
+                let row = expect_exact(4, &list);
+                let by_snapshot = row.strategy == Strategy::Snapshot;
+                assert_eq!(row.answered_bytes == 0, by_snapshot, "{row:?}");
+                let exchanges = row.grid.groups > 1 && model != "evolvegcn-o";
+                assert_eq!(row.exchanged_bytes > 0, exchanges, "{row:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_variants_and_other_models_move_what_is_predicted() {
+    for list in [
+        &["model.name=tm-gcn", "plan.strategy=snapshot", "plan.blocks=3"][..],
+        &["model.name=cd-gcn", "plan.strategy=hybrid", "plan.blocks=2"],
+        &["model.name=cd-gcn", "plan.strategy=hypergraph", "plan.blocks=5", "plan.recompute=false"],
+        &["model.name=evolvegcn-o", "plan.strategy=vertex", "plan.blocks=4", "plan.reuse=false"],
+        &["model.name=evolvegcn-o", "plan.strategy=hybrid", "train.loss=last", "plan.blocks=2"],
+        &["model.name=cd-gcn", "model.variant=paper", "plan.strategy=hybrid", "plan.reuse=false"],
+        &["model.name=evolvegcn-o", "model.variant=paper", "plan.strategy=hypergraph"],
+        &["model.name=wd-gcn", "plan.strategy=snapshot", "plan.order=update-first"],
+        &[
+            "model.name=wd-gcn",
+            "plan.strategy=vertex",
+            "plan.order=update-first",
+            "plan.reuse=false",
+        ],
+        &["model.name=tgcn", "plan.strategy=hybrid"],
+        &["model.name=tgcn", "plan.strategy=snapshot", "model.variant=paper", "plan.reuse=false"],
+        &["model.name=tgcn", "plan.strategy=vertex", "plan.order=update-first", "plan.reuse=false"],
+        &["model.name=tm-gcn", "plan.strategy=vertex", "model.hidden=40"],
+        &["model.name=tm-gcn", "plan.strategy=snapshot", "plan.overlap=true"],
+    ] {
+        expect_exact(4, &settings(list));
+    }
+}
+
+#[test]
+fn fewer_snapshots_than_ranks_are_shared_as_recommended() {
+    let list = settings(&["model.name=tm-gcn", "train.frame=3"]);
+    let plan = predicted(4, &list);
+    let comparison = plan.comparison.as_ref().unwrap();
+    assert_eq!(plan.strategy, Some(comparison.best().strategy));
+    assert_ne!(plan.strategy, Some(Strategy::Snapshot), "one rank would have nothing to do");
+    let enough = predicted(4, &settings(&["model.name=tm-gcn", "train.frame=4"]));
+    assert_eq!(enough.strategy, Some(Strategy::Snapshot));
+}
+
+#[test]
+fn a_plan_with_its_comparison_is_read_back() {
+    let plan = predicted(3, &settings(&["model.name=cd-gcn"]));
+    let back = Plan::from_json(&plan.to_json()).unwrap();
+    assert_eq!(back.comparison.as_ref().unwrap().rows.len(), 3);
+    assert_eq!(back.placement, plan.placement);
+    assert!(back.alone().comparison.is_none());
+}
