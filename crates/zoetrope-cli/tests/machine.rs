@@ -8,7 +8,7 @@ use binary::Folder;
 fn the_doctor_names_the_machine_and_admits_what_the_build_lacks() {
     let folder = Folder::new();
     let text = folder.text(&["doctor"]);
-    for expected in ["processor", "memory", "GPU", "MPI", "no MPI code yet"] {
+    for expected in ["processor", "memory", "GPU", "MPI launcher", "train --ranks N"] {
         assert!(text.contains(expected), "{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
@@ -16,6 +16,14 @@ fn the_doctor_names_the_machine_and_admits_what_the_build_lacks() {
     assert_eq!(document["schema"], 1);
     assert!(document["cpu"]["threads"].as_u64().unwrap() > 0);
     assert_eq!(document["build"]["cuda"], true);
+    let (mpi, knows) = (&document["mpi"], cfg!(feature = "mpi"));
+    assert_eq!(document["build"]["mpi"], knows);
+    assert_eq!(text.contains("not in this build (cargo build"), !knows, "{text}");
+    // A build that knows MPI has found a library or says what it tried.
+    assert_eq!(mpi["library"].is_string() || mpi["problem"].is_string(), knows, "{mpi}");
+    if let Some(library) = mpi["library"].as_str() {
+        assert!(text.contains(&format!("ready: {}", &library[..12])), "{text}");
+    }
     let names: Vec<&str> = document["libraries"]
         .as_array()
         .unwrap()

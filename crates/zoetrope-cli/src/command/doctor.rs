@@ -21,7 +21,7 @@ Examples:
   zoetrope doctor --conformance --device cuda            does the card compute what the processor does?
   zoetrope doctor --conformance --device cuda --only gru
 
-The table loads the libraries of CUDA, where they are, and asks the driver for its cards; nothing is computed.
+The table loads the libraries of CUDA and MPI, where they are, and asks for their cards and versions; nothing is computed.
 The comparison runs every operator and every model on the processor and on the card; exit code 1 where they differ.")]
 pub(crate) struct DoctorArgs {
     /// Print one JSON document instead of the table
@@ -55,8 +55,7 @@ struct Build {
     mpi: bool,
 }
 
-/// This binary has no MPI code yet; the report says so rather than promise.
-const BUILD: Build = Build { cpu: true, cuda: true, mpi: false };
+const BUILD: Build = Build { cpu: true, cuda: true, mpi: cfg!(feature = "mpi") };
 
 /// Columns of the table that stand before what is said.
 const BESIDE: usize = 20;
@@ -117,10 +116,21 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
         None => "not found (optional: traces of a card that do not disturb it)".into(),
     };
     row("CUPTI", Some(machine.cuda.profiler.is_some()), says);
-    row("MPI", Some(machine.mpi.launcher.is_some()), mpi(&machine.mpi));
+    row("MPI launcher", Some(machine.mpi.launcher.is_some()), launcher(&machine.mpi));
+    let (ready, says) = mpi(&machine.mpi);
+    for (at, line) in wrap(&says, WIDTH - BESIDE).into_iter().enumerate() {
+        match at {
+            0 => row("MPI", Some(ready), line),
+            _ => row("", None, line),
+        }
+    }
     let heading = style.bold(&format!("zoetrope {version}"));
-    let notes =
-        "This build runs in one process, on the processor or one card: it has no MPI code yet.";
+    let notes = match BUILD.mpi {
+        true => "Ranks are threads (train --ranks N) or processes (mpirun -n N zoetrope train).",
+        false => {
+            "Ranks are threads (train --ranks N); processes of an MPI job need a build with it."
+        }
+    };
     format!("{heading}\n{}\n{}\n", table.render(style), style.dim(notes))
 }
 
@@ -201,7 +211,20 @@ fn cuda(cuda: &Cuda) -> (bool, String) {
     }
 }
 
-fn mpi(mpi: &Mpi) -> String {
+fn mpi(mpi: &Mpi) -> (bool, String) {
+    if !BUILD.mpi {
+        let advice = "cargo build --release --features mpi";
+        return (false, format!("not in this build ({advice})"));
+    }
+    match (&mpi.library, &mpi.problem) {
+        (Some(library), _) => (true, format!("ready: {library}")),
+        (None, problem) => {
+            (false, format!("no library ({})", problem.as_deref().unwrap_or("none was tried")))
+        }
+    }
+}
+
+fn launcher(mpi: &Mpi) -> String {
     match (&mpi.launcher, &mpi.version) {
         (Some(launcher), Some(version)) => format!("{version} ({})", launcher.display()),
         (Some(launcher), None) => format!("{}, version unknown", launcher.display()),

@@ -1,4 +1,4 @@
-//! MPI: the launcher on the path and what it says it is.
+//! MPI: the launcher on the path, what it says it is, and the library that this build would load.
 
 use std::path::PathBuf;
 
@@ -13,6 +13,10 @@ pub(crate) struct Mpi {
     pub(crate) launcher: Option<PathBuf>,
     /// The first line of its version.
     pub(crate) version: Option<String>,
+    /// What the library says of itself; None where there is none or this build knows no MPI.
+    pub(crate) library: Option<String>,
+    /// What was tried where no library was found.
+    pub(crate) problem: Option<String>,
 }
 
 impl Mpi {
@@ -23,6 +27,21 @@ impl Mpi {
             .and_then(|launcher| ask(launcher, &["--version"]))
             .and_then(|answer| answer.lines().next().map(|line| line.trim().to_owned()))
             .filter(|line| !line.is_empty());
-        Self { launcher, version }
+        let (library, problem) = library();
+        Self { launcher, version, library, problem }
     }
+}
+
+/// The library that ranks would talk through, or what was tried.
+#[cfg(feature = "mpi")]
+fn library() -> (Option<String>, Option<String>) {
+    match zoetrope_dist::mpi::version() {
+        Ok(version) => (Some(version), None),
+        Err(tried) => (None, Some(tried.join("; "))),
+    }
+}
+
+#[cfg(not(feature = "mpi"))]
+fn library() -> (Option<String>, Option<String>) {
+    (None, None)
 }
