@@ -18,7 +18,7 @@ use crate::error::{DistError, Failure};
 use crate::ranks::Ranks;
 use crate::spare::Spare;
 use crate::threads::mailbox::{Arrival, Letter, Mailbox};
-use crate::watch::{Board, Patience, Verdict};
+use crate::watch::{Board, Cause, Patience, Verdict};
 
 /// How long a rank that waits looks for itself before it sleeps: about what falling asleep and being
 /// woken take.
@@ -213,8 +213,13 @@ fn gather<T, E>(
     ends: &Receiver<(usize, End<T, E>)>,
 ) -> Result<Vec<T>, Failure<E>> {
     let mut results: Vec<Option<Result<T, E>>> = (0..size).map(|_| None).collect();
-    let over = OnceLock::new();
-    for _ in 0..size {
+    let (mut ended, over) = (vec![false; size], OnceLock::new());
+    // Nobody waits for a rank that hangs: the verdict is to be heard as soon as the others have left.
+    let is_hung = |rank: usize| {
+        let verdict = shared.board.verdict().filter(|verdict| verdict.rank == rank);
+        verdict.is_some_and(|verdict| matches!(verdict.cause, Cause::Hung { .. }))
+    };
+    while (0..size).any(|rank| !ended[rank] && !is_hung(rank)) {
         let end = match shared.board.verdict() {
             None => ends.recv().ok(),
             Some(_) => {
@@ -222,10 +227,10 @@ fn gather<T, E>(
                 ends.recv_timeout(over.saturating_duration_since(Instant::now())).ok()
             }
         };
-        match end {
-            Some((rank, End::Returned(result))) => results[rank] = Some(result),
-            Some((_, End::Panicked)) => {}
-            None => break,
+        let Some((rank, end)) = end else { break };
+        ended[rank] = true;
+        if let End::Returned(result) = end {
+            results[rank] = Some(result);
         }
     }
     let Some(verdict) = shared.board.verdict() else {

@@ -95,6 +95,24 @@ fn a_rank_that_leaves_too_early_is_named() {
 }
 
 #[test]
+fn nobody_waits_for_a_rank_that_hangs_to_leave() {
+    let patience = Patience { timeout: SHORT.timeout, grace: Duration::from_secs(600) };
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let start = Instant::now();
+    let found = threads::run(3, patience, move |ranks| {
+        while ranks.rank() == 1 && !stopped.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        ranks.barrier()
+    });
+    let text = found.unwrap_err().to_string();
+    assert!(text.contains("rank 1 hangs"), "{text}");
+    assert!(start.elapsed() < SHORT.timeout + SLACK, "{:?}", start.elapsed());
+    stop.store(true, Ordering::Relaxed);
+}
+
+#[test]
 fn a_rank_that_loops_for_ever_is_named_in_time_and_left_behind() {
     for calls in [0, 3] {
         let stop = Arc::new(AtomicBool::new(false));

@@ -122,7 +122,9 @@ impl Channel {
             Some(_) => self.linger(),
         }
         let deadline = Instant::now() + TRY;
-        while Instant::now() < deadline && !self.links.iter().all(|peer| peer.link.is_quiet()) {
+        // Words to a process that is gone never leave, and its launcher will not wait for them.
+        let is_done = |peer: &Peer| peer.gone || peer.link.is_quiet();
+        while Instant::now() < deadline && !self.links.iter().all(is_done) {
             self.links.iter_mut().for_each(|peer| peer.link.flush());
             std::thread::sleep(Duration::from_millis(1));
         }

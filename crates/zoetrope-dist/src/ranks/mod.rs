@@ -26,6 +26,8 @@ use std::time::Instant;
 
 use crate::communicator::{Communicator, Fault, Flight, Incoming, Outgoing, Parcel, Tag};
 use crate::error::DistError;
+#[cfg(feature = "faults")]
+use crate::fault_point;
 use crate::message::{Element, Message};
 use crate::site::{Call, Position, Site};
 use crate::spare::Spare;
@@ -144,6 +146,10 @@ impl Ranks {
             position.last = Some(site);
             position.collectives += u64::from(!point);
         });
+        #[cfg(feature = "faults")]
+        if !point {
+            fault_point::pass(self.rank(), site, fault_point::Moment::Before);
+        }
         self.check_at(Some(site))?;
         lock(&self.inner.traffic).count_call(call);
         Ok(site)
@@ -197,6 +203,10 @@ impl Ranks {
         let overlapped = mode == Mode::Overlapped;
         let parcel = Parcel { site, tag, outgoing, incoming, overlapped };
         let flight = self.inner.communicator.start(parcel, &self.inner.spare);
+        #[cfg(feature = "faults")]
+        if !matches!(site.call, Call::Send | Call::Receive) {
+            fault_point::pass(self.rank(), site, fault_point::Moment::In);
+        }
         flight.map_err(|fault| self.fail(Some(site), fault))
     }
 
