@@ -12,8 +12,19 @@ const CUDA_VARIABLE: &str = "ZOETROPE_CUDA_PATH";
 /// Where Zoetrope keeps compiled kernels.
 const KERNELS_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
 
-/// What is built and tested once more with the feature that plain builds leave out.
-const WITH_MPI: [&str; 5] = ["--package", "zoetrope-dist", "--features", "mpi", "--locked"];
+/// What is built and tested once more with the features that plain builds leave out.
+const WITH_MPI: [&str; 5] = ["--package", "zoetrope-dist", "--features", "mpi,faults", "--locked"];
+
+/// Runs by processes: of what stands above, only the tests that need MPI.
+const RUNS_WITH_MPI: [&str; 7] = [
+    "--package",
+    "zoetrope-train",
+    "--package",
+    "zoetrope-cli",
+    "--features",
+    "zoetrope-train/mpi,zoetrope-cli/mpi",
+    "--locked",
+];
 
 /// How much the compiler optimises the binary that a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +61,11 @@ pub(crate) fn before_tests(root: &Path) -> Vec<Step> {
             "clippy with MPI",
             &[&["clippy"], &WITH_MPI[..], &["--all-targets", "--", "-D", "warnings"]].concat(),
         ),
+        component(
+            root,
+            "clippy of runs with MPI",
+            &[&["clippy"], &RUNS_WITH_MPI[..], &["--all-targets", "--", "-D", "warnings"]].concat(),
+        ),
         Step::command("documentation", documentation),
     ]
 }
@@ -67,16 +83,18 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         tests.env(CUDA_VARIABLE, &folder).env(KERNELS_VARIABLE, folder.join("kernels"));
     }
     steps.push(Step::tests("tests", tests));
-    steps.push(match starts("mpirun") {
-        true => Step::tests(
-            "tests with MPI",
-            cargo(
-                root,
-                &[&["test"], &WITH_MPI[..], &["--lib", "--tests", "--no-fail-fast"]].concat(),
-            ),
-        ),
-        false => Step::skip("tests with MPI", "mpirun is not installed"),
-    });
+    for (name, what, which) in [
+        ("tests with MPI", &WITH_MPI[..], &["--lib", "--tests"][..]),
+        ("tests of runs with MPI", &RUNS_WITH_MPI, &["--test", "ranks_mpi", "--test", "mpi"]),
+    ] {
+        steps.push(match starts("mpirun") {
+            true => {
+                let arguments = [&["test"], what, which, &["--no-fail-fast"]].concat();
+                Step::tests(name, cargo(root, &arguments))
+            }
+            false => Step::skip(name, "mpirun is not installed"),
+        });
+    }
     let examples = cargo(root, &["test", "--workspace", "--doc", "--locked"]);
     steps.push(Step::tests("documentation examples", examples));
     steps

@@ -1,0 +1,131 @@
+//! Ranks that are processes of real MPI jobs: the bits of threads, faults that are named, and runs
+//! that go on after them. Where no launcher is installed, the tests say so and pass.
+
+mod binary;
+mod mpi_job;
+
+use std::time::Duration;
+
+use binary::Folder;
+use mpi_job::{Job, Launcher};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const DATA: &[&str] = &[
+    "--data",
+    "synthetic:sbm?vertices=40&steps=20&communities=4",
+    "--task",
+    "link-prediction",
+    "--hidden",
+    "6",
+    "--quiet",
+];
+
+fn train<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["train", "--out", out], DATA, more].concat()
+}
+
+fn hash(folder: &Folder, run: &str) -> String {
+    let summary: Value =
+        serde_json::from_slice(&folder.bytes(&format!("{run}/summary.json"))).unwrap();
+    summary["state_hash"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn processes_come_to_the_bits_of_threads() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    for (model, more) in [
+        ("tm-gcn", &["--set", "plan.strategy=snapshot", "--set", "plan.blocks=2"][..]),
+        ("cd-gcn", &["--set", "plan.strategy=hypergraph"]),
+        ("evolvegcn-o", &["--set", "plan.strategy=snapshot"]),
+    ] {
+        let job = [&["--model", model, "--epochs", "3"], more].concat();
+        let (threads, processes) = (format!("{model}-threads"), format!("{model}-mpi"));
+        folder.text(&train(&threads, &[&job[..], &["--ranks", "2"]].concat()));
+        let ended = Job::start(launcher, &folder, 2, &train(&processes, &job)).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.output);
+        assert_eq!(hash(&folder, &processes), hash(&folder, &threads), "{model}");
+        // The first rank speaks for all.
+        assert_eq!(ended.output.matches("Run folder").count(), 1, "{}", ended.output);
+    }
+}
+
+#[test]
+fn processes_on_two_hosts_come_to_the_bits_of_threads() {
+    let Some(launcher) = Launcher::of_two_hosts() else { return };
+    let folder = Folder::new();
+    for (model, strategy) in
+        [("tm-gcn", "snapshot"), ("cd-gcn", "hypergraph"), ("evolvegcn-o", "snapshot")]
+    {
+        let strategy = format!("plan.strategy={strategy}");
+        let job = ["--model", model, "--epochs", "2", "--set", &strategy];
+        let (threads, hosts) = (format!("{model}-threads"), format!("{model}-hosts"));
+        folder.text(&train(&threads, &[&job[..], &["--ranks", "4"]].concat()));
+        let ended = Job::start(launcher, &folder, 4, &train(&hosts, &job)).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.output);
+        assert_eq!(hash(&folder, &hosts), hash(&folder, &threads), "{model}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named_and_the_run_goes_on_to_the_same_bits() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    let job = ["--model", "tm-gcn", "--epochs", "150", "--checkpoint-every", "1"];
+    folder.text(&train("whole", &[&job[..], &["--ranks", "2"]].concat()));
+    for victim in [1, 0] {
+        let out = format!("killed-{victim}");
+        let running = Job::start(launcher, &folder, 2, &train(&out, &job));
+        running.await_epochs(&folder, &out, 3);
+        running.signal(victim, Signal::KILL);
+        let ended = running.end();
+        assert_ne!(ended.code, Some(0), "{}", ended.output);
+        let took = ended.since_signal.unwrap();
+        assert!(took < Duration::from_secs(15), "{took:?}: {}", ended.output);
+        assert_eq!(ended.orphans(), [0_u32; 0], "{}", ended.output);
+        if launcher.lets_survivors_speak {
+            let named = format!("rank {victim} ended");
+            assert!(ended.output.contains(&named), "{}", ended.output);
+        }
+        assert!(!folder.path(&format!("{out}/summary.json")).exists(), "it was over too soon");
+        let resume = ["train", "--resume", &out, "--quiet"];
+        let resumed = Job::start(launcher, &folder, 2, &resume).end();
+        assert_eq!(resumed.code, Some(0), "{}", resumed.output);
+        assert_eq!(hash(&folder, &out), hash(&folder, "whole"), "rank {victim}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_stopped_is_named_with_where_everyone_was() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    for victim in [1, 0] {
+        let out = format!("stopped-{victim}");
+        let job = ["--model", "cd-gcn", "--epochs", "100000", "--set", "plan.timeout=5"];
+        let running = Job::start(launcher, &folder, 2, &train(&out, &job));
+        running.await_epochs(&folder, &out, 2);
+        running.signal(victim, Signal::STOP);
+        let ended = running.end_after_word(&format!("rank {victim} hangs"));
+        assert_ne!(ended.code, Some(0), "{}", ended.output);
+        let named = ended.since_signal.unwrap();
+        assert!(named < Duration::from_secs(5 + 5), "{named:?}: {}", ended.output);
+        for rank in 0..2 {
+            assert!(ended.output.contains(&format!("rank {rank}: step")), "{}", ended.output);
+        }
+        assert_eq!(ended.orphans(), [0_u32; 0], "{}", ended.output);
+    }
+}
+
+#[test]
+fn another_number_of_ranks_than_the_job_has_is_refused() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    let job = train("run", &["--model", "tm-gcn", "--ranks", "3"]);
+    let ended = Job::start(launcher, &folder, 2, &job).end();
+    assert_ne!(ended.code, Some(0));
+    for word in ["train.ranks = 3 in an MPI job of 2", "leave --ranks out"] {
+        assert!(ended.output.contains(word), "{}", ended.output);
+    }
+    assert_eq!(ended.orphans(), [0_u32; 0]);
+}

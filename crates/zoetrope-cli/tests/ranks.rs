@@ -1,0 +1,210 @@
+//! Ranks that are threads, from outside: the same losses, refusals with advice, a plan that says what
+//! they will send each other, and a run that is stopped and goes on.
+
+mod binary;
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use binary::{Folder, command};
+use serde_json::Value;
+
+/// A run of 20 updates in a second or two.
+const SMALL: &[&str] = &[
+    "--data",
+    "synthetic:sbm?vertices=40&steps=20&communities=4",
+    "--task",
+    "link-prediction",
+    "--frame",
+    "9",
+    "--stride",
+    "1",
+    "--hidden",
+    "8",
+    "--quiet",
+];
+
+fn train<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["train", "--out", out], SMALL, more].concat()
+}
+
+fn summary(folder: &Folder, run: &str) -> Value {
+    serde_json::from_slice(&folder.bytes(&format!("{run}/summary.json"))).unwrap()
+}
+
+fn hash(folder: &Folder, run: &str) -> String {
+    summary(folder, run)["state_hash"].as_str().unwrap().to_owned()
+}
+
+fn losses(folder: &Folder, run: &str) -> Vec<f64> {
+    let summary = summary(folder, run);
+    let epochs = summary["epochs"].as_array().unwrap();
+    epochs.iter().map(|epoch| epoch["loss"].as_f64().unwrap()).collect()
+}
+
+#[test]
+fn two_ranks_lose_as_much_as_one_after_twenty_updates() {
+    let folder = Folder::new();
+    for model in ["tm-gcn", "cd-gcn", "evolvegcn-o"] {
+        let run = |ranks| {
+            let out = format!("{model}-{ranks}");
+            folder.text(&train(&out, &["--model", model, "--epochs", "5", "--ranks", ranks]));
+            out
+        };
+        let (one, two) = (run("1"), run("2"));
+        let plan = &summary(&folder, &one)["plan"];
+        assert!(5 * plan["frames"].as_array().unwrap().len() >= 20, "{plan}");
+        for (one, two) in losses(&folder, &one).iter().zip(losses(&folder, &two)) {
+            assert!((one - two).abs() <= 1e-5 * one.abs(), "{model}: {one} {two}");
+        }
+        let bytes = &summary(&folder, &two)["bytes"];
+        assert!(bytes["all_reduce"].as_u64().unwrap() > 0, "{bytes}");
+        assert_eq!(summary(&folder, &two)["ranks"], 2);
+    }
+}
+
+#[test]
+fn a_run_that_is_asked_to_stop_saves_and_goes_on_to_the_same_bits() {
+    let folder = Folder::new();
+    let job = ["--model", "tm-gcn", "--epochs", "300", "--ranks", "2"];
+    let start = Instant::now();
+    folder.text(&train("whole", &job));
+    // Once while it trains, and once between reading and the first checkpoint, if it can be hit.
+    for (out, lines) in [("stopped", 3), ("early", 0)] {
+        let root = folder.path("");
+        let mut child = command(&root, &train(out, &job));
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let metrics = folder.path(&format!("{out}/metrics.jsonl"));
+        let deadline = start + Duration::from_secs(120);
+        let is_there = || {
+            let text = std::fs::read_to_string(&metrics);
+            text.is_ok_and(|text| text.lines().count() >= lines)
+        };
+        while !is_there() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let asked = Instant::now();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let status = child.wait().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
+        let mut error = String::new();
+        std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut error).unwrap();
+        assert_eq!(status.code(), Some(1), "{error}");
+        assert!(error.contains(&format!("--resume {out}")), "{error}");
+        folder.text(&["train", "--resume", out, "--quiet"]);
+        assert_eq!(hash(&folder, out), hash(&folder, "whole"), "{out}");
+    }
+}
+
+#[test]
+fn what_ranks_cannot_share_is_refused_with_advice() {
+    let folder = Folder::new();
+    for (more, code, words) in [
+        (&["--model", "dysat"][..], 2, &["dysat", "--ranks 1", "tm-gcn"][..]),
+        (&["--model", "evolvegcn-h"], 2, &["evolvegcn-h", "evolvegcn-o"]),
+        (&["--model", "tm-gcn", "--set", "model.dropout=0.2"], 2, &["model.dropout = 0"]),
+        (&["--model", "tm-gcn", "--ranks", "41"], 2, &["41 ranks for 40 vertices", "fewer"]),
+        (
+            &["--model", "tm-gcn", "--set", "plan.strategy=hybrid", "--set", "plan.members=3"],
+            2,
+            &["plan.members = 3", "divides"],
+        ),
+        (&["--model", "tgcn", "--set", "train.carry_state=true"], 2, &["train.carry_state"]),
+        (&["--model", "tgn"], 4, &["tgn", "--ranks 1"]),
+    ] {
+        let own = more.contains(&"--ranks");
+        let ranks = if own { &[][..] } else { &["--ranks", "2"] };
+        // Models of events know neither frames nor the task by name.
+        let base: &[&str] = match more.contains(&"tgn") {
+            true => &["--data", "synthetic:bipartite?events=500", "--quiet"],
+            false => SMALL,
+        };
+        for command in ["train", "plan"] {
+            let outcome = folder.run(&[&[command], base, more, ranks].concat());
+            let error = outcome.stderr_text();
+            assert_eq!(outcome.code(), Some(code), "{command} {more:?}: {error}");
+            for word in words {
+                assert!(error.contains(word), "{command} {more:?}: {error}");
+            }
+        }
+    }
+    assert!(!folder.path("runs").exists() || folder.path("runs").read_dir().unwrap().count() == 0);
+}
+
+#[test]
+fn a_plan_of_ranks_compares_strategies_and_is_executed() {
+    let folder = Folder::new();
+    let job = ["--model", "tm-gcn", "--ranks", "4"];
+    let plan = |more: &[&'static str]| [&["plan"], SMALL, &job, more].concat();
+    let text = folder.text(&plan(&["--out", "plan.json"]));
+    for word in [
+        "4 ranks",
+        "snapshot",
+        "vertex, edge cut",
+        "vertex, hypergraph",
+        "hybrid, groups of 2",
+        "exchanged",
+        "gathered",
+        "answers",
+        "gradients",
+        "2 × 2",
+        "▸ recommended: ",
+        "train with --plan plan.json",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let document = folder.json(&plan(&["--json"]));
+    assert_eq!(document, serde_json::from_slice::<Value>(&folder.bytes("plan.json")).unwrap());
+    let rows = document["comparison"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    assert_eq!(document["strategy"]["kind"], "snapshot");
+    // 9 snapshots of 40 vertices on 4 ranks: one has 3 of them.
+    let units = 9 * 40 - (3 + 2 + 2 + 2) * 10;
+    assert_eq!(rows[0]["exchanged_units"], units);
+    let run = |out: &'static str, more: &[&'static str]| {
+        folder.text(&train(out, &[&job[..], &["--epochs", "2"], more].concat()));
+        hash(&folder, out)
+    };
+    assert_eq!(run("planned", &["--plan", "plan.json"]), run("plain", &[]));
+    let other = train("other", &["--model", "tm-gcn", "--ranks", "2", "--plan", "plan.json"]);
+    let outcome = folder.run(&other);
+    assert_eq!(outcome.code(), Some(2));
+    assert!(outcome.stderr_text().contains("4 ranks"), "{}", outcome.stderr_text());
+}
+
+#[test]
+fn a_limit_on_memory_shows_who_fits() {
+    let folder = Folder::new();
+    let base = [&["plan", "--model", "cd-gcn", "--ranks", "2", "--json"], SMALL].concat();
+    let rows = |more: &[&'static str]| {
+        let document = folder.json(&[&base[..], more].concat());
+        document["comparison"]["rows"].as_array().unwrap().clone()
+    };
+    let free = rows(&[]);
+    assert!(free.iter().all(|row| row["fits"] == true && row["blocks"] == 1));
+    let sum = |row: &Value| -> u64 {
+        row["memory"].as_object().unwrap().values().map(|bytes| bytes.as_u64().unwrap()).sum()
+    };
+    assert!(free.iter().all(|row| sum(row) > 12 << 20), "the program itself is counted");
+    let tight = folder.run(&[&base[..], &["--memory-limit", "12MiB"]].concat());
+    assert_eq!(tight.code(), Some(4), "{}", tight.stderr_text());
+}
+
+/// Started as one of several processes, a build without MPI would train as often as there are.
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn a_build_without_mpi_says_so_under_a_launcher() {
+    let folder = Folder::new();
+    for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"] {
+        let change = |command: &mut std::process::Command| {
+            command.env(variable, "2");
+        };
+        let arguments = train("run", &["--model", "tm-gcn"]);
+        let outcome = folder.run_with(&arguments, change, Duration::from_secs(60));
+        let error = outcome.stderr_text();
+        assert_eq!(outcome.code(), Some(4), "{error}");
+        assert!(error.contains("--features mpi") && error.contains("--ranks N"), "{error}");
+        assert!(!folder.path("run").exists());
+    }
+}
