@@ -62,11 +62,10 @@ fn wrong_flags_and_keys_name_what_is_meant() {
 }
 
 #[test]
-fn missing_devices_and_ranks_are_missing_resources() {
+fn a_missing_device_is_a_missing_resource() {
     let folder = Folder::new();
     // Where there are cards at all, there are not so many.
     refused(&folder, &["--device", "cuda:999"], 4, &["--device cpu"]);
-    refused(&folder, &["--ranks", "2"], 4, &["ranks", "--ranks 1"]);
 }
 
 #[test]
