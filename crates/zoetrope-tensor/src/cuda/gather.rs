@@ -132,14 +132,28 @@ impl Gpu {
     ///
     /// # Panics
     /// Where the list was not placed by [`Gpu::place_rows`], or they are not as many.
-    pub fn replace_rows(&self, list: &Arc<Vec<u32>>, rows: &[u32]) {
+    pub fn replace_rows(&self, list: &Arc<Vec<u32>>, other: &OtherRows) {
+        let OtherRows { rows, readers } = other;
         assert_eq!(list.len(), rows.len(), "as many rows as were placed");
-        let (copy, readers) = (self.resident(list), Readers::with_room(self, list));
-        let packed = Lists::new(rows).with_room().packed();
-        for (values, place) in [(rows, copy.view()), (&packed[..], readers.lists.view())] {
+        let (copy, place) = (self.resident(list), Readers::with_room(self, list));
+        for (values, place) in [(&rows[..], copy.view()), (readers, place.lists.view())] {
             // What was launched before reads the old rows, what comes after reads the new ones.
             self.upload(values, ViewMut::new(place.ptr(), place.len()));
         }
+    }
+}
+
+/// Rows that can take the place of others, with their readers: any thread can sort these.
+#[derive(Debug)]
+pub struct OtherRows {
+    rows: Arc<Vec<u32>>,
+    readers: Vec<u32>,
+}
+
+impl OtherRows {
+    /// Sorts the readers of a list of rows.
+    pub fn new(rows: &Arc<Vec<u32>>) -> Self {
+        Self { rows: Arc::clone(rows), readers: Lists::new(rows).with_room().packed() }
     }
 }
 
@@ -193,10 +207,7 @@ impl Lists {
 fn by_row(indices: &[u32]) -> Vec<u32> {
     let rows = indices.iter().max().map_or(0, |&most| most as usize + 1);
     if rows > 4 * indices.len() {
-        let key = |(at, &row): (usize, &u32)| u64::from(row) << 32 | at as u64;
-        let mut keys: Vec<u64> = indices.iter().enumerate().map(key).collect();
-        keys.sort_unstable();
-        return keys.into_iter().map(|key| key as u32).collect();
+        return by_digits(indices, rows);
     }
     let mut next = vec![0u32; rows + 1];
     for &row in indices {
@@ -210,6 +221,27 @@ fn by_row(indices: &[u32]) -> Vec<u32> {
         let place = &mut next[row as usize];
         positions[*place as usize] = at as u32;
         *place += 1;
+    }
+    positions
+}
+
+/// The same by the digits of rows, the last digit first, for few positions of many rows.
+fn by_digits(indices: &[u32], rows: usize) -> Vec<u32> {
+    const BITS: u32 = 11;
+    let mut positions: Vec<u32> = (0..indices.len() as u32).collect();
+    let mut sorted = vec![0; indices.len()];
+    for shift in (0..rows.ilog2() + 1).step_by(BITS as usize) {
+        let digit = |at: u32| (indices[at as usize] >> shift) as usize & ((1 << BITS) - 1);
+        let mut next = [0u32; 1 << BITS];
+        positions.iter().for_each(|&at| next[digit(at)] += 1);
+        let mut sum = 0;
+        next.iter_mut().for_each(|next| sum += std::mem::replace(next, sum));
+        for &at in &positions {
+            let place = &mut next[digit(at)];
+            sorted[*place as usize] = at;
+            *place += 1;
+        }
+        std::mem::swap(&mut positions, &mut sorted);
     }
     positions
 }

@@ -56,6 +56,7 @@ mod view;
 pub use compile::CACHE_VARIABLE;
 pub use error::CudaError;
 pub use event::Event;
+pub use gather::OtherRows;
 pub use gpu::{Gpu, GpuDescription, Precision, devices, driver_version};
 pub use graph::Graph;
 pub(crate) use kernel::{Arg, ByValue, Kernel, grid_for};

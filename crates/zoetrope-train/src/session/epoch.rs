@@ -13,7 +13,7 @@ use crate::device;
 use crate::engine::Piece;
 use crate::error::TrainError;
 use crate::run::{EpochRecord, Metrics, Phase};
-use crate::task::Questions;
+use crate::task::{FRAMES_AHEAD, Questions};
 
 /// The random stream of frame orders.
 const ORDER_STREAM: u32 = 0x6f72_6465;
@@ -55,6 +55,7 @@ impl Session {
         while self.learner.progress.frame < frames.len() {
             let from = self.learner.progress.frame;
             let until = (from + batch).min(frames.len());
+            self.foresee(epoch, &frames[from..]);
             let update = std::time::Instant::now();
             self.update(&frames[from..until], frames.get(until).copied())?;
             self.learner.pace()?;
@@ -67,6 +68,9 @@ impl Session {
                 self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
                 return Ok(EpochEnd::Interrupted);
             }
+        }
+        if epoch + 1 < self.config.train.epochs {
+            self.foresee(epoch + 1, &self.frame_order(epoch + 1));
         }
         self.collect()?;
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
@@ -162,12 +166,29 @@ impl Session {
 
     /// Puts what the task asks of a frame where a recording finds it.
     fn place(&mut self, gpu: &Gpu, frame: Frame) -> bool {
+        let questions = self.questions(self.learner.progress.epoch, frame);
+        self.task.place(gpu, &questions)
+    }
+
+    /// Lets the task prepare what [`Session::place`] will ask for in the next updates of an epoch.
+    fn foresee(&mut self, epoch: usize, frames: &[Frame]) {
+        for frames in frames.chunks(self.config.train.batch_size).take(FRAMES_AHEAD) {
+            if !matches!(self.recorded.find(frames), Found::Unknown) {
+                for &frame in frames {
+                    let questions = self.questions(epoch, frame);
+                    self.task.foresee(&questions);
+                }
+            }
+        }
+    }
+
+    /// What a frame asks in an epoch.
+    fn questions(&self, epoch: usize, frame: Frame) -> Questions {
         let steps = match self.only_last() {
             true => frame.range().end - 1..frame.range().end,
             false => frame.range(),
         };
-        let epoch = self.learner.progress.epoch as u32;
-        self.task.place(gpu, &Questions { steps, epoch })
+        Questions { steps, epoch: epoch as u32 }
     }
 
     /// Whether an update does the same again when its frames come again.

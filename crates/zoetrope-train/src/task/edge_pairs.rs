@@ -8,6 +8,7 @@ use zoetrope_nn::decoder::Ends;
 use zoetrope_tensor::{Gpu, Matrix};
 
 use super::Questions;
+use super::pairs_ahead::Drawn;
 use crate::sampling::Pairs;
 
 /// Pairs of several snapshots, in buffers that are used again.
@@ -83,13 +84,14 @@ pub(super) struct Placed {
 impl PlacedPairs {
     /// Places the pairs of questions, over those of an earlier epoch. Returns false where they have
     /// no place.
-    pub(super) fn put(&mut self, gpu: &Gpu, questions: &Questions, pairs: &StackedPairs) -> bool {
+    pub(super) fn put(&mut self, gpu: &Gpu, questions: &Questions, drawn: &Drawn) -> bool {
+        let pairs = &drawn.pairs;
         if let Some(placed) = self.of_steps.get_mut(&questions.steps) {
             if placed.labels.as_slice() != pairs.labels {
                 return false;
             }
-            gpu.replace_rows(&placed.ends.src, &pairs.ends.src);
-            gpu.replace_rows(&placed.ends.dst, &pairs.ends.dst);
+            gpu.replace_rows(&placed.ends.src, &drawn.src);
+            gpu.replace_rows(&placed.ends.dst, &drawn.dst);
             placed.epoch = questions.epoch;
             return true;
         }

@@ -15,6 +15,7 @@ use zoetrope_nn::metrics::{Classification, Metric, TieRule};
 use zoetrope_tensor::{Gpu, Loss, Matrix, Var};
 
 use super::edge_pairs::{PairCounts, Placed, PlacedPairs, StackedPairs};
+use super::pairs_ahead::PairsAhead;
 use super::results::put;
 use super::{Judge, Questions, Task};
 use crate::config::{Config, TaskConfig};
@@ -87,6 +88,7 @@ pub struct LinkPrediction {
     pairs: Pairs,
     candidates: Candidates,
     stacked: StackedPairs,
+    ahead: PairsAhead,
     placed: PlacedPairs,
     counts: PairCounts,
     updates: Updates,
@@ -102,15 +104,16 @@ impl LinkPrediction {
             few: judge.few_scores.clone(),
             many: judge.many_scores.clone(),
             all: judge.all.clone().map(|scores| (LinkCandidates::all(), scores)),
-            judge,
             right: Classification::new(2),
             pairs: Pairs::default(),
             candidates: Candidates::default(),
             stacked: StackedPairs::default(),
+            ahead: PairsAhead::new(&material.happened, judge.sampler.sampling()),
             placed: PlacedPairs::default(),
             counts: PairCounts::default(),
             updates: Updates::default(),
             config: config.task.clone(),
+            judge,
         }
     }
 
@@ -187,9 +190,13 @@ impl Task for LinkPrediction {
         true
     }
 
+    fn foresee(&mut self, questions: &Questions) {
+        self.ahead.foresee(questions);
+    }
+
     fn place(&mut self, gpu: &Gpu, questions: &Questions) -> bool {
-        self.draw(questions);
-        self.stacked.len() == 0 || self.placed.put(gpu, questions, &self.stacked)
+        let drawn = self.ahead.take(questions);
+        drawn.pairs.len() == 0 || self.placed.put(gpu, questions, &drawn)
     }
 
     fn begin(&mut self) {

@@ -9,6 +9,7 @@ mod edge_pairs;
 mod link_prediction;
 mod node_classification;
 mod node_regression;
+mod pairs_ahead;
 mod results;
 mod vertex_answers;
 
@@ -29,9 +30,10 @@ pub use edge_classification::EdgeClassification;
 pub use link_prediction::LinkPrediction;
 pub use node_classification::NodeClassification;
 pub use node_regression::NodeRegression;
+pub(crate) use pairs_ahead::FRAMES_AHEAD;
 
 /// The rows of an embedding that a loss looks at.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Questions {
     /// The snapshots, in the whole sequence.
     pub steps: Range<usize>,
@@ -62,6 +64,9 @@ pub trait Task: Send {
     fn repeats(&self) -> bool {
         false
     }
+
+    /// Begins to draw what [`Task::place`] will be asked to place, beside everything else.
+    fn foresee(&mut self, _questions: &Questions) {}
 
     /// Draws what the loss of these questions asks and puts it on a card, where the loss and a
     /// recording of it find it. Returns false, and the questions are not recorded, where that would
