@@ -354,6 +354,20 @@ impl Gpu {
         shared_bytes: u32,
         arguments: &[&dyn Arg],
     ) {
+        self.launch_on(Queue::Compute, kernel, grid, block, shared_bytes, arguments);
+    }
+
+    /// The same on one of the queues. A kernel that runs beside those that compute has to keep to memory
+    /// that none of them has.
+    pub(crate) fn launch_on(
+        &self,
+        queue: Queue,
+        kernel: &'static Kernel,
+        grid: impl Into<Dim>,
+        block: impl Into<Dim>,
+        shared_bytes: u32,
+        arguments: &[&dyn Arg],
+    ) {
         let (Dim(grid), Dim(block)) = (grid.into(), block.into());
         if grid.contains(&0) || block.contains(&0) {
             return;
@@ -367,7 +381,7 @@ impl Gpu {
         assert!(arguments.len() <= MOST_ARGUMENTS, "{}: too many arguments", kernel.name);
         self.make_current();
         // SAFETY: the function was loaded into this context; there is a place for each argument.
-        let result = self.spanned(kernel.name, Queue::Compute, |stream| unsafe {
+        let result = self.spanned(kernel.name, queue, |stream| unsafe {
             sys::cuLaunchKernel(
                 function,
                 grid[0],

@@ -14,16 +14,17 @@ use crate::cpu::matmul::Accumulate;
 use crate::sparse::{Sequence, Side, SparseGroup, SparseMatrix};
 
 mod coded;
+mod codes;
 mod difference;
 mod locked;
 mod packet;
-mod patch;
 mod resident;
 mod rows;
 mod slices;
 mod streamed;
 #[cfg(test)]
 mod trial;
+mod union;
 
 use resident::Resident;
 pub(crate) use slices::{Factors, Slices};

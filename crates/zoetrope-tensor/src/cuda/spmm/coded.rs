@@ -1,8 +1,8 @@
 //! One side of a sequence as differences, and what makes its blocks on the card again.
 //!
-//! All differences lie one after another in locked memory, so that those of a group are one copy. A
-//! snapshot that is not sent as a difference, because none before it is on the card or because
-//! that would be longer, is sent by rows; those packets are made when they are first asked for.
+//! Snapshots that follow the one that is on the card are sent as what differs; those that do not as
+//! differences from nothing, and those for which that is no shorter as they are. Packets are made when
+//! they are first asked for and kept: the same groups come again every epoch.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,234 +10,211 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::Slices;
-use super::difference::{Rebuild, Room};
+use super::difference::{Arrived, Rebuild, Room};
 use super::locked::LockedWords;
-use super::packet::Packet;
-use super::patch::Patch;
+use super::packet::{Sizes, pack};
 use super::rows::Rows;
+use super::union::{MOST_STEPS, Union};
 use crate::cuda::{Gpu, Scratch, View};
 use crate::sparse::{Sequence, Side, SparseMatrix};
 
-/// Snapshots whose rows are held at a time while differences are taken.
-const AT_A_TIME: usize = 16;
-
-/// Snapshots that are looked at to tell whether differences pay.
+/// How often, and at how many snapshots, a sequence is looked at to tell whether differences pay.
 const SAMPLES: usize = 4;
+const SAMPLE_STEPS: usize = 8;
 
-/// Bytes that a difference has to save to be worth its four launches, about 10 µs on an H200: what
-/// goes over the bus meanwhile.
-const WORTH: usize = 512 << 10;
+/// Bytes that the differences of a group have to save to be worth their five launches, about 40 µs on an
+/// H200: what goes over the bus meanwhile.
+const WORTH: usize = 2 << 20;
 
-/// The differences of a side of a sequence.
+/// What is sent for some consecutive snapshots.
 #[derive(Debug)]
-pub(super) struct Differences {
+struct Made {
     words: LockedWords,
-    /// Where in the words each snapshot's packet lies; None where it is sent by rows.
-    packets: Vec<Option<(usize, Packet)>>,
-    /// Words of each snapshot by rows, to within the rounding of lists.
-    by_rows: Vec<usize>,
-    room: Room,
+    sizes: Sizes,
 }
 
-impl Differences {
-    pub(super) fn new(gpu: &Gpu, sequence: &Sequence, side: Side) -> Self {
-        let members = sequence.members();
-        let mut made = Vec::with_capacity(members.len());
-        let mut room = Room { rows: members.first().map_or(0, |m| m.rows()), ..Room::default() };
-        let mut by_rows = Vec::with_capacity(members.len());
-        let mut before: Option<Arc<Rows>> = None;
-        for some in members.chunks(AT_A_TIME) {
-            // Before anything is parallel: a matrix makes its slices in parallel, and while it waits
-            // for them must not be asked for them again.
-            some.iter().for_each(|member| drop(Arc::clone(member.slices(side))));
-            let rows: Vec<Arc<Rows>> =
-                some.par_iter().map(|m| Arc::new(Rows::of(m, side))).collect();
-            let olds = std::iter::once(before.clone()).chain(rows.iter().cloned().map(Some));
-            let olds: Vec<_> = olds.take(rows.len()).collect();
-            made.par_extend((olds, &rows, some).into_par_iter().map(|(old, new, member)| {
-                let patch = Patch::between(old.as_deref()?, new)?;
-                let mut words = Vec::new();
-                let packet = Packet::patch(&mut words, member.slices(side), &patch, new.entries());
-                (patch.words() < new.words()).then_some((words, packet))
-            }));
-            for rows in &rows {
-                room.entries = room.entries.max(rows.entries());
-                room.weighted |= rows.weights.is_some();
-                room.by_vertex |= rows.vertices.is_some();
-                by_rows.push(rows.words());
-            }
-            before = rows.last().cloned();
-        }
-        let mut parts = Vec::with_capacity(made.len());
-        let mut end = 0;
-        let packets = made.into_iter().map(|made: Option<(Vec<u32>, Packet)>| {
-            let (words, packet) = made?;
-            room.added = room.added.max(packet.added());
-            parts.push(words);
-            let at = end;
-            end += packet.len;
-            Some((at, packet))
-        });
-        let packets: Vec<_> = packets.collect();
-        Self { words: LockedWords::new(gpu, &parts), packets, by_rows, room }
-    }
-
-    /// Whether sending differences is faster than sending blocks, going by a few snapshots of the
-    /// sequence: taking all differences of one that changes wholly would be for nothing.
-    pub(super) fn pay(sequence: &Sequence, side: Side) -> bool {
-        let members = sequence.members();
-        let between = members.len().div_ceil(SAMPLES).max(1);
-        let asked = (1..members.len()).step_by(between);
-        let saved = asked.clone().map(|step| {
-            let [old, new] = [&members[step - 1], &members[step]].map(|m| Rows::of(m, side));
-            let whole = members[step].slices(side).essence().len();
-            let sent = Patch::between(&old, &new).map_or(whole, |patch| patch.words());
-            whole.saturating_sub(sent) * size_of::<u32>()
-        });
-        saved.sum::<usize>() > WORTH * asked.len()
-    }
-
-    /// Words that go over the bus for a snapshot whose predecessor is on the card.
-    fn words_of(&self, step: usize) -> usize {
-        match &self.packets[step] {
-            Some((_, packet)) => packet.len,
-            None => self.by_rows[step],
-        }
-    }
+/// Consecutive snapshots that are sent together.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) steps: Range<usize>,
+    /// Whether the snapshot before them is on the card.
+    follows: bool,
+    /// How they are sent, unless as they are.
+    packet: Option<Place>,
 }
 
-/// Where a packet came from.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sent {
-    pub(super) step: usize,
-    packet: Packet,
-    /// Where it lies in the words that were copied.
-    at: usize,
+/// A packet on the card.
+#[derive(Debug, Clone)]
+struct Place {
+    sizes: Sizes,
+    area: usize,
+    words: Range<usize>,
 }
 
-/// A part of a transfer: words on the host and their place among those of the group.
-pub(super) type Piece<'a> = (&'a [u32], usize);
+impl Part {
+    /// Snapshots that are sent as they are.
+    pub(super) fn whole(steps: Range<usize>) -> Self {
+        Self { steps, follows: false, packet: None }
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.packet.is_none()
+    }
+}
 
 /// A side of a sequence whose blocks are made on the card.
 #[derive(Debug)]
 pub(super) struct Coded {
-    differences: Differences,
-    by_rows: HashMap<usize, (LockedWords, Packet)>,
+    gpu: Gpu,
     members: Arc<[Arc<SparseMatrix>]>,
     side: Side,
-    gpu: Gpu,
+    /// By their snapshots and whether they follow the one before; None for those sent as they are.
+    packets: HashMap<(Range<usize>, bool), Option<Made>>,
     rebuild: Rebuild,
-    /// The snapshot that is on the card by rows.
-    latest: Option<usize>,
-    /// Packets of the group that is on the card and of the one that comes.
+    /// The snapshot whose entries are on the card, and the packet that brought them.
+    latest: Option<(usize, Place)>,
+    /// Packets of the latest group and of the one that comes.
     staging: [Scratch<u32>; 2],
+    area: usize,
 }
 
 impl Coded {
-    pub(super) fn new(
-        gpu: &Gpu,
-        sequence: &Sequence,
-        side: Side,
-        at_once: usize,
-        differences: Differences,
-    ) -> Self {
-        let rebuild = Rebuild::new(gpu, side, &differences.room);
-        let slack = sequence.members().iter().map(|m| frame_room(m.slices(side)));
-        let slack = slack.max().unwrap_or(0);
-        let words = |step: usize| differences.words_of(step) + slack;
-        let steps = sequence.members().len();
-        let most = (0..steps)
-            .map(|first| {
-                let by_rows = differences.by_rows[first] + slack;
-                by_rows + (first + 1..steps.min(first + at_once)).map(words).sum::<usize>()
-            })
-            .max();
-        let staging = [0, 1].map(|_| gpu.take_of(most.unwrap_or(0)));
-        let members = sequence.members().into();
+    pub(super) fn new(gpu: &Gpu, sequence: &Sequence, side: Side) -> Self {
+        let members: Arc<[_]> = sequence.members().into();
+        let rows = members.first().map_or(0, |member| member.rows());
         Self {
-            differences,
-            by_rows: HashMap::new(),
+            gpu: gpu.clone(),
             members,
             side,
-            gpu: gpu.clone(),
-            rebuild,
+            packets: HashMap::new(),
+            rebuild: Rebuild::new(gpu, side, Room { rows, ..Room::default() }),
             latest: None,
-            staging,
+            staging: [0, 1].map(|_| gpu.take_of(0)),
+            area: 0,
         }
     }
 
-    /// What has to be sent for some consecutive snapshots that the card does not have.
-    pub(super) fn choose(&mut self, steps: Range<usize>) -> Vec<Sent> {
-        let (mut latest, mut at) = (self.latest, 0);
-        let mut sent = Vec::with_capacity(steps.len());
-        for step in steps {
-            let follows = latest.is_some_and(|latest| latest + 1 == step);
-            let packet = match &self.differences.packets[step] {
-                Some((_, packet)) if follows => *packet,
-                _ => self.packet_by_rows(step),
-            };
-            sent.push(Sent { step, packet, at });
-            at += packet.len;
-            latest = Some(step);
-        }
-        sent
-    }
-
-    fn packet_by_rows(&mut self, step: usize) -> Packet {
-        let Self { by_rows, members, side, gpu, .. } = self;
-        let made = by_rows.entry(step).or_insert_with(|| {
-            let mut words = Vec::new();
-            let rows = Rows::of(&members[step], *side);
-            let packet = Packet::whole(&mut words, members[step].slices(*side), &rows);
-            (LockedWords::new(gpu, &[words]), packet)
+    /// Whether sending differences is faster than sending blocks, going by a few snapshots of the
+    /// sequence: taking all differences of one that changes wholly would be for nothing.
+    pub(super) fn pay(sequence: &Sequence, side: Side, at_once: usize) -> bool {
+        let members = sequence.members();
+        let steps = SAMPLE_STEPS.min(members.len().saturating_sub(1));
+        let between = members.len().div_ceil(SAMPLES).max(1);
+        let asked =
+            (1..members.len()).step_by(between).filter(|from| from + steps <= members.len());
+        let saved = asked.clone().map(|from| {
+            let (_, sent, whole) = union_of(members, side, from..from + steps, true);
+            whole.saturating_sub(sent.map_or(whole, |union| union.words())) / steps
         });
-        made.1
+        let saved = saved.sum::<usize>() * size_of::<u32>();
+        saved * at_once.min(MOST_STEPS) > WORTH * asked.count()
     }
 
-    /// The words to copy, consecutive differences as one.
-    pub(super) fn pieces(&self, sent: &[Sent]) -> Vec<Piece<'_>> {
-        let mut pieces: Vec<Piece<'_>> = Vec::new();
-        let mut run: Option<(Range<usize>, usize)> = None;
-        for one in sent {
-            let is_patch = matches!(one.packet.content, super::packet::Content::Patch { .. });
-            let from = self.differences.packets[one.step].as_ref().filter(|_| is_patch);
-            match (from, &mut run) {
-                (Some((at, packet)), Some((words, _))) if words.end == *at => {
-                    words.end += packet.len;
-                }
-                (Some((at, packet)), run) => {
-                    pieces.extend(run.take().map(|run| self.piece(run)));
-                    *run = Some((*at..at + packet.len, one.at));
-                }
-                (None, run) => {
-                    pieces.extend(run.take().map(|run| self.piece(run)));
-                    pieces.push((self.by_rows[&one.step].0.words(), one.at));
-                }
+    /// What has to be sent for some consecutive snapshots that the card does not have, into room that is
+    /// there: before anything of it is copied.
+    pub(super) fn choose(&mut self, steps: Range<usize>) -> Vec<Part> {
+        loop {
+            // What the latest packet says of its entries is read once more by the next.
+            self.area = self.latest.as_ref().map_or(0, |(_, place)| 1 - place.area);
+            let parts = self.parts(&steps);
+            let packets = || parts.iter().filter_map(|part| part.packet.as_ref());
+            let room = self.rebuild.room();
+            let words = packets().map(|place| place.words.end).max().unwrap_or(0);
+            let fits = packets().all(|place| room.holds(&place.sizes));
+            if fits && words <= self.staging[self.area].len() {
+                return parts;
             }
+            // With some slack, because groups grow; what is on the card goes.
+            let room = packets().fold(room, |room, place| room.with(&place.sizes));
+            if !fits {
+                self.rebuild.grow(room.with_slack());
+            }
+            self.gpu.mark_copies().wait();
+            let words = words.max(self.staging[0].len());
+            self.staging = [0, 1].map(|_| self.gpu.take_of(words + words / 4));
+            self.latest = None;
         }
-        pieces.extend(run.map(|run| self.piece(run)));
-        pieces
     }
 
-    fn piece(&self, (words, to): (Range<usize>, usize)) -> Piece<'_> {
-        (&self.differences.words.words()[words], to)
+    fn parts(&mut self, steps: &Range<usize>) -> Vec<Part> {
+        let mut latest = self.latest.as_ref().map(|(step, _)| *step);
+        let (mut parts, mut from, mut at) = (Vec::new(), steps.start, 0);
+        while from < steps.end {
+            // The first snapshots of a mean have no weights yet.
+            let of_kind = |step: &usize| self.is_plain(*step) == self.is_plain(from);
+            let most = from..steps.end.min(from + MOST_STEPS);
+            let steps = from..from + most.take_while(of_kind).count();
+            let follows = latest.is_some_and(|latest| latest + 1 == from && of_kind(&latest));
+            let packet =
+                self.packet(&steps, follows).map(|made| (made.sizes, made.words.words().len()));
+            let packet = packet.map(|(sizes, len)| {
+                let words = at..at + len;
+                at = words.end;
+                Place { sizes, area: self.area, words }
+            });
+            latest = packet.as_ref().map(|_| steps.end - 1);
+            from = steps.end;
+            parts.push(Part { steps, follows, packet });
+        }
+        parts
     }
 
-    /// Where packets of a group are copied to.
-    pub(super) fn staging(&self, area: usize) -> View<'_, u32> {
-        self.staging[area].view()
+    /// Whether the values of a snapshot follow from its degrees alone.
+    fn is_plain(&self, step: usize) -> bool {
+        self.members[step].slices(self.side).is_factored()
     }
 
-    /// Makes the block of a snapshot, after those that were sent before it.
-    pub(super) fn rebuild(&mut self, area: usize, sent: &Sent, block: View<'_, u32>) {
-        let words = self.staging[area].view().slice(sent.at..sent.at + sent.packet.len);
-        self.rebuild.apply(&sent.packet, words, block);
-        self.latest = Some(sent.step);
+    fn packet(&mut self, steps: &Range<usize>, follows: bool) -> Option<&Made> {
+        let Self { gpu, members, side, packets, .. } = self;
+        let made = packets.entry((steps.clone(), follows)).or_insert_with(|| {
+            let (rows, union, whole) = union_of(members, *side, steps.clone(), follows);
+            let slices = members[steps.clone()].iter().map(|member| &**member.slices(*side));
+            let snapshots: Vec<_> = slices.zip(&rows[usize::from(follows)..]).collect();
+            let (words, sizes) = pack(&union?, &snapshots);
+            let shorter = words.len() < whole;
+            shorter.then(|| Made { words: LockedWords::new(gpu, &[words]), sizes })
+        });
+        made.as_ref()
+    }
+
+    /// The words to copy for a part that is not whole, and where to.
+    pub(super) fn piece(&self, part: &Part) -> Option<(&[u32], View<'_, u32>)> {
+        let place = part.packet.as_ref()?;
+        let made = self.packets.get(&(part.steps.clone(), part.follows))?.as_ref()?;
+        Some((made.words.words(), self.staging[place.area].view().slice(place.words.clone())))
+    }
+
+    /// Makes the blocks of the snapshots of a part, after those that were sent before it, on the queue
+    /// of copies.
+    pub(super) fn rebuild(&mut self, part: &Part, blocks: &[View<'_, u32>]) {
+        let latest = self.latest.take();
+        let Some(place) = part.packet.clone() else { return };
+        let before = latest.filter(|_| part.follows).map(|(_, place)| place);
+        let Self { staging, rebuild, .. } = self;
+        let arrived = |place: &Place| Arrived {
+            sizes: place.sizes,
+            words: staging[place.area].view().slice(place.words.clone()),
+        };
+        rebuild.apply(before.as_ref().map(arrived), arrived(&place), blocks);
+        self.latest = Some((part.steps.end - 1, place));
     }
 }
 
-/// Words that a packet has beside its lists: the frame, and what rounds lists.
-fn frame_room(slices: &Slices) -> usize {
-    slices.frame().iter().map(|part| part.len()).sum::<usize>() + 64
+/// The rows of some snapshots (and before them those of the one that they follow), their list, and the
+/// words that they have as they are.
+fn union_of(
+    members: &[Arc<SparseMatrix>],
+    side: Side,
+    steps: Range<usize>,
+    follows: bool,
+) -> (Vec<Rows>, Option<Union>, usize) {
+    let asked = &members[steps.start - usize::from(follows)..steps.end];
+    // Before anything is parallel: a matrix makes its slices in parallel, and while it waits for them
+    // must not be asked for them again.
+    asked.iter().for_each(|member| drop(Arc::clone(member.slices(side))));
+    let rows: Vec<Rows> = asked.par_iter().map(|member| Rows::of(member, side)).collect();
+    let (before, new) = rows.split_at(usize::from(follows));
+    let union = Union::new(before.first(), &new.iter().collect::<Vec<_>>());
+    let whole = members[steps].iter().map(|member| member.slices(side).essence().len()).sum();
+    (rows, union, whole)
 }

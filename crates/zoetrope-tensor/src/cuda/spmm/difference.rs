@@ -1,15 +1,20 @@
 //! Makes blocks on the card out of what differs from snapshot to snapshot (`difference.cu`).
+//!
+//! Everything is launched on the queue that the packets were copied on, so that it runs beside what
+//! the card computes meanwhile: it reads and writes memory that nobody else has.
 
 use bytemuck::{Pod, Zeroable};
 
-use super::packet::{Changes, Content, Packet, Span};
+use super::packet::Sizes;
 use super::slices::{SLICE, WINDOW};
+use super::union::MOST_STEPS;
 use super::{THREADS, WARP};
-use crate::cuda::{ByValue, Gpu, Kernel, Scratch, View, ViewMut, grid_for};
+use crate::cuda::{Arg, ByValue, Gpu, Kernel, Queue, Scratch, View, grid_for};
 use crate::sparse::Side;
 
 static ROWS: Kernel = Kernel::new("spmm/difference", "difference_rows");
 static ENTRIES: Kernel = Kernel::new("spmm/difference", "difference_entries");
+static MARKS: Kernel = Kernel::new("spmm/difference", "difference_marks");
 static ORDER: Kernel = Kernel::new("spmm/difference", "difference_order");
 static FILL: Kernel = Kernel::new("spmm/difference", "difference_fill");
 
@@ -17,23 +22,63 @@ static FILL: Kernel = Kernel::new("spmm/difference", "difference_fill");
 const TILE: usize = 1024;
 const ROW_THREADS: usize = 256;
 const ORDER_THREADS: usize = 1024;
-/// Blocks that copy what came as it is, beside those that order rows.
-const COPY_BLOCKS: u32 = 32;
+/// Blocks for each snapshot that copy what came as it is, beside those that order rows.
+const COPY_BLOCKS: u32 = 4;
 
-/// Addresses of the lists of a snapshot by rows.
+/// Addresses of a list of entries.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct ListsArg([u64; 3]);
 
-/// Addresses and lengths of the lists of a patch.
+/// Addresses of what is known of the entries of the latest list.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct PatchArg {
-    lists: [u64; 8],
-    lengths: [u32; 4],
+struct LivesArg([u64; 2]);
+
+/// Addresses of the blocks of the snapshots.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct BlocksArg([u64; MOST_STEPS]);
+
+/// What snapshots have, and the most that their lists have of each.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Room {
+    pub(super) rows: usize,
+    pub(super) weighted: bool,
+    pub(super) by_vertex: bool,
+    pub(super) entries: usize,
+    pub(super) born: usize,
+    pub(super) steps: usize,
 }
 
-/// Room for the entries of a snapshot by rows.
+impl Room {
+    /// Whether a packet fits.
+    pub(super) fn holds(&self, sizes: &Sizes) -> bool {
+        let kinds = (self.weighted || !sizes.weighted) && (self.by_vertex || !sizes.by_vertex);
+        let counts =
+            [(sizes.entries, self.entries), (sizes.born, self.born), (sizes.steps, self.steps)];
+        kinds && counts.iter().all(|(asked, room)| asked <= room)
+    }
+
+    /// Room for a packet as well.
+    pub(super) fn with(self, sizes: &Sizes) -> Self {
+        Self {
+            entries: self.entries.max(sizes.entries),
+            born: self.born.max(sizes.born),
+            steps: self.steps.max(sizes.steps),
+            weighted: self.weighted || sizes.weighted,
+            by_vertex: self.by_vertex || sizes.by_vertex,
+            ..self
+        }
+    }
+
+    /// A quarter more.
+    pub(super) fn with_slack(self) -> Self {
+        Self { entries: self.entries + self.entries / 4, born: self.born + self.born / 4, ..self }
+    }
+}
+
+/// Room for a list of entries.
 #[derive(Debug)]
 struct Lists {
     offsets: Scratch<u32>,
@@ -57,177 +102,111 @@ impl Lists {
     }
 }
 
-/// The most that the snapshots of a sequence have of each.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Room {
-    pub(super) rows: usize,
-    pub(super) entries: usize,
-    pub(super) added: usize,
-    pub(super) weighted: bool,
-    pub(super) by_vertex: bool,
-}
-
-/// One side of the latest snapshot by rows, and room for the next.
+/// The latest list of entries of one side, and room for the next.
 #[derive(Debug)]
 pub(super) struct Rebuild {
     gpu: Gpu,
     side: Side,
-    rows: usize,
+    room: Room,
     lists: [Lists; 2],
-    /// Which of the lists is the latest, and whether it has weights and words of vertices.
+    /// Which of the lists is the latest.
     latest: usize,
-    weighted: bool,
-    by_vertex: bool,
-    vertices: Option<Scratch<u32>>,
+    /// Of its entries: when they live, and where changes of weights begin.
+    lives: Scratch<u32>,
+    changes: Option<Scratch<u32>>,
+    /// Of the vertices: the latest words, and those of every step.
+    vertices: Option<[Scratch<u32>; 2]>,
     places: Scratch<u32>,
 }
 
+/// A packet that lies on the card.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrived<'a> {
+    pub(super) sizes: Sizes,
+    pub(super) words: View<'a, u32>,
+}
+
 impl Rebuild {
-    pub(super) fn new(gpu: &Gpu, side: Side, room: &Room) -> Self {
+    pub(super) fn new(gpu: &Gpu, side: Side, room: Room) -> Self {
+        let by_vertex = |steps| gpu.take_of(steps * room.rows);
         Self {
             gpu: gpu.clone(),
             side,
-            rows: room.rows,
-            lists: [Lists::new(gpu, room), Lists::new(gpu, room)],
+            room,
+            lists: [Lists::new(gpu, &room), Lists::new(gpu, &room)],
             latest: 0,
-            weighted: false,
-            by_vertex: false,
-            vertices: room.by_vertex.then(|| gpu.take_of(room.rows)),
-            places: gpu.take_of(room.added),
+            lives: gpu.take_of(room.entries),
+            changes: room.weighted.then(|| gpu.take_of(room.entries)),
+            vertices: room.by_vertex.then(|| [by_vertex(1), by_vertex(room.steps)]),
+            places: gpu.take_of(room.born),
         }
     }
 
-    /// Takes a packet that lies on the card and writes the block of its snapshot. A patch belongs to
-    /// the snapshot of the packet before it.
-    pub(super) fn apply(&mut self, packet: &Packet, words: View<'_, u32>, block: View<'_, u32>) {
-        let list = |span: Span| words.slice(span.at..span.at + span.len);
-        let mut patch = PatchArg::zeroed();
-        match packet.content {
-            Content::Rows { offsets, columns, weights, vertices } => {
-                let Self { gpu, lists, latest, .. } = self;
-                let lists = &mut lists[*latest];
-                gpu.copy(list(offsets), lists.offsets.view_mut());
-                gpu.copy(list(columns), lists.columns.view_mut().slice(0..columns.len));
-                for (from, to) in [
-                    (weights, lists.weights.as_mut().map(Scratch::view_mut)),
-                    (vertices, self.vertices.as_mut().map(Scratch::view_mut)),
-                ] {
-                    copy_some(gpu, from.map(list), to);
-                }
-                (self.weighted, self.by_vertex) = (weights.is_some(), vertices.is_some());
-            }
-            Content::Patch {
-                removed,
-                added_rows,
-                added_columns,
-                added_weights,
-                weights,
-                vertices,
-            } => {
-                let places = |of: Option<Changes>| of.and_then(|changes| changes.places);
-                let values = |of: Option<Changes>| of.map(|changes| changes.values);
-                let span = |of: Option<Span>| of.map_or(0, |span| list(span).ptr());
-                let len = |of: Option<Changes>| of.map_or(0, |changes| changes.values.len as u32);
-                patch = PatchArg {
-                    lists: [
-                        span(Some(removed)),
-                        span(Some(added_rows)),
-                        span(Some(added_columns)),
-                        span(Some(added_weights)),
-                        span(places(weights)),
-                        span(values(weights)),
-                        span(places(vertices)),
-                        span(values(vertices)),
-                    ],
-                    lengths: [
-                        removed.len as u32,
-                        added_rows.len as u32,
-                        len(weights),
-                        len(vertices),
-                    ],
-                };
-                self.advance(&patch, packet.entries);
-                let all = weights.filter(|changes| changes.places.is_none());
-                let to = self.lists[self.latest].weights.as_mut().map(Scratch::view_mut);
-                copy_some(&self.gpu, all.map(|changes| list(changes.values)), to);
-            }
-        }
-        self.arrange(&patch, packet, [list(packet.frame), list(packet.lengths)], block);
+    pub(super) fn room(&self) -> Room {
+        self.room
     }
 
-    /// The lists of the next snapshot.
-    fn advance(&mut self, patch: &PatchArg, entries: usize) {
-        let [from, to] = [self.latest, 1 - self.latest].map(|at| self.lists[at].arg(self.weighted));
-        let vertices = self.vertices.as_ref().map(Scratch::view);
-        let (by_value, from, to) = (ByValue(patch), ByValue(&from), ByValue(&to));
-        let threads = (self.rows + 1).max(patch.lengths[1] as usize).max(patch.lengths[3] as usize);
-        self.gpu.launch(
-            &ROWS,
-            grid_for(threads, ROW_THREADS),
-            ROW_THREADS as u32,
-            0,
-            &[&by_value, &from, &to, &self.places.view(), &vertices, &(self.rows as u32)],
-        );
-        self.gpu.launch(
-            &ENTRIES,
-            grid_for(entries, TILE),
-            ROW_THREADS as u32,
-            0,
-            &[&by_value, &from, &to, &self.places.view(), &(entries as u32)],
-        );
-        self.latest = 1 - self.latest;
+    /// Makes room for more, without what is there.
+    pub(super) fn grow(&mut self, room: Room) {
+        // What still uses the old memory was launched on a queue that its next user does not wait for.
+        self.gpu.mark_copies().wait();
+        *self = Self::new(&self.gpu, self.side, room);
     }
 
-    /// The block out of the lists.
-    fn arrange(
-        &self,
-        patch: &PatchArg,
-        packet: &Packet,
-        [frame, lengths]: [View<'_, u32>; 2],
-        block: View<'_, u32>,
+    /// Takes a packet and writes the blocks of its snapshots. It belongs to the list that the packet
+    /// before it made, which is still on the card; without one it brings all entries.
+    pub(super) fn apply(
+        &mut self,
+        before: Option<Arrived<'_>>,
+        packet: Arrived<'_>,
+        blocks: &[View<'_, u32>],
     ) {
-        let lists = self.lists[self.latest].arg(self.weighted);
-        let lists = ByValue(&lists);
-        let vertices = self.vertices.as_ref().filter(|_| self.by_vertex).map(Scratch::view);
-        let windows = grid_for(self.rows, WINDOW);
-        self.gpu.launch(
-            &ORDER,
-            windows + COPY_BLOCKS,
-            ORDER_THREADS as u32,
-            0,
-            &[
-                &ByValue(patch),
-                &lists,
-                &frame,
-                &(frame.len() as u32),
-                &lengths,
-                &(lengths.len() as u32),
-                &vertices,
-                &block,
-                &windows,
-            ],
+        let Arrived { sizes, words } = packet;
+        debug_assert_eq!(blocks.len(), sizes.steps);
+        let [from, to] =
+            [self.latest, 1 - self.latest].map(|at| self.lists[at].arg(sizes.weighted));
+        self.latest = 1 - self.latest;
+        let changes = self.changes.as_ref().map_or(0, |changes| changes.view().ptr());
+        let lives = LivesArg([self.lives.view().ptr(), changes]);
+        let [vertices, by_step] = [0, 1].map(|at| {
+            let vertices = self.vertices.as_ref().filter(|_| sizes.by_vertex);
+            vertices.map(|both| both[at].view())
+        });
+        let mut addresses = [0; MOST_STEPS];
+        addresses.iter_mut().zip(blocks).for_each(|(at, block)| *at = block.ptr());
+        let (from, to, lives) = (ByValue(&from), ByValue(&to), ByValue(&lives));
+        let (blocks, earlier) = (BlocksArg(addresses), before.map(|before| before.words));
+        let (blocks, places) = (ByValue(&blocks), self.places.view());
+        let launch = |kernel, grid: (u32, u32), threads: usize, arguments: &[&dyn Arg]| {
+            self.gpu.launch_on(Queue::Copy, kernel, grid, threads as u32, 0, arguments);
+        };
+        let settled = before.map_or(0, |before| before.sizes.weights);
+        let threads = (self.room.rows + 1).max(sizes.born).max(settled);
+        let grid = (grid_for(threads, ROW_THREADS), 1);
+        launch(
+            &ROWS,
+            grid,
+            ROW_THREADS,
+            &[&earlier, &words, &from, &to, &places, &vertices, &by_step],
         );
-        let units = blocks(packet.units);
+        let grid = (grid_for(sizes.entries, TILE), 1);
+        launch(&ENTRIES, grid, ROW_THREADS, &[&earlier, &words, &from, &to, &places, &lives]);
+        let grid = (grid_for(sizes.dead.max(sizes.weights), ROW_THREADS), 1);
+        launch(&MARKS, grid, ROW_THREADS, &[&words, &lives]);
+        let (steps, windows) = (sizes.steps as u32, grid_for(self.room.rows, WINDOW));
+        let arguments: [&dyn Arg; 6] = [&words, &to, &lives, &by_step, &blocks, &windows];
+        launch(&ORDER, (windows + COPY_BLOCKS, steps), ORDER_THREADS, &arguments);
+        let (units, slices) = (warps(sizes.units), warps(self.room.rows.div_ceil(SLICE)));
         let transposed = u32::from(self.side == Side::Transpose);
-        self.gpu.launch(
-            &FILL,
-            units + blocks(self.rows.div_ceil(SLICE)),
-            THREADS as u32,
-            0,
-            &[&lists, &vertices, &block, &units, &transposed],
-        );
-    }
-}
-
-fn copy_some(gpu: &Gpu, from: Option<View<'_, u32>>, to: Option<ViewMut<'_, u32>>) {
-    if let (Some(from), Some(mut to)) = (from, to) {
-        gpu.copy(from, to.slice(0..from.len()));
+        let arguments: [&dyn Arg; 7] =
+            [&words, &to, &lives, &by_step, &blocks, &units, &transposed];
+        launch(&FILL, (units + slices, steps), THREADS, &arguments);
     }
 }
 
 /// Blocks of threads in which each warp takes one.
-fn blocks(warps: usize) -> u32 {
-    grid_for(warps, THREADS / WARP)
+fn warps(items: usize) -> u32 {
+    grid_for(items, THREADS / WARP)
 }
 
 #[cfg(test)]

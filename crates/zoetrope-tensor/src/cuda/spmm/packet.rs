@@ -1,146 +1,178 @@
-//! A side of a snapshot as it goes over the bus where differences are sent: words, and what they are.
+//! What differs from snapshot to snapshot as it goes over the bus: words that describe themselves.
+
+use bytemuck::{Pod, Zeroable};
 
 use super::Slices;
-use super::patch::{Patch, Update};
 use super::rows::Rows;
+use super::union::{Changes, Union, Vertices};
 
 /// Lists begin at multiples of this many words.
 const GRAIN: usize = 4;
 
-/// A list inside of a packet, in words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) at: usize,
-    pub(super) len: usize,
+/// The first words of a packet: counts, and where its lists begin, in words. As in `difference.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Head {
+    steps: u32,
+    rows: u32,
+    entries: u32,
+    born: u32,
+    dead: u32,
+    /// Changes of weights.
+    weights: u32,
+    /// Changes of words of vertices.
+    vertices: u32,
+    /// All words of vertices, where they are not told by changes; 0 otherwise.
+    all_vertices_at: u32,
+    born_at: u32,
+    born_columns_at: u32,
+    born_weights_at: u32,
+    born_steps_at: u32,
+    dead_at: u32,
+    dead_steps_at: u32,
+    weights_at: [u32; 3],
+    vertices_at: [u32; 3],
+    snapshots_at: u32,
+    /// Whether weights are numbers, each of which is a byte.
+    numbered: u32,
+    /// Whether there is a row for each that is born, in place of how many are before each row.
+    by_rows: u32,
+    /// All numbers of words of vertices, 16 bits each, where these have some; 0 otherwise.
+    vertex_numbers_at: u32,
 }
 
-/// New values of a list, and their places unless all of them are there.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Changes {
-    pub(super) places: Option<Span>,
-    pub(super) values: Span,
-}
-
-/// What a packet holds beside the frame.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Content {
-    /// All rows.
-    Rows { offsets: Span, columns: Span, weights: Option<Span>, vertices: Option<Span> },
-    /// How they differ from those of the snapshot before.
-    Patch {
-        removed: Span,
-        added_rows: Span,
-        added_columns: Span,
-        added_weights: Span,
-        weights: Option<Changes>,
-        vertices: Option<Changes>,
-    },
-}
-
-/// Where everything lies in the words of a packet.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Packet {
-    /// The words of the block that are sent as they are.
-    pub(super) frame: Span,
-    pub(super) content: Content,
+/// What of a snapshot is sent as it is: lists by where they begin and how long they are.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Snapshot {
+    frame_at: u32,
+    frame: u32,
     /// Lengths that differ.
-    pub(super) lengths: Span,
-    /// Entries of the snapshot.
+    lengths_at: u32,
+    lengths: u32,
+    /// The bits of weights by number.
+    codes_at: u32,
+    /// The words of vertices by number.
+    vertices_at: u32,
+    unused: [u32; 2],
+}
+
+/// How much of each there is in a packet: what launches are as large as.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) weighted: bool,
+    pub(super) by_vertex: bool,
+    pub(super) steps: usize,
     pub(super) entries: usize,
-    /// Its pieces of long rows.
+    pub(super) born: usize,
+    pub(super) dead: usize,
+    /// Changes of weights.
+    pub(super) weights: usize,
+    /// The most pieces of long rows that a snapshot has.
     pub(super) units: usize,
-    /// All words, to a multiple of the grain.
-    pub(super) len: usize,
 }
 
 /// Appends lists to words.
-struct Writer<'a> {
-    words: &'a mut Vec<u32>,
-    first: usize,
-}
+struct Writer(Vec<u32>);
 
-impl Writer<'_> {
-    fn put(&mut self, list: &[u32]) -> Span {
-        let at = self.words.len() - self.first;
-        self.words.extend_from_slice(list);
-        self.pad();
-        Span { at, len: list.len() }
+impl Writer {
+    fn put(&mut self, list: &[u32]) -> u32 {
+        let at = self.0.len();
+        self.0.extend_from_slice(list);
+        self.pad(at)
     }
 
-    fn pad(&mut self) {
-        let len = (self.words.len() - self.first).next_multiple_of(GRAIN);
-        self.words.resize(self.first + len, 0);
+    fn put_bytes(&mut self, list: &[u8]) -> u32 {
+        let at = self.0.len();
+        self.0.resize(at + list.len().div_ceil(size_of::<u32>()), 0);
+        bytemuck::cast_slice_mut(&mut self.0[at..])[..list.len()].copy_from_slice(list);
+        self.pad(at)
     }
 
-    fn put_changes(&mut self, update: &Update) -> Changes {
-        Changes {
-            places: update.places().map(|places| self.put(places)),
-            values: self.put(update.values()),
+    /// Words, or bytes where they are numbers.
+    fn put_values(&mut self, values: &[u32], numbered: bool) -> u32 {
+        match numbered {
+            true => self.put_bytes(&values.iter().map(|&number| number as u8).collect::<Vec<_>>()),
+            false => self.put(values),
         }
     }
 
-    fn frame(&mut self, slices: &Slices) -> Span {
-        let at = self.words.len() - self.first;
-        let [head, tail] = slices.frame();
-        self.words.extend_from_slice(head);
-        self.words.extend_from_slice(tail);
-        self.pad();
-        Span { at, len: head.len() + tail.len() }
+    fn put_changes(&mut self, changes: &Changes, numbered: bool) -> [u32; 3] {
+        let (places, steps) = (self.put(&changes.places), self.put_bytes(&changes.steps));
+        [places, steps, self.put_values(&changes.values, numbered)]
+    }
+
+    /// Ends a list that began there.
+    fn pad(&mut self, at: usize) -> u32 {
+        self.0.resize(self.0.len().next_multiple_of(GRAIN), 0);
+        at as u32
     }
 }
 
-impl Packet {
-    /// Appends a snapshot as it is.
-    pub(super) fn whole(words: &mut Vec<u32>, slices: &Slices, rows: &Rows) -> Self {
-        let mut writer = Writer { first: words.len(), words };
-        let frame = writer.frame(slices);
-        let content = Content::Rows {
-            offsets: writer.put(&rows.offsets),
-            columns: writer.put(&rows.columns),
-            weights: rows.weights.as_ref().map(|list| writer.put(list)),
-            vertices: rows.vertices.as_ref().map(|list| writer.put(list)),
-        };
-        Self::end(writer, frame, content, rows.lengths.as_deref(), slices, rows.entries())
-    }
-
-    /// Appends a snapshot of so many entries as a difference.
-    pub(super) fn patch(
-        words: &mut Vec<u32>,
-        slices: &Slices,
-        patch: &Patch,
-        entries: usize,
-    ) -> Self {
-        let mut writer = Writer { first: words.len(), words };
-        let frame = writer.frame(slices);
-        let content = Content::Patch {
-            removed: writer.put(&patch.removed),
-            added_rows: writer.put(&patch.added_rows),
-            added_columns: writer.put(&patch.added_columns),
-            added_weights: writer.put(&patch.added_weights),
-            weights: patch.weights.as_ref().map(|update| writer.put_changes(update)),
-            vertices: patch.vertices.as_ref().map(|update| writer.put_changes(update)),
-        };
-        Self::end(writer, frame, content, patch.lengths.as_deref(), slices, entries)
-    }
-
-    fn end(
-        mut writer: Writer<'_>,
-        frame: Span,
-        content: Content,
-        lengths: Option<&[u32]>,
-        slices: &Slices,
-        entries: usize,
-    ) -> Self {
-        let lengths = writer.put(lengths.unwrap_or_default());
-        let len = writer.words.len() - writer.first;
-        Self { frame, content, lengths, entries, units: slices.units(), len }
-    }
-
-    /// The most entries that a patch adds; 0 for all rows.
-    pub(super) fn added(&self) -> usize {
-        match self.content {
-            Content::Patch { added_rows, .. } => added_rows.len,
-            Content::Rows { .. } => 0,
-        }
-    }
+/// The words of a packet, for the snapshots of a list with their blocks on the host.
+pub(super) fn pack(union: &Union, snapshots: &[(&Slices, &Rows)]) -> (Vec<u32>, Sizes) {
+    const HEAD: usize = size_of::<Head>() / size_of::<u32>();
+    let mut writer = Writer(vec![0; HEAD]);
+    let none = Changes::default();
+    let (changes, all, numbers, by_number) = match &union.vertices {
+        Vertices::Some(changes) => (changes, None, None, &[][..]),
+        Vertices::All(all) => (&none, Some(all), None, &[][..]),
+        Vertices::Numbered { numbers, words } => (&none, None, Some(numbers), &words[..]),
+    };
+    let described: Vec<Snapshot> = (snapshots.iter().enumerate())
+        .map(|(step, (slices, rows))| {
+            let (frame_at, parts) = (writer.0.len(), slices.frame());
+            parts.iter().for_each(|part| writer.0.extend_from_slice(part));
+            let lengths = rows.lengths.as_deref().unwrap_or_default();
+            Snapshot {
+                frame: (writer.0.len() - frame_at) as u32,
+                frame_at: writer.pad(frame_at),
+                lengths_at: writer.put(lengths),
+                lengths: lengths.len() as u32,
+                codes_at: writer.put(rows.codes.as_deref().unwrap_or_default()),
+                vertices_at: writer.put(by_number.get(step).map_or(&[], |words| &words[..])),
+                unused: [0; 2],
+            }
+        })
+        .collect();
+    let first = snapshots[0].1;
+    let sizes = Sizes {
+        weighted: first.weights.is_some(),
+        by_vertex: first.vertices.is_some(),
+        steps: snapshots.len(),
+        entries: union.entries,
+        born: union.born_columns.len(),
+        dead: union.dead.len(),
+        weights: union.weights.places.len(),
+        units: snapshots.iter().map(|(slices, _)| slices.units()).max().unwrap_or(0),
+    };
+    let by_rows = sizes.born < union.born_before.len();
+    let head = Head {
+        steps: sizes.steps as u32,
+        rows: (union.born_before.len() - 1) as u32,
+        entries: sizes.entries as u32,
+        born: sizes.born as u32,
+        dead: sizes.dead as u32,
+        weights: sizes.weights as u32,
+        vertices: changes.places.len() as u32,
+        all_vertices_at: all.map_or(0, |all| writer.put(all)),
+        born_at: match by_rows {
+            true => writer.put(&union.born_rows()),
+            false => writer.put(&union.born_before),
+        },
+        born_columns_at: writer.put(&union.born_columns),
+        born_weights_at: writer.put_values(&union.born_weights, union.numbered),
+        born_steps_at: writer.put_bytes(&union.born_steps),
+        dead_at: writer.put(&union.dead),
+        dead_steps_at: writer.put_bytes(&union.dead_steps),
+        weights_at: writer.put_changes(&union.weights, union.numbered),
+        vertices_at: writer.put_changes(changes, false),
+        snapshots_at: writer.put(bytemuck::cast_slice(&described)),
+        numbered: u32::from(union.numbered),
+        by_rows: u32::from(by_rows),
+        vertex_numbers_at: numbers
+            .map_or(0, |numbers| writer.put_bytes(bytemuck::cast_slice(numbers))),
+    };
+    writer.0[..HEAD].copy_from_slice(bytemuck::cast_slice(&[head]));
+    (writer.0, sizes)
 }

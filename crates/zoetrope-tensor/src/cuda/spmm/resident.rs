@@ -8,10 +8,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::coded::{Coded, Differences};
+use super::coded::Coded;
 use super::{Limits, Slices, put_names};
 use crate::cuda::{Gpu, Scratch, View, ViewMut};
 use crate::sparse::{Difference, Sequence, Side};
+
+/// Snapshots that are sent as differences at a time.
+const AT_A_TIME: usize = 16;
 
 /// One side of all matrices of a sequence, and the table of their addresses.
 ///
@@ -71,17 +74,28 @@ fn copied(gpu: &Gpu, slices: &Slices) -> Scratch<u32> {
 }
 
 fn by_differences(gpu: &Gpu, sequence: &Sequence, side: Side) -> Vec<Arc<Scratch<u32>>> {
-    let mut coded = Coded::new(gpu, sequence, side, 1, Differences::new(gpu, sequence, side));
-    let mut make = |step: usize, slices: &Slices| {
-        let block = gpu.take_of(slices.words().len());
-        let sent = coded.choose(step..step + 1);
-        for (words, at) in coded.pieces(&sent) {
-            let to = coded.staging(0).slice(at..at + words.len());
-            gpu.upload(words, ViewMut::new(to.ptr(), to.len()));
+    let members = sequence.members();
+    let slices: Vec<_> = members.iter().map(|member| member.slices(side)).collect();
+    let room = |slices: &&Arc<Slices>| on_card(gpu, slices, || gpu.take_of(slices.words().len()));
+    let blocks: Vec<_> = slices.iter().map(room).collect();
+    let mut coded = Coded::new(gpu, sequence, side);
+    for from in (0..members.len()).step_by(AT_A_TIME) {
+        for part in coded.choose(from..members.len().min(from + AT_A_TIME)) {
+            let put = |words: &[u32], to: View<'_, u32>| {
+                gpu.upload(words, ViewMut::new(to.ptr(), words.len()));
+            };
+            let own = &blocks[part.steps.clone()];
+            match coded.piece(&part) {
+                Some((words, to)) => put(words, to),
+                None => own.iter().zip(&slices[part.steps.clone()]).for_each(|(block, slices)| {
+                    put(slices.essence(), block.view());
+                }),
+            }
+            // Uploads and what is made of them are on different queues.
+            gpu.wait();
+            coded.rebuild(&part, &own.iter().map(|block| block.view()).collect::<Vec<_>>());
+            gpu.mark_copies().wait();
         }
-        sent.iter().for_each(|sent| coded.rebuild(0, sent, block.view()));
-        block
-    };
-    let members = sequence.members().iter().map(|member| member.slices(side));
-    members.enumerate().map(|(step, slices)| on_card(gpu, slices, || make(step, slices))).collect()
+    }
+    blocks
 }

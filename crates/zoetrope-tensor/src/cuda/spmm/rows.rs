@@ -9,14 +9,17 @@ use std::sync::Arc;
 
 use zoetrope_graph::Csr;
 
+use super::codes;
 use crate::sparse::{Side, SparseMatrix};
 
-#[cfg_attr(test, derive(Debug, Clone, PartialEq))]
+#[cfg_attr(test, derive(Debug, Clone, PartialEq, Default))]
 pub(super) struct Rows {
     pub(super) offsets: Vec<u32>,
     pub(super) columns: Vec<u32>,
-    /// Bits of the weights, in the order of the columns; None where each is 1.
+    /// Bits of the weights or their numbers, in the order of the columns; None where each is 1.
     pub(super) weights: Option<Vec<u32>>,
+    /// The bits by number, where weights have one.
+    pub(super) codes: Option<Vec<u32>>,
     /// Of each vertex the bits of its factor, or, without weights, the length of the row that it
     /// follows from, where that is not the vertex's own row.
     pub(super) vertices: Option<Vec<u32>>,
@@ -32,8 +35,8 @@ impl Rows {
         let slices = matrix.slices(side);
         let (offsets, columns, values) = slices.to_csr().into_arrays();
         if !slices.is_factored() {
-            let weights = Some(bits(&values));
-            return Self { offsets, columns, weights, vertices: None, lengths: None };
+            let (weights, codes) = numbered(&values);
+            return Self { offsets, columns, weights, codes, vertices: None, lengths: None };
         }
         let own = matrix.slices(Side::Matrix);
         let of_vertices = own.lengths();
@@ -41,7 +44,7 @@ impl Rows {
         lengths.sort_unstable();
         lengths.dedup();
         let vertices = (!Arc::ptr_eq(own, slices)).then_some(of_vertices);
-        Self { offsets, columns, weights: None, vertices, lengths: Some(lengths) }
+        Self { offsets, columns, weights: None, codes: None, vertices, lengths: Some(lengths) }
     }
 
     fn scaled(matrix: &SparseMatrix, side: Side, weights: &[f32], factors: &[f32]) -> Self {
@@ -51,20 +54,23 @@ impl Rows {
             .expect("the sliced matrix was a matrix");
         let own = if side == Side::Matrix { weighted } else { weighted.transpose() };
         let (offsets, columns, weights) = own.into_arrays();
-        let (weights, vertices) = (Some(bits(&weights)), Some(bits(factors)));
-        Self { offsets, columns, weights, vertices, lengths: None }
+        let ((weights, codes), vertices) = (numbered(&weights), Some(bits(factors)));
+        Self { offsets, columns, weights, codes, vertices, lengths: None }
     }
 
-    pub(super) fn entries(&self) -> usize {
-        self.columns.len()
+    /// The columns of a row, and its weights where there are any.
+    pub(super) fn row(&self, row: usize) -> (&[u32], &[u32]) {
+        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        let weights = self.weights.as_ref().map_or(&[][..], |weights| &weights[range.clone()]);
+        (&self.columns[range], weights)
     }
+}
 
-    /// Words of all lists together.
-    pub(super) fn words(&self) -> usize {
-        let optional = [&self.weights, &self.vertices, &self.lengths];
-        let optional: usize = optional.into_iter().flatten().map(Vec::len).sum();
-        self.offsets.len() + self.columns.len() + optional
-    }
+/// Weights as differences are taken of, and their bits by number.
+fn numbered(weights: &[f32]) -> (Option<Vec<u32>>, Option<Vec<u32>>) {
+    let mut weights = bits(weights);
+    let codes = codes::number(&mut weights);
+    (Some(weights), codes)
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {

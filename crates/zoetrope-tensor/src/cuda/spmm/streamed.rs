@@ -8,16 +8,16 @@
 //!
 //! Every matrix of every group is sent whole where [`Difference::Off`] is chosen. Otherwise one that
 //! the group before has as well stays where it is, and the others are sent as differences where that
-//! pays ([`coded`](super::coded)); kernels on the compute stream, which waits for copies anyhow, make
-//! the same words out of them.
+//! pays ([`coded`](super::coded)); kernels on the copy stream make the same words out of them, beside
+//! what is computed meanwhile.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::sys;
 
-use super::coded::{Coded, Differences, Sent};
+use super::coded::{Coded, Part};
 use super::locked::Lock;
 use super::{Limits, Slices, put_names};
 use crate::cuda::{Event, Gpu, Queue, Scratch, View, Work};
@@ -27,8 +27,8 @@ use crate::sparse::{Difference, Sequence, Side};
 #[derive(Debug)]
 pub(super) struct Streamed {
     gpu: Gpu,
-    /// What keeps the pages of the matrices locked, where they are copied from there.
-    _locks: Vec<Lock>,
+    /// What keeps the pages of the matrices locked that are copied as they are, by their address.
+    locks: HashMap<usize, Option<Lock>>,
     members: Vec<Arc<Slices>>,
     /// What blocks are made from where they are not copied.
     coded: Option<Coded>,
@@ -52,11 +52,8 @@ struct Group {
     places: Vec<usize>,
     /// The last ones, which were not there before.
     new: Range<usize>,
-    /// What was sent for them where they are made on the card, and into which of two areas.
-    sent: Vec<Sent>,
-    area: usize,
-    /// After the copies.
-    copied: Option<Event>,
+    /// After the copies and what is made of them.
+    arrived: Option<Event>,
 }
 
 impl Group {
@@ -79,27 +76,16 @@ impl Streamed {
         let at_once = at_once.min(members.len());
         let difference = sequence.difference();
         let codes = match difference {
-            Difference::Auto => Differences::pay(sequence, side),
+            Difference::Auto => Coded::pay(sequence, side, at_once),
             Difference::On => true,
             Difference::Off => false,
         };
-        let coded = codes.then(|| {
-            let differences = Differences::new(gpu, sequence, side);
-            Coded::new(gpu, sequence, side, at_once, differences)
-        });
-        let mut locked = HashSet::new();
-        let mut locks = Vec::new();
-        if coded.is_none() {
-            let own = members.iter().map(|slices| slices.pages());
-            let once = own.filter(|pages| locked.insert(pages.as_ptr()));
-            locks.extend(once.filter_map(|pages| Lock::new(gpu, pages)));
-        }
         Self {
             gpu: gpu.clone(),
-            _locks: locks,
+            locks: HashMap::new(),
             limits: Limits::of(members.iter()),
             members,
-            coded,
+            coded: codes.then(|| Coded::new(gpu, sequence, side)),
             keeps: difference != Difference::Off,
             places: gpu.take_of(2 * at_once * stride),
             stride,
@@ -120,8 +106,12 @@ impl Streamed {
             return;
         }
         let mut group = self.place(steps);
-        if let Some(coded) = &mut self.coded {
-            group.sent = coded.choose(group.new.clone());
+        let parts = match &mut self.coded {
+            None => vec![Part::whole(group.new.clone())],
+            Some(coded) => coded.choose(group.new.clone()),
+        };
+        for part in parts.iter().filter(|part| part.is_whole()) {
+            self.lock(part.steps.clone());
         }
         let gpu = &self.gpu;
         let before = gpu.mark();
@@ -130,23 +120,42 @@ impl Streamed {
         let result = unsafe { sys::cuStreamWaitEvent(gpu.copy_stream(), before.handle(), 0) };
         gpu.attempt("waiting for products", result);
         let (begin, uploaded) = (gpu.mark_copies(), gpu.copied_bytes()[0]);
-        match &self.coded {
-            None => {
-                for step in group.new.clone() {
+        for part in &parts {
+            if let Some((words, to)) = self.coded.as_ref().and_then(|coded| coded.piece(part)) {
+                self.copy(words, to);
+            } else {
+                for step in part.steps.clone() {
                     let place = group.place(step).expect("a new one is one of the group's");
                     self.copy(self.members[step].essence(), self.block(place));
-                }
-            }
-            Some(coded) => {
-                for (words, at) in coded.pieces(&group.sent) {
-                    self.copy(words, coded.staging(group.area).slice(at..at + words.len()));
                 }
             }
         }
         let bytes = (gpu.copied_bytes()[0] - uploaded) as usize;
         gpu.count_streaming(Work::Transfer(bytes), begin, gpu.mark_copies());
-        group.copied = Some(gpu.mark_copies());
+        self.rebuild(&group, &parts);
+        group.arrived = Some(self.gpu.mark_copies());
         self.coming = Some(group);
+    }
+
+    /// Locks the pages of some matrices.
+    fn lock(&mut self, steps: Range<usize>) {
+        for slices in &self.members[steps] {
+            let pages = slices.pages();
+            let lock = self.locks.entry(pages.as_ptr() as usize);
+            lock.or_insert_with(|| Lock::new(&self.gpu, pages));
+        }
+    }
+
+    /// Makes the blocks that are sent as differences.
+    fn rebuild(&mut self, group: &Group, parts: &[Part]) {
+        let Self { gpu, coded: Some(coded), places, stride, .. } = self else { return };
+        let begin = gpu.mark_copies();
+        for part in parts {
+            let at = part.steps.clone().filter_map(|step| group.place(step));
+            let block = |place: usize| places.view().slice(place * *stride..(place + 1) * *stride);
+            coded.rebuild(part, &at.map(block).collect::<Vec<_>>());
+        }
+        gpu.count_streaming(Work::Rebuild, begin, gpu.mark_copies());
     }
 
     /// A group whose matrices stay where they are or get places that the current one does not use.
@@ -159,8 +168,7 @@ impl Streamed {
         let free = (0..2 * self.forms.len()).filter(|at| !self.current.places.contains(at));
         let there = kept.filter_map(|step| self.current.place(step));
         let places = there.chain(free.take(new.len())).collect();
-        let area = 1 - self.current.area;
-        Group { steps, places, new, area, ..Group::default() }
+        Group { steps, places, new, arrived: None }
     }
 
     /// Copies words that live as long as this and do not change.
@@ -182,29 +190,16 @@ impl Streamed {
         }
         self.prefetch(steps);
         let Some(mut group) = self.coming.take() else { return };
-        if let Some(copied) = group.copied.take() {
-            self.gpu.compute_after(copied.handle());
+        if let Some(arrived) = group.arrived.take() {
+            self.gpu.compute_after(arrived.handle());
         }
         self.current = group;
-        self.rebuild();
         let bytes = (self.stride * size_of::<u32>()) as u64;
         let first = self.places.view().ptr();
         let addresses = self.current.places.iter().map(|&place| first + place as u64 * bytes);
         let addresses: Vec<u64> = addresses.collect();
         self.gpu.upload(&addresses, self.forms.view_mut().slice(0..addresses.len()));
         self.complete();
-    }
-
-    /// Makes the blocks that were sent as differences.
-    fn rebuild(&mut self) {
-        let Self { gpu, coded: Some(coded), current, places, stride, .. } = self else { return };
-        let begin = gpu.mark();
-        for sent in &current.sent {
-            let place = current.place(sent.step).expect("what was sent is one of the group's");
-            let block = places.view().slice(place * *stride..(place + 1) * *stride);
-            coded.rebuild(current.area, sent, block);
-        }
-        gpu.count_streaming(Work::Rebuild, begin, gpu.mark());
     }
 
     /// Computes what stands for the values that were not copied.

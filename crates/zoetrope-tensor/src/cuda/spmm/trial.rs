@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Plain,
     /// Values follow from weights and degrees.
     Weighted,
-    /// The same, of a graph that is its own transpose.
+    /// The same with few different weights, of a graph that is its own transpose.
     Symmetric,
     /// Values are what they are, with repeated edges and empty rows.
     Given,
@@ -38,6 +38,7 @@ fn edges(kind: Kind, vertices: u32, step: u32) -> Vec<(u32, u32, f32)> {
         }
         let age = (u64::from(step) + key) / 13;
         let weight = 0.5 + random.at_step(77 + age as u32).unit(key) as f32;
+        let weight = if kind == Kind::Symmetric { (4.0 * weight).round() / 4.0 } else { weight };
         edges.push((destination, source, weight));
         if kind == Kind::Symmetric && destination != source {
             edges.push((source, destination, weight));
