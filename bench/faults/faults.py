@@ -23,7 +23,7 @@ from job import MPIRUN, Job, state_hash  # noqa: E402
 RESULTS = ROOT / "bench" / "results"
 RANKS, VICTIM, TIMEOUT = 3, 1, 3
 # Where the victim is struck: before the first collective of the run, between two in its middle, in one.
-MOMENTS = {"before": "1:before", "between": "900:before", "in": "900:in"}
+MOMENTS = {"before": "1:before", "between": "400:before", "in": "400:in"}
 # Collectives of the engine itself, by which processes get to know each other before the run begins.
 EARLIER = {"threads": 0, "MPI": 2}
 ENDS, HANGS = ("kill", "exit", "panic"), ("stop", "loop")
@@ -31,7 +31,7 @@ ENDS, HANGS = ("kill", "exit", "panic"), ("stop", "loop")
 ALONE = {("threads", "kill"), ("threads", "exit"), ("threads", "stop")}
 TRAIN = [
     "train", "--data", "synthetic:sbm?vertices=40&steps=20&communities=4", "--task", "link-prediction",
-    "--model", "tm-gcn", "--hidden", "6", "--epochs", "40", "--checkpoint-every", "1",
+    "--model", "tm-gcn", "--hidden", "6", "--epochs", "15", "--checkpoint-every", "1",
     "--set", f"plan.timeout={TIMEOUT}", "--quiet",
 ]  # fmt: skip
 
@@ -149,7 +149,7 @@ def report(results, repeats):
         f"is to be named within {TIMEOUT} + 5 s, one that ends within 15 s. {there['cpu']}, {there['cores']} cores, "
         f"{there['date']}, commit {there['commit'][:12]}.\n\n{table(results, repeats)}\n\n"
         f"{sum(map(good, results))} of {len(results)} runs were as promised. `before`: at the first collective of the run; `between` and "
-        "`in`: at the 900th, before its messages leave and after. A signal to a process of threads, or its exit, ends all "
+        "`in`: at the 400th, before its messages leave and after. A signal to a process of threads, or its exit, ends all "
         "ranks at once: nobody is left to name anybody.\n"
     )
 
