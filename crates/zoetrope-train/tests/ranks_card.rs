@@ -1,27 +1,15 @@
 //! Ranks that compute on a card, real or emulated, and share it: what one processor computes.
 
+mod card;
 mod shared_run;
 
+use card::has_card;
 use shared_run::{MODELS, expect_near, losses};
 use zoetrope_dist::{Patience, threads};
-use zoetrope_tensor::Gpu;
-use zoetrope_tensor::cuda::PATH_VARIABLE;
 use zoetrope_train::TrainError;
 
 /// How far an epoch may take losses of two devices apart.
 const TOLERANCE: f64 = 1e-4;
-
-/// Whether there is a card; where CUDA was promised its absence is a failure.
-fn has_card() -> bool {
-    match Gpu::open(0) {
-        Ok(_) => true,
-        Err(error) if std::env::var_os(PATH_VARIABLE).is_none() => {
-            eprintln!("not compared: {error}");
-            false
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 /// ESDG §3.2 inside of §3.1: what differs from snapshot to snapshot is sent block by block.
 #[test]

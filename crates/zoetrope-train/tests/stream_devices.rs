@@ -1,12 +1,12 @@
 //! Models of events on a card, real or emulated: what the processor computes, and the same bits
 //! after a pause.
 
+mod card;
 mod stream_run;
 
+use card::has_card;
 use stream_run::{MODELS, StreamRun, events, run};
 use zoetrope_data::split::Part;
-use zoetrope_tensor::Gpu;
-use zoetrope_tensor::cuda::PATH_VARIABLE;
 use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
 use zoetrope_train::course::Course;
 
@@ -25,18 +25,6 @@ const VARIANTS: [&str; 12] = [
     "model.name=apan model.combine=mean model.neighbours=3",
     "model.name=tgn model.variant=pyg model.time_width=3",
 ];
-
-/// Whether there is a card; where CUDA was promised its absence is a failure.
-fn has_card() -> bool {
-    match Gpu::open(0) {
-        Ok(_) => true,
-        Err(error) if std::env::var_os(PATH_VARIABLE).is_none() => {
-            eprintln!("not compared: {error}");
-            false
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 /// The largest difference in units of the largest value; infinite for other shapes.
 fn difference(a: &SavedTensor, b: &SavedTensor) -> f32 {
