@@ -71,6 +71,9 @@ pub struct Position {
     pub last: Option<Site>,
     /// The communication it waits for; None where it computes.
     pub waits: Option<Site>,
+    /// Whether it said that it takes its time until its next communication.
+    #[serde(default)]
+    pub takes_time: bool,
     /// Whether it has finished.
     pub left: bool,
 }

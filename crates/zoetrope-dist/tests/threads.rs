@@ -67,12 +67,23 @@ fn calls_that_cannot_be_right_are_refused_with_rank_and_call() {
 #[test]
 fn work_that_others_wait_for_may_take_longer_than_the_timeout() {
     let patience = Patience { timeout: Duration::from_millis(300), grace: Duration::from_secs(5) };
-    let found = threads::run(3, patience, |ranks| match ranks.rank() {
-        1 => ranks.while_waited_for(|| {
-            std::thread::sleep(Duration::from_millis(1200));
-            7
-        }),
-        _ => ranks.wait_for_work().map(|()| 0),
+    let sleep = || std::thread::sleep(Duration::from_millis(1200));
+    let found = threads::run(3, patience, move |ranks| {
+        if ranks.rank() == 1 {
+            ranks.take_time();
+            sleep();
+        }
+        ranks.all_reduce_one(ranks.rank() as u64, Reduction::Sum)
     });
-    assert_eq!(found.unwrap(), [0, 7, 0]);
+    assert_eq!(found.unwrap(), [3, 3, 3]);
+    // What was said counts until the next communication.
+    let found = threads::run(3, patience, move |ranks| {
+        ranks.take_time();
+        ranks.barrier()?;
+        if ranks.rank() == 1 {
+            sleep();
+        }
+        ranks.barrier()
+    });
+    assert!(found.unwrap_err().to_string().contains("rank 1 hangs"));
 }

@@ -104,6 +104,9 @@ pub trait Course {
         Ok(says)
     }
 
+    /// Tells other ranks that something follows that may take longer than computing.
+    fn take_time(&self) {}
+
     /// What ranks sent each other, where there are several; all of them ask at the same place.
     ///
     /// # Errors
@@ -224,6 +227,10 @@ impl Course for Session {
 
     fn agree(&self, says: bool) -> Result<bool, TrainError> {
         Session::agree(self, says)
+    }
+
+    fn take_time(&self) {
+        Session::take_time(self);
     }
 
     fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {

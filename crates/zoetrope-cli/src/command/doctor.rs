@@ -5,6 +5,7 @@ mod conformance;
 use clap::Args;
 use serde::Serialize;
 
+use self::conformance::{Chosen, Shard};
 use super::document;
 use crate::exit::Failure;
 use crate::machine::{Cuda, CudaDevice, Gpu, Machine, Memory, Mpi, Processor};
@@ -36,6 +37,9 @@ pub(crate) struct DoctorArgs {
     /// Compare only the operators and models whose name has this text
     #[arg(long, value_name = "TEXT", requires = "conformance")]
     only: Option<String>,
+    /// Compare one part of all, K of N, so that several processes can share the work
+    #[arg(long, value_name = "K/N", requires = "conformance")]
+    shard: Option<Shard>,
 }
 
 #[derive(Serialize)]
@@ -63,7 +67,9 @@ const BESIDE: usize = 20;
 /// The report.
 pub(crate) fn run(args: &DoctorArgs) -> Result<String, Failure> {
     if args.conformance {
-        return conformance::run(&args.device, args.only.as_deref().unwrap_or(""), args.json);
+        let only = args.only.clone().unwrap_or_default();
+        let chosen = Chosen { only, shard: args.shard.unwrap_or_default() };
+        return conformance::run(&args.device, &chosen, args.json);
     }
     let machine = Machine::look();
     let version = env!("CARGO_PKG_VERSION");

@@ -15,7 +15,6 @@
 //! | barrier | 0 |
 
 mod all_reduce;
-mod company;
 mod gather;
 mod pending;
 mod point;
@@ -92,6 +91,13 @@ impl Ranks {
         self.inner.communicator.board().update(self.rank(), |position| position.step = step);
     }
 
+    /// Tells the others that what this rank does before its next communication may take longer than
+    /// they wait for one that computes: reading and writing files, measuring, dividing a graph.
+    /// [`watch::LONGER`](crate::watch::LONGER) says how much longer.
+    pub fn take_time(&self) {
+        self.inner.communicator.board().update(self.rank(), |position| position.takes_time = true);
+    }
+
     /// How far everyone is, as far as it is known here.
     pub fn positions(&self) -> Vec<Position> {
         self.inner.communicator.board().positions()
@@ -144,6 +150,7 @@ impl Ranks {
         let site = Site { call, number: counter.fetch_add(1, Ordering::Relaxed) + 1 };
         self.inner.communicator.board().update(self.rank(), |position| {
             position.last = Some(site);
+            position.takes_time = false;
             position.collectives += u64::from(!point);
         });
         #[cfg(feature = "faults")]

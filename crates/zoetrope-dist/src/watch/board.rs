@@ -20,14 +20,27 @@ pub struct Board {
 struct Entry {
     position: Position,
     changed: Instant,
+    /// When it last took its time: until then nobody waited in vain.
+    excused: Option<Instant>,
     /// The last sign of the rank's process; None where it is this process.
     heard: Option<Instant>,
+}
+
+impl Entry {
+    fn go_to(&mut self, position: Position) {
+        self.changed = Instant::now();
+        if self.position.takes_time && !position.takes_time {
+            self.excused = Some(self.changed);
+        }
+        self.position = position;
+    }
 }
 
 impl Board {
     /// A board of `size` ranks that have done nothing yet.
     pub fn new(size: usize, patience: Patience) -> Self {
-        let entry = Entry { position: Position::default(), changed: Instant::now(), heard: None };
+        let (position, changed) = (Position::default(), Instant::now());
+        let entry = Entry { position, changed, excused: None, heard: None };
         let entries = (0..size).map(|_| Mutex::new(entry)).collect();
         Self { entries, verdict: OnceLock::new(), patience }
     }
@@ -50,20 +63,19 @@ impl Board {
     /// Changes the position of a rank of this process.
     pub fn update(&self, rank: usize, change: impl FnOnce(&mut Position)) {
         let mut entry = lock(&self.entries[rank]);
-        change(&mut entry.position);
-        entry.changed = Instant::now();
+        let mut position = entry.position;
+        change(&mut position);
+        entry.go_to(position);
     }
 
     /// Writes down what another process says of its rank.
     #[cfg(feature = "mpi")]
     pub(crate) fn heard(&self, rank: usize, position: Position) {
         let mut entry = lock(&self.entries[rank]);
-        let now = Instant::now();
         if entry.position != position {
-            entry.position = position;
-            entry.changed = now;
+            entry.go_to(position);
         }
-        entry.heard = Some(now);
+        entry.heard = Some(Instant::now());
     }
 
     /// Since when nothing was heard of the process of a rank.
@@ -78,6 +90,7 @@ impl Board {
         for entry in &self.entries {
             let mut entry = lock(entry);
             entry.changed += gap;
+            entry.excused = entry.excused.map(|excused| excused + gap);
             entry.heard = entry.heard.map(|heard| heard + gap);
         }
     }
@@ -101,13 +114,15 @@ impl Board {
 
     /// Looks at everyone: the verdict that a rank hangs, if one does.
     pub(crate) fn judge(&self) -> Option<Verdict> {
-        let now = Instant::now();
-        let observe = |entry: &Mutex<Entry>| {
-            let Entry { position, changed, heard } = *lock(entry);
+        let entries: Vec<Entry> = self.entries.iter().map(|entry| *lock(entry)).collect();
+        let (now, excused) =
+            (Instant::now(), entries.iter().filter_map(|entry| entry.excused).max());
+        let observe = |&Entry { position, changed, heard, .. }: &Entry| {
             let silent = heard.map_or(Duration::ZERO, |heard| now.duration_since(heard));
-            Observation { position, still: now.duration_since(changed), silent }
+            let since = changed.max(excused.unwrap_or(changed));
+            Observation { position, still: now.duration_since(since), silent }
         };
-        let seen: Vec<Observation> = self.entries.iter().map(observe).collect();
+        let seen: Vec<Observation> = entries.iter().map(observe).collect();
         let (rank, manner, time) = culprit(&seen, self.patience.timeout)?;
         let cause = Cause::Hung { manner, seconds: time.as_secs_f64() };
         Some(Verdict { rank, cause, positions: seen.iter().map(|one| one.position).collect() })

@@ -18,9 +18,14 @@ pub(super) struct Observation {
 /// A rank that was not heard of for this long, or half the timeout, does not just think.
 const SILENCE: Duration = Duration::from_secs(2);
 
+/// How many times the timeout a rank may take that said that it takes its time: a disk that hangs is to
+/// be named as well, in the end.
+pub const LONGER: u32 = 20;
+
 /// The rank that hangs, if one does, in what way and for how long.
 ///
-/// Somebody has to have waited for the whole timeout, or a process to have been silent for as long.
+/// Somebody has to have waited for the whole timeout while nobody said that it takes its time, or a
+/// process to have been silent for as long.
 /// To blame is then, in this order: a silent rank; one that computes, the one with the fewest
 /// collectives first; one that waits, likewise.
 pub(super) fn culprit(
@@ -28,7 +33,9 @@ pub(super) fn culprit(
     timeout: Duration,
 ) -> Option<(usize, Manner, Duration)> {
     let here = || observations.iter().enumerate().filter(|(_, one)| !one.position.left);
-    let impatient = here().any(|(_, one)| one.position.waits.is_some() && one.still >= timeout);
+    let excused = here().any(|(_, one)| one.position.takes_time && one.still < timeout * LONGER);
+    let waits = |one: &Observation| one.position.waits.is_some() && one.still >= timeout;
+    let impatient = !excused && here().any(|(_, one)| waits(one));
     let lost = here().any(|(_, one)| one.silent >= timeout);
     if !impatient && !lost {
         return None;
@@ -86,6 +93,22 @@ mod tests {
     fn of_two_that_compute_the_one_behind_is_blamed() {
         let ranks = [rank(7, true, 60, 0), rank(6, false, 1, 0), rank(4, false, 1, 0)];
         assert_eq!(culprit(&ranks, TIMEOUT).map(|blamed| blamed.0), Some(2));
+    }
+
+    #[test]
+    fn one_that_said_so_may_take_longer_but_not_for_ever() {
+        let mut works = rank(4, false, 90, 0);
+        works.position.takes_time = true;
+        let ranks = [rank(5, true, 80, 0), works, rank(5, true, 85, 0)];
+        assert_eq!(culprit(&ranks, TIMEOUT), None);
+        works.still = TIMEOUT * LONGER;
+        let ranks = [rank(5, true, 80, 0), works, rank(5, true, 85, 0)];
+        assert_eq!(culprit(&ranks, TIMEOUT).map(|blamed| blamed.0), Some(1));
+        // Its process gives signs of life all the while.
+        works.still = Duration::from_secs(90);
+        works.silent = TIMEOUT;
+        let ranks = [rank(5, true, 80, 0), works, rank(5, true, 85, 0)];
+        assert_eq!(culprit(&ranks, TIMEOUT).map(|b| (b.0, b.1)), Some((1, Manner::Silent)));
     }
 
     #[test]

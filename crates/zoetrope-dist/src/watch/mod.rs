@@ -12,6 +12,7 @@ mod verdict;
 use std::time::Duration;
 
 pub use board::Board;
+pub use judge::LONGER;
 pub use verdict::{Cause, Manner, Verdict};
 
 /// How long ranks are waited for.

@@ -201,6 +201,7 @@ impl Session {
         } else if team.ranks.rank() == 0 {
             place.copy_from_slice(&team.ranks.receive(owner, EMBEDDINGS, place.len())?);
         }
+        team.ranks.take_time();
         Ok(team.ranks.rank() == 0)
     }
 

@@ -73,9 +73,9 @@ impl Sharers<'_> {
     ) -> Result<Vec<u32>, TrainError> {
         let Self::Here(ranks) = self else { return find() };
         let mut found = vec![0; length];
-        match ranks.rank() {
-            0 => found = ranks.while_waited_for(find)??,
-            _ => ranks.wait_for_work()?,
+        if ranks.rank() == 0 {
+            ranks.take_time();
+            found = find()?;
         }
         ranks.broadcast(0, &mut found)?;
         Ok(found)

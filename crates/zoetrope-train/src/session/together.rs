@@ -17,6 +17,13 @@ impl Session {
         Ok(team.ranks.all_reduce_one(u64::from(says), Reduction::Max)? > 0)
     }
 
+    /// Tells other ranks that something follows that may take longer than computing.
+    pub fn take_time(&self) {
+        if let Some(team) = self.runner.team() {
+            team.ranks.take_time();
+        }
+    }
+
     /// What ranks have sent each other so far, in training and evaluation.
     ///
     /// # Errors

@@ -95,6 +95,9 @@ fn lead(
     opened: Option<(Opened, Instant)>,
     ranks: Option<Ranks>,
 ) -> Result<Finished, TrainError> {
+    if let Some(ranks) = &ranks {
+        ranks.take_time();
+    }
     // The saved tree describes the run and not this call: it must not say that it continues itself.
     let resumed = config.train.resume.take();
     let folder = match &resumed {
@@ -160,6 +163,7 @@ fn start_from(
     resumed: Option<&Path>,
     mut warn: impl FnMut(&str),
 ) -> Result<Option<CheckpointStore>, TrainError> {
+    course.take_time();
     let store = resumed.map(|root| store_of(course, root));
     let found = store.as_ref().map(CheckpointStore::load_latest).transpose()?.flatten();
     match (found, course.config().train.weights.clone()) {
@@ -206,6 +210,7 @@ fn run_epochs(
         let rate = course.learner().rate(course.config());
         let epoch = course.epochs().len() + 1;
         let end = course.epoch(&mut Frames { interrupt, listener: &mut *listener, epoch })?;
+        course.take_time();
         if let EpochEnd::Finished(record) = &end {
             records.push(record, rate)?;
             listener.epoch(course, record);
@@ -215,6 +220,7 @@ fn run_epochs(
             }
         }
         if course.agree(interrupt.is_asked())? && !course.is_over() {
+            course.take_time();
             store.save(&course.save())?;
             let epochs = course.epochs().len();
             return Err(TrainError::Interrupted { folder: folder.root().to_owned(), epochs });
@@ -230,6 +236,7 @@ fn finish(
     store: &CheckpointStore,
     first_step_seconds: f64,
 ) -> Result<Finished, TrainError> {
+    course.take_time();
     let state = course.save();
     let hash = state_hash(&state);
     store.save(&state)?;

@@ -161,6 +161,7 @@ fn follow(
     opened: Option<Opened>,
     ranks: Ranks,
 ) -> Result<(), TrainError> {
+    ranks.take_time();
     let resumed = config.train.resume.take();
     let opened = match opened {
         Some(opened) => opened,

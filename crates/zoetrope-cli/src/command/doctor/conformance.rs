@@ -1,6 +1,7 @@
 //! `zoetrope doctor --conformance`: a card against the processor.
 
 use std::io::IsTerminal;
+use std::str::FromStr;
 
 use serde::Serialize;
 use zoetrope_tensor::conformance as operators;
@@ -57,8 +58,50 @@ impl Group {
     }
 }
 
+/// Which of all comparisons are made.
+#[derive(Debug, Clone)]
+pub(super) struct Chosen {
+    /// A text that names have.
+    pub(super) only: String,
+    pub(super) shard: Shard,
+}
+
+impl Chosen {
+    /// Whether this is one of them, the `at`-th of its list.
+    fn has(&self, (at, name): (usize, &str)) -> bool {
+        name.contains(&self.only) && at % self.shard.of == self.shard.number - 1
+    }
+}
+
+/// One of several parts of about as many comparisons, so that processes can share them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shard {
+    /// From 1 on.
+    number: usize,
+    of: usize,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self { number: 1, of: 1 }
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').and_then(|(number, of)| {
+            Some(Self { number: number.parse().ok()?, of: of.parse().ok()? })
+        });
+        parts
+            .filter(|shard| (1..=shard.of).contains(&shard.number))
+            .ok_or_else(|| "expected K/N, the K-th of N parts, such as 1/4".into())
+    }
+}
+
 /// Compares and reports; a failure where anything differs.
-pub(super) fn run(device: &str, only: &str, json: bool) -> Result<String, Failure> {
+pub(super) fn run(device: &str, chosen: &Chosen, json: bool) -> Result<String, Failure> {
     let number = match device.strip_prefix("cuda") {
         Some("") => Some(0),
         Some(number) => number.strip_prefix(':').and_then(|number| number.parse().ok()),
@@ -69,8 +112,8 @@ pub(super) fn run(device: &str, only: &str, json: bool) -> Result<String, Failur
     };
     let gpu = Gpu::open(number).map_err(TrainError::from)?;
     gpu.load_all().map_err(TrainError::from)?;
-    let operators = operator_group(&gpu, only);
-    let models = model_group(device, only);
+    let operators = operator_group(&gpu, chosen);
+    let models = model_group(device, chosen);
     let agrees = operators.differing().chain(models.differing()).next().is_none();
     let document_of = Document { schema: 1, device: format!("{gpu:?}"), agrees, operators, models };
     let report = if json { document(&document_of)? } else { table(&document_of) };
@@ -83,11 +126,11 @@ pub(super) fn run(device: &str, only: &str, json: bool) -> Result<String, Failur
     }
 }
 
-fn operator_group(gpu: &Gpu, only: &str) -> Group {
+fn operator_group(gpu: &Gpu, chosen: &Chosen) -> Group {
     let mut group = Group { tolerance: operators::TOLERANCE.into(), ..Group::default() };
     let device = Device::Cuda(gpu.clone());
     let cases = operators::all_cases();
-    for (at, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(only)) {
+    for (at, case) in cases.iter().enumerate().filter(|(at, case)| chosen.has((*at, &case.name))) {
         progress("operators", at + 1, cases.len(), &case.name);
         let found = caught(|| operators::compare(case, &device));
         let fault = gpu.fault().map(|fault| fault.to_string());
@@ -108,10 +151,10 @@ fn operator_group(gpu: &Gpu, only: &str) -> Group {
     group
 }
 
-fn model_group(device: &str, only: &str) -> Group {
+fn model_group(device: &str, chosen: &Chosen) -> Group {
     let mut group = Group { tolerance: models::TOLERANCE, ..Group::default() };
     let cases = models::model_cases();
-    for (at, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(only)) {
+    for (at, case) in cases.iter().enumerate().filter(|(at, case)| chosen.has((*at, &case.name))) {
         progress("models", at + 1, cases.len(), &case.name);
         let found = caught(|| case.compare(device).map_err(|error| error.to_string()));
         group.add(match found.and_then(|found| found) {
@@ -169,6 +212,22 @@ fn table(found: &Document) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shards_share_what_is_chosen_and_others_are_refused() {
+        let names = ["gru/a", "lstm/a", "gru/b", "gru/c", "gru/d"];
+        let of = |shard: &str| {
+            let chosen = Chosen { only: "gru".into(), shard: shard.parse().unwrap() };
+            let all = names.iter().copied().enumerate();
+            all.filter(|one| chosen.has(*one)).map(|(_, name)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(of("1/1"), ["gru/a", "gru/b", "gru/c", "gru/d"]);
+        assert_eq!(of("1/2"), ["gru/a", "gru/b", "gru/d"]);
+        assert_eq!(of("2/2"), ["gru/c"]);
+        for refused in ["", "1", "0/2", "3/2", "1/0", "a/b", "1/2/3"] {
+            assert!(refused.parse::<Shard>().is_err(), "{refused}");
+        }
+    }
 
     #[test]
     fn a_comparison_that_panics_is_a_difference_with_its_message() {
