@@ -76,15 +76,15 @@ def scaling(size, rounds):
         for _ in range(rounds):
             for kind, (launcher, more) in kinds.items():
                 seconds[kind].append(epoch_seconds(train(model, flags + more, launcher)))
-        # What an epoch costs all cores together: ten more epochs, less what starting costs.
-        cpu = {}
-        for ranks in ("1", "8"):
-            spent = []
-            for _ in range(rounds):
-                few, many = (train(model, flags[:-1] + [epochs, "--ranks", ranks])["cpu"] for epochs in ("2", "8"))
-                spent.append((many - few) / 6)
-            cpu[ranks] = statistics.median(spent)
-        row = {"model": model, "seconds": seconds, "cpu": cpu}
+        # What an epoch costs all cores together: many epochs less few, because starting costs too.
+        few, many = size["epochs"]
+        spent = {"1": [], "8": []}
+        for _ in range(rounds):
+            for ranks, of in spent.items():
+                short, long = (train(model, flags[:-1] + [str(epochs), "--ranks", ranks])["cpu"] for epochs in (few, many))
+                of.append((long - short) / (many - few))
+        cpu = {ranks: statistics.median(of) for ranks, of in spent.items()}
+        row = {"model": model, "seconds": seconds, "cpu": cpu, "cpu_of_rounds": spent}
         row["gain"] = {kind: statistics.median(seconds["1 rank"]) / statistics.median(all) for kind, all in seconds.items() if kind != "1 rank"}
         row["overhead"] = cpu["8"] / cpu["1"] - 1
         print(f"{model}: " + ", ".join(f"{kind} {gain:.2f} ×" for kind, gain in row["gain"].items()) + f"; eight ranks {row['overhead']:+.0%} processor time", file=sys.stderr)
@@ -145,11 +145,11 @@ def main():
     os.chdir(ROOT)
     size = {
         "long": {"accounts": 10_000, "days": 257, "payments": 4_000_000}, "blocks": (1, 2, 4, 8, 16, 32),
-        "wide": {"accounts": 50_000, "days": 33, "payments": 10_000_000}, "hidden": "16",
+        "wide": {"accounts": 50_000, "days": 33, "payments": 10_000_000}, "hidden": "16", "epochs": (2, 22),
     }
     if arguments.tiny:
         small = {"accounts": 100, "days": 17, "payments": 5_000}
-        size = {"long": small, "blocks": (1, 4), "wide": small, "hidden": "4"}
+        size = {"long": small, "blocks": (1, 4), "wide": small, "hidden": "4", "epochs": (1, 3)}
     arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / "ranks.json"
     made = json.loads(path.read_text()) if path.exists() else {}

@@ -18,6 +18,9 @@ pub struct Memory {
     /// What is passed from block to block of a step.
     #[serde(default)]
     pub checkpoints: u64,
+    /// Rows that ranks exchanged, and messages on their way.
+    #[serde(default)]
+    pub exchanged: u64,
     /// Scores that measuring has to keep.
     pub evaluation: u64,
     /// The program itself.
@@ -32,6 +35,7 @@ impl Memory {
             + self.parameters
             + self.activations
             + self.checkpoints
+            + self.exchanged
             + self.evaluation
             + self.program
     }
@@ -60,6 +64,7 @@ impl Memory {
                 "choose more plan.blocks, a shorter frame or a smaller hidden size",
             ),
             (self.checkpoints, "states between blocks", "choose fewer plan.blocks"),
+            (self.exchanged, "rows that ranks exchange", "choose more plan.blocks"),
         ];
         let (largest_bytes, largest, advice) =
             consumers.into_iter().max_by_key(|(bytes, ..)| *bytes).expect("there are consumers");

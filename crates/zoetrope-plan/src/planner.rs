@@ -7,14 +7,17 @@ use crate::frames::FrameRule;
 use crate::memory::Memory;
 use crate::placement::{Placement, Placements};
 use crate::plan::{Blocks, Grouping, LayerOrder, MAX_GROUPS, OperatorOrder, Plan, Reuse};
-use crate::strategy::Strategy;
+use crate::strategy::{Moved, Strategy, Traffic};
 use crate::workload::Workload;
 
 /// Memory of the program, its threads and its buffers before any data.
 pub(crate) const PROGRAM_BYTES: u64 = 12 << 20;
 
-/// How much more than its largest one takes blocks of a frame take, measured (bench/ranks): up to 9 %.
-const BLOCK_SLACK: f64 = 1.1;
+/// Memory of another rank in the same process: its threads and their buffers.
+const THREAD_BYTES: u64 = 2 << 20;
+
+/// Bytes of an edge of a renamed graph: its two ends, and as much while they are sorted.
+pub(crate) const EDGE_BYTES: u64 = 16;
 
 /// What the user decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +55,10 @@ pub struct SharedWork {
     pub reason: String,
     /// Where the vertices of each member of a group start, and the end of the last ones.
     pub starts: Vec<u32>,
-    /// Whether time encoders work on rows of vertices.
-    pub time_on_features: bool,
+    /// What the model exchanges.
+    pub traffic: Traffic,
+    /// Rows that structure encoders of all ranks gather from others, of a frame.
+    pub gathered: u64,
 }
 
 /// The names of the planners.
@@ -89,7 +94,7 @@ pub fn plan(workload: &Workload, choice: &Choice) -> Result<Plan, PlanError> {
             reasons.push(shared.reason.clone());
             let grid = shared.strategy.grid(shared.ranks);
             let ranges = blocks.of(0..steps);
-            grid.placements(&shared.starts, &ranges, shared.time_on_features)
+            grid.placements(&shared.starts, &ranges, shared.traffic.time_on_features)
         }
     };
     Ok(Plan {
@@ -225,48 +230,64 @@ fn memory(
     reuse: &Reuse,
     blocks: Blocks,
 ) -> Memory {
-    let in_blocks = workload.blocks.iter().find(|cost| {
-        // Blocks that are kept take what the whole frame takes.
-        blocks.recompute && cost.blocks == blocks.count
-    });
+    let cost = workload.cost_in(blocks.count, blocks.recompute);
     let edges_of = |frame: &crate::frames::Frame| {
         let edges = |steps: std::ops::Range<usize>| {
             let sum: usize = workload.edges[steps.clone()].iter().sum();
             sum + steps.len() * workload.vertices
         };
-        match in_blocks {
-            None => edges(frame.range()),
-            Some(_) => blocks.of(frame.range()).into_iter().map(edges).max().unwrap_or(0),
+        match cost.of_a_block {
+            false => edges(frame.range()),
+            true => blocks.of(frame.range()).into_iter().map(edges).max().unwrap_or(0),
         }
     };
     let edges = frames.iter().map(edges_of).max().unwrap_or(0);
-    let cost = in_blocks.map_or(workload.activations, |cost| cost.activations);
-    // Blocks differ in snapshots and pairs, and memory that fits one does not fit all others.
-    let slack = if in_blocks.is_some() { BLOCK_SLACK } else { 1.0 };
     // Ranks have a share of the rows each, and all parameters.
     let (ranks, here) =
         choice.shared.as_ref().map_or((1, 1), |shared| (shared.ranks, shared.in_process));
     let share = f64::from(here) / f64::from(ranks);
-    let passed = in_blocks.map_or(0, |cost| cost.state_bytes * (blocks.count as u64 + 1));
-    let activations = cost.fixed_bytes
-        + cost.bytes_per_vertex * workload.vertices as f64
-        + cost.bytes_per_edge * edges as f64;
+    let passed = cost.state_bytes * (blocks.count as u64 + 1);
+    let activations = cost.activations.fixed_bytes
+        + cost.activations.bytes_per_vertex * workload.vertices as f64
+        + cost.activations.bytes_per_edge * edges as f64;
+    let steps = frames.iter().map(|frame| frame.steps).max().unwrap_or(0);
+    let at_once = if cost.of_a_block { steps.div_ceil(blocks.count) } else { steps };
+    let grid = choice.shared.as_ref().map(|shared| shared.strategy.grid(shared.ranks));
+    let exchanged = choice.shared.as_ref().zip(grid).map_or(0, |(shared, grid)| {
+        let cells = (at_once * workload.vertices) as u64;
+        let moved = shared.traffic.memory(Moved {
+            cells,
+            time_cells: cells,
+            gathered: shared.gathered * at_once as u64 / steps.max(1) as u64,
+            redistributed: shared.traffic.time_on_features && grid.groups > 1,
+            split: grid.members > 1,
+        });
+        moved.held + moved.messages
+    });
     // Parameters, their copies on a tape are activations; a gradient; the state of the optimiser.
     let arrays = 2 + workload.optimiser_slots as u64;
+    // Where vertices are renamed, each rank has the graph in its own order.
+    let renamed = match grid.is_some_and(|grid| grid.members > 1) {
+        true => u64::from(here) * workload.edges.iter().sum::<usize>() as u64 * EDGE_BYTES,
+        false => 0,
+    };
     Memory {
-        data: workload.data_bytes,
-        reuse: reuse.bytes,
+        data: workload.data_bytes + renamed,
+        // Members of a group keep those of their vertices, groups those of all snapshots.
+        reuse: reuse.bytes * u64::from(here) / grid.map_or(1, |grid| u64::from(grid.members)),
         parameters: workload.weights as u64 * 4 * arrays * u64::from(here),
-        activations: (activations.max(0.0) * share * slack) as u64,
+        activations: (activations.max(0.0) * share * cost.slack) as u64,
         checkpoints: (passed as f64 * share) as u64,
+        exchanged: (exchanged as f64 * share) as u64,
         evaluation: workload.evaluation_bytes,
-        program: PROGRAM_BYTES,
+        program: PROGRAM_BYTES + u64::from(here - 1) * THREAD_BYTES,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategy::LayerTraffic;
     use crate::workload::{ActivationCost, BlockCost};
 
     fn workload() -> Workload {
@@ -389,10 +410,27 @@ mod tests {
             strategy: Strategy::Snapshot,
             reason: "because".to_owned(),
             starts: vec![0, 100],
-            time_on_features: true,
+            traffic: Traffic {
+                layers: vec![LayerTraffic {
+                    gathered: 4,
+                    gathered_once: true,
+                    gathered_goes_back: false,
+                    to_time: 8,
+                    to_time_goes_back: true,
+                    from_time: 2,
+                }],
+                answered: 2,
+                summed: 1000,
+                time_on_features: true,
+                state_bytes_per_vertex: 8,
+            },
+            gathered: 0,
         };
         let made = plan(&workload(), &Choice { shared: Some(shared), ..choice() }).unwrap();
         assert_eq!(made.ranks, 2);
+        // Frames of 4 snapshots of 100 vertices: rows of 8 and of 2 values at their new places, and
+        // the widest on their way, twice; two lists of them for each way.
+        assert_eq!(made.memory.exchanged, 400 * (8 + 2 + 2 * 8 + 4) * 4);
         assert_eq!(made.placement.structure, Placement::BySnapshot { ranks: vec![0, 0, 1, 1] });
         assert_eq!(Plan::from_json(&made.to_json()).unwrap(), made);
         let broken = Plan { ranks: 1, ..made };

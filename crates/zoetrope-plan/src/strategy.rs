@@ -21,6 +21,7 @@ use crate::placement::grid::{Grid, even_starts};
 use crate::workload::Workload;
 
 pub use assess::{Balance, RankMemory, Row, assess};
+pub(crate) use traffic::Moved;
 pub use traffic::{LayerTraffic, Machine, Traffic};
 
 /// How the work is shared.

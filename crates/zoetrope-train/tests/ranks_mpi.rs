@@ -74,6 +74,11 @@ fn every_case(size: usize) {
 }
 
 #[test]
+fn one_process_that_shares_with_nobody_loses_as_much_as_one_alone() {
+    every_case(1);
+}
+
+#[test]
 fn two_processes_lose_as_much_as_one() {
     every_case(2);
 }

@@ -65,6 +65,7 @@ fn compared(comparison: &Comparison, planned: Option<Strategy>, style: Style) ->
         right("edges"),
         right("memory"),
         ("fits", Align::Left),
+        right("threads"),
         right("step"),
     ]);
     for (at, row) in comparison.rows.iter().enumerate() {
@@ -92,6 +93,7 @@ fn compared(comparison: &Comparison, planned: Option<Strategy>, style: Style) ->
             format!("{:.2} ×", row.balance.edges),
             human::bytes(row.memory.total()),
             if row.fits { "yes" } else { "no" }.to_owned(),
+            human::bytes(row.memory_of_threads()),
             match row.step_seconds() {
                 seconds if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
                 seconds => human::elapsed(seconds),
@@ -110,7 +112,8 @@ fn compared(comparison: &Comparison, planned: Option<Strategy>, style: Style) ->
     let notes = [
         "grid: groups that share snapshots × members that share vertices.",
         "edges: those of the busiest rank, as a multiple of the mean.",
-        "memory: of the rank that needs most; --memory-limit holds for a rank's process.",
+        "memory: of the rank that needs most, as a process (mpirun); --memory-limit holds for a process.",
+        "threads: of all ranks together in one process (train --ranks).",
         "step: predicted for ranks of one machine; good to compare, not to promise.",
     ];
     notes.iter().for_each(|note| text.push_str(&format!("  {}\n", style.dim(note))));
@@ -140,6 +143,7 @@ fn memory(memory: &Memory, heading: &'static str, style: Style) -> String {
         ("parameters and optimiser", memory.parameters),
         ("activations of a step", memory.activations),
         ("states between blocks", memory.checkpoints),
+        ("rows that ranks exchange", memory.exchanged),
         ("scores of evaluation", memory.evaluation),
         ("program", memory.program),
         ("all", memory.total()),

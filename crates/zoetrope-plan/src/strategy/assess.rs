@@ -5,12 +5,12 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use zoetrope_graph::SnapshotSequence;
 
-use super::traffic::VALUE;
+use super::traffic::{Moved, VALUE};
 use super::{Question, Strategy};
 use crate::checkpoint::fewest_blocks;
 use crate::placement::grid::{Grid, blocks};
 use crate::placement::{Placement, Placements};
-use crate::planner::PROGRAM_BYTES;
+use crate::planner::{EDGE_BYTES, PROGRAM_BYTES};
 use crate::volume;
 
 /// How much more than the mean the busiest rank has: 1 is even.
@@ -37,8 +37,8 @@ pub struct RankMemory {
     pub evaluation: u64,
     /// Values and gradients of its share of the largest block.
     pub activations: u64,
-    /// Rows of others that its structure encoders gather in a block.
-    pub halo: u64,
+    /// Rows that exchanges of a block left with it.
+    pub exchanged: u64,
     /// What its time encoders pass from block to block.
     pub checkpoints: u64,
     /// Messages on their way.
@@ -55,10 +55,19 @@ impl RankMemory {
             + self.reuse
             + self.evaluation
             + self.activations
-            + self.halo
+            + self.exchanged
             + self.checkpoints
             + self.messages
             + self.program
+    }
+}
+
+impl Row {
+    /// The memory of all ranks as threads of one process, which has the data and the program once.
+    pub fn memory_of_threads(&self) -> u64 {
+        let RankMemory { data, evaluation, program, .. } = self.memory;
+        let once = data + evaluation + program;
+        once + u64::from(self.grid.ranks()) * (self.memory.total() - once)
     }
 }
 
@@ -144,7 +153,8 @@ pub fn assess(
     let memory = |count: usize| facts.layout(count).memory().total();
     let count =
         question.blocks.map(|count| count.clamp(1, facts.steps.max(1))).unwrap_or_else(|| {
-            let counts = 1..=facts.steps.max(1);
+            let measured = question.workload.blocks.iter().map(|cost| cost.blocks);
+            let counts = std::iter::once(1).chain(measured);
             fewest_blocks(counts, question.memory_limit, memory).unwrap_or(1)
         });
     facts.layout(count).row(strategy)
@@ -242,28 +252,31 @@ impl Layout<'_> {
     fn memory_of(&self, rank: u32) -> RankMemory {
         let facts = self.facts;
         let (workload, traffic) = (facts.question.workload, facts.question.traffic);
-        let frame_cells = (facts.steps as u64 * u64::from(facts.vertices)).max(1) as f64;
-        let cost = workload.activations;
-        let (mut activations, mut halo, mut messages) = (0.0_f64, 0, 0);
+        let cost = workload.cost_in(self.blocks.len(), facts.question.recompute);
+        let largest = self.blocks.iter().map(Range::len).max().unwrap_or(0);
+        let steps = if cost.of_a_block { largest } else { facts.steps };
+        let all_cells = (steps as u64 * u64::from(facts.vertices)).max(1) as f64;
+        let (mut activations, mut exchanged, mut messages) = (0.0_f64, 0, 0);
         for block in &self.blocks {
             let here = self.load(rank, block.clone());
             // Half of what a vertex costs is taken to be its structure encoders'.
-            let share = (here.cells + here.time_cells) as f64 / (2.0 * frame_cells);
+            let share = (here.cells + here.time_cells) as f64 / (2.0 * all_cells);
             let self_loops = here.cells;
-            let bytes = cost.fixed_bytes
-                + cost.bytes_per_vertex * f64::from(facts.vertices) * share
-                + cost.bytes_per_edge * (here.edges + self_loops) as f64;
-            activations = match facts.question.recompute {
-                true => activations.max(bytes),
-                false => activations + bytes,
+            let per_vertex = cost.activations.bytes_per_vertex * f64::from(facts.vertices) * share;
+            let per_edge = cost.activations.bytes_per_edge * (here.edges + self_loops) as f64;
+            let bytes = (cost.activations.fixed_bytes + per_vertex + per_edge) * cost.slack;
+            let moved = traffic.memory(Moved {
+                cells: here.cells,
+                time_cells: here.time_cells,
+                gathered: here.gathered,
+                redistributed: self.placements.structure != self.placements.time,
+                split: facts.grid.members > 1,
+            });
+            messages = messages.max(moved.messages);
+            (activations, exchanged) = match facts.question.recompute {
+                true => (activations.max(bytes), exchanged.max(moved.held)),
+                false => (activations + bytes, exchanged + moved.held),
             };
-            halo = halo.max(here.gathered * traffic.held_bytes());
-            let exchanged = if self.placements.structure == self.placements.time {
-                0
-            } else {
-                here.cells + here.time_cells
-            };
-            messages = messages.max((exchanged + 2 * here.busiest_halo) * traffic.widest_bytes());
         }
         let again = self.blocks.len() > 1 && facts.question.recompute;
         let states = if again { self.blocks.len() as u64 } else { 0 };
@@ -273,13 +286,15 @@ impl Layout<'_> {
         let kept_rows = u64::from(is_kept) * workload.edges.len() as u64 * u64::from(own_vertices);
         let time_vertices =
             self.placements.time.share(rank, facts.vertices, 0..facts.steps).vertices;
+        let edges = workload.edges.iter().sum::<usize>() as u64;
+        let renamed = if facts.grid.members > 1 { edges * EDGE_BYTES } else { 0 };
         RankMemory {
             parameters: workload.weights as u64 * VALUE * (2 + workload.optimiser_slots as u64),
-            data: workload.data_bytes,
+            data: workload.data_bytes + renamed,
             reuse: kept_rows * workload.features as u64 * VALUE,
             evaluation: workload.evaluation_bytes,
             activations: activations.max(0.0) as u64,
-            halo,
+            exchanged,
             checkpoints: states * traffic.state_bytes_per_vertex * time_vertices.len() as u64,
             messages,
             program: PROGRAM_BYTES,

@@ -4,7 +4,7 @@ use zoetrope_graph::random::Random;
 use super::*;
 use crate::placement::grid::blocks;
 use crate::volume;
-use crate::workload::ActivationCost;
+use crate::workload::{ActivationCost, BlockCost};
 
 const VERTICES: u32 = 240;
 const STEPS: usize = 12;
@@ -161,7 +161,14 @@ fn a_model_that_evolves_weights_sends_no_rows_under_snapshot_partitioning_and_ge
 
 #[test]
 fn a_limit_takes_as_few_blocks_as_fit_and_says_where_none_does() {
-    let (workload, traffic, graph) = (workload(), traffic(true), graph());
+    let (mut workload, traffic, graph) = (workload(), traffic(true), graph());
+    let block = |blocks: usize| {
+        let whole = workload.activations;
+        let bytes_per_vertex = whole.bytes_per_vertex / blocks as f64;
+        let activations = ActivationCost { bytes_per_vertex, ..whole };
+        BlockCost { blocks, activations, state_bytes: 96 * u64::from(VERTICES) }
+    };
+    workload.blocks = vec![block(2), block(3), block(4)];
     let free = Question { blocks: None, ..question(&workload, &traffic, &graph, 2) };
     let starts = even_starts(VERTICES, 1);
     let at = |blocks| {

@@ -64,17 +64,61 @@ impl Traffic {
         bytes(self.answered, forward, true)
     }
 
-    /// Bytes of rows of others that are held until the step has gone back.
-    pub(super) fn held_bytes(&self) -> u64 {
-        self.layers.iter().map(|layer| layer.gathered as u64 * VALUE).sum()
+    /// Bytes of exchanged rows: one rank alone has each row once, several have it where it was computed
+    /// and where it went, and lists of which goes where.
+    pub(crate) fn memory(&self, moved: Moved) -> MovedBytes {
+        let Moved { cells, time_cells, gathered, redistributed, split } = moved;
+        let widths = |width: fn(&LayerTraffic) -> usize| {
+            self.layers.iter().map(|layer| width(layer) as u64).sum::<u64>()
+        };
+        let (mut held, mut listed, mut rows, mut widest) = (0, 0, 0, 0);
+        if redistributed {
+            held += widths(|layer| layer.to_time) * time_cells;
+            held += widths(|layer| layer.from_time) * cells;
+            listed += 2 * (cells + time_cells);
+            rows = cells.max(time_cells);
+            let wide = self.layers.iter().map(|layer| layer.to_time.max(layer.from_time)).max();
+            widest = wide.unwrap_or(0) as u64;
+        }
+        if split {
+            let often = |layer: &LayerTraffic| match layer.gathered_once {
+                true => 0,
+                false => layer.gathered,
+            };
+            held += widths(often) * (cells + gathered) + self.answered as u64 * cells;
+            listed += 2 * (cells + gathered) + 2 * cells;
+            rows = rows.max(cells + gathered);
+            let wide = self.layers.iter().map(often).chain([self.answered]).max();
+            widest = widest.max(wide.unwrap_or(0) as u64);
+        }
+        // A gradient on its way back, and the messages that it travels in.
+        let messages = 2 * rows * widest * VALUE;
+        MovedBytes { held: (held + listed) * VALUE, messages }
     }
+}
 
-    /// The widest row that is exchanged, in bytes.
-    pub(super) fn widest_bytes(&self) -> u64 {
-        let widest = |layer: &LayerTraffic| layer.gathered.max(layer.to_time).max(layer.from_time);
-        let widest = self.layers.iter().map(widest).chain([self.answered]).max();
-        widest.unwrap_or(0) as u64 * VALUE
-    }
+/// Rows of a step that exchanges bring to ranks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Moved {
+    /// Cells of structure encoders.
+    pub(crate) cells: u64,
+    /// Cells of time encoders.
+    pub(crate) time_cells: u64,
+    /// Rows of others that structure encoders gather.
+    pub(crate) gathered: u64,
+    /// Whether rows go from structure encoders to time encoders and back.
+    pub(crate) redistributed: bool,
+    /// Whether a snapshot is on several ranks.
+    pub(crate) split: bool,
+}
+
+/// What exchanged rows take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MovedBytes {
+    /// Until the step has gone back.
+    pub(crate) held: u64,
+    /// While they are on their way.
+    pub(crate) messages: u64,
 }
 
 /// What ranks run on, as rates; only their ratios decide.

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use zoetrope_dist::Ranks;
+use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::model::Model;
 use zoetrope_nn::optimiser::Gradients;
 use zoetrope_nn::{Parameters, SharedLayer};
 use zoetrope_plan::partition::Objective;
 use zoetrope_plan::placement::grid::even_starts;
 use zoetrope_plan::strategy::{Comparison, LayerTraffic, Machine, Question, Traffic, compare};
-use zoetrope_plan::{Frame, Partition, Plan, Renaming, SharedWork, Strategy, Workload};
+use zoetrope_plan::{
+    Frame, Partition, Placement, Plan, Renaming, SharedWork, Strategy, Workload, volume,
+};
 
 use crate::config::{Config, StrategyName};
 use crate::engine::{Layout, Team};
@@ -33,7 +36,7 @@ impl Decided {
             grid: self.work.strategy.grid(self.work.ranks),
             starts: self.work.starts,
             renaming: self.renaming,
-            time_on_features: self.work.time_on_features,
+            time_on_features: self.work.traffic.time_on_features,
             blocks: plan.blocks,
             overlap,
             ranks,
@@ -119,6 +122,13 @@ impl Shareable<'_> {
         })
     }
 
+    /// The frame with most edges.
+    fn frame(&self) -> Frame {
+        let graph = &self.material.sequence;
+        let edges = |frame: &&Frame| frame.range().map(|step| graph.at(step).len()).sum::<usize>();
+        *self.alone.frames.iter().max_by_key(edges).expect("a plan has frames")
+    }
+
     /// The ways to share it among so many ranks, side by side.
     ///
     /// # Errors
@@ -126,14 +136,12 @@ impl Shareable<'_> {
     pub(super) fn compare(&self, ranks: u32) -> Result<Comparison, TrainError> {
         let (config, graph) = (self.config, &self.material.sequence);
         let traffic = self.traffic().ok_or_else(|| unshared(self.model))?;
-        let edges = |frame: &&Frame| frame.range().map(|step| graph.at(step).len()).sum::<usize>();
-        let frame = self.alone.frames.iter().max_by_key(edges).expect("a plan has frames");
         let may_choose = self.model.works_in_blocks() && config.plan.recompute;
         Ok(compare(&Question {
             workload: self.workload,
             traffic: &traffic,
             graph,
-            frame: *frame,
+            frame: self.frame(),
             ranks,
             blocks: config.plan.blocks.or((!may_choose).then_some(1)),
             recompute: config.plan.recompute,
@@ -216,6 +224,20 @@ fn named(config: &Config, ranks: u32) -> Result<Option<Strategy>, TrainError> {
     })
 }
 
+/// Rows that members of a group gather from each other over a frame.
+fn gathered_rows(
+    graph: &SnapshotSequence,
+    renaming: &Renaming,
+    frame: &Frame,
+) -> Result<u64, TrainError> {
+    let renamed = renaming.snapshots(graph).map_err(zoetrope_nn::NnError::from)?;
+    let starts = renaming.starts().to_vec();
+    let members = starts.len() as u32 - 1;
+    let group = Placement::ByVertex { starts, ranks: (0..members).collect() };
+    let at = |step: usize| renamed.at(frame.start + step);
+    Ok(volume::halo(&group, graph.vertices(), 0..frame.steps, members, at).total())
+}
+
 /// Decides how ranks share a run. All of them call it; the first one compares and partitions.
 pub(super) fn decide(
     shareable: &Shareable<'_>,
@@ -225,7 +247,7 @@ pub(super) fn decide(
     let &Shareable { config, material, model, alone, .. } = shareable;
     let (size, vertices) = (sharers.size(), material.vertices());
     refuse(config, model, vertices, size as usize)?;
-    let sharing = model.sharing(&[]).ok_or_else(|| unshared(model))?;
+    let traffic = shareable.traffic().ok_or_else(|| unshared(model))?;
     let steps = alone.frames[0].steps;
     let blocks = config.plan.blocks.unwrap_or(1).min(steps);
     let (strategy, reason) = match (given.and_then(|plan| plan.strategy), named(config, size)?) {
@@ -251,15 +273,21 @@ pub(super) fn decide(
         }
     };
     let members = strategy.grid(size).members;
-    let renaming = match strategy.objective().filter(|_| members > 1) {
-        None => None,
+    let (renaming, gathered) = match strategy.objective().filter(|_| members > 1) {
+        None => (None, 0),
         Some(_) => {
             let (graph, training) = (&material.sequence, shareable.workload.training.clone());
-            let of = sharers.told(vertices, || {
+            // Parts of all vertices, and last how many rows they gather.
+            let mut of = sharers.told(vertices + 1, || {
                 let partition = strategy.partition(graph, training, size, config.train.seed);
-                Ok(partition.expect("there are several members").of)
+                let partition = partition.expect("there are several members");
+                let gathered = gathered_rows(graph, &partition.renaming(), &shareable.frame())?;
+                let mut told = partition.of;
+                told.push(u32::try_from(gathered).unwrap_or(u32::MAX));
+                Ok(told)
             })?;
-            Some(Arc::new(Partition { parts: members, of }.renaming()))
+            let gathered = of.pop().unwrap_or(0);
+            (Some(Arc::new(Partition { parts: members, of }.renaming())), gathered.into())
         }
     };
     let starts = match &renaming {
@@ -272,7 +300,8 @@ pub(super) fn decide(
         strategy,
         reason,
         starts,
-        time_on_features: sharing.time_on_features,
+        traffic,
+        gathered,
     };
     Ok(Decided { work, renaming })
 }

@@ -1,0 +1,19 @@
+//! What becomes of freed memory.
+
+/// Blocks of this size and more go back to the system at once.
+const LARGE: i32 = 1 << 20;
+
+/// Has large blocks go back to the system as soon as they are freed, for the whole process: for
+/// programs to call when they start.
+///
+/// The allocator of glibc raises the size from which it does so to that of the largest block it ever
+/// freed, and keeps what is smaller for each thread apart. Eight ranks as threads so took 14 % more
+/// memory than they had in use; blocks that are needed again and again wait in pools of their own.
+#[allow(unsafe_code)]
+pub fn return_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the option exists, and a size is a number.
+    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = LARGE;
+}
