@@ -38,6 +38,7 @@ pub use neighbourhood::Neighbourhood;
 pub use ops::attention::{AttentionOptions, TemporalParameters};
 pub use ops::chain::Chain;
 pub use ops::custom::Custom;
+pub use ops::evolve::{Evolution, EvolutionUnit};
 pub use ops::gat::GatOptions;
 pub use ops::loss::Loss;
 pub use ops::lstm::{LstmRecurrence, LstmStates};

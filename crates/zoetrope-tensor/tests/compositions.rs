@@ -6,8 +6,8 @@ use std::sync::Arc;
 use zoetrope_tensor::conformance::graphs::{self, group};
 use zoetrope_tensor::conformance::{Kind, numbers};
 use zoetrope_tensor::{
-    Activation, AttentionOptions, Chain, GatOptions, GateInput, GruKind, Instr, LstmRecurrence,
-    PairLayers, SparseGroup, Tape, TemporalParameters, TensorError, Var,
+    Activation, AttentionOptions, Chain, Evolution, EvolutionUnit, GatOptions, GateInput, GruKind,
+    Instr, LstmRecurrence, PairLayers, SparseGroup, Tape, TemporalParameters, TensorError, Var,
 };
 
 /// Both ways use f32 sums of a few terms in another order.
@@ -212,6 +212,55 @@ fn a_gru_is_its_steps_put_together() {
             t.concat_rows(&states)
         },
     );
+}
+
+#[test]
+fn what_evolves_over_steps_is_as_good_as_one_step_after_the_other() {
+    let (steps, n) = (6, 5);
+    // Both layouts of a block.
+    for h in [3, 16] {
+        agree(
+            "evolve by a GRU",
+            &[(n, h), (3 * h, h), (3 * h, h), (1, 3 * h), (1, 3 * h)],
+            &|t, v| {
+                let unit = EvolutionUnit::Gru { input_bias: v[3], bias: v[4] };
+                let evolution = Evolution { input_weight: v[1], weight: v[2], unit };
+                Ok(t.evolve(v[0], evolution, steps)?.hidden)
+            },
+            &|t, v| {
+                let (mut state, mut states) = (v[0], Vec::new());
+                for _ in 0..steps {
+                    let input = GateInput::Rows { x: state, weight: v[1], bias: Some(v[3]) };
+                    state = t.gru(GruKind::ResetAfter, input, state, v[2], Some(v[4]), None)?;
+                    states.push(state);
+                }
+                t.concat_rows(&states)
+            },
+        );
+        agree(
+            "evolve by an LSTM",
+            &[(n, h), (4 * h, h), (4 * h, h), (n, h), (n, 4 * h)],
+            &|t, v| {
+                let unit = EvolutionUnit::Lstm { cell: v[3], bias: v[4] };
+                let evolution = Evolution { input_weight: v[1], weight: v[2], unit };
+                let evolved = t.evolve(v[0], evolution, steps)?;
+                t.concat_rows(&[evolved.hidden, evolved.cell])
+            },
+            &|t, v| {
+                let (mut state, mut cell, mut states) = (v[0], v[3], Vec::new());
+                for _ in 0..steps {
+                    let identity = Activation::Identity;
+                    let gates = t.linear_plus(state, v[1], None, Some(v[4]), identity)?;
+                    let recurrence = Some(LstmRecurrence { weight: v[2], bias: None });
+                    let after = t.lstm(gates, state, cell, recurrence, None)?;
+                    (state, cell) = (after.hidden, after.cell);
+                    states.push(state);
+                }
+                states.push(cell);
+                t.concat_rows(&states)
+            },
+        );
+    }
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use zoetrope_tensor::conformance::Outcome;
 use zoetrope_tensor::conformance::graphs::group;
 use zoetrope_tensor::{
-    Activation, AttentionOptions, Chain, Dropout, DropoutKey, GatOptions, GruKind, Instr, Loss,
-    LstmRecurrence, Matrix, MessageCell, MessageCellKind, NeighbourAttention, Neighbourhood, Tape,
-    TensorError, Var,
+    Activation, AttentionOptions, Chain, Dropout, DropoutKey, Evolution, EvolutionUnit, GatOptions,
+    GruKind, Instr, Loss, LstmRecurrence, Matrix, MessageCell, MessageCellKind, NeighbourAttention,
+    Neighbourhood, Tape, TensorError, Var,
 };
 
 const KEY: DropoutKey = DropoutKey { seed: 1, stream: 1, step: 1 };
@@ -366,6 +366,35 @@ fn lstm(tape: &mut Tape, shapes: [(usize, usize); 6]) -> Outcome {
     let v = ones(tape, &shapes);
     let recurrence = LstmRecurrence { weight: v[3], bias: Some(v[4]) };
     Ok(tape.lstm(v[0], v[1], v[2], Some(recurrence), Some(v[5]))?.hidden)
+}
+
+fn evolve(tape: &mut Tape, gru: bool, shapes: [(usize, usize); 5]) -> Outcome {
+    let v = ones(tape, &shapes);
+    let unit = match gru {
+        true => EvolutionUnit::Gru { input_bias: v[3], bias: v[4] },
+        false => EvolutionUnit::Lstm { cell: v[3], bias: v[4] },
+    };
+    let evolution = Evolution { input_weight: v[1], weight: v[2], unit };
+    Ok(tape.evolve(v[0], evolution, 2)?.hidden)
+}
+
+#[test]
+fn evolving_weights_refuse_shapes_that_do_not_fit() {
+    assert!(evolve(&mut Tape::new(), true, [(3, 2), (6, 2), (6, 2), (1, 6), (1, 6)]).is_ok());
+    assert!(evolve(&mut Tape::new(), false, [(3, 2), (8, 2), (8, 2), (3, 2), (3, 8)]).is_ok());
+    refuse(
+        "evolve",
+        &[
+            |t| evolve(t, true, [(3, 2), (8, 2), (6, 2), (1, 6), (1, 6)]),
+            |t| evolve(t, true, [(3, 2), (6, 2), (6, 3), (1, 6), (1, 6)]),
+            |t| evolve(t, true, [(3, 2), (6, 2), (6, 2), (3, 6), (1, 6)]),
+            |t| evolve(t, true, [(3, 2), (6, 2), (6, 2), (1, 6), (1, 5)]),
+            |t| evolve(t, false, [(3, 2), (6, 2), (8, 2), (3, 2), (3, 8)]),
+            |t| evolve(t, false, [(3, 2), (8, 2), (8, 1), (3, 2), (3, 8)]),
+            |t| evolve(t, false, [(3, 2), (8, 2), (8, 2), (2, 2), (3, 8)]),
+            |t| evolve(t, false, [(3, 2), (8, 2), (8, 2), (3, 2), (1, 8)]),
+        ],
+    );
 }
 
 #[test]

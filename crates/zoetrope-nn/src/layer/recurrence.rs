@@ -1,6 +1,6 @@
 //! The parameters of a recurrent layer as PyTorch names them.
 
-use zoetrope_tensor::{GateInput, Var};
+use zoetrope_tensor::{Evolution, EvolutionUnit, GateInput, Var};
 
 use crate::forward::Forward;
 use crate::initialise::Initialise;
@@ -38,6 +38,13 @@ impl Recurrence {
     pub fn pair(&self, forward: &mut Forward<'_>, x: [Var; 2]) -> GateInput {
         let [weight, bias] = self.input.map(|id| forward.parameter(id));
         GateInput::Pair { x, weight, bias: Some(bias) }
+    }
+
+    /// A GRU's parameters, as those of one whose input is its own state.
+    pub fn as_evolution(&self, forward: &mut Forward<'_>) -> Evolution {
+        let [input_weight, input_bias] = self.input.map(|id| forward.parameter(id));
+        let [weight, bias] = self.recurrent(forward);
+        Evolution { input_weight, weight, unit: EvolutionUnit::Gru { input_bias, bias } }
     }
 
     /// Weight and bias of the recurrent share.

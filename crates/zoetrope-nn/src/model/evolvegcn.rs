@@ -69,7 +69,7 @@ impl Layer {
         Self { evolution, inputs, outputs }
     }
 
-    /// The weights of all snapshots; the last one and the cell state stay in `state`.
+    /// The weights of all snapshots below each other; the last one and the cell state stay in `state`.
     fn weights(
         &self,
         forward: &mut Forward<'_>,
@@ -77,39 +77,67 @@ impl Layer {
         x: Var,
         state: &mut State,
         place: usize,
-    ) -> Result<Vec<Var>, NnError> {
+    ) -> Result<Var, NnError> {
         let mut weight = state.get(place).unwrap_or_else(|| self.initial(forward));
+        let steps = frame.all_steps();
+        let all = match &self.evolution {
+            Evolution::Rows { evolution, summary: None } => {
+                let evolved = evolution.evolve(forward, weight, steps)?;
+                weight = evolved.cell;
+                evolved.hidden
+            }
+            Evolution::ColumnLstm(evolution) => {
+                let cell = state.or_zeros(place + 1, forward.tape, self.outputs, self.inputs);
+                let evolved = evolution.evolve(forward, weight, cell, steps)?;
+                let rows = steps * self.outputs;
+                weight = match steps {
+                    0 => weight,
+                    _ => forward.tape.rows(evolved.hidden, rows - self.outputs..rows)?,
+                };
+                state.set(place + 1, evolved.cell);
+                evolved.hidden
+            }
+            Evolution::Rows { evolution, summary: Some(summary) } => self.by_summaries(
+                forward,
+                frame,
+                x,
+                summary,
+                &mut weight,
+                |forward, input, weight| evolution.step(forward, input, weight),
+            )?,
+            Evolution::ColumnGru { evolution, summary } => self.by_summaries(
+                forward,
+                frame,
+                x,
+                summary,
+                &mut weight,
+                |forward, input, weight| evolution.step(forward, input, weight),
+            )?,
+        };
+        state.set(place, weight);
+        Ok(all)
+    }
+
+    /// The same where each step takes a summary of its snapshot.
+    fn by_summaries(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        x: Var,
+        summary: &Summary,
+        weight: &mut Var,
+        step_of: impl Fn(&mut Forward<'_>, Var, Var) -> Result<Var, NnError>,
+    ) -> Result<Var, NnError> {
         let mut all = Vec::with_capacity(frame.all_steps());
         for step in 0..frame.all_steps() {
             let own = step * frame.vertices()..(step + 1) * frame.vertices();
-            weight = match &self.evolution {
-                Evolution::Rows { evolution, summary: None } => {
-                    evolution.step(forward, weight, weight)?
-                }
-                Evolution::Rows { evolution, summary: Some(summary) } => {
-                    let mask = frame.mask.map(|mask| forward.tape.rows(mask, own.clone()));
-                    let x = forward.tape.rows(x, own)?;
-                    let input = summary.of(forward, x, mask.transpose()?)?;
-                    evolution.step(forward, input, weight)?
-                }
-                Evolution::ColumnGru { evolution, summary } => {
-                    let mask = frame.mask.map(|mask| forward.tape.rows(mask, own.clone()));
-                    let x = forward.tape.rows(x, own)?;
-                    let input = summary.of(forward, x, mask.transpose()?)?;
-                    evolution.step(forward, input, weight)?
-                }
-                Evolution::ColumnLstm(evolution) => {
-                    let (rows, cols) = (self.outputs, self.inputs);
-                    let cell = state.or_zeros(place + 1, forward.tape, rows, cols);
-                    let [weight, cell] = evolution.step(forward, weight, cell)?;
-                    state.set(place + 1, cell);
-                    weight
-                }
-            };
-            all.push(weight);
+            let mask = frame.mask.map(|mask| forward.tape.rows(mask, own.clone()));
+            let x = forward.tape.rows(x, own)?;
+            let input = summary.of(forward, x, mask.transpose()?)?;
+            *weight = step_of(forward, input, *weight)?;
+            all.push(*weight);
         }
-        state.set(place, weight);
-        Ok(all)
+        Ok(forward.tape.concat_rows(&all)?)
     }
 
     fn is_summarised(&self) -> bool {
@@ -133,15 +161,15 @@ impl Layer {
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
         x: Var,
-        weights: &[Var],
+        weights: Var,
     ) -> Result<Var, NnError> {
         let by_rows = matches!(self.evolution, Evolution::Rows { .. });
         // Weights of all snapshots are computed on every rank: they are small, rows are not.
-        let weights = &weights[frame.own_steps()];
-        if weights.is_empty() {
+        let (own, rows) = (frame.own_steps(), if by_rows { self.inputs } else { self.outputs });
+        if own.is_empty() {
             return Ok(forward.tape.variable(0, self.outputs, &[])?);
         }
-        let weights = forward.tape.concat_rows(weights)?;
+        let weights = forward.tape.rows(weights, own.start * rows..own.end * rows)?;
         Ok(forward.tape.matmul_steps(x, weights, frame.steps(), !by_rows)?)
     }
 
@@ -158,9 +186,9 @@ impl Layer {
         let kept = layer == 0 && frame.aggregated.is_some();
         if kept || frame.order(layer, self.inputs, self.outputs) == Order::AggregateFirst {
             let x = frame.encode(forward, &Aggregation { width: self.inputs }, layer, x)?;
-            return self.update(forward, frame, x, &weights);
+            return self.update(forward, frame, x, weights);
         }
-        let x = self.update(forward, frame, x, &weights)?;
+        let x = self.update(forward, frame, x, weights)?;
         frame.encode(forward, &Aggregation { width: self.outputs }, layer, x)
     }
 }

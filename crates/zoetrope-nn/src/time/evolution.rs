@@ -6,7 +6,7 @@
 //! in both versions. Columns are stored as rows here (`out × in`, the layout of every other layer),
 //! so that a column is a vector of the recurrence as it lies in memory.
 
-use zoetrope_tensor::{Activation, GruKind, LstmRecurrence, Var};
+use zoetrope_tensor::{Activation, Evolution, EvolutionUnit, GruKind, LstmStates, Var};
 
 use super::Gru;
 use crate::error::NnError;
@@ -35,6 +35,21 @@ impl RowGru {
     /// The weight before the first step, `in × out`.
     pub fn initial(&self, forward: &mut Forward<'_>) -> Var {
         forward.parameter(self.initial)
+    }
+
+    /// The weights of the next steps (`steps·in × out`) with the weight itself as input, and the last
+    /// one.
+    ///
+    /// # Errors
+    /// Where shapes do not fit.
+    pub fn evolve(
+        &self,
+        forward: &mut Forward<'_>,
+        weight: Var,
+        steps: usize,
+    ) -> Result<LstmStates, NnError> {
+        let evolution = self.gru.as_evolution(forward);
+        Ok(forward.tape.evolve(weight, evolution, steps)?)
     }
 
     /// The weight of the next step.
@@ -95,21 +110,23 @@ impl ColumnLstm {
         forward.parameter(self.columns.initial)
     }
 
-    /// Weight and cell state of the next step.
+    /// The weights of the next steps (`steps·out × in`) and the last cell state.
     ///
     /// # Errors
     /// Where shapes do not fit.
-    pub fn step(
+    pub fn evolve(
         &self,
         forward: &mut Forward<'_>,
         weight: Var,
         cell: Var,
-    ) -> Result<[Var; 2], NnError> {
-        let gates = self.columns.gates(forward, weight)?;
-        let recurrent = forward.parameter(self.columns.recurrent);
-        let recurrence = Some(LstmRecurrence { weight: recurrent, bias: None });
-        let states = forward.tape.lstm(gates, weight, cell, recurrence, None)?;
-        Ok([states.hidden, states.cell])
+        steps: usize,
+    ) -> Result<LstmStates, NnError> {
+        let Columns { input, recurrent, bias, .. } = self.columns;
+        let [input_weight, recurrent, bias] =
+            [input, recurrent, bias].map(|id| forward.parameter(id));
+        let unit = EvolutionUnit::Lstm { cell, bias };
+        let evolution = Evolution { input_weight, weight: recurrent, unit };
+        Ok(forward.tape.evolve(weight, evolution, steps)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A gated recurrent unit over the sequence of each vertex (Cho and others, EMNLP 2014).
 
-use zoetrope_tensor::{GruKind, Var};
+use zoetrope_tensor::{Evolution, GruKind, Var};
 
 use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
@@ -23,6 +23,11 @@ impl Gru {
     /// Adds the parameters of a layer.
     pub fn new(builder: &mut Builder<'_>, inputs: usize, hidden: usize) -> Self {
         Self { recurrence: Recurrence::new(builder, 3, inputs, hidden), hidden }
+    }
+
+    /// The unit as one whose input is its own state, which takes as many inputs as it has states.
+    pub(super) fn as_evolution(&self, forward: &mut Forward<'_>) -> Evolution {
+        self.recurrence.as_evolution(forward)
     }
 
     /// The states after each step, from `state` (`N × H`) on.

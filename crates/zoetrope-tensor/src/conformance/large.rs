@@ -12,6 +12,7 @@ use super::graphs::csr;
 use super::losses::labels;
 use super::messages;
 use super::neighbours::{Layout, attention, inputs};
+use super::recurrent::{evolve, evolving};
 use super::{Case, Kind, List, constant, mask, numbers, plain, small, weight};
 
 /// Vertices of the large graph; a few of them have most of the edges.
@@ -118,6 +119,11 @@ fn sequences(list: &mut List) {
         let input = GateInput::Pair { x: [v[0], v[1]], weight: v[2], bias: Some(v[3]) };
         t.gru(GruKind::ResetAfter, input, v[4], v[5], Some(v[6]), None)
     });
+    for (name, gates) in [("gru", 3), ("lstm", 4)] {
+        list.add(format!("evolve/{name}"), &evolving(gates, N, 19), move |t, v| {
+            evolve(t, gates, STEPS, v)
+        });
+    }
     for h in [19, 32] {
         let (state, bias) = (plain(N, h), plain(1, 4 * h));
         let weights = [small(4 * h, h), small(4 * h, WIDTH)];

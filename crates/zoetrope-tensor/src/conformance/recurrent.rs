@@ -1,8 +1,8 @@
 //! Gated recurrent units and long short-term memories.
 
-use crate::{GateInput, GruKind, LstmRecurrence};
+use crate::{Evolution, EvolutionUnit, GateInput, GruKind, LstmRecurrence, Tape, Var};
 
-use super::{List, mask, plain, small};
+use super::{Input, List, Outcome, mask, plain, small};
 
 /// Steps, vertices, width: one of everything, odd widths, no vertex, several blocks of vertices.
 const SHAPES: [(usize, usize, usize); 6] =
@@ -43,6 +43,7 @@ pub(super) fn add(list: &mut List) {
         });
     }
     lstm(list);
+    evolution(list);
 }
 
 fn lstm(list: &mut List) {
@@ -87,4 +88,38 @@ fn lstm(list: &mut List) {
     list.add("lstm/same_states", &[plain(3, 8), plain(3, 2)], |t, v| {
         Ok(t.lstm(v[0], v[1], v[1], None, None)?.hidden)
     });
+}
+
+/// The operands of an evolution by a GRU or, with four gates, by an LSTM.
+pub(super) fn evolving(gates: usize, n: usize, h: usize) -> [Input; 5] {
+    let weight = small(gates * h, h);
+    match gates {
+        3 => [plain(n, h), weight, weight, plain(1, 3 * h), plain(1, 3 * h)],
+        _ => [plain(n, h), weight, weight, plain(n, h), plain(n, 4 * h)],
+    }
+}
+
+pub(super) fn evolve(t: &mut Tape, gates: usize, steps: usize, v: &[Var]) -> Outcome {
+    let unit = match gates {
+        3 => EvolutionUnit::Gru { input_bias: v[3], bias: v[4] },
+        _ => EvolutionUnit::Lstm { cell: v[3], bias: v[4] },
+    };
+    let evolution = Evolution { input_weight: v[1], weight: v[2], unit };
+    let states = t.evolve(v[0], evolution, steps)?;
+    t.concat_rows(&[states.hidden, states.cell])
+}
+
+fn evolution(list: &mut List) {
+    for (name, gates) in [("gru", 3), ("lstm", 4)] {
+        for (steps, n, h) in SHAPES {
+            let name = format!("evolve/{name}/{steps}x{n}x{h}");
+            list.add(name, &evolving(gates, n, h), move |t, v| evolve(t, gates, steps, v));
+        }
+        // One matrix is both weights.
+        let [state, weight, _, first, bias] = evolving(gates, 3, 2);
+        let inputs = [state, weight, first, bias];
+        list.add(format!("evolve/{name}/same_weights"), &inputs, move |t, v| {
+            evolve(t, gates, 3, &[v[0], v[1], v[1], v[2], v[3]])
+        });
+    }
 }

@@ -1,6 +1,7 @@
 //! Recurrent units in shapes that only a card tells apart: each way of running a sequence, blocks
 //! that are not full, many vertices, and every gradient absent once.
 
+use super::recurrent::{evolve, evolving};
 use super::{Case, Input, List, constant, mask, plain, small};
 use crate::{GateInput, GruKind, LstmRecurrence, Tape, TensorError, Var};
 
@@ -67,6 +68,7 @@ fn run(t: &mut Tape, unit: Unit, input: GateInput, v: &[Var]) -> Result<Var, Ten
 pub(super) fn sequences() -> Vec<Case> {
     let mut list = List::default();
     tiles(&mut list);
+    evolutions(&mut list);
     for unit in UNITS {
         for shape in SHAPES {
             every_input(&mut list, unit, shape);
@@ -142,6 +144,30 @@ fn tiles(list: &mut List) {
                 let states = t.lstm(input, v[1], v[2], Some(recurrence), Some(v[7]))?;
                 t.concat_rows(&[states.hidden, states.cell])
             });
+        }
+    }
+}
+
+/// Weights that fit into shared memory, those of the largest models, and those that do not fit; each
+/// operand once as the only one without a gradient, and once as the only one with it.
+fn evolutions(list: &mut List) {
+    for (name, gates) in [("gru", 3), ("lstm", 4)] {
+        for [steps, n, h] in [[5, 2, 2], [4, 33, 32], [3, 64, 64], [2, 3, 128]] {
+            let name = format!("evolve/{name}/wide/{steps}x{n}x{h}");
+            list.add(name, &evolving(gates, n, h), move |t, v| evolve(t, gates, steps, v));
+        }
+        for at in 0..5 {
+            for alone in [false, true] {
+                let mut inputs = evolving(gates, 4, 6);
+                for (other, input) in inputs.iter_mut().enumerate() {
+                    if (other == at) != alone {
+                        *input = constant(input.rows, input.cols);
+                    }
+                }
+                let what = if alone { "only" } else { "without" };
+                let name = format!("evolve/{name}/{what} {at}");
+                list.add(name, &inputs, move |t, v| evolve(t, gates, 3, v));
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ pub(crate) mod chain;
 pub mod concat;
 pub mod dropout;
 pub mod elementwise;
+pub mod evolve;
 pub mod floor;
 pub mod gat;
 pub mod gather;

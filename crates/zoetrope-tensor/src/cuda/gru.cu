@@ -12,15 +12,6 @@
 // Floor of the fused pass (4-byte values a cell): read 3H, write H and planes·H forward; read
 // (planes + 2)·H, write 4H backward; 2·3·H² operations a cell each way.
 
-// The gradients of z and n before their activation, from that of the new state.
-__device__ __forceinline__ float mix_z(float d, float z, float n, float state) {
-    return logistic_slope(d * (state - n), z);
-}
-
-__device__ __forceinline__ float mix_n(float d, float z, float n) {
-    return d * (1.0f - z) * (1.0f - n * n);
-}
-
 struct GruForward {
     const float* share; // [T·N, ≥ 3H]; may be `saved`
     float* saved;

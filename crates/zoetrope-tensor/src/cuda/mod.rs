@@ -18,6 +18,7 @@ pub(crate) mod dropout;
 pub(crate) mod elementwise;
 mod error;
 mod event;
+pub(crate) mod evolve;
 pub(crate) mod gat;
 pub(crate) mod gather;
 mod gpu;

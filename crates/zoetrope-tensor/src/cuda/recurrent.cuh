@@ -5,6 +5,15 @@ __device__ __forceinline__ float logistic_slope(float d, float y) {
     return d * (y * (1.0f - y));
 }
 
+// Of a GRU: the gradients of z and n before their activation, from that of the new state.
+__device__ __forceinline__ float mix_z(float d, float z, float n, float state) {
+    return logistic_slope(d * (state - n), z);
+}
+
+__device__ __forceinline__ float mix_n(float d, float z, float n) {
+    return d * (1.0f - z) * (1.0f - n * n);
+}
+
 // V values that follow each other in shared memory; groups of four lie on 16 bytes.
 template <int V>
 __device__ __forceinline__ void load_values(const float* from, float (&x)[V]) {

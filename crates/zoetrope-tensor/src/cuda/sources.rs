@@ -24,7 +24,7 @@ impl Source {
     pub fn text(&self) -> String {
         let shared = match self.name {
             "gru" => RECURRENT.to_owned(),
-            "lstm" => [RECURRENT, LSTM_CELL].concat(),
+            "lstm" | "evolve" => [RECURRENT, LSTM_CELL].concat(),
             "lstm/tiled" => [RECURRENT, LSTM_CELL, TILES].concat(),
             "matmul/tiled" | "recurrent/tiled" => TILES.to_owned(),
             "spmm" | "spmm/difference" => SPMM.to_owned(),
@@ -50,6 +50,7 @@ sources! {
     "concat"
     "dropout"
     "elementwise"
+    "evolve"
     "gat"
     "gather"
     "gru"

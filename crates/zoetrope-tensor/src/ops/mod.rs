@@ -10,6 +10,7 @@ mod concat;
 pub mod custom;
 mod dropout;
 mod elementwise;
+pub mod evolve;
 pub mod gat;
 mod gather;
 mod gru;
@@ -84,6 +85,7 @@ impl Tape {
                 self.pair_scores_backward(layers, [&ends[0], &ends[1]], dy);
             }
             Op::Gru { .. } => self.gru_backward(op, node, dy),
+            Op::Evolve { .. } => self.evolve_backward(op, node, dy),
             Op::Attention { .. } => self.attention_backward(op, dy),
             Op::TemporalLayer { .. } => self.temporal_layer_backward(op, dy),
             Op::Gat { .. } => self.gat_backward(op, node, dy),

@@ -13,6 +13,7 @@ use crate::neighbourhood::Neighbourhood;
 use crate::ops::attention::{AttentionOptions, TemporalParameters};
 use crate::ops::chain::Chain;
 use crate::ops::custom::Custom;
+use crate::ops::evolve::Evolution;
 use crate::ops::gat::GatOptions;
 use crate::ops::loss::Loss;
 use crate::ops::message_cell::MessageCell;
@@ -176,6 +177,11 @@ pub(crate) enum Op {
         weight: Option<Var>,
         bias: Option<Var>,
         mask: Option<Var>,
+    },
+    Evolve {
+        state: Var,
+        evolution: Evolution,
+        steps: usize,
     },
     Attention {
         query: Var,

@@ -454,6 +454,52 @@ def recurrent():
             lambda x, s, c, u, w, b: lstm(x @ w.T + b, s, c, u),
         )
     case("lstm/same_states", [plain(3, 8), plain(3, 2)], lambda g, s: lstm(g, s, s)[:3])
+    evolution()
+
+
+def evolve_gru(steps):
+    """torch's unit of one step, with the state as its input."""
+
+    def run(state, w, u, b, c):
+        states = []
+        for _ in range(steps):
+            state = torch.gru_cell(state, state, w, u, b[0], c[0])
+            states.append(state)
+        return torch.cat([*states, state])
+
+    return run
+
+
+def evolve_lstm(steps):
+    """The same of an LSTM, whose bias is another one for each row."""
+
+    def run(state, w, u, cell, bias):
+        states = []
+        for _ in range(steps):
+            n = state.shape[0]
+            both = lstm(state @ w.T + bias, state, cell, u)
+            state, cell = both[:n], both[n:]
+            states.append(state)
+        return torch.cat([*states, cell])
+
+    return run
+
+
+def evolution():
+    for name, gates, unit in [("gru", 3, evolve_gru), ("lstm", 4, evolve_lstm)]:
+
+        def inputs(n, h, gates=gates):
+            rest = [plain(1, 3 * h)] * 2 if gates == 3 else [plain(n, h), plain(n, 4 * h)]
+            return [plain(n, h), small(gates * h, h), small(gates * h, h), *rest]
+
+        for steps, n, h in SEQUENCES:
+            case(f"evolve/{name}/{steps}x{n}x{h}", inputs(n, h), unit(steps))
+        state, weight, _, first, bias = inputs(3, 2)
+        case(
+            f"evolve/{name}/same_weights",
+            [state, weight, first, bias],
+            lambda s, w, a, b, f=unit(3): f(s, w, w, a, b),
+        )
 
 
 def temporal(query, key, value, mask, steps, heads, causal, scale):
