@@ -102,7 +102,8 @@ impl Readers {
 
     fn new(gpu: &Gpu, lists: Lists) -> Self {
         let [items, long_rows] = [lists.items.len() / 4, lists.long_rows.len() / 4];
-        Self { lists: gpu.uploaded(&lists.packed()), items, long_rows, parts: lists.parts }
+        let parts = lists.parts;
+        Self { lists: gpu.uploaded(&lists.packed()), items, long_rows, parts }
     }
 
     pub(super) fn item_list(&self) -> View<'_, u32> {
@@ -168,7 +169,9 @@ struct Lists {
 impl Lists {
     fn new(indices: &[u32]) -> Self {
         let positions = by_row(indices);
-        let (mut items, mut long_rows, mut parts) = (Vec::new(), Vec::new(), 0);
+        // Room for the other lists behind the items, which are four numbers a row.
+        let (mut items, mut long_rows) = (Vec::with_capacity(6 * indices.len()), Vec::new());
+        let mut parts = 0;
         let mut start = 0;
         let same = |a: &u32, b: &u32| indices[*a as usize] == indices[*b as usize];
         for run in positions.chunk_by(same) {
@@ -198,8 +201,11 @@ impl Lists {
         Self { parts, ..self }
     }
 
-    fn packed(&self) -> Vec<u32> {
-        [&self.items[..], &self.long_rows, &self.positions].concat()
+    fn packed(self) -> Vec<u32> {
+        let Self { mut items, long_rows, positions, .. } = self;
+        items.extend_from_slice(&long_rows);
+        items.extend_from_slice(&positions);
+        items
     }
 }
 

@@ -400,6 +400,11 @@ impl Gpu {
         self.attempt(kernel.name, result);
     }
 
+    /// Compiles and loads a kernel, so that its first launch takes no longer than the others.
+    pub(crate) fn prepare(&self, kernel: &'static Kernel) {
+        self.function(kernel, 0);
+    }
+
     /// The function of a kernel, compiled and loaded at first use.
     fn function(&self, kernel: &'static Kernel, shared_bytes: u32) -> Option<CUfunction> {
         // A kernel is the same one with more shared memory, but has to be told so once.

@@ -12,10 +12,11 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use zoetrope_graph::SnapshotView;
+use zoetrope_graph::{SnapshotView, VertexId};
 
 use super::distinct::Distinct;
 use super::draw_key::{DrawKey, Draws, Purpose};
+use super::link_ranks::LinkRanks;
 use super::link_set::LinkSet;
 use super::pairs::Pairs;
 
@@ -70,6 +71,9 @@ impl Default for LinkSampling {
 #[derive(Debug, Clone)]
 pub struct LinkSampler {
     sampling: LinkSampling,
+    /// The links by destination, where any pair is drawn.
+    ranks: LinkRanks,
+    /// The links by source, where destinations are drawn.
     links: LinkSet,
     chosen: Vec<usize>,
     distinct: Distinct,
@@ -86,6 +90,7 @@ impl LinkSampler {
         assert!(sampling.negatives > 0, "negatives for each positive");
         Self {
             sampling,
+            ranks: LinkRanks::default(),
             links: LinkSet::default(),
             chosen: Vec::new(),
             distinct: Distinct::default(),
@@ -101,31 +106,32 @@ impl LinkSampler {
     /// graph (or, for drawn destinations, a source) is linked with everything.
     pub fn fill(&mut self, target: SnapshotView<'_>, key: DrawKey, pairs: &mut Pairs) {
         pairs.clear();
-        match self.sampling.ends {
-            NegativeEnds::Both => self.links.load_by_destination(target),
-            NegativeEnds::Destination => self.links.load_by_source(target),
-        }
-        if self.links.is_empty() {
-            return;
-        }
-        self.choose(key.draws(self.sampling.seed, Purpose::Positives));
-        for &link in &self.chosen {
-            let (first, second) = self.links.ends(link);
-            match self.sampling.ends {
-                NegativeEnds::Both => pairs.push(second, first, 1.0),
-                NegativeEnds::Destination => pairs.push(first, second, 1.0),
-            }
-        }
         let draws = key.draws(self.sampling.seed, Purpose::Negatives);
         match self.sampling.ends {
-            NegativeEnds::Both => self.any_pairs(draws, pairs),
-            NegativeEnds::Destination => self.other_destinations(draws, pairs),
+            NegativeEnds::Both => {
+                self.ranks.load(target);
+                self.choose(self.ranks.len(), key);
+                for &link in &self.chosen {
+                    let (dst, src) = self.ranks.ends(link);
+                    pairs.push(src, dst, 1.0);
+                }
+                self.any_pairs(draws, pairs);
+            }
+            NegativeEnds::Destination => {
+                self.links.load_by_source(target);
+                self.choose(self.links.len(), key);
+                for &link in &self.chosen {
+                    let (src, dst) = self.links.ends(link);
+                    pairs.push(src, dst, 1.0);
+                }
+                self.other_destinations(draws, pairs);
+            }
         }
     }
 
-    /// Chooses `round(θ · links)` links, in their order.
-    fn choose(&mut self, draws: Draws) {
-        let all = self.links.len();
+    /// Chooses `round(θ · links)` of all links, in their order; one where there are any.
+    fn choose(&mut self, all: usize, key: DrawKey) {
+        let draws = key.draws(self.sampling.seed, Purpose::Positives);
         let count = ((self.sampling.theta * all as f64).round() as usize).max(1);
         self.chosen.clear();
         let chosen = &mut self.chosen;
@@ -135,8 +141,8 @@ impl LinkSampler {
 
     /// Every negative is a function of its position, so they are drawn in parallel.
     fn any_pairs(&self, draws: Draws, pairs: &mut Pairs) {
-        let non_links = self.links.non_links();
-        if non_links == 0 {
+        let non_links = self.ranks.non_links();
+        if non_links == 0 || self.chosen.is_empty() {
             return;
         }
         let first = pairs.len();
@@ -144,10 +150,15 @@ impl LinkSampler {
         pairs.src.resize(end, 0);
         pairs.dst.resize(end, 0);
         pairs.label.resize(end, 0.0);
-        let columns = pairs.src[first..].par_iter_mut().zip(&mut pairs.dst[first..]);
-        columns.enumerate().with_min_len(TASK_DRAWS).for_each(|(position, (src, dst))| {
-            (*dst, *src) = self.links.non_link(draws.below(position as u64, non_links));
-        });
+        let one = |(position, (src, dst)): (usize, (&mut VertexId, &mut VertexId))| {
+            (*dst, *src) = self.ranks.non_link(draws.below(position as u64, non_links));
+        };
+        let (src, dst) = (&mut pairs.src[first..], &mut pairs.dst[first..]);
+        // Handing a few to others would take longer.
+        if src.len() <= TASK_DRAWS {
+            return src.iter_mut().zip(dst).enumerate().for_each(one);
+        }
+        src.par_iter_mut().zip(dst).enumerate().with_min_len(TASK_DRAWS).for_each(one);
     }
 
     fn other_destinations(&self, draws: Draws, pairs: &mut Pairs) {

@@ -18,19 +18,8 @@ pub struct LinkSet {
 }
 
 impl LinkSet {
-    /// Takes the links of a snapshot; the first end is the destination, as snapshots are ordered.
-    /// Linear in the edges.
-    pub fn load_by_destination(&mut self, snapshot: SnapshotView<'_>) {
-        self.fill(snapshot, |src, dst| key(dst, src));
-    }
-
     /// Takes the links of a snapshot; the first end is the source. Sorts.
     pub fn load_by_source(&mut self, snapshot: SnapshotView<'_>) {
-        self.fill(snapshot, key);
-        self.keys.sort_unstable();
-    }
-
-    fn fill(&mut self, snapshot: SnapshotView<'_>, key: impl Fn(VertexId, VertexId) -> u64) {
         self.vertices = u64::from(snapshot.vertices);
         self.keys.clear();
         let mut previous = None;
@@ -41,6 +30,7 @@ impl LinkSet {
             }
             previous = Some((src, dst));
         }
+        self.keys.sort_unstable();
     }
 
     /// The number of links.
@@ -211,13 +201,7 @@ mod tests {
                 })
                 .collect();
             prop_assert_eq!(rows, expected);
-
-            let mut turned = LinkSet::default();
-            turned.load_by_destination(graph.at(0));
-            prop_assert_eq!(turned.len(), links.len());
-            prop_assert!(turned.keys.is_sorted());
             for (src, dst) in (0..links.len()).map(|at| links.ends(at)) {
-                prop_assert!(turned.contains(dst, src));
                 prop_assert!(links.of(src).links().any(|other| other == dst));
             }
         }

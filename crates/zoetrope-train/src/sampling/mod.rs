@@ -24,6 +24,7 @@ mod distinct;
 mod draw_key;
 mod edge_classes;
 mod link_candidates;
+mod link_ranks;
 mod link_sampler;
 mod link_scores;
 mod link_set;

@@ -52,10 +52,16 @@ impl Session {
             self.check_precision(first)?;
         }
         let batch = self.config.train.batch_size;
+        let after = if epoch + 1 < self.config.train.epochs {
+            self.frame_order(epoch + 1)
+        } else {
+            Vec::new()
+        };
         while self.learner.progress.frame < frames.len() {
             let from = self.learner.progress.frame;
             let until = (from + batch).min(frames.len());
-            self.foresee(epoch, &frames[from..]);
+            let foreseen = self.foresee(epoch, &frames[from..], FRAMES_AHEAD);
+            self.foresee(epoch + 1, &after, FRAMES_AHEAD - foreseen);
             let update = std::time::Instant::now();
             self.update(&frames[from..until], frames.get(until).copied())?;
             self.learner.pace()?;
@@ -69,9 +75,7 @@ impl Session {
                 return Ok(EpochEnd::Interrupted);
             }
         }
-        if epoch + 1 < self.config.train.epochs {
-            self.foresee(epoch + 1, &self.frame_order(epoch + 1));
-        }
+        self.foresee(epoch + 1, &after, FRAMES_AHEAD);
         self.collect()?;
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
         let loss = self.learner.mean_loss();
@@ -170,9 +174,12 @@ impl Session {
         self.task.place(gpu, &questions)
     }
 
-    /// Lets the task prepare what [`Session::place`] will ask for in the next updates of an epoch.
-    fn foresee(&mut self, epoch: usize, frames: &[Frame]) {
-        for frames in frames.chunks(self.config.train.batch_size).take(FRAMES_AHEAD) {
+    /// Lets the task prepare what [`Session::place`] will ask for in the next updates of an epoch, of so
+    /// many at most. Returns of how many.
+    fn foresee(&mut self, epoch: usize, frames: &[Frame], most: usize) -> usize {
+        let updates = frames.chunks(self.config.train.batch_size).take(most);
+        let count = updates.len();
+        for frames in updates {
             if !matches!(self.recorded.find(frames), Found::Unknown) {
                 for &frame in frames {
                     let questions = self.questions(epoch, frame);
@@ -180,6 +187,7 @@ impl Session {
                 }
             }
         }
+        count
     }
 
     /// What a frame asks in an epoch.

@@ -1,14 +1,13 @@
 //! Pairs that are drawn by threads of their own, ahead of their use.
 //!
 //! Which pairs a frame asks about is a function of seed, epoch and snapshot, so that nothing has to
-//! happen before they are drawn. To draw them takes the host longer than a card takes for the rest
-//! of a frame: every snapshot's links are looked through.
+//! happen before they are drawn. To draw them and to sort their readers takes one thread longer than a
+//! card takes for the rest of a small frame, so that several frames are drawn side by side.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rayon::prelude::*;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_tensor::cuda::OtherRows;
 
@@ -16,8 +15,9 @@ use super::Questions;
 use super::edge_pairs::StackedPairs;
 use crate::sampling::{DrawKey, LinkSampler, LinkSampling, Pairs};
 
-/// Frames that are drawn ahead, each by a thread: most of it is done one after the other.
-pub(crate) const FRAMES_AHEAD: usize = 4;
+/// Frames that are drawn ahead, each by a thread. Four were too few: on 16 cores beside an H200 the card
+/// waited for frames of 20,000 pairs for half of an epoch.
+pub(crate) const FRAMES_AHEAD: usize = 12;
 
 /// The pairs that the loss of some questions asks about, ready to be placed.
 #[derive(Debug)]
@@ -31,11 +31,17 @@ pub(super) struct Drawn {
 /// An order of pairs, and where to send them.
 type Order = (Questions, Sender<Drawn>);
 
+/// What pairs are drawn from, shared by the threads.
+#[derive(Debug)]
+struct Targets {
+    sequence: Arc<SnapshotSequence>,
+    sampling: LinkSampling,
+}
+
 /// Draws pairs on threads that live as long as this.
 #[derive(Debug)]
 pub(super) struct PairsAhead {
-    sequence: Arc<SnapshotSequence>,
-    sampling: LinkSampling,
+    targets: Arc<Targets>,
     /// Where orders go; None until the first.
     orders: Option<Sender<Order>>,
     pending: VecDeque<(Questions, Receiver<Drawn>)>,
@@ -43,8 +49,8 @@ pub(super) struct PairsAhead {
 
 impl PairsAhead {
     pub(super) fn new(sequence: &Arc<SnapshotSequence>, sampling: LinkSampling) -> Self {
-        let sequence = Arc::clone(sequence);
-        Self { sequence, sampling, orders: None, pending: VecDeque::new() }
+        let targets = Arc::new(Targets { sequence: Arc::clone(sequence), sampling });
+        Self { targets, orders: None, pending: VecDeque::new() }
     }
 
     /// Begins to draw, unless that has begun.
@@ -52,8 +58,7 @@ impl PairsAhead {
         if self.pending.iter().any(|(known, _)| known == questions) {
             return;
         }
-        let (sequence, sampling) = (&self.sequence, self.sampling);
-        let orders = self.orders.get_or_insert_with(|| start(sequence, sampling));
+        let orders = self.orders.get_or_insert_with(|| start(&self.targets));
         let (answer, drawn) = mpsc::channel();
         if orders.send((questions.clone(), answer)).is_ok() {
             self.pending.push_back((questions.clone(), drawn));
@@ -69,52 +74,79 @@ impl PairsAhead {
         let known = self.pending.iter().position(|(known, _)| known == questions);
         let foreseen = known.and_then(|at| self.pending.drain(..=at).next_back());
         let drawn = foreseen.and_then(|(_, drawn)| drawn.recv().ok());
-        drawn.unwrap_or_else(|| draw(&self.sequence, self.sampling, questions))
+        drawn.unwrap_or_else(|| self.targets.drawer().draw(questions))
     }
 }
 
 /// Starts the threads, which end when nobody can order anything any more.
-fn start(sequence: &Arc<SnapshotSequence>, sampling: LinkSampling) -> Sender<Order> {
+fn start(targets: &Arc<Targets>) -> Sender<Order> {
     let (orders, asked) = mpsc::channel::<Order>();
     let asked = Arc::new(Mutex::new(asked));
     for _ in 0..FRAMES_AHEAD {
-        let (sequence, asked) = (Arc::clone(sequence), Arc::clone(&asked));
+        let (targets, asked) = (Arc::clone(targets), Arc::clone(&asked));
         std::thread::spawn(move || {
+            let mut drawer = targets.drawer();
             let next = || asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
             while let Ok((questions, answer)) = next() {
                 // Who asked may have gone on without.
-                answer.send(draw(&sequence, sampling, &questions)).ok();
+                answer.send(drawer.draw(&questions)).ok();
             }
         });
     }
     orders
 }
 
-fn draw(sequence: &SnapshotSequence, sampling: LinkSampling, questions: &Questions) -> Drawn {
-    let of_steps: Vec<Pairs> = (questions.steps.clone().into_par_iter())
-        .map_init(
-            || LinkSampler::new(sampling),
-            |sampler, step| {
-                let (mut pairs, key) =
-                    (Pairs::default(), DrawKey::training(questions.epoch, step as u32));
-                sampler.fill(sequence.at(step + 1), key, &mut pairs);
-                pairs
-            },
-        )
-        .collect();
-    let mut pairs = StackedPairs::default();
-    for (at, of_step) in of_steps.iter().enumerate() {
-        pairs.extend(of_step, at * sequence.vertices() as usize);
+impl Targets {
+    fn drawer(&self) -> Drawer<'_> {
+        Drawer {
+            targets: self,
+            sampler: LinkSampler::new(self.sampling),
+            of_step: Pairs::default(),
+        }
     }
-    let (src, dst) =
-        rayon::join(|| OtherRows::new(&pairs.ends.src), || OtherRows::new(&pairs.ends.dst));
-    Drawn { pairs, src, dst }
+}
+
+/// Who draws, with memory that is used again.
+struct Drawer<'a> {
+    targets: &'a Targets,
+    sampler: LinkSampler,
+    of_step: Pairs,
+}
+
+impl Drawer<'_> {
+    fn draw(&mut self, questions: &Questions) -> Drawn {
+        let sequence = &self.targets.sequence;
+        let mut pairs = StackedPairs::default();
+        for (at, step) in questions.steps.clone().enumerate() {
+            let key = DrawKey::training(questions.epoch, step as u32);
+            self.sampler.fill(sequence.at(step + 1), key, &mut self.of_step);
+            pairs.extend(&self.of_step, at * sequence.vertices() as usize);
+        }
+        let [src, dst] = [&pairs.ends.src, &pairs.ends.dst].map(OtherRows::new);
+        Drawn { pairs, src, dst }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sampling::NegativeEnds;
+
+    /// The pairs of each snapshot, drawn by a sampler of its own.
+    fn by_snapshots(
+        graph: &SnapshotSequence,
+        sampling: LinkSampling,
+        questions: &Questions,
+    ) -> StackedPairs {
+        let mut stacked = StackedPairs::default();
+        for (at, step) in questions.steps.clone().enumerate() {
+            let (mut pairs, key) =
+                (Pairs::default(), DrawKey::training(questions.epoch, step as u32));
+            LinkSampler::new(sampling).fill(graph.at(step + 1), key, &mut pairs);
+            stacked.extend(&pairs, at * graph.vertices() as usize);
+        }
+        stacked
+    }
 
     #[test]
     fn pairs_are_the_same_whether_they_were_foreseen_or_not() {
@@ -129,11 +161,12 @@ mod tests {
         order.iter().for_each(|questions| ahead.foresee(questions));
         // The second is never asked for, the first one twice.
         for questions in [&order[0], &order[2], &order[3], &order[0]] {
-            let (found, expected) = (ahead.take(questions), draw(&graph, sampling, questions));
+            let found = ahead.take(questions);
+            let expected = by_snapshots(&graph, sampling, questions);
             assert!(found.pairs.len() > 0);
-            assert_eq!(found.pairs.ends.src, expected.pairs.ends.src, "{questions:?}");
-            assert_eq!(found.pairs.ends.dst, expected.pairs.ends.dst, "{questions:?}");
-            assert_eq!(found.pairs.labels, expected.pairs.labels, "{questions:?}");
+            assert_eq!(found.pairs.ends.src, expected.ends.src, "{questions:?}");
+            assert_eq!(found.pairs.ends.dst, expected.ends.dst, "{questions:?}");
+            assert_eq!(found.pairs.labels, expected.labels, "{questions:?}");
         }
         assert!(ahead.pending.is_empty());
     }

@@ -128,6 +128,8 @@ pub(super) struct Arrived<'a> {
 
 impl Rebuild {
     pub(super) fn new(gpu: &Gpu, side: Side, room: Room) -> Self {
+        // The time that kernels take is counted from before the first one is launched.
+        [&ROWS, &ENTRIES, &MARKS, &ORDER, &FILL].into_iter().for_each(|kernel| gpu.prepare(kernel));
         let by_vertex = |steps| gpu.take_of(steps * room.rows);
         Self {
             gpu: gpu.clone(),
