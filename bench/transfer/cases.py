@@ -15,14 +15,18 @@ SMOOTHING = {"tm-gcn": "m_product", "evolvegcn-o": "edge_life", "cd-gcn": None}
 
 @dataclass(frozen=True)
 class Case:
-    """A graph over time. `life` is the window of both kinds of smoothing, `frame` a block of the timeline."""
+    """A graph over time. `life` is the window of both kinds of smoothing, `frame` a block of the timeline.
+
+    Every way of sending is run `rounds` times for `epochs` epochs, in turn with the others.
+    """
 
     name: str
     about: str
     source: object
     life: int
     frame: int
-    epochs: int = 4
+    epochs: int = 12
+    rounds: int = 3
     settings: dict = field(default_factory=dict)
 
     def file(self):
@@ -39,7 +43,7 @@ CASES = {
              settings={"data.window": "250parts", "data.weights": "ones"}),
         # About as many entries a vertex and snapshot as ESDG's AMLSim has, 5.5.
         Case("aml", "payments: 250,000 accounts, 20,000,000 payments in 100 days",
-             "synthetic:aml?accounts=250k&events=20M&patterns=1000&days=100", 10, 10,
+             "synthetic:aml?accounts=250k&events=20M&patterns=1000&days=100", 10, 10, 6, 1,
              settings={"data.window": "1d", "data.weights": "ones"}),
     ]
 }
@@ -49,7 +53,7 @@ TINY = {
     case.name: case
     for case in [
         Case("aml-tiny", "payments: 300 accounts, 4,000 payments in 12 days",
-             "synthetic:aml?accounts=300&events=4000&patterns=2&days=12", 4, 4, 2,
+             "synthetic:aml?accounts=300&events=4000&patterns=2&days=12", 4, 4, 4, 2,
              settings={"data.window": "1d", "data.weights": "ones"}),
     ]
 }

@@ -166,6 +166,7 @@ impl Course for Session {
             vertices: material.vertices() as u64,
             events: material.events as u64,
             snapshots: material.steps() as u64,
+            edges: material.sequence.iter().map(|snapshot| snapshot.len() as u64).sum(),
             features: material.width() as u64,
             sha256: material.sha256.clone(),
         }

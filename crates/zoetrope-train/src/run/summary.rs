@@ -113,6 +113,9 @@ pub struct DataSummary {
     pub events: u64,
     /// Snapshots.
     pub snapshots: u64,
+    /// Edges that a model of snapshots sees over all of them, after smoothing; 0 for models of events.
+    #[serde(default)]
+    pub edges: u64,
     /// Features of a vertex.
     pub features: u64,
     /// A hash of the content.
@@ -167,6 +170,7 @@ mod tests {
             "vertices",
             "events",
             "snapshots",
+            "edges",
             "features",
             "sha256",
             "protocol",

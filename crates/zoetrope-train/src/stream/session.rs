@@ -273,6 +273,7 @@ impl Course for StreamSession {
             vertices: material.vertices() as u64,
             events: material.store.len() as u64,
             snapshots: 0,
+            edges: 0,
             features: material.feature_width() as u64,
             sha256: material.sha256.clone(),
         }
