@@ -191,6 +191,51 @@ fn a_limit_on_memory_shows_who_fits() {
     assert_eq!(tight.code(), Some(4), "{}", tight.stderr_text());
 }
 
+/// Reliability goal R8, of ranks that are threads of one process: what they exchange counts too.
+#[test]
+fn ranks_keep_to_a_limit_on_memory_by_computing_in_blocks() {
+    let folder = Folder::new();
+    let large = [
+        "--data",
+        "synthetic:sbm?vertices=3000&steps=49&communities=4",
+        "--set",
+        "data.split=none",
+        "--task",
+        "link-prediction",
+        "--set",
+        "task.theta=0.1",
+        "--frame",
+        "all",
+        "--model",
+        "cd-gcn",
+        "--hidden",
+        "16",
+        "--epochs",
+        "2",
+        "--quiet",
+    ];
+    let run = |out: &'static str, more: &[&'static str]| {
+        folder.text(&[&["train", "--out", out], &large[..], more].concat());
+        let summary = summary(&folder, out);
+        let planned = summary["plan"]["memory"].as_object().unwrap().values();
+        let planned: u64 = planned.map(|bytes| bytes.as_u64().unwrap()).sum();
+        let blocks = summary["plan"]["blocks"]["count"].as_u64().unwrap();
+        (summary["peak_host_bytes"].as_u64().unwrap(), planned, blocks)
+    };
+    for (whole, tight, strategy) in
+        [("a", "b", "plan.strategy=snapshot"), ("c", "d", "plan.strategy=hypergraph")]
+    {
+        let more = ["--ranks", "4", "--set", strategy];
+        let (peak, planned, blocks) = run(whole, &more);
+        assert_eq!(blocks, 1);
+        assert!(peak > 220 << 20, "{strategy}: {peak} is enough to be cut");
+        assert!(peak <= planned / 100 * 105, "{strategy}: {peak} bytes, {planned} planned");
+        let (peak, _, blocks) = run(tight, &[&more[..], &["--memory-limit", "220MiB"]].concat());
+        assert!(blocks > 1, "{strategy}");
+        assert!(peak <= (220 << 20) / 100 * 105, "{strategy}: {peak} bytes in {blocks} blocks");
+    }
+}
+
 /// Started as one of several processes, a build without MPI would train as often as there are.
 #[cfg(not(feature = "mpi"))]
 #[test]

@@ -1,7 +1,7 @@
 //! What becomes of freed memory.
 
 /// Blocks of this size and more go back to the system at once.
-const LARGE: i32 = 1 << 20;
+const LARGE: i32 = 256 << 10;
 
 /// Has large blocks go back to the system as soon as they are freed, for the whole process: for
 /// programs to call when they start.
