@@ -134,7 +134,7 @@ fn taken(
         tape.backward(loss)?;
     }
     // What the tape keeps, not what was in use at once: blocks of one size wait for their next use.
-    let tape = tape.allocated_bytes() as f64;
+    let tape = (tape.allocated_bytes() + asked.held_bytes()) as f64;
     Ok(Taken { tape, state: (state * size_of::<f32>()) as f64 })
 }
 

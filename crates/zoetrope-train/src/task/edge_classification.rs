@@ -138,6 +138,10 @@ impl Task for EdgeClassification {
         Ok(Some((loss, labels.len() as f64)))
     }
 
+    fn held_bytes(&self) -> usize {
+        self.stacked.held_bytes()
+    }
+
     fn answers(&mut self, questions: &Questions) -> f64 {
         let Self { counts, rule, labelled, pairs, .. } = self;
         counts.of(questions.steps.clone(), |step| {

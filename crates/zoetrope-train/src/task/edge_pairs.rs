@@ -44,6 +44,12 @@ impl StackedPairs {
     pub(super) fn len(&self) -> usize {
         self.labels.len()
     }
+
+    /// Bytes of two ends and a label for each pair, in lists that have up to twice the room because they
+    /// grew.
+    pub(super) fn held_bytes(&self) -> usize {
+        2 * self.len() * (2 * size_of::<u32>() + size_of::<f32>())
+    }
 }
 
 /// How many pairs each snapshot has, which is the same in every epoch, counted once.

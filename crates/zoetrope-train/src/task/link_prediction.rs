@@ -176,6 +176,10 @@ impl Task for LinkPrediction {
         Ok(Some((forward.tape.loss(loss, logits, target, None)?, count as f64)))
     }
 
+    fn held_bytes(&self) -> usize {
+        self.stacked.held_bytes()
+    }
+
     fn answers(&mut self, questions: &Questions) -> f64 {
         let Self { counts, judge, sequence, pairs, .. } = self;
         counts.of(questions.steps.clone(), |step| {

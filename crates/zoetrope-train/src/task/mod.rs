@@ -59,6 +59,11 @@ pub trait Task: Send {
     /// How many answers the loss of these questions would be the mean of.
     fn answers(&mut self, questions: &Questions) -> f64;
 
+    /// Bytes that it keeps for the questions of a step, besides what is on the tape.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
     /// Whether the loss asks the same in every epoch, but for what [`Task::place`] places, so that it
     /// can be recorded.
     fn repeats(&self) -> bool {
