@@ -12,24 +12,24 @@ from program import Failed, must, say
 
 TOOLS = ("memcheck", "initcheck", "racecheck")
 ERROR = 9
-SHARDS = 14
 COMPARED = re.compile(r"(\d+) compared")
-SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (.+)")
 
 
-def side_by_side(commands):
-    """Exit codes of programs and what they said; none of them outlives the call."""
-    files = [tempfile.TemporaryFile("w+") for _ in commands]
-    started = [subprocess.Popen(list(map(str, command)), stdout=file, stderr=file) for command, file in zip(commands, files)]
+def side_by_side(commands, most):
+    """Exit code and words of each program, as they end; so many run at once, and none outlives the call."""
+    waiting, running = list(commands), {}
     try:
-        ended = []
-        for child, file in zip(started, files):
-            code = child.wait()
-            file.seek(0)
-            ended.append((code, file.read()))
-        return ended
+        while waiting or running:
+            while waiting and len(running) < most:
+                file = tempfile.TemporaryFile("w+")
+                running[subprocess.Popen(list(map(str, waiting.pop(0))), stdout=file, stderr=file)] = file
+            time.sleep(0.2)
+            for child in [child for child in running if child.poll() is not None]:
+                with running.pop(child) as file:
+                    file.seek(0)
+                    yield child.returncode, file.read()
     finally:
-        for child, file in zip(started, files):
+        for child, file in running.items():
             child.kill()
             child.wait()
             file.close()
@@ -42,19 +42,21 @@ def measure(asked, part):
         raise Failed("compute-sanitizer is not on the path")
     part["tools"], part["only"] = {}, asked.only
     suite = [ZOETROPE, "doctor", "--conformance", "--device", asked.device] + (["--only", asked.only] if asked.only else [])
-    # What the tools do is work for one core, and some cases take minutes under them: shards side by side.
-    shards = max(1, min(SHARDS, (os.cpu_count() or 1) - 2))
+    # What the tools do is mostly work for one core: shards side by side, more of them than cores because they differ.
+    at_once = max(1, (os.cpu_count() or 1) - 2)
+    shards = 4 * at_once
     must([*suite, "--shard", f"1/{shards}"])  # kernels are compiled once
     for tool in asked.tools:
         start = time.monotonic()
         watch = ["compute-sanitizer", "--tool", tool, "--error-exitcode", ERROR, *suite]
-        ended = side_by_side([[*watch, "--shard", f"{shard}/{shards}"] for shard in range(1, shards + 1)])
-        part["tools"][tool] = found = {"clean": True, "shards": shards, "seconds": round(time.monotonic() - start), "cases": 0, "summary": ""}
-        for code, text in ended:
+        found = {"clean": False, "shards": 0, "of": shards, "cases": 0, "problems": [], "summary": ""}
+        part["tools"][tool] = found
+        for code, text in side_by_side([[*watch, "--shard", f"{shard}/{shards}"] for shard in range(1, shards + 1)], at_once):
+            found["shards"] += 1
             found["cases"] += sum(map(int, COMPARED.findall(text)))
-            said = (SUMMARY.findall(text) or [f"exit code {code}"])[-1]
-            if code != 0 and found["clean"]:
-                found.update(clean=False, code=code, end=text[:3000])
-                found["summary"] = said
-            found["summary"] = found["summary"] or said
-        say(f"{tool}: {'clean' if found['clean'] else 'NOT CLEAN'} ({found['summary']}), {found['cases']} cases, {found['seconds']} s")
+            found["seconds"] = round(time.monotonic() - start)
+            if code != 0:
+                found["problems"].append({"code": code, "text": text[:3000]})
+            found["summary"] = f"{len(found['problems'])} problems in {found['cases']} cases, {found['shards']} of {shards} shards, {found['seconds']} s"
+            found["clean"] = found["shards"] == shards and not found["problems"]
+        say(f"{tool}: {'clean' if found['clean'] else 'NOT CLEAN'} ({found['summary']})")

@@ -78,7 +78,7 @@ def repeat(part, _):
 
 def sanitizer(part, _):
     chosen = f" (cases with “{part['only']}”)" if part.get("only") else ""
-    return [f"- {tool}{chosen}: {found['summary'] or 'exit code ' + str(found['code'])}" for tool, found in part.get("tools", {}).items()]
+    return [f"- {tool}{chosen}: {found['summary']}" for tool, found in part.get("tools", {}).items()]
 
 
 def spmm(part, _):
