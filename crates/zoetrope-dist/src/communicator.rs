@@ -6,6 +6,8 @@
 
 use std::fmt::Debug;
 
+use zoetrope_tensor::CudaError;
+
 use crate::message::{Kind, Message};
 use crate::site::Site;
 use crate::spare::Spare;
@@ -82,6 +84,8 @@ pub enum Fault {
         /// What came.
         got: String,
     },
+    /// A card, or its link with the others, failed.
+    Card(CudaError),
     /// A function of the engine failed.
     Engine {
         /// The function.
@@ -127,6 +131,10 @@ pub trait Communicator: Debug + Send + Sync {
 
     /// Tells every rank that one is lost; the first verdict stands.
     fn condemn(&self, verdict: Verdict);
+
+    /// Looks for ranks that hang, while this one waits for something else than messages; nothing where
+    /// someone else does that all the time.
+    fn look_after(&self) {}
 
     /// Starts sending and receiving. Does not wait for other ranks. A rank does not send to itself.
     ///

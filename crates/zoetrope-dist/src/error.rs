@@ -1,6 +1,8 @@
 //! What can go wrong between ranks. Every error names the rank that reports it and the
 //! communication in which it was noticed.
 
+use zoetrope_tensor::CudaError;
+
 use crate::site::Site;
 use crate::watch::Verdict;
 
@@ -46,6 +48,16 @@ pub enum DistError {
         expected: String,
         /// What it is.
         got: String,
+    },
+    /// A card, or its link with those of other ranks, failed.
+    #[error("rank {rank}{}: {source}", in_site(site))]
+    Card {
+        /// The rank that reports it.
+        rank: usize,
+        /// Where; None outside of a communication.
+        site: Option<Site>,
+        /// What the card or NCCL says.
+        source: CudaError,
     },
     /// A function of MPI failed.
     #[error("rank {rank}{}: {function}: {message}", in_site(site))]

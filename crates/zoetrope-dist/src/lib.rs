@@ -43,6 +43,7 @@
 //! - Every call ends: with its result, or with an error that names the rank to blame ([`watch`]).
 //! - Every byte that leaves a rank for another one is counted ([`Traffic`]), and no other.
 
+pub mod cards;
 pub mod communicator;
 pub mod error;
 pub mod exchange;
@@ -59,6 +60,7 @@ pub mod threads;
 mod traffic;
 pub mod watch;
 
+pub use cards::NoLink;
 pub use communicator::Communicator;
 pub use error::{DistError, Failure};
 pub use exchange::{Departed, Exchange, ExchangePlan, PlanError};

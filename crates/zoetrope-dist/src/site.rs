@@ -25,6 +25,8 @@ pub enum Call {
     Send,
     /// One receives from one.
     Receive,
+    /// The cards of all ranks are linked.
+    Link,
     /// The end of a job.
     Finish,
 }
@@ -40,6 +42,7 @@ impl fmt::Display for Call {
             Self::Barrier => "barrier",
             Self::Send => "send",
             Self::Receive => "receive",
+            Self::Link => "link of cards",
             Self::Finish => "finish",
         })
     }

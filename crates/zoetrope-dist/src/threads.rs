@@ -71,6 +71,14 @@ impl Communicator for ThreadRank {
         self.shared.condemn(verdict);
     }
 
+    fn look_after(&self) {
+        if self.shared.board.verdict().is_none()
+            && let Some(verdict) = self.shared.board.judge()
+        {
+            self.shared.condemn(verdict);
+        }
+    }
+
     fn start(&self, parcel: Parcel, _: &Spare) -> Result<Box<dyn Flight>, Fault> {
         for out in parcel.outgoing {
             let letter = Letter { call: parcel.site.call, message: out.message };

@@ -72,7 +72,7 @@ impl Traffic {
             Call::AllGather => &mut self.all_gather,
             Call::AllToAll | Call::Exchange => &mut self.all_to_all,
             Call::Broadcast => &mut self.broadcast,
-            Call::Barrier | Call::Finish => &mut self.barrier,
+            Call::Barrier | Call::Link | Call::Finish => &mut self.barrier,
             Call::Send | Call::Receive => &mut self.point_to_point,
         }
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the emulated libcuda, libnvrtc, libcublasLt and libcupti, unless they are newer than their sources, and
-# prints the line that points Zoetrope at them:
+# Builds the emulated libcuda, libnvrtc, libcublasLt, libcupti and libnccl, unless they are newer than their sources,
+# and prints the line that points Zoetrope at them:
 #
 #     eval "$(crates/zoetrope-testkit/emulator/build.sh [DIR])"
 #
@@ -34,6 +34,7 @@ if [ ! -e "$folder/.built" ] || [ -n "$(find "$here" -name '*.cpp' -newer "$fold
         compile libnvrtc.so.13 nvrtc.cpp rewrite.cpp -ldl
         compile libcublasLt.so.13 blas.cpp "$folder/libcuda.so.1"
         compile libcupti.so.13 cupti.cpp "$folder/libcuda.so.1"
+        compile libnccl.so.2 nccl.cpp "$folder/libcuda.so.1"
     ) >&2
     mv "$stamp" "$folder/.built"
 fi

@@ -17,21 +17,26 @@
 //! An operator of a tape cannot fail. Where a rank is lost, results are 0 and [`Ranks::check`] tells:
 //! it is to be asked after every step, before anything is done with the gradients.
 //!
+//! On a tape of a card that is linked with those of the other ranks ([`cards`](crate::cards)), rows go from
+//! card to card; otherwise they go by way of the host. The bits are the same.
+//!
 //! The way back is a collective too, in which every rank takes part for whom the rows want a gradient,
 //! even if none of its result reached the loss. Whether they do must be the same on all ranks.
 
+mod card;
 mod plan;
 mod rows;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use zoetrope_tensor::{Custom, Shape, Tape, TensorError, Var};
+use zoetrope_tensor::{CardSide, Custom, Gpu, Shape, Tape, TensorError, Var};
 
 use crate::error::DistError;
 use crate::ranks::{Mode, Pending, Ranks};
 use crate::site::Call;
 use crate::sync::lock;
 
+use card::{CardLists, OnCard};
 pub use plan::{ExchangePlan, PlanError};
 use rows::{Moves, Runs};
 
@@ -55,6 +60,8 @@ struct Lists {
     own: Moves,
     /// Whether every row goes to exactly one rank: its gradient comes from there alone.
     once: bool,
+    /// The same for cards that are linked, made when they are first asked for.
+    card: OnceLock<CardLists>,
 }
 
 impl Lists {
@@ -67,6 +74,7 @@ impl Lists {
             receives: runs(plan.receives()),
             own: Moves::new(&plan.sends()[own], &plan.receives()[own]),
             once: sent == plan.rows_in() && plan.reversed().is_some(),
+            card: OnceLock::new(),
         }
     }
 }
@@ -104,8 +112,12 @@ impl Exchange {
     /// Where `x` has another number of rows than the plan.
     pub fn start(&self, tape: &mut Tape, x: Var) -> Result<Departed, TensorError> {
         let cols = self.expect_rows(tape, x)?;
-        let crossing =
-            Arc::new(Crossing { exchange: self.clone(), cols, under_way: Mutex::new(None) });
+        let crossing = Arc::new(Crossing {
+            exchange: self.clone(),
+            cols,
+            under_way: Mutex::new(None),
+            between_cards: Mutex::new(None),
+        });
         let operator = Departure(Arc::clone(&crossing));
         let token = tape.custom(Arc::new(operator), &[x], Shape::new(1, 1));
         Ok(Departed { crossing, token })
@@ -259,6 +271,10 @@ impl Custom for Through {
     fn is_collective(&self) -> bool {
         true
     }
+
+    fn on_card(&self, gpu: &Gpu) -> Option<&dyn CardSide> {
+        self.exchange.ranks.are_linked(gpu).then_some(self)
+    }
 }
 
 /// Rows that have left and have not arrived yet.
@@ -283,6 +299,7 @@ struct Crossing {
     exchange: Exchange,
     cols: usize,
     under_way: Mutex<Option<Rows>>,
+    between_cards: Mutex<Option<OnCard>>,
 }
 
 impl Crossing {
@@ -328,6 +345,10 @@ impl Custom for Departure {
     fn is_collective(&self) -> bool {
         true
     }
+
+    fn on_card(&self, gpu: &Gpu) -> Option<&dyn CardSide> {
+        self.0.exchange.ranks.are_linked(gpu).then_some(self)
+    }
 }
 
 /// The end where rows arrive and gradients leave.
@@ -351,5 +372,9 @@ impl Custom for Arrival {
 
     fn is_collective(&self) -> bool {
         true
+    }
+
+    fn on_card(&self, gpu: &Gpu) -> Option<&dyn CardSide> {
+        self.0.exchange.ranks.are_linked(gpu).then_some(self)
     }
 }

@@ -101,7 +101,7 @@ impl<H: Handle> Engine<H> {
             // SAFETY: both are handles that MPI gave.
             let code = unsafe { (functions.comm_set_errhandler)(plane, functions.errors_return) };
             check(&functions, "MPI_Comm_set_errhandler", code)?;
-            Ok(plane)
+            Ok::<_, Fault>(plane)
         };
         // SAFETY: as above.
         let code = unsafe { (functions.comm_set_errhandler)(world, functions.errors_return) };

@@ -183,6 +183,16 @@ fn slice(len: usize, rank: usize, size: usize) -> Range<usize> {
     len * rank / size..len * (rank + 1) / size
 }
 
+/// The slice that each rank adds up in an all-reduce of `len` values of `bytes` each; None where everyone
+/// adds up everything.
+pub(crate) fn all_reduce_slices(
+    len: usize,
+    bytes: usize,
+    size: usize,
+) -> Option<Vec<Range<usize>>> {
+    (len * bytes > ONE_ROUND_BYTES).then(|| (0..size).map(|rank| slice(len, rank, size)).collect())
+}
+
 /// The bytes that leave a rank in an all-reduce of `len` values of `bytes` each.
 pub fn all_reduce_bytes(len: usize, bytes: usize, rank: usize, size: usize) -> usize {
     if len * bytes <= ONE_ROUND_BYTES {

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use crate::cards::CardLink;
 use crate::communicator::{Communicator, Fault, Flight, Incoming, Outgoing, Parcel, Tag};
 use crate::error::DistError;
 #[cfg(feature = "faults")]
@@ -33,6 +34,7 @@ use crate::spare::Spare;
 use crate::sync::lock;
 use crate::traffic::Traffic;
 
+pub(crate) use all_reduce::all_reduce_slices;
 pub use all_reduce::{Reduction, all_reduce_bytes};
 pub use pending::Pending;
 pub(crate) use pending::{Mode, Stage};
@@ -52,6 +54,8 @@ struct Inner {
     traffic: Mutex<Traffic>,
     fault: OnceLock<DistError>,
     spare: Spare,
+    /// The link of this rank's card with those of the others, where there is one.
+    cards: OnceLock<Arc<CardLink>>,
 }
 
 impl Ranks {
@@ -67,6 +71,7 @@ impl Ranks {
                 traffic: Mutex::default(),
                 fault: OnceLock::new(),
                 spare,
+                cards: OnceLock::new(),
             }),
         }
     }
@@ -133,6 +138,23 @@ impl Ranks {
         self.inner.communicator.condemn(board.ended(self.rank(), why));
     }
 
+    pub(crate) fn communicator(&self) -> &Arc<dyn Communicator> {
+        &self.inner.communicator
+    }
+
+    pub(crate) fn card_link(&self) -> Option<&Arc<CardLink>> {
+        self.inner.cards.get()
+    }
+
+    /// Uses a link between cards from now on; the first one stays.
+    pub(crate) fn keep_cards(&self, cards: Arc<CardLink>) {
+        self.inner.cards.get_or_init(|| cards);
+    }
+
+    pub(crate) fn count_bytes(&self, call: Call, bytes: usize) {
+        lock(&self.inner.traffic).count_bytes(call, bytes);
+    }
+
     pub(crate) fn spare(&self) -> &Spare {
         &self.inner.spare
     }
@@ -144,7 +166,7 @@ impl Ranks {
     }
 
     /// Notes that a call begins; also one that fails at once, so that the error names it.
-    fn enter(&self, call: Call) -> Result<Site, DistError> {
+    pub(crate) fn enter(&self, call: Call) -> Result<Site, DistError> {
         let point = matches!(call, Call::Send | Call::Receive);
         let counter = if point { &self.inner.points } else { &self.inner.collectives };
         let site = Site { call, number: counter.fetch_add(1, Ordering::Relaxed) + 1 };
@@ -163,7 +185,7 @@ impl Ranks {
     }
 
     /// Refuses a call that cannot be right.
-    fn refuse(
+    pub(crate) fn refuse(
         &self,
         site: Site,
         what: &'static str,
@@ -176,7 +198,7 @@ impl Ranks {
     }
 
     /// Remembers the first failure and returns it.
-    fn fail(&self, site: Option<Site>, fault: Fault) -> DistError {
+    pub(crate) fn fail(&self, site: Option<Site>, fault: Fault) -> DistError {
         let rank = self.rank();
         let error = match (fault, site) {
             (Fault::Lost(verdict), site) => {
@@ -189,6 +211,7 @@ impl Ranks {
                 let message = format!("expected {expected} from rank {peer}, got {got}");
                 DistError::Channel { rank, message }
             }
+            (Fault::Card(source), site) => DistError::Card { rank, site, source },
             (Fault::Engine { function, message }, site) => {
                 DistError::Mpi { rank, site, function, message }
             }
@@ -206,7 +229,7 @@ impl Ranks {
         incoming: Vec<Incoming>,
     ) -> Result<Box<dyn Flight>, DistError> {
         let bytes = outgoing.iter().map(|out| out.message.as_bytes().len()).sum();
-        lock(&self.inner.traffic).count_bytes(site.call, bytes);
+        self.count_bytes(site.call, bytes);
         let overlapped = mode == Mode::Overlapped;
         let parcel = Parcel { site, tag, outgoing, incoming, overlapped };
         let flight = self.inner.communicator.start(parcel, &self.inner.spare);
@@ -218,7 +241,7 @@ impl Ranks {
     }
 
     /// Runs a part of a call on the clock of its kind.
-    fn timed<R>(&self, call: Call, part: impl FnOnce() -> R) -> R {
+    pub(crate) fn timed<R>(&self, call: Call, part: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = part();
         lock(&self.inner.traffic).count_time(call, start.elapsed());

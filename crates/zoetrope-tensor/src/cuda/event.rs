@@ -1,9 +1,12 @@
 //! Points in a stream: to wait for, and to measure time between.
 
+use std::time::Instant;
+
 use cudarc::driver::sys::{self, CUevent, CUstream};
 
 use super::driver;
 use super::gpu::Gpu;
+use super::onlooker::rest;
 
 /// A point in a stream.
 #[derive(Debug)]
@@ -36,19 +39,40 @@ impl Event {
         self.handle
     }
 
-    /// Waits until the stream has come to this point.
+    /// Waits until the stream has come to this point. Where others have a part in what the card does,
+    /// whoever looks after them looks on meanwhile.
     pub fn wait(&self) {
-        self.gpu.make_current();
-        // SAFETY: the event is alive.
-        let result = unsafe { sys::cuEventSynchronize(self.handle) };
+        let result = match self.gpu.onlooker() {
+            None => {
+                self.gpu.make_current();
+                // SAFETY: the event is alive.
+                unsafe { sys::cuEventSynchronize(self.handle) }
+            }
+            Some(onlooker) => {
+                let start = Instant::now();
+                let result = loop {
+                    match self.query() {
+                        sys::CUresult::CUDA_ERROR_NOT_READY => onlooker.look(),
+                        over => break over,
+                    }
+                    rest(start.elapsed());
+                };
+                onlooker.over();
+                result
+            }
+        };
         self.gpu.attempt("waiting", result);
     }
 
     /// Whether the stream has come to this point.
     pub fn is_over(&self) -> bool {
+        self.query() != sys::CUresult::CUDA_ERROR_NOT_READY
+    }
+
+    fn query(&self) -> sys::CUresult {
         self.gpu.make_current();
         // SAFETY: the event is alive.
-        unsafe { sys::cuEventQuery(self.handle) != sys::CUresult::CUDA_ERROR_NOT_READY }
+        unsafe { sys::cuEventQuery(self.handle) }
     }
 
     /// Seconds from another point to this one, once both are over.

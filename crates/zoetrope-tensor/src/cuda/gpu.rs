@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use cudarc::driver::sys::{self, CUcontext, CUdevice_attribute, CUfunction, CUstream};
 
@@ -12,6 +12,7 @@ use super::error::CudaError;
 use super::kernel::{Arg, Dim, Kernel, MOST_ARGUMENTS};
 use super::library;
 use super::memory::Arena;
+use super::onlooker::Onlooker;
 use super::resident::Residents;
 use super::sources;
 use super::streaming::StreamingAccount;
@@ -58,6 +59,7 @@ struct Inner {
     trace: Trace,
     streaming: Mutex<StreamingAccount>,
     fault: Mutex<Option<CudaError>>,
+    onlooker: RwLock<Option<Weak<dyn Onlooker>>>,
     precision: AtomicU8,
     uploaded: AtomicU64,
     downloaded: AtomicU64,
@@ -215,6 +217,7 @@ impl Gpu {
             trace: Trace::default(),
             streaming: Mutex::default(),
             fault: Mutex::default(),
+            onlooker: RwLock::default(),
             precision: AtomicU8::default(),
             uploaded: AtomicU64::default(),
             downloaded: AtomicU64::default(),
@@ -236,6 +239,18 @@ impl Gpu {
     /// The card's memory in bytes.
     pub fn total_bytes(&self) -> usize {
         self.0.total_bytes
+    }
+
+    /// What tells the card from every other one in the world.
+    ///
+    /// # Errors
+    /// Where the driver does not say.
+    pub fn identity(&self) -> Result<[u8; 16], CudaError> {
+        let mut uuid = sys::CUuuid { bytes: [0; 16] };
+        // SAFETY: the driver writes 16 bytes about a card that was opened.
+        let result = unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, self.0.ordinal as i32) };
+        check("asking for the identity", result)?;
+        Ok(uuid.bytes.map(|byte| byte as u8))
     }
 
     /// The compute capability, times ten.
@@ -318,10 +333,22 @@ impl Gpu {
 
     /// Waits until everything launched so far is done.
     pub fn wait(&self) {
+        if self.onlooker().is_some() {
+            return self.mark().wait();
+        }
         self.make_current();
         // SAFETY: the stream lives as long as the card.
         let result = unsafe { sys::cuStreamSynchronize(self.0.compute_stream) };
         self.attempt("computing", result);
+    }
+
+    /// Lets someone look on whenever the host waits for the card from now on, for as long as he lives.
+    pub fn set_onlooker(&self, onlooker: Weak<dyn Onlooker>) {
+        *self.0.onlooker.write().unwrap_or_else(PoisonError::into_inner) = Some(onlooker);
+    }
+
+    pub(super) fn onlooker(&self) -> Option<Arc<dyn Onlooker>> {
+        self.0.onlooker.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()
     }
 
     /// Bytes copied to the card and from it so far.

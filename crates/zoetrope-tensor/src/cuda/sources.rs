@@ -54,6 +54,7 @@ sources! {
     "gat"
     "gather"
     "gru"
+    "link"
     "loss"
     "lstm"
     "lstm/tiled"

@@ -159,7 +159,14 @@ impl Gpu {
                 // SAFETY: both have as many bytes, and the copy into the room is done.
                 unsafe { std::ptr::copy_nonoverlapping(room, place, bytes) };
             }
-            None => copy(place),
+            None => {
+                // A copy into memory that is not page-locked keeps the caller inside of the driver
+                // until its turn has come, where nobody could look on.
+                if self.onlooker().is_some() {
+                    self.wait();
+                }
+                copy(place);
+            }
         }
     }
 
@@ -179,7 +186,7 @@ impl Gpu {
     }
 
     /// Sets all bytes of a view to 0.
-    pub(crate) fn zero<T>(&self, view: ViewMut<'_, T>) {
+    pub fn zero<T>(&self, view: ViewMut<'_, T>) {
         let bytes = view.len() * size_of::<T>();
         if bytes == 0 {
             return;

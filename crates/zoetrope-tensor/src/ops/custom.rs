@@ -1,13 +1,14 @@
 //! Operators of other crates: what a tape needs to know of one to walk back through it.
 //!
-//! They compute on the host. On a card their operands are copied down, and results and gradients
-//! up again: that is meant for operators whose bytes leave the card anyway.
+//! They compute on the host, and on a card where they can ([`Custom::on_card`]). Where they cannot, their
+//! operands are copied down, and results and gradients up again.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::cpu::matmul::Accumulate;
+use crate::cuda::{Gpu, View, ViewMut};
 use crate::matrix::Shape;
 use crate::tape::{List, Op, Opened, Tape, Var};
 
@@ -36,6 +37,20 @@ pub trait Custom: Debug + Send + Sync {
     fn is_collective(&self) -> bool {
         false
     }
+
+    /// The same on a card; None where it computes on the host alone.
+    fn on_card(&self, _gpu: &Gpu) -> Option<&dyn CardSide> {
+        None
+    }
+}
+
+/// What a [`Custom`] operator does on a card: it launches, and does not wait.
+pub trait CardSide {
+    /// Writes the result; `y` holds unspecified values before.
+    fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>);
+
+    /// Adds the gradient `dy` of the result to those of the inputs; None where an input wants none.
+    fn backward(&self, dy: View<'_>, inputs: &mut [Option<ViewMut<'_>>]);
 }
 
 impl Tape {
@@ -43,12 +58,16 @@ impl Tape {
     /// input's does.
     pub fn custom(&mut self, operator: Arc<dyn Custom>, inputs: &[Var], shape: Shape) -> Var {
         let mut y = self.pool.take(shape.len());
-        match self.gpu() {
+        match self.gpu().map(|gpu| operator.on_card(gpu)) {
             None => {
                 let values: Vec<&[f32]> = inputs.iter().map(|&input| self.value(input)).collect();
                 operator.forward(&values, y.as_mut_slice());
             }
-            Some(_) => {
+            Some(Some(side)) => {
+                let values: Vec<View<'_>> = inputs.iter().map(|&input| self.view(input)).collect();
+                side.forward(&values, y.view_mut());
+            }
+            Some(None) => {
                 let values: Vec<Vec<f32>> = inputs.iter().map(|&input| self.read(input)).collect();
                 let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
                 let mut host = vec![0.0; shape.len()];
@@ -71,12 +90,16 @@ impl Tape {
             return self.close([Some(dx)]);
         }
         let mut opened: Vec<Option<Opened>> = inputs.iter().map(|&var| self.open(var)).collect();
-        match self.gpu() {
+        match self.gpu().map(|gpu| (gpu, operator.on_card(gpu))) {
             None => {
                 let slices = opened.iter_mut().map(|one| one.as_mut().map(Opened::slice));
                 operator.backward(dy.as_slice(), &mut slices.collect::<Vec<_>>());
             }
-            Some(gpu) => {
+            Some((_, Some(side))) => {
+                let views = opened.iter_mut().map(|one| one.as_mut().map(Opened::view));
+                side.backward(dy.view(), &mut views.collect::<Vec<_>>());
+            }
+            Some((gpu, None)) => {
                 let zeros = |(one, &var): (&Option<Opened>, &Var)| {
                     one.as_ref().map(|_| vec![0.0; self.shape(var).len()])
                 };

@@ -27,7 +27,8 @@ pub(super) fn beside(file: &Path) -> Vec<PathBuf> {
     let Some(folder) = file.parent().filter(|folder| folder.is_absolute()) else {
         return Vec::new();
     };
-    ["", "../extras/CUPTI/lib64", "../../cuda_cupti/lib"].map(|path| folder.join(path)).into()
+    let near = ["", "../extras/CUPTI/lib64", "../../cuda_cupti/lib", "../../nccl/lib"];
+    near.map(|path| folder.join(path)).into()
 }
 
 /// What a folder holds, in order; nothing where there is no such folder.

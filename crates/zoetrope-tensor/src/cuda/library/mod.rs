@@ -1,5 +1,5 @@
-//! Finds the driver, NVRTC, cuBLASLt and CUPTI at run time: one binary for machines with and without a
-//! card.
+//! Finds the driver, NVRTC, cuBLASLt, CUPTI and NCCL at run time: one binary for machines with and without
+//! a card.
 //!
 //! `cudarc` resolves functions by name and panics where a library or a function is missing. So the
 //! libraries are looked for here first, each function that the house calls is looked up, and nothing
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use libloading::Library;
 
 use self::folders::{beside, children, usual_folders};
-use self::wanted::{COMPILER, DRIVER, PRODUCTS, PROFILER, Wanted};
+use self::wanted::{COMPILER, DRIVER, LINK, PRODUCTS, PROFILER, Wanted};
 use super::error::CudaError;
 use super::gpu::driver_version;
 
@@ -70,6 +70,12 @@ pub fn profiler() -> &'static Found {
         }
         _ => look_for(&PROFILER),
     })
+}
+
+/// Looks for NCCL, which only ranks with a card each use, once a process.
+pub fn link() -> &'static Found {
+    static FOUND: OnceLock<Found> = OnceLock::new();
+    FOUND.get_or_init(|| look_for(&LINK))
 }
 
 /// Requires that all three are there.

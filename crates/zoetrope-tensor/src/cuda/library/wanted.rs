@@ -24,6 +24,7 @@ pub(super) const DRIVER: Wanted = Wanted {
         "cuDeviceGetName",
         "cuDeviceGetAttribute",
         "cuDeviceTotalMem_v2",
+        "cuDeviceGetUuid_v2",
         "cuDevicePrimaryCtxRetain",
         "cuCtxSetCurrent",
         "cuMemGetInfo_v2",
@@ -121,4 +122,26 @@ pub(super) const PROFILER: Wanted = Wanted {
         "cuptiGetResultString",
     ],
     advice: "install the CUDA 12 or 13 toolkit, or `pip install nvidia-cuda-cupti` and add the folder of libcupti to LD_LIBRARY_PATH",
+};
+
+pub(super) const LINK: Wanted = Wanted {
+    title: "NCCL",
+    names: &["libnccl.so.2", "libnccl.so"],
+    companions: None,
+    beside_others: true,
+    functions: &[
+        "ncclGetVersion",
+        "ncclGetErrorString",
+        "ncclGetUniqueId",
+        "ncclCommInitRankConfig",
+        "ncclCommGetAsyncError",
+        "ncclCommFinalize",
+        "ncclCommDestroy",
+        "ncclCommAbort",
+        "ncclGroupStart",
+        "ncclGroupEnd",
+        "ncclSend",
+        "ncclRecv",
+    ],
+    advice: "install NCCL 2.14 or newer, or `pip install nvidia-nccl-cu12` and add the folder of libnccl to LD_LIBRARY_PATH",
 };

@@ -1,0 +1,236 @@
+//! Messages between the cards of ranks, which never pass the host.
+//!
+//! Where every rank has a card of its own and NCCL is there ([`Ranks::link_cards`]), rows and sums go from
+//! card to card in the order of the compute stream. Everything else stays as it is: who sends what to
+//! whom, the order of sums, what is counted, and who is told when a rank is lost.
+//!
+//! The host launches messages and goes on; its card waits for those of others. So the card's wait is what
+//! supervision has to see: each message lies between two events, and whenever the host waits for the
+//! card it looks where that is ([`Onlooker`]). Once a rank is lost the link is ended, which lets the
+//! card run on to nothing, and [`Ranks::check`] tells.
+
+mod join;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use zoetrope_tensor::Gpu;
+use zoetrope_tensor::cuda::{CudaError, Event, Incoming, Link, Onlooker, RowLists, View, ViewMut};
+
+use crate::communicator::{Communicator, Fault};
+use crate::error::DistError;
+#[cfg(feature = "faults")]
+use crate::fault_point;
+use crate::ranks::{Ranks, all_reduce_bytes, all_reduce_slices};
+use crate::site::{Call, Site};
+use crate::sync::lock;
+
+pub use join::{NoLink, SHARE_VARIABLE};
+
+/// How long a failure of NCCL may wait for a verdict that names the rank behind it.
+const BLAME: Duration = Duration::from_secs(2);
+
+/// Messages that are in the stream.
+#[derive(Debug)]
+struct UnderWay {
+    site: Site,
+    begin: Event,
+    end: Event,
+}
+
+/// The link of this rank's card with those of all others.
+#[derive(Debug)]
+pub(crate) struct CardLink {
+    communicator: Arc<dyn Communicator>,
+    link: Link,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    under_way: VecDeque<UnderWay>,
+    /// The message that this rank is shown to wait for.
+    shown: Option<Site>,
+    /// When NCCL first failed.
+    failed: Option<Instant>,
+    ended: bool,
+}
+
+impl CardLink {
+    fn new(communicator: Arc<dyn Communicator>, link: Link) -> Self {
+        Self { communicator, link, state: Mutex::default() }
+    }
+
+    /// Waits until NCCL is through with its last call, visibly to the others; for ever, or as long as is
+    /// said.
+    fn settle(&self, site: Site, most: Option<Duration>) -> Result<(), Fault> {
+        let start = Instant::now();
+        let through = loop {
+            match self.link.is_through() {
+                Ok(true) => break Ok(()),
+                Ok(false) => {}
+                // While cards are being linked nobody else has seen it yet, and all will agree.
+                Err(error) if most.is_some() => break Err(error.into()),
+                Err(error) => self.failed(&error),
+            }
+            if let Some(verdict) = self.communicator.board().verdict() {
+                self.end();
+                break Err(Fault::Lost(verdict.clone()));
+            }
+            if most.is_some_and(|most| start.elapsed() > most) {
+                let reason =
+                    format!("not all cards came within {:.0} s", start.elapsed().as_secs_f64());
+                break Err(CudaError::Call { call: "linking cards", reason }.into());
+            }
+            self.show(Some(site));
+            self.communicator.look_after();
+            pause(start.elapsed());
+        };
+        self.show(None);
+        through
+    }
+
+    /// Writes down what this rank waits for, where that has changed.
+    fn show(&self, site: Option<Site>) {
+        let mut state = lock(&self.state);
+        if state.shown != site {
+            state.shown = site;
+            let (board, rank) = (self.communicator.board(), self.communicator.rank());
+            board.update(rank, |position| position.waits = site);
+        }
+    }
+
+    /// NCCL says that something failed, seldom who is behind it: a rank that was lost is found by those
+    /// who watch it. Where they find none, it is this rank that cannot go on.
+    fn failed(&self, error: &CudaError) {
+        let since = *lock(&self.state).failed.get_or_insert_with(Instant::now);
+        if since.elapsed() > BLAME {
+            let board = self.communicator.board();
+            let how = format!("its card lost the link with the others: {error}");
+            self.communicator.condemn(board.ended(self.communicator.rank(), how));
+        }
+    }
+
+    /// Ends the link: nothing waits in it any more.
+    fn end(&self) {
+        let ended = std::mem::replace(&mut lock(&self.state).ended, true);
+        if !ended {
+            self.link.abort();
+        }
+    }
+
+    /// Remembers messages that are in the stream since `begin`.
+    fn note(&self, site: Site, begin: Event) {
+        let end = self.link.gpu().mark();
+        let mut state = lock(&self.state);
+        state.forget_done();
+        state.under_way.push_back(UnderWay { site, begin, end });
+    }
+}
+
+impl State {
+    fn forget_done(&mut self) {
+        while self.under_way.front().is_some_and(|first| first.end.is_over()) {
+            self.under_way.pop_front();
+        }
+    }
+}
+
+impl Onlooker for CardLink {
+    fn look(&self) {
+        if self.communicator.board().verdict().is_some() {
+            return self.end();
+        }
+        let site = {
+            let mut state = lock(&self.state);
+            state.forget_done();
+            // A card that computes waits for nobody, however long that takes.
+            state.under_way.front().filter(|first| first.begin.is_over()).map(|first| first.site)
+        };
+        self.show(site);
+        if let Err(error) = self.link.is_through() {
+            self.failed(&error);
+        }
+        self.communicator.look_after();
+    }
+
+    fn over(&self) {
+        self.show(None);
+    }
+}
+
+/// Rests between two looks.
+fn pause(waited: Duration) {
+    const BRISK: Duration = Duration::from_micros(200);
+    match waited < BRISK {
+        true => std::thread::yield_now(),
+        false => std::thread::sleep((waited / 20).min(Duration::from_millis(1))),
+    }
+}
+
+impl From<CudaError> for Fault {
+    fn from(error: CudaError) -> Self {
+        Self::Card(error)
+    }
+}
+
+impl Ranks {
+    /// Whether rows and sums of that card go to other cards without passing the host.
+    pub fn are_linked(&self, gpu: &Gpu) -> bool {
+        self.card_link().is_some_and(|cards| cards.link.gpu() == gpu)
+    }
+
+    /// The card that is linked with those of the other ranks.
+    pub(crate) fn linked_card(&self) -> Option<&Gpu> {
+        self.card_link().map(|cards| cards.link.gpu())
+    }
+
+    /// Replaces values on the linked card by their sums over all ranks: the bits of
+    /// [`all_reduce`](Ranks::all_reduce), and its bytes. Does not wait for the card.
+    ///
+    /// # Errors
+    /// Where a rank is lost, or no card is linked.
+    pub fn all_reduce_on_card(&self, values: ViewMut<'_>) -> Result<(), DistError> {
+        let slices = all_reduce_slices(values.len(), size_of::<f32>(), self.size());
+        let bytes = all_reduce_bytes(values.len(), size_of::<f32>(), self.rank(), self.size());
+        self.between_cards(Call::AllReduce, bytes, |cards, site| {
+            cards.link.sum(values, slices.as_deref(), || cards.settle(site, None))
+        })
+    }
+
+    /// Sends rows of the linked card and receives those of others.
+    pub(crate) fn send_rows(
+        &self,
+        lists: &RowLists,
+        x: View<'_>,
+        cols: usize,
+    ) -> Result<Incoming, DistError> {
+        self.between_cards(Call::Exchange, lists.bytes(cols), |cards, site| {
+            cards.link.send_rows(lists, x, cols, || cards.settle(site, None))
+        })
+    }
+
+    /// Launches messages; counts what leaves.
+    fn between_cards<R>(
+        &self,
+        call: Call,
+        bytes: usize,
+        launch: impl FnOnce(&CardLink, Site) -> Result<R, Fault>,
+    ) -> Result<R, DistError> {
+        self.check()?;
+        let site = self.enter(call)?;
+        let Some(cards) = self.card_link() else {
+            return Err(self.refuse(site, "the card", "linked", "not"));
+        };
+        self.timed(call, || {
+            self.count_bytes(call, bytes);
+            let begin = cards.link.gpu().mark();
+            let result = launch(cards, site).map_err(|fault| self.fail(Some(site), fault))?;
+            cards.note(site, begin);
+            #[cfg(feature = "faults")]
+            fault_point::pass(self.rank(), site, fault_point::Moment::In);
+            Ok(result)
+        })
+    }
+}

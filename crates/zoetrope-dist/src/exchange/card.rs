@@ -1,0 +1,110 @@
+//! Exchanges between cards: what the operators do where rows never pass the host.
+//!
+//! Gathering, messages, and putting or adding rows are launched one after the other on the compute
+//! stream. `start` launches the first two and `arrive` the last: the host has long gone on, and the card
+//! does them in that order.
+
+use zoetrope_tensor::CardSide;
+use zoetrope_tensor::cuda::{Incoming, RowLists, View, ViewMut};
+
+use super::{Arrival, Crossing, Departure, Exchange, Through, Way};
+use crate::sync::lock;
+
+/// The lists of both ways.
+#[derive(Debug)]
+pub(super) struct CardLists {
+    forward: RowLists,
+    back: RowLists,
+}
+
+/// Rows on their way from card to card.
+pub(super) type OnCard = Incoming;
+
+impl Exchange {
+    fn card_lists(&self, way: Way) -> &RowLists {
+        let plan = &self.plan;
+        let lists = self.lists.card.get_or_init(|| {
+            let (rank, rows) = (plan.rank(), [plan.rows_in(), plan.rows_out()]);
+            let back = [rows[1], rows[0]];
+            CardLists {
+                forward: RowLists::putting(rank, rows, plan.sends(), plan.receives()),
+                back: RowLists::adding(rank, back, plan.receives(), plan.sends()),
+            }
+        });
+        match way {
+            Way::Forward => &lists.forward,
+            Way::Back => &lists.back,
+        }
+    }
+
+    /// Sends rows of a card; None where a rank is lost, which the ranks remember.
+    fn depart_from_card(&self, way: Way, x: View<'_>, cols: usize) -> Option<Incoming> {
+        self.ranks.send_rows(self.card_lists(way), x, cols).ok()
+    }
+
+    /// Puts rows where they belong; zeros where a rank is lost.
+    fn put_on_card(&self, incoming: Option<Incoming>, y: ViewMut<'_>) {
+        match incoming {
+            Some(incoming) => incoming.arrive(self.card_lists(Way::Forward), y),
+            None => self.clear(y),
+        }
+    }
+
+    /// Adds gradients to those of the rows that were sent, in the order of ranks.
+    fn add_on_card(&self, incoming: Option<Incoming>, dx: ViewMut<'_>) {
+        if let Some(incoming) = incoming {
+            incoming.arrive(self.card_lists(Way::Back), dx);
+        }
+    }
+
+    fn clear(&self, y: ViewMut<'_>) {
+        if let Some(gpu) = self.ranks.linked_card() {
+            gpu.zero(y);
+        }
+    }
+}
+
+impl CardSide for Through {
+    fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
+        let incoming = self.exchange.depart_from_card(Way::Forward, inputs[0], self.cols);
+        self.exchange.put_on_card(incoming, y);
+    }
+
+    fn backward(&self, dy: View<'_>, inputs: &mut [Option<ViewMut<'_>>]) {
+        let Some(dx) = &mut inputs[0] else { return };
+        let incoming = self.exchange.depart_from_card(Way::Back, dy, self.cols);
+        self.exchange.add_on_card(incoming, dx.reborrow());
+    }
+}
+
+impl Crossing {
+    fn depart_from_card(&self, way: Way, x: View<'_>) {
+        *lock(&self.between_cards) = self.exchange.depart_from_card(way, x, self.cols);
+    }
+
+    fn arrive_on_card(&self) -> Option<Incoming> {
+        lock(&self.between_cards).take()
+    }
+}
+
+impl CardSide for Departure {
+    fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
+        self.0.depart_from_card(Way::Forward, inputs[0]);
+        self.0.exchange.clear(y);
+    }
+
+    fn backward(&self, _: View<'_>, inputs: &mut [Option<ViewMut<'_>>]) {
+        let Some(dx) = &mut inputs[0] else { return };
+        self.0.exchange.add_on_card(self.0.arrive_on_card(), dx.reborrow());
+    }
+}
+
+impl CardSide for Arrival {
+    fn forward(&self, _: &[View<'_>], y: ViewMut<'_>) {
+        self.0.exchange.put_on_card(self.0.arrive_on_card(), y);
+    }
+
+    fn backward(&self, dy: View<'_>, _: &mut [Option<ViewMut<'_>>]) {
+        self.0.depart_from_card(Way::Back, dy);
+    }
+}
