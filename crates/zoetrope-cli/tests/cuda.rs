@@ -68,6 +68,7 @@ fn a_card_that_is_there_is_ready_and_trains() {
     let outcome = with_card(&folder, &["doctor"]);
     assert!(outcome.stdout_text().contains("ready: "), "{}", outcome.stdout_text());
     assert!(outcome.stdout_text().contains("CUPTI"), "{}", outcome.stdout_text());
+    assert!(outcome.stdout_text().contains("ready: NCCL 2."), "{}", outcome.stdout_text());
     let out = [TRAIN, &["--out", "run", "--json"]].concat();
     let outcome = with_card(&folder, &out);
     assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());

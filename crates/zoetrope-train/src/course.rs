@@ -10,7 +10,7 @@ use crate::checkpoint::SavedState;
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::run::{Bytes, DataSummary, EpochRecord, Metrics, Redundancy, Timeline};
+use crate::run::{Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline};
 use crate::session::{EpochEnd, Session, Watch};
 
 /// What ranks sent each other.
@@ -115,6 +115,11 @@ pub trait Course {
         Ok(None)
     }
 
+    /// How what ranks have on cards goes from one to the other, where several have cards.
+    fn device_transport(&self) -> Option<&DeviceTransport> {
+        None
+    }
+
     /// Where seconds are counted.
     fn timeline(&self) -> &Timeline;
 
@@ -182,7 +187,11 @@ impl Course for Session {
         );
         match self.plan.strategy {
             None => data,
-            Some(strategy) => format!("{data}; {} ranks ({})", self.plan.ranks, strategy.name()),
+            Some(strategy) => {
+                let by = self.device_transport.as_ref().map(|by| format!(", by {}", by.name));
+                let (ranks, by) = (self.plan.ranks, by.unwrap_or_default());
+                format!("{data}; {ranks} ranks ({}{by})", strategy.name())
+            }
         }
     }
 
@@ -236,6 +245,10 @@ impl Course for Session {
 
     fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
         Session::traffic(self)
+    }
+
+    fn device_transport(&self) -> Option<&DeviceTransport> {
+        self.device_transport.as_ref()
     }
 
     fn timeline(&self) -> &Timeline {

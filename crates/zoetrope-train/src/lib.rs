@@ -20,6 +20,7 @@ pub mod session;
 pub mod stream;
 pub mod task;
 pub mod train;
+mod transport;
 
 pub use config::Config;
 pub use error::{FailureKind, TrainError};

@@ -122,6 +122,11 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
         None => "not found (optional: traces of a card that do not disturb it)".into(),
     };
     row("CUPTI", Some(machine.cuda.profiler.is_some()), says);
+    let says = match &machine.cuda.link {
+        Some(nccl) => format!("ready: NCCL {} ({})", nccl.version, nccl.file),
+        None => "no NCCL (optional: ranks with a card each go by way of the host)".into(),
+    };
+    row("card to card", Some(machine.cuda.link.is_some()), says);
     row("MPI launcher", Some(machine.mpi.launcher.is_some()), launcher(&machine.mpi));
     let (ready, says) = mpi(&machine.mpi);
     for (at, line) in wrap(&says, WIDTH - BESIDE).into_iter().enumerate() {

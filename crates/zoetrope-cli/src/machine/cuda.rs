@@ -14,6 +14,16 @@ pub(crate) struct Cuda {
     pub(crate) devices: Vec<CudaDevice>,
     /// The file of CUPTI, with which traces do not disturb a run. Nothing else needs it.
     pub(crate) profiler: Option<String>,
+    /// NCCL, by which ranks with a card each send rows and gradients. Nothing else needs it.
+    pub(crate) link: Option<Nccl>,
+}
+
+/// NCCL as it is loaded.
+#[derive(Debug, Serialize)]
+pub(crate) struct Nccl {
+    pub(crate) file: String,
+    /// As "2.27.3".
+    pub(crate) version: String,
 }
 
 /// A card that answers.
@@ -45,6 +55,15 @@ impl Cuda {
             driver_version: version.map(|v| format!("{}.{}", v / 1000, v % 1000 / 10)),
             devices: devices.unwrap_or_default().into_iter().map(one).collect(),
             profiler: cuda::profiler().file.clone().ok(),
+            link: Nccl::look(),
         }
+    }
+}
+
+impl Nccl {
+    fn look() -> Option<Self> {
+        let (file, version) = (cuda::link_library().file.clone().ok()?, cuda::link_version().ok()?);
+        let parts = [version / 10_000, version / 100 % 100, version % 100];
+        Some(Self { file, version: parts.map(|part| part.to_string()).join(".") })
     }
 }

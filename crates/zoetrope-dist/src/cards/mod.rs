@@ -129,6 +129,15 @@ impl CardLink {
     }
 }
 
+impl Drop for CardLink {
+    fn drop(&mut self) {
+        // A link that ends in order waits for the others, of whom one is gone.
+        if self.communicator.board().verdict().is_some() {
+            self.end();
+        }
+    }
+}
+
 impl State {
     fn forget_done(&mut self) {
         while self.under_way.front().is_some_and(|first| first.end.is_over()) {

@@ -138,8 +138,8 @@ impl Updater {
     /// Changes every parameter that a gradient flowed into; gradients are scaled so that their norm
     /// is at most `clip`. Where the norm is not finite, nothing is changed from then on.
     pub fn step(&mut self, block: &ParameterBlock, clip: Option<f64>) {
-        let reached = block.reached();
-        if reached != self.known {
+        let (shared, reached) = (block.shared_flags(), block.reached());
+        if shared.is_none() && reached != self.known {
             let flags: Vec<u32> = reached.iter().map(|&here| u32::from(here)).collect();
             self.gpu.upload(&flags, self.reached.view_mut());
             self.known = reached;
@@ -171,7 +171,7 @@ impl Updater {
                 &kept.get(1).copied(),
                 &len,
                 &self.starts.view(),
-                &self.reached.view(),
+                &shared.unwrap_or(self.reached.view()),
                 &(self.known.len() as u32),
             ],
         );

@@ -2,9 +2,11 @@
 //!
 //! Flat, so that zeroing all gradients, taking their norm and an optimiser's step are one launch
 //! each. A tape that is [bound](crate::Tape::bind) to them reads values here and adds gradients here:
-//! nothing is copied, and addresses stay the same from step to step.
+//! nothing is copied, and addresses stay the same from step to step. Behind the gradients there is one more
+//! value for each parameter, for ranks that add up gradients on their cards: whether one flowed into it.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::gpu::lock;
@@ -24,25 +26,31 @@ pub struct ParameterBlock {
     len: usize,
     /// Which parameters a gradient flowed into since they were cleared.
     reached: Mutex<Vec<bool>>,
+    /// Whether those behind the gradients count instead.
+    reached_on_card: AtomicBool,
 }
 
 impl ParameterBlock {
     /// Room for parameters of the given lengths; values are unspecified, gradients are 0.
     pub fn new(gpu: &Gpu, lengths: impl IntoIterator<Item = usize>) -> Self {
-        let mut ranges = Vec::new();
-        let mut len = 0;
-        for length in lengths {
-            ranges.push(len..len + length);
-            len = (len + length).next_multiple_of(GRAIN);
-        }
-        let fresh = || Arc::new(gpu.allocate(len.max(1) * size_of::<f32>()));
-        let (values, gradients) = (fresh(), fresh());
+        let (ranges, len) = placed(lengths);
+        let fresh = |len: usize| Arc::new(gpu.allocate(len.max(1) * size_of::<f32>()));
+        let (values, gradients) = (fresh(len), fresh(len + ranges.len()));
         let reached = Mutex::new(vec![false; ranges.len()]);
-        let block = Self { gpu: gpu.clone(), values, gradients, ranges, len, reached };
+        let reached_on_card = AtomicBool::new(false);
+        let gpu = gpu.clone();
+        let block = Self { gpu, values, gradients, ranges, len, reached, reached_on_card };
         // What lies between two parameters is part of sums over the whole block.
         block.whole(&block.values).clear();
         block.clear_gradients();
         block
+    }
+
+    /// How many values ranks add up for parameters of the given lengths: see
+    /// [`ParameterBlock::gradients_to_share`].
+    pub fn shared_len(lengths: impl IntoIterator<Item = usize>) -> usize {
+        let (ranges, len) = placed(lengths);
+        len + ranges.len()
     }
 
     fn whole(&self, memory: &Arc<Memory>) -> Buffer {
@@ -95,9 +103,32 @@ impl ParameterBlock {
         self.whole(&self.gradients)
     }
 
+    /// All gradients, and behind them for each parameter whether one flowed into it, as 1 or 0: what several
+    /// ranks can add up where they lie. From now on a parameter counts as reached where its sum is above 0.
+    pub fn gradients_to_share(&self) -> Buffer {
+        let flags: Vec<f32> =
+            self.reached().into_iter().map(|here| f32::from(u8::from(here))).collect();
+        self.flags().write(&flags);
+        self.reached_on_card.store(true, Ordering::Relaxed);
+        Buffer::part(&self.gradients, 0..self.len + self.ranges.len())
+    }
+
+    fn flags(&self) -> Buffer {
+        Buffer::part(&self.gradients, self.len..self.len + self.ranges.len())
+    }
+
+    /// Which parameters a gradient flowed into on any rank, not 0 where it did: where ranks have added them up
+    /// on the card.
+    pub(super) fn shared_flags(&self) -> Option<View<'_, u32>> {
+        let shared = self.reached_on_card.load(Ordering::Relaxed);
+        // A sum of ones and zeros has no bit exactly where it is 0.
+        shared.then(|| View::new(self.flags().view().ptr(), self.ranges.len()))
+    }
+
     /// Sets all gradients to 0; no parameter counts as reached.
     pub fn clear_gradients(&self) {
         lock(&self.reached).fill(false);
+        self.reached_on_card.store(false, Ordering::Relaxed);
         self.gradients().clear();
     }
 
@@ -118,4 +149,14 @@ impl ParameterBlock {
     pub fn reached(&self) -> Vec<bool> {
         lock(&self.reached).clone()
     }
+}
+
+/// Where parameters of these lengths lie, and how many values that takes.
+fn placed(lengths: impl IntoIterator<Item = usize>) -> (Vec<Range<usize>>, usize) {
+    let (mut ranges, mut len) = (Vec::new(), 0);
+    for length in lengths {
+        ranges.push(len..len + length);
+        len = (len + length).next_multiple_of(GRAIN);
+    }
+    (ranges, len)
 }

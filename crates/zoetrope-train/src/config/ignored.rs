@@ -7,7 +7,7 @@ use super::problem::ConfigProblem;
 use super::{Config, EmbeddingName, ModelName, OptimiserName, ScheduleName, UpdaterName};
 
 /// Keys that only models of snapshots read.
-const OF_SNAPSHOTS: [&str; 29] = [
+const OF_SNAPSHOTS: [&str; 30] = [
     "data.lags",
     "data.window",
     "data.merge",
@@ -36,6 +36,7 @@ const OF_SNAPSHOTS: [&str; 29] = [
     "plan.strategy",
     "plan.members",
     "plan.overlap",
+    "plan.device_transport",
     "plan.timeout",
 ];
 

@@ -33,7 +33,9 @@ pub use data::{DataConfig, FeatureRule, MergeRule, Scaling, SplitRule, WeightRul
 pub use layers::ConfigBuilder;
 pub use model::{DecoderName, ModelConfig, ModelName, Normalisation, Variant};
 pub use output::OutputConfig;
-pub use plan::{ByteCount, DifferenceRule, OperatorOrder, PlanConfig, Residency, StrategyName};
+pub use plan::{
+    ByteCount, DeviceTransport, DifferenceRule, OperatorOrder, PlanConfig, Residency, StrategyName,
+};
 pub use problem::{ConfigProblem, Origin};
 pub use section::Key;
 pub use stream::{CombineName, EmbeddingName, MessageName, SamplingName, UpdaterName};

@@ -32,6 +32,9 @@ section! {
         /// Whether ranks send the rows of some snapshots while they compute the next (ESDG §6.5). It
         /// changes the result in its last bits at most.
         overlap: bool = false;
+        /// How what ranks have on cards goes from one to the other: from card to card by NCCL, or by way
+        /// of the host. It does not change the result.
+        device_transport: DeviceTransport = DeviceTransport::Auto;
         /// Seconds that a rank may wait for others before the one that keeps it waiting counts as
         /// hung.
         timeout: f64 = 60.0, Positive;
@@ -128,6 +131,18 @@ names! {
         Hypergraph = "hypergraph",
         /// Snapshots over groups of ranks, vertices inside of a group (§6.5).
         Hybrid = "hybrid",
+    }
+}
+
+names! {
+    /// How what ranks have on cards goes from one to the other.
+    DeviceTransport {
+        /// By NCCL where every rank has it and a card of its own, else by way of the host.
+        Auto = "auto",
+        /// By NCCL; the run is refused where that is not possible.
+        Nccl = "nccl",
+        /// By way of the host.
+        Host = "host",
     }
 }
 

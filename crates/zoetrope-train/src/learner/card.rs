@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use zoetrope_dist::Ranks;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{OnDevice, Optimiser};
 use zoetrope_tensor::cuda::{Event, StepCounter, Steps};
@@ -98,6 +99,17 @@ impl Card {
         if share > 0.0 {
             self.shares.push(share);
         }
+    }
+
+    /// Adds up the gradients of all ranks, and which parameters they reached: from card to card where these
+    /// are linked, which nothing waits for. Says whether it did.
+    pub(super) fn share(&self, parameters: &Parameters, ranks: &Ranks) -> Result<bool, TrainError> {
+        let linked = ranks.are_linked(&self.gpu);
+        if linked {
+            let mut all = parameters.on(&self.gpu).gradients_to_share();
+            ranks.all_reduce_on_card(all.view_mut())?;
+        }
+        Ok(linked)
     }
 
     /// Appends the gradients, and which parameters they reached: what several ranks can add up.

@@ -8,6 +8,7 @@ mod card;
 pub(crate) mod optimise;
 mod restore;
 
+use zoetrope_dist::{Ranks, Reduction};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{
     Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
@@ -230,21 +231,23 @@ impl Learner {
         }
     }
 
-    /// Replaces gradients of this rank by those of all, which `sum` adds up.
+    /// Replaces gradients of this rank by the sums over all, wherever they lie.
     pub(crate) fn reduce_gradients(
         &mut self,
         parameters: &Parameters,
-        sum: impl FnOnce(&mut [f32]) -> Result<(), TrainError>,
+        ranks: &Ranks,
     ) -> Result<(), TrainError> {
         self.together.clear();
         if let Some(card) = &self.card {
-            card.pack(parameters, &mut self.together);
-            sum(&mut self.together)?;
-            card.unpack(parameters, &self.together);
+            if !card.share(parameters, ranks)? {
+                card.pack(parameters, &mut self.together);
+                ranks.all_reduce(&mut self.together, Reduction::Sum)?;
+                card.unpack(parameters, &self.together);
+            }
             return Ok(());
         }
         self.gradients.pack(&mut self.together);
-        sum(&mut self.together)?;
+        ranks.all_reduce(&mut self.together, Reduction::Sum)?;
         self.gradients.unpack(&self.together);
         Ok(())
     }

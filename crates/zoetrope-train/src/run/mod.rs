@@ -21,6 +21,8 @@ pub use folder::RunFolder;
 pub use metrics::{EpochRecord, MetricsLine, MetricsLog, read_metrics};
 pub(crate) use number::metrics_from_json;
 pub use phase::{Phase, Seconds};
-pub use summary::{Bytes, DataSummary, Metrics, Redundancy, SCHEMA, Streaming, Summary};
+pub use summary::{
+    Bytes, DataSummary, DeviceTransport, Metrics, Redundancy, SCHEMA, Streaming, Summary,
+};
 pub use timeline::{Span, Timeline};
 pub use trace::TraceFile;

@@ -62,6 +62,18 @@ pub struct Summary {
     /// What copying the graph to a card frame by frame took, where that was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming: Option<Streaming>,
+    /// How what ranks had on cards went from one to the other, where several ranks had cards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_transport: Option<DeviceTransport>,
+}
+
+/// How what ranks had on cards went from one to the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTransport {
+    /// `nccl`, from card to card, or `host`.
+    pub name: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// What copying the graph to a card frame by frame took, in training and evaluation.
@@ -98,6 +110,7 @@ impl Default for Summary {
             seconds: Seconds::default(),
             bytes: Bytes::default(),
             streaming: None,
+            device_transport: None,
         }
     }
 }

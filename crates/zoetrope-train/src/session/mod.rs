@@ -29,7 +29,7 @@ use crate::engine::{FrameRunner, Network};
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::material::Material;
-use crate::run::{Metrics, Timeline};
+use crate::run::{DeviceTransport, Metrics, Timeline};
 use crate::task::{self, Task};
 
 pub use epoch::{EpochEnd, Watch};
@@ -60,6 +60,8 @@ pub struct Session {
     /// Embeddings of one snapshot, off the tape, for judging.
     embeddings: Arc<Matrix>,
     pub(crate) timeline: Timeline,
+    /// How what ranks have on cards goes from one to the other.
+    pub(crate) device_transport: Option<DeviceTransport>,
 }
 
 impl std::fmt::Debug for Session {

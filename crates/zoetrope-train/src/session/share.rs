@@ -13,8 +13,9 @@ use zoetrope_plan::strategy::{Comparison, LayerTraffic, Machine, Question, Traff
 use zoetrope_plan::{
     Frame, Partition, Placement, Plan, Renaming, SharedWork, Strategy, Workload, volume,
 };
+use zoetrope_tensor::cuda::ParameterBlock;
 
-use crate::config::{Config, StrategyName};
+use crate::config::{self, Config, StrategyName};
 use crate::engine::{Layout, Team};
 use crate::error::TrainError;
 use crate::material::Material;
@@ -116,7 +117,7 @@ impl Shareable<'_> {
         Some(Traffic {
             layers: sharing.layers.iter().enumerate().map(layer).collect(),
             answered: self.model.width(),
-            summed: Gradients::packed(self.parameters),
+            summed: self.summed(),
             time_on_features: sharing.time_on_features,
             state_bytes_per_vertex: self.state_bytes / self.material.vertices().max(1) as u64,
         })
@@ -127,6 +128,18 @@ impl Shareable<'_> {
         let graph = &self.material.sequence;
         let edges = |frame: &&Frame| frame.range().map(|step| graph.at(step).len()).sum::<usize>();
         *self.alone.frames.iter().max_by_key(edges).expect("a plan has frames")
+    }
+
+    /// Values that are added up in a step: gradients and which parameters they reached, as they lie on the
+    /// device.
+    fn summed(&self) -> usize {
+        match self.config.train.device {
+            config::Device::Cpu => Gradients::packed(self.parameters),
+            config::Device::Cuda(_) => {
+                let lengths = self.parameters.iter().map(|(_, one)| one.matrix.shape().len());
+                ParameterBlock::shared_len(lengths)
+            }
+        }
     }
 
     /// The ways to share it among so many ranks, side by side.

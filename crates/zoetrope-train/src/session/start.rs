@@ -18,7 +18,7 @@ use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::material::Material;
 use crate::run::{Phase, Timeline};
-use crate::task;
+use crate::{task, transport};
 
 impl Session {
     /// Chooses the task, builds the network, makes or takes the plan, and prepares the graph.
@@ -53,6 +53,10 @@ impl Session {
         drop(span);
         let span = timeline.phase(Phase::Load);
         let device = device::open(&config, &timeline, ranks.as_ref())?;
+        let device_transport = match &ranks {
+            Some(ranks) => transport::choose(&config, &device, ranks)?,
+            None => None,
+        };
         let model = network.model.as_ref();
         let layout = Layout::of(&plan);
         let team = ranks
@@ -91,6 +95,7 @@ impl Session {
             streams,
             embeddings,
             timeline,
+            device_transport,
         })
     }
 }

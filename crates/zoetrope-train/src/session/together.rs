@@ -57,8 +57,7 @@ impl Session {
     pub(super) fn share_gradients(&mut self) -> Result<(), TrainError> {
         let Some(team) = self.runner.team() else { return Ok(()) };
         let ranks = team.ranks.clone();
-        let sum = |all: &mut [f32]| Ok(ranks.all_reduce(all, Reduction::Sum)?);
-        self.learner.reduce_gradients(&self.network.parameters, sum)?;
+        self.learner.reduce_gradients(&self.network.parameters, &ranks)?;
         ranks.set_step(self.learner.progress.frames);
         Ok(())
     }

@@ -274,6 +274,7 @@ fn finish(
         seconds,
         bytes: Bytes { host_to_device, device_to_host, ..traffic.unwrap_or_default().bytes },
         streaming: streaming(course.device()),
+        device_transport: course.device_transport().cloned(),
         ..Summary::default()
     };
     folder.write_summary(&summary)?;
