@@ -134,20 +134,26 @@ def table(result):
         "",
         f"Data: `{result['data']}`, windows of a day, frames of 10, 16 hidden.",
         "",
-        "| model | strategy | same bits | seconds an epoch, host | seconds an epoch, NCCL | device to host, host | device to host, NCCL | between ranks |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| model | strategy | same bits | seconds an epoch, host | seconds an epoch, NCCL | one rank alone | device to host, host | device to host, NCCL | between ranks |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
+    alone = {row["model"]: row["alone"].get("epoch_seconds") for row in result["alone"]}
     for row in result["runs"]:
         host, nccl = row["host"], row["nccl"]
         if "failed" in host or "failed" in nccl:
-            lines.append(f"| {row['model']} | {row['strategy']} | failed: {host.get('failed')} {nccl.get('failed')} | | | | | |")
+            lines.append(f"| {row['model']} | {row['strategy']} | failed: {host.get('failed')} {nccl.get('failed')} | | | | | | |")
             continue
         mib = [f"{one['bytes']['device_to_host'] / 2**20:.1f} MiB" for one in (host, nccl)]
         moved = sum(nccl["bytes"][kind] for kind in ("all_to_all", "all_reduce")) / 2**20
         lines.append(
             f"| {row['model']} | {row['strategy']} | {'yes' if row['same'] else '**no**'} | {host['epoch_seconds']:.3f} | "
-            f"{nccl['epoch_seconds']:.3f} | {mib[0]} | {mib[1]} | {moved:.1f} MiB |"
+            f"{nccl['epoch_seconds']:.3f} | {alone[row['model']] or float('nan'):.3f} | {mib[0]} | {mib[1]} | {moved:.1f} MiB |"
         )
+    lines += [
+        "",
+        "Bytes are those of the whole run and of the first rank, bytes between ranks those of all. One rank has the card for itself, sends "
+        "nothing and launches recorded updates: on one card ranks only cost.",
+    ]
     lines += ["", "A rank that is killed in the middle of a run:", "", "| way | exit code | named after | left behind |", "| --- | --- | --- | --- |"]
     for way, one in result["struck"].items():
         after = one.get("named_after")
@@ -176,6 +182,7 @@ def main():
             "nccl": (cuda["link"] or {}).get("version"),
             "data": TINY if options.tiny else DATA,
             "runs": [],
+            "alone": [],
             "struck": {},
         }
         say(f"{result['card']}, NCCL {result['nccl']}")
@@ -194,7 +201,7 @@ def main():
                 result["runs"].append(row)
             row = {"model": model, "alone": train(options, 1, model, "snapshot", "auto", work)}
             say(f"{model} alone: {row['alone'].get('epoch_seconds')}, loss {row['alone'].get('loss')}")
-            result.setdefault("alone", []).append(row)
+            result["alone"].append(row)
         for way in WAYS:
             found = strike(options, way, work)
             say(f"killed by way of {way}: {found}")
