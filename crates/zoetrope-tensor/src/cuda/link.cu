@@ -6,6 +6,8 @@
 //
 // Bytes: 4 of list a row and 8 a value for `put`; 4 to 8 of list a row and 12 a value for `add`; 4 (P + 1)
 // a value for `sum`.
+//
+// No CPU twin: ranks on processors do the same in zoetrope-dist (`exchange/rows.rs`, `ranks/all_reduce.rs`).
 
 // y[r] = x[positions[r]], or 0 where nobody sent the row (the position is NONE).
 template <class Unit>
