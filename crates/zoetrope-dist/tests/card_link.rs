@@ -31,7 +31,7 @@ fn halo(ranks: &Ranks, rows: usize) -> ExchangePlan {
     let (rank, size) = (ranks.rank(), ranks.size());
     // From rank `from` to rank `to` go those rows whose number fits.
     let go = |from: usize, to: usize| {
-        (0..rows as u32).filter(move |row| (*row as usize + from + 2 * to) % 3 != 0)
+        (0..rows as u32).filter(move |row| !(*row as usize + from + 2 * to).is_multiple_of(3))
     };
     let sends: Vec<Vec<u32>> = (0..size).map(|to| go(rank, to).collect()).collect();
     let mut next = 1;
