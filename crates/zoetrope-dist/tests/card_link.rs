@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zoetrope_dist::{
-    DistError, Exchange, ExchangePlan, NoLink, Patience, Ranks, Reduction, threads,
+    Call, DistError, Exchange, ExchangePlan, NoLink, Patience, Ranks, Reduction, threads,
 };
 use zoetrope_tensor::cuda::ParameterBlock;
 use zoetrope_tensor::{Device, Gpu, Tape};
@@ -191,8 +191,8 @@ fn linked_step(ranks: &Ranks) -> Result<impl Fn() + use<>, DistError> {
     })
 }
 
-/// What the ranks that are left are told when rank 1 does something else than exchange, and how long
-/// it takes.
+/// What the ranks that are left are told when rank 1 does something else than exchange, once their cards
+/// wait for its card, and how long it takes.
 fn with_victim(
     timeout: Duration,
     fault: impl Fn() + Send + Sync + 'static,
@@ -203,8 +203,13 @@ fn with_victim(
     let failure = threads::run(3, patience, move |ranks| {
         let step = linked_step(&ranks).map_err(|error| error.to_string())?;
         step();
-        ranks.check().map_err(|error| error.to_string())?;
+        ranks.barrier().map_err(|error| error.to_string())?;
         if ranks.rank() == 1 {
+            let waits = |rank: usize| ranks.positions()[rank].waits;
+            let exchanges = |rank| waits(rank).is_some_and(|site| site.call == Call::Exchange);
+            while !(exchanges(0) && exchanges(2)) {
+                std::thread::yield_now();
+            }
             fault();
             return Ok(());
         }
@@ -229,7 +234,7 @@ fn a_rank_that_ends_or_hangs_while_cards_wait_for_its_card_is_named() {
     let (text, told, time) = with_victim(Duration::from_secs(60), || panic!("out of luck"));
     assert!(text.contains("rank 1 ended: it panicked: out of luck"), "{text}");
     assert_eq!(told.len(), 2);
-    assert!(told.iter().all(|one| one.contains("in exchange 9: rank 1 ended")), "{told:?}");
+    assert!(told.iter().all(|one| one.contains("in exchange 10: rank 1 ended")), "{told:?}");
     assert!(time < Duration::from_secs(30), "{time:?}");
 
     let over = Arc::new(AtomicBool::new(false));
