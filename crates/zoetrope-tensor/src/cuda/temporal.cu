@@ -128,6 +128,8 @@ extern "C" __global__ void temporal_fill(TemporalIndex index, TemporalMoments mo
     const u64 at = thread_index();
     const u64 moment = at / most;
     if (moment >= moments.count) return;
+    // Places that no event takes are the last ones; they are copied to the host with the others.
+    if (at >= offsets[moments.count]) vertex[at] = 0, event[at] = 0, time[at] = 0;
     const u32 slot = (u32)(at - moment * most), begin = offsets[moment];
     const u32 places = offsets[moment + 1] - begin;
     if (slot >= places) return;
