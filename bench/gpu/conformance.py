@@ -10,11 +10,10 @@ EPOCHS = 50
 
 def measure(asked, part):
     if ENGLAND_COVID.exists():
-        part["curves"] = curves(asked)
+        part["curves"] = {**curves(asked), "commit": part["about"]["commit"]}
         say(f"england-covid, {part['curves']['epochs']} epochs: losses at most {part['curves']['difference']:.1e} apart")
     else:
-        part["curves"] = None
-        say(f"{ENGLAND_COVID} is not there: no curves")
+        say(f"{ENGLAND_COVID} is not there: no new curves")
     if asked.device != "cpu":
         part["suite"] = suite(asked.device)
         say(f"conformance: {part['suite']['verdict']}")

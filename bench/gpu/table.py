@@ -38,7 +38,7 @@ def shown(found):
 def conformance(part, _):
     lines = [f"Every operator and model, CPU against card: {part['suite']['verdict']}."] if part.get("suite") else []
     if found := part.get("curves"):
-        lines.append(f"T-GCN on england-covid, {found['epochs']} epochs from one seed: losses at most {found['difference']:.1e} apart, "
+        lines.append(f"T-GCN on england-covid, {found['epochs']} epochs from one seed (commit {found['commit'][:9]}): losses at most {found['difference']:.1e} apart, "
                      f"the last {found['cpu'][-1]:.6f} and {found['card'][-1]:.6f}.")
         lines += ["", "![Both curves](gpu-curves.svg)"]
     return lines
@@ -78,7 +78,11 @@ def repeat(part, _):
 
 def sanitizer(part, _):
     chosen = f" (cases with “{part['only']}”)" if part.get("only") else ""
-    return [f"- {tool}{chosen}: {found['summary']}" for tool, found in part.get("tools", {}).items()]
+    lines = []
+    for tool, found in part.get("tools", {}).items():
+        lines.append(f"- {tool}{chosen}: {found['summary']}")
+        lines += [f"  - {text}" for text in sorted({problem["text"][:300] for problem in found.get("problems", [])})]
+    return lines
 
 
 def spmm(part, _):
