@@ -36,7 +36,7 @@ section! {
         /// of the host. It does not change the result.
         device_transport: DeviceTransport = DeviceTransport::Auto;
         /// Seconds that a rank may wait for others before the one that keeps it waiting counts as
-        /// hung.
+        /// hung; 20 times as long for one that reads, writes or measures.
         timeout: f64 = 60.0, Positive;
         /// Whether a layer multiplies with the graph or with the weights first.
         order: OperatorOrder = OperatorOrder::Auto;
