@@ -137,7 +137,7 @@ fn asked(strategy: Strategy) -> String {
 
 fn memory(memory: &Memory, heading: &'static str, style: Style) -> String {
     let mut table = Table::new(&[(heading, Align::Left), ("bytes", Align::Right)]);
-    for (name, bytes) in [
+    let consumers = [
         ("data and graph", memory.data),
         ("kept aggregations", memory.reuse),
         ("parameters and optimiser", memory.parameters),
@@ -147,7 +147,8 @@ fn memory(memory: &Memory, heading: &'static str, style: Style) -> String {
         ("scores of evaluation", memory.evaluation),
         ("program", memory.program),
         ("all", memory.total()),
-    ] {
+    ];
+    for (name, bytes) in consumers.into_iter().filter(|(_, bytes)| *bytes > 0) {
         table.row([name.to_owned(), human::bytes(bytes)]);
     }
     table.render(style)
