@@ -62,10 +62,10 @@ def epoch_seconds(run):
     return statistics.median(epoch["seconds"] for epoch in run["summary"]["epochs"][1:])
 
 
-def scaling(size, rounds):
+def scaling(size, rounds, models):
     """Seconds of an epoch by ranks of one thread each, all kinds in every round; processor seconds of eight ranks against one."""
     rows = []
-    for model in MODELS:
+    for model in models:
         flags = graph(**size["wide"]) + ["--hidden", size["hidden"], "--threads", "1", "--epochs", "5"]
         kinds = {"1 rank": ((), ["--ranks", "1"]), "2 threads": ((), ["--ranks", "2"])}
         if shutil.which("mpirun"):
@@ -139,6 +139,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", default="memory,scaling")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--models", type=lambda text: text.split(","), default=list(MODELS), help="of scaling; the others stay as they were")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     arguments = parser.parse_args()
@@ -159,7 +160,8 @@ def main():
         made["limits"] = limits(size, made["memory"]) if not arguments.tiny else []
         (arguments.out / "ranks-memory.svg").write_text(drawing(made["memory"]))
     if "scaling" in arguments.parts:
-        made["scaling"] = scaling(size, arguments.rounds)
+        rows = {row["model"]: row for row in made.get("scaling", []) + scaling(size, arguments.rounds, arguments.models)}
+        made["scaling"] = [rows[model] for model in MODELS if model in rows]
     path.write_text(json.dumps(made, indent=1) + "\n")
     (arguments.out / "ranks.md").write_text(text(made))
     print(text(made))

@@ -23,7 +23,6 @@ use std::time::Instant;
 
 fn main() -> ExitCode {
     let begun = Instant::now();
-    zoetrope_tensor::freed::return_large_blocks();
     exit::guard(|| {
         let cli = args::parse()?;
         command::run(&cli.command, begun)

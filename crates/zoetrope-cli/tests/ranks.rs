@@ -226,7 +226,8 @@ fn ranks_keep_to_a_limit_on_memory_by_computing_in_blocks() {
         [("a", "b", "plan.strategy=snapshot"), ("c", "d", "plan.strategy=hypergraph")]
     {
         let more = ["--ranks", "4", "--set", strategy];
-        let (peak, planned, blocks) = run(whole, &more);
+        let (peak, planned, blocks) =
+            run(whole, &[&more[..], &["--memory-limit", "4GiB"]].concat());
         assert_eq!(blocks, 1);
         assert!(peak > 220 << 20, "{strategy}: {peak} is enough to be cut");
         assert!(peak <= planned / 100 * 105, "{strategy}: {peak} bytes, {planned} planned");

@@ -62,6 +62,9 @@ Examples:
 /// Runs the command in a process that started at `begun`.
 pub(crate) fn run(args: &TrainArgs, begun: Instant) -> Result<String, Failure> {
     let config = configuration(args)?;
+    if config.plan.memory_limit.is_some() {
+        zoetrope_tensor::freed::return_large_blocks();
+    }
     let interrupt = Interrupt::on_signals()
         .map_err(|error| Failure::resource(format!("cannot listen for Ctrl-C: {error}")))?;
     let bars = TrainingBars::new(args.quiet || args.json);
