@@ -4,7 +4,6 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::CUstream;
-use libloading::Library;
 
 use super::error::CudaError;
 use super::library;
@@ -90,33 +89,24 @@ impl Nccl {
     }
 
     fn load() -> Result<Self, CudaError> {
-        let found = library::link();
-        let refuse = |problem: String| CudaError::Library { library: found.title, problem };
-        let file = found.file.as_ref().map_err(|problem| refuse(problem.clone()))?;
-        // SAFETY: the library is loaded already, so that this is a second handle to it.
-        let library = unsafe { Library::new(file) }.map_err(|error| refuse(error.to_string()))?;
-        // It stays loaded for ever, so the functions may be kept.
-        let library: &'static Library = Box::leak(Box::new(library));
-        macro_rules! function {
-            ($name:literal) => {
-                // SAFETY: the field that it goes to has the signature of NVIDIA's header.
-                *unsafe { library.get($name) }.map_err(|error| refuse(error.to_string()))?
-            };
+        let library = library::link().open()?;
+        // SAFETY: each field has the type of its function in NVIDIA's header.
+        unsafe {
+            Ok(Self {
+                version: library.function(b"ncclGetVersion")?,
+                describe: library.function(b"ncclGetErrorString")?,
+                unique_id: library.function(b"ncclGetUniqueId")?,
+                init: library.function(b"ncclCommInitRankConfig")?,
+                asynchronous_error: library.function(b"ncclCommGetAsyncError")?,
+                finalize: library.function(b"ncclCommFinalize")?,
+                destroy: library.function(b"ncclCommDestroy")?,
+                abort: library.function(b"ncclCommAbort")?,
+                group_start: library.function(b"ncclGroupStart")?,
+                group_end: library.function(b"ncclGroupEnd")?,
+                send: library.function(b"ncclSend")?,
+                receive: library.function(b"ncclRecv")?,
+            })
         }
-        Ok(Self {
-            version: function!(b"ncclGetVersion"),
-            describe: function!(b"ncclGetErrorString"),
-            unique_id: function!(b"ncclGetUniqueId"),
-            init: function!(b"ncclCommInitRankConfig"),
-            asynchronous_error: function!(b"ncclCommGetAsyncError"),
-            finalize: function!(b"ncclCommFinalize"),
-            destroy: function!(b"ncclCommDestroy"),
-            abort: function!(b"ncclCommAbort"),
-            group_start: function!(b"ncclGroupStart"),
-            group_end: function!(b"ncclGroupEnd"),
-            send: function!(b"ncclSend"),
-            receive: function!(b"ncclRecv"),
-        })
     }
 
     fn check(&self, call: &'static str, status: Status) -> Result<Progress, CudaError> {

@@ -31,6 +31,44 @@ pub struct Found {
     pub file: Result<String, String>,
 }
 
+impl Found {
+    /// A handle to it. It stays loaded for ever, so that its functions may be kept.
+    ///
+    /// # Errors
+    /// Where it is missing.
+    pub(super) fn open(&self) -> Result<Opened, CudaError> {
+        let title = self.title;
+        let refuse = |problem: String| CudaError::Library { library: title, problem };
+        let file = self.file.as_ref().map_err(|problem| refuse(problem.clone()))?;
+        // SAFETY: the library is loaded already, so that this is a second handle to it.
+        let library = unsafe { Library::new(file) }.map_err(|error| refuse(error.to_string()))?;
+        Ok(Opened { title, library: Box::leak(Box::new(library)) })
+    }
+}
+
+/// A library whose functions are found by name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Opened {
+    title: &'static str,
+    library: &'static Library,
+}
+
+impl Opened {
+    /// A function.
+    ///
+    /// # Errors
+    /// Where the library does not have it.
+    ///
+    /// # Safety
+    /// `F` must be the type that the function has in NVIDIA's header.
+    pub(super) unsafe fn function<F: Copy>(&self, name: &[u8]) -> Result<F, CudaError> {
+        // SAFETY: as the caller promises.
+        let found = unsafe { self.library.get::<F>(name) };
+        let refuse = |problem: String| CudaError::Library { library: self.title, problem };
+        found.map(|function| *function).map_err(|error| refuse(error.to_string()))
+    }
+}
+
 /// The three libraries that computing needs.
 #[derive(Debug, Clone)]
 pub struct Libraries {

@@ -4,7 +4,6 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{CUcontext, CUstream};
-use libloading::Library;
 
 use super::record::Head;
 use crate::cuda::error::CudaError;
@@ -45,29 +44,20 @@ impl Cupti {
     }
 
     fn load() -> Result<Self, CudaError> {
-        let found = library::profiler();
-        let refuse = |problem: String| CudaError::Library { library: found.title, problem };
-        let file = found.file.as_ref().map_err(|problem| refuse(problem.clone()))?;
-        // SAFETY: the library is loaded already, so that this is a second handle to it.
-        let library = unsafe { Library::new(file) }.map_err(|error| refuse(error.to_string()))?;
-        // It stays loaded for ever, so the functions may be kept.
-        let library: &'static Library = Box::leak(Box::new(library));
-        macro_rules! function {
-            ($name:literal) => {
-                // SAFETY: the field that it goes to has the signature of NVIDIA's header.
-                *unsafe { library.get($name) }.map_err(|error| refuse(error.to_string()))?
-            };
+        let library = library::profiler().open()?;
+        // SAFETY: each field has the type of its function in NVIDIA's header.
+        unsafe {
+            Ok(Self {
+                register: library.function(b"cuptiActivityRegisterCallbacks")?,
+                enable: library.function(b"cuptiActivityEnable")?,
+                disable: library.function(b"cuptiActivityDisable")?,
+                next: library.function(b"cuptiActivityGetNextRecord")?,
+                flush: library.function(b"cuptiActivityFlushAll")?,
+                timestamp: library.function(b"cuptiGetTimestamp")?,
+                stream_id: library.function(b"cuptiGetStreamIdEx")?,
+                describe: library.function(b"cuptiGetResultString")?,
+            })
         }
-        Ok(Self {
-            register: function!(b"cuptiActivityRegisterCallbacks"),
-            enable: function!(b"cuptiActivityEnable"),
-            disable: function!(b"cuptiActivityDisable"),
-            next: function!(b"cuptiActivityGetNextRecord"),
-            flush: function!(b"cuptiActivityFlushAll"),
-            timestamp: function!(b"cuptiGetTimestamp"),
-            stream_id: function!(b"cuptiGetStreamIdEx"),
-            describe: function!(b"cuptiGetResultString"),
-        })
     }
 
     fn check(&self, call: &'static str, status: Status) -> Result<(), CudaError> {
