@@ -8,6 +8,7 @@ use std::fmt::Debug;
 
 use zoetrope_tensor::CudaError;
 
+use crate::exchange::Shelf;
 use crate::message::{Kind, Message};
 use crate::site::Site;
 use crate::spare::Spare;
@@ -135,6 +136,11 @@ pub trait Communicator: Debug + Send + Sync {
     /// Looks for ranks that hang, while this one waits for something else than messages; nothing where
     /// someone else does that all the time.
     fn look_after(&self) {}
+
+    /// Where ranks of one process show each other rows; None where ranks do not share memory.
+    fn shelf(&self) -> Option<&Shelf> {
+        None
+    }
 
     /// Starts sending and receiving. Does not wait for other ranks. A rank does not send to itself.
     ///

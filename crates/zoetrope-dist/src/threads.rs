@@ -1,6 +1,7 @@
 //! Ranks that are threads of one process: the embedded default.
 //!
-//! A message is handed over without copying its values. A rank that waits sleeps; the message that
+//! A message is handed over without copying its values; rows of an exchange are taken from where they
+//! lie. A rank that waits sleeps; the message that
 //! completes what it waits for wakes it. A rank that returns an error, panics or hangs wakes all
 //! others with the verdict.
 
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::communicator::{Communicator, Fault, Flight, Parcel};
 use crate::error::{DistError, Failure};
+use crate::exchange::Shelf;
 use crate::ranks::Ranks;
 use crate::spare::Spare;
 use crate::threads::mailbox::{Arrival, Letter, Mailbox};
@@ -29,12 +31,13 @@ const BRISK: Duration = Duration::from_micros(5);
 struct Shared {
     board: Board,
     mailboxes: Vec<Mailbox>,
+    shelf: Shelf,
 }
 
 impl Shared {
     fn new(size: usize, patience: Patience) -> Self {
         let mailboxes = (0..size).map(|_| Mailbox::default()).collect();
-        Self { board: Board::new(size, patience), mailboxes }
+        Self { board: Board::new(size, patience), mailboxes, shelf: Shelf::new(size) }
     }
 
     fn condemn(&self, verdict: Verdict) {
@@ -77,6 +80,10 @@ impl Communicator for ThreadRank {
         {
             self.shared.condemn(verdict);
         }
+    }
+
+    fn shelf(&self) -> Option<&Shelf> {
+        Some(&self.shared.shelf)
     }
 
     fn start(&self, parcel: Parcel, _: &Spare) -> Result<Box<dyn Flight>, Fault> {

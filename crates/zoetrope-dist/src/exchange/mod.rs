@@ -2,7 +2,8 @@
 //!
 //! Forward: rows are gathered into one message for each rank and put where the plan says. Backward:
 //! the same with the lists swapped, where a row that went to several ranks adds up its gradients in
-//! the order of ranks. Both ways of the same call give the same bits.
+//! the order of ranks. Both ways of the same call give the same bits. Ranks of one process that wait at
+//! once need no messages: they take rows from each other's matrices ([`Shelf`]).
 //!
 //! [`Exchange::apply`] blocks. [`Exchange::start`] sends and lets the caller compute until
 //! [`Departed::arrive`]; on the way back the gradients of the result leave when the tape comes to
@@ -26,6 +27,7 @@
 mod card;
 mod plan;
 mod rows;
+mod shelf;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -38,7 +40,8 @@ use crate::sync::lock;
 
 use card::{CardLists, OnCard};
 pub use plan::{ExchangePlan, PlanError};
-use rows::{Moves, Runs};
+use rows::{Arrive, Runs};
+pub use shelf::Shelf;
 
 /// Rows on their way from everyone.
 type Rows = Pending<Vec<Vec<f32>>>;
@@ -56,8 +59,6 @@ pub struct Exchange {
 struct Lists {
     sends: Vec<Runs>,
     receives: Vec<Runs>,
-    /// What stays on the rank.
-    own: Moves,
     /// Whether every row goes to exactly one rank: its gradient comes from there alone.
     once: bool,
     /// The same for cards that are linked, made when they are first asked for.
@@ -67,14 +68,28 @@ struct Lists {
 impl Lists {
     fn new(plan: &ExchangePlan) -> Self {
         let runs = |lists: &[Vec<u32>]| lists.iter().map(|list| Runs::new(list)).collect();
-        let own = plan.rank();
         let sent: usize = plan.sends().iter().map(Vec::len).sum();
         Self {
             sends: runs(plan.sends()),
             receives: runs(plan.receives()),
-            own: Moves::new(&plan.sends()[own], &plan.receives()[own]),
             once: sent == plan.rows_in() && plan.reversed().is_some(),
             card: OnceLock::new(),
+        }
+    }
+
+    /// The rows that leave for each rank.
+    fn leave(&self, way: Way) -> &[Runs] {
+        match way {
+            Way::Forward => &self.sends,
+            Way::Back => &self.receives,
+        }
+    }
+
+    /// The rows that come from each rank.
+    fn come(&self, way: Way) -> &[Runs] {
+        match way {
+            Way::Forward => &self.receives,
+            Way::Back => &self.sends,
         }
     }
 }
@@ -133,13 +148,10 @@ impl Exchange {
     pub fn rows(&self, x: &[f32], cols: usize, y: &mut [f32]) -> Result<(), DistError> {
         assert_eq!(x.len(), self.plan.rows_in() * cols, "rows to send");
         assert_eq!(y.len(), self.plan.rows_out() * cols, "rows to receive");
-        let pending = self.send(Way::Forward, x, cols, Own::Stays, Mode::Blocking)?;
         if !self.plan.is_covered() {
             y.fill(0.0);
         }
-        self.lists.own.copy(x, cols, y);
-        self.place(pending.wait()?, cols, y);
-        Ok(())
+        self.go(Way::Forward, Arrive::Put, x, cols, y)
     }
 
     fn expect_rows(&self, tape: &Tape, x: Var) -> Result<usize, TensorError> {
@@ -152,7 +164,24 @@ impl Exchange {
         }
     }
 
-    /// Gathers rows of `x`, or gradients of rows on the way back, and sends them.
+    /// Takes rows of `x`, or gradients of rows on the way back, to where they belong in `y` of each rank.
+    fn go(
+        &self,
+        way: Way,
+        arrive: Arrive,
+        x: &[f32],
+        cols: usize,
+        y: &mut [f32],
+    ) -> Result<(), DistError> {
+        if let Some(shelf) = self.ranks.shelf() {
+            return self.go_by_shelf(shelf, way, arrive, x, cols, y);
+        }
+        let received = self.send(way, x, cols, Own::Stays, Mode::Blocking)?.wait()?;
+        self.unpack(way, arrive, received, Some(x), cols, y);
+        Ok(())
+    }
+
+    /// Gathers rows and sends them.
     fn send(
         &self,
         way: Way,
@@ -162,51 +191,37 @@ impl Exchange {
         mode: Mode,
     ) -> Result<Rows, DistError> {
         self.ranks.check()?;
-        let (lists, runs, back) = match way {
-            Way::Forward => (self.plan.sends(), &self.lists.sends, self.plan.receives()),
-            Way::Back => (self.plan.receives(), &self.lists.receives, self.plan.sends()),
-        };
         let stays = |peer| own == Own::Stays && peer == self.plan.rank();
-        let messages = lists.iter().zip(runs).enumerate().map(|(peer, (list, runs))| {
+        let messages = self.lists.leave(way).iter().enumerate().map(|(peer, runs)| {
             if stays(peer) {
                 return Vec::new();
             }
-            let mut message = self.ranks.spare().empty(list.len() * cols);
+            let mut message = self.ranks.spare().empty(runs.len() * cols);
             runs.gather(x, cols, &mut message);
             message
         });
-        let lengths: Vec<usize> = back.iter().map(|list| list.len() * cols).collect();
+        let lengths: Vec<usize> =
+            self.lists.come(way).iter().map(|runs| runs.len() * cols).collect();
         self.ranks.to_each(Call::Exchange, messages.collect(), &lengths, mode)
     }
 
-    /// Puts received rows where they belong.
-    fn place(&self, received: Vec<Vec<f32>>, cols: usize, y: &mut [f32]) {
-        for (runs, message) in self.lists.receives.iter().zip(received) {
-            if !message.is_empty() {
-                runs.scatter(&message, cols, y);
-            }
-            self.ranks.spare().give(message);
-        }
-    }
-
-    /// Adds received gradients to those of the rows that were sent, in the order of ranks. `dy` is
-    /// where the rank's own are, unless they travelled with the others.
-    fn add(&self, received: Vec<Vec<f32>>, cols: usize, dy: Option<&[f32]>, dx: &mut [f32]) {
-        for (peer, message) in received.into_iter().enumerate() {
-            match dy {
-                Some(dy) if peer == self.plan.rank() => self.lists.own.add_back(dy, cols, dx),
-                _ => self.lists.sends[peer].scatter_add(&message, cols, dx),
-            }
-            self.ranks.spare().give(message);
-        }
-    }
-
-    /// The same where each row was sent once: nothing has to be added, and `dx` may hold anything.
-    fn put_back(&self, received: Vec<Vec<f32>>, cols: usize, dy: Option<&[f32]>, dx: &mut [f32]) {
-        for (peer, message) in received.into_iter().enumerate() {
-            match dy {
-                Some(dy) if peer == self.plan.rank() => self.lists.own.copy_back(dy, cols, dx),
-                _ => self.lists.sends[peer].scatter(&message, cols, dx),
+    /// Takes received rows to where they belong, in the order of ranks. `x` is where the rank's own are,
+    /// unless they travelled with the others.
+    fn unpack(
+        &self,
+        way: Way,
+        arrive: Arrive,
+        received: Vec<Vec<f32>>,
+        x: Option<&[f32]>,
+        cols: usize,
+        y: &mut [f32],
+    ) {
+        for (peer, (places, message)) in self.lists.come(way).iter().zip(received).enumerate() {
+            match x {
+                Some(x) if peer == self.plan.rank() => {
+                    self.lists.leave(way)[peer].carry(x, places, cols, arrive, y);
+                }
+                _ => Runs::all(places.len()).carry(&message, places, cols, arrive, y),
             }
             self.ranks.spare().give(message);
         }
@@ -247,12 +262,8 @@ impl Custom for Through {
 
     fn backward(&self, dy: &[f32], inputs: &mut [Option<&mut [f32]>]) {
         let Some(dx) = &mut inputs[0] else { return };
-        let Self { exchange, cols } = self;
-        let pending = exchange.send(Way::Back, dy, *cols, Own::Stays, Mode::Blocking);
         // The ranks remember what failed.
-        if let Ok(received) = pending.and_then(Pending::wait) {
-            exchange.add(received, *cols, Some(dy), dx);
-        }
+        let _ = self.exchange.go(Way::Back, Arrive::Add, dy, self.cols, dx);
     }
 
     fn can_overwrite(&self) -> bool {
@@ -260,11 +271,8 @@ impl Custom for Through {
     }
 
     fn overwrite(&self, dy: &[f32], dx: &mut [f32]) {
-        let Self { exchange, cols } = self;
-        let pending = exchange.send(Way::Back, dy, *cols, Own::Stays, Mode::Blocking);
-        match pending.and_then(Pending::wait) {
-            Ok(received) => exchange.put_back(received, *cols, Some(dy), dx),
-            Err(_) => dx.fill(0.0),
+        if self.exchange.go(Way::Back, Arrive::Put, dy, self.cols, dx).is_err() {
+            dx.fill(0.0);
         }
     }
 
@@ -327,7 +335,8 @@ impl Custom for Departure {
     fn backward(&self, _: &[f32], inputs: &mut [Option<&mut [f32]>]) {
         let Some(dx) = &mut inputs[0] else { return };
         if let Some(received) = self.0.arrive() {
-            self.0.exchange.add(received, self.0.cols, None, dx);
+            let Crossing { exchange, cols, .. } = &*self.0;
+            exchange.unpack(Way::Back, Arrive::Add, received, None, *cols, dx);
         }
     }
 
@@ -336,8 +345,9 @@ impl Custom for Departure {
     }
 
     fn overwrite(&self, _: &[f32], dx: &mut [f32]) {
+        let Crossing { exchange, cols, .. } = &*self.0;
         match self.0.arrive() {
-            Some(received) => self.0.exchange.put_back(received, self.0.cols, None, dx),
+            Some(received) => exchange.unpack(Way::Back, Arrive::Put, received, None, *cols, dx),
             None => dx.fill(0.0),
         }
     }
@@ -362,7 +372,8 @@ impl Custom for Arrival {
             y.fill(0.0);
         }
         if let Some(received) = received {
-            self.0.exchange.place(received, self.0.cols, y);
+            let Crossing { exchange, cols, .. } = &*self.0;
+            exchange.unpack(Way::Forward, Arrive::Put, received, None, *cols, y);
         }
     }
 

@@ -18,6 +18,7 @@ mod all_reduce;
 mod gather;
 mod pending;
 mod point;
+mod shown;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};

@@ -5,6 +5,9 @@
 //! the pair of rank `r` among those that are no links has number `r` plus the count of links with at most `r`
 //! before them, one search in a plain list ([`LinkSet`](super::LinkSet) finds the same with more to
 //! compute at every step).
+//!
+//! The list is larger than the caches next to a core, and a search by halves would miss them at each of its
+//! last steps. A table of the high bits of a rank says where to look: a few links, side by side.
 
 use zoetrope_graph::{SnapshotView, VertexId};
 
@@ -14,10 +17,22 @@ pub(super) struct LinkRanks {
     vertices: u64,
     /// Of each link, the pairs before it that are no links.
     before: Vec<u64>,
+    /// Of each stretch of `1 << shift` ranks, how many links have fewer pairs before them than its first.
+    stretches: Vec<u32>,
+    shift: u32,
 }
+
+/// So many links share a stretch on average: half a line of the cache.
+const LINKS_A_STRETCH: u64 = 4;
+
+/// So many pairs are looked up together: what one of them waits for the others do not.
+pub(super) const TOGETHER: usize = 32;
 
 impl LinkRanks {
     /// Takes the links of a snapshot, in the order of its edges; linear in these.
+    ///
+    /// # Panics
+    /// Where a snapshot has 2³² links.
     pub(super) fn load(&mut self, snapshot: SnapshotView<'_>) {
         self.vertices = u64::from(snapshot.vertices);
         let others = self.vertices.saturating_sub(1);
@@ -33,6 +48,24 @@ impl LinkRanks {
             links += usize::from(is_link);
         }
         self.before.truncate(links);
+        assert!(u32::try_from(links).is_ok(), "{links} links in one snapshot");
+        self.mark_stretches();
+    }
+
+    fn mark_stretches(&mut self) {
+        let ranks = self.vertices * self.vertices.saturating_sub(1);
+        let wanted = (self.before.len() as u64 / LINKS_A_STRETCH).max(1);
+        self.shift = (ranks / wanted).checked_ilog2().unwrap_or(0);
+        self.stretches.clear();
+        self.stretches.resize((ranks >> self.shift) as usize + 2, 0);
+        for (place, before) in self.before.iter().enumerate() {
+            self.stretches[(before >> self.shift) as usize + 1] = place as u32 + 1;
+        }
+        let mut links = 0;
+        for stretch in &mut self.stretches {
+            links = links.max(*stretch);
+            *stretch = links;
+        }
     }
 
     /// The number of links.
@@ -50,13 +83,23 @@ impl LinkRanks {
         self.vertices * self.vertices.saturating_sub(1) - self.before.len() as u64
     }
 
-    /// Destination and source of pair `rank` among those that are not links.
+    /// Destinations and sources of the pairs `ranks` among those that are not links, in their place.
     ///
     /// # Panics
-    /// Where `rank` is not below [`non_links`](Self::non_links).
-    pub(super) fn non_link(&self, rank: u64) -> (VertexId, VertexId) {
-        assert!(rank < self.non_links(), "pair {rank} of {}", self.non_links());
-        self.pair(rank + self.before.partition_point(|&before| before <= rank) as u64)
+    /// Where a rank is not below [`non_links`](Self::non_links).
+    pub(super) fn pairs_that_are_none(
+        &self,
+        ranks: [u64; TOGETHER],
+    ) -> [(VertexId, VertexId); TOGETHER] {
+        let stretches = ranks.map(|rank| {
+            assert!(rank < self.non_links(), "pair {rank} of {}", self.non_links());
+            let stretch = (rank >> self.shift) as usize;
+            (rank, self.stretches[stretch] as usize, self.stretches[stretch + 1] as usize)
+        });
+        stretches.map(|(rank, first, end)| {
+            let links = first + self.before[first..end].partition_point(|&before| before <= rank);
+            self.pair(rank + links as u64)
+        })
     }
 
     /// The pair of a number.
@@ -92,8 +135,10 @@ mod tests {
                 .partition(|&(dst, src)| edges.contains(&(src, dst)));
             let found: Vec<_> = (0..links.len()).map(|at| links.ends(at)).collect();
             prop_assert_eq!(found, is);
-            let found: Vec<_> = (0..links.non_links()).map(|rank| links.non_link(rank)).collect();
-            prop_assert_eq!(found, is_not);
+            for (rank, pair) in (0..).zip(is_not.iter()) {
+                prop_assert_eq!(links.pairs_that_are_none([rank; TOGETHER]), [*pair; TOGETHER]);
+            }
+            prop_assert_eq!(links.non_links(), is_not.len() as u64);
         }
     }
 }

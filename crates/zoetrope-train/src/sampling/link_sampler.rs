@@ -16,7 +16,7 @@ use zoetrope_graph::{SnapshotView, VertexId};
 
 use super::distinct::Distinct;
 use super::draw_key::{DrawKey, Draws, Purpose};
-use super::link_ranks::LinkRanks;
+use super::link_ranks::{LinkRanks, TOGETHER};
 use super::link_set::LinkSet;
 use super::pairs::Pairs;
 
@@ -134,9 +134,7 @@ impl LinkSampler {
         let draws = key.draws(self.sampling.seed, Purpose::Positives);
         let count = ((self.sampling.theta * all as f64).round() as usize).max(1);
         self.chosen.clear();
-        let chosen = &mut self.chosen;
-        self.distinct.draw(draws, 0, count, all, |link| chosen.push(link));
-        chosen.sort_unstable();
+        self.chosen.extend_from_slice(self.distinct.draw_ascending(draws, count, all));
     }
 
     /// Every negative is a function of its position, so they are drawn in parallel.
@@ -150,15 +148,23 @@ impl LinkSampler {
         pairs.src.resize(end, 0);
         pairs.dst.resize(end, 0);
         pairs.label.resize(end, 0.0);
-        let one = |(position, (src, dst)): (usize, (&mut VertexId, &mut VertexId))| {
-            (*dst, *src) = self.ranks.non_link(draws.below(position as u64, non_links));
+        let some = |(batch, (src, dst)): (usize, (&mut [VertexId], &mut [VertexId]))| {
+            let first = batch * TOGETHER;
+            // Those beyond the last are drawn for nothing.
+            let drawn = std::array::from_fn(|at| draws.below((first + at) as u64, non_links));
+            let pairs = self.ranks.pairs_that_are_none(drawn);
+            for ((src, dst), pair) in src.iter_mut().zip(dst).zip(pairs) {
+                (*dst, *src) = pair;
+            }
         };
         let (src, dst) = (&mut pairs.src[first..], &mut pairs.dst[first..]);
         // Handing a few to others would take longer.
         if src.len() <= TASK_DRAWS {
-            return src.iter_mut().zip(dst).enumerate().for_each(one);
+            let batches = src.chunks_mut(TOGETHER).zip(dst.chunks_mut(TOGETHER));
+            return batches.enumerate().for_each(some);
         }
-        src.par_iter_mut().zip(dst).enumerate().with_min_len(TASK_DRAWS).for_each(one);
+        let batches = src.par_chunks_mut(TOGETHER).zip(dst.par_chunks_mut(TOGETHER));
+        batches.enumerate().with_min_len(TASK_DRAWS / TOGETHER).for_each(some);
     }
 
     fn other_destinations(&self, draws: Draws, pairs: &mut Pairs) {

@@ -105,13 +105,11 @@ impl OneVersusMany {
                 labels[from..to].fill(0.0);
                 (dst[from], labels[from]) = (destination, 1.0);
                 let row = self.links.of(source);
-                let mut places = dst[from + 1..to].iter_mut();
                 let position = (link * self.negatives) as u64;
-                distinct.draw(draws, position, self.negatives, row.non_links(), |rank| {
-                    if let Some(place) = places.next() {
-                        *place = row.non_link(rank);
-                    }
-                });
+                let drawn = distinct.draw(draws, position, self.negatives, row.non_links());
+                for (place, &rank) in dst[from + 1..to].iter_mut().zip(drawn) {
+                    *place = row.non_link(rank);
+                }
             }
         });
     }
