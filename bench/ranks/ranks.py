@@ -76,14 +76,15 @@ def scaling(size, rounds, models):
         for _ in range(rounds):
             for kind, (launcher, more) in kinds.items():
                 seconds[kind].append(epoch_seconds(train(model, flags + more, launcher)))
-        # What an epoch costs all cores together: many epochs less few, because starting costs too.
+        # What an epoch costs all cores together: many epochs less few, because starting costs too. Medians of both before the difference:
+        # the system takes from one to three seconds to clear the memory that a run is given, which is as much as several epochs.
         few, many = size["epochs"]
-        spent = {"1": [], "8": []}
+        spent = {ranks: {epochs: [] for epochs in (few, many)} for ranks in ("1", "8")}
         for _ in range(rounds):
             for ranks, of in spent.items():
-                short, long = (train(model, flags[:-1] + [str(epochs), "--ranks", ranks])["cpu"] for epochs in (few, many))
-                of.append((long - short) / (many - few))
-        cpu = {ranks: statistics.median(of) for ranks, of in spent.items()}
+                for epochs in of:
+                    of[epochs].append(train(model, flags[:-1] + [str(epochs), "--ranks", ranks])["cpu"])
+        cpu = {ranks: (statistics.median(of[many]) - statistics.median(of[few])) / (many - few) for ranks, of in spent.items()}
         row = {"model": model, "seconds": seconds, "cpu": cpu, "cpu_of_rounds": spent}
         row["gain"] = {kind: statistics.median(seconds["1 rank"]) / statistics.median(all) for kind, all in seconds.items() if kind != "1 rank"}
         row["overhead"] = cpu["8"] / cpu["1"] - 1

@@ -37,7 +37,7 @@ pub mod norm;
 pub mod optimiser;
 pub(crate) mod pages;
 pub mod pairs;
-mod past_caches;
+pub mod past_caches;
 mod prefetch;
 pub mod readout;
 pub mod recurrent;

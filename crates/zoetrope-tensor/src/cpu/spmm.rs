@@ -19,15 +19,13 @@
 
 use super::arranged::Arranged;
 use super::matmul::Accumulate;
+use super::past_caches::LARGE;
 use super::simd::{Cpu, current};
 
 mod rows;
 
 /// Multiply-adds below which windows are not given to another thread: a few microseconds.
 const BLOCK: usize = 1 << 16;
-/// Bytes of a result from which on it is stored past the caches: the next operator would find
-/// little of it there, and x stays.
-const LARGE: usize = 8 << 20;
 
 /// A sparse matrix by rows: destinations are rows, sources are columns.
 #[derive(Debug, Clone, Copy)]

@@ -111,8 +111,7 @@ impl LinkSampler {
             NegativeEnds::Both => {
                 self.ranks.load(target);
                 self.choose(self.ranks.len(), key);
-                for &link in &self.chosen {
-                    let (dst, src) = self.ranks.ends(link);
+                for (dst, src) in self.ranks.ends(&self.chosen) {
                     pairs.push(src, dst, 1.0);
                 }
                 self.any_pairs(draws, pairs);
