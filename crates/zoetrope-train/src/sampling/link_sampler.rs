@@ -16,7 +16,7 @@ use zoetrope_graph::{SnapshotView, VertexId};
 
 use super::distinct::Distinct;
 use super::draw_key::{DrawKey, Draws, Purpose};
-use super::link_ranks::{LinkRanks, TOGETHER};
+use super::link_ranks::{LinkRanks, Links, TOGETHER};
 use super::link_set::LinkSet;
 use super::pairs::Pairs;
 
@@ -109,12 +109,16 @@ impl LinkSampler {
         let draws = key.draws(self.sampling.seed, Purpose::Negatives);
         match self.sampling.ends {
             NegativeEnds::Both => {
-                self.ranks.load(target);
-                self.choose(self.ranks.len(), key);
-                for (dst, src) in self.ranks.ends(&self.chosen) {
+                let asked = self.count(target.len()) * self.sampling.negatives;
+                let mut memory = std::mem::take(&mut self.ranks);
+                let links = memory.load(target, asked);
+                self.choose(links.len(), key);
+                for &link in &self.chosen {
+                    let (dst, src) = links.ends(link);
                     pairs.push(src, dst, 1.0);
                 }
-                self.any_pairs(draws, pairs);
+                any_pairs(links, draws, self.chosen.len() * self.sampling.negatives, pairs);
+                self.ranks = memory;
             }
             NegativeEnds::Destination => {
                 self.links.load_by_source(target);
@@ -131,39 +135,14 @@ impl LinkSampler {
     /// Chooses `round(θ · links)` of all links, in their order; one where there are any.
     fn choose(&mut self, all: usize, key: DrawKey) {
         let draws = key.draws(self.sampling.seed, Purpose::Positives);
-        let count = ((self.sampling.theta * all as f64).round() as usize).max(1);
+        let count = self.count(all);
         self.chosen.clear();
         self.chosen.extend_from_slice(self.distinct.draw_ascending(draws, count, all));
     }
 
-    /// Every negative is a function of its position, so they are drawn in parallel.
-    fn any_pairs(&self, draws: Draws, pairs: &mut Pairs) {
-        let non_links = self.ranks.non_links();
-        if non_links == 0 || self.chosen.is_empty() {
-            return;
-        }
-        let first = pairs.len();
-        let end = first + self.chosen.len() * self.sampling.negatives;
-        pairs.src.resize(end, 0);
-        pairs.dst.resize(end, 0);
-        pairs.label.resize(end, 0.0);
-        let some = |(batch, (src, dst)): (usize, (&mut [VertexId], &mut [VertexId]))| {
-            let first = batch * TOGETHER;
-            // Those beyond the last are drawn for nothing.
-            let drawn = std::array::from_fn(|at| draws.below((first + at) as u64, non_links));
-            let pairs = self.ranks.pairs_that_are_none(drawn);
-            for ((src, dst), pair) in src.iter_mut().zip(dst).zip(pairs) {
-                (*dst, *src) = pair;
-            }
-        };
-        let (src, dst) = (&mut pairs.src[first..], &mut pairs.dst[first..]);
-        // Handing a few to others would take longer.
-        if src.len() <= TASK_DRAWS {
-            let batches = src.chunks_mut(TOGETHER).zip(dst.chunks_mut(TOGETHER));
-            return batches.enumerate().for_each(some);
-        }
-        let batches = src.par_chunks_mut(TOGETHER).zip(dst.par_chunks_mut(TOGETHER));
-        batches.enumerate().with_min_len(TASK_DRAWS / TOGETHER).for_each(some);
+    /// How many of so many links are chosen.
+    fn count(&self, all: usize) -> usize {
+        ((self.sampling.theta * all as f64).round() as usize).max(1)
     }
 
     fn other_destinations(&self, draws: Draws, pairs: &mut Pairs) {
@@ -180,4 +159,34 @@ impl LinkSampler {
             }
         }
     }
+}
+
+/// Adds pairs that are no links. Every one is a function of its position, so they are drawn in parallel.
+fn any_pairs(links: Links<'_>, draws: Draws, count: usize, pairs: &mut Pairs) {
+    let non_links = links.non_links();
+    if non_links == 0 || count == 0 {
+        return;
+    }
+    let first = pairs.len();
+    let end = first + count;
+    pairs.src.resize(end, 0);
+    pairs.dst.resize(end, 0);
+    pairs.label.resize(end, 0.0);
+    let some = |(batch, (src, dst)): (usize, (&mut [VertexId], &mut [VertexId]))| {
+        let first = batch * TOGETHER;
+        // Those beyond the last are drawn for nothing.
+        let drawn = std::array::from_fn(|at| draws.below((first + at) as u64, non_links));
+        let pairs = links.pairs_that_are_none(drawn);
+        for ((src, dst), pair) in src.iter_mut().zip(dst).zip(pairs) {
+            (*dst, *src) = pair;
+        }
+    };
+    let (src, dst) = (&mut pairs.src[first..], &mut pairs.dst[first..]);
+    // Handing a few to others would take longer.
+    if src.len() <= TASK_DRAWS {
+        let batches = src.chunks_mut(TOGETHER).zip(dst.chunks_mut(TOGETHER));
+        return batches.enumerate().for_each(some);
+    }
+    let batches = src.par_chunks_mut(TOGETHER).zip(dst.par_chunks_mut(TOGETHER));
+    batches.enumerate().with_min_len(TASK_DRAWS / TOGETHER).for_each(some);
 }
