@@ -14,6 +14,7 @@
 //! (`recurrent`) call the micro-kernels through `direct`. Not here: products over sparse matrices
 //! (`spmm`).
 
+pub(crate) mod backward;
 mod direct;
 mod epilogue;
 mod grid;

@@ -2,7 +2,9 @@
 
 use crate::buffer::Buffer;
 use crate::cpu::activation::{self, Activation};
+use crate::cpu::matmul::backward::LargeLayer;
 use crate::cpu::matmul::{self, Accumulate, MatMut, MatRef};
+use crate::cpu::past_caches::LARGE;
 use crate::cpu::{elementwise, reduce};
 use crate::cuda::matmul::{self as device, Layer, Members};
 use crate::cuda::{self, View};
@@ -235,6 +237,35 @@ impl Tape {
         Ok(self.record(op, shape, y, None, &inputs))
     }
 
+    /// The gradients of a large layer, some rows at a time, so that what the activation makes of `dy` is
+    /// still in the cache for each of the three that follow from it. Blocks depend on shapes only.
+    fn linear_backward_by_blocks(
+        &mut self,
+        node: Var,
+        x: Var,
+        weight: Var,
+        bias: Option<Var>,
+        activation: Activation,
+        dy: &Buffer,
+    ) {
+        let (input, stored) = (self.shape(x), self.shape(weight));
+        let (mut dx, mut dw) = (self.open_to_overwrite(x), self.open_to_overwrite(weight));
+        let mut db = self.open_optional(bias);
+        let layer = LargeLayer {
+            x: operand(self.value(x), input, false),
+            weight: operand(self.value(weight), stored, false),
+            y: self.value(node),
+            activation,
+        };
+        layer.backward(
+            dy.as_slice(),
+            dx.as_mut().map(|dx| (dx.mode, dx.slice())),
+            dw.as_mut().map(|dw| (dw.mode, dw.slice())),
+            db.as_mut().map(Opened::slice),
+        );
+        self.close([dx, dw, db]);
+    }
+
     #[allow(clippy::too_many_arguments)]
     pub(super) fn linear_backward(
         &mut self,
@@ -254,6 +285,9 @@ impl Tape {
             let (gpu, (to, mode)) = (self.gpu().expect("as above"), dp.target());
             cuda::activation::backward(gpu, activation, self.view(node), dy.view(), to, mode);
             return self.close([Some(dp)]);
+        }
+        if size_of_val(dy.as_slice()) > LARGE && plus.is_none() && x != weight {
+            return self.linear_backward_by_blocks(node, x, weight, bias, activation, dy);
         }
         let mut before = None;
         if activation != Activation::Identity {
