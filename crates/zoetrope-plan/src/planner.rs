@@ -16,6 +16,10 @@ pub(crate) const PROGRAM_BYTES: u64 = 12 << 20;
 /// Memory of another rank in the same process: its threads and their buffers.
 const THREAD_BYTES: u64 = 2 << 20;
 
+/// Ranks of one process reach their peaks together when blocks are computed again, and none uses memory that
+/// another has just freed: they were seen to take up to a fifth more than their shares add up to.
+pub(crate) const TOGETHER: f64 = 1.2;
+
 /// Bytes of an edge of a renamed graph: its two ends, and as much while they are sorted.
 pub(crate) const EDGE_BYTES: u64 = 16;
 
@@ -246,6 +250,7 @@ fn memory(
     let (ranks, here) =
         choice.shared.as_ref().map_or((1, 1), |shared| (shared.ranks, shared.in_process));
     let share = f64::from(here) / f64::from(ranks);
+    let together = if here > 1 && cost.of_a_block { TOGETHER } else { 1.0 };
     let passed = cost.state_bytes * (blocks.count as u64 + 1);
     let activations = cost.activations.fixed_bytes
         + cost.activations.bytes_per_vertex * workload.vertices as f64
@@ -276,9 +281,9 @@ fn memory(
         // Members of a group keep those of their vertices, groups those of all snapshots.
         reuse: reuse.bytes * u64::from(here) / grid.map_or(1, |grid| u64::from(grid.members)),
         parameters: workload.weights as u64 * 4 * arrays * u64::from(here),
-        activations: (activations.max(0.0) * share * cost.slack) as u64,
+        activations: (activations.max(0.0) * share * cost.slack * together) as u64,
         checkpoints: (passed as f64 * share) as u64,
-        exchanged: (exchanged as f64 * share) as u64,
+        exchanged: (exchanged as f64 * share * together) as u64,
         evaluation: workload.evaluation_bytes,
         program: PROGRAM_BYTES + u64::from(here - 1) * THREAD_BYTES,
     }

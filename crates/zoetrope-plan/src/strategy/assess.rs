@@ -10,7 +10,7 @@ use super::{Question, Strategy};
 use crate::checkpoint::fewest_blocks;
 use crate::placement::grid::{Grid, blocks};
 use crate::placement::{Placement, Placements};
-use crate::planner::{EDGE_BYTES, PROGRAM_BYTES};
+use crate::planner::{EDGE_BYTES, PROGRAM_BYTES, TOGETHER};
 use crate::volume;
 
 /// How much more than the mean the busiest rank has: 1 is even.
@@ -65,9 +65,12 @@ impl RankMemory {
 impl Row {
     /// The memory of all ranks as threads of one process, which has the data and the program once.
     pub fn memory_of_threads(&self) -> u64 {
-        let RankMemory { data, evaluation, program, .. } = self.memory;
+        let RankMemory { data, evaluation, program, activations, exchanged, messages, .. } =
+            self.memory;
         let once = data + evaluation + program;
-        once + u64::from(self.grid.ranks()) * (self.memory.total() - once)
+        let together = if self.blocks > 1 { TOGETHER - 1.0 } else { 0.0 };
+        let more = (activations + exchanged + messages) as f64 * together;
+        once + u64::from(self.grid.ranks()) * (self.memory.total() - once + more as u64)
     }
 }
 
