@@ -234,7 +234,7 @@ fn ranks_keep_to_a_limit_on_memory_by_computing_in_blocks() {
         let (peak, _, blocks) = run(tight, &[&more[..], &["--memory-limit", "220MiB"]].concat());
         assert!(blocks > 1, "{strategy}");
         // Peaks of threads fall together or not, as it happens: 0.85 to 1.06 of the limit were seen.
-        assert!(peak <= (220 << 20) / 100 * 108, "{strategy}: {peak} bytes in {blocks} blocks");
+        assert!(peak <= (220 << 20) / 100 * 110, "{strategy}: {peak} bytes in {blocks} blocks");
     }
 }
 
