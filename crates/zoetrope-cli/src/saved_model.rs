@@ -1,15 +1,52 @@
 //! A trained model for commands that use it: from a run folder or from bare weights.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zoetrope_train::config::Config;
 use zoetrope_train::run::{RunFolder, Timeline};
+use zoetrope_train::stream::{MemorySource, SavedRun, StreamSession};
 use zoetrope_train::train::{Opened, Run, load_plan, load_weights};
 
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
 use crate::settings::{Settings, prepare};
+use crate::terminal::Style;
+
+/// Where the memory of answers came from, for reports.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryNote {
+    /// None for snapshot models.
+    pub(crate) source: Option<MemorySource>,
+    /// What to tell if it is not the run's.
+    pub(crate) warning: Option<String>,
+}
+
+impl MemoryNote {
+    /// After a session has answered. A warning goes to standard error at once.
+    pub(crate) fn of(session: &StreamSession) -> Self {
+        let note =
+            Self { source: session.memory_use().source(), warning: session.memory_warning() };
+        if let Some(warning) = &note.warning {
+            eprintln!("{} {warning}", Style::stderr().yellow("warning:"));
+        }
+        note
+    }
+
+    /// Adds `memory`, and `warnings` if there is one, to a JSON document.
+    pub(crate) fn add_to(&self, document: &mut serde_json::Value) {
+        let Some(source) = self.source else { return };
+        document["memory"] = source.name().into();
+        if let Some(warning) = &self.warning {
+            document["warnings"] = serde_json::json!([warning]);
+        }
+    }
+
+    /// The line of a report, without its end; None for snapshot models.
+    pub(crate) fn line(&self) -> Option<String> {
+        self.source.map(|source| format!("memory: {}", source.describe()))
+    }
+}
 
 /// Which weights, and with what settings.
 #[derive(Debug, Args)]
@@ -51,8 +88,12 @@ impl SavedModel {
     pub(crate) fn open(&self, silent: bool) -> Result<Run, Failure> {
         let config = self.config()?;
         prepare(&config)?;
+        let saved = match self.run_folder().filter(|_| config.model.name.is_stream()) {
+            Some(root) => SavedRun::read(root)?,
+            None => None,
+        };
         let bars = Bars::new(Unit::Bytes, self.is_silent(silent));
-        let opened = Opened::open(&config, &bars)?;
+        let opened = Opened::open_for(&config, &bars, saved.as_ref())?;
         bars.finish();
         let given = load_plan(&config.plan.name)?;
         let mut run = opened.start(config, given, Timeline::new())?;
@@ -62,9 +103,15 @@ impl SavedModel {
             (None, None) => unreachable!("one of --run and --weights is required"),
         };
         load_weights(run.course_mut().parameters_mut(), &weights)?;
-        if let (Run::Events(session), None, Some(root)) = (&mut run, &self.weights, &self.run) {
-            session.recall(root)?;
+        if let Run::Events(session) = &mut run {
+            session.recall(saved.as_ref())?;
         }
         Ok(run)
+    }
+
+    /// The run whose memory may be used: the one that is named, or in whose folder the weights are.
+    fn run_folder(&self) -> Option<&Path> {
+        let beside = || self.weights.as_deref()?.parent();
+        self.run.as_deref().or_else(|| beside().filter(|root| root.join("config.toml").is_file()))
     }
 }

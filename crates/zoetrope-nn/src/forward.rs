@@ -1,6 +1,9 @@
 //! One run of a model: its tape, its parameters, and whether it trains.
 
-use zoetrope_tensor::{Dropout, DropoutKey, Tape, Var};
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_tensor::{Dropout, DropoutKey, Matrix, Tape, Var};
 
 use crate::error::NnError;
 use crate::parameters::{ParameterId, Parameters};
@@ -64,6 +67,27 @@ fn bind(tape: &mut Tape, parameters: &Parameters) {
     }
 }
 
+/// Parameters that a pass that trains reads as constants: no gradient reaches them, so that an
+/// optimiser leaves them as they are.
+#[derive(Debug, Clone, Default)]
+pub struct Still {
+    first: usize,
+    matrices: Vec<Arc<Matrix>>,
+}
+
+impl Still {
+    /// The parameters at these positions of a table, with the values that they have now.
+    pub fn new(parameters: &Parameters, positions: Range<usize>) -> Self {
+        let some = parameters.iter().skip(positions.start).take(positions.len());
+        let matrices = some.map(|(_, parameter)| Arc::new(parameter.matrix.clone())).collect();
+        Self { first: positions.start, matrices }
+    }
+
+    fn get(&self, id: ParameterId) -> Option<&Arc<Matrix>> {
+        self.matrices.get(id.index().checked_sub(self.first)?)
+    }
+}
+
 /// A forward pass in progress.
 #[derive(Debug)]
 pub struct Forward<'a> {
@@ -72,6 +96,7 @@ pub struct Forward<'a> {
     parameters: &'a Parameters,
     updates: &'a mut Updates,
     training: bool,
+    still: Option<&'a Still>,
     seed: u64,
     step: u32,
     dropouts: u32,
@@ -87,7 +112,13 @@ impl<'a> Forward<'a> {
         step: u32,
     ) -> Self {
         bind(tape, parameters);
-        Self { tape, parameters, updates, training: true, seed, step, dropouts: 0 }
+        Self { tape, parameters, updates, training: true, still: None, seed, step, dropouts: 0 }
+    }
+
+    /// The same pass with some parameters as constants.
+    #[must_use]
+    pub fn keeping(self, still: Option<&'a Still>) -> Self {
+        Self { still, ..self }
     }
 
     /// A pass that evaluates: nothing is dropped, batch norms use their running statistics.
@@ -97,12 +128,30 @@ impl<'a> Forward<'a> {
         updates: &'a mut Updates,
     ) -> Self {
         bind(tape, parameters);
-        Self { tape, parameters, updates, training: false, seed: 0, step: 0, dropouts: 0 }
+        Self {
+            tape,
+            parameters,
+            updates,
+            training: false,
+            still: None,
+            seed: 0,
+            step: 0,
+            dropouts: 0,
+        }
     }
 
     /// Whether the pass trains.
     pub fn is_training(&self) -> bool {
         self.training
+    }
+
+    /// Computes what is remembered: as in evaluation while its parameters stand still.
+    pub(crate) fn remembering<T>(&mut self, compute: impl FnOnce(&mut Self) -> T) -> T {
+        let training = self.training;
+        self.training &= self.still.is_none();
+        let computed = compute(self);
+        self.training = training;
+        computed
     }
 
     /// Says that what follows is that block of a frame: its dropout is its own, and the same whenever
@@ -113,6 +162,10 @@ impl<'a> Forward<'a> {
 
     /// A parameter on the tape.
     pub fn parameter(&mut self, id: ParameterId) -> Var {
+        if let Some(matrix) = self.still.and_then(|still| still.get(id)) {
+            let all = self.tape.constant(matrix, 0..matrix.shape().rows);
+            return all.expect("a matrix has all of its rows");
+        }
         self.tape.parameter(id.index(), self.parameters.get(id))
     }
 

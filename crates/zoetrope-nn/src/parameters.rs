@@ -186,6 +186,11 @@ impl<'a> Builder<'a> {
         Builder { parameters: self.parameters, prefix, seed: self.seed }
     }
 
+    /// The position in the table of the parameter that is added next.
+    pub(crate) fn position(&self) -> usize {
+        self.parameters.len()
+    }
+
     /// Adds a parameter of the given dimensions.
     pub fn weight(&mut self, name: &str, dims: &[usize], initialise: Initialise) -> ParameterId {
         self.add(name, dims, initialise, Role::Weight)

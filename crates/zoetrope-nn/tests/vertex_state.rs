@@ -210,3 +210,42 @@ fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     status.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
+
+#[test]
+fn a_copy_is_the_same_state_and_goes_on_by_itself() {
+    for (mails, combine, slots) in [
+        (MailRule::Kept, Combine::Last, 1),
+        (MailRule::Kept, Combine::Mean, 2),
+        (MailRule::Deferred, Combine::Last, 1),
+        (MailRule::Deferred, Combine::Mean, 1),
+    ] {
+        let mut state = VertexState::new(options(mails, combine, slots), 5, 5);
+        absorb(&mut state, [5, 5, 6]);
+        let saved = state.save();
+        let mut copy = state.fresh();
+        // What a state held before it became a copy is gone.
+        absorb(&mut copy, [7, 8, 9]);
+        copy.copy_from(&state);
+        assert_eq!(copy.save(), saved, "{mails:?} {combine:?}");
+        absorb(&mut state, [7, 8, 9]);
+        assert_eq!(copy.save(), saved, "{mails:?} {combine:?}");
+        absorb(&mut copy, [7, 8, 9]);
+        assert_eq!(copy.save(), state.save(), "{mails:?} {combine:?}");
+    }
+}
+
+#[test]
+fn a_state_is_saved_and_restored_under_other_numbers() {
+    let mut state = VertexState::new(options(MailRule::Kept, Combine::Last, 1), 5, 5);
+    absorb(&mut state, [5, 5, 6]);
+    let saved = state.save_numbered(|vertex| 4 - vertex);
+    let find = |name: &str| {
+        let found = saved.iter().find(|(known, _, _)| known == name);
+        found.map(|(_, dims, values)| (&dims[..], &values[..]))
+    };
+    let mut other = state.fresh();
+    other.restore_numbered(find, |number| Some(4 - number)).unwrap();
+    assert_eq!(other.save(), state.save());
+    assert_eq!(other.restore_numbered(find, |_| Some(9)), Err("vertices".to_owned()));
+    assert_eq!(other.restore_numbered(find, |_| None), Err("vertices".to_owned()));
+}

@@ -14,7 +14,7 @@ use zoetrope_train::train::Run;
 use crate::command::document;
 use crate::exit::Failure;
 use crate::input::may_write;
-use crate::saved_model::SavedModel;
+use crate::saved_model::{MemoryNote, SavedModel};
 
 /// Write the embeddings of all vertices at a snapshot or a time, as .npy or .parquet
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
             return Err(Failure::usage(message));
         }
     };
-    let Embedded { names, width, values, at, unit } = match args.model.open(args.json)? {
+    let Embedded { names, width, values, at, unit, memory } = match args.model.open(args.json)? {
         Run::Snapshots(session) => at_snapshot(session, args.at.as_deref())?,
         Run::Events(session) => at_time(session, args.at.as_deref())?,
     };
@@ -71,9 +71,13 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
                 "shape": [vertices, width],
             });
             report[unit] = json!(at);
+            memory.add_to(&mut report);
             document(&report)
         }
-        false => Ok(format!("{}: {vertices} × {width}, {unit} {at}\n", args.out.display())),
+        false => {
+            let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
+            Ok(format!("{}: {vertices} × {width}, {unit} {at}\n{memory}", args.out.display()))
+        }
     }
 }
 
@@ -84,6 +88,7 @@ struct Embedded {
     values: Vec<f32>,
     at: i64,
     unit: &'static str,
+    memory: MemoryNote,
 }
 
 fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failure> {
@@ -96,7 +101,14 @@ fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failu
     })?;
     let values = session.embed(step)?;
     let (names, width) = (session.material().names.clone(), session.network().model.width());
-    Ok(Embedded { names, width, values, at: step as i64, unit: "snapshot" })
+    Ok(Embedded {
+        names,
+        width,
+        values,
+        at: step as i64,
+        unit: "snapshot",
+        memory: MemoryNote::default(),
+    })
 }
 
 fn at_time(mut session: StreamSession, at: Option<&str>) -> Result<Embedded, Failure> {
@@ -115,5 +127,6 @@ fn at_time(mut session: StreamSession, at: Option<&str>) -> Result<Embedded, Fai
     let values = rayon::scope(|_| session.embed(time))?;
     let (names, width) =
         (session.material().store.names().clone(), session.network().model.width());
-    Ok(Embedded { names, width, values, at: time, unit: "time" })
+    let memory = MemoryNote::of(&session);
+    Ok(Embedded { names, width, values, at: time, unit: "time", memory })
 }

@@ -3,11 +3,12 @@
 use clap::Args;
 use serde_json::json;
 use zoetrope_data::split::Part;
+use zoetrope_train::train::Run;
 
 use crate::command::document;
 use crate::exit::Failure;
 use crate::report::training;
-use crate::saved_model::SavedModel;
+use crate::saved_model::{MemoryNote, SavedModel};
 use crate::terminal::Style;
 
 /// Measure a trained model on a part of the data
@@ -16,8 +17,9 @@ use crate::terminal::Style;
 pub(crate) struct EvalArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// Part to measure on: test, val or train
-    #[arg(long, value_name = "PART", default_value = "test", value_parser = ["test", "val", "train"])]
+    /// Part to measure on: test, val or train; new is what comes after the run's own events, in data
+    /// that goes on from them (event models)
+    #[arg(long, value_name = "PART", default_value = "test", value_parser = ["test", "val", "train", "new"])]
     split: String,
     /// Print one JSON document instead of the report
     #[arg(long)]
@@ -28,6 +30,7 @@ const EXAMPLES: &str = "\
 Examples:
   zoetrope eval --run runs/tgcn-demo-1
   zoetrope eval --run runs/tgcn-demo-1 --split val --json
+  zoetrope eval --run runs/tgn-events-1 --data events_until_today.csv --split new
   zoetrope eval --weights tgcn.safetensors --data england_covid.json --model tgcn";
 
 /// The part of that name.
@@ -42,6 +45,15 @@ pub(crate) fn part(name: &str) -> Part {
 /// Runs the command.
 pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
     let mut opened = args.model.open(args.json)?;
+    if args.split == "new" {
+        match &mut opened {
+            Run::Events(session) => session.judge_new()?,
+            Run::Snapshots(_) => {
+                return Err(Failure::usage("--split new is for event models")
+                    .hint("choose test, val or train"));
+            }
+        }
+    }
     let course = opened.course_mut();
     let part = part(&args.split);
     if !course.has(part) {
@@ -50,23 +62,33 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
     }
     let metrics = course.evaluate(part)?;
     let baselines = course.baselines(part)?;
+    let memory = match &opened {
+        Run::Events(session) => MemoryNote::of(session),
+        Run::Snapshots(_) => MemoryNote::default(),
+    };
+    let course = opened.course();
     let (model, data) = (course.config().model.name.name(), course.data().name);
     match args.json {
-        true => document(&json!({
-            "schema": 1,
-            "model": model,
-            "task": course.task().name(),
-            "split": args.split,
-            "data": data,
-            "metrics": metrics,
-            "baselines": baselines,
-            "protocol": course.protocol(),
-        })),
+        true => {
+            let mut measured = json!({
+                "schema": 1,
+                "model": model,
+                "task": course.task().name(),
+                "split": args.split,
+                "data": data,
+                "metrics": metrics,
+                "baselines": baselines,
+                "protocol": course.protocol(),
+            });
+            memory.add_to(&mut measured);
+            document(&measured)
+        }
         false => {
             let heading = format!("{data} on the {} part", args.split);
             let style = Style::stdout();
             let table = training::metrics_table(model, &metrics, &baselines);
-            Ok(format!("{}\n{}", style.bold(&heading), table.render(style)))
+            let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
+            Ok(format!("{}\n{}{memory}", style.bold(&heading), table.render(style)))
         }
     }
 }

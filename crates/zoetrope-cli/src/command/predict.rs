@@ -13,7 +13,7 @@ use crate::command::{document, eval};
 use crate::exit::Failure;
 use crate::input::{may_write, must_exist};
 use crate::progress::{Bars, Unit};
-use crate::saved_model::SavedModel;
+use crate::saved_model::{MemoryNote, SavedModel};
 
 /// Write predictions as a NumPy array: of each frame's last snapshot, or of candidate pairs
 #[derive(Debug, Args)]
@@ -108,16 +108,28 @@ fn pairs(args: &PredictArgs, mut session: StreamSession) -> Result<String, Failu
         shape.push(values.len() / asked.len());
     }
     write_array(&args.out, &shape, &values)?;
+    let memory = MemoryNote::of(&session);
+    let by_source = session.memory_use().iter();
     match args.json {
-        true => document(&json!({
-            "schema": 1,
-            "file": args.out.display().to_string(),
-            "shape": shape,
-            "pairs": path.display().to_string(),
-        })),
+        true => {
+            let mut report = json!({
+                "schema": 1,
+                "file": args.out.display().to_string(),
+                "shape": shape,
+                "pairs": path.display().to_string(),
+            });
+            memory.add_to(&mut report);
+            report["pairs_by_memory"] =
+                by_source.map(|(source, pairs)| (source.name().to_owned(), json!(pairs))).collect();
+            document(&report)
+        }
         false => {
             let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
-            Ok(format!("{}: {} answers\n", args.out.display(), shape.join(" × ")))
+            let by_source: Vec<String> = by_source
+                .map(|(source, pairs)| format!("memory of {pairs} pairs: {}\n", source.describe()))
+                .collect();
+            let (file, shape) = (args.out.display(), shape.join(" × "));
+            Ok(format!("{file}: {shape} answers\n{}", by_source.concat()))
         }
     }
 }

@@ -57,6 +57,14 @@ impl InductiveSplit {
         let later = touched(store, split.validation.start..split.test.end);
         let total = occurring.iter().filter(|&&occurs| occurs).count();
         let held_out = draw(&later, (fraction * total as f64) as usize, seed);
+        Ok(Self::holding_out(store, split, held_out))
+    }
+
+    /// Holds these vertices out, ascending, and removes the training events that touch them.
+    ///
+    /// # Panics
+    /// If the graph has no such vertex.
+    pub fn holding_out(store: &EventStore, split: Split, held_out: Vec<VertexId>) -> Self {
         let mut hidden = vec![false; store.vertices() as usize];
         for &vertex in &held_out {
             hidden[vertex as usize] = true;
@@ -68,7 +76,7 @@ impl InductiveSplit {
         for seen in &mut unseen {
             *seen = !*seen;
         }
-        Ok(Self { split, held_out, train, unseen })
+        Self { split, held_out, train, unseen }
     }
 
     /// How new an event between two vertices is.

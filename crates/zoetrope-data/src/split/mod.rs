@@ -91,6 +91,24 @@ impl Split {
         Self { boundaries: Some(boundaries), ..Self::at(train, validation, time.len()) }
     }
 
+    /// Splits events after the first `train` and after the first `validation` of them, each moved
+    /// behind the events of the same time.
+    pub fn by_events(store: &EventStore, train: usize, validation: usize) -> Self {
+        let time = store.time();
+        let last_time = |events: usize| events.min(time.len()).checked_sub(1).map(|at| time[at]);
+        let behind = |events: usize| {
+            last_time(events).map_or(0, |last| time.partition_point(|&time| time <= last))
+        };
+        let train = behind(train);
+        let validation = behind(validation).max(train);
+        let first = time.first().map_or(0, |first| first.saturating_sub(1));
+        let boundary = |events: usize| last_time(events).unwrap_or(first);
+        Self {
+            boundaries: (!time.is_empty()).then(|| [boundary(train), boundary(validation)]),
+            ..Self::at(train, validation, time.len())
+        }
+    }
+
     /// Splits `steps` snapshots: the first `⌊train_end × steps⌋` train, as PyG-Temporal's
     /// `temporal_signal_split` has it.
     pub fn by_snapshots(steps: usize, fractions: Fractions) -> Self {

@@ -21,6 +21,11 @@ impl VertexState {
     /// The whole state as named arrays of finite numbers (64-bit integers as four numbers of 16
     /// bits), for checkpoints.
     pub fn save(&self) -> Vec<Saved> {
+        self.save_numbered(|vertex| vertex)
+    }
+
+    /// The same with vertices under other numbers, each of them different.
+    pub fn save_numbered(&self, number: impl Fn(VertexId) -> u32) -> Vec<Saved> {
         let list = self.touched.list();
         let mut saved = Vec::new();
         let mut array = |name: &str, rows: usize, values: Vec<f32>| {
@@ -31,7 +36,7 @@ impl VertexState {
         let split = |values: &mut dyn Iterator<Item = u64>, parts: u32| -> Vec<f32> {
             values.flat_map(|value| (0..parts).map(move |part| digit(value, part))).collect()
         };
-        array("vertices", count, split(&mut list.iter().map(|&v| u64::from(v)), 2));
+        array("vertices", count, split(&mut list.iter().map(|&v| u64::from(number(v))), 2));
         array("memory", count, self.memory.read(list));
         if self.options.cells {
             array("cell", count, self.cells.read(list));
@@ -66,15 +71,32 @@ impl VertexState {
         &mut self,
         find: impl Fn(&str) -> Option<(&'a [usize], &'a [f32])>,
     ) -> Result<(), String> {
+        self.restore_numbered(find, Some)
+    }
+
+    /// The same for a state that was saved with other numbers; `vertex` turns them back, and is None
+    /// if no vertex has the number.
+    ///
+    /// # Errors
+    /// As [`restore`](Self::restore).
+    pub fn restore_numbered<'a>(
+        &mut self,
+        find: impl Fn(&str) -> Option<(&'a [usize], &'a [f32])>,
+        vertex: impl Fn(u32) -> Option<VertexId>,
+    ) -> Result<(), String> {
         self.reset();
-        let restored = self.put(&find);
+        let restored = self.put(&find, &vertex);
         if restored.is_err() {
             self.reset();
         }
         restored
     }
 
-    fn put<'a>(&mut self, find: &Find<'_, 'a>) -> Result<(), String> {
+    fn put<'a>(
+        &mut self,
+        find: &Find<'_, 'a>,
+        vertex: &dyn Fn(u32) -> Option<VertexId>,
+    ) -> Result<(), String> {
         let width = self.options.width;
         let list = integers(find, "vertices", None, 2, 1)?;
         let count = Some(list.len());
@@ -85,12 +107,12 @@ impl VertexState {
         };
         let since = integers(find, "last_update", count, 4, 1)?;
         let mut vertices = Vec::with_capacity(list.len());
-        for (&vertex, &since) in list.iter().zip(&since) {
-            let known = vertex < self.vertices as u64;
-            if !known || !self.touched.mark(vertex as VertexId) {
+        for (&number, &since) in list.iter().zip(&since) {
+            let known = vertex(number as u32).filter(|&vertex| (vertex as usize) < self.vertices);
+            let Some(vertex) = known.filter(|&vertex| self.touched.mark(vertex)) else {
                 return Err("vertices".to_owned());
-            }
-            vertices.push(vertex as VertexId);
+            };
+            vertices.push(vertex);
             self.since[vertex as usize] = since as i64;
         }
         self.memory.write(&vertices, memory);

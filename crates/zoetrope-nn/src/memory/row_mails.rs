@@ -10,6 +10,8 @@
 //!   reach their ends only, which get a new row and a new mail from the same batch, and there is no
 //!   older mail ([`StateOptions::own_is_memory`]). That halves the mails of TGN and JODIE.
 
+use std::sync::Arc;
+
 use zoetrope_graph::VertexId;
 use zoetrope_tensor::{Device, Part, Source, Table};
 
@@ -188,6 +190,16 @@ impl RowMails {
         let places = |&vertex: &VertexId| (0..self.slots).map(move |index| (vertex, index));
         let places = vertices.iter().flat_map(places);
         places.map(|(vertex, index)| self.place(vertex, index)).collect()
+    }
+
+    /// Takes the rings of some vertices over, those of all others being empty in both.
+    pub(super) fn copy_from(&mut self, other: &Self, vertices: &[VertexId]) {
+        let places = Arc::new(self.places(vertices));
+        self.rows.put(&places, &[Part::new(other.rows.all(), &places)]);
+        for &place in &*places {
+            self.events[place as usize] = other.events[place as usize];
+        }
+        self.next.clone_from(&other.next);
     }
 
     /// The whole rings of some vertices: their rows.

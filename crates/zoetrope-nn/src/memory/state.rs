@@ -7,6 +7,8 @@
 //! Rows lie where the model computes. What is known without computing, who waits for which event
 //! since when, stays on the host: lists of rows are made from it, and only they travel.
 
+use std::sync::Arc;
+
 use zoetrope_graph::{Time, VertexId};
 use zoetrope_tensor::{Device, Fixed, Part, Source, Table};
 
@@ -235,6 +237,29 @@ impl VertexState {
         match &mut self.mails {
             Mails::Rows(rows) => rows,
             Mails::Events(_) => unreachable!("just replaced"),
+        }
+    }
+
+    /// Becomes a copy of another state of the same shape on the same device. Costs time for the
+    /// vertices that either has written only.
+    ///
+    /// # Panics
+    /// If the shapes differ.
+    pub fn copy_from(&mut self, other: &Self) {
+        assert!(self.options == other.options && self.vertices == other.vertices, "one shape");
+        self.reset();
+        let list = Arc::new(other.touched.list().to_vec());
+        self.memory.put(&list, &[Part::new(other.memory.all(), &list)]);
+        if self.options.cells {
+            self.cells.put(&list, &[Part::new(other.cells.all(), &list)]);
+        }
+        for &vertex in &*list {
+            self.since[vertex as usize] = other.since[vertex as usize];
+            self.touched.mark(vertex);
+        }
+        match &other.mails {
+            Mails::Events(mails) => self.mails = Mails::Events(mails.clone()),
+            Mails::Rows(mails) => self.make_rows().copy_from(mails, &list),
         }
     }
 

@@ -7,6 +7,7 @@
 //! | `apan` | attention over 10 mails, sent to neighbours too | normalised memory | TGL |
 //! | `tgat` | none | attention, 2 layers | TGL |
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_graph::Time;
@@ -78,6 +79,8 @@ enum Memory {
 pub struct StreamModel {
     choices: Choices,
     memory: Memory,
+    /// Where the parameters of memory stand.
+    remembering: Range<usize>,
     features: VertexFeatures,
     embedding: Embedding,
 }
@@ -97,7 +100,9 @@ impl StreamModel {
             Convention::Pyg => "memory",
             Convention::Tgl => "memory_updater",
         };
+        let first = builder.position();
         let memory = build_memory(&mut builder.child(prefix), &choices);
+        let remembering = first..builder.position();
         let (features, inputs) = match choices.updater {
             None => (VertexFeatures::alone(options.vertex_features), options.vertex_features),
             Some(_) => {
@@ -110,7 +115,7 @@ impl StreamModel {
             Memory::None | Memory::Mails(..) => None,
         };
         let embedding = Embedding::new(builder, &choices, time, inputs);
-        Ok(Self { choices, memory, features, embedding })
+        Ok(Self { choices, memory, remembering, features, embedding })
     }
 
     /// The name in the command line.
@@ -141,6 +146,13 @@ impl StreamModel {
     /// The state it keeps of vertices, where it keeps any.
     pub fn state(&self) -> Option<StateOptions> {
         self.choices.updater.map(|_| self.choices.state)
+    }
+
+    /// The positions of the parameters on which memory depends; the embedding may read some of them,
+    /// too. As long as they stand still (see [`Still`](crate::forward::Still)), memory that grows
+    /// while the others are trained is the memory that a pass without training grows.
+    pub fn memory_parameters(&self) -> Range<usize> {
+        self.remembering.clone()
     }
 
     /// Begins a pass over batches in which weights stay as they are and the state changes by what it
@@ -203,7 +215,7 @@ impl StreamModel {
         state: Option<&VertexState>,
     ) -> Result<StreamEmbedding, NnError> {
         self.expect_features(vertex_features)?;
-        let update = self.remember(forward, batch, events, state)?;
+        let update = forward.remembering(|forward| self.remember(forward, batch, events, state))?;
         let vertices = if update.per_query { &batch.query_vertex } else { &batch.vertices };
         let base = BaseRows {
             rows: self.features.combine(forward, vertex_features, vertices, update.memory)?,

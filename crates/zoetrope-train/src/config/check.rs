@@ -128,6 +128,12 @@ fn schedule(config: &Config) -> Vec<ConfigProblem> {
             "lower train.warm_up",
         ),
         conflict(
+            train.settle > train.epochs,
+            format!("train.settle = {} and train.epochs = {}", train.settle, train.epochs),
+            "memory cannot stand still for more epochs than there are",
+            "lower train.settle",
+        ),
+        conflict(
             train.min_lr > train.lr,
             format!("train.min_lr = {} and train.lr = {}", train.min_lr, train.lr),
             "the lowest learning rate is above the first",

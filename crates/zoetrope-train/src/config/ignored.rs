@@ -41,7 +41,7 @@ const OF_SNAPSHOTS: [&str; 30] = [
 ];
 
 /// Keys that only models of events read.
-const OF_EVENTS: [&str; 17] = [
+const OF_EVENTS: [&str; 18] = [
     "data.drop_features",
     "data.inductive",
     "model.time_width",
@@ -57,6 +57,7 @@ const OF_EVENTS: [&str; 17] = [
     "task.pool",
     "task.negatives_file",
     "train.chunks",
+    "train.settle",
     "plan.deduplicate",
     "plan.prefetch",
 ];
@@ -132,6 +133,7 @@ fn parts(config: &Config, default: &Config) -> Vec<Option<ConfigProblem>> {
         of(model.normalisation == usual.normalisation, "model.normalisation", "gc-lstm"),
         of(model.bandwidth == usual.bandwidth, "model.bandwidth", "tm-gcn"),
         of(memory || model.updater.is_none(), "model.updater", remembering),
+        of(memory || config.train.settle == 0, "train.settle", remembering),
         of(memory || model.message == usual.message, "model.message", remembering),
         of(memory || model.combine.is_none(), "model.combine", remembering),
         of(

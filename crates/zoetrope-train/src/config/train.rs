@@ -65,6 +65,10 @@ section! {
         /// Parts of a batch by a random number of which the batches of an epoch are shifted (models
         /// of events, TGL's random chunk scheduling); not shifted where not set.
         chunks: Option<usize> = None, Whole(1, 1 << 30);
+        /// The last epochs, in which the weights of memory stand still while the others learn to read
+        /// it: memory that is rebuilt by replay is then the memory of the run (event models with
+        /// memory).
+        settle: usize = 0, Whole(0, 1 << 30);
         /// The same seed makes the same run.
         seed: u64 = 0;
         /// Threads; as many as there are cores where not set. They do not change the result.

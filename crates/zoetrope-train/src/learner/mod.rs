@@ -21,7 +21,7 @@ use crate::error::TrainError;
 use crate::run::EpochRecord;
 
 use card::Card;
-pub(crate) use restore::unfit;
+pub(crate) use restore::{saved_weights, unfit};
 
 /// Where a run stands.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +65,8 @@ pub struct Learner {
     frame_loss: f64,
     schedule: ScheduleState,
     stopping: EarlyStopping,
+    /// The number of epochs before the first one in which memory stands still.
+    settled_from: Option<usize>,
     pub(crate) progress: Progress,
     /// The weights of the best validation epoch, where there is a validation part.
     best: Option<Parameters>,
@@ -79,7 +81,6 @@ impl Learner {
         device: &Device,
     ) -> Self {
         let watched = config.task.metric.unwrap_or(usual);
-        let direction = if watched.is_error() { Direction::Lower } else { Direction::Higher };
         let key = match watched {
             MetricName::F1 => "f1_macro".to_owned(),
             MetricName::Hits => format!("hits@{}", config.task.hits),
@@ -95,7 +96,8 @@ impl Learner {
             optimiser,
             frame_loss: 0.0,
             schedule: ScheduleState::default(),
-            stopping: EarlyStopping::new(direction, config.train.patience),
+            stopping: EarlyStopping::new(direction(watched), config.train.patience),
+            settled_from: None,
             progress: Progress::default(),
             best: None,
         }
@@ -108,7 +110,36 @@ impl Learner {
 
     /// Whether enough epochs have passed, or early stopping says so.
     pub fn is_over(&self, config: &Config) -> bool {
-        self.progress.epoch >= config.train.epochs || self.stopping.is_over()
+        match (self.settled_from, config.train.settle) {
+            (Some(from), settle) => self.progress.epoch >= from + settle,
+            (None, 0) => self.has_learnt(config),
+            (None, _) => false,
+        }
+    }
+
+    /// Whether all epochs are over in which every weight is learnt.
+    fn has_learnt(&self, config: &Config) -> bool {
+        let epochs = config.train.epochs.saturating_sub(config.train.settle);
+        self.progress.epoch >= epochs || self.stopping.is_over()
+    }
+
+    /// Whether memory is to stand still from the next epoch on.
+    pub(crate) fn should_settle(&self, config: &Config) -> bool {
+        config.train.settle > 0 && self.settled_from.is_none() && self.has_learnt(config)
+    }
+
+    /// Whether memory stands still.
+    pub(crate) fn is_settling(&self) -> bool {
+        self.settled_from.is_some()
+    }
+
+    /// From now on memory stands still: the weights of the best epoch are in place, and the best one
+    /// is looked for among the epochs to come, all of which are run.
+    pub(crate) fn settle(&mut self, parameters: &mut Parameters) {
+        self.choose_best(parameters);
+        self.settled_from = Some(self.progress.epoch);
+        self.best = None;
+        self.stopping = EarlyStopping::new(direction(self.watched), None);
     }
 
     /// The measure that decides which epoch is best.
@@ -369,4 +400,9 @@ impl Learner {
         (self.progress.loss_sum, self.progress.losses, self.progress.seconds) = (0.0, 0, 0.0);
         self.progress.records.push(record);
     }
+}
+
+/// Which way a measure gets better.
+fn direction(watched: MetricName) -> Direction {
+    if watched.is_error() { Direction::Lower } else { Direction::Higher }
 }

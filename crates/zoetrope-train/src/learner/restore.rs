@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use zoetrope_nn::Parameters;
-use zoetrope_nn::optimiser::ScheduleState;
+use zoetrope_nn::optimiser::{EarlyStopping, ScheduleState};
 
-use super::Learner;
+use super::{Learner, direction};
 use crate::checkpoint::{Cursor, SavedState, SavedTensor, Tensors};
 use crate::error::TrainError;
 
@@ -35,7 +35,7 @@ impl Learner {
     fn cursor(&self, seed: u64) -> Cursor {
         let progress = &self.progress;
         let (best_epoch, waited) = self.stopping.counters();
-        let counters = BTreeMap::from([
+        let mut counters = BTreeMap::from([
             ("frames".to_owned(), progress.frames),
             ("losses".to_owned(), progress.losses),
             ("optimiser_steps".to_owned(), self.optimiser.steps()),
@@ -44,6 +44,7 @@ impl Learner {
             ("schedule_waited".to_owned(), self.schedule.waited as u64),
             ("seed".to_owned(), seed),
         ]);
+        counters.extend(self.settled_from.map(|from| ("settled_from".to_owned(), from as u64)));
         let mut numbers = BTreeMap::from([
             ("loss_sum".to_owned(), progress.loss_sum),
             ("schedule_factor".to_owned(), self.schedule.factor),
@@ -108,6 +109,10 @@ impl Learner {
         };
         let best = number("stopping_best");
         let (epoch, waited) = (counter("best_epoch")?, counter("stopping_waited")?);
+        self.settled_from = counter("settled_from").ok().map(|from| from as usize);
+        if self.settled_from.is_some() {
+            self.stopping = EarlyStopping::new(direction(self.watched), None);
+        }
         self.stopping.restore(best, epoch as usize, waited as usize);
         let progress = &mut self.progress;
         progress.epoch = cursor.epoch;
@@ -118,6 +123,13 @@ impl Learner {
         progress.records = cursor.epochs;
         Ok(state.hidden)
     }
+}
+
+/// The weights of that name that the run whose checkpoint this is chose: those of its best epoch, or
+/// the last ones.
+pub(crate) fn saved_weights<'a>(state: &'a SavedState, name: &str) -> Option<&'a SavedTensor> {
+    let chosen = state.optimiser.get(&format!("{BEST}{name}"));
+    chosen.or_else(|| state.weights.get(name))
 }
 
 /// A checkpoint of another run.

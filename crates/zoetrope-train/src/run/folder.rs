@@ -173,22 +173,6 @@ impl RunFolder {
         must_be_run(root)?;
         Config::builder().file(&root.join(CONFIG)).build()
     }
-
-    /// The digest of the data that a run was trained on; None where the run has not ended.
-    ///
-    /// # Errors
-    /// [`TrainError::Io`] where the summary cannot be read.
-    pub(crate) fn read_digest(root: &Path) -> Result<Option<String>, TrainError> {
-        let path = root.join(SUMMARY);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(TrainError::io(&path, error)),
-        };
-        let summary: serde_json::Value = serde_json::from_slice(&text)
-            .map_err(|error| TrainError::io(&path, std::io::Error::other(error)))?;
-        Ok(summary["data"]["sha256"].as_str().map(str::to_owned))
-    }
 }
 
 /// Writes a file whole or not at all.

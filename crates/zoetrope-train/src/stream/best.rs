@@ -1,25 +1,23 @@
-//! The memory of the best validation epoch.
+//! The memory of the best validation epoch, as it was at the end of training.
 //!
 //! Weights change while memory grows, and the last weights fit the memory that grew with them:
-//! memory rebuilt from the first event by those weights is another one. (tgn on the enron events,
-//! rate 1e-3, the weights of the fourth epoch: AP 0.858 on the test part with the memory that the
-//! epoch left, 0.555 with memory rebuilt.) So the state that the best epoch left after its
-//! validation part is set aside when the next epoch begins, and the test part goes on from it.
-//!
-//! Nothing is copied: two states take turns. A run of one epoch, or one without a validation part,
-//! has one.
+//! memory rebuilt from the first event by those weights is another one (docs/evaluation.md has
+//! figures). So what an epoch's training left is set aside before its validation, and kept if that
+//! epoch is the best so far. From there on weights stand still: the memory after the validation
+//! part, and after any event behind it, follows from what was kept, to the bit.
 
 use zoetrope_nn::memory::VertexState;
 
+use super::identity::Appearance;
 use super::session::StreamSession;
 use crate::checkpoint::{SavedTensor, Tensors};
 use crate::error::TrainError;
 use crate::learner::unfit;
 
-/// The prefix of the state of the best epoch in a checkpoint.
-const BEST: &str = "best/";
+/// The prefix of that memory in a checkpoint.
+const MEMORY: &str = "memory/";
 
-/// A state that knows the training and the validation part.
+/// A state that knows the training part, of an epoch.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// The epoch that left it, from 1.
@@ -27,71 +25,110 @@ pub(super) struct Kept {
     state: VertexState,
 }
 
+impl Kept {
+    /// The state alone.
+    pub(super) fn into_state(self) -> VertexState {
+        self.state
+    }
+}
+
+/// Memory that grew with the weights in place.
+#[derive(Debug)]
+pub(super) struct Grown {
+    /// How many events it knows.
+    pub(super) events: usize,
+    pub(super) state: VertexState,
+}
+
 impl StreamSession {
-    /// Sets the state aside where it is what the best epoch left. The state in place is then any.
-    pub(super) fn set_best_aside(&mut self) {
-        if !self.holds_best() {
-            return;
-        }
-        let Some(state) = &mut self.state else { return };
-        let spare = self.kept.take().map_or_else(|| state.fresh(), |kept| kept.state);
-        let state = std::mem::replace(state, spare);
-        self.kept = Some(Kept { epoch: self.learner.epochs().len(), state });
-        self.known = None;
+    /// Sets a copy of the state aside: training of an epoch has ended, and validation follows.
+    pub(super) fn set_aside(&mut self) {
+        let Some(state) = &self.state else { return };
+        let mut copy = self.spare.take().unwrap_or_else(|| state.fresh());
+        copy.copy_from(state);
+        self.spare = Some(copy);
     }
 
-    /// Puts the weights of the best epoch in place with the memory that it left.
-    pub(super) fn take_best(&mut self) {
-        if self.holds_best() {
-            return;
+    /// Keeps what was set aside if the epoch that has just ended is the best one.
+    pub(super) fn keep_if_best(&mut self) {
+        let epoch = self.learner.epochs().len();
+        if self.learner.best_epoch().is_some_and(|(best, _)| best == epoch)
+            && let Some(state) = self.spare.take()
+        {
+            self.spare = self.kept.replace(Kept { epoch, state }).map(|kept| kept.state);
         }
+    }
+
+    /// Puts the weights of the best epoch in place with the memory that its training left.
+    pub(super) fn take_best(&mut self) {
         let Some((best, _)) = self.learner.best_epoch() else { return };
         self.learner.choose_best(&mut self.network.parameters);
         self.known = None;
-        if let Some(kept) = self.kept.take_if(|kept| kept.epoch == best) {
-            self.state = Some(kept.state);
-            self.known = Some(self.material.split.validation.end);
-        }
+        let kept = self.kept.take_if(|kept| kept.epoch == best);
+        let events = self.material.split.train.end;
+        self.grown = kept.map(|kept| Grown { events, state: kept.state });
     }
 
-    /// Whether the last epoch is the best one and the state in place is what it left.
-    fn holds_best(&self) -> bool {
-        let last = self.learner.epochs().len();
-        self.learner.best_epoch().is_some_and(|(best, _)| best == last)
-            && self.known == Some(self.material.split.validation.end)
-    }
-
-    /// The state of the best epoch for a checkpoint.
-    pub(super) fn save_best(&self) -> Tensors {
-        let state = match &self.state {
-            Some(state) if self.holds_best() => Some(state),
-            _ => self.kept.as_ref().map(|kept| &kept.state),
+    /// The memory at the end of training that belongs to the weights which the run would choose now,
+    /// for a checkpoint: that of the best epoch, or of the last one without a validation part.
+    pub(super) fn save_memory(&self) -> Tensors {
+        let last = match self.material.split.validation.is_empty() {
+            true => self
+                .state
+                .as_ref()
+                .filter(|_| self.grew && self.known == Some(self.material.split.train.end)),
+            // No epoch is the best one if what is watched has no value.
+            false => self.spare.as_ref().filter(|_| {
+                self.learner.best_epoch().is_none()
+                    && self.learner.progress.frame == 0
+                    && self.learner.progress.epoch > 0
+            }),
         };
-        let arrays = state.map_or_else(Vec::new, VertexState::save);
-        let named =
-            |(name, dims, values)| (format!("{BEST}{name}"), SavedTensor::new(dims, values));
-        arrays.into_iter().map(named).collect()
+        let Some(state) = self.kept.as_ref().map(|kept| &kept.state).or(last) else {
+            return Tensors::new();
+        };
+        let order = Appearance::of(&self.material.store, self.material.split.train.end);
+        let arrays = state.save_numbered(|vertex| order.place(vertex)).into_iter();
+        arrays
+            .map(|(name, dims, values)| (format!("{MEMORY}{name}"), SavedTensor::new(dims, values)))
+            .collect()
     }
 
-    /// Takes the state of the best epoch from a checkpoint, if it has one.
+    /// Takes the memory of the best epoch from a checkpoint, if it has one.
     ///
     /// # Errors
-    /// [`TrainError::Unfit`] where it belongs to another model or data set.
+    /// [`TrainError::Unfit`] if it belongs to another model or data set.
     pub(super) fn restore_best(&mut self, hidden: &Tensors) -> Result<(), TrainError> {
         self.kept = None;
-        let saved = hidden.keys().any(|name| name.starts_with(BEST));
         let (Some(state), Some((epoch, _))) = (&self.state, self.learner.best_epoch()) else {
             return Ok(());
         };
-        if saved {
-            let mut state = state.fresh();
-            let find = |name: &str| {
-                let saved = hidden.get(&format!("{BEST}{name}"));
-                saved.map(|saved| (saved.dims(), saved.data()))
-            };
-            state.restore(find).map_err(|name| unfit(&name))?;
-            self.kept = Some(Kept { epoch, state });
-        }
+        let order = Appearance::of(&self.material.store, self.material.split.train.end);
+        let memory = read_memory(hidden, state, &order)?;
+        self.kept = memory.map(|state| Kept { epoch, state });
         Ok(())
     }
+}
+
+/// The memory that a checkpoint kept, in a new state of the same shape as `like`; None if it kept
+/// none.
+///
+/// # Errors
+/// [`TrainError::Unfit`] if it belongs to another model or data set.
+pub(super) fn read_memory(
+    hidden: &Tensors,
+    like: &VertexState,
+    order: &Appearance,
+) -> Result<Option<VertexState>, TrainError> {
+    if !hidden.keys().any(|name| name.starts_with(MEMORY)) {
+        return Ok(None);
+    }
+    let mut state = like.fresh();
+    let find = |name: &str| {
+        let saved = hidden.get(&format!("{MEMORY}{name}"));
+        saved.map(|saved| (saved.dims(), saved.data()))
+    };
+    let vertex = |place: u32| order.vertex(place);
+    state.restore_numbered(find, vertex).map_err(|name| unfit(&name))?;
+    Ok(Some(state))
 }

@@ -6,12 +6,15 @@ use std::time::Instant;
 use zoetrope_data::negatives::NegativeSampler;
 use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
+use zoetrope_nn::forward::Still;
 use zoetrope_tensor::{Loss, Var};
 
 use super::ask::{self, Asking, Negatives};
+use super::best::Kept;
 use super::network::StreamHead;
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
+use super::schedule::Schedule;
 use super::session::StreamSession;
 use super::target::Target;
 use crate::device;
@@ -25,12 +28,21 @@ impl StreamSession {
         let (epoch, first) = (self.learner.progress.epoch, self.learner.progress.frame);
         let begun = Instant::now();
         if first == 0 {
-            self.set_best_aside();
+            if self.learner.should_settle(&self.config) {
+                self.learner.settle(&mut self.network.parameters);
+                self.spare = self.kept.take().map(Kept::into_state).or(self.spare.take());
+            }
             self.forget();
         }
-        self.known = None;
+        (self.known, self.grown) = (None, None);
         let (material, target) = (Arc::clone(&self.material), Arc::clone(&self.target));
-        let batches = self.schedule.epoch(material.training_events(), epoch as u32);
+        let settling = self.learner.is_settling();
+        let memory = self.network.model.memory_parameters();
+        self.still = settling.then(|| Still::new(&self.network.parameters, memory));
+        // Boundaries that move from epoch to epoch would grow another memory than replay.
+        let chunks = self.schedule.chunks.filter(|_| !settling);
+        let schedule = Schedule { chunks, ..self.schedule };
+        let batches = schedule.epoch(material.training_events(), epoch as u32);
         let per_event = self.config.task.negatives;
         let options = self.training_negatives(per_event);
         let sampler = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
@@ -68,15 +80,19 @@ impl StreamSession {
         if self.learner.progress.frame < batches.len() {
             return Ok(EpochEnd::Interrupted);
         }
-        self.known = Some(material.split.train.end);
+        (self.known, self.grew) = (Some(material.split.train.end), true);
         let (seconds, loss) = (self.learner.progress.seconds, self.learner.mean_loss());
         let val = match material.split.validation.is_empty() {
             true => Metrics::new(),
             // Memory goes on from the training part to the validation part.
-            false => self.go_on(Part::Validation)?,
+            false => {
+                self.set_aside();
+                self.go_on(Part::Validation)?
+            }
         };
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
         self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
+        self.keep_if_best();
         Ok(EpochEnd::Finished(record))
     }
 
@@ -87,7 +103,8 @@ impl StreamSession {
         let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
         let parameters = &self.network.parameters;
         let mut forward =
-            Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step);
+            Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step)
+                .keeping(self.still.as_ref());
         let data = self.material.data();
         let embedding = self.network.model.embed(
             &mut forward,

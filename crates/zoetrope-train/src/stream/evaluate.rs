@@ -41,7 +41,9 @@ impl StreamSession {
     /// The metrics on a part, from a state that knows exactly what came before it.
     pub(super) fn measure(&mut self, part: Part) -> Result<Metrics, TrainError> {
         let timer = Instant::now();
-        self.remember(self.material.split.part(part).start)?;
+        let asked = self.material.split.part(part);
+        self.remember(asked.start)?;
+        self.used.add(self.source(), asked.len());
         let ranked = part == Part::Test || self.ranks_watched();
         let metrics = self.judge(part, ranked);
         self.timeline.add(Phase::Evaluate, timer);

@@ -2,17 +2,19 @@
 //! events.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use zoetrope_data::split::{InductiveSplit, Part, Split};
 use zoetrope_data::{Dataset, Progress, ReadOptions};
 use zoetrope_graph::sampler::{Moment, Sampled, Sampler};
-use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time};
+use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time, VertexId};
 use zoetrope_nn::memory::EventData;
 use zoetrope_tensor::cuda::TemporalSampler;
 use zoetrope_tensor::{Device, Fixed, Matrix};
 
 use super::features::EventFeatures;
+use super::identity::EventRecord;
+use super::recall::{Agreement, SavedRun};
 use crate::config::{Config, Residency, TaskName};
 use crate::error::TrainError;
 use crate::material::{digest, short_name};
@@ -34,8 +36,12 @@ pub struct StreamMaterial {
     pub warnings: Vec<String>,
     /// By vertex: whether no training event touches it.
     pub unseen: Vec<bool>,
-    /// How many vertices were held out of training on purpose.
-    pub held_out: usize,
+    /// The vertices that were held out of training on purpose, ascending.
+    pub held_out: Vec<VertexId>,
+    /// How the events stand to those of the run whose model is used.
+    pub(super) agreement: Agreement,
+    /// The digests of the events, once they were asked for.
+    record: OnceLock<EventRecord>,
     features: EventFeatures,
     /// The training events, where some were left out.
     training: Option<Vec<usize>>,
@@ -77,6 +83,19 @@ impl StreamMaterial {
     /// # Errors
     /// Where the data cannot be read or has no events.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
+        Self::open_for(config, progress, None)
+    }
+
+    /// The same for the model of a run: if the events begin with those that the run was trained on,
+    /// parts end where those of the run do, and the last one goes on to the end.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_for(
+        config: &Config,
+        progress: &dyn Progress,
+        run: Option<&SavedRun>,
+    ) -> Result<Self, TrainError> {
         let options = ReadOptions { format: config.data.format, ..ReadOptions::default() };
         let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
         let sha256 = digest::of(&loaded)?;
@@ -93,7 +112,7 @@ impl StreamMaterial {
                 });
             }
         };
-        let mut material = Self::new(store, config)?;
+        let mut material = Self::new_for(store, config, run)?;
         material.name = short_name(&config.data.path);
         material.sha256 = sha256;
         material.warnings.extend(warnings);
@@ -105,6 +124,18 @@ impl StreamMaterial {
     /// # Errors
     /// Where it has no events, or features that are not finite.
     pub fn new(store: EventStore, config: &Config) -> Result<Self, TrainError> {
+        Self::new_for(store, config, None)
+    }
+
+    /// As [`new`](Self::new), for the model of a run as [`open_for`](Self::open_for).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn new_for(
+        store: EventStore,
+        config: &Config,
+        run: Option<&SavedRun>,
+    ) -> Result<Self, TrainError> {
         if store.is_empty() {
             return Err(TrainError::Unfit {
                 what: "the data has no event".to_owned(),
@@ -122,10 +153,18 @@ impl StreamMaterial {
             .map(|(width, values)| Matrix::from_slice(values.len() / width.max(&1), *width, values))
             .transpose()?
             .map(Arc::new);
-        let split = Split::by_time(&store, config.data.split.fractions());
+        let agreement =
+            run.map_or(Agreement::Differ, |run| run.agreement(&store, features.values(&store)));
+        let run = run.filter(|_| agreement != Agreement::Differ);
+        let split = match run.and_then(|run| run.parts(config)) {
+            Some([train, validation]) => Split::by_events(&store, train, validation),
+            None => Split::by_time(&store, config.data.split.fractions()),
+        };
         let seed = config.train.seed;
-        let mut inductive =
-            InductiveSplit::new(&store, split.clone(), config.data.inductive, seed)?;
+        let mut inductive = match run.and_then(|run| run.held_out(config, &store)) {
+            Some(vertices) => InductiveSplit::holding_out(&store, split.clone(), vertices),
+            None => InductiveSplit::new(&store, split.clone(), config.data.inductive, seed)?,
+        };
         if inductive.held_out.is_empty() {
             // The list of all training events says nothing, and the index needs the memory.
             inductive.train = Vec::new();
@@ -153,7 +192,9 @@ impl StreamMaterial {
             sha256: String::new(),
             warnings,
             unseen: inductive.unseen,
-            held_out: inductive.held_out.len(),
+            held_out: inductive.held_out,
+            agreement,
+            record: OnceLock::new(),
             features,
             training,
             index,
@@ -162,6 +203,26 @@ impl StreamMaterial {
             samplers: [None, None],
             store,
         })
+    }
+
+    /// What a run on this material has learnt from, for its checkpoints.
+    pub(super) fn record(&self) -> &EventRecord {
+        self.record.get_or_init(|| {
+            EventRecord::new(&self.store, self.features(), &self.split, &self.held_out)
+        })
+    }
+
+    /// Whether there are events that the run whose model is used did not have.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.agreement, Agreement::GoOn(_) | Agreement::SameTraining)
+    }
+
+    /// The number of events of the run whose model is used, if there are more.
+    pub fn run_events(&self) -> Option<usize> {
+        match self.agreement {
+            Agreement::GoOn(events) => Some(events),
+            _ => None,
+        }
     }
 
     /// The number of vertices.

@@ -28,6 +28,9 @@ pub struct Candidate {
 impl StreamSession {
     /// The head's answer for each candidate, in the order given: one number, or one for each class.
     ///
+    /// Memory is that of the run for what comes after its training, and rebuilt for what lies before
+    /// (see [`memory_use`](Self::memory_use)).
+    ///
     /// A candidate sees the events strictly before its time. Memory is that of the batch in which
     /// it falls: events of the stream are absorbed in whole batches, as in evaluation, and a
     /// candidate after the last event sees all of them.
@@ -51,6 +54,7 @@ impl StreamSession {
         self.network.model.begin_pass();
         for (events, group) in groups {
             self.remember(events)?;
+            self.used.add(self.source(), group.len());
             for chunk in group.chunks(QUESTIONS) {
                 preparer.begin(events, &mut prepared);
                 for &at in chunk {
@@ -87,6 +91,7 @@ impl StreamSession {
         let material = Arc::clone(&self.material);
         let events = material.store.time().partition_point(|&t| t < time);
         self.remember(events)?;
+        self.used.add(self.source(), material.vertices());
         self.network.model.begin_pass();
         let mut preparer = Preparer::new(&material, material.neighbours(Part::Test), self.rules);
         let mut prepared = Prepared::default();

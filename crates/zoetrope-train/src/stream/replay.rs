@@ -15,14 +15,32 @@ impl StreamSession {
     /// Brings the state to where it knows exactly the first `events` events (of the training part
     /// those that are not held out), with the weights in place. Batches begin at multiples of the
     /// batch size from the start of each part, as in training and evaluation.
+    ///
+    /// Goes on from the memory that grew with the weights, unless that knows more already.
     pub(super) fn remember(&mut self, events: usize) -> Result<(), TrainError> {
-        if self.known.is_none_or(|known| known > events) {
-            self.forget();
+        let goes_on = self.known.is_some_and(|known| known <= events);
+        let grown = self.grown.as_ref().filter(|grown| grown.events <= events);
+        match (grown, &mut self.state) {
+            (Some(grown), Some(state)) if !(goes_on && self.grew) => {
+                state.copy_from(&grown.state);
+                (self.known, self.grew) = (Some(grown.events), true);
+                // Rows that were computed for a vertex and its mail belong to the other memory.
+                self.network.model.begin_pass();
+            }
+            _ if goes_on => {}
+            _ => self.forget(),
         }
         let known = self.known.unwrap_or(0);
         if self.state.is_some() && known < events {
-            for part in [Part::Train, Part::Validation, Part::Test] {
-                let range = self.material.split.part(part);
+            let split = &self.material.split;
+            // What comes between two parts that are judged belongs to none of them.
+            let parts = [
+                (Part::Train, split.train.clone()),
+                (Part::Validation, split.validation.clone()),
+                (Part::Test, split.validation.end..split.test.start),
+                (Part::Test, split.test.clone()),
+            ];
+            for (part, range) in parts {
                 let range = range.start.max(known)..range.end.min(events);
                 if !range.is_empty() {
                     self.absorb(part, range)?;

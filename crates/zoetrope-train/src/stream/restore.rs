@@ -1,5 +1,7 @@
 //! The whole state of a run over events, to and from a checkpoint.
 
+use super::identity::EventRecord;
+use super::recall::EVENTS;
 use super::session::StreamSession;
 use crate::checkpoint::{SavedState, SavedTensor, Tensors};
 use crate::error::TrainError;
@@ -16,13 +18,22 @@ impl StreamSession {
             .into_iter()
             .map(|(name, dims, values)| (name, SavedTensor::new(dims, values)))
             .collect();
-        hidden.extend(self.save_best());
-        self.learner.save(&self.network.parameters, self.config.train.seed, hidden)
+        hidden.extend(self.save_memory());
+        let mut state = self.learner.save(&self.network.parameters, self.config.train.seed, hidden);
+        let record = serde_json::to_value(self.material.record()).unwrap_or_default();
+        state.cursor.parts.insert(EVENTS.to_owned(), record);
+        state
     }
 
     /// Puts a saved state in place.
     pub(super) fn restore_state(&mut self, state: SavedState) -> Result<(), TrainError> {
         let seed = self.config.train.seed;
+        // Checkpoints of older versions do not say which events they belong to.
+        if state.cursor.parts.contains_key(EVENTS)
+            && state.cursor.get::<EventRecord>(EVENTS)? != *self.material.record()
+        {
+            return Err(unfit("the data"));
+        }
         let hidden = self.learner.restore(&mut self.network.parameters, seed, state)?;
         self.forget();
         self.known = None;

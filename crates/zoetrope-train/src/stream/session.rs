@@ -9,14 +9,15 @@ use zoetrope_data::progress::Quiet;
 use zoetrope_data::split::Part;
 use zoetrope_graph::sampler::{Choice, EqualTimes, Sampler};
 use zoetrope_nn::Parameters;
-use zoetrope_nn::forward::Updates;
+use zoetrope_nn::forward::{Still, Updates};
 use zoetrope_nn::memory::{Delivery, Updated, VertexState};
 use zoetrope_plan::dispatch;
 use zoetrope_tensor::{Device, Tape};
 
-use super::best::Kept;
+use super::best::{Grown, Kept};
 use super::judge::{FixedNegatives, StreamProtocol, training_pool};
 use super::material::StreamMaterial;
+use super::memory_source::MemoryUse;
 use super::network::StreamNetwork;
 use super::prepare::Rules;
 use super::schedule::Schedule;
@@ -41,8 +42,22 @@ pub struct StreamSession {
     /// How many events the state knows, where it grew with the weights in place or was built with
     /// them.
     pub(super) known: Option<usize>,
-    /// What the best epoch left, where another one came after it.
+    /// Whether the state in place grew while the weights were learnt, up to the end of training.
+    pub(super) grew: bool,
+    /// What the training of the best epoch left.
     pub(super) kept: Option<Kept>,
+    /// A state to be overwritten, or what the training of the epoch left while it is validated.
+    pub(super) spare: Option<VertexState>,
+    /// The memory that grew with the weights in place.
+    pub(super) grown: Option<Grown>,
+    /// The weights of memory, while they stand still.
+    pub(super) still: Option<Still>,
+    /// Whether replay rebuilds the memory that belongs to the weights in place.
+    pub(super) settled: bool,
+    /// Why there is none, if a run's was looked for.
+    pub(super) without_run: Option<String>,
+    /// With which memory questions were answered.
+    pub(super) used: MemoryUse,
     pub(super) learner: Learner,
     pub(super) schedule: Schedule,
     pub(super) rules: Rules,
@@ -140,7 +155,14 @@ impl StreamSession {
             network,
             state,
             known: None,
+            grew: false,
             kept: None,
+            spare: None,
+            grown: None,
+            still: None,
+            settled: false,
+            without_run: None,
+            used: MemoryUse::default(),
             learner,
             schedule,
             rules,
@@ -194,9 +216,12 @@ impl StreamSession {
         let material = &self.material;
         // An entry of the index is a vertex, an event and a time; an event is in two entries.
         let index = material.store.len() * 2 * 16;
-        // The best epoch's is kept while another one grows.
-        let kept = self.config.train.epochs > 1 && !material.split.validation.is_empty();
-        let states = 1 + u64::from(kept);
+        // What an epoch left is set aside while it is validated, beside that of the best epoch.
+        let states = match (material.split.validation.is_empty(), self.config.train.epochs) {
+            (true, _) => 1,
+            (false, 1) => 2,
+            (false, _) => 3,
+        };
         [
             ("events", material.store.column_bytes() as u64),
             ("events by vertex", index as u64),
@@ -236,7 +261,7 @@ impl StreamSession {
     pub(super) fn forget(&mut self) {
         self.state.iter_mut().for_each(VertexState::reset);
         self.network.model.begin_pass();
-        self.known = Some(0);
+        (self.known, self.grew) = (Some(0), false);
     }
 }
 
@@ -258,7 +283,8 @@ impl Course for StreamSession {
     }
 
     fn parameters_mut(&mut self) -> &mut Parameters {
-        self.known = None;
+        (self.known, self.grown) = (None, None);
+        self.used = MemoryUse::default();
         &mut self.network.parameters
     }
 
@@ -335,12 +361,19 @@ impl Course for StreamSession {
             task: self.task_name,
             split: &material.split,
             training_events: material.training_events(),
-            held_out: material.held_out,
+            held_out: material.held_out.len(),
             unseen: material.unseen.iter().filter(|&&unseen| unseen).count(),
             batch_size: self.schedule.batch,
             fixed: self.fixed_negatives.as_ref().map(|(_, declared)| declared),
         };
-        declared.declare()
+        let mut declared = declared.declare();
+        if let Some(events) = material.run_events() {
+            declared["split"]["run_events"] = events.into();
+        }
+        if let Some(source) = self.used.source() {
+            declared["memory_source"] = source.name().into();
+        }
+        declared
     }
 
     fn redundancy(&self) -> Option<Redundancy> {

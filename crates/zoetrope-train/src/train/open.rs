@@ -10,7 +10,7 @@ use crate::error::TrainError;
 use crate::material::Material;
 use crate::run::Timeline;
 use crate::session::Session;
-use crate::stream::{StreamMaterial, StreamSession};
+use crate::stream::{SavedRun, StreamMaterial, StreamSession};
 
 /// A data set in the form that the model of a configuration learns from.
 // One of them exists at a time: boxing the larger one would only add a pointer.
@@ -39,8 +39,20 @@ impl Opened {
     /// # Errors
     /// Where it cannot be read or does not fit the model.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
+        Self::open_for(config, progress, None)
+    }
+
+    /// The same for the model of a run, whose parts events that go on from its own keep.
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub fn open_for(
+        config: &Config,
+        progress: &dyn Progress,
+        run: Option<&SavedRun>,
+    ) -> Result<Self, TrainError> {
         match config.model.name.is_stream() {
-            true => Ok(Self::Events(StreamMaterial::open(config, progress)?)),
+            true => Ok(Self::Events(StreamMaterial::open_for(config, progress, run)?)),
             false => Ok(Self::Snapshots(Material::open(config, progress)?)),
         }
     }

@@ -103,12 +103,19 @@ impl StreamProtocol<'_> {
         if !self.config.model.name.has_memory() {
             return Value::Null;
         }
-        json!({
+        let mut memory = json!({
             "staleness": "batch-stale: every question of a batch sees the memory before the batch, \
                           with the mails that wait applied",
             "batch_size": self.batch_size,
             "carried": "empty before each epoch, carried from training to validation to test",
-        })
+        });
+        if self.config.train.settle > 0 {
+            memory["settled"] = json!(format!(
+                "its weights stood still in the last {} epochs, so that replay rebuilds the same",
+                self.config.train.settle
+            ));
+        }
+        memory
     }
 
     fn neighbours(&self) -> Value {
