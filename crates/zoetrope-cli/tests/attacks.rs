@@ -10,7 +10,11 @@ use std::time::Duration;
 
 use zoetrope_testkit::{Outcome, run_measured};
 
-const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// What a decision may compute: time of processors, so that a busy machine changes nothing.
+const CPU_LIMIT_SECONDS: f64 = 5.0;
+
+/// When a process is given up that neither computes nor ends.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 const MEMORY_FLOOR_BYTES: u64 = 64 << 20;
 const MEMORY_PER_FILE_BYTE: u64 = 8;
 
@@ -31,6 +35,8 @@ fn objections(outcome: &Outcome, memory_limit: u64) -> Vec<String> {
     let mut found = Vec::new();
     if outcome.timed_out {
         found.push(format!("not decided within {} s", TIME_LIMIT.as_secs()));
+    } else if outcome.cpu_seconds > CPU_LIMIT_SECONDS {
+        found.push(format!("computed for {:.1} s", outcome.cpu_seconds));
     } else if !matches!(outcome.code(), Some(0 | 3)) {
         found.push(format!("ended with {}", outcome.status));
     }

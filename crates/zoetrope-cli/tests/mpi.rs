@@ -21,6 +21,9 @@ const DATA: &[&str] = &[
     "--quiet",
 ];
 
+/// What may be added to a time limit by a busy machine.
+const SLACK: Duration = Duration::from_secs(60);
+
 fn train<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["train", "--out", out], DATA, more].concat()
 }
@@ -82,7 +85,7 @@ fn a_rank_that_is_killed_is_named_and_the_run_goes_on_to_the_same_bits() {
         let ended = running.end();
         assert_ne!(ended.code, Some(0), "{}", ended.output);
         let took = ended.since_signal.unwrap();
-        assert!(took < Duration::from_secs(15), "{took:?}: {}", ended.output);
+        assert!(took < SLACK, "{took:?}: {}", ended.output);
         assert_eq!(ended.orphans(), [0_u32; 0], "{}", ended.output);
         if launcher.lets_survivors_speak {
             let named = format!("rank {victim} ended");
@@ -109,7 +112,7 @@ fn a_rank_that_is_stopped_is_named_with_where_everyone_was() {
         let ended = running.end_after_word(&format!("rank {victim} hangs"));
         assert_ne!(ended.code, Some(0), "{}", ended.output);
         let named = ended.since_signal.unwrap();
-        assert!(named < Duration::from_secs(5 + 5), "{named:?}: {}", ended.output);
+        assert!(named < Duration::from_secs(5) + SLACK, "{named:?}: {}", ended.output);
         for rank in 0..2 {
             assert!(ended.output.contains(&format!("rank {rank}: step")), "{}", ended.output);
         }

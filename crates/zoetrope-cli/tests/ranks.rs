@@ -75,7 +75,7 @@ fn a_run_that_is_asked_to_stop_saves_and_goes_on_to_the_same_bits() {
         let mut child = command(&root, &train(out, &job));
         let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let metrics = folder.path(&format!("{out}/metrics.jsonl"));
-        let deadline = start + Duration::from_secs(120);
+        let deadline = start + Duration::from_secs(600);
         let is_there = || {
             let text = std::fs::read_to_string(&metrics);
             text.is_ok_and(|text| text.lines().count() >= lines)
@@ -87,7 +87,7 @@ fn a_run_that_is_asked_to_stop_saves_and_goes_on_to_the_same_bits() {
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let status = child.wait().unwrap();
-        assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(120), "{:?}", asked.elapsed());
         let mut error = String::new();
         std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut error).unwrap();
         assert_eq!(status.code(), Some(1), "{error}");
@@ -248,7 +248,7 @@ fn a_build_without_mpi_says_so_under_a_launcher() {
             command.env(variable, "2");
         };
         let arguments = train("run", &["--model", "tm-gcn"]);
-        let outcome = folder.run_with(&arguments, change, Duration::from_secs(60));
+        let outcome = folder.run_with(&arguments, change, Duration::from_secs(600));
         let error = outcome.stderr_text();
         assert_eq!(outcome.code(), Some(4), "{error}");
         assert!(error.contains("--features mpi") && error.contains("--ranks N"), "{error}");

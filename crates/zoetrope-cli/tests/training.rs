@@ -222,7 +222,7 @@ fn a_second_process_on_a_run_folder_is_refused() {
         std::thread::yield_now();
     }
     let resume = command(&root, &["train", "--resume", "run", "--quiet"]);
-    let second = run_measured(resume, Duration::from_secs(10)).unwrap();
+    let second = run_measured(resume, Duration::from_secs(300)).unwrap();
     assert_eq!(second.code(), Some(4));
     assert!(second.stderr_text().contains(&first.id().to_string()), "{}", second.stderr_text());
     first.kill().unwrap();

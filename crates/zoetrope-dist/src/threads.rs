@@ -7,7 +7,6 @@
 
 mod mailbox;
 
-use std::any::Any;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver};
@@ -20,7 +19,7 @@ use crate::exchange::Shelf;
 use crate::ranks::Ranks;
 use crate::spare::Spare;
 use crate::threads::mailbox::{Arrival, Letter, Mailbox};
-use crate::watch::{Board, Cause, Patience, Verdict};
+use crate::watch::{Board, Cause, Patience, Verdict, panics};
 
 /// How long a rank that waits looks for itself before it sleeps: about what falling asleep and being
 /// woken take.
@@ -173,8 +172,8 @@ enum End<T, E> {
 /// Runs `body` on `size` threads, one for each rank, and returns what they return, in the order of
 /// ranks.
 ///
-/// Where a rank returns an error or panics, or hangs while others wait for it, the others' calls
-/// fail; they have [`Patience::grace`] to return. A thread that does not is left behind: only the
+/// If a rank returns an error or panics, or hangs while others wait for it, the others' calls
+/// fail; a panic is known to them before it is printed ([`Ranks::thread_claim`]). They have [`Patience::grace`] to return. A thread that does not is left behind: only the
 /// end of the process ends it.
 ///
 /// # Errors
@@ -195,7 +194,10 @@ where
     for rank in 0..size {
         let (shared, body, sender) = (Arc::clone(&shared), Arc::clone(&body), sender.clone());
         let work = move || {
-            let ranks = Ranks::new(Arc::new(ThreadRank { rank, shared: Arc::clone(&shared) }));
+            let communicator: Arc<dyn Communicator> =
+                Arc::new(ThreadRank { rank, shared: Arc::clone(&shared) });
+            panics::claim_thread(Arc::downgrade(&communicator));
+            let ranks = Ranks::new(Arc::clone(&communicator));
             let end = match catch_unwind(AssertUnwindSafe(|| body(ranks))) {
                 Ok(result) => {
                     match &result {
@@ -207,8 +209,8 @@ where
                     End::Returned(result)
                 }
                 Err(panic) => {
-                    let how = format!("it panicked: {}", panic_text(panic.as_ref()));
-                    shared.condemn(shared.board.ended(rank, how));
+                    // Only if somebody replaced the hook that writes it earlier.
+                    shared.condemn(shared.board.ended(rank, panics::describe(panic.as_ref())));
                     End::Panicked
                 }
             };
@@ -259,10 +261,4 @@ fn gather<T, E>(
             Err(DistError::Lost { rank, site: None, verdict }.into())
         }
     }
-}
-
-/// What a panic said.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }

@@ -197,7 +197,7 @@ fn with_victim(
     timeout: Duration,
     fault: impl Fn() + Send + Sync + 'static,
 ) -> (String, Vec<String>, Duration) {
-    let patience = Patience { timeout, grace: Duration::from_millis(300) };
+    let patience = Patience { timeout, grace: Duration::from_secs(600) };
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let (tell, start) = (Arc::clone(&told), Instant::now());
     let failure = threads::run(3, patience, move |ranks| {
@@ -231,15 +231,15 @@ fn a_rank_that_ends_or_hangs_while_cards_wait_for_its_card_is_named() {
     // Kernels are compiled here, so that nobody seems to hang who compiles.
     threads::run(3, Patience::default(), |ranks| linked_step(&ranks).map(|step| step())).unwrap();
 
-    let (text, told, time) = with_victim(Duration::from_secs(60), || panic!("out of luck"));
+    let (text, told, time) = with_victim(Duration::from_secs(300), || panic!("out of luck"));
     assert!(text.contains("rank 1 ended: it panicked: out of luck"), "{text}");
     assert_eq!(told.len(), 2);
     assert!(told.iter().all(|one| one.contains("in exchange 10: rank 1 ended")), "{told:?}");
-    assert!(time < Duration::from_secs(30), "{time:?}");
+    assert!(time < Duration::from_secs(100), "{time:?}");
 
     let over = Arc::new(AtomicBool::new(false));
     let hangs = Arc::clone(&over);
-    let (text, told, time) = with_victim(Duration::from_secs(2), move || {
+    let (text, told, time) = with_victim(Duration::from_secs(5), move || {
         while !hangs.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -248,5 +248,5 @@ fn a_rank_that_ends_or_hangs_while_cards_wait_for_its_card_is_named() {
     assert!(text.contains("rank 1 hangs for"), "{text}");
     assert!(text.contains("others wait for it, and it does not come"), "{text}");
     assert!(told.iter().all(|one| one.contains("waits in exchange")), "{told:?}");
-    assert!(time < Duration::from_secs(30), "{time:?}");
+    assert!(time < Duration::from_secs(100), "{time:?}");
 }

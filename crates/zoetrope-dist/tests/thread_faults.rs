@@ -9,11 +9,17 @@ use zoetrope_dist::{
 };
 use zoetrope_tensor::Tape;
 
+/// For ranks that are to be found hanging: longer than a busy machine keeps a thread from running. Nobody
+/// waits for a rank that hangs, so that the grace is never used up.
 const SHORT: Patience =
-    Patience { timeout: Duration::from_millis(400), grace: Duration::from_millis(300) };
+    Patience { timeout: Duration::from_secs(3), grace: Duration::from_secs(600) };
+
+/// For ranks that end: the others are told at once, and not because they have waited long enough.
+const LONG: Patience =
+    Patience { timeout: Duration::from_secs(300), grace: Duration::from_secs(600) };
 
 /// What may be added to a time limit by a busy machine.
-const SLACK: Duration = Duration::from_secs(5);
+const SLACK: Duration = Duration::from_secs(100);
 
 fn work(ranks: &Ranks, calls: usize) -> Result<(), DistError> {
     for step in 0..calls {
@@ -26,13 +32,14 @@ fn work(ranks: &Ranks, calls: usize) -> Result<(), DistError> {
 /// Runs three ranks of which rank 1 does something else after some calls; what every rank and the
 /// whole say, and how long it took.
 fn with_victim(
+    patience: Patience,
     calls: usize,
     fault: impl Fn(&Ranks) -> Result<(), String> + Send + Sync + 'static,
 ) -> (Vec<String>, Failure<String>, Duration) {
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let tell = Arc::clone(&told);
     let start = Instant::now();
-    let failure = threads::run(3, SHORT, move |ranks| {
+    let failure = threads::run(3, patience, move |ranks| {
         work(&ranks, calls).map_err(|error| error.to_string())?;
         if ranks.rank() == 1 {
             return fault(&ranks);
@@ -48,7 +55,7 @@ fn with_victim(
 #[test]
 fn a_rank_that_returns_an_error_stops_the_others() {
     for calls in [0, 3] {
-        let (told, failure, time) = with_victim(calls, |_| Err("no such file".into()));
+        let (told, failure, time) = with_victim(LONG, calls, |_| Err("no such file".into()));
         assert!(
             matches!(&failure, Failure::Returned { rank: 1, error } if error == "no such file")
         );
@@ -65,7 +72,7 @@ fn a_rank_that_returns_an_error_stops_the_others() {
 #[test]
 fn a_rank_that_panics_stops_the_others() {
     for calls in [0, 3] {
-        let (told, failure, time) = with_victim(calls, |_| panic!("out of {}", "luck"));
+        let (told, failure, time) = with_victim(LONG, calls, |_| panic!("out of {}", "luck"));
         let text = failure.to_string();
         assert!(text.contains("rank 1 ended: it panicked: out of luck"), "{text}");
         assert!(text.contains("rank 0: step"), "{text}");
@@ -76,7 +83,7 @@ fn a_rank_that_panics_stops_the_others() {
 
 #[test]
 fn a_rank_that_panics_in_the_middle_of_a_call_stops_the_others() {
-    let (told, failure, _) = with_victim(2, |ranks| {
+    let (told, failure, _) = with_victim(LONG, 2, |ranks| {
         let _started = ranks.start_all_reduce(vec![1.0f64; 1000], Reduction::Sum);
         panic!("half-way")
     });
@@ -86,7 +93,7 @@ fn a_rank_that_panics_in_the_middle_of_a_call_stops_the_others() {
 
 #[test]
 fn a_rank_that_leaves_too_early_is_named() {
-    let (told, failure, time) = with_victim(3, |_| Ok(()));
+    let (told, failure, time) = with_victim(LONG, 3, |_| Ok(()));
     for text in told.iter().chain([&failure.to_string()]) {
         assert!(text.contains("rank 1 ended: it finished while others still need it"), "{text}");
         assert!(text.contains("rank 1: step 2, has finished after all-reduce 3"), "{text}");
@@ -96,11 +103,10 @@ fn a_rank_that_leaves_too_early_is_named() {
 
 #[test]
 fn nobody_waits_for_a_rank_that_hangs_to_leave() {
-    let patience = Patience { timeout: SHORT.timeout, grace: Duration::from_secs(600) };
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let start = Instant::now();
-    let found = threads::run(3, patience, move |ranks| {
+    let found = threads::run(3, SHORT, move |ranks| {
         while ranks.rank() == 1 && !stopped.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -117,7 +123,7 @@ fn a_rank_that_loops_for_ever_is_named_in_time_and_left_behind() {
     for calls in [0, 3] {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let (told, failure, time) = with_victim(calls, move |ranks| {
+        let (told, failure, time) = with_victim(SHORT, calls, move |ranks| {
             if calls > 0 {
                 let _ = ranks.start_all_reduce(vec![1.0f64; 1000], Reduction::Sum);
             }
@@ -137,7 +143,7 @@ fn a_rank_that_loops_for_ever_is_named_in_time_and_left_behind() {
             );
             assert!(text.contains(&format!("waits in all-reduce {}", calls + 1)), "{text}");
         }
-        assert!(time >= SHORT.timeout && time < SHORT.timeout + SHORT.grace + SLACK, "{time:?}");
+        assert!(time >= SHORT.timeout && time < SHORT.timeout + SLACK, "{time:?}");
         stop.store(true, Ordering::Relaxed);
     }
 }
@@ -162,7 +168,7 @@ fn a_rank_that_computes_for_longer_than_the_timeout_is_fine_while_nobody_waits()
 
 #[test]
 fn an_operator_of_a_tape_fails_quietly_and_the_step_is_found_to_have_failed() {
-    let failure = threads::run(2, SHORT, |ranks| {
+    let failure = threads::run(2, LONG, |ranks| {
         if ranks.rank() == 1 {
             return Err("gone".to_owned());
         }

@@ -66,8 +66,10 @@ fn calls_that_cannot_be_right_are_refused_with_rank_and_call() {
 
 #[test]
 fn work_that_others_wait_for_may_take_longer_than_the_timeout() {
-    let patience = Patience { timeout: Duration::from_millis(300), grace: Duration::from_secs(5) };
-    let sleep = || std::thread::sleep(Duration::from_millis(1200));
+    // Longer than a busy machine keeps a thread from running.
+    let timeout = Duration::from_secs(2);
+    let patience = Patience { timeout, grace: Duration::from_secs(600) };
+    let sleep = move || std::thread::sleep(timeout * 2);
     let found = threads::run(3, patience, move |ranks| {
         if ranks.rank() == 1 {
             ranks.take_time();

@@ -19,7 +19,7 @@ fn the_interrupted_process() {
     let interrupt = Interrupt::on_signals().unwrap();
     // On the standard error, which the test harness does not hold back.
     eprintln!("ready");
-    let give_up = Instant::now() + Duration::from_secs(60);
+    let give_up = Instant::now() + Duration::from_secs(600);
     while !interrupt.is_asked() && Instant::now() < give_up {
         std::thread::yield_now();
     }
@@ -54,6 +54,7 @@ fn the_first_signal_asks_and_the_second_ends_the_process_at_once() {
         send();
         let status = child.wait().unwrap();
         assert_eq!(status.code(), Some(1), "{signal}");
-        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+        // It does not go on until it gives up; a busy machine may take a while to end it.
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     }
 }

@@ -16,7 +16,7 @@ const DATA: [&str; 6] = [
     "data.split=80/20",
     "train.frame=all",
     "model.hidden=5",
-    "plan.timeout=30",
+    "plan.timeout=300",
 ];
 
 struct Nobody;

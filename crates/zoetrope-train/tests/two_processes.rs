@@ -19,7 +19,7 @@ fn the_first_process() {
     let folder = RunFolder::create(Path::new(&root)).unwrap();
     folder.write_config(&Config::default()).unwrap();
     eprintln!("holding");
-    let give_up = Instant::now() + Duration::from_secs(60);
+    let give_up = Instant::now() + Duration::from_secs(600);
     while Instant::now() < give_up {
         std::thread::park_timeout(Duration::from_secs(1));
     }
@@ -41,7 +41,8 @@ fn the_second_process_names_the_first_and_a_killed_one_leaves_no_lock() {
 
     let start = Instant::now();
     let error = RunFolder::open(&root).unwrap_err();
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    // It does not wait for the first one to end; a busy machine may take a while to say so.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert!(
         matches!(error, TrainError::Busy { owner: Some(owner), .. } if owner == first.id()),
         "{error}"

@@ -32,7 +32,7 @@ impl Folder {
 
     /// Runs `zoetrope` with these arguments.
     pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
-        self.run_with(arguments, |_| {}, Duration::from_secs(60))
+        self.run_with(arguments, |_| {}, Duration::from_secs(600))
     }
 
     /// Runs `zoetrope` in another environment, for a limited time.

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::binary::{Folder, command};
 
 /// No job takes longer.
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// Runs ranks on two hosts that are network namespaces.
 const TWO_HOSTS: &str =
@@ -184,7 +184,7 @@ impl Ended {
             // A zombie has ended.
             stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
         };
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline && self.pids.iter().any(|pid| lives(&pid)) {
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -26,8 +26,7 @@ use crate::mpi::library::{Found, Functions, Handle};
 use crate::ranks::{Mode, Ranks};
 use crate::site::Call;
 use crate::spare::Spare;
-use crate::threads::panic_text;
-use crate::watch::{Board, Patience, Verdict};
+use crate::watch::{Board, Patience, Verdict, panics};
 
 pub use library::{launched, version};
 
@@ -118,11 +117,12 @@ where
             std::process::exit(EXIT_CODE);
         });
     })?;
+    panics::claim_thread(Arc::downgrade(ranks.communicator()));
     let result = catch_unwind(AssertUnwindSafe(|| body(ranks.clone())));
     match &result {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => ranks.give_up(error.to_string()),
-        Err(panic) => ranks.give_up(format!("it panicked: {}", panic_text(panic.as_ref()))),
+        Err(panic) => ranks.give_up(panics::describe(panic.as_ref())),
     }
     let met = match &result {
         // Nobody leaves while others still need it.

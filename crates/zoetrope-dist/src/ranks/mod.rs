@@ -34,6 +34,7 @@ use crate::site::{Call, Position, Site};
 use crate::spare::Spare;
 use crate::sync::lock;
 use crate::traffic::Traffic;
+use crate::watch::panics;
 
 pub(crate) use all_reduce::all_reduce_slices;
 pub use all_reduce::{Reduction, all_reduce_bytes};
@@ -137,6 +138,16 @@ impl Ranks {
     pub fn give_up(&self, why: impl Into<String>) {
         let board = self.inner.communicator.board();
         self.inner.communicator.condemn(board.ended(self.rank(), why));
+    }
+
+    /// What a thread calls that works for this rank: if it panics later, the other ranks are told so
+    /// before the panic is printed. The thread of the rank itself has called it; a rank that computes
+    /// on other threads, such as those of a pool, lets them call it, too. Such a panic is the end of
+    /// the rank, even if somebody catches it.
+    pub fn thread_claim(&self) -> impl Fn() + Send + Sync + use<> {
+        // Threads may outlive the job: they must not keep its connections open.
+        let communicator = Arc::downgrade(&self.inner.communicator);
+        move || panics::claim_thread(communicator.clone())
     }
 
     pub(crate) fn communicator(&self) -> &Arc<dyn Communicator> {

@@ -7,6 +7,7 @@
 
 mod board;
 mod judge;
+pub(crate) mod panics;
 mod verdict;
 
 use std::time::Duration;

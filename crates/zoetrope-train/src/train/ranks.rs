@@ -28,12 +28,15 @@ fn threads_of_a_rank(config: &Config, here: usize) -> usize {
     config.train.threads.unwrap_or((cores / here.max(1)).max(1))
 }
 
-/// Runs as one rank, with threads of its own to compute on.
+/// Runs as one rank, with threads of its own to compute on: if one of them panics, so has the rank.
 fn in_pool<T: Send>(
     threads: usize,
+    ranks: &Ranks,
     work: impl FnOnce() -> Result<T, TrainError> + Send,
 ) -> Result<T, TrainError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let claim = ranks.thread_claim();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let pool = pool.start_handler(move |_| claim()).build();
     let pool = pool.map_err(|error| TrainError::Unavailable {
         what: format!("{threads} threads for a rank ({error})"),
         advice: "choose fewer with --threads or --ranks".to_owned(),
@@ -89,7 +92,7 @@ pub fn train_by_threads(
             0 => listener.lock().ok().and_then(|mut listener| listener.take()),
             _ => None,
         };
-        in_pool(threads, || match first {
+        in_pool(threads, &ranks.clone(), || match first {
             Some(mut listener) => {
                 let opened = Some((opened, started));
                 lead(config, begun, &interrupt, &mut *listener, opened, Some(ranks)).map(Some)
@@ -127,7 +130,8 @@ pub fn train_by_mpi(
         let mut config = config;
         config.train.ranks = ranks.size();
         let alone = ranks.size() == 1;
-        in_pool(threads_of_a_rank(&config, local_ranks(ranks.size())), || match ranks.rank() {
+        let threads = threads_of_a_rank(&config, local_ranks(ranks.size()));
+        in_pool(threads, &ranks.clone(), || match ranks.rank() {
             0 => {
                 let ranks = (!alone).then_some(ranks);
                 lead(config, begun, interrupt, listener, None, ranks).map(Some)
