@@ -2,7 +2,8 @@
 //!
 //! A candidate file is a table like an edge list (any delimiter, gzip or zstd, header or not) with
 //! a source, a destination and, where it has one, a time. Vertices are named as in the graph's own
-//! file. The order of the rows is kept: answers go back row by row.
+//! file. The order of the rows is kept: answers go back row by row. Further columns are read by name, if
+//! the model asks with them.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::source::Source;
 use crate::table::{self, Preset};
 
 /// Pairs in the order of their file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Candidates {
     /// The source of each pair, as the graph numbers it.
     pub src: Vec<VertexId>,
@@ -23,19 +24,27 @@ pub struct Candidates {
     pub dst: Vec<VertexId>,
     /// When they might meet, in the ticks of the graph; empty where the file has no times.
     pub time: Vec<Time>,
+    /// The columns that were asked for, row by row; NaN for a missing value.
+    pub features: Vec<f32>,
 }
 
 /// Bytes at the start of a file that show whether it has a time column.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Reads candidate pairs of the vertices of `graph`.
+/// The name of the column that holds the weights of events.
+const WEIGHT: &str = "weight";
+
+/// Reads candidate pairs of the vertices of `graph`, with `columns` by their names in the data of the
+/// graph: `weight` is the column of weights, whatever the file calls it, and a number is a feature by
+/// its place, if the features have no names.
 ///
 /// # Errors
-/// Where the file cannot be read as a table, names a vertex that the graph does not have, or has
-/// times of another unit.
+/// If the file cannot be read as a table, names a vertex that the graph does not have, has times of
+/// another unit, or lacks a column.
 pub fn read(
     path: &Path,
     graph: &EventStore,
+    columns: &[String],
     progress: &dyn Progress,
 ) -> Result<Candidates, DataError> {
     let options = ReadOptions {
@@ -64,11 +73,17 @@ pub fn read(
     let sources = known(path, store, graph, store.src(), true)?;
     let destinations = known(path, store, graph, store.dst(), false)?;
     let rows = store.len();
+    let picked = columns
+        .iter()
+        .map(|column| pick(path, store, graph, column))
+        .collect::<Result<Vec<Picked<'_>>, DataError>>()?;
     let mut found = Candidates {
+        features: vec![0.0; rows * picked.len()],
         src: vec![0; rows],
         dst: vec![0; rows],
         time: vec![0; if timed { rows } else { 0 }],
     };
+    let picked_count = picked.len();
     for place in 0..rows {
         let row = table.order.as_ref().map_or(place, |order| order[place] as usize);
         found.src[row] = sources[store.src()[place] as usize];
@@ -76,8 +91,57 @@ pub fn read(
         if timed {
             found.time[row] = store.time()[place];
         }
+        for (at, picked) in picked.iter().enumerate() {
+            found.features[row * picked_count + at] = picked.at(place);
+        }
     }
     Ok(found)
+}
+
+/// A column of the file.
+#[derive(Debug, Clone, Copy)]
+struct Picked<'a> {
+    values: &'a [f32],
+    /// Numbers in a row of the values, and which one it is.
+    stride: usize,
+    offset: usize,
+}
+
+impl Picked<'_> {
+    fn at(&self, place: usize) -> f32 {
+        self.values[place * self.stride + self.offset]
+    }
+}
+
+/// The column that the graph knows by a name.
+fn pick<'a>(
+    path: &Path,
+    store: &'a EventStore,
+    graph: &EventStore,
+    column: &str,
+) -> Result<Picked<'a>, DataError> {
+    let names = &store.feature_names;
+    let stride = store.feature_width();
+    let named = (0..names.len().min(stride)).find(|&at| names.get(at) == column.as_bytes());
+    let placed = || {
+        let unnamed = graph.feature_names.is_empty();
+        column.parse().ok().filter(|&place: &usize| unnamed && place < stride)
+    };
+    if let (Some(offset), Some(values)) = (named.or_else(placed), store.features()) {
+        return Ok(Picked { values, stride, offset });
+    }
+    if let (WEIGHT, Some(values)) = (column, store.weight()) {
+        return Ok(Picked { values, stride: 1, offset: 0 });
+    }
+    let mut has: Vec<String> =
+        (0..names.len()).map(|at| String::from_utf8_lossy(names.get(at)).into_owned()).collect();
+    has.extend(store.weight().map(|_| WEIGHT.to_owned()));
+    let found = match has.is_empty() {
+        true => "no columns besides source, destination and time".to_owned(),
+        false => format!("columns {}", has.join(", ")),
+    };
+    let expected = format!("a column \"{column}\", which the model reads of each pair");
+    Err(DataError::invalid(Location::file(path), &expected, found))
 }
 
 /// What the graph calls each vertex of the file that stands on one side of a pair.
@@ -128,7 +192,7 @@ mod tests {
         let graph = graph(folder.path());
         let path = folder.path().join("pairs.csv");
         std::fs::write(&path, "c,y,99\na,x,31\nb,x,50\n").unwrap();
-        let found = read(&path, &graph, &Quiet).unwrap();
+        let found = read(&path, &graph, &[], &Quiet).unwrap();
         assert_eq!(found.src, [2, 0, 1]);
         assert_eq!(found.dst, [4, 3, 3]);
         assert_eq!(found.time, [99, 31, 50]);
@@ -140,7 +204,33 @@ mod tests {
         let graph = graph(folder.path());
         let path = folder.path().join("pairs.csv");
         std::fs::write(&path, "a,x,31\nz,x,50\n").unwrap();
-        let error = read(&path, &graph, &Quiet).unwrap_err().to_string();
+        let error = read(&path, &graph, &[], &Quiet).unwrap_err().to_string();
         assert!(error.contains("vertex z") && error.contains("pairs.csv"), "{error}");
+    }
+
+    #[test]
+    fn columns_are_read_by_name_in_the_order_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("graph.csv");
+        std::fs::write(&data, "src,dst,time,amount,risk\na,x,10,5,1\nb,y,20,6,2\n").unwrap();
+        let loaded = crate::open(data.to_str().unwrap(), &ReadOptions::default(), &Quiet).unwrap();
+        let crate::Dataset::Events(graph) = loaded.dataset else { unreachable!() };
+        let wanted = ["risk".to_owned(), "weight".to_owned()];
+        let path = folder.path().join("pairs.csv");
+        // In another order, with a column that nobody asked for, and with a value missing.
+        let rows = "src,risk,dst,time,amount,note\nb,0.5,x,99,7,1\na,,y,31,8,1\n";
+        std::fs::write(&path, rows).unwrap();
+        let found = read(&path, &graph, &wanted, &Quiet).unwrap();
+        assert_eq!(found.time, [99, 31]);
+        assert_eq!([found.features[0], found.features[1], found.features[3]], [0.5, 7.0, 8.0]);
+        assert!(found.features[2].is_nan(), "{:?}", found.features);
+        std::fs::write(&path, "src,dst,time,amount\nb,x,99,7\n").unwrap();
+        let error = read(&path, &graph, &wanted, &Quiet).unwrap_err().to_string();
+        for part in ["pairs.csv", "a column \"risk\"", "columns weight"] {
+            assert!(error.contains(part), "{error}");
+        }
+        std::fs::write(&path, "src,dst,time\nb,x,99\n").unwrap();
+        let error = read(&path, &graph, &wanted[1..], &Quiet).unwrap_err().to_string();
+        assert!(error.contains("a column \"weight\""), "{error}");
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod baseline;
 pub mod checkpoint;
+mod class_weights;
 pub mod config;
 pub mod conformance;
 pub mod course;

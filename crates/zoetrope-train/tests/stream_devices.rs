@@ -7,6 +7,8 @@ mod stream_run;
 use card::has_card;
 use stream_run::{MODELS, StreamRun, events, run};
 use zoetrope_data::split::Part;
+use zoetrope_graph::events::EventColumns;
+use zoetrope_graph::{Column, EventStore};
 use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
 use zoetrope_train::course::Course;
 
@@ -25,6 +27,29 @@ const VARIANTS: [&str; 12] = [
     "model.name=apan model.combine=mean model.neighbours=3",
     "model.name=tgn model.variant=pyg model.time_width=3",
 ];
+
+/// Heads that read the features of the judged event, and weights of classes.
+const OWN_FEATURES: [&str; 4] = [
+    "model.name=tgn model.neighbours=4 task.name=edge-classification",
+    "model.name=jodie task.name=edge-classification task.class_weights=1,5 task.classes=2",
+    "model.name=tgat model.neighbours=4 task.name=edge-classification task.classes=3",
+    "model.name=tgn model.neighbours=4 task.name=node-classification task.own_features=true",
+];
+
+/// The same events with classes.
+fn labelled(count: usize) -> EventStore {
+    let events = events(count);
+    let features = events.features().unwrap();
+    let labels: Vec<f32> =
+        (0..count).map(|at| f32::from(u8::from(features[3 * at] > 0.5))).collect();
+    let columns = EventColumns {
+        features: Some(Column::from(features.to_vec())),
+        feature_width: 3,
+        label: Some(Column::from(labels)),
+        ..EventColumns::default()
+    };
+    events.with_columns(columns).unwrap()
+}
 
 /// The largest difference in units of the largest value; infinite for other shapes.
 fn difference(a: &SavedTensor, b: &SavedTensor) -> f32 {
@@ -64,9 +89,9 @@ fn a_card_trains_models_of_events_as_the_processor_does() {
     if !has_card() {
         return;
     }
-    for model in MODELS.iter().chain(&VARIANTS) {
+    for model in MODELS.iter().chain(&VARIANTS).chain(&OWN_FEATURES) {
         let after = |device: &str, batches| {
-            let mut session = run(events(160), &[model, USUAL, device]);
+            let mut session = run(labelled(160), &[model, USUAL, device]);
             session.train_batches(batches);
             session.session.save()
         };
@@ -89,7 +114,7 @@ fn a_card_judges_and_predicts_as_the_processor_does() {
             let mut session = run(events(200), &[model, USUAL, device]);
             session.train(1);
             let candidates = session.candidates(12);
-            let scores = session.session.predict(&candidates).unwrap();
+            let scores = session.session.predict(&candidates, &[]).unwrap();
             let (metrics, embedded) = (
                 session.session.evaluate(Part::Test).unwrap(),
                 session.session.embed(10_000).unwrap(),

@@ -76,7 +76,7 @@ fn where_time_begins_does_not_change_a_bit() {
             let mut session = run(store, &[model, sampling]);
             session.train(1);
             let candidates = session.candidates(40);
-            bits(&session.session.predict(&candidates).unwrap())
+            bits(&session.session.predict(&candidates, &[]).unwrap())
         };
         let late = shifted(&events(400), 1_700_000_000_000_000_001);
         assert_eq!(scores(events(400)), scores(late), "{model}");

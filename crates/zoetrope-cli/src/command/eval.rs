@@ -88,7 +88,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
             let style = Style::stdout();
             let table = training::metrics_table(model, &metrics, &baselines);
             let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
-            Ok(format!("{}\n{}{memory}", style.bold(&heading), table.render(style)))
+            let seen = training::question_line(&course.protocol(), style);
+            Ok(format!("{}\n{}{seen}{memory}", style.bold(&heading), table.render(style)))
         }
     }
 }

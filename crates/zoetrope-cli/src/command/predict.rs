@@ -95,14 +95,15 @@ fn pairs(args: &PredictArgs, mut session: StreamSession) -> Result<String, Failu
     };
     let store = &session.material().store;
     let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
-    let read = candidates::read(path, store, &bars)?;
+    let columns = session.candidate_columns();
+    let read = candidates::read(path, store, &columns, &bars)?;
     bars.finish();
     let after = store.time().last().map_or(0, |last| last.saturating_add(1));
     let time = |row: usize| read.time.get(row).copied().unwrap_or(after);
     let ends = read.src.iter().zip(&read.dst).enumerate();
     let asked: Vec<Candidate> =
         ends.map(|(row, (&src, &dst))| Candidate { src, dst, time: time(row) }).collect();
-    let values = rayon::scope(|_| session.predict(&asked))?;
+    let values = rayon::scope(|_| session.predict(&asked, &read.features))?;
     let mut shape = vec![asked.len()];
     if values.len() > asked.len() {
         shape.push(values.len() / asked.len());

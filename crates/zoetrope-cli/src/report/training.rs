@@ -45,6 +45,28 @@ pub(crate) fn metrics_table(
     table
 }
 
+/// What a model sees of the events that it is asked about, as the protocol declares it; nothing if the
+/// task does not ask about single events.
+pub(crate) fn question_line(protocol: &serde_json::Value, style: Style) -> String {
+    const MOST: usize = 12;
+    let Some(columns) = protocol["task"]["own_features"]["columns"].as_array() else {
+        return String::new();
+    };
+    let mut names: Vec<&str> = columns.iter().filter_map(|name| name.as_str()).collect();
+    let left = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    let more = if left > 0 { format!(" and {left} more") } else { String::new() };
+    style.dim(&match names.is_empty() {
+        true => {
+            "  of a judged event the model sees its ends and its time, no features\n".to_owned()
+        }
+        false => format!(
+            "  of a judged event the model sees its ends, its time and {}{more}\n",
+            names.join(", ")
+        ),
+    })
+}
+
 /// The report of a finished run.
 pub(crate) fn render(finished: &Finished) -> String {
     let style = Style::stdout();
@@ -56,6 +78,7 @@ pub(crate) fn render(finished: &Finished) -> String {
         let table = metrics_table(&summary.model, &summary.test, &summary.baselines);
         text.push_str(&table.render(style));
     }
+    text.push_str(&question_line(&summary.protocol, style));
     if let Some((epoch, _)) = finished.best {
         text.push_str(
             &style.dim(&format!("  weights of epoch {epoch}, the best on the validation part\n")),

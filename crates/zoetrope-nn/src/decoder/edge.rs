@@ -15,7 +15,8 @@ pub enum EdgeRule {
     /// `h_u · h_v`, without parameters; one number only.
     Dot,
     /// `relu([h_u, h_v]·W₁ᵀ + b₁)·W₂ᵀ + b₂`, the classifier of EvolveGCN; parameters under
-    /// `decoder.0.` and `decoder.2.`.
+    /// `decoder.0.` and `decoder.2.`. With features of the pairs themselves
+    /// ([`EdgeDecoder::with_features`]) the first layer reads `[h_u, h_v, x]`.
     Concat,
 }
 
@@ -33,6 +34,8 @@ pub struct Ends {
 pub struct EdgeDecoder {
     layers: Option<[[ParameterId; 2]; 2]>,
     width: usize,
+    /// The features of a pair itself.
+    features: usize,
     /// One row, which adds up a product.
     ones: Arc<Matrix>,
 }
@@ -40,26 +43,48 @@ pub struct EdgeDecoder {
 impl EdgeDecoder {
     /// A head from embeddings of `width` to `outputs` numbers for each pair.
     pub fn new(builder: &mut Builder<'_>, rule: EdgeRule, width: usize, outputs: usize) -> Self {
-        let layers = (rule == EdgeRule::Concat).then(|| {
-            [
-                linear(&mut builder.child("decoder.0"), 2 * width, width),
-                linear(&mut builder.child("decoder.2"), width, outputs),
-            ]
-        });
+        let layers = (rule == EdgeRule::Concat).then(|| layers(builder, width, 0, outputs));
         let mut ones = Matrix::zeros(1, width);
         ones.as_mut_slice().fill(1.0);
-        Self { layers, width, ones: Arc::new(ones) }
+        Self { layers, width, features: 0, ones: Arc::new(ones) }
+    }
+
+    /// A head with [`EdgeRule::Concat`] that reads `features` numbers of each pair besides its ends.
+    pub fn with_features(
+        builder: &mut Builder<'_>,
+        width: usize,
+        features: usize,
+        outputs: usize,
+    ) -> Self {
+        let layers = Some(layers(builder, width, features, outputs));
+        Self { layers, width, features, ones: Arc::new(Matrix::zeros(1, width)) }
     }
 
     /// From `rows × width` to `pairs × outputs`.
     ///
     /// # Errors
-    /// Where the embeddings have another width, or a pair names a row that is not there.
+    /// If the embeddings have another width, a pair names a row that is not there, or the head reads
+    /// features of pairs.
     pub fn decode(
         &self,
         forward: &mut Forward<'_>,
         embeddings: Var,
         ends: &Ends,
+    ) -> Result<Var, NnError> {
+        self.decode_with(forward, embeddings, ends, None)
+    }
+
+    /// The same with the features of the pairs themselves (`pairs × features`), if the head was made to
+    /// read them.
+    ///
+    /// # Errors
+    /// If the embeddings or the features have another width, or a pair names a row that is not there.
+    pub fn decode_with(
+        &self,
+        forward: &mut Forward<'_>,
+        embeddings: Var,
+        ends: &Ends,
+        features: Option<Var>,
     ) -> Result<Var, NnError> {
         let Some([[first, first_bias], [second, second_bias]]) = self.layers else {
             return dot(forward, embeddings, ends, &self.ones);
@@ -72,10 +97,34 @@ impl EdgeDecoder {
         let bias = forward.parameter(first_bias);
         let source = forward.tape.linear(embeddings, left, Some(bias), Activation::Identity)?;
         let destination = forward.tape.linear(embeddings, right, None, Activation::Identity)?;
-        let (weight, bias) = (forward.parameter(second), forward.parameter(second_bias));
-        let layers = PairLayers { source, destination, weight, bias };
-        Ok(forward.tape.pair_scores(layers, [&ends.src, &ends.dst])?)
+        let (last, last_bias) = (forward.parameter(second), forward.parameter(second_bias));
+        if self.features == 0 {
+            let layers = PairLayers { source, destination, weight: last, bias: last_bias };
+            return Ok(forward.tape.pair_scores(layers, [&ends.src, &ends.dst])?);
+        }
+        let own = forward.tape.columns(weight, 2 * self.width..2 * self.width + self.features)?;
+        let given = features.unwrap_or_else(|| forward.tape.zeros(ends.src.len(), 0));
+        let own = forward.tape.linear(given, own, None, Activation::Identity)?;
+        // Each pair has a row of its own in the hidden layer.
+        let source = forward.tape.gather(source, &ends.src)?;
+        let destination = forward.tape.gather(destination, &ends.dst)?;
+        let ends = forward.tape.add(source, destination)?;
+        let hidden = forward.tape.add(ends, own)?;
+        Ok(forward.tape.readout(hidden, last, last_bias)?)
     }
+}
+
+/// Weights and biases of the two layers.
+fn layers(
+    builder: &mut Builder<'_>,
+    width: usize,
+    features: usize,
+    outputs: usize,
+) -> [[ParameterId; 2]; 2] {
+    [
+        linear(&mut builder.child("decoder.0"), 2 * width + features, width),
+        linear(&mut builder.child("decoder.2"), width, outputs),
+    ]
 }
 
 fn dot(

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`Regression`] | MSE, RMSE, MAE, masked MAPE |
 //! | [`Classification`] | accuracy, F1 (of one class, macro, micro, weighted) |
+//! | [`ClassScores`] | the same, and of two classes average precision and ROC AUC |
 //! | [`BinaryScores`] | average precision, ROC AUC; keeps every score |
 //! | [`PositiveThresholds`] | average precision, ROC AUC; keeps the scores of positives only |
 //! | [`Ranking`] | MRR and hits@k of one positive against many negatives |
@@ -18,6 +19,7 @@
 //! It does not choose what is predicted, which pairs are compared or which steps count: that is
 //! the protocol, and belongs to the trainer.
 
+mod class_scores;
 mod classification;
 mod metric;
 mod positive_thresholds;
@@ -27,6 +29,7 @@ mod row_ranking;
 mod scores;
 mod undefined;
 
+pub use class_scores::ClassScores;
 pub use classification::Classification;
 pub use metric::Metric;
 pub use positive_thresholds::PositiveThresholds;

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use rayon::prelude::*;
 use zoetrope_graph::{SnapshotSequence, Targets};
-use zoetrope_nn::metrics::{Classification, Metric, Regression, TieRule, Undefined};
+use zoetrope_nn::metrics::{ClassScores, Classification, Metric, Regression, TieRule, Undefined};
 
 use super::{
     EdgeBank, HistoricalMean, LinkBaseline, MajorityClass, Persistence, Popularity, StepBaseline,
@@ -79,7 +79,7 @@ pub fn compare_classes(
     baselines
         .into_iter()
         .map(|mut baseline| {
-            let mut counts = Classification::new(classes);
+            let mut counts = ClassScores::new(classes);
             replay_targets(
                 baseline.as_mut(),
                 targets,
@@ -105,7 +105,7 @@ pub fn compare_edge_classes(
     steps: &[usize],
 ) -> Vec<Comparison> {
     let mut baseline = MajorityClass::new(classes, training_steps);
-    let mut counts = Classification::new(classes);
+    let mut counts = ClassScores::new(classes);
     let (mut pairs, mut predicted, mut told) = (Pairs::default(), Vec::new(), 0);
     for &step in steps {
         assert!(told <= step, "step {step} comes too late");

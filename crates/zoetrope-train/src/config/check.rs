@@ -6,8 +6,8 @@
 use super::ignored::ignored;
 use super::problem::ConfigProblem;
 use super::{
-    Config, DecoderName, EmbeddingName, Frame, MessageName, ModelName, ScheduleName, StrategyName,
-    TaskName, UpdaterName, Variant,
+    ClassWeights, Config, DecoderName, EmbeddingName, Frame, MessageName, ModelName, ScheduleName,
+    StrategyName, TaskName, UpdaterName, Variant,
 };
 
 /// All contradictions of a tree.
@@ -261,8 +261,9 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
     );
     let metrics = match stream {
         true => task.stream_metrics(config.task.classes.unwrap_or(2)),
-        false => task.metrics(),
+        false => task.metrics(config.task.classes.unwrap_or(2)),
     };
+    let weighted = config.task.class_weights != ClassWeights::Equal;
     let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
     let metric = config.task.metric;
     let kind = if stream { "events" } else { "snapshots" };
@@ -293,6 +294,21 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
             format!("task.classes = {} and task.name = \"{task}\"", shown(config.task.classes)),
             "this task has no classes",
             "leave task.classes out",
+        ),
+        conflict(
+            classes && weighted,
+            format!(
+                "task.class_weights = {} and task.name = \"{task}\"",
+                config.task.class_weights
+            ),
+            "this task has no classes",
+            "leave task.class_weights out",
+        ),
+        conflict(
+            config.task.own_features == Some(true) && task == TaskName::LinkPrediction,
+            "task.own_features = true and task.name = \"link-prediction\"",
+            "a pair that did not happen has no features to ask with",
+            "leave task.own_features out, or use edge-classification or edge-regression",
         ),
         conflict(
             config.task.all_pairs && task != TaskName::LinkPrediction,

@@ -56,6 +56,7 @@ const OF_EVENTS: [&str; 18] = [
     "task.equal_times",
     "task.pool",
     "task.negatives_file",
+    "task.own_features",
     "train.chunks",
     "train.settle",
     "plan.deduplicate",

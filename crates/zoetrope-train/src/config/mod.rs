@@ -9,6 +9,7 @@
 //! of features, whether a window is needed) is checked by the trainer.
 
 mod check;
+mod class_weights;
 mod columns;
 mod data;
 mod defaults;
@@ -28,6 +29,7 @@ mod task;
 mod tgl;
 mod train;
 
+pub use class_weights::ClassWeights;
 pub use columns::{Column, Columns};
 pub use data::{DataConfig, FeatureRule, MergeRule, Scaling, SplitRule, WeightRule};
 pub use layers::ConfigBuilder;
@@ -121,6 +123,25 @@ impl Config {
     pub fn check(&self) -> Result<(), TrainError> {
         let problems = check::contradictions(self);
         if problems.is_empty() { Ok(()) } else { Err(TrainError::Config { problems }) }
+    }
+
+    /// Refuses a watched metric that a task with the classes of the data is not judged by.
+    ///
+    /// # Errors
+    /// [`TrainError::Unfit`] with the metrics that there are.
+    pub(crate) fn check_watched(&self, metrics: &[MetricName]) -> Result<(), TrainError> {
+        match self.task.metric.filter(|metric| !metrics.contains(metric)) {
+            None => Ok(()),
+            Some(metric) => {
+                let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
+                Err(TrainError::Unfit {
+                    what: format!(
+                        "task.metric = \"{metric}\" is not defined for this many classes"
+                    ),
+                    advice: format!("use one of {}", names.join(", ")),
+                })
+            }
+        }
     }
 
     fn entries(&self) -> [Vec<(&'static str, Value)>; 6] {

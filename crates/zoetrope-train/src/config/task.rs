@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use zoetrope_data::negatives::Strategy;
 
+use super::class_weights::ClassWeights;
 use super::names::names;
 use super::rule::{Share, Whole};
 use super::section::section;
@@ -15,6 +16,14 @@ section! {
         name: Option<TaskName> = None;
         /// Classes to tell apart; counted in the data where not set.
         classes: Option<usize> = None, Whole(2, 1 << 16);
+        /// How much each class counts in the loss of a classification: all the same, as often as the
+        /// others together (`balanced`, counted on the training part), or as given. Two classes of
+        /// events: the second weight over the first is the weight of positives.
+        class_weights: ClassWeights = ClassWeights::Equal;
+        /// Whether the features of the judged event itself are part of the question (event models).
+        /// Without a value they are for edge classification and edge regression, not for node
+        /// classification; link prediction has none, because pairs that did not happen have none.
+        own_features: Option<bool> = None;
         /// Share of the edges of a snapshot that link prediction samples.
         theta: f64 = 1.0, Share;
         /// Edges that did not happen for each sampled edge or event.
@@ -60,29 +69,38 @@ names! {
 }
 
 impl TaskName {
-    /// The metrics that the task is judged by on snapshots, the main one first.
-    pub fn metrics(self) -> &'static [MetricName] {
+    /// The metrics that the task is judged by on snapshots, the main one first. With two classes that is
+    /// average precision: the accuracy of a rare class is best where it is never predicted. With more,
+    /// `ap` and `auc` are not defined.
+    pub fn metrics(self, classes: usize) -> &'static [MetricName] {
         use MetricName::{Accuracy, Ap, Auc, F1, Hits, Loss, Mae, Mape, Mrr, Mse, Rmse};
         match self {
             Self::NodeRegression => &[Mse, Rmse, Mae, Mape, Loss],
+            Self::NodeClassification | Self::EdgeClassification if classes <= 2 => {
+                &[Ap, Auc, Accuracy, F1, Loss]
+            }
             Self::NodeClassification | Self::EdgeClassification => &[Accuracy, F1, Loss],
             Self::LinkPrediction => &[Ap, Auc, Mrr, Hits, Accuracy, Loss],
             Self::EdgeRegression => &[Mse, Rmse, Mae, Loss],
         }
     }
 
-    /// The metrics that the task is judged by on a stream of events, the main one first. Where
-    /// there are more than two classes, `auc` and `ap` are not defined and accuracy is the main
-    /// one.
+    /// The metrics that the task is judged by on a stream of events, the main one first. Two classes of
+    /// vertices are watched by AUC, as JODIE, TGN and TGL judge them; two classes of events by average
+    /// precision. With more than two classes, `auc` and `ap` are not defined and accuracy is the
+    /// main one.
     pub fn stream_metrics(self, classes: usize) -> &'static [MetricName] {
         use MetricName::{Accuracy, Ap, Auc, F1, Hits, Loss, Mrr};
         match self {
-            Self::NodeClassification | Self::EdgeClassification if classes <= 2 => {
-                &[Auc, Ap, Accuracy, F1, Loss]
-            }
+            Self::NodeClassification if classes <= 2 => &[Auc, Ap, Accuracy, F1, Loss],
             Self::LinkPrediction => &[Ap, Auc, Mrr, Hits, Loss],
-            other => other.metrics(),
+            other => other.metrics(classes),
         }
+    }
+
+    /// Whether the features of a judged event are part of the question if nothing is said about it.
+    pub fn sees_own_features(self) -> bool {
+        matches!(self, Self::EdgeClassification | Self::EdgeRegression)
     }
 }
 

@@ -82,6 +82,8 @@ impl Learner {
     ) -> Self {
         let watched = config.task.metric.unwrap_or(usual);
         let key = match watched {
+            // Events are judged by one F1: of class 1, or the mean over more than two classes.
+            MetricName::F1 if config.model.name.is_stream() => "f1".to_owned(),
             MetricName::F1 => "f1_macro".to_owned(),
             MetricName::Hits => format!("hits@{}", config.task.hits),
             other => other.name().to_owned(),

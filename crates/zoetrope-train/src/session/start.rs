@@ -76,7 +76,10 @@ impl Session {
         let task = task::make(&config, task_name, &material)?;
         drop(span);
         let embeddings = Arc::new(Matrix::zeros(material.vertices(), model.width()));
-        let learner = Learner::new(&config, task_name.metrics()[0], &network.parameters, &device);
+        let classes = task::outputs(&config, task_name, &material)?;
+        let metrics = task_name.metrics(classes);
+        config.check_watched(metrics)?;
+        let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
         Ok(Self {
             config,
             material,

@@ -70,11 +70,18 @@ pub(super) fn fill(
         match asking.target {
             Target::Links => push(prepared, src, dst, 1.0),
             Target::Values { values } if values[event].is_nan() => {}
-            Target::Values { values } => push(prepared, src, dst, values[event]),
+            Target::Values { values } => {
+                preparer.bring(event, prepared);
+                push(prepared, src, dst, values[event]);
+            }
             // What is not known cannot be asked.
             Target::Classes { labels, .. } if labels[event].is_nan() => {}
-            Target::Classes { labels, edges: true, .. } => push(prepared, src, dst, labels[event]),
+            Target::Classes { labels, edges: true, .. } => {
+                preparer.bring(event, prepared);
+                push(prepared, src, dst, labels[event]);
+            }
             Target::Classes { labels, edges: false, .. } => {
+                preparer.bring(event, prepared);
                 Arc::make_mut(&mut prepared.rows).push(src);
                 prepared.labels.push(labels[event]);
             }

@@ -7,10 +7,12 @@ use zoetrope_data::negatives::NegativeSampler;
 use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Still;
+use zoetrope_nn::memory::EventData;
 use zoetrope_tensor::{Loss, Var};
 
 use super::ask::{self, Asking, Negatives};
 use super::best::Kept;
+use super::cost::Cost;
 use super::network::StreamHead;
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
@@ -113,8 +115,8 @@ impl StreamSession {
             self.material.vertex_features.as_ref(),
             self.state.as_ref(),
         )?;
-        let loss =
-            loss(&mut forward, &mut self.network.head, &self.target, prepared, embedding.rows)?;
+        let (head, rows) = (&mut self.network.head, embedding.rows);
+        let loss = loss(&mut forward, head, (&self.target, &self.cost), prepared, data, rows)?;
         // The backward pass gives values away: what the state absorbs is taken now.
         embedding.update.take(&self.tape, &mut self.updated);
         drop(span);
@@ -146,14 +148,16 @@ pub(super) fn decode(
     forward: &mut Forward<'_>,
     head: &mut StreamHead,
     prepared: &Prepared,
+    data: EventData<'_>,
     rows: Var,
 ) -> Result<Var, TrainError> {
+    let own = prepared.own.place(forward.tape, data)?;
     Ok(match head {
         StreamHead::Link(head) => head.decode(forward, rows, &prepared.ends)?,
-        StreamHead::Edge(head) => head.decode(forward, rows, &prepared.ends)?,
+        StreamHead::Edge(head) => head.decode_with(forward, rows, &prepared.ends, own)?,
         StreamHead::Vertex(head) => {
             let asked = forward.tape.gather(rows, &prepared.rows)?;
-            head.decode(forward, asked)?
+            head.decode_with(forward, asked, own)?
         }
     })
 }
@@ -162,15 +166,16 @@ pub(super) fn decode(
 fn loss(
     forward: &mut Forward<'_>,
     head: &mut StreamHead,
-    target: &Target,
+    (target, cost): (&Target, &Cost),
     prepared: &Prepared,
+    data: EventData<'_>,
     rows: Var,
 ) -> Result<Option<Var>, TrainError> {
     let count = prepared.labels.len();
     if count == 0 {
         return Ok(None);
     }
-    let answers = decode(forward, head, prepared, rows)?;
+    let answers = decode(forward, head, prepared, data, rows)?;
     let tape = &mut *forward.tape;
     let binary = Loss::BinaryCrossEntropy { positive_weight: 1.0 };
     let loss = match target {
@@ -194,11 +199,16 @@ fn loss(
         }
         Target::Classes { classes: 2, .. } => {
             let right = tape.copied(count, 1, &prepared.labels)?;
-            tape.loss(binary, answers, right, None)?
+            let positive_weight = cost.positive_weight();
+            tape.loss(Loss::BinaryCrossEntropy { positive_weight }, answers, right, None)?
         }
         Target::Classes { .. } => {
             let classes = prepared.labels.iter().map(|&label| label as u32).collect();
-            tape.cross_entropy(answers, &Arc::new(classes), 0, None)?
+            let weight = match cost.of(&prepared.labels) {
+                Some(weights) => Some(tape.copied(count, 1, &weights)?),
+                None => None,
+            };
+            tape.cross_entropy(answers, &Arc::new(classes), 0, weight)?
         }
         Target::Values { .. } => {
             let right = tape.copied(count, 1, &prepared.labels)?;

@@ -154,7 +154,8 @@ impl StreamSession {
         let state = self.state.as_ref();
         let embedding =
             self.network.model.embed(&mut forward, &prepared.batch, data, features, state)?;
-        let answers = decode(&mut forward, &mut self.network.head, prepared, embedding.rows)?;
+        let (head, rows) = (&mut self.network.head, embedding.rows);
+        let answers = decode(&mut forward, head, prepared, data, rows)?;
         embedding.update.take(&self.tape, &mut self.updated);
         Ok(self.tape.read(answers))
     }

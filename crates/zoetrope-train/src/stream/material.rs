@@ -43,6 +43,7 @@ pub struct StreamMaterial {
     /// The digests of the events, once they were asked for.
     record: OnceLock<EventRecord>,
     features: EventFeatures,
+    names: Vec<String>,
     /// The training events, where some were left out.
     training: Option<Vec<usize>>,
     index: TemporalIndex,
@@ -195,6 +196,7 @@ impl StreamMaterial {
             held_out: inductive.held_out,
             agreement,
             record: OnceLock::new(),
+            names: (0..features.width()).map(|at| at.to_string()).collect(),
             features,
             training,
             index,
@@ -233,6 +235,11 @@ impl StreamMaterial {
     /// The width of the features of an event, as models see them.
     pub fn feature_width(&self) -> usize {
         self.features.width()
+    }
+
+    /// The names of the features of an event, as models see them.
+    pub fn feature_names(&self) -> &[String] {
+        &self.names
     }
 
     /// The features of all events, row by row.

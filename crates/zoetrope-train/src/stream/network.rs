@@ -37,11 +37,13 @@ pub struct StreamNetwork {
 }
 
 impl StreamNetwork {
-    /// Builds the network that the configuration names, with first values drawn from its seed.
+    /// Builds the network that the configuration names, with first values drawn from its seed; its
+    /// head reads the features of judged events if they are part of the question.
     pub(super) fn new(
         config: &Config,
         material: &StreamMaterial,
         target: &Target,
+        own_features: bool,
     ) -> Result<Self, TrainError> {
         let mut parameters = Parameters::default();
         let mut builder = Builder::new(&mut parameters, config.train.seed);
@@ -51,6 +53,7 @@ impl StreamNetwork {
         let model = StreamModel::build(config.model.name.name(), &mut builder, &options)?;
         let width = model.width();
         let outputs = target.outputs();
+        let own = if own_features { material.feature_width() } else { 0 };
         let decoder = config.model.decoder;
         let head = match (target, decoder) {
             (Target::Links, DecoderName::Auto) => StreamHead::Link(LinkDecoder::new(
@@ -62,16 +65,15 @@ impl StreamNetwork {
             (Target::Links, DecoderName::Dot) => {
                 StreamHead::Edge(EdgeDecoder::new(&mut builder, EdgeRule::Dot, width, 1))
             }
-            (Target::Classes { edges: false, .. }, DecoderName::Linear) => StreamHead::Vertex(
-                VertexDecoder::new(&mut builder, VertexRule::Linear, width, outputs),
-            ),
-            (Target::Classes { edges: false, .. }, _) => StreamHead::Vertex(VertexDecoder::new(
-                &mut builder,
-                VertexRule::Mlp,
-                width,
-                outputs,
-            )),
-            _ => StreamHead::Edge(EdgeDecoder::new(&mut builder, EdgeRule::Concat, width, outputs)),
+            (Target::Classes { edges: false, .. }, decoder) => {
+                let rule = match decoder {
+                    DecoderName::Linear => VertexRule::Linear,
+                    _ => VertexRule::Mlp,
+                };
+                let head = VertexDecoder::with_features(&mut builder, rule, width, own, outputs);
+                StreamHead::Vertex(head)
+            }
+            _ => StreamHead::Edge(EdgeDecoder::with_features(&mut builder, width, own, outputs)),
         };
         Ok(Self { model, head, parameters })
     }

@@ -26,19 +26,36 @@ pub struct Candidate {
 }
 
 impl StreamSession {
+    /// The columns that a file of candidates needs besides their ends and times: those of a judged event
+    /// that are part of the question, by their names in the data.
+    pub fn candidate_columns(&self) -> Vec<String> {
+        self.own_features().to_vec()
+    }
+
     /// The head's answer for each candidate, in the order given: one number, or one for each class.
     ///
     /// Memory is that of the run for what comes after its training, and rebuilt for what lies before
     /// (see [`memory_use`](Self::memory_use)).
+    ///
+    /// `features` has a row for each candidate, with the columns that [`candidate_columns`] names, as they
+    /// are in the data; it is empty if there are none.
+    ///
+    /// [`candidate_columns`]: Self::candidate_columns
     ///
     /// A candidate sees the events strictly before its time. Memory is that of the batch in which
     /// it falls: events of the stream are absorbed in whole batches, as in evaluation, and a
     /// candidate after the last event sees all of them.
     ///
     /// # Errors
-    /// Where shapes do not fit.
-    pub fn predict(&mut self, candidates: &[Candidate]) -> Result<Vec<f32>, TrainError> {
+    /// If shapes do not match, or candidates lack their features.
+    pub fn predict(
+        &mut self,
+        candidates: &[Candidate],
+        features: &[f32],
+    ) -> Result<Vec<f32>, TrainError> {
         let material = Arc::clone(&self.material);
+        let own = self.own_rows(candidates.len(), features)?;
+        let own_width = own.len() / candidates.len().max(1);
         let mut order: Vec<usize> = (0..candidates.len()).collect();
         order.sort_by_key(|&at| candidates[at].time);
         let outputs = self.target.outputs();
@@ -60,6 +77,7 @@ impl StreamSession {
                 for &at in chunk {
                     let Candidate { src, dst, time } = candidates[at];
                     let src = preparer.ask(src, time, None);
+                    prepared.own.push_row(&own[at * own_width..(at + 1) * own_width]);
                     match *self.target {
                         Target::Classes { edges: false, .. } => {
                             Arc::make_mut(&mut prepared.rows).push(src);
@@ -80,6 +98,23 @@ impl StreamSession {
             }
         }
         Ok(answers)
+    }
+
+    /// The rows of candidates as the head reads them.
+    fn own_rows(&self, candidates: usize, features: &[f32]) -> Result<Vec<f32>, TrainError> {
+        let columns = self.candidate_columns();
+        if features.len() != candidates * columns.len() {
+            return Err(TrainError::Unfit {
+                what: format!(
+                    "{} numbers come with {candidates} candidates, but the model reads {} of each: {}",
+                    features.len(),
+                    columns.len(),
+                    columns.join(", ")
+                ),
+                advice: "give the columns that the model was trained with".to_owned(),
+            });
+        }
+        Ok(features.to_vec())
     }
 
     /// The embeddings of all vertices at a time, `vertices × width`, from all events strictly

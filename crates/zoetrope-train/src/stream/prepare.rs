@@ -15,6 +15,7 @@ use zoetrope_plan::dispatch::{Organiser, Redundancy};
 use zoetrope_tensor::Matrix;
 
 use super::material::{Neighbours, StreamMaterial};
+use super::own_features::OwnFeatures;
 use crate::config::NeighbourRule;
 
 /// How batches are prepared.
@@ -32,6 +33,8 @@ pub(super) struct Rules {
     pub(super) query_time: bool,
     /// Whether mails go to neighbours.
     pub(super) deliver: bool,
+    /// Whether the features of the judged event itself are part of a question.
+    pub(super) own_features: bool,
 }
 
 /// A batch with what is asked of it.
@@ -45,6 +48,8 @@ pub(super) struct Prepared {
     pub(super) rows: Arc<Vec<u32>>,
     /// What is right for each pair or vertex.
     pub(super) labels: Vec<f32>,
+    /// The features that come with each pair or vertex, if they are part of the question.
+    pub(super) own: OwnFeatures,
     /// Pairs that happened; they come first.
     pub(super) positives: usize,
     /// Pairs that did not happen, of one-versus-one.
@@ -131,6 +136,8 @@ impl<'a> Preparer<'a> {
         Arc::make_mut(&mut prepared.ends.dst).clear();
         Arc::make_mut(&mut prepared.rows).clear();
         prepared.labels.clear();
+        let width = if self.rules.own_features { self.material.feature_width() } else { 0 };
+        prepared.own.begin(width);
         prepared.few_dst.clear();
         prepared.many_dst.clear();
         (prepared.positives, prepared.negatives) = (0, 0);
@@ -177,6 +184,11 @@ impl<'a> Preparer<'a> {
             }
         }
         queries
+    }
+
+    /// The next answer is about this event: its features are part of the question, if they are to be.
+    pub(super) fn bring(&self, event: usize, prepared: &mut Prepared) {
+        prepared.own.push(self.material, event);
     }
 
     /// Samples what the questions need and finds the unique rows. `step` keys the draws.

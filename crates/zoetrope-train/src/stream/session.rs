@@ -15,6 +15,7 @@ use zoetrope_plan::dispatch;
 use zoetrope_tensor::{Device, Tape};
 
 use super::best::{Grown, Kept};
+use super::cost::Cost;
 use super::judge::{FixedNegatives, StreamProtocol, training_pool};
 use super::material::StreamMaterial;
 use super::memory_source::MemoryUse;
@@ -37,6 +38,7 @@ pub struct StreamSession {
     pub(super) material: Arc<StreamMaterial>,
     pub(super) task_name: TaskName,
     pub(super) target: Arc<Target>,
+    pub(super) cost: Cost,
     pub(super) network: StreamNetwork,
     pub(super) state: Option<VertexState>,
     /// How many events the state knows, where it grew with the weights in place or was built with
@@ -107,7 +109,9 @@ impl StreamSession {
         let device = device::open(&config, &timeline, None)?;
         material.place_on(&device, config.plan.residency)?;
         let target = Target::new(&config, task_name, &material)?;
-        let network = StreamNetwork::new(&config, &material, &target)?;
+        let own_features = own_features(&config, task_name, &material)?;
+        let cost = Cost::new(&config, &target, &material)?;
+        let network = StreamNetwork::new(&config, &material, &target, own_features)?;
         let options = network.model.state();
         let state = options
             .map(|state| VertexState::on(&device, state, material.vertices(), material.origin()));
@@ -129,6 +133,7 @@ impl StreamSession {
             deduplicate: config.plan.deduplicate,
             query_time: network.model.uses_query_time(),
             deliver: options.is_some_and(|options| options.delivery == Delivery::Neighbours),
+            own_features,
         };
         let schedule = Schedule {
             batch: config.train.batch_size,
@@ -145,6 +150,7 @@ impl StreamSession {
             None => None,
         };
         let metrics = task_name.stream_metrics(target.classes());
+        config.check_watched(metrics)?;
         let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
         drop(span);
         Ok(Self {
@@ -152,6 +158,7 @@ impl StreamSession {
             material: Arc::new(material),
             task_name,
             target: Arc::new(target),
+            cost,
             network,
             state,
             known: None,
@@ -211,6 +218,12 @@ impl StreamSession {
         reasons
     }
 
+    /// The names of the features of a judged event that are part of the question; none if the head
+    /// reads the embeddings only.
+    pub fn own_features(&self) -> &[String] {
+        if self.rules.own_features { self.material.feature_names() } else { &[] }
+    }
+
     /// The bytes that a run holds, by purpose.
     pub fn memory(&self) -> [(&'static str, u64); 3] {
         let material = &self.material;
@@ -263,6 +276,25 @@ impl StreamSession {
         self.network.model.begin_pass();
         (self.known, self.grew) = (Some(0), false);
     }
+}
+
+/// Whether the features of judged events are part of the question.
+///
+/// # Errors
+/// If they are to be, but events have none.
+fn own_features(
+    config: &Config,
+    task: TaskName,
+    material: &StreamMaterial,
+) -> Result<bool, TrainError> {
+    let wanted = config.task.own_features;
+    if wanted == Some(true) && material.feature_width() == 0 {
+        return Err(TrainError::Unfit {
+            what: "task.own_features = true, but these events have no features".to_owned(),
+            advice: "leave task.own_features out".to_owned(),
+        });
+    }
+    Ok(wanted.unwrap_or(task.sees_own_features()) && material.feature_width() > 0)
 }
 
 impl Course for StreamSession {
@@ -365,6 +397,8 @@ impl Course for StreamSession {
             unseen: material.unseen.iter().filter(|&&unseen| unseen).count(),
             batch_size: self.schedule.batch,
             fixed: self.fixed_negatives.as_ref().map(|(_, declared)| declared),
+            own_features: self.own_features(),
+            class_weights: self.cost.declare(),
         };
         let mut declared = declared.declare();
         if let Some(events) = material.run_events() {

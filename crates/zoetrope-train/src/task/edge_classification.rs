@@ -5,16 +5,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::json;
+use zoetrope_data::split::Part;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::Forward;
 use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::forward::Updates;
-use zoetrope_nn::metrics::Classification;
+use zoetrope_nn::metrics::ClassScores;
 use zoetrope_tensor::{Matrix, Var};
 
 use super::edge_pairs::{MOST_PLACED, PairCounts, StackedPairs};
 use super::results::put;
 use super::{Judge, Questions, Task};
+use crate::class_weights;
 use crate::config::Config;
 use crate::engine::{Head, Network, evaluating};
 use crate::error::TrainError;
@@ -27,7 +29,7 @@ use crate::sampling::{EdgeClassRule, Pairs};
 pub struct EdgeClassification {
     labelled: Arc<SnapshotSequence>,
     rule: EdgeClassRule,
-    right: Classification,
+    right: ClassScores,
     pairs: Pairs,
     stacked: StackedPairs,
     labels: Arc<Vec<u32>>,
@@ -38,6 +40,9 @@ pub struct EdgeClassification {
     counts: PairCounts,
     updates: Updates,
     classes: usize,
+    /// The weight of each class in the loss, if they differ.
+    weights: Option<Vec<f32>>,
+    declared: serde_json::Value,
 }
 
 /// Edges and their classes.
@@ -45,6 +50,8 @@ pub struct EdgeClassification {
 struct Asked {
     ends: Ends,
     labels: Arc<Vec<u32>>,
+    /// What each one weighs, if classes count differently.
+    weights: Option<Arc<Matrix>>,
 }
 
 /// The number of classes.
@@ -78,11 +85,22 @@ impl EdgeClassification {
     pub fn new(config: &Config, material: &Material) -> Result<Self, TrainError> {
         let classes = classes(config, material)?;
         let (labelled, rule) = edge_labels(material)?;
+        let wanted = &config.task.class_weights;
+        let mut pairs = Pairs::default();
+        let mut counts = vec![0; classes];
+        for step in material.split.part(Part::Train) {
+            rule.fill(labelled.at(step), &mut pairs);
+            let found = class_weights::count(classes, pairs.label.iter().copied());
+            counts.iter_mut().zip(found).for_each(|(count, found)| *count += found);
+        }
+        let weights = class_weights::in_force(wanted, &counts)?;
         Ok(Self {
             labelled: Arc::clone(labelled),
             rule,
-            right: Classification::new(classes as u32),
-            pairs: Pairs::default(),
+            right: ClassScores::new(classes as u32),
+            pairs,
+            declared: class_weights::declare(wanted, weights.as_deref()),
+            weights,
             stacked: StackedPairs::default(),
             labels: Arc::default(),
             kept: HashMap::new(),
@@ -110,7 +128,13 @@ impl EdgeClassification {
         labels.clear();
         labels.extend(self.stacked.labels.iter().map(|&label| label as u32));
         let (ends, labels) = (self.stacked.ends.clone(), Arc::clone(&self.labels));
-        let asked = Asked { ends, labels };
+        let weights = self.weights.as_ref().map(|weights| {
+            let mut column = Matrix::zeros(labels.len(), 1);
+            let rows = column.as_mut_slice().iter_mut().zip(labels.iter());
+            rows.for_each(|(row, &label)| *row = weights[label as usize]);
+            Arc::new(column)
+        });
+        let asked = Asked { ends, labels, weights };
         if on_card && self.kept_count + self.stacked.len() <= MOST_PLACED {
             self.kept_count += self.stacked.len();
             self.kept.insert(steps.clone(), asked.clone());
@@ -128,14 +152,18 @@ impl Task for EdgeClassification {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError> {
         let Head::Edge(head) = &network.head else { unreachable!("an edge task has its head") };
-        let Asked { ends, labels } =
+        let Asked { ends, labels, weights } =
             self.ask(&questions.steps, forward.tape.device().gpu().is_some());
         if labels.is_empty() {
             return Ok(None);
         }
         let logits = head.decode(forward, embeddings, &ends)?;
-        let loss = forward.tape.cross_entropy(logits, &labels, 0, None)?;
-        Ok(Some((loss, labels.len() as f64)))
+        let weight = match &weights {
+            Some(weights) => Some(forward.tape.constant(weights, 0..labels.len())?),
+            None => None,
+        };
+        let loss = forward.tape.cross_entropy(logits, &labels, 0, weight)?;
+        Ok(Some((loss, self.answers(questions))))
     }
 
     fn held_bytes(&self) -> usize {
@@ -143,10 +171,14 @@ impl Task for EdgeClassification {
     }
 
     fn answers(&mut self, questions: &Questions) -> f64 {
-        let Self { counts, rule, labelled, pairs, .. } = self;
+        let Self { counts, rule, labelled, pairs, weights, .. } = self;
         counts.of(questions.steps.clone(), |step| {
             rule.fill(labelled.at(step), pairs);
-            pairs.len()
+            let weight = |&label: &f32| match weights {
+                Some(weights) => f64::from(weights[label as usize]),
+                None => 1.0,
+            };
+            pairs.label.iter().map(weight).sum()
         })
     }
 
@@ -191,6 +223,7 @@ impl Task for EdgeClassification {
         json!({
             "question": "the class of each edge of a snapshot, from the embeddings of the same snapshot",
             "classes": self.classes,
+            "class_weights": self.declared,
             "class_of_an_edge": match self.rule {
                 EdgeClassRule::WeightSign => "1 where its weight is above 0, else 0; the model sees the graph without weights",
                 EdgeClassRule::WeightIsClass => "the label of its latest event in the window",

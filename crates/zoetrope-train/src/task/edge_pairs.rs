@@ -52,17 +52,17 @@ impl StackedPairs {
     }
 }
 
-/// How many pairs each snapshot has, which is the same in every epoch, counted once.
+/// How many pairs each snapshot has, or what they weigh, which is the same in every epoch, counted once.
 #[derive(Debug, Default)]
 pub(super) struct PairCounts {
-    of_step: HashMap<usize, usize>,
+    of_step: HashMap<usize, f64>,
 }
 
 impl PairCounts {
     /// The pairs of some snapshots; `count` counts those of one.
-    pub(super) fn of(&mut self, steps: Range<usize>, mut count: impl FnMut(usize) -> usize) -> f64 {
+    pub(super) fn of(&mut self, steps: Range<usize>, mut count: impl FnMut(usize) -> f64) -> f64 {
         let mut of = |step| *self.of_step.entry(step).or_insert_with(|| count(step));
-        steps.map(|step| of(step) as f64).sum()
+        steps.map(|step| of(step)).sum()
     }
 }
 

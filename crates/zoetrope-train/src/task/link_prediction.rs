@@ -185,7 +185,7 @@ impl Task for LinkPrediction {
         counts.of(questions.steps.clone(), |step| {
             let key = DrawKey::training(questions.epoch, step as u32);
             judge.sampler.fill(sequence.at(step + 1), key, pairs);
-            pairs.len()
+            pairs.len() as f64
         })
     }
 

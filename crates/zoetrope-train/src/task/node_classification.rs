@@ -1,15 +1,18 @@
 //! A class for each vertex and snapshot.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::json;
+use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
-use zoetrope_nn::metrics::Classification;
+use zoetrope_nn::metrics::ClassScores;
 use zoetrope_tensor::{Matrix, Var};
 
 use super::results::put;
 use super::vertex_answers::{VertexAnswers, head};
 use super::{Judge, Questions, Task};
+use crate::class_weights;
 use crate::config::Config;
 use crate::engine::Network;
 use crate::error::TrainError;
@@ -21,8 +24,9 @@ use crate::run::Metrics;
 pub struct NodeClassification {
     labels: Arc<Vec<u32>>,
     answers: VertexAnswers,
-    right: Classification,
+    right: ClassScores,
     classes: usize,
+    declared: serde_json::Value,
 }
 
 /// The number of classes.
@@ -88,11 +92,33 @@ impl NodeClassification {
             }
             None => unreachable!("counting the classes found them"),
         };
+        let wanted = &config.task.class_weights;
+        let rows = |steps: Range<usize>| {
+            steps.start * material.vertices()..steps.end * material.vertices()
+        };
+        let here = |row: usize| {
+            present.as_ref().is_none_or(|present: &Arc<Matrix>| present.as_slice()[row] != 0.0)
+        };
+        let training = rows(material.split.part(Part::Train)).filter(|&row| here(row));
+        let counts = class_weights::count(classes, training.map(|row| labels[row] as f32));
+        let weights = class_weights::in_force(wanted, &counts)?;
+        let present = match &weights {
+            None => present,
+            // Who has no answer has no weight; who has one weighs as much as its class.
+            Some(weights) => {
+                let mut column = Matrix::zeros(labels.len(), 1);
+                for (row, weight) in column.as_mut_slice().iter_mut().enumerate() {
+                    *weight = if here(row) { weights[labels[row] as usize] } else { 0.0 };
+                }
+                Some(Arc::new(column))
+            }
+        };
         Ok(Self {
             labels,
             answers: VertexAnswers::new(material.vertices(), present),
-            right: Classification::new(classes as u32),
+            right: ClassScores::new(classes as u32),
             classes,
+            declared: class_weights::declare(wanted, weights.as_deref()),
         })
     }
 }
@@ -148,6 +174,7 @@ impl Task for NodeClassification {
     fn protocol(&self) -> serde_json::Value {
         json!({
             "classes": self.classes,
+            "class_weights": self.declared,
             "prediction": "the class with the largest logit, the lowest-numbered of equals",
             "missing": "vertices without a class count nowhere",
         })

@@ -23,7 +23,8 @@ pub(super) struct VertexAnswers {
 }
 
 impl VertexAnswers {
-    /// `present` is `T·N × 1`, 0 where a vertex has no answer; None where all have one.
+    /// `present` is `T·N × 1`, what each answer weighs in the loss and 0 where a vertex has none; None where
+    /// all have one and count the same.
     pub(super) fn new(vertices: usize, present: Option<Arc<Matrix>>) -> Self {
         Self { vertices, present, truth: Vec::new(), updates: Updates::default() }
     }
@@ -33,11 +34,11 @@ impl VertexAnswers {
         steps.start * self.vertices..steps.end * self.vertices
     }
 
-    /// How many rows count.
+    /// How many rows count, or what they weigh.
     pub(super) fn count(&self, rows: Range<usize>) -> f64 {
         match &self.present {
             None => rows.len() as f64,
-            Some(present) => f64::from(present.as_slice()[rows].iter().sum::<f32>()),
+            Some(present) => present.as_slice()[rows].iter().map(|&weight| f64::from(weight)).sum(),
         }
     }
 

@@ -60,6 +60,7 @@ pub(crate) fn shifted(events: &EventStore, by: Time) -> EventStore {
     store(events.src().to_vec(), events.dst().to_vec(), time, features)
 }
 
+#[derive(Debug)]
 pub(crate) struct StreamRun {
     pub(crate) session: StreamSession,
 }

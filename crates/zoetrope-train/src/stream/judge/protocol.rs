@@ -38,7 +38,7 @@ impl FixedNegatives {
 }
 
 /// What a run knows of its own protocol.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct StreamProtocol<'a> {
     /// The configuration in force.
     pub config: &'a Config,
@@ -56,6 +56,10 @@ pub struct StreamProtocol<'a> {
     pub batch_size: usize,
     /// The file of negatives, where one was given.
     pub fixed: Option<&'a FixedNegatives>,
+    /// The names of the features of a judged event that are part of the question.
+    pub own_features: &'a [String],
+    /// The weights of classes in the loss; null if all count the same.
+    pub class_weights: Value,
 }
 
 impl StreamProtocol<'_> {
@@ -143,16 +147,29 @@ impl StreamProtocol<'_> {
             TaskName::LinkPrediction => self.links(),
             TaskName::NodeClassification => json!({
                 "question": "the label of the source of each event, at its time",
+                "own_features": self.own_features(),
                 "auc_and_ap": "of class 1, all events of a part pooled",
+                "class_weights": self.class_weights,
             }),
             TaskName::EdgeClassification => json!({
                 "question": "the label of each event, from its ends at its time",
+                "own_features": self.own_features(),
                 "auc_and_ap": "of class 1, all events of a part pooled",
+                "class_weights": self.class_weights,
             }),
             TaskName::EdgeRegression | TaskName::NodeRegression => json!({
                 "question": "the weight of each event, from its ends at its time",
+                "own_features": self.own_features(),
             }),
         }
+    }
+
+    /// The columns of the judged event that the model sees.
+    fn own_features(&self) -> Value {
+        json!({
+            "seen": !self.own_features.is_empty(),
+            "columns": self.own_features,
+        })
     }
 
     fn links(&self) -> Value {

@@ -108,6 +108,7 @@ fn the_declaration_names_what_a_figure_depends_on() {
         layers.build().unwrap()
     };
     let split = Split::by_snapshots(100, Fractions::default());
+    let seen = ["amount".to_owned()];
     let declared = |config: &Config, task| {
         let protocol = StreamProtocol {
             config,
@@ -118,6 +119,8 @@ fn the_declaration_names_what_a_figure_depends_on() {
             unseen: 3,
             batch_size: 200,
             fixed: None,
+            own_features: &seen,
+            class_weights: serde_json::Value::Null,
         };
         protocol.declare()
     };
@@ -129,6 +132,9 @@ fn the_declaration_names_what_a_figure_depends_on() {
     assert_eq!(links["task"]["mrr_and_hits"]["negatives"]["per_event"], 100);
     assert_eq!(links["task"]["ap_and_auc"]["ap_batch_mean, auc_batch_mean"]["batch_size"], 200);
     assert_eq!(links["split"]["test"], serde_json::json!([85, 100]));
+    let edges = declared(&config, TaskName::EdgeClassification);
+    assert_eq!(edges["task"]["own_features"]["columns"], serde_json::json!(["amount"]));
+    assert!(links["task"]["own_features"].is_null());
     let without = declared(&set(&["model.name=tgat"]), TaskName::NodeClassification);
     assert!(without["memory"].is_null());
     assert!(
