@@ -41,18 +41,18 @@ fn transactions(classes: usize) -> EventStore {
 }
 
 fn start(settings: &str) -> Result<StreamRun, zoetrope_train::TrainError> {
-    let usual = "model.name=tgn model.hidden=8 model.neighbours=4 train.batch_size=50 train.lr=0.01 \
-                 train.epochs=8";
+    let usual = "model.name=tgn model.hidden=8 model.neighbours=4 train.batch_size=50 train.lr=0.02 \
+                 train.epochs=15";
     let all = usual.split_whitespace().chain(settings.split_whitespace());
     let config = all.fold(Config::builder(), |builder, setting| builder.set(setting)).build()?;
     let material = StreamMaterial::new(transactions(2), &config)?;
     Ok(StreamRun { session: StreamSession::start(config, material, Timeline::new())? })
 }
 
-/// AP on the test part after eight epochs.
+/// AP on the test part after fifteen epochs.
 fn ap(settings: &str) -> f64 {
     let mut run = start(settings).unwrap();
-    run.train(8);
+    run.train(15);
     run.session.choose_best();
     run.session.evaluate(Part::Test).unwrap()["ap"]
 }

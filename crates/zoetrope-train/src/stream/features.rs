@@ -63,6 +63,22 @@ impl EventFeatures {
         }
     }
 
+    /// The names of the columns.
+    pub(super) fn names(&self, store: &EventStore, dropped: &[Column]) -> Vec<String> {
+        let width = store.feature_width();
+        if width == 0 {
+            return if self.width() > 0 { vec!["weight".to_owned()] } else { Vec::new() };
+        }
+        let gone =
+            |at: usize| dropped.iter().any(|name| column(store, width, name).ok() == Some(at));
+        let names = &store.feature_names;
+        let name = |at: usize| match at < names.len() {
+            true => String::from_utf8_lossy(names.get(at)).into_owned(),
+            false => at.to_string(),
+        };
+        (0..width).filter(|&at| !gone(at)).map(name).collect()
+    }
+
     /// The width of a row.
     pub(super) fn width(&self) -> usize {
         match self {

@@ -196,7 +196,7 @@ impl StreamMaterial {
             held_out: inductive.held_out,
             agreement,
             record: OnceLock::new(),
-            names: (0..features.width()).map(|at| at.to_string()).collect(),
+            names: features.names(&store, &config.data.drop_features.0),
             features,
             training,
             index,
