@@ -131,6 +131,23 @@ fn a_card_judges_and_predicts_as_the_processor_does() {
 }
 
 #[test]
+fn memory_that_settled_on_a_card_is_what_replay_rebuilds_there() {
+    if !has_card() {
+        return;
+    }
+    for model in MODELS.into_iter().filter(|model| !model.contains("tgat")) {
+        let more = "train.device=cuda train.settle=1 data.split=60/20/20 train.epochs=2";
+        let mut run = run(events(160), &[model, more]);
+        run.train(2);
+        run.session.choose_best();
+        let grown = run.session.embed(10_000).unwrap();
+        // Who changes weights loses the memory that belongs to them.
+        let _ = run.session.parameters_mut();
+        assert_eq!(run.session.embed(10_000).unwrap(), grown, "{model}");
+    }
+}
+
+#[test]
 fn a_run_of_a_card_that_was_stopped_goes_on_to_the_same_bits() {
     if !has_card() {
         return;

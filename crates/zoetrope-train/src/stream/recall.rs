@@ -129,7 +129,7 @@ impl StreamSession {
     fn recall_or_reason(&mut self, run: Option<&SavedRun>) -> Result<Option<String>, TrainError> {
         let reason = |text: &str| Ok(Some(text.to_owned()));
         let Some(run) = run else {
-            return reason("there is no run whose memory could be used, weights alone have none");
+            return reason("no checkpoint of a run is at hand, and weights alone have no memory");
         };
         if run.config.model != self.config.model {
             return reason("the model is not that of the run");
