@@ -162,11 +162,11 @@ impl<'a> Forward<'a> {
 
     /// A parameter on the tape.
     pub fn parameter(&mut self, id: ParameterId) -> Var {
-        if let Some(matrix) = self.still.and_then(|still| still.get(id)) {
-            let all = self.tape.constant(matrix, 0..matrix.shape().rows);
-            return all.expect("a matrix has all of its rows");
-        }
-        self.tape.parameter(id.index(), self.parameters.get(id))
+        // A matrix always has all of its rows: there is a constant whenever there is a matrix.
+        let still = self.still.and_then(|still| still.get(id));
+        let rows = |matrix: &Matrix| 0..matrix.shape().rows;
+        let constant = still.and_then(|matrix| self.tape.constant(matrix, rows(matrix)).ok());
+        constant.unwrap_or_else(|| self.tape.parameter(id.index(), self.parameters.get(id)))
     }
 
     /// The values of a parameter without history, as the host has them.
