@@ -5,7 +5,7 @@ mod card;
 mod stream_run;
 
 use card::has_card;
-use stream_run::{MODELS, StreamRun, events, run};
+use stream_run::{MODELS, StreamRun, crowded, events, run};
 use zoetrope_data::split::Part;
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{Column, EventStore};
@@ -13,7 +13,7 @@ use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
 use zoetrope_train::course::Course;
 
 /// What the models of [`MODELS`] leave out.
-const VARIANTS: [&str; 12] = [
+const VARIANTS: [&str; 13] = [
     "model.name=tgn model.layers=2 model.neighbours=3",
     "model.name=tgn model.combine=mean",
     "model.name=tgn model.variant=pyg model.combine=mean",
@@ -26,6 +26,7 @@ const VARIANTS: [&str; 12] = [
     "model.name=apan model.embedding=time model.neighbours=3",
     "model.name=apan model.combine=mean model.neighbours=3",
     "model.name=tgn model.variant=pyg model.time_width=3",
+    "model.name=jodie task.equal_times=batch",
 ];
 
 /// Heads that read the features of the judged event, and weights of classes.
@@ -101,6 +102,24 @@ fn a_card_trains_models_of_events_as_the_processor_does() {
                 ["train.device=cpu", "train.device=cuda"].map(|device| after(device, batches));
             expect_near(model, &host, &card, tolerance);
         }
+    }
+}
+
+/// More events at a time than a batch has: several updates see one memory, and the state absorbs
+/// them afterwards in passes without questions.
+#[test]
+fn a_card_absorbs_a_crowded_time_as_the_processor_does() {
+    if !has_card() {
+        return;
+    }
+    for model in MODELS {
+        let after = |device: &str| {
+            let mut session = run(crowded(160, 45), &[model, USUAL, device]);
+            session.train_batches(5);
+            session.session.save()
+        };
+        let [host, card] = ["train.device=cpu", "train.device=cuda"].map(after);
+        expect_near(model, &host, &card, 3e-5);
     }
 }
 

@@ -41,8 +41,9 @@ section! {
         /// Which events a query of a model of events may have as neighbours: those before its own
         /// time (`per-event`, TGL) or those before its batch (`batch-stale`, PyG and TGB).
         neighbours: NeighbourRule = NeighbourRule::PerEvent;
-        /// Whether events at the very time of a query are its future or its past (models of
-        /// events).
+        /// What a query knows of events at its very time (models of events): nothing (`future`), what
+        /// memory took in with earlier batches (`batch`, the convention of PyG, TGB and TGL), or all that
+        /// come before it in the stream (`past`).
         equal_times: EqualTimesRule = EqualTimesRule::Future;
         /// Where edges that did not happen come from (models of events).
         pool: NegativePool = NegativePool::Destinations;
@@ -117,9 +118,12 @@ names! {
 names! {
     /// What events at the very time of a query are to it.
     EqualTimesRule {
-        /// Not known to it.
+        /// Not known to it: they are no neighbours, and memory absorbs them when time moves on.
         Future = "future",
-        /// Known, where they come before it in the stream.
+        /// No neighbours, but memory knows those of earlier batches (PyG, TGB, TGL).
+        Batch = "batch",
+        /// Known, if they come before it in the stream: as neighbours at once, to memory if they are
+        /// in an earlier batch.
         Past = "past",
     }
 }

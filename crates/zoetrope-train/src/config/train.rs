@@ -60,7 +60,8 @@ section! {
         /// Snapshots after which the gradient no longer flows back; through the whole frame
         /// where not set.
         truncate: Option<usize> = None, Whole(1, 1 << 30);
-        /// Frames in one update; events for models of events.
+        /// Frames in one update; events for models of events, which go on to the end of their last
+        /// time if `task.equal_times` is `future`.
         batch_size: usize = 1, Whole(1, 1 << 30);
         /// Parts of a batch by a random number of which the batches of an epoch are shifted (models
         /// of events, TGL's random chunk scheduling); not shifted where not set.

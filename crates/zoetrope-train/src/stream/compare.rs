@@ -10,6 +10,7 @@ use super::ask::Negatives;
 use super::baseline::{
     LabelStream, LinkBaselineOptions, LinkBaselines, Past, compare_classes, compare_values,
 };
+use super::schedule::Batch;
 use super::session::StreamSession;
 use super::target::Target;
 use crate::error::TrainError;
@@ -74,7 +75,8 @@ impl StreamSession {
             _ => Negatives::Drawn(&second, EVALUATION),
         };
         let (mut row, mut few_rows, mut many_rows) = (Vec::new(), Vec::new(), Vec::new());
-        for batch in self.schedule.fixed(asked) {
+        let batches = self.schedule.fixed(asked, |event| store.time()[event]);
+        for batch in batches.iter().flat_map(Batch::steps) {
             let draw = |from: &Negatives<'_>, count, rows: &mut Vec<Negative>, row: &mut Vec<_>| {
                 rows.clear();
                 for event in batch.clone() {

@@ -14,6 +14,7 @@ use super::ask::{self, Asking, Negatives};
 use super::best::Kept;
 use super::cost::Cost;
 use super::network::StreamHead;
+use super::pieces::{Piece, pieces};
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
 use super::schedule::Schedule;
@@ -21,6 +22,7 @@ use super::session::StreamSession;
 use super::target::Target;
 use crate::device;
 use crate::error::TrainError;
+use crate::learner::unfit;
 use crate::run::{EpochRecord, Metrics, Phase};
 use crate::session::{EpochEnd, Watch};
 
@@ -44,42 +46,73 @@ impl StreamSession {
         // Boundaries that move from epoch to epoch would grow another memory than replay.
         let chunks = self.schedule.chunks.filter(|_| !settling);
         let schedule = Schedule { chunks, ..self.schedule };
-        let batches = schedule.epoch(material.training_events(), epoch as u32);
+        let batches =
+            schedule.epoch(material.training_events(), epoch as u32, material.clock(Part::Train));
+        let pieces = pieces(&batches, usize::MAX);
+        let steps = pieces.iter().filter(|piece| piece.ends_step).count();
+        if first > steps {
+            return Err(unfit("the number of batches in an epoch"));
+        }
         let per_event = self.config.task.negatives;
         let options = self.training_negatives(per_event);
         let sampler = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
-        let asking = Asking {
+        let asks = [false, true].map(|absorb| Asking {
             target: &target,
             few: (Negatives::Drawn(&sampler, epoch as u32 + 1), per_event),
             many: (Negatives::Absent, 0),
-            absorb: true,
+            absorb,
             full_rows: false,
-        };
+        });
         let mut preparer = Preparer::new(&material, material.neighbours(Part::Train), self.rules);
         let mut drawn = Vec::new();
-        let (rest, ahead) = (&batches[first..], self.config.plan.prefetch);
-        self.learner.begin_epoch(&self.config, &self.network.parameters, rest.len());
+        let done = match first {
+            0 => 0,
+            first => 1 + ends_of_steps(&pieces).nth(first - 1).unwrap_or(pieces.len()),
+        };
+        let (rest, ahead) = (&pieces[done..], self.config.plan.prefetch);
+        self.learner.begin_epoch(&self.config, &self.network.parameters, steps - first);
         let prepare = |at: usize, prepared: &mut Prepared| {
-            let positions = rest[at].clone();
-            preparer.begin(material.event(Part::Train, positions.start), prepared);
-            let events = positions.map(|position| material.event(Part::Train, position));
-            ask::fill(&mut preparer, &material, &asking, events, &mut drawn, prepared);
-            preparer.finish(epoch as u32, true, prepared);
+            let piece = &rest[at];
+            let event = |position| material.event(Part::Train, position);
+            preparer.begin(event(piece.first), prepared);
+            if piece.asked.is_empty() {
+                for position in piece.absorbed.clone() {
+                    preparer.add_event(event(position), prepared);
+                }
+            } else {
+                let asking = &asks[usize::from(piece.absorbs_what_it_asks())];
+                let events = piece.asked.clone().map(event);
+                ask::fill(&mut preparer, &material, asking, events, &mut drawn, prepared);
+            }
+            preparer.finish(epoch as u32, !piece.asked.is_empty(), prepared);
             Ok(())
         };
+        let mut update = Instant::now();
         prefetch::run(ahead, rest.len(), prepare, |at, prepared| {
-            let update = Instant::now();
-            self.train_batch(prepared)?;
-            self.learner.pace()?;
-            self.timeline.add_scope("batch", (first + at) as u64, update);
-            self.learner.progress.frame = first + at + 1;
-            Ok(watch.frame(first + at + 1, batches.len()))
+            let piece = &rest[at];
+            if piece.asked.is_empty() {
+                let began = Instant::now();
+                self.absorb_batch(prepared)?;
+                self.timeline.add(Phase::Update, began);
+            } else {
+                update = Instant::now();
+                self.train_batch(prepared)?;
+                self.learner.pace()?;
+            }
+            self.redundancy += prepared.redundancy;
+            if !piece.ends_step {
+                return Ok(true);
+            }
+            let step = self.learner.progress.frame;
+            self.timeline.add_scope("batch", step as u64, update);
+            self.learner.progress.frame = step + 1;
+            Ok(watch.frame(step + 1, steps))
         })?;
         self.learner.collect(&mut self.network.parameters, "batch", |_| Ok(()))?;
         self.learner.progress.seconds += begun.elapsed().as_secs_f64();
         self.timeline.add_scope("epoch", epoch as u64 + 1, begun);
         device::show(self.tape.device(), &self.timeline);
-        if self.learner.progress.frame < batches.len() {
+        if self.learner.progress.frame < steps {
             return Ok(EpochEnd::Interrupted);
         }
         (self.known, self.grew) = (Some(material.split.train.end), true);
@@ -98,7 +131,8 @@ impl StreamSession {
         Ok(EpochEnd::Finished(record))
     }
 
-    /// Forward, backward, one update of the weights; then the state absorbs the batch.
+    /// Forward, backward, one update of the weights; then the state absorbs the events that joined
+    /// the batch.
     fn train_batch(&mut self, prepared: &Prepared) -> Result<(), TrainError> {
         let span = self.timeline.phase(Phase::Forward);
         self.tape.reset();
@@ -133,14 +167,19 @@ impl StreamSession {
         self.learner.end_frame(if loss.is_some() { 1.0 } else { 0.0 });
         // The batch is filled again once the tape has let go of it.
         self.tape.reset();
-        if let Some(state) = &mut self.state {
+        let absorbs = !prepared.batch.events.is_empty();
+        if let Some(state) = self.state.as_mut().filter(|_| absorbs) {
             let span = self.timeline.phase(Phase::Update);
             state.absorb(&prepared.batch, self.material.data(), &self.updated);
             drop(span);
         }
-        self.redundancy += prepared.redundancy;
         Ok(())
     }
+}
+
+/// The places of the pieces with which steps end.
+fn ends_of_steps(pieces: &[Piece]) -> impl Iterator<Item = usize> + '_ {
+    (0..pieces.len()).filter(|&at| pieces[at].ends_step)
 }
 
 /// The answers of the head.

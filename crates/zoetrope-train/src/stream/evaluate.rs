@@ -1,10 +1,10 @@
 //! Measuring on a part of the stream.
 //!
 //! Positives and negatives of a batch go through one pass, with the state as it was before the
-//! batch; then the state absorbs the batch's events. Where each event has many candidates, the
-//! questions of a batch come in several chunks, all of them before the state absorbs anything.
+//! batch; then the state absorbs the batch's events. Where each event has many candidates, or a
+//! batch is large, its questions come in several pieces, all of them before the state absorbs
+//! anything.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,6 +15,7 @@ use zoetrope_nn::Forward;
 use super::ask::{self, Asking, Negatives};
 use super::compare::EVALUATION;
 use super::epoch::decode;
+use super::pieces::pieces;
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
 use super::session::StreamSession;
@@ -26,16 +27,6 @@ use crate::run::{Metrics, Phase};
 
 /// Questions that go through the model together: more would take memory and save no time.
 const QUESTIONS: usize = 8192;
-
-/// A piece of a batch: which events are asked about, and whether they are absorbed after it.
-#[derive(Debug, Clone)]
-struct Piece {
-    asked: Range<usize>,
-    absorbed: Range<usize>,
-    /// The first event of the batch.
-    first: usize,
-    ends_batch: bool,
-}
 
 impl StreamSession {
     /// The metrics on a part, from a state that knows exactly what came before it.
@@ -97,7 +88,9 @@ impl StreamSession {
                 full_rows: true,
             };
             let wide = listed.map_or(many, |list| list.metadata.per_event * usize::from(many > 0));
-            let pieces = self.pieces(range.clone(), 2 + few + wide);
+            let most = (QUESTIONS / (2 + few + wide)).max(1);
+            let batches = self.schedule.fixed(range.clone(), |event| material.store.time()[event]);
+            let pieces = pieces(&batches, most);
             let mut preparer = Preparer::new(&material, material.neighbours(part), self.rules);
             let (asks, absorbs) = ([asking(false), asking(true)], &pieces);
             let mut drawn = Vec::new();
@@ -109,7 +102,7 @@ impl StreamSession {
                         preparer.add_event(event, prepared);
                     }),
                     false => {
-                        let asking = &asks[usize::from(!piece.absorbed.is_empty())];
+                        let asking = &asks[usize::from(piece.absorbs_what_it_asks())];
                         let events = piece.asked.clone();
                         ask::fill(&mut preparer, &material, asking, events, &mut drawn, prepared);
                     }
@@ -126,13 +119,13 @@ impl StreamSession {
                         judge.add(&material, piece.asked.clone(), prepared, &answers);
                         self.tape.reset();
                         if let Some(state) =
-                            self.state.as_mut().filter(|_| !piece.absorbed.is_empty())
+                            self.state.as_mut().filter(|_| piece.absorbs_what_it_asks())
                         {
                             state.absorb(&prepared.batch, material.data(), &self.updated);
                         }
                     }
                 }
-                if piece.ends_batch {
+                if piece.ends_questions {
                     judge.end_batch();
                 }
                 Ok(true)
@@ -158,29 +151,5 @@ impl StreamSession {
         let answers = decode(&mut forward, head, prepared, data, rows)?;
         embedding.update.take(&self.tape, &mut self.updated);
         Ok(self.tape.read(answers))
-    }
-
-    /// The pieces of a part's batches: a batch whose questions are few is one piece, and the state
-    /// absorbs it from the same pass.
-    fn pieces(&self, range: Range<usize>, per_event: usize) -> Vec<Piece> {
-        let most = (QUESTIONS / per_event.max(1)).max(1);
-        let mut pieces = Vec::new();
-        for batch in self.schedule.fixed(range) {
-            let (first, none) = (batch.start, batch.end..batch.end);
-            if batch.len() <= most {
-                let (asked, absorbed) = (batch.clone(), batch);
-                pieces.push(Piece { asked, absorbed, first, ends_batch: true });
-                continue;
-            }
-            let starts = batch.clone().step_by(most);
-            pieces.extend(starts.map(|from| Piece {
-                asked: from..(from + most).min(batch.end),
-                absorbed: none.clone(),
-                first,
-                ends_batch: false,
-            }));
-            pieces.push(Piece { asked: none, absorbed: batch, first, ends_batch: true });
-        }
-        pieces
     }
 }

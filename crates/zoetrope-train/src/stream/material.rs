@@ -322,6 +322,11 @@ impl StreamMaterial {
         }
     }
 
+    /// Tells the time of the event at a position of a part.
+    pub(super) fn clock(&self, part: Part) -> impl Fn(usize) -> Time + '_ {
+        move |position| self.store.time()[self.event(part, position)]
+    }
+
     /// The positions of some events of a part: their numbers, or their places among the events
     /// that were not left out of training.
     pub(super) fn positions(&self, part: Part, events: Range<usize>) -> Range<usize> {

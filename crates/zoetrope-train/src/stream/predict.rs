@@ -60,8 +60,11 @@ impl StreamSession {
         order.sort_by_key(|&at| candidates[at].time);
         let outputs = self.target.outputs();
         let mut answers = vec![0.0; candidates.len() * outputs];
-        let known =
-            |time: Time| self.boundary(material.store.time().partition_point(|&t| t < time));
+        let boundaries = self.boundaries();
+        let known = |time: Time| {
+            let events = material.store.time().partition_point(|&t| t < time);
+            boundaries[boundaries.partition_point(|&boundary| boundary <= events) - 1]
+        };
         let groups: Vec<(usize, Vec<usize>)> = order
             .chunk_by(|&a, &b| known(candidates[a].time) == known(candidates[b].time))
             .map(|group| (known(candidates[group[0]].time), group.to_vec()))
@@ -154,16 +157,22 @@ impl StreamSession {
         Ok(rows)
     }
 
-    /// The number of events in whole batches among the first `events`; all of them at the end.
-    fn boundary(&self, events: usize) -> usize {
-        let split = &self.material.split;
-        if events == self.material.store.len() {
-            return events;
+    /// How many events come before each batch of the stream, and the number of all events at the
+    /// end: what memory may know, ascending.
+    fn boundaries(&self) -> Vec<usize> {
+        let material = &self.material;
+        let mut boundaries = vec![0];
+        for (part, range) in self.stretches() {
+            let positions = material.positions(part, range.clone());
+            let first = positions.start;
+            let batches = self.schedule.fixed(positions, material.clock(part));
+            boundaries.extend(batches.iter().map(|batch| match batch.events.start {
+                start if start == first => range.start,
+                // Just behind the last event of the batch before: what follows may be held out.
+                start => material.event(part, start - 1) + 1,
+            }));
         }
-        let part = [&split.test, &split.validation, &split.train]
-            .into_iter()
-            .find(|part| part.start <= events)
-            .map_or(0, |part| part.start);
-        part + (events - part) / self.schedule.batch * self.schedule.batch
+        boundaries.push(material.store.len());
+        boundaries
     }
 }

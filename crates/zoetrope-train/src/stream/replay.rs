@@ -13,8 +13,8 @@ use crate::error::TrainError;
 
 impl StreamSession {
     /// Brings the state to where it knows exactly the first `events` events (of the training part
-    /// those that are not held out), with the weights in place. Batches begin at multiples of the
-    /// batch size from the start of each part, as in training and evaluation.
+    /// those that are not held out), with the weights in place. Batches are counted from the start
+    /// of each part, as in training and evaluation.
     ///
     /// Goes on from the memory that grew with the weights, unless that knows more already.
     pub(super) fn remember(&mut self, events: usize) -> Result<(), TrainError> {
@@ -32,15 +32,7 @@ impl StreamSession {
         }
         let known = self.known.unwrap_or(0);
         if self.state.is_some() && known < events {
-            let split = &self.material.split;
-            // What comes between two parts that are judged belongs to none of them.
-            let parts = [
-                (Part::Train, split.train.clone()),
-                (Part::Validation, split.validation.clone()),
-                (Part::Test, split.validation.end..split.test.start),
-                (Part::Test, split.test.clone()),
-            ];
-            for (part, range) in parts {
+            for (part, range) in self.stretches() {
                 let range = range.start.max(known)..range.end.min(events);
                 if !range.is_empty() {
                     self.absorb(part, range)?;
@@ -49,6 +41,19 @@ impl StreamSession {
         }
         self.known = Some(events);
         Ok(())
+    }
+
+    /// The events whose batches are counted from their first one on, with the part that they are
+    /// treated as.
+    pub(super) fn stretches(&self) -> [(Part, Range<usize>); 4] {
+        let split = &self.material.split;
+        [
+            (Part::Train, split.train.clone()),
+            (Part::Validation, split.validation.clone()),
+            // What comes between two parts that are judged belongs to none of them.
+            (Part::Test, split.validation.end..split.test.start),
+            (Part::Test, split.test.clone()),
+        ]
     }
 
     /// The state goes over to a part, and weights stay as they are. Behind the training part mails are put together when they are
@@ -65,18 +70,22 @@ impl StreamSession {
     fn absorb(&mut self, part: Part, events: Range<usize>) -> Result<(), TrainError> {
         self.enter(part);
         let material = Arc::clone(&self.material);
-        let positions = material.positions(part, events);
-        let batches: Vec<Range<usize>> = self.schedule.fixed(positions).collect();
+        let batches = self.schedule.fixed(material.positions(part, events), material.clock(part));
+        let steps: Vec<(usize, Range<usize>)> = batches
+            .iter()
+            .flat_map(|batch| batch.steps().map(|step| (batch.events.start, step)))
+            .collect();
         let mut preparer = Preparer::new(&material, material.neighbours(part), self.rules);
         let prepare = |at: usize, prepared: &mut Prepared| {
-            preparer.begin(material.event(part, batches[at].start), prepared);
-            for position in batches[at].clone() {
+            let (first, step) = &steps[at];
+            preparer.begin(material.event(part, *first), prepared);
+            for position in step.clone() {
                 preparer.add_event(material.event(part, position), prepared);
             }
             preparer.finish(0, false, prepared);
             Ok(())
         };
-        prefetch::run(self.config.plan.prefetch, batches.len(), prepare, |_, prepared| {
+        prefetch::run(self.config.plan.prefetch, steps.len(), prepare, |_, prepared| {
             self.absorb_batch(prepared)?;
             Ok(true)
         })

@@ -123,7 +123,7 @@ impl StreamSession {
                 },
                 neighbours: config.model.neighbours_in_force(),
                 equal_times: match config.task.equal_times {
-                    EqualTimesRule::Future => EqualTimes::Future,
+                    EqualTimesRule::Future | EqualTimesRule::Batch => EqualTimes::Future,
                     EqualTimesRule::Past => EqualTimes::Past,
                 },
                 seed: config.train.seed,
@@ -138,6 +138,7 @@ impl StreamSession {
         let schedule = Schedule {
             batch: config.train.batch_size,
             chunks: config.train.chunks,
+            whole_times: config.task.equal_times == EqualTimesRule::Future,
             seed: config.train.seed,
         };
         let fixed_negatives = match &config.task.negatives_file {
@@ -194,9 +195,17 @@ impl StreamSession {
 
     /// How the work is laid out, in words.
     pub fn reasons(&self) -> Vec<String> {
-        let (batch, batches) = (self.schedule.batch, self.steps_per_epoch());
+        let (batch, steps) = (self.schedule.batch, self.steps_per_epoch());
         let rules = &self.rules;
-        let mut reasons = vec![format!("{batches} batches of {batch} events in time order")];
+        let mut reasons = vec![match self.schedule.whole_times {
+            true => format!("{steps} steps of {batch} events or more, in time order"),
+            false => format!("{steps} batches of {batch} events in time order"),
+        }];
+        if self.schedule.whole_times {
+            reasons.push(
+                "a batch ends where time moves on (task.equal_times = \"future\")".to_owned(),
+            );
+        }
         if let Some(chunks) = self.schedule.chunks {
             reasons.push(format!("boundaries move by {chunks}ths of a batch each epoch"));
         }
@@ -367,7 +376,10 @@ impl Course for StreamSession {
     }
 
     fn steps_per_epoch(&self) -> usize {
-        self.schedule.epoch(self.material.training_events(), 0).len()
+        let material = &self.material;
+        let clock = material.clock(Part::Train);
+        let batches = self.schedule.epoch(material.training_events(), 0, clock);
+        batches.iter().map(|batch| batch.steps().count()).sum()
     }
 
     fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {

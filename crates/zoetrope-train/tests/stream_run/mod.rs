@@ -38,6 +38,14 @@ pub(crate) fn events(count: usize) -> EventStore {
     store(src, dst, time, features)
 }
 
+/// The same stream with so many events at every time.
+pub(crate) fn crowded(count: usize, per_time: usize) -> EventStore {
+    let plain = events(count);
+    let time = (0..count).map(|at| 9 * (at / per_time) as Time).collect();
+    let features = plain.features().unwrap().to_vec();
+    store(plain.src().to_vec(), plain.dst().to_vec(), time, features)
+}
+
 pub(crate) fn store(
     src: Vec<u32>,
     dst: Vec<u32>,

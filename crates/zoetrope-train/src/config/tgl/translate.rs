@@ -77,6 +77,11 @@ pub(in crate::config) fn translate(text: &str, path: &Path) -> Translation {
          the default draws from destinations",
         path.display()
     ));
+    out.notes.push(format!(
+        "{}: in TGL the memory of a question knows events of its own time in earlier batches; \
+         `task.equal_times = \"batch\"` does so, the default does not",
+        path.display()
+    ));
     out
 }
 

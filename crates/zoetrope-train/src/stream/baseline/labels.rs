@@ -94,7 +94,7 @@ fn last_known(stream: LabelStream<'_>, asked: Range<usize>, mut visit: impl FnMu
     let mut told = 0;
     for event in asked {
         let is_past = |other: usize| match equal_times {
-            EqualTimesRule::Future => time[other] < time[event],
+            EqualTimesRule::Future | EqualTimesRule::Batch => time[other] < time[event],
             EqualTimesRule::Past => other < event,
         };
         while told < time.len() && is_past(told) {

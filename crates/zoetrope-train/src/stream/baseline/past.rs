@@ -75,7 +75,7 @@ impl<'a> Past<'a> {
     pub fn advance(&mut self, event: usize) {
         let time = self.store.time();
         let known = match self.equal_times {
-            EqualTimesRule::Future => {
+            EqualTimesRule::Future | EqualTimesRule::Batch => {
                 self.told + time[self.told..].partition_point(|&t| t < time[event])
             }
             EqualTimesRule::Past => event,

@@ -96,7 +96,7 @@ proptest! {
         let now = store(&rows);
         let event = at.index(now.len());
         let known = |other: usize| match equal {
-            EqualTimesRule::Future => now.time()[other] < now.time()[event],
+            EqualTimesRule::Future | EqualTimesRule::Batch => now.time()[other] < now.time()[event],
             EqualTimesRule::Past => other < event,
         };
         let changed: Vec<Row> = (0..now.len())

@@ -74,7 +74,7 @@ impl StreamProtocol<'_> {
             "task": self.task(),
             "baselines": {
                 "told": match self.config.task.equal_times {
-                    EqualTimesRule::Future => "events strictly before the time of the question, those \
+                    EqualTimesRule::Future | EqualTimesRule::Batch => "events strictly before the time of the question, those \
                                                of its batch among them",
                     EqualTimesRule::Past => "events before the question in the stream, those of its \
                                              batch among them",
@@ -110,7 +110,22 @@ impl StreamProtocol<'_> {
         let mut memory = json!({
             "staleness": "batch-stale: every question of a batch sees the memory before the batch, \
                           with the mails that wait applied",
+            "equal_times": self.config.task.equal_times.name(),
+            "knows": match self.config.task.equal_times {
+                EqualTimesRule::Future => "events strictly before the time of the question: a batch \
+                                           ends where time moves on",
+                EqualTimesRule::Batch => "events of earlier batches, those at the time of the question \
+                                          among them (the convention of PyG, TGB and TGL)",
+                EqualTimesRule::Past => "events of earlier batches, those at the time of the question \
+                                         among them",
+            },
             "batch_size": self.batch_size,
+            "batches": match self.config.task.equal_times {
+                EqualTimesRule::Future => "of batch_size events, then on to the end of their last time; \
+                                           one of twice batch_size or more is asked in steps of less, all \
+                                           from the memory before the batch",
+                EqualTimesRule::Batch | EqualTimesRule::Past => "of batch_size events",
+            },
             "carried": "empty before each epoch, carried from training to validation to test",
         });
         if self.config.train.settle > 0 {
@@ -131,9 +146,20 @@ impl StreamProtocol<'_> {
         json!({
             "rule": rule.name(),
             "sees": match rule {
-                NeighbourRule::PerEvent => "events before the time of the question, those of its \
-                                            batch among them",
-                NeighbourRule::BatchStale => "events before the first event of the batch",
+                NeighbourRule::PerEvent => match self.config.task.equal_times {
+                    EqualTimesRule::Future | EqualTimesRule::Batch => {
+                        "events before the time of the question, those of its batch among them"
+                    }
+                    EqualTimesRule::Past => {
+                        "events before the question in the stream, those of its batch among them"
+                    }
+                },
+                NeighbourRule::BatchStale => match self.config.task.equal_times {
+                    EqualTimesRule::Future | EqualTimesRule::Batch => {
+                        "events before the first event of the batch and before the time of the question"
+                    }
+                    EqualTimesRule::Past => "events before the first event of the batch",
+                },
             },
             "equal_times": self.config.task.equal_times.name(),
             "sampling": model.sampling_in_force().name(),

@@ -128,6 +128,14 @@ fn the_declaration_names_what_a_figure_depends_on() {
     let links = declared(&config, TaskName::LinkPrediction);
     assert_eq!(links["neighbours"]["rule"], "batch-stale");
     assert_eq!(links["neighbours"]["equal_times"], "future");
+    assert_eq!(links["memory"]["equal_times"], "future");
+    let knows = |rule: &str| {
+        let config = set(&["model.name=jodie", &format!("task.equal_times={rule}")]);
+        declared(&config, TaskName::LinkPrediction)["memory"]["knows"].to_string()
+    };
+    assert!(knows("future").contains("strictly before"), "{}", knows("future"));
+    assert!(knows("batch").contains("earlier batches"), "{}", knows("batch"));
+    assert!(knows("past").contains("earlier batches"), "{}", knows("past"));
     assert_eq!(links["task"]["ap_and_auc"]["negatives"]["pool"]["name"], "all");
     assert_eq!(links["task"]["mrr_and_hits"]["negatives"]["per_event"], 100);
     assert_eq!(links["task"]["ap_and_auc"]["ap_batch_mean, auc_batch_mean"]["batch_size"], 200);
