@@ -4,6 +4,8 @@ Run it through `bench/events/accuracy.sh`. Trains tgn, jodie, apan and tgat on f
 events, 70 % of the time quantiles training and 15 % each for validation and test, and prints AP and
 AUC against one other destination and MRR among 100, beside EdgeBank. Then node classification:
 whether a flight arrives late, told from the aircraft's past, with the departure delay left out.
+`--equal-times batch` measures the convention of PyG, TGB and TGL beside it, under which memory knows
+events of a question's own time that lay in an earlier batch; a last table shows what that is worth.
 
 What was measured goes to bench/results/events-accuracy.json after each model, and the tables to
 events-accuracy.md: a call replaces what it measures anew and leaves the rest, `--resume` goes on
@@ -50,13 +52,14 @@ def jobs(asked):
 def settings(asked, task, epochs):
     """What a result depends on besides data and model."""
     links = {"candidates": 10 if asked.quick else 100} if task == "link-prediction" else {"dropped": DELAY}
-    return {"epochs": epochs, "patience": PATIENCE, "rate": asked.rate, "batch": asked.batch, **links}
+    return {"epochs": epochs, "patience": PATIENCE, "rate": asked.rate, "batch": asked.batch, "equal_times": asked.equal_times, **links}
 
 
 def measure(task, name, model, chosen, threads):
     more = {"task.candidates": chosen["candidates"]} if task == "link-prediction" else {"data.drop_features": chosen["dropped"]}
     summary = train("accuracy", data=SHARED / SETS[name][0], task=task, model=model, epochs=chosen["epochs"], lr=chosen["rate"], threads=threads,
-                    **{"train.batch_size": chosen["batch"], "train.patience": chosen["patience"], "data.split": "70/15/15"}, **more)
+                    **{"train.batch_size": chosen["batch"], "train.patience": chosen["patience"], "data.split": "70/15/15",
+                       "task.equal_times": chosen["equal_times"]}, **more)
     watched = MEASURES[task][0]
     validation = [epoch["val"][watched] for epoch in summary["epochs"]]
     return {"test": summary["test"], "baselines": summary["baselines"], "validation": validation,
@@ -65,11 +68,11 @@ def measure(task, name, model, chosen, threads):
 
 
 def key(result):
-    return result["task"], result["data"], result["model"]
+    return result["task"], result["data"], result["model"], result["settings"]["equal_times"]
 
 
 class Kept:
-    """The results in a folder: one for each task, stream and model."""
+    """The results in a folder: one for each task, stream, model and rule of equal times."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -88,7 +91,7 @@ class Kept:
         beside.replace(self.file)
 
     def write(self):
-        text = document([known for known in self.results if "settings" in known], list(SETS))
+        text = document(self.results, list(SETS))
         (self.folder / "events-accuracy.md").write_text(text)
         return text
 
@@ -104,6 +107,7 @@ def options():
     parser.add_argument("--epochs", type=int, help="most of all; fewer on long streams where not given")
     parser.add_argument("--batch", type=int, default=200, help="events; 200 where not given")
     parser.add_argument("--rate", type=float, default=RATE, help=f"{RATE:g} where not given")
+    parser.add_argument("--equal-times", choices=["future", "batch"], default="future", help="task.equal_times; future where not given")
     parser.add_argument("--threads", type=int, default=2, help="2 where not given")
     parser.add_argument("--out", type=Path, help="folder for events-accuracy.json and .md")
     asked = parser.parse_args()

@@ -14,19 +14,48 @@ def cells(metrics, measures):
     return ["" if value is None else f"{value:.3f}" for value in found]
 
 
+def of(results, task, name, rule):
+    """The results of a stream under a rule of equal times, by model."""
+    return {one["model"]: one for one in results if one["task"] == task and one["data"] == name and one["settings"]["equal_times"] == rule}
+
+
+def commit(one):
+    return one["about"]["commit"][:9] + one["about"]["commit"][40:]
+
+
 def table(task, results, sets):
-    """One row a stream and model, and one for each rule."""
+    """One row a stream and model, and one for each rule. Models that were measured under the peers' convention alone are marked."""
     measures = MEASURES[task]
     titles = [measure.upper() if len(measure) < 4 else measure for measure in measures]
-    lines = [row(["data", "who", "best epoch", *titles, "s/epoch", "evaluation, s"]), "| --- " * (5 + len(measures)) + "|"]
+    lines = [row(["data", "who", "equal times", "best epoch", *titles, "s/epoch", "evaluation, s", "commit"]), "| --- " * (7 + len(measures)) + "|"]
     for name in sets:
-        found = {one["model"]: one for one in results if one["task"] == task and one["data"] == name}
+        found = {**of(results, task, name, "batch"), **of(results, task, name, "future")}
         for one in filter(None, map(found.get, MODELS)):
             best = one["validation"].index(max(one["validation"])) + 1
-            timing = [f"{min(one['seconds']):.2f}", f"{one['evaluate_seconds']:.1f}"]
-            lines.append(row([name, one["model"], f"{best} of {len(one['seconds'])}", *cells(one["test"], measures), *timing]))
+            timing = [f"{min(one['seconds']):.2f}", f"{one['evaluate_seconds']:.1f}", commit(one)]
+            rule = one["settings"]["equal_times"]
+            lines.append(row([name, one["model"], rule, f"{best} of {len(one['seconds'])}", *cells(one["test"], measures), *timing]))
         rules = next((one["baselines"] for one in found.values()), {})
-        lines += [row([name, title, "", *cells(rules[rule], measures), "", ""]) for rule, title in RULES.items() if rule in rules]
+        lines += [row([name, title, "", "", *cells(rules[rule], measures), "", "", ""]) for rule, title in RULES.items() if rule in rules]
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def falls(results, sets):
+    """How far figures lie apart under the two rules, if both were measured with the same settings otherwise."""
+    lines = [row(["data", "who", "AUC or AP, batch", "future", "change", "MRR, batch", "future", "change"]), "| --- " * 8 + "|"]
+    for task, measures in MEASURES.items():
+        for name in sets:
+            before, after = (of(results, task, name, rule) for rule in ("batch", "future"))
+            for model in MODELS:
+                pair = [before.get(model), after.get(model)]
+                if None in pair or len({str({**one["settings"], "equal_times": ""}) for one in pair}) > 1:
+                    continue
+                columns = []
+                for measure in (measures[0], "mrr"):
+                    values = [one["test"].get(measure) for one in pair]
+                    known = None not in values
+                    columns += [f"{value:.3f}" for value in values] + [f"{values[1] - values[0]:+.3f}"] if known else ["", "", ""]
+                lines.append(row([name if task == "link-prediction" else f"{name}, late", model, *columns]))
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
@@ -41,7 +70,7 @@ def head(results):
     chosen = [one["settings"] for one in results]
     where = span(f"{one['cpu']}, {one['cores']} cores, {one['memory_gib']} GiB, {one['kernel']}" for one in about)
     dates = sorted(one["date"] for one in about)
-    return (f"Commit {span(one['commit'][:9] + one['commit'][40:] for one in about)}; {dates[0]} to {dates[-1]}; {where}; "
+    return (f"{dates[0]} to {dates[-1]}; {where}; "
             f"threads: {span(one['threads'] for one in results)}; {sum(one['wall_seconds'] for one in results):.0f} s in all. "
             f"Batches of {span(one['batch'] for one in chosen)} events, Adam {span((one['rate'] for one in chosen), '{:g}'.format)}, the "
             f"defaults of the models otherwise; a run ends after {span(one['patience'] for one in chosen)} epochs that were not better on "
@@ -56,8 +85,8 @@ def protocol(results):
     seen = [one["neighbours"] for one in links if one["neighbours"]]
     ranks = [one["task"]["mrr_and_hits"] for one in links]
     pairs = [one["task"]["ap_and_auc"] for one in links]
-    return (f"Convention: neighbours {span(one['rule'] for one in seen)} (equal times count as {span(one['equal_times'] for one in seen)}), memory "
-            f"batch-stale; split {span(one['split']['rule'] for one in links)}. Negatives: "
+    return (f"Convention: neighbours {span(one['rule'] for one in seen)}, strictly earlier; memory batch-stale, with strictly earlier events "
+            f"alone (equal times: future) or with all events of earlier batches (batch, as PyG, TGB and TGL have it); split {span(one['split']['rule'] for one in links)}. Negatives: "
             f"{span(one['negatives']['pool']['holds'] for one in pairs)}, {span(one['negatives']['per_event'] for one in pairs)} for AP and AUC, "
             f"{span(one['negatives']['per_event'] for one in ranks)} for MRR, no pair that happens at the same time; AP and AUC: "
             f"{span(one['ap, auc'] for one in pairs)}; equal scores rank at the {span(one['ties'] for one in ranks)}. The rules are told "
@@ -68,5 +97,7 @@ def document(results, sets):
     if not results:
         return "Nothing was measured.\n"
     late = table("node-classification", results, sets)
-    parts = [head(results), protocol(results), table("link-prediction", results, sets), late and "Late flights, without the departure delay:", late]
+    apart = falls(results, sets)
+    parts = [head(results), protocol(results), table("link-prediction", results, sets), late and "Late flights, without the departure delay:", late,
+             apart and "What it is worth to know events of the question's own time (test part, the same settings otherwise):", apart]
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -92,6 +92,12 @@ impl Rows {
         other
     }
 
+    /// The same question among others of its time and later.
+    fn others(&self) -> [(&'static str, Self); 3] {
+        let changed = self.changed(self.begins());
+        [("changed", changed), ("permuted", self.permuted()), ("deleted", self.deleted())]
+    }
+
     fn store(&self) -> EventStore {
         let random = Random::new(8, 6);
         // The features of an event go by its ends, so that a permutation takes them along.
@@ -128,29 +134,38 @@ fn everywhere(mut check: impl FnMut(&[&str])) {
     }
 }
 
-/// The loss of an epoch in which one question is asked, and the weights that it leaves.
-fn trained(rows: &Rows, settings: &[&str]) -> (u64, Vec<u8>) {
+/// Whether two answers are one but for rounding: how many rows go through a product together decides
+/// how it adds, and other events at a time are other rows beside those of the question. Answers and
+/// errors are below 2 here, an eighth of a million is some ten units in the last place of 1.
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1.2e-6
+}
+
+/// The error at the only question of an epoch, and the weights that the epoch leaves.
+fn trained(rows: &Rows, settings: &[&str]) -> (f64, Vec<u8>) {
     let mut run = rows.run(&[settings, &["data.split=none"]].concat());
     run.train(1);
-    let loss = run.session.learner().epochs()[0].loss.to_bits();
-    (loss, weights::to_safetensors(run.session.parameters()).unwrap())
+    let loss = run.session.learner().epochs()[0].loss;
+    (loss.sqrt(), weights::to_safetensors(run.session.parameters()).unwrap())
 }
 
 #[test]
 fn training_asks_with_a_memory_that_knows_nothing_of_the_own_time() {
     let rows = Rows::new(7, 5 * PER_TIME + 33);
     everywhere(|settings| {
-        let truth = trained(&rows, settings);
-        assert!(truth == trained(&rows.changed(rows.begins()), settings), "changed: {settings:?}");
-        assert!(truth == trained(&rows.permuted(), settings), "permuted: {settings:?}");
-        assert!(truth == trained(&rows.deleted(), settings), "deleted: {settings:?}");
+        let found = |rows: &Rows| trained(rows, settings).0;
+        let truth = found(&rows);
+        for (what, other) in rows.others() {
+            let other = found(&other);
+            assert!(same(truth, other), "{what}: {settings:?}: {truth} and {other}");
+        }
         // The test can fail: another past is noticed.
-        assert!(truth.0 != trained(&rows.changed(0), settings).0, "{settings:?}");
+        assert!(!same(truth, found(&rows.changed(0))), "{settings:?}");
     });
 }
 
 /// The absolute error at the one question of the test part, and the answer to it as a candidate.
-fn judged(rows: &Rows, settings: &[&str], weights: &[u8]) -> (u64, u32) {
+fn judged(rows: &Rows, settings: &[&str], weights: &[u8]) -> (f64, f32) {
     let settings = [settings, &["data.split=50/20/30"]].concat();
     let load = || {
         let mut run = rows.run(&settings);
@@ -160,7 +175,7 @@ fn judged(rows: &Rows, settings: &[&str], weights: &[u8]) -> (u64, u32) {
     };
     let error = load().session.evaluate(Part::Test).unwrap()["mae"];
     let answer = load().session.predict(&[rows.candidate()]).unwrap()[0];
-    (error.to_bits(), answer.to_bits())
+    (error, answer)
 }
 
 #[test]
@@ -169,14 +184,16 @@ fn judging_and_predicting_know_nothing_of_the_own_time() {
     everywhere(|settings| {
         let (_, weights) = trained(&Rows::new(3, PER_TIME + 3), settings);
         let judged = |rows: &Rows| judged(rows, settings, &weights);
-        let truth = judged(&rows);
+        let (error, answer) = judged(&rows);
         // What is judged is what is predicted.
-        let (error, answer) = (f64::from_bits(truth.0), f64::from(f32::from_bits(truth.1)));
-        assert_eq!(error, answer.abs(), "{settings:?}");
-        assert_eq!(truth, judged(&rows.changed(rows.begins())), "changed: {settings:?}");
-        assert_eq!(truth, judged(&rows.permuted()), "permuted: {settings:?}");
-        assert_eq!(truth, judged(&rows.deleted()), "deleted: {settings:?}");
-        assert_ne!(truth.0, judged(&rows.changed(0)).0, "{settings:?}");
+        assert!(same(error, f64::from(answer.abs())), "{settings:?}: {error} and {answer}");
+        for (what, other) in rows.others() {
+            let (other, predicted) = judged(&other);
+            assert!(same(error, other), "{what}: {settings:?}: {error} and {other}");
+            // One candidate is asked whatever else happens: nothing may move a bit.
+            assert_eq!(answer.to_bits(), predicted.to_bits(), "{what}: {settings:?}");
+        }
+        assert!(!same(error, judged(&rows.changed(0)).0), "{settings:?}");
     });
 }
 
@@ -187,15 +204,16 @@ fn under_the_convention_of_the_peers_memory_knows_earlier_batches_of_the_same_ti
     for model in MODELS {
         let same = |rule: &str| {
             let settings = [model, rule, "train.batch_size=17"];
-            trained(&rows, &settings) == trained(&rows.changed(rows.begins()), &settings)
+            let found = |rows: &Rows| trained(rows, &settings).0;
+            same(found(&rows), found(&rows.changed(rows.begins())))
         };
         assert!(same("task.equal_times=future"), "{model}");
         assert_eq!(same("task.equal_times=batch"), model.contains("tgat"), "{model}");
     }
 }
 
-/// Links at which nobody can guess better than chance: at each time half of the vertices meet each
-/// other at random, and every time chooses its half anew.
+/// Links at which nobody can guess better than chance: at each time a quarter of the vertices meet
+/// each other at random, and every time chooses its quarter anew.
 fn redrawn(times: usize, per_time: usize, vertices: u32) -> EventStore {
     let random = Random::new(2, 9);
     let (mut src, mut dst, mut time) = (Vec::new(), Vec::new(), Vec::new());
@@ -203,8 +221,8 @@ fn redrawn(times: usize, per_time: usize, vertices: u32) -> EventStore {
         let random = random.at_step(step as u32);
         let mut all: Vec<u32> = (0..vertices).collect();
         all.sort_by_key(|&vertex| random.below(u64::from(vertex), 1 << 40));
-        let half = &all[..vertices as usize / 2];
-        let any = |at: usize| half[random.below((1 << 20) + at as u64, half.len() as u64) as usize];
+        let some = &all[..vertices as usize / 4];
+        let any = |at: usize| some[random.below((1 << 20) + at as u64, some.len() as u64) as usize];
         for at in 0..per_time {
             src.push(any(2 * at));
             dst.push(any(2 * at + 1));
@@ -216,27 +234,27 @@ fn redrawn(times: usize, per_time: usize, vertices: u32) -> EventStore {
     EventStore::new(src, dst, time, EventColumns::default(), scale, names).unwrap()
 }
 
-/// The test part has 24 times of 60 vertices that meet: 1,440 independent choices. A precision of
-/// one half has a standard error of 0.5 / √1440 = 0.013 there; four of them are allowed.
+/// The test part has 12 times of 75 vertices that meet: 900 independent choices. A precision of one
+/// half has a standard error of 0.5 / √900 = 0.017 there; four of them are allowed.
 #[test]
 fn links_that_are_drawn_anew_at_every_time_cannot_be_told() {
     for (model, batch) in [
-        ("model.name=tgn", 200),
+        ("model.name=tgn model.neighbours=4", 200),
         ("model.name=jodie", 200),
         ("model.name=jodie", 77),
-        ("model.name=apan", 200),
-        ("model.name=tgat model.layers=1", 200),
+        ("model.name=apan model.neighbours=4", 200),
+        ("model.name=tgat model.layers=1 model.neighbours=4", 200),
     ] {
         let ap = |rule: &str| {
             let size = format!("train.batch_size={batch} {rule}");
             let more = "train.lr=0.003 model.hidden=16 data.split=60/20/20 task.candidates=1";
-            let mut run = run(redrawn(120, 150, 120), &[model, &size, more]);
+            let mut run = run(redrawn(60, 400, 300), &[model, &size, more]);
             run.train(3);
             run.session.choose_best();
             run.session.evaluate(Part::Test).unwrap()["ap"]
         };
         let found = ap("task.equal_times=future");
-        assert!((found - 0.5).abs() < 0.052, "{model}, batch {batch}: AP {found}");
+        assert!((found - 0.5).abs() < 0.068, "{model}, batch {batch}: AP {found}");
         if model == "model.name=jodie" {
             let peers = ap("task.equal_times=batch");
             assert!(peers > 0.65, "the test can fail: {model}, batch {batch}: AP {peers}");
@@ -244,8 +262,8 @@ fn links_that_are_drawn_anew_at_every_time_cannot_be_told() {
     }
 }
 
-/// Replay and judging absorb the same steps in the same order: a test part that follows a judged
-/// validation part has the measures of one that follows a replay.
+/// Replay and judging absorb the same steps in the same order: a prediction that follows a judged
+/// validation part is one that follows a replay.
 #[test]
 fn replayed_and_judged_memory_are_the_same() {
     let rows = Rows::new(10, 8 * PER_TIME + 33);
@@ -255,14 +273,21 @@ fn replayed_and_judged_memory_are_the_same() {
             let settings = [model, &batch, "data.split=50/20/30 task.candidates=900"];
             let start = || run(rows.store(), &settings);
             let weights = weights::to_safetensors(start().session.parameters()).unwrap();
-            let test = |parts: &[Part]| {
+            let predicted = |judged: &[Part]| {
                 let mut run = start();
                 weights::load_safetensors(run.session.parameters_mut(), &weights).unwrap();
-                let measured = parts.iter().map(|&part| run.session.evaluate(part).unwrap());
-                measured.last().map(|measures| format!("{measures:?}"))
+                judged.iter().for_each(|&part| drop(run.session.evaluate(part).unwrap()));
+                // After the last event: nothing but memory and neighbours of all events.
+                let late = |src| Candidate { src, dst: (src + 5) % VERTICES, time: 1_000 };
+                let candidates: Vec<_> = (0..VERTICES).map(late).collect();
+                run.session.predict(&candidates).unwrap()
             };
-            let gone_on = test(&[Part::Validation, Part::Test]);
-            assert_eq!(gone_on, test(&[Part::Test]), "{model} {batch}");
+            let replayed = predicted(&[]);
+            for judged in [&[Part::Validation, Part::Test][..], &[Part::Test]] {
+                for (a, b) in replayed.iter().zip(predicted(judged)) {
+                    assert!(same(f64::from(*a), f64::from(b)), "{model} {batch}: {a} and {b}");
+                }
+            }
         }
     }
 }
