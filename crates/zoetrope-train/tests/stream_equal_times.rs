@@ -118,7 +118,7 @@ impl Rows {
     }
 
     fn run(&self, settings: &[&str]) -> StreamRun {
-        let task = ["task.name=edge-regression"];
+        let task = ["task.name=edge-regression task.own_features=false"];
         run(self.store(), &task.iter().chain(settings).copied().collect::<Vec<_>>())
     }
 }
@@ -175,7 +175,7 @@ fn judged(rows: &Rows, settings: &[&str], weights: &[u8]) -> (f64, f32) {
         run
     };
     let error = load().session.evaluate(Part::Test).unwrap()["mae"];
-    let answer = load().session.predict(&[rows.candidate()]).unwrap()[0];
+    let answer = load().session.predict(&[rows.candidate()], &[]).unwrap()[0];
     (error, answer)
 }
 
@@ -281,7 +281,7 @@ fn replayed_and_judged_memory_are_the_same() {
                 // After the last event: nothing but memory and neighbours of all events.
                 let late = |src| Candidate { src, dst: (src + 5) % VERTICES, time: 1_000 };
                 let candidates: Vec<_> = (0..VERTICES).map(late).collect();
-                run.session.predict(&candidates).unwrap()
+                run.session.predict(&candidates, &[]).unwrap()
             };
             let replayed = predicted(&[]);
             for judged in [&[Part::Validation, Part::Test][..], &[Part::Test]] {

@@ -47,7 +47,7 @@ fn answers(
     // One part for all, so that batches begin at the same events whatever the stream's length.
     let mut other = run(events, &[model, rule, "data.split=none"]);
     weights::load_safetensors(other.session.parameters_mut(), trained).unwrap();
-    other.session.predict(asked).unwrap().iter().map(|value| value.to_bits()).collect()
+    other.session.predict(asked, &[]).unwrap().iter().map(|value| value.to_bits()).collect()
 }
 
 #[test]

@@ -111,8 +111,8 @@ fn early_candidates_do_not_change_the_answers_about_later_ones() {
         let all = run.candidates(60);
         let end = run.session.material().store.time()[239];
         let later: Vec<_> = all.iter().copied().filter(|asked| asked.time > end).collect();
-        let alone = run.session.predict(&later).unwrap();
-        let together = run.session.predict(&all).unwrap();
+        let alone = run.session.predict(&later, &[]).unwrap();
+        let together = run.session.predict(&all, &[]).unwrap();
         let of_later = &together[together.len() - alone.len()..];
         assert_eq!(bits(of_later), bits(&alone), "{model}");
         let used: Vec<_> = run.session.memory_use().iter().collect();

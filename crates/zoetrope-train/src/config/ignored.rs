@@ -41,7 +41,7 @@ const OF_SNAPSHOTS: [&str; 30] = [
 ];
 
 /// Keys that only models of events read.
-const OF_EVENTS: [&str; 18] = [
+const OF_EVENTS: [&str; 19] = [
     "data.drop_features",
     "data.inductive",
     "model.time_width",
