@@ -105,7 +105,7 @@ def ours(contestant, model, batch, epochs, table, threads, seed=0, rate=RATE, ca
     summary = zoetrope.train(
         f"run-{model}-{contestant.follows}", data=table, task="link-prediction", model=model, epochs=epochs, lr=rate,
         threads=threads, **more, **SETTINGS[contestant], **{
-            "train.batch_size": batch, "train.seed": seed, "data.split": "70/15/15", "task.candidates": candidates,
+            "train.batch_size": batch, "train.seed": seed, "data.split": "70/15/15", "data.feature_scaling": "none", "task.candidates": candidates,
             # The peers' convention: memory knows what earlier batches held, whatever its time.
             "model.hidden": 100, "task.pool": "destinations", "task.equal_times": "batch", **({} if model == "jodie" else {"model.heads": 2, "model.neighbours": 10}),
         })

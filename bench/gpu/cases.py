@@ -28,7 +28,7 @@ def settings(case, model):
     """What `zoetrope train` is told of a case, the loss on the last snapshot of each frame."""
     found = {
         "data": case.file, "task": case.task, "model": model, "frame": case.frame, "stride": case.stride, "hidden": case.hidden,
-        "lr": 0.01, "data.split": "none", "train.loss": "last", "plan.reuse": False,
+        "lr": 0.01, "data.split": "none", "data.feature_scaling": "none", "train.loss": "last", "plan.reuse": False,
     }
     return {**found, "layers": 2} if model == "evolvegcn-o" else found
 

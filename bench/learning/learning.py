@@ -164,7 +164,7 @@ def against_pygt(program, seeds, results):
         for seed in range(seeds):
             with tempfile.TemporaryDirectory() as folder:
                 weights = f"{folder}/weights.safetensors"
-                common = ["--data", str(DATA / path), "--set", "data.split=80/20", "--weights", weights]
+                common = ["--data", str(DATA / path), "--set", "data.split=80/20", "--set", "data.scaling=pygt", "--weights", weights]
                 rows["frames, pygt"].append(pygt_tgcn(name, 15, 8, seed, weights))
                 frames = [*common, "--epochs", "15", "--lr", "0.001", *more]
                 rows["frames, zoetrope"].append(zoetrope(program, frames)["test"]["mse"])

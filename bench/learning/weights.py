@@ -91,7 +91,7 @@ def main():
             weights, out = f"{folder}/weights.safetensors", f"{folder}/predictions.npy"
             save_file({name: value.contiguous() for name, value in net.state_dict().items()}, weights)
             command = [options.zoetrope, "predict", "--weights", weights, "--data", str(options.data), "--model", model,
-                       "--frame", str(FRAME), "--hidden", str(HIDDEN), "--out", out, "--quiet"]
+                       "--set", "data.scaling=pygt", "--frame", str(FRAME), "--hidden", str(HIDDEN), "--out", out, "--quiet"]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             ours = numpy.load(out)
         with torch.no_grad():

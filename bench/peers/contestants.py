@@ -125,7 +125,8 @@ def zoetrope(case, model, weights, folder, epochs, threads, reuse, stride=None, 
     command = [
         ZOETROPE, "train", "--json", "--out", folder, "--data", data or case.file, "--task", case.task, "--model", model,
         "--frame", case.frame, "--stride", stride or case.stride, "--hidden", case.hidden, "--epochs", epochs,
-        "--lr", rate, "--threads", threads, "--set", "data.split=none", "--set", f"plan.reuse={str(reuse).lower()}",
+        "--lr", rate, "--threads", threads, "--set", "data.split=none",
+        "--set", "data.feature_scaling=none", "--set", f"plan.reuse={str(reuse).lower()}",
     ]
     command += more
     command += ["--weights", weights] if weights else []

@@ -1,5 +1,6 @@
 //! A trained model for commands that use it: from a run folder or from bare weights.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -84,6 +85,24 @@ impl SavedModel {
         self.quiet || silent
     }
 
+    /// Says what a user should know about the data, and where its scale comes from if that is not
+    /// the run.
+    fn tell(&self, run: &Run) {
+        let course = run.course();
+        let scaled = course.scaled();
+        let fitted = (scaled.summary().is_some() && !scaled.of_run).then(|| match &self.run {
+            None => "no run is given: the data's scale is fitted on its training part".to_owned(),
+            Some(root) => format!(
+                "{} has no scale for this data: it is fitted on the data's training part",
+                root.display()
+            ),
+        });
+        for note in course.warnings().iter().chain(&fitted) {
+            // A closed standard error must not end the command.
+            let _ = writeln!(std::io::stderr(), "{} {note}", Style::stderr().yellow("note:"));
+        }
+    }
+
     /// Opens the data and puts the weights in place.
     pub(crate) fn open(&self, silent: bool) -> Result<Run, Failure> {
         let config = self.config()?;
@@ -93,10 +112,13 @@ impl SavedModel {
             None => None,
         };
         let bars = Bars::new(Unit::Bytes, self.is_silent(silent));
-        let opened = Opened::open_for(&config, &bars, saved.as_ref())?;
+        let opened = Opened::open_for(&config, &bars, saved.as_ref(), self.run.as_deref())?;
         bars.finish();
         let given = load_plan(&config.plan.name)?;
         let mut run = opened.start(config, given, Timeline::new())?;
+        if !self.is_silent(silent) {
+            self.tell(&run);
+        }
         let weights = match (&self.weights, &self.run) {
             (Some(file), _) => file.clone(),
             (None, Some(root)) => root.join("weights.safetensors"),

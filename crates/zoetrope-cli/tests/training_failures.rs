@@ -156,21 +156,27 @@ fn numbers_that_are_not_finite_are_bad_input_with_their_place() {
         let text = format!("{{\"edges\": [[0, 1]], \"weights\": [1], \"FX\": {signal}}}");
         folder.write(&format!("{name}.json"), &text);
     }
-    let npz = folder.path("bad.npz");
-    write_npz(&npz);
-    let outcome = folder.run(&["train", "--data", "bad.npz", "--frame", "2", "--quiet"]);
-    let error = outcome.stderr_text();
-    assert_eq!(outcome.code(), Some(3), "{error}");
-    assert!(
-        error.contains("feature") && error.contains("vertex 1") && error.contains("step 2"),
-        "{error}"
-    );
+    write_npz(&folder.path("gap.npz"), f32::NAN);
+    write_npz(&folder.path("bad.npz"), f32::INFINITY);
+    let refuse = ["--set", "data.missing_features=refuse"];
+    for (data, more) in [("bad.npz", &[][..]), ("gap.npz", &refuse[..])] {
+        let train = ["train", "--data", data, "--frame", "2", "--quiet"];
+        let outcome = folder.run(&[&train[..], more].concat());
+        let error = outcome.stderr_text();
+        assert_eq!(outcome.code(), Some(3), "{error}");
+        assert!(
+            error.contains("feature") && error.contains("vertex 1") && error.contains("step 2"),
+            "{error}"
+        );
+    }
+    let train = ["train", "--data", "gap.npz", "--frame", "2", "--epochs", "1", "--json"];
+    assert_eq!(folder.json(&train)["scaling"]["missing_features"], 1);
 }
 
-/// Five snapshots of three vertices with a feature that is NaN at step 2, vertex 1.
-fn write_npz(path: &std::path::Path) {
+/// Five snapshots of three vertices with a feature that is no number at step 2, vertex 1.
+fn write_npz(path: &std::path::Path, value: f32) {
     let mut features = vec![0.5f32; 15];
-    features[2 * 3 + 1] = f32::NAN;
+    features[2 * 3 + 1] = value;
     let mut archive = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
     let mut put = |name: &str, descr: &str, shape: &str, bytes: &[u8]| {
         use std::io::Write;

@@ -7,34 +7,74 @@
 //! - target: the (scaled) target of step `i + lags`;
 //! - topology: that of snapshot `i`, the first of the window, as the reference loaders pair them.
 //!
-//! A missing value (NaN) becomes 0 among the features, which is the mean where the series is
-//! standardised, and stays NaN among the targets, which means that there is none.
+//! A missing value (NaN) is the last known value of its vertex and channel among the features; the
+//! mean that the scale was fitted with if nothing is known before it. Among the targets it stays
+//! NaN, which means that there is none.
 //!
 //! It does not choose the number of lags: the reader proposes one, the configuration may change it.
+//! How values are scaled is in [`scaling`](crate::scaling).
 
 use rayon::prelude::*;
 use zoetrope_graph::{GraphError, SnapshotSequence, Targets, VertexFeatures};
 
-use crate::dataset::{OneHot, Signal, SnapshotDataset, Standardise};
+use crate::dataset::{OneHot, Signal, SnapshotDataset};
 use crate::error::DataError;
+use crate::scaling::SeriesScaling;
 
 impl SnapshotDataset {
     /// Replaces the signal by features and targets with `lags` lags, or with as many as the
-    /// reference loader takes. Data without a signal is returned as it is.
+    /// reference loader takes, scaled as that loader does: over all steps, the last ones included.
+    /// Data without a signal is returned as it is.
     ///
     /// # Errors
-    /// [`DataError::BadParameter`] where `lags` is 0, leaves no sample, or is given for data that
+    /// [`DataError::BadParameter`] if `lags` is 0, leaves no sample, or is given for data that
     /// has no series to take lags of.
-    pub fn with_lags(mut self, lags: Option<usize>) -> Result<Self, DataError> {
-        let Some(signal) = self.signal.take() else {
+    pub fn with_lags(self, lags: Option<usize>) -> Result<Self, DataError> {
+        let scaling = self.signal.as_ref().map(Signal::fit_reference);
+        self.with_scaled_lags(lags, scaling.as_ref())
+    }
+
+    /// The same on a scale that was fitted on this series or on an earlier one of these vertices.
+    ///
+    /// # Errors
+    /// As [`with_lags`](Self::with_lags), and if there is no scale or it does not fit the series.
+    pub fn with_scaled_lags(
+        mut self,
+        lags: Option<usize>,
+        scaling: Option<&SeriesScaling>,
+    ) -> Result<Self, DataError> {
+        let samples = self.samples(lags)?;
+        let Some(signal) = self.signal.take() else { return Ok(self) };
+        check_sizes(&signal, &self.sequence)?;
+        let vertices = signal.values.vertices();
+        let scaling = scaling
+            .filter(|scaling| scaling.is_sound() && scaling.fits(&signal))
+            .filter(|scaling| scaling.vertices().is_none_or(|count| count == vertices))
+            .ok_or_else(|| {
+                bad("scaling", "of another series", "one that was fitted on this one")
+            })?;
+        let lags = lags.unwrap_or(signal.lags);
+        self.features = Some(features(&signal, scaling, lags, samples)?);
+        self.targets = Some(targets(&signal, scaling, lags, samples)?);
+        self.sequence = first_steps(&self.sequence, samples)?;
+        Ok(self)
+    }
+
+    /// How many samples the series makes with `lags` lags; as many as there are snapshots without
+    /// one.
+    ///
+    /// # Errors
+    /// [`DataError::BadParameter`] if `lags` is 0, leaves no sample, or is given for data that
+    /// has no series to take lags of.
+    pub fn samples(&self, lags: Option<usize>) -> Result<usize, DataError> {
+        let steps = self.sequence.steps();
+        let Some(signal) = &self.signal else {
             return match lags {
-                None => Ok(self),
+                None => Ok(steps),
                 Some(lags) => Err(bad("lags", lags, "no lags: this data has its own features")),
             };
         };
-        check_sizes(&signal, &self.sequence)?;
         let lags = lags.unwrap_or(signal.lags);
-        let steps = self.sequence.steps();
         let samples = match lags {
             0 => 0,
             _ => (steps + usize::from(signal.repeat_last_target)).saturating_sub(lags),
@@ -43,35 +83,36 @@ impl SnapshotDataset {
             let expected = format!("at least 1 and fewer than the {steps} steps");
             return Err(bad("lags", lags, &expected));
         }
-        self.features = Some(features(&signal, lags, samples)?);
-        self.targets = Some(targets(&signal, lags, samples)?);
-        self.sequence = first_steps(&self.sequence, samples)?;
-        Ok(self)
+        Ok(samples)
     }
 }
 
-fn features(signal: &Signal, lags: usize, samples: usize) -> Result<VertexFeatures, DataError> {
-    let expanded;
+fn features(
+    signal: &Signal,
+    scaling: &SeriesScaling,
+    lags: usize,
+    samples: usize,
+) -> Result<VertexFeatures, DataError> {
+    let vertices = signal.values.vertices();
     let (values, width) = match &signal.one_hot {
         Some(one_hot) => {
-            expanded = one_hot_columns(one_hot);
-            (&expanded, one_hot.sizes.iter().map(|&size| size as usize).sum())
+            let width = one_hot.sizes.iter().map(|&size| size as usize).sum();
+            (one_hot_columns(one_hot), width)
         }
         None => {
-            expanded = scaled(&signal.values, signal.standardise);
-            (&expanded, signal.values.width())
+            let width = signal.values.width();
+            let mut values = scaling.scale_values(&signal.values);
+            carry_forward(&mut values, vertices * width, |column| scaling.unknown(column % width));
+            (values, width)
         }
     };
-    let vertices = signal.values.vertices();
     let mut lagged = vec![0.0f32; samples * vertices * lags * width];
     if !lagged.is_empty() {
         lagged.par_chunks_mut(vertices * lags * width).enumerate().for_each(|(sample, rows)| {
             for (vertex, row) in rows.chunks_mut(lags * width).enumerate() {
                 for (lag, cells) in row.chunks_mut(width).enumerate() {
                     let from = ((sample + lag) * vertices + vertex) * width;
-                    for (cell, &value) in cells.iter_mut().zip(&values[from..from + width]) {
-                        *cell = if value.is_nan() { 0.0 } else { value };
-                    }
+                    cells.copy_from_slice(&values[from..from + width]);
                 }
             }
         });
@@ -79,9 +120,31 @@ fn features(signal: &Signal, lags: usize, samples: usize) -> Result<VertexFeatur
     VertexFeatures::new(samples, vertices, lags * width, lagged).map_err(graph)
 }
 
-fn targets(signal: &Signal, lags: usize, samples: usize) -> Result<Targets, DataError> {
+/// Replaces missing values by the last known one of their column, and by `unknown` before the first.
+fn carry_forward(values: &mut [f32], columns: usize, unknown: impl Fn(usize) -> f32) {
+    if !values.iter().any(|value| value.is_nan()) {
+        return;
+    }
+    let mut last: Vec<f32> = (0..columns).map(unknown).collect();
+    for row in values.chunks_mut(columns) {
+        for (value, last) in row.iter_mut().zip(&mut last) {
+            if value.is_nan() {
+                *value = *last;
+            } else {
+                *last = *value;
+            }
+        }
+    }
+}
+
+fn targets(
+    signal: &Signal,
+    scaling: &SeriesScaling,
+    lags: usize,
+    samples: usize,
+) -> Result<Targets, DataError> {
     let series = signal.target.as_ref().unwrap_or(&signal.values);
-    let values = scaled(series, signal.standardise);
+    let values = scaling.scale_target(series);
     let (steps, vertices, width) = (series.steps(), series.vertices(), series.width());
     let mut targets = Vec::with_capacity(samples * vertices);
     for sample in 0..samples {
@@ -93,44 +156,6 @@ fn targets(signal: &Signal, lags: usize, samples: usize) -> Result<Targets, Data
         }));
     }
     Targets::new(samples, vertices, None, targets).map_err(graph)
-}
-
-/// The values after scaling; every mean is a sum in step order, so thread counts do not matter.
-fn scaled(series: &VertexFeatures, standardise: Standardise) -> Vec<f32> {
-    let values = series.values();
-    let columns = series.vertices() * series.width();
-    // One group of values shares a mean: a vertex and channel, or a channel.
-    let (groups, epsilon) = match standardise {
-        Standardise::No => return values.to_vec(),
-        Standardise::ByVertex { epsilon } => (columns, epsilon),
-        Standardise::Overall => (series.width(), 0.0),
-    };
-    if values.is_empty() {
-        return Vec::new();
-    }
-    let present = |at: &usize| !values[*at].is_nan();
-    let moments: Vec<(f64, f64)> = (0..groups)
-        .into_par_iter()
-        .map(|group| {
-            let members = || (group..values.len()).step_by(groups).filter(present);
-            let count = members().count().max(1) as f64;
-            let mean = members().map(|at| f64::from(values[at])).sum::<f64>() / count;
-            let variance =
-                members().map(|at| (f64::from(values[at]) - mean).powi(2)).sum::<f64>() / count;
-            (mean, variance.sqrt() + epsilon)
-        })
-        .collect();
-    values
-        .iter()
-        .enumerate()
-        .map(|(at, &value)| {
-            let (mean, deviation) = moments[at % groups];
-            match deviation == 0.0 && !value.is_nan() {
-                true => 0.0,
-                false => ((f64::from(value) - mean) / deviation) as f32,
-            }
-        })
-        .collect()
 }
 
 fn one_hot_columns(one_hot: &OneHot) -> Vec<f32> {
@@ -210,6 +235,7 @@ mod tests {
     use zoetrope_graph::VertexNames;
 
     use super::*;
+    use crate::dataset::Standardise;
 
     fn data(signal: Signal) -> SnapshotDataset {
         let (steps, vertices) = (signal.values.steps(), signal.values.vertices() as u32);
@@ -246,9 +272,19 @@ mod tests {
         let mut signal = Signal::new(series(3, 1, &[1., f32::NAN, 3.]), 1);
         signal.standardise = Standardise::ByVertex { epsilon: 0.0 };
         let made = data(signal).with_lags(None).unwrap();
-        assert_eq!(made.features.unwrap().values(), [-1., 0.]);
+        assert_eq!(made.features.unwrap().values(), [-1., -1.]);
         let targets = made.targets.unwrap();
         assert!(targets.values()[0].is_nan() && targets.values()[1] == 1.0);
+    }
+
+    #[test]
+    fn a_missing_feature_is_the_last_known_value_and_never_a_later_one() {
+        let nan = f32::NAN;
+        let signal = Signal::new(series(5, 2, &[nan, 8., 2., nan, nan, nan, 6., nan, 1., 1.]), 1);
+        let made = data(signal).with_lags(None).unwrap();
+        // Vertex 0 knows nothing at first: the mean of all known values stands for it.
+        let mean = (8.0 + 2.0 + 6.0 + 1.0 + 1.0) / 5.0;
+        assert_eq!(made.features.unwrap().values(), [mean, 8., 2., 8., 2., 8., 6., 8.]);
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub mod parts;
 pub mod progress;
 pub mod roles;
 pub mod save;
+pub mod scaling;
 pub mod sink;
 pub mod source;
 pub mod split;

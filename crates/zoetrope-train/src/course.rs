@@ -11,6 +11,7 @@ use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::run::{Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline};
+use crate::scaling::Scaled;
 use crate::session::{EpochEnd, Session, Watch};
 
 /// What ranks sent each other.
@@ -47,6 +48,9 @@ pub trait Course {
 
     /// The size of the data in words, for people.
     fn size(&self) -> String;
+
+    /// What the data was scaled by.
+    fn scaled(&self) -> &Scaled;
 
     /// What a user should know about the data.
     fn warnings(&self) -> &[String];
@@ -193,6 +197,10 @@ impl Course for Session {
                 format!("{data}; {ranks} ranks ({}{by})", strategy.name())
             }
         }
+    }
+
+    fn scaled(&self) -> &Scaled {
+        &self.material.scaled
     }
 
     fn warnings(&self) -> &[String] {

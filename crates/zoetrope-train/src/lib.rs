@@ -17,6 +17,7 @@ pub mod learner;
 pub mod material;
 pub mod run;
 pub mod sampling;
+pub mod scaling;
 pub mod session;
 pub mod stream;
 pub mod task;

@@ -47,7 +47,7 @@ fn errors_of_persistence_and_mean_equal_those_on_the_loaders_samples() {
         let half_open = Fractions::new(0.8, 0.8).unwrap();
         let split = Split::by_snapshots(targets.steps(), half_open);
         let steps: Vec<usize> = split.test.collect();
-        let found = compare_values(&targets, None, split.train.len(), &steps);
+        let found = compare_values(&targets, None, split.train.len(), &steps, None);
         for comparison in &found {
             // Values are rounded to f32 after standardisation, the loaders keep f64.
             assert_measures(comparison, &case[comparison.name], 1e-5);

@@ -44,8 +44,10 @@ fn answers(
     events: EventStore,
     asked: &[Candidate],
 ) -> Vec<u32> {
-    // One part for all, so that batches begin at the same events whatever the stream's length.
-    let mut other = run(events, &[model, rule, "data.split=none"]);
+    // One part for all, so that batches begin at the same events whatever the stream's length. All
+    // of the stream is the training part then, so features must not be scaled by it.
+    let rules = "data.split=none data.feature_scaling=none";
+    let mut other = run(events, &[model, rule, rules]);
     weights::load_safetensors(other.session.parameters_mut(), trained).unwrap();
     other.session.predict(asked, &[]).unwrap().iter().map(|value| value.to_bits()).collect()
 }
@@ -100,10 +102,11 @@ fn deleting_the_future_changes_nothing() {
 fn training_and_validation_do_not_see_the_test_part() {
     for model in MODELS {
         let all = events(300);
-        let mut truth = run(events(300), &[model, "task.pool=all"]);
+        let rules = "task.pool=all data.feature_scaling=standard";
+        let mut truth = run(events(300), &[model, rules]);
         let test = truth.session.material().split.test.start;
         let other = another_future(&all, all.time()[test]);
-        let mut other = run(other, &[model, "task.pool=all"]);
+        let mut other = run(other, &[model, rules]);
         truth.train(2);
         other.train(2);
         let seen = |run: &stream_run::StreamRun| {

@@ -58,7 +58,8 @@ pub(crate) struct ConvertArgs {
     /// Each event also makes the reverse edge
     #[arg(long, requires = "window")]
     undirected: bool,
-    /// Turn a measured series into features of so many steps and targets
+    /// Turn a measured series into features of so many steps and targets, scaled over all steps as
+    /// PyG-Temporal's loaders do
     #[arg(long, value_name = "N", conflicts_with = "window")]
     lags: Option<usize>,
     /// Leave out what the format cannot hold

@@ -78,6 +78,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
                 "data": data,
                 "metrics": metrics,
                 "baselines": baselines,
+                "scaling": course.scaled().summary(),
                 "protocol": course.protocol(),
             });
             memory.add_to(&mut measured);
@@ -88,8 +89,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
             let style = Style::stdout();
             let table = training::metrics_table(model, &metrics, &baselines);
             let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
+            let scaling = training::scaling_line(course.scaled().summary().as_ref(), style);
             let seen = training::question_line(&course.protocol(), style);
-            Ok(format!("{}\n{}{seen}{memory}", style.bold(&heading), table.render(style)))
+            Ok(format!("{}\n{}{scaling}{seen}{memory}", style.bold(&heading), table.render(style)))
         }
     }
 }

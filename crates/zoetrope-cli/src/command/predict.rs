@@ -6,6 +6,8 @@ use clap::Args;
 use serde_json::json;
 use zoetrope_data::candidates;
 use zoetrope_data::numbers_file::write_array;
+use zoetrope_train::config::TaskName;
+use zoetrope_train::session::Session;
 use zoetrope_train::stream::{Candidate, StreamSession};
 use zoetrope_train::train::Run;
 
@@ -34,6 +36,10 @@ pub(crate) struct PredictArgs {
     /// Frames to predict: all, or those whose last snapshot lies in this part
     #[arg(long, value_name = "PART", default_value = "all", value_parser = ["all", "test", "val", "train"])]
     split: String,
+    /// Units of predicted numbers: own (as in the data) or scaled (as the model sees them). With
+    /// data.scaling=pygt they are scaled unless this says otherwise
+    #[arg(long, value_name = "UNITS", value_parser = ["own", "scaled"])]
+    units: Option<String>,
     /// Print one JSON document instead of the report
     #[arg(long)]
     json: bool,
@@ -60,8 +66,18 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
         return Err(Failure::usage("--pairs is for models of events")
             .hint("leave it out: a model of snapshots predicts for every vertex"));
     }
+    if args.units.is_some() && session.task() != TaskName::NodeRegression {
+        let task = session.task().name();
+        return Err(Failure::usage(format!("--units is for predicted numbers, not for {task}"))
+            .hint("leave it out"));
+    }
     let part = (args.split != "all").then(|| eval::part(&args.split));
-    let (answers, metrics) = session.predict(part)?;
+    let (mut answers, metrics) = session.predict(part)?;
+    let units = units(args, &session);
+    let scale = session.material().scaled.own_units.as_ref();
+    if let (Units::Own, TaskName::NodeRegression, Some(scale)) = (units, session.task(), scale) {
+        scale.undo(&mut answers.values);
+    }
     let mut shape = vec![answers.steps.len(), answers.vertices];
     if answers.per_vertex > 1 {
         shape.push(answers.per_vertex);
@@ -73,7 +89,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
             "file": args.out.display().to_string(),
             "shape": shape,
             "snapshots": answers.steps,
+            "units": units.name(),
             "metrics": metrics,
+            "scaling": session.material().scaled.summary(),
         })),
         false => {
             let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
@@ -82,13 +100,52 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
                 (Some(first), Some(last)) => format!(", snapshots {first} to {last}"),
                 _ => String::new(),
             };
-            Ok(format!("{}: {}{snapshots}\n", args.out.display(), shape.join(" × ")))
+            let scaled = match units {
+                Units::Own => "",
+                Units::Scaled => ", scaled as the model sees them",
+            };
+            Ok(format!("{}: {}{snapshots}{scaled}\n", args.out.display(), shape.join(" × ")))
         }
+    }
+}
+
+/// The units of predicted numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Units {
+    /// As in the data.
+    Own,
+    /// As the model sees them.
+    Scaled,
+}
+
+impl Units {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Scaled => "scaled",
+        }
+    }
+}
+
+/// As asked; otherwise those of the data, and with PyG-Temporal's scale those of that library. What
+/// was not scaled has its own units anyway.
+fn units(args: &PredictArgs, session: &Session) -> Units {
+    let scaled = &session.material().scaled;
+    match args.units.as_deref() {
+        _ if scaled.own_units.is_none() => Units::Own,
+        Some("scaled") => Units::Scaled,
+        Some(_) => Units::Own,
+        None if scaled.is_reference() => Units::Scaled,
+        None => Units::Own,
     }
 }
 
 /// Scores of candidate pairs, after replaying the events before each.
 fn pairs(args: &PredictArgs, mut session: StreamSession) -> Result<String, Failure> {
+    if args.units.is_some() {
+        return Err(Failure::usage("--units is for numbers that a model of snapshots predicts")
+            .hint("leave it out"));
+    }
     let Some(path) = &args.pairs else {
         return Err(Failure::usage("a model of events predicts pairs: which ones?")
             .hint("give a table of source, destination and time with --pairs FILE"));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use zoetrope_train::run::{EpochRecord, Metrics};
+use zoetrope_train::scaling::ScalingSummary;
 use zoetrope_train::train::Finished;
 
 use super::curve::curve;
@@ -26,9 +27,20 @@ pub(crate) fn metrics_table(
 ) -> Table {
     const MOST: usize = 6;
     // What people look for first stands first; the rest as the alphabet has it.
-    const FIRST: [&str; 5] = ["ap", "auc", "mrr", "hits@10", "inductive_ap"];
+    const FIRST: [&str; 10] = [
+        "ap",
+        "auc",
+        "mrr",
+        "hits@10",
+        "inductive_ap",
+        "mse",
+        "mae",
+        "own_mae",
+        "own_rmse",
+        "own_mape",
+    ];
     let mut names: Vec<&String> = metrics.keys().collect();
-    names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(MOST));
+    names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
     names.truncate(MOST);
     let mut table = Table::with_headings(
         std::iter::once((String::new(), Align::Left))
@@ -67,6 +79,17 @@ pub(crate) fn question_line(protocol: &serde_json::Value, style: Style) -> Strin
     })
 }
 
+/// How the data was scaled and what was missing, and what the names of errors mean; nothing if there
+/// is nothing to say.
+pub(crate) fn scaling_line(summary: Option<&ScalingSummary>, style: Style) -> String {
+    let Some(summary) = summary else { return String::new() };
+    let units = match summary.own_units {
+        true => "  own_… are errors in the data's own units, the others of scaled values\n",
+        false => "",
+    };
+    style.dim(&format!("{units}  {}\n", summary.line()))
+}
+
 /// The report of a finished run.
 pub(crate) fn render(finished: &Finished) -> String {
     let style = Style::stdout();
@@ -78,6 +101,7 @@ pub(crate) fn render(finished: &Finished) -> String {
         let table = metrics_table(&summary.model, &summary.test, &summary.baselines);
         text.push_str(&table.render(style));
     }
+    text.push_str(&scaling_line(summary.scaling.as_ref(), style));
     text.push_str(&question_line(&summary.protocol, style));
     if let Some((epoch, _)) = finished.best {
         text.push_str(

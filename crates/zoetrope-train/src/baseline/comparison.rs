@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use rayon::prelude::*;
+use zoetrope_data::scaling::OwnUnits;
 use zoetrope_graph::{SnapshotSequence, Targets};
 use zoetrope_nn::metrics::{ClassScores, Classification, Metric, Regression, TieRule, Undefined};
 
@@ -27,7 +28,8 @@ pub struct Comparison {
 /// Persistence and historical mean on the targets of `steps`.
 ///
 /// `known_before` is what was known of each vertex before the first step, where anything was
-/// ([`last_lag_column`](super::last_lag_column)); the mean is over the first `training_steps`.
+/// ([`last_lag_column`](super::last_lag_column)); the mean is over the first `training_steps`. Errors
+/// are in the data's own units if `units` are given: of the same predictions.
 ///
 /// # Panics
 /// Where `steps` do not ascend or one is not among the targets.
@@ -36,6 +38,7 @@ pub fn compare_values(
     known_before: Option<Vec<f32>>,
     training_steps: usize,
     steps: &[usize],
+    units: Option<&OwnUnits>,
 ) -> Vec<Comparison> {
     let vertices = targets.vertices();
     let persistence =
@@ -50,8 +53,13 @@ pub fn compare_values(
                 baseline.as_mut(),
                 targets,
                 steps.iter().copied(),
-                |_, predicted, truth| {
-                    errors.add(predicted, truth);
+                |_, predicted, truth| match units {
+                    None => errors.add(predicted, truth),
+                    Some(units) => {
+                        let mut own = [predicted.to_vec(), truth.to_vec()];
+                        own.iter_mut().for_each(|values| units.undo(values));
+                        errors.add(&own[0], &own[1]);
+                    }
                 },
             );
             Comparison { name: baseline.name(), measures: errors.report().to_vec() }

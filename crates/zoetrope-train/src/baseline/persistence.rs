@@ -7,8 +7,8 @@ use super::StepBaseline;
 /// Predicts the value that each vertex had when it was last known.
 ///
 /// The target of lagged data at sample `i - 1` is the newest lag of sample `i`, already on the
-/// target's scale, so the previous target is the right value for lagged and for other data alike;
-/// only a missing value differs: among the features it is 0, here the last known value stays.
+/// target's scale, so the previous target is the right value for lagged and for other data alike. If
+/// a value is missing the last known one stays, here as among the features.
 /// Before anything is known the prediction is the start value, 0 or what
 /// [`starting_from`](Self::starting_from) gives.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,12 +14,12 @@ fn measure(found: &[Comparison], name: &str, metric: Metric) -> Result<f64, Unde
 #[test]
 fn values_are_compared_on_the_asked_steps_only() {
     let targets = Targets::new(4, 1, None, vec![0.0, 2.0, 4.0, 10.0]).unwrap();
-    let found = compare_values(&targets, None, 2, &[3]);
+    let found = compare_values(&targets, None, 2, &[3], None);
     assert_eq!(measure(&found, "persistence", Metric::Mae), Ok(6.0));
     assert_eq!(measure(&found, "historical_mean", Metric::Mae), Ok(9.0));
-    let first = compare_values(&targets, Some(vec![1.0]), 2, &[0]);
+    let first = compare_values(&targets, Some(vec![1.0]), 2, &[0], None);
     assert_eq!(measure(&first, "persistence", Metric::Mse), Ok(1.0));
-    let none = compare_values(&targets, None, 2, &[]);
+    let none = compare_values(&targets, None, 2, &[], None);
     assert_eq!(measure(&none, "persistence", Metric::Mse), Err(Undefined::NoObservations));
 }
 

@@ -7,6 +7,7 @@ use zoetrope_graph::{Merge, Windowing};
 
 use super::columns::Columns;
 use super::names::names;
+use super::numbers::Numbers;
 use super::rule::{Below, Filled, Whole};
 use super::section::section;
 use super::setting::Setting;
@@ -42,8 +43,17 @@ section! {
         m_product: Option<usize> = None, Whole(1, 1 << 30);
         /// Where the features of vertices come from.
         features: FeatureRule = FeatureRule::Auto;
-        /// How a measured series is scaled before lags are taken.
+        /// How a measured series is scaled before lags are taken. The numbers are fitted on the
+        /// training part, saved in the run's `scaling.json` and applied to new data.
         scaling: Scaling = Scaling::Auto;
+        /// Values of a measured series that mean "missing", for example 0 for sensors that report
+        /// nothing.
+        missing: Numbers = Numbers(Vec::new());
+        /// How the features of events and of vertices are scaled, column by column. The numbers are
+        /// fitted on the training part, saved in the run's `scaling.json` and applied to new data.
+        feature_scaling: FeatureScaling = FeatureScaling::Auto;
+        /// What becomes of missing features of events and of vertices.
+        missing_features: MissingFeatures = MissingFeatures::Impute;
         /// Features of events that the model must not see, for example because the target was made
         /// from them (models of events).
         drop_features: Columns = Columns(Vec::new());
@@ -110,14 +120,45 @@ names! {
 names! {
     /// How a measured series is scaled.
     Scaling {
-        /// As the reference loader of the data does it.
+        /// By vertex, overall or not at all, as the reference loader of the data does it, but fitted
+        /// on the training part.
         Auto = "auto",
+        /// Exactly as PyG-Temporal's loader does it: over all time, the test part included. For
+        /// comparisons with that library.
+        Pygt = "pygt",
         /// Not at all.
         Raw = "raw",
         /// Each vertex by its own mean and deviation over time.
         ByVertex = "by-vertex",
         /// All vertices by one mean and deviation.
         Overall = "overall",
+    }
+}
+
+names! {
+    /// How a column of features is scaled.
+    FeatureScaling {
+        /// By what the column holds: see `docs/evaluation.md`.
+        Auto = "auto",
+        /// Not at all.
+        None = "none",
+        /// By its mean and deviation.
+        Standard = "standard",
+        /// Its logarithm, `sign(x) · ln(1 + |x|)`, by its mean and deviation.
+        Log = "log",
+    }
+}
+
+names! {
+    /// What becomes of missing features.
+    MissingFeatures {
+        /// The mean of the column in the training part stands for them.
+        Impute = "impute",
+        /// The same, and a column is added for each that lacks values in the training part: 1 where
+        /// the value is missing.
+        Mask = "mask",
+        /// The run stops and says where the first one is.
+        Refuse = "refuse",
     }
 }
 

@@ -7,7 +7,7 @@ use super::problem::ConfigProblem;
 use super::{Config, EmbeddingName, ModelName, OptimiserName, ScheduleName, UpdaterName};
 
 /// Keys that only models of snapshots read.
-const OF_SNAPSHOTS: [&str; 30] = [
+const OF_SNAPSHOTS: &[&str] = &[
     "data.lags",
     "data.window",
     "data.merge",
@@ -16,6 +16,7 @@ const OF_SNAPSHOTS: [&str; 30] = [
     "data.weights",
     "data.features",
     "data.scaling",
+    "data.missing",
     "data.edge_life",
     "data.m_product",
     "task.theta",
@@ -41,7 +42,7 @@ const OF_SNAPSHOTS: [&str; 30] = [
 ];
 
 /// Keys that only models of events read.
-const OF_EVENTS: [&str; 19] = [
+const OF_EVENTS: &[&str] = &[
     "data.drop_features",
     "data.inductive",
     "model.time_width",
@@ -80,8 +81,8 @@ pub(super) fn ignored(config: &Config) -> Vec<ConfigProblem> {
 fn kind(config: &Config, default: &Config) -> Vec<Option<ConfigProblem>> {
     let name = config.model.name;
     let (keys, readers): (&[&str], _) = match name.is_stream() {
-        true => (&OF_SNAPSHOTS, "models of snapshots"),
-        false => (&OF_EVENTS, "models of events"),
+        true => (OF_SNAPSHOTS, "models of snapshots"),
+        false => (OF_EVENTS, "models of events"),
     };
     let (given, usual) = (config.entries(), default.entries());
     let mut found = Vec::new();

@@ -18,6 +18,7 @@ mod ignored;
 mod layers;
 mod model;
 mod names;
+mod numbers;
 mod output;
 mod plan;
 mod problem;
@@ -31,9 +32,13 @@ mod train;
 
 pub use class_weights::ClassWeights;
 pub use columns::{Column, Columns};
-pub use data::{DataConfig, FeatureRule, MergeRule, Scaling, SplitRule, WeightRule};
+pub use data::{
+    DataConfig, FeatureRule, FeatureScaling, MergeRule, MissingFeatures, Scaling, SplitRule,
+    WeightRule,
+};
 pub use layers::ConfigBuilder;
 pub use model::{DecoderName, ModelConfig, ModelName, Normalisation, Variant};
+pub use numbers::Numbers;
 pub use output::OutputConfig;
 pub use plan::{
     ByteCount, DeviceTransport, DifferenceRule, OperatorOrder, PlanConfig, Residency, StrategyName,

@@ -19,6 +19,7 @@ use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::material::{Goal, Material};
 use crate::sampling::EdgeClassRule;
+use crate::scaling::Scaled;
 use crate::task::{self, Questions};
 
 /// The most vertices of a miniature.
@@ -201,6 +202,7 @@ fn miniature(
         sha256: String::new(),
         split: like.split.clone(),
         boundaries: None,
+        scaled: Scaled::default(),
         warnings: Vec::new(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zoetrope_data::dataset::{Signal, Standardise};
+use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, SnapshotDataset};
 use zoetrope_graph::{
     DiscretiseOptions, EventStore, Lifetime, Origin, SnapshotSequence, Targets, VertexFeatures,
@@ -10,9 +10,11 @@ use zoetrope_graph::{
 };
 
 use crate::baseline::last_lag_column;
-use crate::config::{Config, DataConfig, Scaling, TaskName};
+use crate::config::{Config, DataConfig, FeatureRule, MissingFeatures, Scaling, TaskName};
 use crate::error::TrainError;
 use crate::sampling::{EdgeClassRule, hide_weights, label_snapshots};
+use crate::scaling::columns::Table;
+use crate::scaling::{FittedScaling, Scaled, scale_series};
 
 /// Snapshots and what only their source could tell.
 pub(super) struct Cut {
@@ -20,19 +22,23 @@ pub(super) struct Cut {
     pub(super) edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
     /// The feature that holds the newest value of the target, where features are its lags.
     pub(super) newest_lag: Option<usize>,
+    /// What it was scaled by.
+    pub(super) scaled: Scaled,
 }
 
 /// Cuts events, takes lags, finds the classes of edges.
 pub(super) fn snapshots(
     dataset: Dataset,
     config: &Config,
+    saved: Option<&FittedScaling>,
     warnings: &mut Vec<String>,
 ) -> Result<Cut, TrainError> {
     let classes = config.task.name == Some(TaskName::EdgeClassification);
     let mut cut = match dataset {
         Dataset::Events(store) => events(&store, &config.data, classes, warnings)?,
-        Dataset::Snapshots(data) => given(data, &config.data)?,
+        Dataset::Snapshots(data) => given(data, &config.data, saved, warnings)?,
     };
+    scale_features(&mut cut, &config.data, saved, warnings)?;
     if classes && cut.edge_labels.is_none() && cut.data.sequence.weight().is_some() {
         // The sign of a weight is the answer, so the model must not see the weights.
         let bare = hide_weights(&cut.data.sequence)?;
@@ -42,7 +48,12 @@ pub(super) fn snapshots(
     Ok(cut)
 }
 
-fn given(mut data: SnapshotDataset, config: &DataConfig) -> Result<Cut, TrainError> {
+fn given(
+    data: SnapshotDataset,
+    config: &DataConfig,
+    saved: Option<&FittedScaling>,
+    warnings: &mut Vec<String>,
+) -> Result<Cut, TrainError> {
     if config.window.is_some() {
         return Err(TrainError::Unfit {
             what: "data.window cuts events, but this data has snapshots already".to_owned(),
@@ -50,28 +61,65 @@ fn given(mut data: SnapshotDataset, config: &DataConfig) -> Result<Cut, TrainErr
         });
     }
     let mut newest_lag = None;
-    if let Some(signal) = &mut data.signal {
-        scale(signal, config.scaling);
+    if let Some(signal) = &data.signal {
         newest_lag = last_lag_column(signal, config.lags.unwrap_or(signal.lags));
-    } else if config.scaling != Scaling::Auto {
-        let scaling = config.scaling.name();
+    } else if let Some(key) = of_series(config) {
         return Err(TrainError::Unfit {
-            what: format!(
-                "data.scaling = \"{scaling}\" scales a measured series, but this data has none"
-            ),
-            advice: "leave data.scaling out".to_owned(),
+            what: format!("data.{key} is for a measured series, but this data has none"),
+            advice: format!("leave data.{key} out"),
         });
     }
-    Ok(Cut { data: data.with_lags(config.lags)?, edge_labels: None, newest_lag })
+    let mut scaled = Scaled::default();
+    let saved = saved.and_then(|saved| saved.series.as_ref());
+    let data = scale_series(data, config, saved, &mut scaled, warnings)?;
+    Ok(Cut { data, edge_labels: None, newest_lag, scaled })
 }
 
-fn scale(signal: &mut Signal, scaling: Scaling) {
-    signal.standardise = match scaling {
-        Scaling::Auto => signal.standardise,
-        Scaling::Raw => Standardise::No,
-        Scaling::ByVertex => Standardise::ByVertex { epsilon: 0.0 },
-        Scaling::Overall => Standardise::Overall,
+/// The first key that was given and is for measured series only.
+fn of_series(config: &DataConfig) -> Option<&'static str> {
+    let given =
+        [(config.scaling != Scaling::Auto, "scaling"), (!config.missing.0.is_empty(), "missing")];
+    given.into_iter().find_map(|(given, key)| given.then_some(key))
+}
+
+/// Scales the features that the data has of its vertices, if they are used: not lags of a series,
+/// which have the scale of the series.
+///
+/// Features of every snapshot are fitted on the training snapshots; features that never change are
+/// known from the first snapshot on, so they are fitted on all vertices.
+fn scale_features(
+    cut: &mut Cut,
+    config: &DataConfig,
+    saved: Option<&FittedScaling>,
+    warnings: &mut Vec<String>,
+) -> Result<(), TrainError> {
+    let of_series = cut.scaled.fitted.series.is_some();
+    let Some(features) = cut.data.features.as_ref().filter(|features| features.width() > 0) else {
+        return Ok(());
     };
+    // A missing value that may not be is refused with its step and vertex when features are stacked.
+    let refused = config.missing_features == MissingFeatures::Refuse
+        && features.values().iter().any(|value| value.is_nan());
+    if of_series || refused || config.features != FeatureRule::Auto {
+        return Ok(());
+    }
+    let (steps, vertices) = (features.steps(), features.vertices());
+    let training = match steps {
+        1 => 1,
+        steps => Split::by_snapshots(steps, config.split.fractions()).train.end,
+    };
+    let names: Vec<String> = (0..features.width()).map(|column| column.to_string()).collect();
+    let table = Table { values: features.values(), names: &names, row: "vertex" };
+    let saved = saved.and_then(|saved| saved.vertex_features.as_ref());
+    let found = table.scale(config, saved, |row| row < training * vertices, warnings)?;
+    if let Some(values) = found.values {
+        let width = found.fitted.width();
+        cut.data.features = Some(VertexFeatures::new(steps, vertices, width, values)?);
+    }
+    cut.scaled.of_run |= found.of_run;
+    cut.scaled.missing_features += found.missing;
+    cut.scaled.fitted.vertex_features = Some(found.fitted);
+    Ok(())
 }
 
 fn events(
@@ -80,11 +128,10 @@ fn events(
     classes: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Cut, TrainError> {
-    if config.lags.is_some() || config.scaling != Scaling::Auto {
+    if let Some(key) = of_series(config).or(config.lags.map(|_| "lags")) {
         return Err(TrainError::Unfit {
-            what: "data.lags and data.scaling are for measured series, but this data has events"
-                .to_owned(),
-            advice: "leave them out".to_owned(),
+            what: format!("data.{key} is for a measured series, but this data has events"),
+            advice: format!("leave data.{key} out"),
         });
     }
     let chosen = match &config.window {
@@ -127,5 +174,5 @@ fn events(
     };
     let names = store.names().clone();
     let data = SnapshotDataset { sequence, names, features, targets, signal: None };
-    Ok(Cut { data, edge_labels, newest_lag: None })
+    Ok(Cut { data, edge_labels, newest_lag: None, scaled: Scaled::default() })
 }

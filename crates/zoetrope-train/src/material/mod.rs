@@ -23,6 +23,7 @@ use cut::Cut;
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::sampling::EdgeClassRule;
+use crate::scaling::{FittedScaling, Scaled};
 
 pub use stack::Goal;
 
@@ -58,6 +59,8 @@ pub struct Material {
     pub split: Split,
     /// The boundaries of the windows, where events were cut.
     pub boundaries: Option<Vec<Time>>,
+    /// What it was scaled by.
+    pub scaled: Scaled,
     /// What a user should know about the data.
     pub warnings: Vec<String>,
 }
@@ -69,6 +72,19 @@ impl Material {
     /// Where the data cannot be read, cut or scaled as asked, or holds numbers that are not
     /// finite.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
+        Self::open_scaled(config, None, progress)
+    }
+
+    /// The same, scaled by the numbers of a run if there are any rather than by numbers that are
+    /// fitted on this data.
+    ///
+    /// # Errors
+    /// As [`Material::open`], and if the numbers do not fit this data.
+    pub fn open_scaled(
+        config: &Config,
+        saved: Option<&FittedScaling>,
+        progress: &dyn Progress,
+    ) -> Result<Self, TrainError> {
         let options = ReadOptions { format: config.data.format, ..ReadOptions::default() };
         let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
         let sha256 = digest::of(&loaded)?;
@@ -78,7 +94,7 @@ impl Material {
             Dataset::Events(store) => store.len(),
             Dataset::Snapshots(data) => data.sequence.stored_edges(),
         };
-        let cut = cut::snapshots(loaded.dataset, config, &mut warnings)?;
+        let cut = cut::snapshots(loaded.dataset, config, saved, &mut warnings)?;
         let mut material = Self::new(cut, config, &mut warnings)?;
         material.name = short_name(&config.data.path);
         (material.format, material.sha256, material.events) = (format, sha256, events);
@@ -87,7 +103,7 @@ impl Material {
     }
 
     fn new(
-        Cut { data, edge_labels, newest_lag }: Cut,
+        Cut { data, edge_labels, newest_lag, scaled }: Cut,
         config: &Config,
         warnings: &mut Vec<String>,
     ) -> Result<Self, TrainError> {
@@ -126,6 +142,7 @@ impl Material {
             sha256: String::new(),
             split,
             boundaries,
+            scaled,
             warnings: Vec::new(),
         })
     }

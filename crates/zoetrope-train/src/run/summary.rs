@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::metrics::EpochRecord;
 use super::number::{map_or_nan, maps_or_nan};
 use super::phase::Seconds;
+use crate::scaling::ScalingSummary;
 
 /// The version of the summary's layout.
 pub const SCHEMA: u32 = 1;
@@ -46,6 +47,9 @@ pub struct Summary {
     /// How much of the batches was the same work again, where events were trained on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redundancy: Option<Redundancy>,
+    /// What was scaled by which numbers, and what was missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<ScalingSummary>,
     /// The hash of all state at the end.
     pub state_hash: String,
     /// Seconds from the start of the process to the first update of this run.
@@ -103,6 +107,7 @@ impl Default for Summary {
             test: Metrics::new(),
             baselines: BTreeMap::new(),
             redundancy: None,
+            scaling: None,
             state_hash: String::new(),
             first_step_seconds: 0.0,
             peak_host_bytes: 0,

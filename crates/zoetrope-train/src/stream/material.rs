@@ -12,12 +12,14 @@ use zoetrope_nn::memory::EventData;
 use zoetrope_tensor::cuda::TemporalSampler;
 use zoetrope_tensor::{Device, Fixed, Matrix};
 
-use super::features::EventFeatures;
+use super::features::{ChosenColumns, EventFeatures};
 use super::identity::EventRecord;
 use super::recall::{Agreement, SavedRun};
 use crate::config::{Config, Residency, TaskName};
 use crate::error::TrainError;
 use crate::material::{digest, short_name};
+use crate::scaling::columns::Table;
+use crate::scaling::{FittedScaling, Scaled};
 
 /// A stream of events with its parts.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct StreamMaterial {
     pub sha256: String,
     /// What a user should know about the data.
     pub warnings: Vec<String>,
+    /// What the features were scaled by.
+    pub scaled: Scaled,
     /// By vertex: whether no training event touches it.
     pub unseen: Vec<bool>,
     /// The vertices that were held out of training on purpose, ascending.
@@ -43,7 +47,6 @@ pub struct StreamMaterial {
     /// The digests of the events, once they were asked for.
     record: OnceLock<EventRecord>,
     features: EventFeatures,
-    names: Vec<String>,
     /// The training events, where some were left out.
     training: Option<Vec<usize>>,
     index: TemporalIndex,
@@ -84,18 +87,20 @@ impl StreamMaterial {
     /// # Errors
     /// Where the data cannot be read or has no events.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
-        Self::open_for(config, progress, None)
+        Self::open_for(config, progress, None, None)
     }
 
     /// The same for the model of a run: if the events begin with those that the run was trained on,
-    /// parts end where those of the run do, and the last one goes on to the end.
+    /// parts end where those of the run do, and the last one goes on to the end. Features are scaled
+    /// by the numbers of the run if there are any rather than by numbers that are fitted on this data.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), and if the numbers do not fit this data.
     pub fn open_for(
         config: &Config,
         progress: &dyn Progress,
         run: Option<&SavedRun>,
+        scaling: Option<&FittedScaling>,
     ) -> Result<Self, TrainError> {
         let options = ReadOptions { format: config.data.format, ..ReadOptions::default() };
         let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
@@ -113,7 +118,7 @@ impl StreamMaterial {
                 });
             }
         };
-        let mut material = Self::new_for(store, config, run)?;
+        let mut material = Self::new_for(store, config, run, scaling)?;
         material.name = short_name(&config.data.path);
         material.sha256 = sha256;
         material.warnings.extend(warnings);
@@ -125,7 +130,7 @@ impl StreamMaterial {
     /// # Errors
     /// Where it has no events, or features that are not finite.
     pub fn new(store: EventStore, config: &Config) -> Result<Self, TrainError> {
-        Self::new_for(store, config, None)
+        Self::new_for(store, config, None, None)
     }
 
     /// As [`new`](Self::new), for the model of a run as [`open_for`](Self::open_for).
@@ -136,6 +141,7 @@ impl StreamMaterial {
         store: EventStore,
         config: &Config,
         run: Option<&SavedRun>,
+        scaling: Option<&FittedScaling>,
     ) -> Result<Self, TrainError> {
         if store.is_empty() {
             return Err(TrainError::Unfit {
@@ -143,19 +149,15 @@ impl StreamMaterial {
                 advice: "look at it with `zoetrope data inspect`".to_owned(),
             });
         }
-        let hidden = matches!(
-            config.task.name,
-            Some(TaskName::EdgeRegression | TaskName::EdgeClassification)
-        );
-        let features = EventFeatures::of(&store, &config.data.drop_features.0, hidden)?;
-        let vertex_features = store
-            .vertex_features
-            .as_ref()
-            .map(|(width, values)| Matrix::from_slice(values.len() / width.max(&1), *width, values))
-            .transpose()?
-            .map(Arc::new);
+        // The weights are the answer to edge regression, and to edge classification without labels.
+        let hidden = match config.task.name {
+            Some(TaskName::EdgeRegression) => true,
+            Some(TaskName::EdgeClassification) => store.label().is_none(),
+            _ => false,
+        };
+        let chosen = ChosenColumns::of(&store, &config.data.drop_features.0, hidden)?;
         let agreement =
-            run.map_or(Agreement::Differ, |run| run.agreement(&store, features.values(&store)));
+            run.map_or(Agreement::Differ, |run| run.agreement(&store, &chosen.values(&store)));
         let run = run.filter(|_| agreement != Agreement::Differ);
         let split = match run.and_then(|run| run.parts(config)) {
             Some([train, validation]) => Split::by_events(&store, train, validation),
@@ -186,17 +188,35 @@ impl StreamMaterial {
             ));
             training = Some(inductive.train);
         }
+        let mut scaled = Scaled::default();
+        let mut known = vec![training.is_none(); split.train.end];
+        training.iter().flatten().for_each(|&event| known[event] = true);
+        let features = EventFeatures::of(
+            &store,
+            chosen,
+            &config.data,
+            scaling.and_then(|saved| saved.event_features.as_ref()),
+            |event| known.get(event) == Some(&true),
+            (&mut scaled, &mut warnings),
+        )?;
+        let vertex_features = vertex_features(
+            &store,
+            config,
+            scaling,
+            &inductive.unseen,
+            (&mut scaled, &mut warnings),
+        )?;
         Ok(Self {
             name: String::new(),
             vertex_features,
             split,
             sha256: String::new(),
             warnings,
+            scaled,
             unseen: inductive.unseen,
             held_out: inductive.held_out,
             agreement,
             record: OnceLock::new(),
-            names: features.names(&store, &config.data.drop_features.0),
             features,
             training,
             index,
@@ -210,7 +230,8 @@ impl StreamMaterial {
     /// What a run on this material has learnt from, for its checkpoints.
     pub(super) fn record(&self) -> &EventRecord {
         self.record.get_or_init(|| {
-            EventRecord::new(&self.store, self.features(), &self.split, &self.held_out)
+            let features = self.features.as_read(&self.store);
+            EventRecord::new(&self.store, &features, &self.split, &self.held_out)
         })
     }
 
@@ -239,7 +260,20 @@ impl StreamMaterial {
 
     /// The names of the features of an event, as models see them.
     pub fn feature_names(&self) -> &[String] {
-        &self.names
+        self.features.names()
+    }
+
+    /// The names of the columns that the features of an event are made of, as the data has them.
+    pub(super) fn columns_as_read(&self) -> &[String] {
+        self.features.columns_as_read()
+    }
+
+    /// Rows with the columns that [`columns_as_read`](Self::columns_as_read) names, as models see them.
+    pub(super) fn scale_rows(&self, rows: &[f32]) -> Vec<f32> {
+        match &self.scaled.fitted.event_features {
+            Some(fitted) if !rows.is_empty() => fitted.applied(rows),
+            _ => rows.to_vec(),
+        }
     }
 
     /// The features of all events, row by row.
@@ -353,4 +387,30 @@ impl StreamMaterial {
         let (src, dst) = (self.store.src()[event], self.store.dst()[event]);
         self.unseen[src as usize] || self.unseen[dst as usize]
     }
+}
+
+/// The features of vertices, scaled. Numbers are fitted on the vertices that training sees: others
+/// may belong to the future.
+fn vertex_features(
+    store: &EventStore,
+    config: &Config,
+    saved: Option<&FittedScaling>,
+    unseen: &[bool],
+    (scaled, warnings): (&mut Scaled, &mut Vec<String>),
+) -> Result<Option<Arc<Matrix>>, TrainError> {
+    let Some((width, values)) = store.vertex_features.as_ref().filter(|(width, _)| *width > 0)
+    else {
+        return Ok(None);
+    };
+    let names: Vec<String> = (0..*width).map(|column| column.to_string()).collect();
+    let table = Table { values, names: &names, row: "vertex" };
+    let saved = saved.and_then(|saved| saved.vertex_features.as_ref());
+    let found = table.scale(&config.data, saved, |vertex| !unseen[vertex], warnings)?;
+    scaled.of_run |= found.of_run;
+    scaled.missing_features += found.missing;
+    let width = found.fitted.width();
+    let made = found.values.as_deref().unwrap_or(values);
+    let matrix = Matrix::from_slice(made.len() / width, width, made)?;
+    scaled.fitted.vertex_features = Some(found.fitted);
+    Ok(Some(Arc::new(matrix)))
 }

@@ -29,7 +29,7 @@ impl StreamSession {
     /// The columns that a file of candidates needs besides their ends and times: those of a judged event
     /// that are part of the question, by their names in the data.
     pub fn candidate_columns(&self) -> Vec<String> {
-        self.own_features().to_vec()
+        if self.rules.own_features { self.material.columns_as_read().to_vec() } else { Vec::new() }
     }
 
     /// The head's answer for each candidate, in the order given: one number, or one for each class.
@@ -117,7 +117,7 @@ impl StreamSession {
                 advice: "give the columns that the model was trained with".to_owned(),
             });
         }
-        Ok(features.to_vec())
+        Ok(self.material.scale_rows(features))
     }
 
     /// The embeddings of all vertices at a time, `vertices × width`, from all events strictly

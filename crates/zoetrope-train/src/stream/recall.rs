@@ -146,6 +146,10 @@ impl StreamSession {
                 "up to the end of the run's training the events are not those of the run",
             );
         }
+        let scaled = &self.material.scaled;
+        if scaled.fitted.event_features.is_some() && !scaled.of_run {
+            return reason("features are not scaled as in the run");
+        }
         let Some(state) = &self.state else { return Ok(None) };
         let events = run.record.train.events;
         let order = Appearance::of(&self.material.store, events);

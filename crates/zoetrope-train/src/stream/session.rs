@@ -30,6 +30,7 @@ use crate::device;
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
+use crate::scaling::Scaled;
 use crate::session::{EpochEnd, Watch};
 
 /// A run over events in progress.
@@ -354,6 +355,10 @@ impl Course for StreamSession {
             material.store.len(),
             material.feature_width()
         )
+    }
+
+    fn scaled(&self) -> &Scaled {
+        &self.material.scaled
     }
 
     fn warnings(&self) -> &[String] {

@@ -8,7 +8,7 @@ use zoetrope_graph::Targets;
 use zoetrope_nn::metrics::TieRule;
 
 use super::link_prediction::{LinkJudge, is_of_all, is_of_few};
-use super::results::put;
+use super::results::{put, put_own};
 use crate::baseline::{
     Comparison, compare_classes, compare_edge_classes, compare_links, compare_links_with_all,
     compare_values,
@@ -35,7 +35,7 @@ pub fn baselines(
     }
     let found = match task {
         TaskName::NodeRegression => {
-            compare_values(&targets(material)?, material.known_before.clone(), training, &steps)
+            return values(material, training, &steps);
         }
         TaskName::NodeClassification => {
             let classes = super::node_classification::classes(config, material)? as u32;
@@ -52,6 +52,27 @@ pub fn baselines(
     for Comparison { name, measures } in found {
         let metrics: &mut Metrics = named.entry(name.to_owned()).or_default();
         put(metrics, measures);
+    }
+    Ok(named)
+}
+
+/// Predicted numbers, measured on the scale of the model and in the data's own units.
+fn values(
+    material: &Material,
+    training: usize,
+    steps: &[usize],
+) -> Result<BTreeMap<String, Metrics>, TrainError> {
+    let targets = targets(material)?;
+    let compare =
+        |units| compare_values(&targets, material.known_before.clone(), training, steps, units);
+    let mut named: BTreeMap<String, Metrics> = BTreeMap::new();
+    for Comparison { name, measures } in compare(None) {
+        put(named.entry(name.to_owned()).or_default(), measures);
+    }
+    if let Some(units) = &material.scaled.own_units {
+        for Comparison { name, measures } in compare(Some(units)) {
+            put_own(named.entry(name.to_owned()).or_default(), measures);
+        }
     }
     Ok(named)
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use zoetrope_data::scaling::OwnUnits;
 use zoetrope_nn::Forward;
 use zoetrope_nn::metrics::Regression;
 use zoetrope_tensor::{Loss, Matrix, Var};
 
-use super::results::put;
+use super::results::{put, put_own};
 use super::vertex_answers::{VertexAnswers, head};
 use super::{Judge, Questions, Task};
 use crate::engine::Network;
@@ -21,6 +22,11 @@ pub struct NodeRegression {
     values: Arc<Matrix>,
     answers: VertexAnswers,
     errors: Regression,
+    /// How values become those in the data's own units, if they are not that already.
+    own_units: Option<OwnUnits>,
+    own_errors: Regression,
+    /// Predictions and true values of a snapshot in the data's own units.
+    own: [Vec<f32>; 2],
 }
 
 impl NodeRegression {
@@ -39,6 +45,9 @@ impl NodeRegression {
             values: Arc::clone(values),
             answers: VertexAnswers::new(material.vertices(), present.clone()),
             errors: Regression::default(),
+            own_units: material.scaled.own_units.clone(),
+            own_errors: Regression::default(),
+            own: [Vec::new(), Vec::new()],
         })
     }
 }
@@ -71,6 +80,7 @@ impl Task for NodeRegression {
 
     fn begin(&mut self) {
         self.errors.clear();
+        self.own_errors.clear();
     }
 
     fn judge(
@@ -81,19 +91,35 @@ impl Task for NodeRegression {
     ) -> Result<(), TrainError> {
         let predicted = self.answers.ask(judge, embeddings)?;
         let values = self.values.as_slice();
-        self.errors.add(predicted, self.answers.truth(step, |row| values[row]));
+        let truth = self.answers.truth(step, |row| values[row]);
+        self.errors.add(predicted, truth);
+        if let Some(units) = &self.own_units {
+            for (own, scaled) in self.own.iter_mut().zip([predicted, truth]) {
+                own.clear();
+                own.extend_from_slice(scaled);
+                units.undo(own);
+            }
+            self.own_errors.add(&self.own[0], &self.own[1]);
+        }
         Ok(())
     }
 
     fn metrics(&mut self) -> Metrics {
         let mut metrics = Metrics::new();
         put(&mut metrics, self.errors.report());
+        if self.own_units.is_some() {
+            put_own(&mut metrics, self.own_errors.report());
+        }
         metrics
     }
 
     fn protocol(&self) -> serde_json::Value {
         json!({
-            "scale": "as given by the data (standardised where its loader standardises)",
+            "scale": match self.own_units {
+                Some(_) => "mae, mse, rmse and mape of scaled values; own_mae, own_mse, own_rmse and \
+                            own_mape in the data's own units",
+                None => "in the data's own units",
+            },
             "missing": "targets that are missing count nowhere",
             "mape": "true values of magnitude 1e-5 or less are left out",
         })

@@ -4,6 +4,7 @@ use crate::course::Course;
 use crate::error::TrainError;
 use crate::run::tensorboard::EventFile;
 use crate::run::{EpochRecord, MetricsLine, MetricsLog, RunFolder};
+use crate::scaling;
 
 /// `metrics.jsonl` and the event file of TensorBoard.
 #[derive(Debug)]
@@ -26,6 +27,10 @@ impl Records {
         };
         if !resumed {
             folder.write_json(&folder.plan_path(), &course.layout())?;
+            let fitted = &course.scaled().fitted;
+            if !fitted.is_empty() {
+                folder.write_json(&folder.root().join(scaling::FILE), fitted)?;
+            }
         }
         // Written last of what makes a folder a run: one without it holds nothing to continue.
         folder.write_config(course.config())?;

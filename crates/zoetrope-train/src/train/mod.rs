@@ -108,7 +108,7 @@ fn lead(
         Some(opened) => opened,
         None => {
             let started = Instant::now();
-            (Opened::open(&config, listener.reading())?, started)
+            (Opened::open_for(&config, listener.reading(), None, resumed.as_deref())?, started)
         }
     };
     let folder = match folder {
@@ -266,6 +266,7 @@ fn finish(
         test,
         baselines,
         redundancy: course.redundancy(),
+        scaling: course.scaled().summary(),
         state_hash: hash,
         first_step_seconds,
         peak_host_bytes: peak_host_bytes(),

@@ -1,5 +1,7 @@
 //! From a configuration to a session, over snapshots or over events as the model needs.
 
+use std::path::Path;
+
 use zoetrope_data::Progress;
 use zoetrope_dist::Ranks;
 use zoetrope_plan::Plan;
@@ -9,6 +11,7 @@ use crate::course::Course;
 use crate::error::TrainError;
 use crate::material::Material;
 use crate::run::Timeline;
+use crate::scaling::FittedScaling;
 use crate::session::Session;
 use crate::stream::{SavedRun, StreamMaterial, StreamSession};
 
@@ -39,21 +42,25 @@ impl Opened {
     /// # Errors
     /// Where it cannot be read or does not fit the model.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
-        Self::open_for(config, progress, None)
+        Self::open_for(config, progress, None, config.train.resume.as_deref())
     }
 
-    /// The same for the model of a run, whose parts events that go on from its own keep.
+    /// The same for the model of a run: events that go on from its own keep its parts, and the data
+    /// is scaled by the numbers in the run's folder, if there are any.
     ///
     /// # Errors
-    /// As [`Opened::open`].
+    /// As [`Opened::open`], and if the run's numbers cannot be read or do not fit this data.
     pub fn open_for(
         config: &Config,
         progress: &dyn Progress,
         run: Option<&SavedRun>,
+        folder: Option<&Path>,
     ) -> Result<Self, TrainError> {
+        let saved = folder.map(FittedScaling::read).transpose()?.flatten();
+        let saved = saved.as_ref();
         match config.model.name.is_stream() {
-            true => Ok(Self::Events(StreamMaterial::open_for(config, progress, run)?)),
-            false => Ok(Self::Snapshots(Material::open(config, progress)?)),
+            true => StreamMaterial::open_for(config, progress, run, saved).map(Self::Events),
+            false => Material::open_scaled(config, saved, progress).map(Self::Snapshots),
         }
     }
 

@@ -169,7 +169,7 @@ fn follow(
     let resumed = config.train.resume.take();
     let opened = match opened {
         Some(opened) => opened,
-        None => Opened::open(&config, &Quiet)?,
+        None => Opened::open_for(&config, &Quiet, None, resumed.as_deref())?,
     };
     let plan = match &resumed {
         Some(root) => Some(loading::read_plan(&RunFolder::plan_of(root))?),

@@ -1,4 +1,5 @@
 //! Another future for the same past: what leakage tests change.
+#![allow(dead_code, reason = "each test program uses its own part of this module")]
 
 use zoetrope_data::SnapshotDataset;
 use zoetrope_graph::random::Random;
@@ -73,4 +74,23 @@ fn other_targets(targets: &Targets, from: usize, seed: u64) -> Targets {
         }
     }
     Targets::new(targets.steps(), targets.vertices(), targets.classes(), values).unwrap()
+}
+
+/// The data set with all values of its measured series from step `from` on replaced by others, far
+/// from what was measured. What is before is the same to the bit.
+pub(crate) fn with_another_series(
+    data: &SnapshotDataset,
+    from: usize,
+    seed: u64,
+) -> SnapshotDataset {
+    let mut data = data.clone();
+    let signal = data.signal.as_mut().expect("a measured series");
+    for series in std::iter::once(&mut signal.values).chain(signal.target.as_mut()) {
+        let random = Random::new(seed, 4);
+        let size = series.vertices() * series.width();
+        for (at, value) in series.values_mut().iter_mut().enumerate().skip(from * size) {
+            *value = 1000.0 + 500.0 * random.normal(at as u64) as f32;
+        }
+    }
+    data
 }

@@ -1,0 +1,239 @@
+//! The numbers by which a run scales what it learns from.
+//!
+//! Owns fitting them on the training part (never on anything later), saving them with the run in
+//! `scaling.json`, reading them back, and saying in short what was done. A run's numbers are applied
+//! to new data as they are: fitted again, the same value would mean something else to the model.
+//!
+//! The arithmetic of measured series is in [`zoetrope_data::scaling`]; that of feature columns is in
+//! [`columns`].
+
+pub mod columns;
+mod series;
+mod shape;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use zoetrope_data::scaling::{OwnUnits, ScaledBy};
+
+use crate::config::Scaling;
+use crate::error::TrainError;
+
+pub use columns::{FittedColumn, FittedColumns};
+pub use series::FittedSeries;
+pub(crate) use series::scale_series;
+
+/// The version of the file's layout.
+const SCHEMA: u32 = 1;
+
+/// The file of a run folder.
+pub(crate) const FILE: &str = "scaling.json";
+
+/// What `scaling.json` holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FittedScaling {
+    /// The version of this layout.
+    pub schema: u32,
+    /// Of a measured series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<FittedSeries>,
+    /// Of the features of events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_features: Option<FittedColumns>,
+    /// Of the features of vertices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vertex_features: Option<FittedColumns>,
+}
+
+impl Default for FittedScaling {
+    fn default() -> Self {
+        Self { schema: SCHEMA, series: None, event_features: None, vertex_features: None }
+    }
+}
+
+impl FittedScaling {
+    /// Reads the numbers of a run; None if it has none.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or does not hold what this version writes.
+    pub fn read(run: &Path) -> Result<Option<Self>, TrainError> {
+        let path = run.join(FILE);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(TrainError::io(&path, error)),
+        };
+        let wrong = |why: String| TrainError::Unfit {
+            what: format!("{}: {why}", path.display()),
+            advice: "train again, or restore the file from a copy of the run".to_owned(),
+        };
+        let read: Self = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        if read.schema != SCHEMA {
+            return Err(wrong(format!("layout {} is not {SCHEMA}", read.schema)));
+        }
+        let columns = [&read.event_features, &read.vertex_features];
+        let sound = read.series.as_ref().is_none_or(FittedSeries::is_sound)
+            && columns.into_iter().flatten().all(FittedColumns::is_sound);
+        match sound {
+            true => Ok(Some(read)),
+            false => Err(wrong("its numbers do not belong together".to_owned())),
+        }
+    }
+
+    /// Whether nothing was fitted.
+    pub fn is_empty(&self) -> bool {
+        self.series.is_none() && self.event_features.is_none() && self.vertex_features.is_none()
+    }
+}
+
+/// What a data set was scaled by, and how much of it was missing.
+#[derive(Debug, Clone, Default)]
+pub struct Scaled {
+    /// The numbers.
+    pub fitted: FittedScaling,
+    /// Whether they are those of a run, rather than fitted on this data.
+    pub of_run: bool,
+    /// Missing values of the measured series, and all of its values.
+    pub missing_values: (u64, u64),
+    /// Missing features of events and vertices.
+    pub missing_features: u64,
+    /// How predictions become values in the data's own units, if they are not that already.
+    pub own_units: Option<OwnUnits>,
+}
+
+impl Scaled {
+    /// Whether predictions are written on the scale of PyG-Temporal's loader unless the user says
+    /// otherwise.
+    pub fn is_reference(&self) -> bool {
+        self.fitted.series.as_ref().is_some_and(|series| series.rule == Scaling::Pygt.name())
+    }
+
+    /// In short, for `summary.json` and reports; None if nothing was scaled or missing.
+    pub fn summary(&self) -> Option<ScalingSummary> {
+        let series = self.fitted.series.as_ref().map(|series| {
+            let scaling = &series.scaling;
+            SeriesSummary {
+                rule: series.rule.clone(),
+                by: match scaling.by {
+                    ScaledBy::Nothing => "nothing",
+                    ScaledBy::Vertex => "vertex",
+                    ScaledBy::Channel => "all vertices",
+                }
+                .to_owned(),
+                fitted_steps: scaling.steps,
+                missing: self.missing_values.0,
+                values: self.missing_values.1,
+            }
+        });
+        let of = |columns: &Option<FittedColumns>| columns.as_ref().map(FittedColumns::counts);
+        let (events, vertices) =
+            (of(&self.fitted.event_features), of(&self.fitted.vertex_features));
+        let untouched = |counts: &Option<ColumnCounts>| {
+            counts.is_none_or(|counts| counts.standard + counts.log + counts.indicators == 0)
+        };
+        let idle = |series: &SeriesSummary| series.by == "nothing" && series.missing == 0;
+        let nothing = series.as_ref().is_none_or(idle)
+            && self.own_units.is_none()
+            && untouched(&events)
+            && untouched(&vertices)
+            && self.missing_features == 0;
+        (!nothing).then(|| ScalingSummary {
+            file: FILE.to_owned(),
+            fitted_on: match (self.of_run, self.is_reference()) {
+                (true, _) => "the run's data",
+                (false, true) => "all steps, as PyG-Temporal's loader",
+                (false, false) => "the training part",
+            }
+            .to_owned(),
+            series,
+            event_features: events,
+            vertex_features: vertices,
+            missing_features: self.missing_features,
+            own_units: self.own_units.is_some(),
+        })
+    }
+}
+
+/// What was scaled and what was missing, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScalingSummary {
+    /// The file of the run folder that holds the numbers.
+    pub file: String,
+    /// Where the numbers come from.
+    pub fitted_on: String,
+    /// The measured series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesSummary>,
+    /// Columns of features of events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_features: Option<ColumnCounts>,
+    /// Columns of features of vertices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vertex_features: Option<ColumnCounts>,
+    /// Features of events and vertices that were missing and were filled.
+    pub missing_features: u64,
+    /// Whether `mae`, `mse` and the like are on the scaled values, and `own_mae` and the like in the
+    /// data's own units. If not, there is only one kind.
+    pub own_units: bool,
+}
+
+/// A measured series, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesSummary {
+    /// `data.scaling`.
+    pub rule: String,
+    /// Over which values means were taken.
+    pub by: String,
+    /// Over how many steps, from the first.
+    pub fitted_steps: usize,
+    /// Missing values.
+    pub missing: u64,
+    /// All values.
+    pub values: u64,
+}
+
+/// How many columns were scaled in which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ColumnCounts {
+    /// As they are.
+    pub none: usize,
+    /// By mean and deviation.
+    pub standard: usize,
+    /// Their logarithms, by mean and deviation.
+    pub log: usize,
+    /// Columns that were added to say where a value is missing.
+    pub indicators: usize,
+}
+
+impl ScalingSummary {
+    /// One line for people.
+    pub fn line(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(series) = &self.series {
+            let missing = match series.missing {
+                0 => String::new(),
+                missing => format!(", {missing} of {} values missing", series.values),
+            };
+            parts.push(match series.by.as_str() {
+                "nothing" => format!("series as it is{missing}"),
+                by => format!("series scaled by {by}{missing}"),
+            });
+        }
+        for (what, counts) in [("event", self.event_features), ("vertex", self.vertex_features)] {
+            let Some(ColumnCounts { none, standard, log, indicators }) = counts else { continue };
+            let named = [
+                (none, "as they are"),
+                (standard, "standardised"),
+                (log, "logarithmic"),
+                (indicators, "added to mark missing values"),
+            ];
+            let counted = named.iter().filter(|(count, _)| *count > 0);
+            let text: Vec<String> = counted.map(|(count, how)| format!("{count} {how}")).collect();
+            parts.push(format!("{what} features: {}", text.join(", ")));
+        }
+        if self.missing_features > 0 {
+            parts.push(format!("{} missing features filled", self.missing_features));
+        }
+        format!("{}; fitted on {} ({})", parts.join("; "), self.fitted_on, self.file)
+    }
+}
