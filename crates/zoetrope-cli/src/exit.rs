@@ -191,6 +191,12 @@ impl From<DataError> for Failure {
                     false => failure,
                 }
             }
+            DataError::Uncertain { confirm, .. } => {
+                let failure = Self::new(Cause::Input, "uncertain", message);
+                failure.hint(format!(
+                    "{confirm} confirms this guess; name other columns to correct it"
+                ))
+            }
             DataError::Unrecognised { .. } => Self::new(Cause::Input, "unrecognised", message),
             DataError::Limit { .. } => Self::new(Cause::Input, "limit", message),
             DataError::Unsupported { .. } => Self::new(Cause::Input, "unsupported", message),

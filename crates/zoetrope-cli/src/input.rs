@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use zoetrope_data::given::{self, STANDARD_INPUT, path_of};
 use zoetrope_data::synthetic::is_synthetic;
 use zoetrope_data::{Loaded, ReadOptions};
 use zoetrope_graph::spelling::distance;
@@ -32,10 +33,12 @@ pub(crate) fn open(source: &str, options: &ReadOptions, quiet: bool) -> Result<O
     let seconds = start.elapsed().as_secs_f64();
     bars.finish();
     let loaded = outcome?;
-    let bytes = (!synthetic).then(|| size_of_all(&loaded.notes.files, Path::new(source)));
+    let piped = loaded.notes.piped_bytes;
+    let size = || piped.unwrap_or_else(|| size_of_all(&loaded.notes.files, &path_of(source)));
+    let bytes = (!synthetic).then(size);
     let name = match synthetic {
         true => source.to_owned(),
-        false => short_name(Path::new(source)),
+        false => given::short_name(source),
     };
     Ok(Opened { loaded, name, bytes, seconds })
 }
@@ -57,9 +60,9 @@ fn short_name(path: &Path) -> String {
 
 /// Fails where the data that a configuration names does not exist.
 pub(crate) fn data_must_exist(source: &str) -> Result<(), Failure> {
-    match is_synthetic(source) {
+    match is_synthetic(source) || source == STANDARD_INPUT {
         true => Ok(()),
-        false => must_exist(Path::new(source)),
+        false => must_exist(&path_of(source)),
     }
 }
 

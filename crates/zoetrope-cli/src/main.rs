@@ -13,6 +13,7 @@ mod machine;
 mod output;
 mod progress;
 mod progress_of_training;
+mod reading;
 mod report;
 mod saved_model;
 mod settings;

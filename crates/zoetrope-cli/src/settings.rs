@@ -7,6 +7,7 @@ use zoetrope_train::config::{Config, ConfigBuilder};
 
 use crate::exit::Failure;
 use crate::input::data_must_exist;
+use crate::reading::{Reading, data_name};
 
 /// Everything that a configuration file can say, by flag.
 #[derive(Debug, Args)]
@@ -15,12 +16,9 @@ pub(crate) struct Settings {
     /// Configuration file (a TGL YAML file is taken, too); flags win over it
     #[arg(value_name = "CONFIG.toml")]
     pub(crate) file: Option<PathBuf>,
-    /// Data: file, folder or synthetic:NAME?key=value&…
-    #[arg(long, value_name = "PATH")]
+    /// Data: file, folder, - for standard input, or synthetic:NAME?key=value&…
+    #[arg(long, value_name = "PATH", value_parser = data_name())]
     data: Option<String>,
-    /// Format of the data; detected where absent
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<String>,
     /// Model: tgcn, a3tgcn, gc-lstm, evolvegcn-o, evolvegcn-h, mpnn-lstm, cd-gcn, wd-gcn, tm-gcn,
     /// dysat on snapshots; tgn, jodie, apan, tgat on events
     #[arg(long, value_name = "NAME")]
@@ -74,6 +72,8 @@ pub(crate) struct Settings {
     /// Any key of the configuration, e.g. --set train.carry_state=true; repeat for several
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    reading: Reading,
 }
 
 impl Settings {
@@ -87,13 +87,12 @@ impl Settings {
         if let Some(file) = &self.file {
             builder = builder.file(file);
         }
-        builder = builder.environment(std::env::vars());
+        builder = builder.environment(variables());
         for setting in &self.set {
             builder = builder.set(setting);
         }
         let flags = [
             ("--data", "data.path", &self.data),
-            ("--format", "data.format", &self.format),
             ("--model", "model.name", &self.model),
             ("--task", "task.name", &self.task),
             ("--epochs", "train.epochs", &self.epochs),
@@ -116,8 +115,17 @@ impl Settings {
                 builder = builder.flag(flag, key, value.clone());
             }
         }
+        for (flag, key, value) in self.reading.flags() {
+            builder = builder.flag(flag, key, value);
+        }
         builder
     }
+}
+
+/// The environment as far as it is text: no variable of ours is anything else.
+fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 /// What every command does before it opens the data: looks whether it is there, and starts as many

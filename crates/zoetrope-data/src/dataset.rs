@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use zoetrope_graph::{EventStore, SnapshotSequence, Targets, VertexFeatures, VertexNames};
 
 use crate::format::Format;
+use crate::roles::ColumnNote;
 
 /// A dynamic graph of either kind.
 // One data set exists at a time and is passed by reference: boxing the larger variant would only
@@ -118,6 +119,8 @@ pub struct Notes {
     pub reason: String,
     /// The files read.
     pub files: Vec<PathBuf>,
+    /// How many bytes came through standard input or a pipe, if the data did.
+    pub piped_bytes: Option<u64>,
     /// Whether events were in time order in the file.
     pub sorted: bool,
     /// Rows skipped as bad (lenient reading only).
@@ -126,6 +129,8 @@ pub struct Notes {
     pub missing_values: u64,
     /// What a user should know.
     pub warnings: Vec<String>,
+    /// The columns of a table and what they were taken for; empty for other formats.
+    pub columns: Vec<ColumnNote>,
 }
 
 impl Notes {
@@ -135,10 +140,12 @@ impl Notes {
             format,
             reason: reason.into(),
             files: Vec::new(),
+            piped_bytes: None,
             sorted: true,
             skipped_rows: 0,
             missing_values: 0,
             warnings: Vec::new(),
+            columns: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use zoetrope_graph::GraphError;
 
 use crate::format::Format;
+use crate::roles::ColumnNote;
 
 /// A place in a file. Parts that make no sense for the format are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -119,6 +120,18 @@ pub enum DataError {
         /// What was tried and why it did not fit.
         reasons: Vec<String>,
     },
+    /// Several columns of a table could be its vertices or its time.
+    #[error("{}: it is uncertain which column is what: {what}\n{}  if this is right, add: {confirm}", path.display(), table_of(columns))]
+    Uncertain {
+        /// The file.
+        path: PathBuf,
+        /// Why it is uncertain.
+        what: String,
+        /// The columns and what they are probably.
+        columns: Vec<ColumnNote>,
+        /// The flags that confirm the guess.
+        confirm: String,
+    },
     /// The content passes a limit that protects memory and time.
     #[error("{at}: {what} passes the limit of {limit}; {advice}")]
     Limit {
@@ -203,6 +216,26 @@ impl DataError {
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io { path: path.into(), source }
     }
+}
+
+/// Columns as lines of equal width: name, first values, role, reason.
+fn table_of(columns: &[ColumnNote]) -> String {
+    let cells = |note: &ColumnNote| {
+        [note.name.clone(), note.values.clone(), note.role.to_owned(), note.why.clone()]
+    };
+    let heading = ["column", "first values", "probably", "because of"].map(str::to_owned);
+    let rows: Vec<[String; 4]> =
+        std::iter::once(heading).chain(columns.iter().map(cells)).collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    let mut text = String::new();
+    for [name, values, role, why] in &rows {
+        let [one, two, three] = widths;
+        let line = format!("  {name:one$}  {values:two$}  {role:three$}  {why}");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
 }
 
 fn gibibytes(bytes: u64) -> f64 {

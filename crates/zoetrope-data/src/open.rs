@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use crate::dataset::Loaded;
-use crate::error::DataError;
+use crate::error::{DataError, Location};
 use crate::format::Format;
+use crate::formats::snapshot_folder::order::stem;
 use crate::formats::{
     edge_list, jodie, ml_triple, npz, parquet, pygt_json, snapshot_folder, store, tgl, traffic,
 };
+use crate::given::{is_pipe, is_standard_input, path_of};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::source::Source;
+use crate::spool::Spool;
 use crate::synthetic;
 
 /// How a format is recognised and read. `recognises` sees the path and the first uncompressed
@@ -42,7 +45,7 @@ const READERS: &[Reader] = &[
 /// How many bytes recognisers see.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Opens a data set: a file, a folder, or `synthetic:NAME?k=v&…`.
+/// Opens a data set: a file, a folder, `-` for standard input, a pipe, or `synthetic:NAME?k=v&…`.
 ///
 /// # Errors
 /// Where the path does not exist, no format fits, or the content is wrong.
@@ -54,13 +57,30 @@ pub fn open(
     if synthetic::is_synthetic(name) {
         return synthetic::generate(name, progress);
     }
-    let path = Path::new(name);
+    let path = path_of(name);
+    if is_standard_input(name) || is_pipe(&path) {
+        let spool = Spool::read(name, &options.limits, progress)?;
+        let read = open_path(spool.path(), options, progress);
+        let mut loaded = read.map_err(|error| spool.rename(error, name))?;
+        // The file is about to go: the data is known by its contents.
+        loaded.notes.files.clear();
+        loaded.notes.piped_bytes = Some(spool.bytes());
+        return Ok(loaded);
+    }
+    open_path(&path, options, progress)
+}
+
+fn open_path(
+    path: &Path,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> Result<Loaded, DataError> {
     let kind = std::fs::metadata(path).map_err(|error| DataError::io(path, error))?;
     if !kind.is_file() && !kind.is_dir() {
         return Err(DataError::invalid(
-            crate::error::Location::file(path),
+            Location::file(path),
             "a file or a folder",
-            "a device, pipe or socket",
+            "a device or socket",
         ));
     }
     progress.begin("reading", kind.is_file().then_some(kind.len()));
@@ -129,6 +149,15 @@ fn search_folder(folder: &Path, options: &ReadOptions) -> Result<Detected, DataE
         {
             found.push((reader, path, reason));
         }
+    }
+    let alike = |pair: &[(&'static Reader, PathBuf, String)]| stem(&pair[0].1) == stem(&pair[1].1);
+    if found.len() > 1 && found.windows(2).all(alike) {
+        // One of them would be a part of the data passed off as all of it.
+        return Err(DataError::Unsupported {
+            at: Location::file(folder),
+            what: format!("a folder of {} tables of events with alike names", found.len()),
+            advice: "join them into one file, or name one of them".into(),
+        });
     }
     let others: Vec<String> = found
         .iter()

@@ -45,6 +45,8 @@ pub struct Limits {
     pub expansion_floor_bytes: u64,
     /// The most files in a folder or members in an archive.
     pub members: usize,
+    /// The most bytes taken from standard input or a pipe, which go to the temporary folder.
+    pub piped_bytes: u64,
 }
 
 impl Default for Limits {
@@ -55,6 +57,7 @@ impl Default for Limits {
             expansion: 100,
             expansion_floor_bytes: 8 << 20,
             members: 1 << 20,
+            piped_bytes: 64 << 30,
         }
     }
 }

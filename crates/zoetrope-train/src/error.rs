@@ -67,6 +67,14 @@ pub enum TrainError {
         /// What to change.
         advice: String,
     },
+    /// Nothing that was held out could be judged, so that no metric has a value.
+    #[error("no metric has a value: {what}. {advice}")]
+    Unmeasured {
+        /// Which parts were judged.
+        what: String,
+        /// What to change.
+        advice: String,
+    },
     /// A feature or target in the data is NaN or infinite.
     #[error("the {what}{} of vertex {vertex} at step {step} is {value}; mend the data, or leave the vertex out (data.missing_features=impute fills features that are NaN)", column.map_or_else(String::new, |column| format!(" {column}")))]
     NotFinite {
@@ -203,7 +211,7 @@ impl TrainError {
             Self::Unfit { .. } | Self::Occupied { .. } | Self::NotARun { .. } => {
                 FailureKind::Configuration
             }
-            Self::NotFinite { .. } | Self::Damaged { .. } | Self::AllDamaged { .. } => {
+            Self::Unmeasured { .. } | Self::NotFinite { .. } | Self::Damaged { .. } | Self::AllDamaged { .. } => {
                 FailureKind::Data
             }
             Self::Device { source: CudaError::Call { .. } | CudaError::Compile { .. } } => {

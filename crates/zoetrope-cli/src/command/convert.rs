@@ -15,10 +15,11 @@ use zoetrope_graph::{
 
 use super::inspect::parse_window;
 use super::{document, prepare};
-use crate::args::{Reading, Running, parse_format};
+use crate::args::Running;
 use crate::exit::Failure;
 use crate::input::{self, may_write};
 use crate::output;
+use crate::reading::{Reading, data_name, parse_format};
 use crate::report::human::{bytes, elapsed, plural, whole};
 
 /// Flags of `data convert`.
@@ -34,8 +35,8 @@ Examples:
 The format comes from the name: .zoe store, .parquet, .npz snapshots, .json
 PyG-Temporal, .csv .tsv .txt edge list; .gz, .zst or .xz after it compresses.")]
 pub(crate) struct ConvertArgs {
-    /// File, folder or synthetic:NAME?key=value&…
-    #[arg(value_name = "IN")]
+    /// File, folder, - for standard input, or synthetic:NAME?key=value&…
+    #[arg(value_name = "IN", value_parser = data_name())]
     source: String,
     /// File or folder to write
     #[arg(value_name = "OUT")]
@@ -113,7 +114,7 @@ impl From<MergeRule> for Merge {
 /// What was written.
 pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
     prepare(&args.running)?;
-    not_the_same(Path::new(&args.source), &args.out)?;
+    not_the_same(&zoetrope_data::given::path_of(&args.source), &args.out)?;
     may_write(&args.out, args.force)?;
     let start = Instant::now();
     let opened = input::open(&args.source, &args.reading.options(), args.running.quiet)?;

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use zoetrope_data::split::Part;
-use zoetrope_train::train::Run;
+use zoetrope_train::train::{Run, is_measured, unmeasured};
 
 use crate::command::document;
 use crate::exit::Failure;
@@ -61,6 +61,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
             .hint("choose another --split, or set data.split"));
     }
     let metrics = course.evaluate(part)?;
+    if !is_measured(&metrics) {
+        return Err(unmeasured(&format!("the events or snapshots of the {} part", args.split)).into());
+    }
     let baselines = course.baselines(part)?;
     let memory = match &opened {
         Run::Events(session) => MemoryNote::of(session),

@@ -11,11 +11,12 @@ use zoetrope_data::synthetic::{Generator, Range, catalogue, generate, stream};
 use zoetrope_data::{Dataset, Format};
 
 use super::{document, prepare};
-use crate::args::{Running, parse_format};
+use crate::args::Running;
 use crate::exit::Failure;
 use crate::input::may_write;
 use crate::output;
 use crate::progress::{Bars, Unit};
+use crate::reading::parse_format;
 use crate::report::human::{bytes, elapsed, plural, whole};
 use crate::report::table::{Align, Table};
 use crate::terminal::{Style, WIDTH, wrap};

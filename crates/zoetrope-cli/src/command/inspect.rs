@@ -9,9 +9,10 @@ use zoetrope_data::inspect::{
 use zoetrope_graph::{Origin, Windowing, suggest_window};
 
 use super::{document, prepare};
-use crate::args::{Reading, Running};
+use crate::args::Running;
 use crate::exit::Failure;
 use crate::input::{self, Opened};
+use crate::reading::{Reading, data_name};
 use crate::report::{dataset, snapshots};
 use crate::terminal::Style;
 
@@ -28,8 +29,8 @@ Examples:
 Windows: 30s 15m 6h 1d 2w, hour day week month (UTC calendar, for Unix times),
 '1000 events', '50 parts', or a number of ticks.")]
 pub(crate) struct InspectArgs {
-    /// File, folder or synthetic:NAME?key=value&…
-    #[arg(value_name = "PATH|synthetic:…")]
+    /// File, folder, - for standard input, or synthetic:NAME?key=value&…
+    #[arg(value_name = "PATH|synthetic:…", value_parser = data_name())]
     source: String,
     /// Cut events into snapshots and show them: 1d, 6h, month, '1000 events', …
     #[arg(long, value_name = "WINDOW", value_parser = parse_window)]

@@ -8,10 +8,11 @@ use zoetrope_data::negatives::{NegativeList, NegativeOptions, Strategy};
 use zoetrope_data::split::{Fractions, Split};
 
 use super::{document, prepare};
-use crate::args::{Destination, Reading, Running};
+use crate::args::{Destination, Running};
 use crate::exit::Failure;
 use crate::input::{self, may_write};
 use crate::progress::{Bars, Unit};
+use crate::reading::{Reading, data_name};
 use crate::report::human::{bytes, plural, whole};
 
 /// Flags of `data negatives`.
@@ -25,8 +26,8 @@ Strategies: random (any destination), all (any vertex), historical (edges of the
 training part that do not happen now), inductive (edges first seen later), mixed
 (half historical, half random). The file is a NumPy archive without pickle.")]
 pub(crate) struct NegativesArgs {
-    /// File, folder or synthetic:NAME?key=value&… with events
-    #[arg(value_name = "PATH|synthetic:…")]
+    /// File, folder, - for standard input, or synthetic:NAME?key=value&… with events
+    #[arg(value_name = "PATH|synthetic:…", value_parser = data_name())]
     source: String,
     #[command(flatten)]
     destination: Destination,

@@ -34,6 +34,10 @@ pub(crate) fn summary(opened: &Opened, report: &Report, style: Style) -> String 
     let mut facts = Facts { text: String::new(), style };
     facts.text.push_str(&format!("{}\n", style.bold(&opened.name)));
     facts.add("format", &format!("{}: {}", report.format, report.reason));
+    for (at, column) in report.columns.iter().enumerate() {
+        let says = format!("{}: {} ({})", column.name, column.role, column.why);
+        facts.add(if at == 0 { "columns" } else { "" }, &says);
+    }
     facts.add("vertices", &vertices(report));
     facts.add(if report.topology == Topology::Events { "events" } else { "edges" }, &edges(report));
     facts.add("pairs", &pairs(report));

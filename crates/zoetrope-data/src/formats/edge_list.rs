@@ -48,6 +48,7 @@ pub(crate) fn loaded(path: &Path, format: Format, table: Table) -> Loaded {
         skipped_rows: table.skipped_rows,
         missing_values: table.missing_values,
         warnings: table.warnings,
+        columns: table.columns,
         ..Notes::new(format, table.reason)
     };
     Loaded { dataset: Dataset::Events(table.store), notes }

@@ -7,7 +7,7 @@ use crate::dataset::Loaded;
 use crate::error::DataError;
 use crate::format::Format;
 use crate::formats::edge_list;
-use crate::options::ReadOptions;
+use crate::options::{ColumnMap, ReadOptions};
 use crate::progress::Progress;
 use crate::roles::Roles;
 use crate::table::{self, Preset};
@@ -43,7 +43,9 @@ pub fn read(
         features: (4..options.limits.columns).collect(),
         classes: None,
     };
-    let preset = Preset { roles: Some(roles), bipartite: true, keep_order: false };
+    // What the user says about columns goes before what the format says.
+    let roles = (options.columns == ColumnMap::default()).then_some(roles);
+    let preset = Preset { roles, bipartite: true, keep_order: false };
     let table = table::read(path, &preset, options, progress)?;
     Ok(edge_list::loaded(path, Format::JodieCsv, table))
 }

@@ -54,6 +54,7 @@ fn of_events(store: &EventStore, notes: &Notes) -> Report {
     Report {
         format: notes.format.name(),
         reason: notes.reason.clone(),
+        columns: notes.columns.clone(),
         vertices: store.vertices(),
         events: store.len() as u64,
         snapshots: None,
@@ -103,6 +104,7 @@ fn of_snapshots(data: &SnapshotDataset, notes: &Notes) -> Report {
     Report {
         format: notes.format.name(),
         reason: notes.reason.clone(),
+        columns: notes.columns.clone(),
         vertices: sequence.vertices(),
         events: sequence.stored_edges() as u64,
         snapshots: Some(sequence.steps() as u64),

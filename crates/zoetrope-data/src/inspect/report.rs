@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::labels::Labels;
 use super::numbers::{FeatureSummary, NumberSummary};
 use super::timeline::TimeReport;
+use crate::roles::ColumnNote;
 
 /// Everything that inspection finds out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -13,6 +14,8 @@ pub struct Report {
     pub format: &'static str,
     /// Why that format was chosen.
     pub reason: String,
+    /// The columns of a table, what they were taken for and why.
+    pub columns: Vec<ColumnNote>,
     /// The number of vertices.
     pub vertices: u32,
     /// Events; edges over all snapshots; or the edges of the one topology that holds for all.

@@ -147,7 +147,7 @@ pub(crate) struct Layout {
 }
 
 /// At most this many rows are sampled.
-const SAMPLE_ROWS: usize = 256;
+const SAMPLE_ROWS: usize = 2_048;
 
 /// At most this many columns are sampled: more than the limit on columns lets through, so that a
 /// wider table is refused, and few enough that it costs no memory to find out.

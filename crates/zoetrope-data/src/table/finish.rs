@@ -81,7 +81,8 @@ pub(super) fn finish(
     let sorted = order.moves().is_none();
     let order = order.moves().filter(|_| preset.keep_order);
     let order = order.map(|moves| moves.iter().map(|&row| u64::from(row)).collect());
-    Ok(Table { store, reason, sorted, order, skipped_rows, missing_values, warnings })
+    let columns = plan.columns.clone();
+    Ok(Table { store, reason, sorted, order, skipped_rows, missing_values, warnings, columns })
 }
 
 /// Fails with the bad rows, unless reading is lenient.
@@ -101,7 +102,7 @@ fn report_problems(
 }
 
 fn warnings(plan: &TablePlan, table: &Chunk) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = plan.warnings.clone();
     if table.bad_rows > 0 {
         warnings.push(format!("{} bad rows skipped", table.bad_rows));
     }

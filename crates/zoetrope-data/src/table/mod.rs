@@ -55,6 +55,8 @@ pub struct Table {
     pub missing_values: u64,
     /// What a user should know.
     pub warnings: Vec<String>,
+    /// The columns and what they were taken for; empty where the format fixes them.
+    pub columns: Vec<crate::roles::ColumnNote>,
 }
 
 /// How much of the file is looked at before it is read.

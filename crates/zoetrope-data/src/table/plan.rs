@@ -6,7 +6,7 @@ use zoetrope_graph::TextTable;
 
 use crate::error::{DataError, Location};
 use crate::options::ReadOptions;
-use crate::roles::{self, Roles};
+use crate::roles::{self, ColumnNote, Judged, Roles};
 use crate::table::Preset;
 use crate::table::dialect::Layout;
 use crate::table::fast_row;
@@ -24,6 +24,10 @@ pub(super) struct TablePlan {
     pub(super) feature_names: TextTable,
     /// Columns that are not used, for a note.
     pub(super) unused: Vec<String>,
+    /// All columns and what they were taken for; empty where the format fixes them.
+    pub(super) columns: Vec<ColumnNote>,
+    /// What a user should know of the choice.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Decides what to do with each column.
@@ -54,7 +58,8 @@ pub(super) fn make(
             format!("{columns}"),
         ));
     }
-    let roles = find_roles(path, layout, preset, options)?;
+    let Judged { roles, columns: notes, apart, warnings } =
+        find_roles(path, layout, preset, options)?;
     let single =
         [Some(roles.src), Some(roles.dst), roles.time, roles.weight, roles.label, roles.kind];
     let last = single.into_iter().flatten().max().unwrap_or(1);
@@ -119,7 +124,9 @@ pub(super) fn make(
     // One id space is text where either side is, so that both sides name the same vertices.
     let (mut text_src, mut text_dst) = (text(roles.src), text(roles.dst));
     let bipartite = options.bipartite.unwrap_or_else(|| {
-        preset.bipartite || layout.header.as_deref().is_some_and(roles::names_users_and_items)
+        preset.bipartite
+            || apart
+            || layout.header.as_deref().is_some_and(roles::names_users_and_items)
     });
     if !bipartite {
         text_src |= text_dst;
@@ -138,7 +145,7 @@ pub(super) fn make(
         has_time,
         max_problems: options.max_problems,
     };
-    Ok(TablePlan { rows, roles, bipartite, feature_names, unused })
+    Ok(TablePlan { rows, roles, bipartite, feature_names, unused, columns: notes, warnings })
 }
 
 fn find_roles(
@@ -146,7 +153,7 @@ fn find_roles(
     layout: &Layout,
     preset: &Preset,
     options: &ReadOptions,
-) -> Result<Roles, DataError> {
+) -> Result<Judged, DataError> {
     if let Some(roles) = &preset.roles {
         let mut roles = roles.clone();
         let exists = |column: &usize| *column < layout.kinds.len();
@@ -154,14 +161,10 @@ fn find_roles(
         for role in [&mut roles.time, &mut roles.weight, &mut roles.label, &mut roles.kind] {
             *role = role.filter(exists);
         }
-        return Ok(roles);
+        return Ok(Judged { roles, columns: Vec::new(), apart: false, warnings: Vec::new() });
     }
-    match &layout.header {
-        Some(names) if roles::names_an_edge(names) || options.columns.src.is_some() => {
-            roles::roles_by_name(path, &column_names(layout), &layout.kinds, &options.columns)
-        }
-        _ => roles::roles_by_position(path, &layout.kinds, &layout.sample, &options.columns),
-    }
+    let names = layout.header.as_ref().map(|_| column_names(layout));
+    roles::judge(path, names.as_deref(), &layout.kinds, &layout.sample, &options.columns)
 }
 
 /// Names from the header; columns beyond it are features `f0`, `f1`, … as in JODIE files, and

@@ -125,9 +125,11 @@ pub(crate) fn iso(field: &[u8]) -> Option<Stamp> {
     Some(Stamp { ticks: i64::try_from(ticks).ok()?, digits })
 }
 
-/// `YYYY-MM-DD` and `YYYY-MM-DD?HH:MM:SS` by position: what nearly every file has.
+/// `YYYY-MM-DD`, `YYYY-MM-DD?HH:MM` and `YYYY-MM-DD?HH:MM:SS` by position, with `-` or `/` in the
+/// date: what nearly every file has.
 fn plain_iso(text: &[u8]) -> Option<Stamp> {
-    if !(text.len() == 10 || text.len() == 19) || text[4] != b'-' || text[7] != b'-' {
+    if !matches!(text.len(), 10 | 16 | 19) || !matches!(text[4], b'-' | b'/') || text[7] != text[4]
+    {
         return None;
     }
     let number = |range: std::ops::Range<usize>| {
@@ -138,9 +140,12 @@ fn plain_iso(text: &[u8]) -> Option<Stamp> {
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let date = jiff::civil::Date::new(year as i16, month as i8, day as i8).ok()?;
     let mut seconds = days_from_civil(date) * 86_400;
-    if text.len() == 19 {
-        let separators = matches!(text[10], b' ' | b'T') && text[13] == b':' && text[16] == b':';
-        let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    if text.len() > 10 {
+        let separators = matches!(text[10], b' ' | b'T')
+            && text[13] == b':'
+            && text.get(16).is_none_or(|&byte| byte == b':');
+        let second = if text.len() == 19 { number(17..19)? } else { 0 };
+        let (hour, minute) = (number(11..13)?, number(14..16)?);
         if !separators || hour > 23 || minute > 59 || second > 59 {
             return None;
         }
@@ -198,6 +203,9 @@ mod tests {
         assert_eq!(iso(b"2013-12-31T16:39:18Z"), stamp(1_388_507_958, 0));
         assert_eq!(iso(b"2000-02-29"), stamp(951_782_400, 0));
         assert_eq!(iso(b"1969-12-31 23:59:59"), stamp(-1, 0));
+        assert_eq!(iso(b"2022/09/01 00:20"), stamp(1_661_991_600, 0));
+        assert_eq!(iso(b"2022/09/01"), stamp(1_661_990_400, 0));
+        assert_eq!(iso(b"2022/09-01"), None);
         assert_eq!(iso(b"2020-01-01T00:00:00.25+01:00"), stamp(1_577_833_200_250, 3));
         for bad in [&b"2001-02-29"[..], b"2001-13-01", b"2001-01-01 24:00:00", b"x", b"20010101x"] {
             assert_eq!(iso(bad), None, "{}", String::from_utf8_lossy(bad));

@@ -64,26 +64,17 @@ impl Columns {
     }
 }
 
-impl Column {
-    fn read(value: &Value) -> Option<Self> {
-        match value {
-            Value::Integer(number) => usize::try_from(*number).ok().map(Self::Number),
-            Value::String(name) => Self::name(name),
-            _ => None,
-        }
+/// A column of a list: on the command line a comma separates two of them.
+fn listed(value: &Value) -> Option<Column> {
+    match value {
+        Value::String(name) => named(name),
+        value => Column::read(value),
     }
+}
 
-    fn name(text: &str) -> Option<Self> {
-        let fine = !text.trim().is_empty() && !text.contains(',') && text.trim() == text;
-        fine.then(|| Self::Name(text.to_owned()))
-    }
-
-    fn write(&self) -> Value {
-        match self {
-            Self::Number(number) => Value::Integer(*number as i64),
-            Self::Name(name) => Value::String(name.clone()),
-        }
-    }
+fn named(text: &str) -> Option<Column> {
+    let fine = !text.trim().is_empty() && !text.contains(',') && text.trim() == text;
+    fine.then(|| Column::Name(text.to_owned()))
 }
 
 impl Setting for Columns {
@@ -93,10 +84,8 @@ impl Setting for Columns {
 
     fn read(value: &Value) -> Option<Self> {
         match value {
-            Value::Array(columns) => {
-                columns.iter().map(Column::read).collect::<Option<_>>().map(Self)
-            }
-            value => Column::read(value).map(|column| Self(vec![column])),
+            Value::Array(columns) => columns.iter().map(listed).collect::<Option<_>>().map(Self),
+            value => listed(value).map(|column| Self(vec![column])),
         }
     }
 
@@ -110,7 +99,7 @@ impl Setting for Columns {
         }
         let column = |part: &str| match part.trim().parse::<i64>() {
             Ok(number) => Column::read(&Value::Integer(number)),
-            Err(_) => Column::name(part.trim()),
+            Err(_) => named(part.trim()),
         };
         text.split(',').map(column).collect::<Option<_>>().map(Self)
     }

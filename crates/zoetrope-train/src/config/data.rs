@@ -3,11 +3,12 @@
 use toml::Value;
 use zoetrope_data::Format;
 use zoetrope_data::split::Fractions;
-use zoetrope_graph::{Merge, Windowing};
+use zoetrope_graph::{Merge, TimeUnit, Windowing};
 
-use super::columns::Columns;
+use super::columns::{Column, Columns};
 use super::names::names;
 use super::numbers::Numbers;
+use super::reading::Delimiter;
 use super::rule::{Below, Filled, Whole};
 use super::section::section;
 use super::setting::Setting;
@@ -15,11 +16,41 @@ use super::setting::Setting;
 section! {
     /// What is learned from.
     DataConfig = "data" {
-        /// File, folder or `synthetic:NAME?key=value&…`.
+        /// File, folder, `-` for standard input, or `synthetic:NAME?key=value&…`.
         path: String = "synthetic:demo?vertices=100&steps=200".into(),
             Filled("a file, a folder or synthetic:NAME?key=value&…");
         /// Format of the input; detected where not set.
         format: Option<Format> = None;
+        /// Column of the source vertex; chosen by names and values where not set.
+        src: Option<Column> = None;
+        /// Column of the destination vertex; chosen by names and values where not set.
+        dst: Option<Column> = None;
+        /// Column of the time; chosen by names and values where not set.
+        time: Option<Column> = None;
+        /// Column of the weight (`weights` says what becomes of its values); chosen by names where
+        /// not set.
+        weight: Option<Column> = None;
+        /// Column of the label; chosen by names where not set.
+        label: Option<Column> = None;
+        /// Column that says whether an event adds or removes its edge.
+        kind: Option<Column> = None;
+        /// Columns of an event's features (`features` says what the features of vertices are); all
+        /// other columns of numbers where not set, none for `[]`.
+        feature: Option<Columns> = None;
+        /// Field separator of text tables; detected where not set.
+        delimiter: Option<Delimiter> = None;
+        /// Whether the first row names the columns; detected where not set.
+        header: Option<bool> = None;
+        /// Unit of integer times; guessed from their size where not set.
+        time_unit: Option<TimeUnit> = None;
+        /// Whether source and destination number their vertices separately; detected where not set.
+        bipartite: Option<bool> = None;
+        /// Whether vertex identifiers are text; detected where not set.
+        text_ids: Option<bool> = None;
+        /// Whether bad rows are skipped and counted instead of failing.
+        lenient: bool = false;
+        /// Problems of a file that are listed before it is given up.
+        max_problems: usize = 20, Whole(1, 1 << 20);
         /// How many steps of a measured series are the features; as the reference loader of the
         /// data has it where not set.
         lags: Option<usize> = None, Whole(1, 1 << 20);

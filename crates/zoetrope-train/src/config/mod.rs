@@ -22,6 +22,7 @@ mod numbers;
 mod output;
 mod plan;
 mod problem;
+mod reading;
 mod rule;
 mod section;
 mod setting;
@@ -44,6 +45,7 @@ pub use plan::{
     ByteCount, DeviceTransport, DifferenceRule, OperatorOrder, PlanConfig, Residency, StrategyName,
 };
 pub use problem::{ConfigProblem, Origin};
+pub use reading::Delimiter;
 pub use section::Key;
 pub use stream::{CombineName, EmbeddingName, MessageName, SamplingName, UpdaterName};
 pub use task::{EqualTimesRule, MetricName, NegativePool, NeighbourRule, TaskConfig, TaskName};

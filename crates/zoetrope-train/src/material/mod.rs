@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_data::split::{Part, Split};
-use zoetrope_data::{Dataset, Progress, ReadOptions, SnapshotDataset};
+use zoetrope_data::{Dataset, Progress, SnapshotDataset};
 use zoetrope_graph::{SnapshotSequence, Time, VertexNames};
 use zoetrope_tensor::Matrix;
 
@@ -85,7 +85,7 @@ impl Material {
         saved: Option<&FittedScaling>,
         progress: &dyn Progress,
     ) -> Result<Self, TrainError> {
-        let options = ReadOptions { format: config.data.format, ..ReadOptions::default() };
+        let options = config.data.read_options();
         let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
         let sha256 = digest::of(&loaded)?;
         let format = loaded.notes.format.to_string();
@@ -191,8 +191,6 @@ impl Material {
 pub(crate) fn short_name(path: &str) -> String {
     match path.starts_with("synthetic:") {
         true => path.to_owned(),
-        false => std::path::Path::new(path)
-            .file_name()
-            .map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned()),
+        false => zoetrope_data::given::short_name(path),
     }
 }

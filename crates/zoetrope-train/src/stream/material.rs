@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use zoetrope_data::split::{InductiveSplit, Part, Split};
-use zoetrope_data::{Dataset, Progress, ReadOptions};
+use zoetrope_data::{Dataset, Progress};
 use zoetrope_graph::sampler::{Moment, Sampled, Sampler};
 use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time, VertexId};
 use zoetrope_nn::memory::EventData;
@@ -102,7 +102,7 @@ impl StreamMaterial {
         run: Option<&SavedRun>,
         scaling: Option<&FittedScaling>,
     ) -> Result<Self, TrainError> {
-        let options = ReadOptions { format: config.data.format, ..ReadOptions::default() };
+        let options = config.data.read_options();
         let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
         let sha256 = digest::of(&loaded)?;
         let warnings = loaded.notes.warnings;

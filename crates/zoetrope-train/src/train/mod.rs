@@ -279,8 +279,36 @@ fn finish(
         ..Summary::default()
     };
     folder.write_summary(&summary)?;
+    check_measured(course, &summary.test)?;
     let best = course.learner().best_epoch();
     Ok(Finished { folder: folder.root().to_owned(), summary, best })
+}
+
+/// Fails where parts were held out and nothing in them could be judged: whoever reads an empty
+/// table of results has probably not trained on the data that they meant.
+fn check_measured(course: &dyn Course, test: &Metrics) -> Result<(), TrainError> {
+    let validation = course.epochs().iter().map(|record| &record.val);
+    let all: Vec<&Metrics> = validation.chain([test]).filter(|found| !found.is_empty()).collect();
+    match all.iter().any(|metrics| is_measured(metrics)) || all.is_empty() {
+        true => Ok(()),
+        false => Err(unmeasured("the validation and test parts")),
+    }
+}
+
+/// Whether any metric besides the loss has a value, or there is none besides it.
+pub fn is_measured(metrics: &Metrics) -> bool {
+    let mut others = metrics.iter().filter(|(name, _)| *name != "loss").peekable();
+    others.peek().is_none() || others.any(|(_, value)| !value.is_nan())
+}
+
+/// The error for parts in which nothing could be judged.
+pub fn unmeasured(parts: &str) -> TrainError {
+    TrainError::Unmeasured {
+        what: format!("{parts} hold nothing that the task asks about"),
+        advice: "Look at the data with `zoetrope data inspect` and check which columns were read \
+                 (--src, --dst, --time, --label), or change data.split or data.window"
+            .to_owned(),
+    }
 }
 
 /// What streaming took on a card, where anything was streamed.

@@ -26,7 +26,7 @@ use crate::formats::parquet::guard::{self, ChunkFacts};
 use crate::formats::parquet::schema::{Leaf, Stored, leaves};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
-use crate::roles::{Roles, roles_by_name};
+use crate::roles::{self, Judged, Roles};
 
 /// Reads a Parquet file of events.
 ///
@@ -43,7 +43,8 @@ pub fn read(
         .map_err(|found| DataError::invalid(Location::file(path), "a Parquet schema", found))?;
     let names: Vec<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
     let kinds: Vec<_> = leaves.iter().map(Leaf::kind).collect();
-    let roles = roles_by_name(path, &names, &kinds, &options.columns)?;
+    let Judged { roles, columns, warnings, .. } =
+        roles::judge(path, Some(&names), &kinds, &[], &options.columns)?;
     let plan = Plan::new(path, &opened, &leaves, &roles, options)?;
     progress.begin("reading", Some(plan.packed_bytes()));
     let mut gathered = Gathered::default();
@@ -63,7 +64,10 @@ pub fn read(
             gathered.take(&plan, group, columns?)?;
         }
     }
-    gathered.finish(&plan, &names)
+    let mut loaded = gathered.finish(&plan, &names)?;
+    loaded.notes.columns = columns;
+    loaded.notes.warnings.extend(warnings);
+    Ok(loaded)
 }
 
 /// What is read from where.

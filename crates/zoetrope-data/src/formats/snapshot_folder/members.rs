@@ -10,25 +10,33 @@ use crate::options::{Limits, ReadOptions};
 use crate::progress::Progress;
 use crate::source::{Source, bare_name};
 
+use super::order;
+
 /// A folder or an archive.
 pub(super) enum Origin {
-    Folder { folder: PathBuf, files: Vec<PathBuf>, unnumbered: u64 },
+    Folder { folder: PathBuf, files: Vec<PathBuf>, others: Vec<PathBuf> },
     Tar(PathBuf),
 }
 
 /// What was passed over.
 #[derive(Default)]
 pub(super) struct Skipped {
-    unnumbered: u64,
+    /// Files that are none of the snapshots.
+    pub(super) others: Vec<PathBuf>,
     special: u64,
 }
 
 impl Skipped {
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        if self.unnumbered > 0 {
-            let count = self.unnumbered;
-            warnings.push(format!("{count} files without a number in their name were skipped"));
+        if !self.others.is_empty() {
+            let names = self.others.iter().map(|path| crate::error::shorten(bare_name(path)));
+            let mut shown: Vec<String> = names.take(5).collect();
+            if let more @ 1.. = self.others.len() - shown.len() {
+                shown.push(format!("{more} more"));
+            }
+            let names = shown.join(", ");
+            warnings.push(format!("not read, because they are none of the snapshots: {names}"));
         }
         if self.special > 0 {
             let count = self.special;
@@ -59,7 +67,7 @@ impl Origin {
     pub(super) fn of_folder(folder: &Path) -> Result<Self, DataError> {
         let fail = |error| DataError::io(folder, error);
         let mut files = Vec::new();
-        let mut unnumbered = 0;
+        let mut others = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(fail)? {
             let path = entry.map_err(fail)?.path();
             if !path.is_file() || bare_name(&path).starts_with('.') {
@@ -67,13 +75,19 @@ impl Origin {
             }
             match is_snapshot(&path) || bare_name(&path).ends_with(".tar") {
                 true => files.push(path),
-                false => unnumbered += 1,
+                false => others.push(path),
             }
         }
         files.sort();
+        if let Some(group) = order::largest_group(&files) {
+            let (kept, left) = files.into_iter().partition(|file| order::stem(file) == group);
+            files = kept;
+            others.extend::<Vec<PathBuf>>(left);
+        }
+        others.sort();
         match files.as_slice() {
             [only] if bare_name(only).ends_with(".tar") => Ok(Self::Tar(only.clone())),
-            _ => Ok(Self::Folder { folder: folder.to_owned(), files, unnumbered }),
+            _ => Ok(Self::Folder { folder: folder.to_owned(), files, others }),
         }
     }
 
@@ -88,7 +102,7 @@ impl Origin {
         sender: &SyncSender<(PathBuf, Vec<u8>)>,
     ) -> Result<Collected, DataError> {
         match self {
-            Self::Folder { folder, files, unnumbered } => {
+            Self::Folder { folder, files, others } => {
                 let sizes = files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
                 progress.begin("reading", Some(sizes.sum()));
                 check_count(files.len(), &options.limits, folder)?;
@@ -100,7 +114,7 @@ impl Origin {
                         break;
                     }
                 }
-                let skipped = Skipped { unnumbered: *unnumbered, special: 0 };
+                let skipped = Skipped { others: others.clone(), special: 0 };
                 Ok(Collected { skipped, names: files.len() })
             }
             Self::Tar(path) => send_archive(path, options, progress, sender),
@@ -147,7 +161,7 @@ fn send_archive(
         }
         let name = PathBuf::from(String::from_utf8_lossy(&entry.path_bytes()).into_owned());
         if !is_snapshot(&name) {
-            collected.skipped.unnumbered += 1;
+            collected.skipped.others.push(name);
             continue;
         }
         let declared = entry.size();

@@ -1,17 +1,21 @@
 //! `snapshot-folder`: one edge-list file per snapshot, in a folder or a tar archive (SNAP as-733).
 //!
 //! A file holds `from to [weight]` rows of whole-number ids, separated by blanks, tabs, commas or
-//! semicolons; `#` and `%` start comments. Files may be compressed, and so may the archive. Order
-//! is that of the dates in the file names (`as19971108`, `2000-01-02`), which then become the
-//! window boundaries in Unix seconds; otherwise that of the numbers in them. Files without a
-//! number in their name, and links and devices in an archive, are skipped with a warning. The path
-//! of a member is only a name: nothing is ever unpacked to disk.
+//! semicolons; `#` and `%` start comments; or it is a table with a header or with names of
+//! vertices, whose columns are then chosen as those of any table. Files may be compressed, and so
+//! may the archive. Order is that of the dates in the file names (`as19971108`, `2000-01-02`),
+//! which then become the window boundaries in Unix seconds; otherwise that of the numbers in them.
+//! Files that are none of the snapshots (no number in their name, or named unlike the others), and
+//! links and devices in an archive, are skipped with a warning that names them. The path of a
+//! member is only a name: nothing is ever unpacked to disk.
 //!
 //! Writing loses vertices that are in no edge, and window boundaries that are not days.
 
+mod layout;
 mod members;
-mod order;
+pub(crate) mod order;
 mod rows;
+mod table;
 mod vertices;
 mod write;
 
@@ -32,6 +36,7 @@ use crate::format::Format;
 use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::source::bare_name;
+use layout::Layout;
 use members::{Collected, Origin};
 use rows::Snapshot;
 
@@ -43,7 +48,9 @@ pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
     if path.is_dir() {
         return match Origin::of_folder(path).ok()? {
             Origin::Folder { files, .. } => {
-                (files.len() >= 2 && order::alike(&files) && rows::looks_like_edges(&files[0]))
+                let dated = files.iter().all(|file| order::date(bare_name(file)).is_some());
+                let edges = || rows::looks_like_edges(&files[0], dated);
+                (files.len() >= 2 && order::alike(&files) && edges())
                     .then(|| format!("a folder of {} numbered edge lists", files.len()))
             }
             Origin::Tar(archive) => {
@@ -72,15 +79,25 @@ pub fn read(
         false => Origin::Tar(path.to_owned()),
     };
     let (parsed, collected) = read_members(&origin, options, progress);
-    let Collected { skipped, names } = collected?;
+    let Collected { mut skipped, names } = collected?;
+    let (mut snapshots, layout) = parsed?;
     let mut notes = Notes::new(Format::SnapshotFolder, "");
     notes.files.push(path.to_owned());
+    if let (Origin::Tar(_), Some(group)) = (&origin, odd_ones_out(&snapshots)) {
+        let (kept, left): (Vec<_>, Vec<_>) =
+            snapshots.into_iter().partition(|snapshot| order::stem(&snapshot.path) == group);
+        skipped.others.extend(left.into_iter().map(|snapshot| snapshot.path));
+        snapshots = kept;
+    }
     notes.warnings.extend(skipped.warnings());
+    if let Some(layout) = layout {
+        notes.warnings.extend(layout.warnings);
+        notes.columns = layout.columns;
+    }
     if names == 0 {
         let expected = "files with a number in their name, one per snapshot";
         return Err(DataError::invalid(Location::file(path), expected, "none"));
     }
-    let mut snapshots = parsed;
     let boundaries = order::sort(&mut snapshots, path)?;
     rows::check(&snapshots, options)?;
     notes.skipped_rows = snapshots.iter().map(|snapshot| snapshot.skipped).sum();
@@ -99,24 +116,57 @@ pub fn read(
     Ok(Loaded { dataset: Dataset::Snapshots(data), notes })
 }
 
-/// Parses members in parallel while one thread reads on.
+/// The name without digits that nearly all members of an archive share, if a few have another
+/// one: these are no snapshots but, for example, a table of labels.
+fn odd_ones_out(snapshots: &[Snapshot]) -> Option<String> {
+    let paths: Vec<&Path> = snapshots.iter().map(|snapshot| snapshot.path.as_path()).collect();
+    let group = order::largest_group(&paths)?;
+    let odd = paths.iter().filter(|path| order::stem(path) != group).count();
+    (odd > 0 && 4 * odd <= paths.len()).then_some(group)
+}
+
+type Parsed = Result<(Vec<Snapshot>, Option<Layout>), DataError>;
+
+/// Parses members in parallel while one thread reads on. The first member with rows decides how
+/// all of them are read.
 fn read_members(
     origin: &Origin,
     options: &ReadOptions,
     progress: &dyn Progress,
-) -> (Vec<Snapshot>, Result<Collected, DataError>) {
+) -> (Parsed, Result<Collected, DataError>) {
     let (sender, receiver) = sync_channel::<(PathBuf, Vec<u8>)>(WAITING_MEMBERS);
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || origin.send_members(options, progress, &sender));
-        let parsed: Vec<Snapshot> = receiver
-            .into_iter()
-            .par_bridge()
-            .map(|(path, bytes)| Snapshot::parse(path, bytes, options))
-            .collect();
+        let parsed = parse_members(receiver.into_iter(), options);
         let collected = match reader.join() {
             Ok(collected) => collected,
             Err(panic) => std::panic::resume_unwind(panic),
         };
         (parsed, collected)
     })
+}
+
+fn parse_members(
+    mut members: impl Iterator<Item = (PathBuf, Vec<u8>)> + Send,
+    options: &ReadOptions,
+) -> Parsed {
+    let mut first = Vec::new();
+    let mut layout = None;
+    for (path, bytes) in members.by_ref() {
+        // A damaged member is reported by its own parser.
+        let text = rows::unpacked(&path, bytes.clone(), options).unwrap_or_default();
+        let has_rows = rows::has_rows(&text);
+        if has_rows {
+            layout = layout::of(&path, &text, options)?;
+        }
+        first.push((path, bytes));
+        if has_rows {
+            break;
+        }
+    }
+    let parse =
+        |(path, bytes): (PathBuf, Vec<u8>)| Snapshot::parse(path, bytes, layout.as_ref(), options);
+    let mut snapshots: Vec<Snapshot> = first.into_iter().map(parse).collect();
+    snapshots.extend(members.par_bridge().map(parse).collect::<Vec<_>>());
+    Ok((snapshots, layout))
 }

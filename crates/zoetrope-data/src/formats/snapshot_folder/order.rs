@@ -93,12 +93,24 @@ fn number(text: &[u8]) -> (&[u8], &[u8]) {
     (&text[zeros..end], &text[end..])
 }
 
+/// A name without its digits.
+pub(crate) fn stem(path: &Path) -> String {
+    bare_name(path).chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
 /// Whether all names are the same but for their digits.
 pub(super) fn alike(files: &[impl AsRef<Path>]) -> bool {
-    let stem = |path: &Path| -> String {
-        bare_name(path).chars().filter(|c| !c.is_ascii_digit()).collect()
-    };
     files.windows(2).all(|pair| stem(pair[0].as_ref()) == stem(pair[1].as_ref()))
+}
+
+/// What most names are without their digits, if two or more files share it and fewer than half of
+/// the files have another name: the others are then no snapshots.
+pub(super) fn largest_group(files: &[impl AsRef<Path>]) -> Option<String> {
+    let mut stems: Vec<String> = files.iter().map(|file| stem(file.as_ref())).collect();
+    stems.sort();
+    let groups = stems.chunk_by(|one, two| one == two);
+    let largest = groups.max_by_key(|group| group.len())?;
+    (largest.len() >= 2 && 2 * largest.len() > files.len()).then(|| largest[0].clone())
 }
 
 #[cfg(test)]

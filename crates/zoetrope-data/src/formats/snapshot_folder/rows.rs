@@ -7,6 +7,9 @@ use crate::options::ReadOptions;
 use crate::progress::Quiet;
 use crate::source::{Compression, Source};
 
+use super::layout::{self, Layout};
+use super::table::{self, NamedEdges};
+
 /// Edges ordered by (target, source), with the ids of the file. Renumbering keeps the order of
 /// ids, so the order of edges is final.
 pub(super) enum Edges {
@@ -14,6 +17,8 @@ pub(super) enum Edges {
     Narrow(Vec<u64>),
     /// (target, source).
     Wide(Vec<(i64, i64)>),
+    /// Edges between names, in the order of the file: only numbering knows the order of names.
+    Named(NamedEdges),
 }
 
 /// One member.
@@ -28,28 +33,50 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Parses the rows of a member, compressed or not.
-    pub(super) fn parse(path: PathBuf, bytes: Vec<u8>, options: &ReadOptions) -> Self {
+    /// Parses the rows of a member, compressed or not; bare ones without a layout.
+    pub(super) fn parse(
+        path: PathBuf,
+        bytes: Vec<u8>,
+        layout: Option<&Layout>,
+        options: &ReadOptions,
+    ) -> Self {
         let mut parser = Parser::new(path, options);
-        if Compression::of(&bytes) == Compression::None {
-            parser.run(&bytes);
-        } else {
-            let text = Source::new(&parser.path, &bytes[..], &options.limits, &Quiet)
-                .and_then(|mut source| source.read_all(u64::MAX));
-            match text {
-                Ok(text) => parser.run(&text),
-                Err(error) => parser.failure = Some(error),
+        let named = match (unpacked(&parser.path, bytes, options), layout) {
+            (Ok(text), None) => {
+                parser.run(&text);
+                None
             }
-        }
-        parser.finish()
+            (Ok(text), Some(layout)) => table::run(&mut parser, layout, &text),
+            (Err(error), _) => {
+                parser.failure = Some(error);
+                None
+            }
+        };
+        parser.finish(named)
     }
 
     pub(super) fn len(&self) -> usize {
         match &self.edges {
             Edges::Narrow(edges) => edges.len(),
             Edges::Wide(edges) => edges.len(),
+            Edges::Named(named) => named.edges.len(),
         }
     }
+}
+
+/// The text of a member.
+///
+/// # Errors
+/// Where it is compressed and damaged, or grows beyond the limit.
+pub(super) fn unpacked(
+    path: &Path,
+    bytes: Vec<u8>,
+    options: &ReadOptions,
+) -> Result<Vec<u8>, DataError> {
+    if Compression::of(&bytes) == Compression::None {
+        return Ok(bytes);
+    }
+    Source::new(path, &bytes[..], &options.limits, &Quiet)?.read_all(u64::MAX)
 }
 
 /// Fails with the problems of all members, in their order, up to the limit.
@@ -86,8 +113,29 @@ pub(super) fn check(snapshots: &[Snapshot], options: &ReadOptions) -> Result<(),
     Err(DataError::Invalid { problems, total })
 }
 
-/// Whether the first row of a file is one of edges.
-pub(super) fn looks_like_edges(path: &Path) -> bool {
+/// Whether a text has anything but comments.
+pub(super) fn has_rows(text: &[u8]) -> bool {
+    let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.any(|line| !matches!(line.first(), None | Some(b'#' | b'%')))
+}
+
+/// Whether the first rows of a text are bare: whole numbers and perhaps a weight, without names.
+/// Some of them may be wrong, which reading will say.
+pub(super) fn starts_bare(text: &[u8]) -> bool {
+    let options = ReadOptions::default();
+    let mut parser = Parser::new(PathBuf::new(), &options);
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let rows = lines.filter(|line| !matches!(line.first(), None | Some(b'#' | b'%')));
+    let rows: Vec<&[u8]> = rows.take(16).collect();
+    let named = rows.first().is_some_and(|first| parser.is_header(first));
+    let good = rows.iter().filter(|line| parser.row(line).is_ok()).count();
+    rows.is_empty() || !named && 2 * good >= rows.len()
+}
+
+/// Whether a file holds edges: bare rows, or a table whose names say so. With `dated` names any
+/// table with two columns of vertices will do.
+pub(super) fn looks_like_edges(path: &Path, dated: bool) -> bool {
     let options = ReadOptions::default();
     let mut head = vec![0; 16 << 10];
     let filled = Source::open(path, &options.limits, &Quiet)
@@ -99,12 +147,20 @@ pub(super) fn looks_like_edges(path: &Path) -> bool {
     } else {
         text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0)
     };
-    let mut parser = Parser::new(path.to_owned(), &options);
-    parser.run(&text[..end]);
-    parser.total == 0 && !parser.narrow.is_empty()
+    let text = &text[..end];
+    if starts_bare(text) {
+        let mut parser = Parser::new(path.to_owned(), &options);
+        parser.run(text);
+        return parser.total == 0 && !(parser.narrow.is_empty() && parser.wide.is_empty());
+    }
+    (dated || layout::names_an_edge(text))
+        && matches!(
+            layout::of(path, text, &options),
+            Ok(Some(_)) | Err(DataError::Uncertain { .. })
+        )
 }
 
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     path: PathBuf,
     options: &'a ReadOptions,
     narrow: Vec<u64>,
@@ -179,6 +235,12 @@ impl<'a> Parser<'a> {
                 return Err(("weight", "two columns, as in other rows", found));
             }
         }
+        self.edge(src, dst);
+        Ok(())
+    }
+
+    /// Takes an edge between numbers.
+    pub(super) fn edge(&mut self, src: i64, dst: i64) {
         match (u32::try_from(src), u32::try_from(dst)) {
             (Ok(src), Ok(dst)) if self.wide.is_empty() => {
                 self.narrow.push(u64::from(dst) << 32 | u64::from(src));
@@ -189,10 +251,15 @@ impl<'a> Parser<'a> {
                 self.wide.push((dst, src));
             }
         }
-        Ok(())
     }
 
-    fn refuse(&mut self, line: u64, column: &str, expected: &str, found: String) {
+    /// Takes the weight of the edge just taken, in a table where all edges have one or none has.
+    pub(super) fn weigh(&mut self, weight: Option<f32>) {
+        self.weighted = Some(weight.is_some());
+        self.weights.extend(weight);
+    }
+
+    pub(super) fn refuse(&mut self, line: u64, column: &str, expected: &str, found: String) {
         if self.options.lenient {
             self.skipped += 1;
             return;
@@ -204,18 +271,17 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn finish(mut self) -> Snapshot {
+    fn finish(mut self, named: Option<NamedEdges>) -> Snapshot {
         let weighted = self.weighted == Some(true);
         let mut weight = weighted.then_some(self.weights);
-        let edges = match self.wide.is_empty() {
-            true => {
-                sort(&mut self.narrow, weight.as_mut());
-                Edges::Narrow(self.narrow)
-            }
-            false => {
-                sort(&mut self.wide, weight.as_mut());
-                Edges::Wide(self.wide)
-            }
+        let edges = if let Some(named) = named {
+            Edges::Named(named)
+        } else if self.wide.is_empty() {
+            sort(&mut self.narrow, weight.as_mut());
+            Edges::Narrow(self.narrow)
+        } else {
+            sort(&mut self.wide, weight.as_mut());
+            Edges::Wide(self.wide)
         };
         Snapshot {
             path: self.path,
@@ -230,7 +296,7 @@ impl<'a> Parser<'a> {
 }
 
 /// Sorts edges, and their weights with them; equal edges keep the order of their weights.
-fn sort<T: Ord + Copy>(edges: &mut Vec<T>, weight: Option<&mut Vec<f32>>) {
+pub(super) fn sort<T: Ord + Copy>(edges: &mut Vec<T>, weight: Option<&mut Vec<f32>>) {
     let Some(weight) = weight else { return edges.sort_unstable() };
     let mut rows: Vec<(T, f32)> = edges.iter().copied().zip(weight.iter().copied()).collect();
     rows.sort_by_key(|&(edge, _)| edge);

@@ -59,7 +59,7 @@ fn files_are_ordered_by_number_and_ids_by_value() {
     let files =
         folder(&[("g10.txt", "# c\n7 5\n"), ("g9.txt", "100\t7\r\n7,5\n"), ("notes.txt", "hello")]);
     let loaded = load(files.path()).unwrap();
-    assert!(loaded.notes.warnings[0].contains("1 files without a number"));
+    assert!(loaded.notes.warnings[0].contains("none of the snapshots: notes.txt"));
     let data = snapshots(loaded);
     assert_eq!((data.sequence.vertices(), data.sequence.steps()), (3, 2));
     assert_eq!(data.sequence.at(0).src, [1, 2]);
@@ -67,6 +67,58 @@ fn files_are_ordered_by_number_and_ids_by_value() {
     assert_eq!(data.names.name(2), "100");
     assert_eq!(data.sequence.boundaries(), None);
     assert!(recognises(files.path(), b"").unwrap().contains("2 numbered edge lists"));
+}
+
+#[test]
+fn dated_tables_of_places_are_snapshots_with_times() {
+    let files = folder(&[
+        ("2020-03-02.csv", "from,to,count\nRome,Paris,5\nParis,Oslo,1\n"),
+        ("2020-03-01.csv", "from,to,count\nParis,Rome,3\n"),
+        ("2020-03-03.csv", "count,from,to\n4,Oslo,Rome\n"),
+        ("labels2020.csv", "place,label\nRome,1\nParis,0\n"),
+        ("README.md", "# flights\n"),
+    ]);
+    let why = recognises(files.path(), b"").unwrap();
+    assert!(why.contains("3 numbered edge lists"), "{why}");
+    let loaded = load(files.path()).unwrap();
+    let warned = loaded.notes.warnings.join("; ");
+    assert!(warned.contains("README.md, labels2020.csv"), "{warned}");
+    assert_eq!(loaded.notes.columns[2].role, "weight");
+    let data = snapshots(loaded);
+    let day = 1_583_020_800;
+    let ends = [day, day + 86_400, day + 172_800, day + 259_200];
+    assert_eq!(data.sequence.boundaries(), Some(&ends[..]));
+    let names: Vec<String> = (0..3).map(|vertex| data.names.name(vertex).to_string()).collect();
+    assert_eq!(names, ["Oslo", "Paris", "Rome"]);
+    assert_eq!((data.sequence.at(1).src, data.sequence.at(1).dst), (&[1, 2][..], &[0, 1][..]));
+    assert_eq!(data.sequence.weight(), Some(&[3.0, 1.0, 5.0, 4.0][..]));
+}
+
+#[test]
+fn dated_members_of_an_archive_may_name_places_and_a_label_table_is_left_out() {
+    let day = |day: usize| format!("days/net-2020-03-0{day}.csv");
+    let names: Vec<String> = (1..6).map(day).collect();
+    let mut members: Vec<(&str, tar::EntryType, &[u8])> = Vec::new();
+    for name in names.iter().rev() {
+        members.push((name, tar::EntryType::Regular, b"from,to,count\nRome,Paris,5\n"));
+    }
+    members.push(("days/labels_1.csv", tar::EntryType::Regular, b"place,label\nRome,1\n"));
+    let (_folder, path) = archive(&members);
+    let loaded = load(&path).unwrap();
+    assert!(loaded.notes.warnings.join("; ").contains("labels_1.csv"), "{:?}", loaded.notes);
+    let data = snapshots(loaded);
+    assert_eq!((data.sequence.steps(), data.sequence.vertices()), (5, 2));
+    assert_eq!(data.sequence.boundaries().unwrap()[0], 1_583_020_800);
+}
+
+#[test]
+fn a_member_with_other_columns_is_refused() {
+    let files = folder(&[
+        ("2020-03-01.csv", "from,to,count\nParis,Rome,3\n"),
+        ("2020-03-02.csv", "from,into,count\nRome,Paris,5\n"),
+    ]);
+    let text = message(files.path());
+    assert!(text.contains("2020-03-02.csv:1") && text.contains("`to`"), "{text}");
 }
 
 #[test]

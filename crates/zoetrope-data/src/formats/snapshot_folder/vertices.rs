@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use zoetrope_graph::{GraphError, NameTable, VertexId, VertexNames};
+use zoetrope_graph::{GraphError, NameTable, TextTable, VertexId, VertexNames};
 
-use super::rows::{Edges, Snapshot};
+use super::rows::{Edges, Snapshot, sort};
 use crate::error::DataError;
 
 type Columns = (VertexNames, Vec<u64>, Vec<VertexId>, Vec<VertexId>, Option<Vec<f32>>);
@@ -14,6 +14,9 @@ type Columns = (VertexNames, Vec<u64>, Vec<VertexId>, Vec<VertexId>, Option<Vec<
 /// # Errors
 /// [`DataError::Graph`] where there are more ids than 32 bits can name.
 pub(super) fn renumber(snapshots: Vec<Snapshot>, path: &Path) -> Result<Columns, DataError> {
+    if snapshots.iter().any(|snapshot| matches!(snapshot.edges, Edges::Named(_))) {
+        return renumber_names(snapshots, path);
+    }
     let rows = snapshots.iter().map(Snapshot::len).sum();
     let ids = Numbering::of(&snapshots, rows);
     if ids.count() > u32::MAX as usize {
@@ -36,6 +39,8 @@ pub(super) fn renumber(snapshots: Vec<Snapshot>, path: &Path) -> Result<Columns,
                 src.extend(edges.iter().map(|&(_, src)| ids.vertex(src)));
                 dst.extend(edges.iter().map(|&(dst, _)| ids.vertex(dst)));
             }
+            // The layout is that of all members: either all have names or none has.
+            Edges::Named(_) => {}
         }
         if let (Some(all), Some(weights)) = (&mut weight, snapshot.weight) {
             all.extend(weights);
@@ -43,6 +48,48 @@ pub(super) fn renumber(snapshots: Vec<Snapshot>, path: &Path) -> Result<Columns,
         offsets.push(src.len() as u64);
     }
     Ok((ids.names(), offsets, src, dst, weight))
+}
+
+/// The same for names, in ascending order of their bytes.
+fn renumber_names(snapshots: Vec<Snapshot>, path: &Path) -> Result<Columns, DataError> {
+    let tables = snapshots.iter().filter_map(|snapshot| match &snapshot.edges {
+        Edges::Named(named) => Some(&named.names),
+        _ => None,
+    });
+    let mut all: Vec<Vec<u8>> =
+        tables.flat_map(|names| names.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()).collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.len() > u32::MAX as usize {
+        let (count, limit) = (all.len() as u64, u64::from(u32::MAX));
+        let source = GraphError::TooMany { what: "vertices", count, limit };
+        return Err(DataError::Graph { path: path.to_owned(), source });
+    }
+    let weighted = snapshots.iter().any(|snapshot| snapshot.weight.is_some());
+    let (mut src, mut dst, mut weight) = (Vec::new(), Vec::new(), weighted.then(Vec::new));
+    let mut offsets = vec![0];
+    for snapshot in snapshots {
+        let mut weights = snapshot.weight;
+        if let Edges::Named(named) = snapshot.edges {
+            // Every name was put into the list, so the search always finds it.
+            let vertex =
+                |name: &[u8]| all.binary_search_by(|known| known[..].cmp(name)).unwrap_or(0) as u32;
+            let numbers: Vec<VertexId> = named.names.iter().map(vertex).collect();
+            let number = |code: u32| numbers[code as usize];
+            let mut edges: Vec<(VertexId, VertexId)> =
+                named.edges.iter().map(|&(dst, src)| (number(dst), number(src))).collect();
+            sort(&mut edges, weights.as_mut());
+            src.extend(edges.iter().map(|&(_, src)| src));
+            dst.extend(edges.iter().map(|&(dst, _)| dst));
+        }
+        if let (Some(all), Some(weights)) = (&mut weight, weights) {
+            all.extend(weights);
+        }
+        offsets.push(src.len() as u64);
+    }
+    let names =
+        VertexNames { first: NameTable::Text(all.iter().collect::<TextTable>()), second: None };
+    Ok((names, offsets, src, dst, weight))
 }
 
 fn low(edge: u64) -> i64 {
@@ -123,6 +170,7 @@ fn each_id(snapshots: &[Snapshot], mut visit: impl FnMut(i64)) {
                     visit(dst);
                 }
             }
+            Edges::Named(_) => {}
         }
     }
 }

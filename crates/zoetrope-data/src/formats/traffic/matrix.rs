@@ -12,7 +12,7 @@ pub const KERNEL_VARIANCE: f64 = 0.1;
 /// Kernel weights below this are no edges.
 pub const KERNEL_KEPT: f64 = 0.5;
 
-type Edges = (Vec<u32>, Vec<u32>, Vec<f32>);
+pub(super) type Edges = (Vec<u32>, Vec<u32>, Vec<f32>);
 
 /// The edges of a square matrix; says in `warnings` where it took it for distances.
 ///
@@ -37,10 +37,7 @@ pub(super) fn edges(
     }
     let distances = is_distances(size, &matrix.values);
     if distances {
-        warnings.push(format!(
-            "the matrix holds distances: edges weigh exp(-(d / {KERNEL_METRES})^2 / \
-             {KERNEL_VARIANCE}) where that is at least {KERNEL_KEPT}"
-        ));
+        warnings.push(kernel_note("the matrix"));
     }
     let (mut src, mut dst, mut weight) = (Vec::new(), Vec::new(), Vec::new());
     for (at, &entry) in matrix.values.iter().enumerate() {
@@ -59,7 +56,15 @@ pub(super) fn edges(
     Ok((src, dst, weight))
 }
 
-fn kernel(distance: f64) -> f64 {
+/// Says that distances went through the kernel.
+pub(super) fn kernel_note(what: &str) -> String {
+    format!(
+        "{what} holds distances: edges weigh exp(-(d / {KERNEL_METRES})^2 / {KERNEL_VARIANCE}) \
+         where that is at least {KERNEL_KEPT}"
+    )
+}
+
+pub(super) fn kernel(distance: f64) -> f64 {
     let weight = (-(distance / KERNEL_METRES).powi(2) / KERNEL_VARIANCE).exp();
     if weight >= KERNEL_KEPT { weight } else { 0.0 }
 }

@@ -4,6 +4,9 @@
 //! the file with as many rows as columns; the table has a column for each of its vertices, a row a
 //! step, and optionally a header with the names of the sensors. An entry in row `i` and column `j`
 //! of the matrix is an edge from `i` to `j`. Empty cells and NaN in the table are missing values.
+//! The first column of the table may be the time of each row (dates, or a name such as
+//! `timestamp`): it is then no sensor, and the times are the boundaries of the steps. In a folder
+//! without a matrix, a list `from, to [, weight or distance]` of sensors takes its place.
 //!
 //! A matrix with a zero diagonal, positive entries almost everywhere else and some above 1 holds
 //! distances in metres. As in STGCN, which publishes such matrices, the weight of an edge is then
@@ -12,6 +15,7 @@
 //! Features are 12 lags, standardised over all sensors and steps, as PyG-Temporal's METR-LA loader
 //! takes them; the target is the next step.
 
+mod list;
 mod matrix;
 mod pair;
 mod table;
@@ -22,7 +26,7 @@ mod tests;
 
 use std::path::Path;
 
-use zoetrope_graph::{NameTable, SnapshotSequence, TextTable, VertexFeatures, VertexNames};
+use zoetrope_graph::{NameTable, SnapshotSequence, TextTable, Time, VertexFeatures, VertexNames};
 
 pub use matrix::{KERNEL_KEPT, KERNEL_METRES, KERNEL_VARIANCE};
 pub use write::write;
@@ -32,6 +36,7 @@ use crate::error::{DataError, Location};
 use crate::format::Format;
 use crate::options::ReadOptions;
 use crate::progress::Progress;
+use crate::table::timestamp::Stamp;
 use pair::Pair;
 use table::Table;
 
@@ -65,13 +70,25 @@ pub fn read(
     let sizes = notes.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
     progress.begin("reading", Some(sizes.sum()));
     let strict = ReadOptions { header: Some(false), lenient: false, ..options.clone() };
-    let matrix = Table::read(&pair.adjacency, &strict, progress)?;
-    let table = Table::read(&pair.values, options, progress)?;
-    let vertices = matrix.columns;
-    if matrix.rows != vertices {
-        let found = format!("{} rows of {vertices}", matrix.rows);
-        return Err(DataError::invalid(Location::file(&pair.adjacency), "a square matrix", found));
-    }
+    let table = Table::read(&pair.values, true, options, progress)?;
+    let (vertices, edges) = match pair.list {
+        true => {
+            let names = table.header.as_deref();
+            let warnings = &mut notes.warnings;
+            let edges = list::edges(&pair.adjacency, names, table.columns, &strict, warnings)?;
+            (table.columns, edges)
+        }
+        false => {
+            let matrix = Table::read(&pair.adjacency, false, &strict, progress)?;
+            if matrix.rows != matrix.columns {
+                let found = format!("{} rows of {}", matrix.rows, matrix.columns);
+                let at = Location::file(&pair.adjacency);
+                return Err(DataError::invalid(at, "a square matrix", found));
+            }
+            let edges = matrix::edges(&matrix, &pair.adjacency, &mut notes.warnings)?;
+            (matrix.columns, edges)
+        }
+    };
     if table.columns != vertices {
         let expected = format!("{vertices} columns, one for each row of the matrix");
         let at = Location::file(&pair.values).line(1);
@@ -82,12 +99,22 @@ pub fn read(
     }
     notes.skipped_rows = table.skipped;
     notes.missing_values = table.missing;
-    let edges = matrix::edges(&matrix, &pair.adjacency, &mut notes.warnings)?;
     let graph = |source| DataError::Graph { path: path.to_owned(), source };
     let (src, dst, weight) = edges;
     let steps = table.rows;
-    let sequence = SnapshotSequence::constant(vertices as u32, steps, src, dst, Some(weight))
+    let mut sequence = SnapshotSequence::constant(vertices as u32, steps, src, dst, Some(weight))
         .map_err(graph)?;
+    if let Some(times) = &table.times {
+        match boundaries(times) {
+            Some(boundaries) => {
+                notes.reason.push_str("; its first column is the time");
+                sequence = sequence.with_boundaries(boundaries).map_err(graph)?;
+            }
+            None => notes.warnings.push(
+                "the times in the first column do not rise: rows are taken in their order".into(),
+            ),
+        }
+    }
     let names = names(table.header, vertices);
     let values = table.values.into_iter().map(|value| value as f32).collect();
     let values = VertexFeatures::new(steps, vertices, 1, values).map_err(graph)?;
@@ -95,6 +122,19 @@ pub fn read(
     let data =
         SnapshotDataset { sequence, names, features: None, targets: None, signal: Some(signal) };
     Ok(Loaded { dataset: Dataset::Snapshots(data), notes })
+}
+
+/// Boundaries in whole seconds: a row holds until the next, the last one for as long as the one
+/// before it. `None` where times do not rise.
+fn boundaries(times: &[Stamp]) -> Option<Vec<Time>> {
+    let seconds = |stamp: &Stamp| stamp.ticks / 10i64.pow(u32::from(stamp.digits));
+    let mut boundaries: Vec<Time> = times.iter().map(seconds).collect();
+    let step = match boundaries[..] {
+        [.., before, last] => last.saturating_sub(before),
+        _ => 1,
+    };
+    boundaries.extend(boundaries.last().map(|last| last.saturating_add(step)));
+    boundaries.windows(2).all(|pair| pair[0] < pair[1]).then_some(boundaries)
 }
 
 fn names(header: Option<Vec<String>>, vertices: usize) -> VertexNames {

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use super::list;
 use super::table::{self, is_csv};
 use crate::error::{DataError, Location};
 use crate::options::ReadOptions;
@@ -21,18 +22,23 @@ pub(super) struct Pair {
     pub(super) adjacency: PathBuf,
     pub(super) values: PathBuf,
     pub(super) vertices: usize,
+    /// Whether the edges stand in a list instead of a matrix.
+    pub(super) list: bool,
 }
 
 /// What the start of a file shows.
-struct Shape {
-    path: PathBuf,
-    columns: usize,
+pub(super) struct Shape {
+    pub(super) path: PathBuf,
+    /// Columns of numbers: a time in front of them does not count.
+    pub(super) columns: usize,
+    /// The names of the columns, if the first row has them.
+    pub(super) names: Option<Vec<String>>,
     /// Rows, counted no further than two more than there are columns.
     rows: usize,
 }
 
 impl Shape {
-    fn is_square(&self) -> bool {
+    pub(super) fn is_square(&self) -> bool {
         self.rows == self.columns
     }
 
@@ -68,6 +74,11 @@ impl Pair {
         files.truncate(MOST_FILES);
         let mut shapes: Vec<Shape> =
             files.iter().filter_map(|file| probe(file, options).ok().flatten()).collect();
+        if path.is_dir()
+            && let Some(pair) = list::find(&files, &shapes, options)
+        {
+            return Ok(pair);
+        }
         if !path.is_dir() {
             let Some(given) =
                 shapes.iter().position(|shape| shape.path.file_name() == path.file_name())
@@ -84,6 +95,14 @@ impl Pair {
     }
 
     pub(super) fn reason(&self) -> String {
+        if self.list {
+            return format!(
+                "{} lists edges between the {} columns of {}",
+                bare_name(&self.adjacency),
+                self.vertices,
+                bare_name(&self.values)
+            );
+        }
         format!(
             "{} is a square matrix of {} rows and {} has as many columns",
             bare_name(&self.adjacency),
@@ -110,6 +129,7 @@ fn choose(path: &Path, shapes: &[Shape]) -> Result<Pair, DataError> {
             adjacency: matrix.path.clone(),
             values: table.path.clone(),
             vertices: matrix.columns,
+            list: false,
         });
     }
     Err(explain(path, shapes))
@@ -142,7 +162,8 @@ fn explain(path: &Path, shapes: &[Shape]) -> DataError {
 fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError> {
     let source = Source::open(path, &options.limits, &Quiet)?;
     let mut reader = BufReader::new(source);
-    let mut shape = Shape { path: path.to_owned(), columns: 0, rows: 0 };
+    let mut shape = Shape { path: path.to_owned(), columns: 0, names: None, rows: 0 };
+    let mut first = Vec::new();
     let mut delimiter = b',';
     let mut line = Vec::new();
     loop {
@@ -168,9 +189,16 @@ fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError>
             return Ok(None);
         }
         if shape.rows == 0 {
-            shape.columns = table::split(text, delimiter).len();
+            first = table::split(text, delimiter);
+            shape.columns = first.len();
         } else if shape.rows == 1 {
             let cells = table::split(text, delimiter);
+            let sensors =
+                usize::from(table::leading(&first, Some(&cells)) != table::Leading::Sensor);
+            let cells = &cells[sensors.min(cells.len())..];
+            shape.columns -= sensors;
+            let names = &first[sensors..];
+            shape.names = table::is_header(names, Some(cells)).then(|| names.to_vec());
             let numeric = cells.iter().filter(|cell| table::number(cell.as_bytes()).is_some());
             // A cell or two may be wrong, which reading will say; text throughout is no table.
             if shape.columns < 2 || 2 * numeric.count() < cells.len() {

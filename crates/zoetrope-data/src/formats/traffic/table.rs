@@ -5,7 +5,9 @@ use std::path::Path;
 use crate::error::{DataError, Location, Problem};
 use crate::options::{Limits, ReadOptions};
 use crate::progress::Progress;
+use crate::roles::names_a_time;
 use crate::source::{Source, bare_name};
+use crate::table::timestamp::{self, Stamp};
 
 /// A table of numbers; NaN where a cell is empty or says so.
 #[derive(Default)]
@@ -15,6 +17,11 @@ pub(super) struct Table {
     pub(super) values: Vec<f64>,
     /// The names of the columns.
     pub(super) header: Option<Vec<String>>,
+    /// When each row was measured, as ticks and their decimals of a second, if the first column
+    /// says so; it is then no sensor.
+    pub(super) times: Option<Vec<Stamp>>,
+    /// What stands in the first column.
+    pub(super) leading: Leading,
     pub(super) missing: u64,
     pub(super) skipped: u64,
 }
@@ -77,6 +84,42 @@ pub(super) fn number(cell: &[u8]) -> Option<f64> {
     (value as f32).is_finite().then_some(value)
 }
 
+/// What stands in front of the sensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Leading {
+    /// Nothing: the first column is a sensor.
+    #[default]
+    Sensor,
+    /// The time of each row.
+    Time,
+    /// A number for each row, as pandas writes its index: a column without a name.
+    Index,
+}
+
+/// What stands in the first column: times if a name or the first row of values says so.
+pub(super) fn leading(first: &[String], second: Option<&[String]>) -> Leading {
+    let [name, rest @ ..] = first else { return Leading::Sensor };
+    let is_date = |cell: &String| {
+        number(cell.as_bytes()).is_none() && timestamp::iso(cell.as_bytes()).is_some()
+    };
+    let value = second.and_then(|second| second.first());
+    if is_date(name) || value.is_some_and(is_date) || names_a_time(name) {
+        return Leading::Time;
+    }
+    let named = !rest.is_empty() && rest.iter().all(|name| !name.is_empty());
+    let whole = value.is_some_and(|value| value.parse::<u64>().is_ok());
+    match name.is_empty() && named && whole {
+        true => Leading::Index,
+        false => Leading::Sensor,
+    }
+}
+
+/// A time as a date or as a number of seconds.
+fn time(cell: &[u8]) -> Option<Stamp> {
+    let cell = cell.trim_ascii();
+    timestamp::decimal(cell).or_else(|| timestamp::iso(cell))
+}
+
 /// Whether the first row names columns: it has text, or whole numbers that all differ and that the
 /// second row could not hold (a fraction there, or values all below them).
 pub(super) fn is_header(first: &[String], second: Option<&[String]>) -> bool {
@@ -95,13 +138,14 @@ pub(super) fn is_header(first: &[String], second: Option<&[String]>) -> bool {
 }
 
 impl Table {
-    /// Reads all of a table.
+    /// Reads all of a table; with `takes_times` its first column may be the time.
     ///
     /// # Errors
     /// [`DataError::Invalid`] with line and column of each ragged row and each cell that is no
     /// number; [`DataError::Limit`] for rows with too many columns.
     pub(super) fn read(
         path: &Path,
+        takes_times: bool,
         options: &ReadOptions,
         progress: &dyn Progress,
     ) -> Result<Self, DataError> {
@@ -119,8 +163,16 @@ impl Table {
         table.columns = cells.len();
         check_columns(table.columns, &options.limits, path)?;
         let second = ahead.get(1).map(|(_, line)| split(line, delimiter));
-        if options.header.unwrap_or_else(|| is_header(&cells, second.as_deref())) {
-            table.header = Some(cells);
+        table.leading = match takes_times {
+            true => leading(&cells, second.as_deref()),
+            false => Leading::Sensor,
+        };
+        let sensors = usize::from(table.leading != Leading::Sensor);
+        table.columns -= sensors;
+        table.times = (table.leading == Leading::Time).then(Vec::new);
+        let values = second.as_deref().map(|second| &second[sensors.min(second.len())..]);
+        if options.header.unwrap_or_else(|| is_header(&cells[sensors..], values)) {
+            table.header = Some(cells[sensors..].to_vec());
             ahead.remove(0);
         }
         let mut problems = Problems { path, options, list: Vec::new(), total: 0 };
@@ -137,7 +189,18 @@ impl Table {
         let start = self.values.len();
         let missing = self.missing;
         let mut good = true;
+        let leading = self.leading;
+        let mut stamp = None;
         let mut cell = |at: usize, cell: &[u8]| match number(cell) {
+            _ if at == 0 && leading == Leading::Index => {}
+            _ if at == 0 && leading == Leading::Time => {
+                stamp = time(cell);
+                if stamp.is_none() {
+                    good = false;
+                    let found = String::from_utf8_lossy(cell).into_owned();
+                    problems.add(line, Some(at), "a time", &found);
+                }
+            }
             Some(value) => {
                 self.missing += u64::from(value.is_nan());
                 self.values.push(value);
@@ -163,6 +226,9 @@ impl Table {
         }
         if good {
             self.rows += 1;
+            if let Some(times) = &mut self.times {
+                times.extend(stamp);
+            }
         } else {
             self.skipped += u64::from(problems.options.lenient);
             self.values.truncate(start);

@@ -133,3 +133,32 @@ fn what_the_format_cannot_hold_is_refused_and_leaves_nothing() {
     assert!(matches!(refused, Err(DataError::CannotHold { .. })));
     assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
 }
+
+const SENSORS: &str = "timestamp,a,b,c,d,e\n\
+    2012-03-01 00:00:00,1,2,3,4,5\n2012-03-01 00:05:00,2,3,4,5,6\n2012-03-01 00:10:00,3,4,5,6,7\n";
+
+#[test]
+fn a_time_in_front_of_the_sensors_is_the_time_of_the_steps() {
+    let matrix = "1,1,0,0,0\n1,1,1,0,0\n0,1,1,1,0\n0,0,1,1,1\n0,0,0,1,1\n";
+    let files = folder(&[("adj.csv", matrix), ("speed.csv", SENSORS)]);
+    assert!(recognises(files.path(), b"").is_some());
+    let (data, _) = load(files.path()).unwrap();
+    assert_eq!((data.sequence.vertices(), data.sequence.steps()), (5, 3));
+    let first = 1_330_560_000;
+    let ends = [first, first + 300, first + 600, first + 900];
+    assert_eq!(data.sequence.boundaries(), Some(&ends[..]));
+    assert_eq!(data.names.name(0), "a");
+    assert_eq!(data.signal.unwrap().values.at(0), [1.0, 2.0, 3.0, 4.0, 5.0]);
+}
+
+#[test]
+fn a_list_of_distances_between_sensors_stands_for_the_matrix() {
+    let list = "from,to,cost\na,b,500\nb,c,1000\nc,d,9000\nd,e,100\na,c,700\nb,d,800\n";
+    let files = folder(&[("distances.csv", list), ("speed.csv", SENSORS)]);
+    assert!(recognises(files.path(), b"").unwrap().contains("lists edges"));
+    let (data, notes) = load(files.path()).unwrap();
+    assert_eq!((data.sequence.vertices(), data.sequence.stored_edges()), (5, 5));
+    assert!(notes.warnings[0].contains("distances"), "{:?}", notes.warnings);
+    let files = folder(&[("distances.csv", "from,to,cost\na,x,5\n"), ("speed.csv", SENSORS)]);
+    assert!(recognises(files.path(), b"").is_none());
+}

@@ -1,0 +1,225 @@
+//! The flags that say how a file is read, the same for every command that reads one.
+
+use clap::Args;
+use zoetrope_data::options::ColumnRef;
+use zoetrope_data::{ColumnMap, Format, ReadOptions};
+use zoetrope_graph::TimeUnit;
+
+/// What the user may say about the data to read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct Reading {
+    /// Format of the input; detected where absent
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
+    format: Option<Format>,
+    /// Column of the source vertex, by name or by position from 0
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
+    src: Option<ColumnRef>,
+    /// Column of the destination vertex
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
+    dst: Option<ColumnRef>,
+    /// Column of the time
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
+    time: Option<ColumnRef>,
+    /// Column of the weight
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
+    weight: Option<ColumnRef>,
+    /// Column of the label
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
+    label: Option<ColumnRef>,
+    /// Column that says whether an event adds or removes its edge
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
+    kind: Option<ColumnRef>,
+    /// Column of a feature; repeat for several, or separate with commas
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column, value_delimiter = ',')]
+    feature: Vec<ColumnRef>,
+    /// Take no column as a feature
+    #[arg(long, conflicts_with = "feature")]
+    no_features: bool,
+    /// Field separator: comma, tab, semicolon, space (any blanks) or one character
+    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
+    delimiter: Option<u8>,
+    /// The first row names the columns
+    #[arg(long)]
+    header: bool,
+    /// The first row is data
+    #[arg(long, conflicts_with = "header")]
+    no_header: bool,
+    /// Unit of integer times: s, ms, us, ns or step
+    #[arg(long, value_name = "UNIT", value_parser = parse_time_unit)]
+    time_unit: Option<TimeUnit>,
+    /// Source and destination number their vertices separately
+    #[arg(long)]
+    bipartite: bool,
+    /// Source and destination share one numbering
+    #[arg(long, conflicts_with = "bipartite")]
+    no_bipartite: bool,
+    /// Vertex identifiers are text, also where the first rows look like integers
+    #[arg(long)]
+    text_ids: bool,
+    /// Skip and count bad rows instead of failing
+    #[arg(long)]
+    lenient: bool,
+    /// Collect this many problems before giving up on a file; 20 where absent
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    max_problems: Option<usize>,
+}
+
+impl Reading {
+    /// The same as options of the readers.
+    pub(crate) fn options(&self) -> ReadOptions {
+        let features = (self.no_features || !self.feature.is_empty()).then(|| self.feature.clone());
+        ReadOptions {
+            format: self.format,
+            columns: ColumnMap {
+                src: self.src.clone(),
+                dst: self.dst.clone(),
+                time: self.time.clone(),
+                weight: self.weight.clone(),
+                label: self.label.clone(),
+                kind: self.kind.clone(),
+                features,
+            },
+            delimiter: self.delimiter,
+            header: either(self.header, self.no_header),
+            time_unit: self.time_unit,
+            bipartite: either(self.bipartite, self.no_bipartite),
+            text_ids: self.text_ids.then_some(true),
+            lenient: self.lenient,
+            max_problems: self.max_problems.unwrap_or(ReadOptions::default().max_problems),
+            ..ReadOptions::default()
+        }
+    }
+
+    /// The same as settings of a configuration: flag, key, value.
+    pub(crate) fn flags(&self) -> Vec<(&'static str, &'static str, String)> {
+        let yes = |given: bool| given.then(|| "true".to_owned());
+        let both = |yes, no| either(yes, no).map(|value| value.to_string());
+        let column = |column: &Option<ColumnRef>| column.as_ref().map(shown);
+        let features = self.options().columns.features;
+        let features = features.map(|list| {
+            let list: Vec<String> = list.iter().map(shown).collect();
+            format!("[{}]", list.join(", "))
+        });
+        let feature = if self.no_features { "--no-features" } else { "--feature" };
+        [
+            ("--format", "data.format", self.format.map(|format| format.name().to_owned())),
+            ("--src", "data.src", column(&self.src)),
+            ("--dst", "data.dst", column(&self.dst)),
+            ("--time", "data.time", column(&self.time)),
+            ("--weight", "data.weight", column(&self.weight)),
+            ("--label", "data.label", column(&self.label)),
+            ("--kind", "data.kind", column(&self.kind)),
+            (feature, "data.feature", features),
+            ("--delimiter", "data.delimiter", self.delimiter.map(|byte| char::from(byte).into())),
+            ("--header", "data.header", both(self.header, self.no_header)),
+            ("--time-unit", "data.time_unit", self.time_unit.map(unit_name)),
+            ("--bipartite", "data.bipartite", both(self.bipartite, self.no_bipartite)),
+            ("--text-ids", "data.text_ids", yes(self.text_ids)),
+            ("--lenient", "data.lenient", yes(self.lenient)),
+            ("--max-problems", "data.max_problems", self.max_problems.map(|n| n.to_string())),
+        ]
+        .into_iter()
+        .filter_map(|(flag, key, value)| Some((flag, key, value?)))
+        .collect()
+    }
+}
+
+/// A column as the value of a setting: a name in quotes, so that no name is taken for a number.
+fn shown(column: &ColumnRef) -> String {
+    match column {
+        ColumnRef::Position(position) => position.to_string(),
+        ColumnRef::Name(name) => serde_json::Value::from(name.as_str()).to_string(),
+    }
+}
+
+fn unit_name(unit: TimeUnit) -> String {
+    let name = match unit {
+        TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms",
+        TimeUnit::Microsecond => "us",
+        TimeUnit::Nanosecond => "ns",
+        TimeUnit::Step => "step",
+    };
+    name.to_owned()
+}
+
+fn either(yes: bool, no: bool) -> Option<bool> {
+    match (yes, no) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}
+
+/// Accepts a path of any bytes as the name of data.
+pub(crate) fn data_name() -> impl clap::builder::TypedValueParser<Value = String> {
+    use clap::builder::{OsStringValueParser, TypedValueParser};
+    OsStringValueParser::new().map(|path| zoetrope_data::given::name_of(&path))
+}
+
+/// Accepts the names of the formats, with suggestions for slips.
+pub(crate) fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(Format::ALL.map(Format::name))
+        .try_map(|name| name.parse::<Format>().map_err(|error| error.to_string()))
+}
+
+fn parse_column(text: &str) -> Result<ColumnRef, String> {
+    match text.parse() {
+        Ok(position) => Ok(ColumnRef::Position(position)),
+        Err(_) if text.is_empty() => Err("a column needs a name or a position".into()),
+        Err(_) => Ok(ColumnRef::Name(text.into())),
+    }
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "comma" => Ok(b','),
+        "tab" | "\\t" => Ok(b'\t'),
+        "semicolon" => Ok(b';'),
+        "space" | "blank" | "blanks" => Ok(b' '),
+        _ => match text.as_bytes() {
+            &[byte] if byte.is_ascii() => Ok(byte),
+            _ => Err("expected comma, tab, semicolon, space or one ASCII character".into()),
+        },
+    }
+}
+
+fn parse_time_unit(text: &str) -> Result<TimeUnit, String> {
+    match text {
+        "s" | "second" | "seconds" => Ok(TimeUnit::Second),
+        "ms" | "millisecond" | "milliseconds" => Ok(TimeUnit::Millisecond),
+        "us" | "µs" | "microsecond" | "microseconds" => Ok(TimeUnit::Microsecond),
+        "ns" | "nanosecond" | "nanoseconds" => Ok(TimeUnit::Nanosecond),
+        "step" | "steps" => Ok(TimeUnit::Step),
+        _ => Err("expected s, ms, us, ns or step".into()),
+    }
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err("expected a whole number from 1".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_go_by_position_where_they_are_numbers() {
+        assert_eq!(parse_column("3"), Ok(ColumnRef::Position(3)));
+        assert_eq!(parse_column("ts"), Ok(ColumnRef::Name("ts".into())));
+        assert!(parse_column("").is_err());
+    }
+
+    #[test]
+    fn delimiters_go_by_name_or_character() {
+        assert_eq!(parse_delimiter("tab"), Ok(b'\t'));
+        assert_eq!(parse_delimiter("|"), Ok(b'|'));
+        assert!(parse_delimiter("ab").is_err());
+        assert!(parse_delimiter("é").is_err());
+    }
+}

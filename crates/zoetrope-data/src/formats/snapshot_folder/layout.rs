@@ -1,0 +1,123 @@
+//! What the rows of the members look like, found from the first member that has any.
+//!
+//! Most folders hold bare `from to [weight]` rows of whole numbers, which [`super::rows`] reads
+//! without looking further. Anything else (names instead of numbers, a header, more columns) is a
+//! table whose columns are chosen as in any other table; all members are then read alike.
+
+use std::path::Path;
+
+use crate::error::{DataError, Location};
+use crate::options::{ColumnMap, ReadOptions};
+use crate::roles::{self, ColumnKind, ColumnNote, Judged};
+use crate::table::dialect::{self, Dialect};
+
+/// Bytes of a member that are looked at.
+const HEAD_BYTES: usize = 128 << 10;
+
+/// How a table with other than bare rows is read.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) dialect: Dialect,
+    /// The names of the columns; every member then starts with such a row.
+    pub(super) header: Option<Vec<String>>,
+    pub(super) src: usize,
+    pub(super) dst: usize,
+    pub(super) weight: Option<usize>,
+    /// Whether identifiers are text.
+    pub(super) text_ids: bool,
+    pub(super) columns: Vec<ColumnNote>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// The layout of a member's uncompressed text, or `None` where its rows are bare.
+///
+/// # Errors
+/// Where the rows are no table, or it is uncertain which columns are the vertices.
+pub(super) fn of(
+    path: &Path,
+    text: &[u8],
+    options: &ReadOptions,
+) -> Result<Option<Layout>, DataError> {
+    let asked = options.columns != ColumnMap::default()
+        || options.text_ids == Some(true)
+        || options.delimiter.is_some();
+    if !asked && super::rows::starts_bare(text) {
+        return Ok(None);
+    }
+    let whole = text.len() <= HEAD_BYTES;
+    let head = &text[..text.len().min(HEAD_BYTES)];
+    let table =
+        dialect::sniff(head, whole, options.delimiter, options.header).map_err(|found| {
+            DataError::invalid(
+                Location::file(path),
+                "rows of edges: from, to and perhaps a weight",
+                found,
+            )
+        })?;
+    let header = table.header.as_deref();
+    let mut map = options.columns.clone();
+    if header.is_none() && map == ColumnMap::default() {
+        // A snapshot has no times: the third column is a weight.
+        use crate::options::ColumnRef::Position;
+        let third = table.kinds.get(2).filter(|kind| kind.is_number());
+        (map.src, map.dst) = (Some(Position(0)), Some(Position(1)));
+        map.weight = third.map(|_| Position(2));
+    }
+    let Judged { roles, columns, mut warnings, .. } =
+        roles::judge(path, header, &table.kinds, &table.sample, &map)?;
+    let weight = roles.weight.or(match roles.features[..] {
+        [only] if table.kinds[only].is_number() => Some(only),
+        _ => None,
+    });
+    let name = |column: usize| match header {
+        Some(names) => crate::error::shorten(&names[column]),
+        None => column.to_string(),
+    };
+    if let Some(time) = roles.time {
+        warnings.push(format!(
+            "the times in column `{}` are not used, because each file is a snapshot; join the files \
+             into one table to read them as events",
+            name(time)
+        ));
+    }
+    let used = [Some(roles.src), Some(roles.dst), weight, roles.time];
+    let unused: Vec<String> = (0..table.kinds.len())
+        .filter(|column| !used.contains(&Some(*column)))
+        .map(name)
+        .take(8)
+        .collect();
+    if !unused.is_empty() {
+        warnings.push(format!("columns not used: {}", unused.join(", ")));
+    }
+    let text =
+        |column: usize| !matches!(table.kinds[column], ColumnKind::Integer | ColumnKind::Empty);
+    let (src, dst) = (roles.src, roles.dst);
+    let text_ids = options.text_ids.unwrap_or(text(src) || text(dst));
+    let header = table.header.clone();
+    let dialect = table.dialect;
+    Ok(Some(Layout { dialect, header, src, dst, weight, text_ids, columns, warnings }))
+}
+
+/// Whether a table's first row names the ends of an edge, so that a folder of such tables holds
+/// graphs.
+pub(super) fn names_an_edge(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(HEAD_BYTES)];
+    let header = dialect::sniff(head, true, None, None).ok().and_then(|table| table.header);
+    header.is_some_and(|names| roles::names_an_edge(&names))
+}
+
+impl Layout {
+    /// Where the columns of a member are whose header may order them otherwise: source,
+    /// destination and weight.
+    pub(super) fn places(&self, names: &[String]) -> Result<(usize, usize, Option<usize>), String> {
+        let Some(known) = &self.header else { return Ok((self.src, self.dst, self.weight)) };
+        let place = |column: usize| match names.get(column) == Some(&known[column]) {
+            true => Ok(column),
+            false => names
+                .iter()
+                .position(|name| *name == known[column])
+                .ok_or_else(|| format!("a column `{}`", crate::error::shorten(&known[column]))),
+        };
+        Ok((place(self.src)?, place(self.dst)?, self.weight.map(place).transpose()?))
+    }
+}

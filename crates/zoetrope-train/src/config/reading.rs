@@ -1,0 +1,161 @@
+//! The keys of `[data]` that say how a file is read: values of their own kinds, and the options of
+//! the readers that all of them together make.
+
+use toml::Value;
+use zoetrope_data::options::ColumnRef;
+use zoetrope_data::{ColumnMap, ReadOptions};
+use zoetrope_graph::TimeUnit;
+
+use super::DataConfig;
+use super::columns::Column;
+use super::setting::Setting;
+
+/// The byte between the fields of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delimiter(
+    /// The byte; a blank stands for any run of blanks.
+    pub u8,
+);
+
+/// The delimiters that have a name.
+const NAMED: [(&str, u8); 5] =
+    [("comma", b','), ("tab", b'\t'), ("semicolon", b';'), ("bar", b'|'), ("space", b' ')];
+
+impl Setting for Delimiter {
+    fn expected() -> String {
+        "comma, tab, semicolon, bar, space (any blanks) or one ASCII character".into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let text = value.as_str()?;
+        let named = NAMED.iter().find(|(name, _)| *name == text).map(|&(_, byte)| byte);
+        let single = match text.as_bytes() {
+            &[byte] if byte.is_ascii() => Some(byte),
+            _ => None,
+        };
+        named.or(single).map(Self)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::read(&Value::String(text.to_owned()))
+    }
+
+    fn write(&self) -> Value {
+        let named = NAMED.iter().find(|(_, byte)| *byte == self.0);
+        Value::String(named.map_or_else(|| char::from(self.0).into(), |(name, _)| (*name).into()))
+    }
+}
+
+/// The units of integer times, as they are written.
+const UNITS: [(&str, TimeUnit); 5] = [
+    ("s", TimeUnit::Second),
+    ("ms", TimeUnit::Millisecond),
+    ("us", TimeUnit::Microsecond),
+    ("ns", TimeUnit::Nanosecond),
+    ("step", TimeUnit::Step),
+];
+
+impl Setting for TimeUnit {
+    fn expected() -> String {
+        "one of s, ms, us, ns, step".into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let text = value.as_str()?;
+        UNITS.iter().find(|(name, _)| *name == text).map(|&(_, unit)| unit)
+    }
+
+    fn write(&self) -> Value {
+        let name = UNITS.iter().find(|(_, unit)| unit == self).map_or("step", |(name, _)| name);
+        Value::String(name.into())
+    }
+}
+
+impl Setting for Column {
+    fn expected() -> String {
+        "a column by name, or by number from 0".into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Integer(number) => usize::try_from(*number).ok().map(Self::Number),
+            Value::String(name) if !name.trim().is_empty() => Some(Self::Name(name.clone())),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        match text.trim().parse::<i64>() {
+            Ok(number) => Self::read(&Value::Integer(number)),
+            Err(_) => Self::read(&String::parse(text)?.write()),
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Self::Number(number) => Value::Integer(*number as i64),
+            Self::Name(name) => Value::String(name.clone()),
+        }
+    }
+}
+
+impl From<&Column> for ColumnRef {
+    fn from(column: &Column) -> Self {
+        match column {
+            Column::Number(number) => Self::Position(*number),
+            Column::Name(name) => Self::Name(name.clone()),
+        }
+    }
+}
+
+impl DataConfig {
+    /// How the data is read, as the readers take it.
+    pub fn read_options(&self) -> ReadOptions {
+        let column = |column: &Option<Column>| column.as_ref().map(ColumnRef::from);
+        let features = self.feature.as_ref();
+        ReadOptions {
+            format: self.format,
+            columns: ColumnMap {
+                src: column(&self.src),
+                dst: column(&self.dst),
+                time: column(&self.time),
+                weight: column(&self.weight),
+                label: column(&self.label),
+                kind: column(&self.kind),
+                features: features.map(|list| list.0.iter().map(ColumnRef::from).collect()),
+            },
+            delimiter: self.delimiter.map(|delimiter| delimiter.0),
+            header: self.header,
+            time_unit: self.time_unit,
+            bipartite: self.bipartite,
+            text_ids: self.text_ids,
+            lenient: self.lenient,
+            max_problems: self.max_problems,
+            ..ReadOptions::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back_equal() {
+        for text in ["comma", "tab", "semicolon", "bar", "space", "~"] {
+            let delimiter = Delimiter::parse(text).unwrap();
+            assert_eq!(Delimiter::read(&delimiter.write()), Some(delimiter), "{text}");
+        }
+        for (name, unit) in UNITS {
+            assert_eq!(TimeUnit::parse(name), Some(unit));
+            assert_eq!(TimeUnit::read(&unit.write()), Some(unit));
+        }
+        for text in ["3", "From Bank", "a,b"] {
+            let column = Column::parse(text).unwrap();
+            assert_eq!(Column::read(&column.write()), Some(column), "{text}");
+        }
+        assert_eq!(Column::parse("-1"), None);
+        assert_eq!(Column::parse(" "), None);
+        assert_eq!(Delimiter::parse("é"), None);
+    }
+}
