@@ -33,8 +33,8 @@ impl Spool {
         let shown = Path::new(name);
         progress.begin("reading", None);
         if !is_standard_input(name) {
-            let file = File::open(shown).map_err(|error| DataError::io(shown, error))?;
-            return Self::copy(shown, file, limits, progress);
+            let (file, first) = open_pipe(shown)?;
+            return Self::copy(shown, first.as_slice().chain(file), limits, progress);
         }
         let stdin = io::stdin();
         if stdin.is_terminal() {
@@ -119,6 +119,56 @@ impl Spool {
         }
         error
     }
+}
+
+/// How long a pipe may have no writer: whoever started both ends at once needs a moment.
+#[cfg(unix)]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Opens a pipe and takes its first bytes, without waiting for a writer that never comes.
+///
+/// # Errors
+/// Where it cannot be opened, or nobody writes to it.
+#[cfg(unix)]
+fn open_pipe(path: &Path) -> Result<(File, Vec<u8>), DataError> {
+    use rustix::fs::{OFlags, fcntl_setfl};
+    use std::os::unix::fs::OpenOptionsExt;
+    let fail = |error| DataError::io(path, error);
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let mut pipe = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(fail)?;
+    let begun = std::time::Instant::now();
+    let mut first = vec![0; 4096];
+    loop {
+        match pipe.read(&mut first) {
+            // Without a writer a pipe is at its end at once.
+            Ok(0) if begun.elapsed() < PATIENCE => {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            Ok(0) => {
+                let at = Location::file(path);
+                return Err(DataError::invalid(at, "data", "a pipe that nobody writes to"));
+            }
+            Ok(count) => {
+                first.truncate(count);
+                break;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                first.clear();
+                break;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(fail(error)),
+        }
+    }
+    // From here on reading waits for the writer.
+    fcntl_setfl(&pipe, OFlags::empty()).map_err(|error| fail(error.into()))?;
+    Ok((pipe, first))
+}
+
+#[cfg(not(unix))]
+fn open_pipe(path: &Path) -> Result<(File, Vec<u8>), DataError> {
+    let file = File::open(path).map_err(|error| DataError::io(path, error))?;
+    Ok((file, Vec::new()))
 }
 
 impl Drop for Spool {

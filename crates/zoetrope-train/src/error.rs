@@ -211,9 +211,10 @@ impl TrainError {
             Self::Unfit { .. } | Self::Occupied { .. } | Self::NotARun { .. } => {
                 FailureKind::Configuration
             }
-            Self::Unmeasured { .. } | Self::NotFinite { .. } | Self::Damaged { .. } | Self::AllDamaged { .. } => {
-                FailureKind::Data
-            }
+            Self::Unmeasured { .. }
+            | Self::NotFinite { .. }
+            | Self::Damaged { .. }
+            | Self::AllDamaged { .. } => FailureKind::Data,
             Self::Device { source: CudaError::Call { .. } | CudaError::Compile { .. } } => {
                 FailureKind::Other
             }

@@ -62,7 +62,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
     }
     let metrics = course.evaluate(part)?;
     if !is_measured(&metrics) {
-        return Err(unmeasured(&format!("the events or snapshots of the {} part", args.split)).into());
+        return Err(
+            unmeasured(&format!("the events or snapshots of the {} part", args.split)).into()
+        );
     }
     let baselines = course.baselines(part)?;
     let memory = match &opened {

@@ -17,7 +17,7 @@ pub(super) fn by_position(columns: &Columns<'_>) -> Result<Judged, DataError> {
     };
     let roles = assign(columns, &first)?;
     match first {
-        First::Doubtful(what) => Err(doubt::uncertain(columns, &roles, what)),
+        First::Doubtful { what, .. } => Err(doubt::uncertain(columns, &roles, what)),
         _ => {
             let columns = doubt::notes(columns, &roles);
             Ok(Judged { roles, columns, apart: false, warnings: Vec::new() })
@@ -31,8 +31,8 @@ enum First {
     Vertex,
     /// The time, with the vertices behind it.
     Time,
-    /// Perhaps no vertex; why.
-    Doubtful(String),
+    /// Perhaps the time, or an identifier of the row.
+    Doubtful { what: String, is_row: bool },
 }
 
 /// Judges the first column by how much its values and those of the next two have in common.
@@ -44,21 +44,20 @@ fn first_column(facts: &[Facts]) -> First {
         return First::Vertex;
     }
     let (behind, before) = (second.shared(third), first.shared(second));
-    if first.rises && !first.is_unique() && first.distinct() > 2 {
-        if behind >= 0.5 && before <= 0.05 {
+    let ends = !second.is_unique() && !third.is_unique() && facts.len() > 3;
+    let different = first.is_unique() && behind >= 0.2 && before <= 0.05;
+    if ends && first.is_unique() && (first.counts || different && !first.rises) {
+        let what = "every value of column 0 differs, as identifiers of rows do".to_owned();
+        return First::Doubtful { what, is_row: true };
+    }
+    if first.rises && first.distinct() > 2 {
+        if behind >= 0.5 && before <= 0.05 && !first.is_unique() {
             return First::Time;
         }
         if behind >= 0.2 && behind >= 3.0 * before {
-            let what =
-                "column 0 never falls, as a time does, and columns 1 and 2 share their values";
-            return First::Doubtful(what.into());
+            let what = "column 0 never falls, as a time does, and columns 1 and 2 share values";
+            return First::Doubtful { what: what.to_owned(), is_row: false };
         }
-    }
-    let ends = !second.is_unique() && !third.is_unique() && facts.len() > 3;
-    if ends && first.is_unique() && (first.counts || behind >= 0.2 && before <= 0.05) {
-        return First::Doubtful(
-            "every value of column 0 differs, as identifiers of rows do".into(),
-        );
     }
     First::Vertex
 }
@@ -67,14 +66,11 @@ fn assign(columns: &Columns<'_>, first: &First) -> Result<Roles, DataError> {
     let given = &columns.given;
     let taken = given.taken();
     let count = columns.facts.len();
-    // A doubtful first column is shown as what it may be: the time if it rises with repeats,
-    // otherwise a number of the row.
-    let skipped = match first {
-        First::Doubtful(_) if columns.facts[0].is_unique() => Some(0),
-        _ => None,
+    let (first_is_time, skipped) = match first {
+        First::Vertex => (false, None),
+        First::Time => (true, None),
+        First::Doubtful { is_row, .. } => (!is_row, is_row.then_some(0)),
     };
-    let first_is_time =
-        matches!(first, First::Time) || matches!(first, First::Doubtful(_)) && skipped.is_none();
     let free = |column: &usize| !taken.contains(column) && Some(*column) != skipped;
     let guess = || if first_is_time { Some(0) } else { guess_time(&columns.facts, skipped) };
     let time = given.time.or_else(|| guess().filter(free));

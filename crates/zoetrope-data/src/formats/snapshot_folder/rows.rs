@@ -129,8 +129,9 @@ pub(super) fn starts_bare(text: &[u8]) -> bool {
     let rows = lines.filter(|line| !matches!(line.first(), None | Some(b'#' | b'%')));
     let rows: Vec<&[u8]> = rows.take(16).collect();
     let named = rows.first().is_some_and(|first| parser.is_header(first));
-    let good = rows.iter().filter(|line| parser.row(line).is_ok()).count();
-    rows.is_empty() || !named && 2 * good >= rows.len()
+    let good: Vec<bool> = rows.iter().map(|line| parser.row(line).is_ok()).collect();
+    let most = 2 * good.iter().filter(|&&good| good).count() >= rows.len();
+    rows.is_empty() || !named && (good[0] || most)
 }
 
 /// Whether a file holds edges: bare rows, or a table whose names say so. With `dated` names any

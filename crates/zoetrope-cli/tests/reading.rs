@@ -1,0 +1,228 @@
+//! How the real binary reads what new users have: transactions, dated folders, sensors, pipes.
+
+mod binary;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use binary::{Folder, command};
+
+/// Numbers without a pattern.
+fn draw(row: usize, column: usize, below: usize) -> usize {
+    let mixed = ((row * 31 + column + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) % below as u64) as usize
+}
+
+fn transactions() -> String {
+    let mut text = "transaction_id,from_account,to_account,amount,timestamp,is_fraud\n".to_owned();
+    for row in 0..400 {
+        let (from, to) = (1000 + draw(row, 0, 40), 1000 + draw(row, 1, 40));
+        let (amount, fraud) = (draw(row, 2, 900), usize::from(draw(row, 3, 10) == 0));
+        let time = 1_600_000_000 + 60 * row;
+        writeln!(text, "{},{from},{to},{amount}.5,{time},{fraud}", 90_000 + row).unwrap();
+    }
+    text
+}
+
+/// Names that say nothing, so that the values of all four columns could be vertices.
+fn unnamed() -> String {
+    let mut text = "alpha,beta,gamma,delta\n".to_owned();
+    for row in 0..400 {
+        let cells: Vec<String> = (0..4).map(|column| draw(row, column, 30).to_string()).collect();
+        writeln!(text, "{}", cells.join(",")).unwrap();
+    }
+    text
+}
+
+#[test]
+fn accounts_are_vertices_and_fraud_is_the_label() {
+    let folder = Folder::new();
+    folder.write("fraud.csv", &transactions());
+    let report = folder.json(&["data", "inspect", "fraud.csv", "--json"]);
+    assert_eq!(report["vertices"], 40);
+    let role = |at: usize| report["columns"][at]["role"].as_str().unwrap();
+    let roles: Vec<&str> = (0..6).map(role).collect();
+    assert_eq!(roles, ["not used", "source", "destination", "weight", "time", "label"]);
+    assert!(report["labels"]["event"].is_object(), "{report}");
+    let text = folder.text(&["data", "inspect", "fraud.csv"]);
+    assert!(text.contains("transaction_id: not used (every value differs"), "{text}");
+}
+
+#[test]
+fn an_uncertain_table_is_asked_about_and_the_flags_it_prints_confirm_it() {
+    let folder = Folder::new();
+    folder.write("unnamed.csv", &unnamed());
+    let outcome = folder.run(&["data", "inspect", "unnamed.csv", "--json"]);
+    assert_eq!(outcome.code(), Some(3), "{}", outcome.stdout_text());
+    let error: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    assert_eq!(error["error"]["kind"], "uncertain");
+    let shown = outcome.stderr_text();
+    let flags = shown.lines().find_map(|line| line.split_once("add: ")).unwrap().1.to_owned();
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    assert_eq!(flags, ["--src", "alpha", "--dst", "beta"]);
+    let confirmed = [&["data", "inspect", "unnamed.csv", "--json"], &flags[..]].concat();
+    assert_eq!(folder.json(&confirmed)["vertices"], 30);
+    // The same file, the same question, the same flags for training and what uses the run.
+    let train = ["train", "--data", "unnamed.csv", "--model", "jodie", "--epochs", "1", "-q"];
+    let outcome = folder.run(&[&train[..], &["--out", "r"]].concat());
+    assert_eq!(outcome.code(), Some(3), "{}", outcome.stderr_text());
+    let outcome =
+        folder.run(&[&train[..], &["--out", "run", "--hidden", "8"], &flags[..]].concat());
+    assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());
+    let config = String::from_utf8(folder.bytes("run/config.toml")).unwrap();
+    assert!(config.contains("src = \"alpha\"") && config.contains("dst = \"beta\""), "{config}");
+    folder.json(&["eval", "--run", "run", "--json"]);
+}
+
+#[test]
+fn every_command_that_reads_takes_the_flags() {
+    let folder = Folder::new();
+    for arguments in [
+        &["train"][..],
+        &["plan"],
+        &["eval"],
+        &["predict"],
+        &["embed"],
+        &["data", "inspect"],
+        &["data", "convert"],
+        &["data", "negatives"],
+    ] {
+        let help = folder.text(&[arguments, &["--help"]].concat());
+        for flag in [
+            "--format",
+            "--src",
+            "--dst",
+            "--time",
+            "--weight",
+            "--label",
+            "--kind",
+            "--feature",
+            "--no-features",
+            "--delimiter",
+            "--header",
+            "--no-header",
+            "--time-unit",
+            "--bipartite",
+            "--no-bipartite",
+            "--text-ids",
+            "--lenient",
+            "--max-problems",
+        ] {
+            assert!(
+                help.contains(&format!("{flag} ")) || help.contains(&format!("{flag}\n")),
+                "{arguments:?} {flag}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_dated_tables_of_places_is_read_whole() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("days")).unwrap();
+    let places = ["Paris", "Rome", "Oslo", "Bern", "Wien", "Riga"];
+    for day in 1..25 {
+        let mut text = "from,to,count\n".to_owned();
+        for pair in 0..20 {
+            let [from, to] = [0, 1].map(|end| places[draw(day * 20 + pair, end, 6)]);
+            writeln!(text, "{from},{to},{}", 1 + draw(day * 20 + pair, 2, 9)).unwrap();
+        }
+        folder.write(&format!("days/2020-03-{day:02}.csv"), &text);
+    }
+    folder.write("days/labels.csv", "place,label\nParis,1\nRome,0\n");
+    let report = folder.json(&["data", "inspect", "days", "--json"]);
+    assert_eq!((&report["format"], &report["snapshots"]), (&"snapshot-folder".into(), &24.into()));
+    assert_eq!((&report["vertices"], &report["events"]), (&6.into(), &480.into()));
+    assert_eq!(report["time"]["first"], 1_583_020_800);
+    assert!(report["weight"].is_object());
+    assert!(report["warnings"].to_string().contains("labels.csv"), "{}", report["warnings"]);
+}
+
+#[test]
+fn a_folder_of_event_tables_is_not_read_by_half() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("parts")).unwrap();
+    for part in 0..3 {
+        let rows: String =
+            (0..30).map(|row| format!("a{}|b{}|{row}|x|y\n", row % 5, row % 7)).collect();
+        folder.write(&format!("parts/part{part}.txt"), &rows);
+    }
+    let outcome = folder.run(&["data", "inspect", "parts"]);
+    assert_eq!(outcome.code(), Some(3), "{}", outcome.stdout_text());
+    assert!(outcome.stderr_text().contains("join them"), "{}", outcome.stderr_text());
+}
+
+#[test]
+fn a_run_that_nothing_could_be_judged_in_fails_and_says_why() {
+    let folder = Folder::new();
+    // Labels in the first half alone: the validation and test parts have nothing to judge.
+    let mut text = "src,dst,time,label\n".to_owned();
+    for row in 0..200 {
+        let label = if row < 100 { (draw(row, 2, 2)).to_string() } else { String::new() };
+        writeln!(text, "{},{},{row},{label}", draw(row, 0, 10), draw(row, 1, 10)).unwrap();
+    }
+    folder.write("half.csv", &text);
+    let outcome = folder.run(&[
+        "train",
+        "--data",
+        "half.csv",
+        "--model",
+        "jodie",
+        "--task",
+        "edge-classification",
+        "--epochs",
+        "1",
+        "--hidden",
+        "8",
+        "--out",
+        "run",
+        "-q",
+    ]);
+    assert_eq!(outcome.code(), Some(3), "{}{}", outcome.stdout_text(), outcome.stderr_text());
+    assert!(outcome.stderr_text().contains("no metric has a value"), "{}", outcome.stderr_text());
+    assert!(folder.path("run").join("weights.safetensors").is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn standard_input_and_pipes_are_read_like_files() {
+    let folder = Folder::new();
+    folder.write("fraud.csv", &transactions());
+    let expected = folder.json(&["data", "inspect", "fraud.csv", "--json"]);
+    for name in ["-", "/dev/stdin"] {
+        let mut child = command(&folder.path(""), &["data", "inspect", name, "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(transactions().as_bytes()).unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["vertices"], expected["vertices"], "{name}");
+        assert_eq!(report["bytes"], expected["bytes"], "{name}");
+    }
+    let pipe = folder.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let writer = std::thread::spawn(move || std::fs::write(pipe, transactions()).unwrap());
+    assert_eq!(folder.json(&["data", "inspect", "pipe", "--json"])["vertices"], 40);
+    writer.join().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_is_not_utf_8_is_trained_on_and_evaluated() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.csv");
+    std::fs::write(folder.path("").join(name), transactions()).unwrap();
+    let mut train = command(&folder.path(""), &["train", "--model", "jodie", "--epochs", "1"]);
+    train.args(["--hidden", "8", "--out", "run", "-q", "--data"]).arg(name);
+    let output = train.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8(folder.bytes("run/config.toml")).unwrap().contains("caf%E9.csv"));
+    folder.json(&["eval", "--run", "run", "--json"]);
+}
