@@ -5,6 +5,7 @@
 //! with `--json` it is exactly one JSON document, also when the command fails.
 #![forbid(unsafe_code)]
 
+mod answer_file;
 mod args;
 mod command;
 mod exit;

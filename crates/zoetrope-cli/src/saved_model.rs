@@ -1,11 +1,14 @@
 //! A trained model for commands that use it: from a run folder or from bare weights.
 
+use std::cell::OnceCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zoetrope_train::config::Config;
-use zoetrope_train::run::{RunFolder, Timeline};
+use zoetrope_train::course::Course;
+use zoetrope_train::run::{Interrupted, RunFolder, Timeline};
+use zoetrope_train::shell_word;
 use zoetrope_train::stream::{MemorySource, SavedRun, StreamSession};
 use zoetrope_train::train::{Opened, Run, load_plan, load_weights};
 
@@ -63,21 +66,56 @@ pub(crate) struct SavedModel {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
+    /// How far the run had come, if it has not come to its end.
+    #[arg(skip)]
+    interrupted: OnceCell<Interrupted>,
 }
 
 impl SavedModel {
     fn config(&self) -> Result<Config, Failure> {
         let base = match &self.run {
-            Some(root) => {
-                let saved = RunFolder::read_config(root)?;
-                Config::builder().text(&saved.to_toml(), root.join("config.toml"))
-            }
+            Some(root) => RunFolder::config_layer(root)?,
             None => Config::builder(),
         };
         let mut config = self.settings.over(base).build()?;
+        if let Some(root) = &self.run {
+            RunFolder::find_files(root, &mut config)?;
+        }
         // What belongs to the training of the run and not to the use of its model.
         (config.train.weights, config.train.resume) = (None, None);
         Ok(config)
+    }
+
+    /// Puts the weights of a run in place: the final ones, or those that an interrupted run has saved.
+    fn put_weights(&self, root: &Path, course: &mut dyn Course) -> Result<(), Failure> {
+        match RunFolder::interrupted(root)? {
+            None => load_weights(course.parameters_mut(), &root.join("weights.safetensors"))?,
+            Some((state, found)) => {
+                course.restore(found.state)?;
+                course.choose_best();
+                self.interrupted.get_or_init(|| state);
+            }
+        }
+        Ok(())
+    }
+
+    /// How far the run had come, if it has not come to its end; known once the model is open.
+    pub(crate) fn interrupted(&self) -> Option<Interrupted> {
+        self.interrupted.get().copied()
+    }
+
+    /// The same as a line of a report, with how to go on; empty for a finished run.
+    pub(crate) fn interruption_line(&self) -> String {
+        let (Some(state), Some(root)) = (self.interrupted(), &self.run) else {
+            return String::new();
+        };
+        match state.running {
+            true => format!("this run {state}\n"),
+            false => {
+                let folder = shell_word(root);
+                format!("this run {state}; `zoetrope train --resume {folder}` continues it\n")
+            }
+        }
     }
 
     /// Whether no progress is shown.
@@ -119,12 +157,11 @@ impl SavedModel {
         if !self.is_silent(silent) {
             self.tell(&run);
         }
-        let weights = match (&self.weights, &self.run) {
-            (Some(file), _) => file.clone(),
-            (None, Some(root)) => root.join("weights.safetensors"),
+        match (&self.weights, &self.run) {
+            (Some(file), _) => load_weights(run.course_mut().parameters_mut(), file)?,
+            (None, Some(root)) => self.put_weights(root, run.course_mut())?,
             (None, None) => unreachable!("one of --run and --weights is required"),
-        };
-        load_weights(run.course_mut().parameters_mut(), &weights)?;
+        }
         if let Run::Events(session) = &mut run {
             session.recall(saved.as_ref())?;
         }

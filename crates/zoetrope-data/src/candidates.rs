@@ -1,16 +1,16 @@
 //! Files of candidate pairs: who might meet whom, and when.
 //!
 //! A candidate file is a table like an edge list (any delimiter, gzip or zstd, header or not) with
-//! a source, a destination and, where it has one, a time. Vertices are named as in the graph's own
-//! file. The order of the rows is kept: answers go back row by row. Further columns are read by name, if
+//! a source, a destination and, if it has one, a time or (under the heading `snapshot`) the number
+//! of a snapshot. Vertices are named as in the graph's own file. The order of the rows is kept: answers go back row by row. Further columns are read by name, if
 //! the model asks with them.
 
 use std::path::Path;
 
-use zoetrope_graph::{EventStore, Time, VertexId};
+use zoetrope_graph::{EventStore, TextTable, Time, TimeScale, VertexId, VertexNames};
 
 use crate::error::{DataError, Location};
-use crate::options::ReadOptions;
+use crate::options::{ColumnMap, ColumnRef, ReadOptions};
 use crate::progress::Progress;
 use crate::source::Source;
 use crate::table::{self, Preset};
@@ -22,8 +22,11 @@ pub struct Candidates {
     pub src: Vec<VertexId>,
     /// The destination of each pair.
     pub dst: Vec<VertexId>,
-    /// When they might meet, in the ticks of the graph; empty where the file has no times.
+    /// When they might meet, in the ticks of the graph or as numbers of snapshots; empty if the file
+    /// says neither.
     pub time: Vec<Time>,
+    /// Whether `time` holds numbers of snapshots.
+    pub by_snapshot: bool,
     /// The columns that were asked for, row by row; NaN for a missing value.
     pub features: Vec<f32>,
 }
@@ -31,8 +34,22 @@ pub struct Candidates {
 /// Bytes at the start of a file that show whether it has a time column.
 const HEAD_BYTES: usize = 64 << 10;
 
+/// The heading of a column that holds numbers of snapshots.
+pub const SNAPSHOT: &str = "snapshot";
+
 /// The name of the column that holds the weights of events.
 const WEIGHT: &str = "weight";
+
+/// Whose pairs are read: what the data of the model calls its vertices, times and features.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// The vertices.
+    pub names: &'a VertexNames,
+    /// What times mean; None if a column of times holds numbers of snapshots.
+    pub scale: Option<TimeScale>,
+    /// The features of events; empty if they have no names.
+    pub feature_names: &'a TextTable,
+}
 
 /// Reads candidate pairs of the vertices of `graph`, with `columns` by their names in the data of the
 /// graph: `weight` is the column of weights, whatever the file calls it, and a number is a feature by
@@ -40,48 +57,79 @@ const WEIGHT: &str = "weight";
 ///
 /// # Errors
 /// If the file cannot be read as a table, names a vertex that the graph does not have, has times of
-/// another unit, or lacks a column.
+/// another unit or numbers of snapshots, or lacks a column.
 pub fn read(
     path: &Path,
     graph: &EventStore,
     columns: &[String],
     progress: &dyn Progress,
 ) -> Result<Candidates, DataError> {
-    let options = ReadOptions {
-        time_unit: Some(graph.scale().unit),
-        bipartite: Some(graph.names().second.is_some()),
-        ..ReadOptions::default()
-    };
-    let timed = {
+    let (names, feature_names) = (graph.names(), &graph.feature_names);
+    let known = Known { names, scale: Some(graph.scale()), feature_names };
+    let found = read_pairs(path, known, columns, progress)?;
+    match found.by_snapshot {
+        false => Ok(found),
+        true => Err(DataError::invalid(
+            Location::file(path).column(SNAPSHOT),
+            "times, because this model learns from events",
+            "numbers of snapshots",
+        )),
+    }
+}
+
+/// The same for vertices and times of any data, with numbers of snapshots if the file has a column
+/// of that name, or the data no times.
+///
+/// # Errors
+/// As [`read`], but for numbers of snapshots.
+pub fn read_pairs(
+    path: &Path,
+    graph: Known<'_>,
+    columns: &[String],
+    progress: &dyn Progress,
+) -> Result<Candidates, DataError> {
+    let bipartite = Some(graph.names.second.is_some());
+    let options = ReadOptions { bipartite, ..ReadOptions::default() };
+    let (timed, numbered) = {
         let mut source = Source::open(path, &options.limits, &crate::progress::Quiet)?;
         let mut head = vec![0; HEAD_BYTES];
         let filled = source.fill(&mut head)?;
         head.truncate(filled);
         let cut = memchr::memrchr(b'\n', &head).map_or(&head[..], |end| &head[..=end]);
-        table::has_time(path, cut)
+        let numbered = table::column_named(cut, SNAPSHOT);
+        (numbered.is_some() || table::has_time(path, cut), numbered)
+    };
+    let by_snapshot = numbered.is_some() || graph.scale.is_none();
+    let scale = graph.scale.filter(|_| !by_snapshot).unwrap_or(TimeScale::STEPS);
+    let time = numbered.map(ColumnRef::Position);
+    let options = ReadOptions {
+        time_unit: Some(scale.unit),
+        columns: ColumnMap { time, ..ColumnMap::default() },
+        ..options
     };
     let preset = Preset { keep_order: true, ..Preset::default() };
     let table = table::read(path, &preset, &options, progress)?;
     let store = &table.store;
-    if timed && store.scale().unit != graph.scale().unit {
+    if timed && store.scale().unit != scale.unit {
         return Err(DataError::invalid(
             Location::file(path),
-            format!("times in {}, as in the graph", graph.scale().unit.symbol()),
+            format!("times in {}, as in the graph", scale.unit.symbol()),
             format!("times in {}", store.scale().unit.symbol()),
         ));
     }
-    let sources = known(path, store, graph, store.src(), true)?;
-    let destinations = known(path, store, graph, store.dst(), false)?;
+    let sources = known(path, store, graph.names, store.src(), true)?;
+    let destinations = known(path, store, graph.names, store.dst(), false)?;
     let rows = store.len();
     let picked = columns
         .iter()
-        .map(|column| pick(path, store, graph, column))
+        .map(|column| pick(path, store, graph.feature_names, column))
         .collect::<Result<Vec<Picked<'_>>, DataError>>()?;
     let mut found = Candidates {
         features: vec![0.0; rows * picked.len()],
         src: vec![0; rows],
         dst: vec![0; rows],
         time: vec![0; if timed { rows } else { 0 }],
+        by_snapshot: timed && by_snapshot,
     };
     let picked_count = picked.len();
     for place in 0..rows {
@@ -117,14 +165,14 @@ impl Picked<'_> {
 fn pick<'a>(
     path: &Path,
     store: &'a EventStore,
-    graph: &EventStore,
+    feature_names: &TextTable,
     column: &str,
 ) -> Result<Picked<'a>, DataError> {
     let names = &store.feature_names;
     let stride = store.feature_width();
     let named = (0..names.len().min(stride)).find(|&at| names.get(at) == column.as_bytes());
     let placed = || {
-        let unnamed = graph.feature_names.is_empty();
+        let unnamed = feature_names.is_empty();
         column.parse().ok().filter(|&place: &usize| unnamed && place < stride)
     };
     if let (Some(offset), Some(values)) = (named.or_else(placed), store.features()) {
@@ -148,7 +196,7 @@ fn pick<'a>(
 fn known(
     path: &Path,
     store: &EventStore,
-    graph: &EventStore,
+    names: &VertexNames,
     side: &[VertexId],
     is_source: bool,
 ) -> Result<Vec<VertexId>, DataError> {
@@ -159,8 +207,8 @@ fn known(
         }
         let name = store.names().name(vertex);
         let there = match is_source {
-            true => graph.names().find_source(&name),
-            false => graph.names().find_destination(&name),
+            true => names.find_source(&name),
+            false => names.find_destination(&name),
         };
         found[vertex as usize] = there.ok_or_else(|| {
             let kind = if is_source { "source" } else { "destination" };
@@ -196,6 +244,22 @@ mod tests {
         assert_eq!(found.src, [2, 0, 1]);
         assert_eq!(found.dst, [4, 3, 3]);
         assert_eq!(found.time, [99, 31, 50]);
+    }
+
+    #[test]
+    fn numbers_of_snapshots_go_by_their_heading_and_are_no_times_of_events() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = graph(folder.path());
+        let path = folder.path().join("pairs.csv");
+        std::fs::write(&path, "src,dst,snapshot\nc,y,2\na,x,0\n").unwrap();
+        let (names, feature_names) = (graph.names(), &graph.feature_names);
+        let known = Known { names, scale: Some(graph.scale()), feature_names };
+        let found = read_pairs(&path, known, &[], &Quiet).unwrap();
+        assert_eq!((found.time, found.by_snapshot), (vec![2, 0], true));
+        assert!(read(&path, &graph, &[], &Quiet).unwrap_err().to_string().contains("times"));
+        std::fs::write(&path, "src,dst\nc,y\n").unwrap();
+        let found = read_pairs(&path, known, &[], &Quiet).unwrap();
+        assert_eq!((found.time, found.by_snapshot), (vec![], false));
     }
 
     #[test]

@@ -1,21 +1,49 @@
-//! Files of computed numbers for other programs: arrays as `.npy`, vertices as `.parquet`.
+//! Files of computed numbers for other programs: arrays as `.npy`, tables as `.parquet` or `.csv`.
 //!
 //! Owns what `predict` and `embed` write. Whole or not at all, like every file of ours.
 
-use std::path::Path;
-use std::sync::Arc;
+mod columns;
+mod comma_table;
+mod parquet_table;
 
-use parquet::basic::{Compression, LogicalType, Repetition, Type, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, FloatType};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type as SchemaType;
-use zoetrope_graph::VertexNames;
+use std::path::Path;
 
 use crate::error::DataError;
 use crate::npy::write_npy;
 use crate::sink::Sink;
+
+pub use columns::{Column, Values};
+
+/// The kinds of files that numbers are written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A NumPy array: the numbers alone.
+    Npy,
+    /// A Parquet table: the numbers with whom and when they are about.
+    Parquet,
+    /// The same as comma-separated text under a header.
+    Csv,
+}
+
+impl FileKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Npy, Self::Parquet, Self::Csv];
+
+    /// The suffix of its files.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Npy => ".npy",
+            Self::Parquet => ".parquet",
+            Self::Csv => ".csv",
+        }
+    }
+
+    /// The kind that a file name asks for; None where its suffix is of no kind.
+    pub fn of(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?;
+        Self::ALL.into_iter().find(|kind| kind.suffix()[1..].eq_ignore_ascii_case(extension))
+    }
+}
 
 /// Writes an array of f32 as a NumPy file.
 ///
@@ -30,78 +58,72 @@ pub fn write_array(path: &Path, shape: &[usize], values: &[f32]) -> Result<(), D
     sink.finish()
 }
 
-/// Writes one row a vertex: its original name in column `vertex`, its numbers in `e0`, `e1`, …
+/// Writes columns as a table: Parquet for [`FileKind::Parquet`], comma-separated text otherwise.
 ///
 /// # Errors
 /// [`DataError::Io`] where the disk is full or fails.
 ///
 /// # Panics
-/// Where there are not `width` values for each vertex.
-pub fn write_vertices(
-    path: &Path,
-    names: &VertexNames,
-    width: usize,
-    values: &[f32],
-) -> Result<(), DataError> {
-    let vertices = names.len();
-    assert_eq!(values.len(), vertices * width, "{width} numbers for each vertex");
-    let fail = |error: ParquetError| DataError::io(path, std::io::Error::other(error));
-    let schema = schema(width).map_err(fail)?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(fail)?))
-        .build();
-    let sink = Sink::create_plain(path)?;
-    let mut writer =
-        SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties)).map_err(fail)?;
-    let mut group = writer.next_row_group().map_err(fail)?;
-    let texts: Vec<ByteArray> = (0..vertices as u32)
-        .map(|vertex| ByteArray::from(names.name(vertex).as_bytes().to_vec()))
-        .collect();
-    let mut place = group.next_column().map_err(fail)?.expect("the schema begins with the names");
-    place.typed::<ByteArrayType>().write_batch(&texts, None, None).map_err(fail)?;
-    place.close().map_err(fail)?;
-    for column in 0..width {
-        let numbers: Vec<f32> = values.iter().skip(column).step_by(width).copied().collect();
-        let mut place = group.next_column().map_err(fail)?.expect("one column for each number");
-        place.typed::<FloatType>().write_batch(&numbers, None, None).map_err(fail)?;
-        place.close().map_err(fail)?;
+/// Where the columns are not equally long.
+pub fn write_table(path: &Path, kind: FileKind, columns: &[Column]) -> Result<(), DataError> {
+    let rows = columns.first().map_or(0, |column| column.values.len());
+    assert!(columns.iter().all(|column| column.values.len() == rows), "columns of equal length");
+    match kind {
+        FileKind::Parquet => parquet_table::write(path, columns, rows),
+        FileKind::Csv | FileKind::Npy => comma_table::write(path, columns, rows),
     }
-    group.close().map_err(fail)?;
-    writer.into_inner().map_err(fail)?.finish()
-}
-
-fn schema(width: usize) -> Result<SchemaType, ParquetError> {
-    let name = SchemaType::primitive_type_builder("vertex", Type::BYTE_ARRAY)
-        .with_repetition(Repetition::REQUIRED)
-        .with_logical_type(Some(LogicalType::String))
-        .build()?;
-    let number = |column: usize| {
-        SchemaType::primitive_type_builder(&format!("e{column}"), Type::FLOAT)
-            .with_repetition(Repetition::REQUIRED)
-            .build()
-            .map(Arc::new)
-    };
-    let mut fields = vec![Arc::new(name)];
-    fields.extend((0..width).map(number).collect::<Result<Vec<_>, _>>()?);
-    SchemaType::group_type_builder("vertices").with_fields(fields).build()
 }
 
 #[cfg(test)]
 mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
+    use zoetrope_graph::TimeScale;
 
     use super::*;
 
+    fn columns() -> Vec<Column> {
+        let dates = Values::Dates { ticks: vec![0, 86_400], scale: TimeScale::UNIX_SECONDS };
+        vec![
+            Column::new("vertex", Values::names(vec!["a, b".into(), "c".into()], vec![1, 0])),
+            Column::new("time", Values::Whole(vec![0, 86_400])),
+            Column::new("date", dates),
+            Column::new("value", Values::Numbers(vec![0.25, f32::NAN])),
+        ]
+    }
+
     #[test]
-    fn vertices_read_back_with_their_names() {
+    fn a_suffix_names_a_kind_whatever_its_case() {
+        let of = |name: &str| FileKind::of(Path::new(name));
+        assert_eq!(of("a.npy"), Some(FileKind::Npy));
+        assert_eq!(of("a.b.PARQUET"), Some(FileKind::Parquet));
+        assert_eq!(of("a.csv"), Some(FileKind::Csv));
+        assert_eq!((of("a.csv.gz"), of("a"), of("npy")), (None, None, None));
+    }
+
+    #[test]
+    fn a_text_table_quotes_names_and_leaves_missing_numbers_empty() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("vertices.parquet");
-        write_vertices(&path, &VertexNames::identity(2), 3, &[1., 2., 3., 4., 5., 6.]).unwrap();
+        let path = folder.path().join("t.csv");
+        write_table(&path, FileKind::Csv, &columns()).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        let expected = "vertex,time,date,value\nc,0,1970-01-01T00:00:00Z,0.25\n\
+                        \"a, b\",86400,1970-01-02T00:00:00Z,\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_parquet_table_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        write_table(&path, FileKind::Parquet, &columns()).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), 2);
-        assert_eq!(rows[1].get_string(0).unwrap(), "1");
-        assert_eq!(rows[1].get_float(3).unwrap(), 6.0);
+        assert_eq!(rows[1].get_string(0).unwrap(), "a, b");
+        assert_eq!(rows[1].get_long(1).unwrap(), 86_400);
+        assert_eq!(rows[1].get_timestamp_millis(2).unwrap(), 86_400_000);
+        assert_eq!(rows[0].get_float(3).unwrap(), 0.25);
+        assert!(rows[1].get_float(3).unwrap().is_nan());
     }
 }

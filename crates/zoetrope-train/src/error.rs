@@ -101,12 +101,33 @@ pub enum TrainError {
         advice: String,
     },
     /// The run was asked to stop and has saved what it did.
-    #[error("stopped after {epochs} epochs; `zoetrope train --resume {}` continues", folder.display())]
+    #[error(
+        "stopped after {epochs} epochs; `zoetrope train --resume {}` continues",
+        crate::shell_word(folder)
+    )]
     Interrupted {
         /// The run folder.
         folder: PathBuf,
         /// Epochs that are finished.
         epochs: usize,
+    },
+    /// The data of a run is at none of the places where it may be.
+    #[error("{}: the data of this run is not there: {name}{}; looked for at {}; name it with --data", folder.display(), with_digest(sha256), places(looked))]
+    DataNotFound {
+        /// The run folder.
+        folder: PathBuf,
+        /// The short name of the data.
+        name: String,
+        /// The digest of what the run learned from, where it is known.
+        sha256: Option<String>,
+        /// Where it was looked for.
+        looked: Vec<PathBuf>,
+    },
+    /// The run was stopped before it saved anything that could be used.
+    #[error("{}: this run has no weights yet: it stopped before its first checkpoint; `zoetrope train --resume {}` continues it", folder.display(), crate::shell_word(folder))]
+    NoWeights {
+        /// The run folder.
+        folder: PathBuf,
     },
     /// Another process works on the run folder.
     #[error("{}: in use by {}; wait for it, or choose another folder with --out", folder.display(), process(*owner))]
@@ -208,13 +229,15 @@ impl TrainError {
             Self::Nn(error) | Self::Weights { source: error, .. } => nn_kind(error),
             Self::Tensor(_) => FailureKind::Tensor,
             Self::Busy { .. } | Self::Unavailable { .. } => FailureKind::Resource,
-            Self::Unfit { .. } | Self::Occupied { .. } | Self::NotARun { .. } => {
-                FailureKind::Configuration
-            }
+            Self::Unfit { .. }
+            | Self::Occupied { .. }
+            | Self::NotARun { .. }
+            | Self::NoWeights { .. } => FailureKind::Configuration,
             Self::Unmeasured { .. }
             | Self::NotFinite { .. }
             | Self::Damaged { .. }
-            | Self::AllDamaged { .. } => FailureKind::Data,
+            | Self::AllDamaged { .. }
+            | Self::DataNotFound { .. } => FailureKind::Data,
             Self::Device { source: CudaError::Call { .. } | CudaError::Compile { .. } } => {
                 FailureKind::Other
             }
@@ -284,6 +307,15 @@ fn nn_kind(error: &NnError) -> FailureKind {
         NnError::Option { .. } | NnError::UnknownModel { .. } => FailureKind::Configuration,
         _ => FailureKind::Data,
     }
+}
+
+fn with_digest(sha256: &Option<String>) -> String {
+    sha256.as_ref().map_or_else(String::new, |sha256| format!(" with sha256 {sha256}"))
+}
+
+fn places(looked: &[PathBuf]) -> String {
+    let places: Vec<String> = looked.iter().map(|path| path.display().to_string()).collect();
+    places.join(", ")
 }
 
 fn process(owner: Option<u32>) -> String {

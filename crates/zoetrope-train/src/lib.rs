@@ -3,6 +3,7 @@
 //! It decides no strategy: what to compute in which order is written in the plan.
 #![forbid(unsafe_code)]
 
+pub mod answers;
 pub mod baseline;
 pub mod checkpoint;
 mod class_weights;
@@ -19,6 +20,7 @@ pub mod run;
 pub mod sampling;
 pub mod scaling;
 pub mod session;
+mod shell;
 pub mod stream;
 pub mod task;
 pub mod train;
@@ -26,3 +28,4 @@ mod transport;
 
 pub use config::Config;
 pub use error::{FailureKind, TrainError};
+pub use shell::shell_word;

@@ -4,25 +4,26 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use zoetrope_data::numbers_file::{write_array, write_vertices};
+use zoetrope_data::numbers_file::{Column, Values};
 use zoetrope_data::parse_time;
-use zoetrope_graph::VertexNames;
+use zoetrope_graph::{Time, TimeScale, VertexNames};
 use zoetrope_train::session::Session;
 use zoetrope_train::stream::StreamSession;
 use zoetrope_train::train::Run;
 
+use crate::answer_file::{AnswerFile, identifiers, side, times};
 use crate::command::document;
 use crate::exit::Failure;
-use crate::input::may_write;
 use crate::saved_model::{MemoryNote, SavedModel};
 
-/// Write the embeddings of all vertices at a snapshot or a time, as .npy or .parquet
+/// Write the embeddings of all vertices at a snapshot or a time, as an array or a table
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EmbedArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// File to write: .npy (vertices × width) or .parquet (one row a vertex, with its name)
+    /// File to write: .npy (vertices × width), .parquet or .csv (one row a vertex: its identifier, when,
+    /// and the numbers as e0, e1, …)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Replace the file
@@ -45,24 +46,28 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
-    may_write(&args.out, args.force)?;
-    let parquet = match args.out.extension().and_then(|extension| extension.to_str()) {
-        Some("npy") => false,
-        Some("parquet") => true,
-        _ => {
-            let message = format!("{}: the name must end in .npy or .parquet", args.out.display());
-            return Err(Failure::usage(message));
-        }
-    };
-    let Embedded { names, width, values, at, unit, memory } = match args.model.open(args.json)? {
-        Run::Snapshots(session) => at_snapshot(session, args.at.as_deref())?,
-        Run::Events(session) => at_time(session, args.at.as_deref())?,
-    };
+    let file = AnswerFile::new(&args.out, args.force)?;
+    let Embedded { names, width, values, at, unit, time, memory } =
+        match args.model.open(args.json)? {
+            Run::Snapshots(session) => at_snapshot(session, args.at.as_deref())?,
+            Run::Events(session) => at_time(session, args.at.as_deref())?,
+        };
     let vertices = names.len();
-    match parquet {
-        true => write_vertices(&args.out, &names, width, &values)?,
-        false => write_array(&args.out, &[vertices, width], &values)?,
-    }
+    file.write(&[vertices, width], &values, || {
+        let everyone: Vec<u32> = (0..vertices as u32).collect();
+        let side = side(&names, &everyone);
+        let mut columns = vec![identifiers("vertex", &names, everyone)];
+        columns.extend(side);
+        if unit == "snapshot" {
+            columns.push(Column::new(unit, Values::Whole(vec![at; vertices])));
+        }
+        columns.extend(time.into_iter().flat_map(|(at, scale)| times(vec![at; vertices], scale)));
+        columns.extend((0..width).map(|column| {
+            let numbers = values.iter().skip(column).step_by(width).copied().collect();
+            Column::new(format!("e{column}"), Values::Numbers(numbers))
+        }));
+        columns
+    })?;
     match args.json {
         true => {
             let mut report = json!({
@@ -71,12 +76,14 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
                 "shape": [vertices, width],
             });
             report[unit] = json!(at);
+            report["interrupted"] = json!(args.model.interrupted());
             memory.add_to(&mut report);
             document(&report)
         }
         false => {
             let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
-            Ok(format!("{}: {vertices} × {width}, {unit} {at}\n{memory}", args.out.display()))
+            let (file, interruption) = (args.out.display(), args.model.interruption_line());
+            Ok(format!("{file}: {vertices} × {width}, {unit} {at}\n{memory}{interruption}"))
         }
     }
 }
@@ -89,6 +96,8 @@ struct Embedded {
     at: i64,
     unit: &'static str,
     memory: MemoryNote,
+    /// The time, where there is one, and what it means.
+    time: Option<(Time, TimeScale)>,
 }
 
 fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failure> {
@@ -101,14 +110,11 @@ fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failu
     })?;
     let values = session.embed(step)?;
     let (names, width) = (session.material().names.clone(), session.network().model.width());
-    Ok(Embedded {
-        names,
-        width,
-        values,
-        at: step as i64,
-        unit: "snapshot",
-        memory: MemoryNote::default(),
-    })
+    let material = session.material();
+    let start = material.boundaries.as_ref().map(|boundaries| boundaries[step]);
+    let time = start.zip(material.scale);
+    let memory = MemoryNote::default();
+    Ok(Embedded { names, width, values, at: step as i64, unit: "snapshot", time, memory })
 }
 
 fn at_time(mut session: StreamSession, at: Option<&str>) -> Result<Embedded, Failure> {
@@ -128,5 +134,6 @@ fn at_time(mut session: StreamSession, at: Option<&str>) -> Result<Embedded, Fai
     let (names, width) =
         (session.material().store.names().clone(), session.network().model.width());
     let memory = MemoryNote::of(&session);
-    Ok(Embedded { names, width, values, at: time, unit: "time", memory })
+    let when = Some((time, session.material().store.scale()));
+    Ok(Embedded { names, width, values, at: time, unit: "time", time: when, memory })
 }

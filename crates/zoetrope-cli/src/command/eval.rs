@@ -85,6 +85,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
                 "baselines": baselines,
                 "scaling": course.scaled().summary(),
                 "protocol": course.protocol(),
+                "interrupted": args.model.interrupted(),
             });
             memory.add_to(&mut measured);
             document(&measured)
@@ -96,7 +97,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
             let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
             let scaling = training::scaling_line(course.scaled().summary().as_ref(), style);
             let seen = training::question_line(&course.protocol(), style);
-            Ok(format!("{}\n{}{scaling}{seen}{memory}", style.bold(&heading), table.render(style)))
+            let interruption = args.model.interruption_line();
+            let (heading, table) = (style.bold(&heading), table.render(style));
+            Ok(format!("{heading}\n{table}{scaling}{seen}{memory}{interruption}"))
         }
     }
 }

@@ -1,41 +1,51 @@
-//! `zoetrope predict`: writes predictions as an array.
+//! `zoetrope predict`: writes predictions as an array or a table.
+
+mod events;
+mod snapshots;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
-use zoetrope_data::candidates;
-use zoetrope_data::numbers_file::write_array;
-use zoetrope_train::config::TaskName;
-use zoetrope_train::session::Session;
-use zoetrope_train::stream::{Candidate, StreamSession};
+use serde_json::{Value, json};
+use zoetrope_data::numbers_file::Column;
+use zoetrope_data::split::Part;
+use zoetrope_train::answers::Meaning;
+use zoetrope_train::course::Course;
 use zoetrope_train::train::Run;
 
+use crate::answer_file::{self, AnswerFile, PREDICTION};
 use crate::command::{document, eval};
 use crate::exit::Failure;
-use crate::input::{may_write, must_exist};
-use crate::progress::{Bars, Unit};
+use crate::input::must_exist;
 use crate::saved_model::{MemoryNote, SavedModel};
 
-/// Write predictions as a NumPy array: of each frame's last snapshot, or of candidate pairs
+/// Write predictions as an array or a table: of vertices, of pairs that you name, or of the pairs
+/// that a part of the data is judged by
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// Candidate pairs for a model of events: a table of source, destination and time, vertices
-    /// named as in the data. Without times they are asked about after the last event.
+    /// Pairs to predict: a table of source, destination and, if it has one, a time as in the data or
+    /// a column "snapshot" (counted from 0, snapshot models); vertices named as in the data. Without
+    /// times they are asked about after the last event or snapshot. If this flag is absent, tasks
+    /// about pairs predict those that a part is judged by (see --split)
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// File to write: frames × vertices (× classes), or one number (a row of them) for each pair
-    #[arg(long, value_name = "FILE.npy")]
+    /// File to write: .npy (the numbers alone: frames × vertices (× classes), or one number (a row of
+    /// them) for each pair), .parquet or .csv (a table with vertices and times)
+    #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Replace the file
     #[arg(long)]
     force: bool,
-    /// Frames to predict: all, or those whose last snapshot lies in this part
-    #[arg(long, value_name = "PART", default_value = "all", value_parser = ["all", "test", "val", "train"])]
-    split: String,
+    /// Write the raw scores of links and classes instead of probabilities
+    #[arg(long)]
+    logits: bool,
+    /// Part to predict: frames whose last snapshot lies in it, or the pairs that it is judged by; all
+    /// frames if absent, and for pairs the test part
+    #[arg(long, value_name = "PART", value_parser = ["all", "test", "val", "train"])]
+    split: Option<String>,
     /// Units of predicted numbers: own (as in the data) or scaled (as the model sees them). With
     /// data.scaling=pygt they are scaled unless this says otherwise
     #[arg(long, value_name = "UNITS", value_parser = ["own", "scaled"])]
@@ -47,66 +57,35 @@ pub(crate) struct PredictArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  zoetrope predict --run runs/tgcn-demo-1 --out predictions.npy
+  zoetrope predict --run runs/tgcn-demo-1 --out predictions.csv
   zoetrope predict --weights tgcn.safetensors --data england_covid.json --model tgcn \\
       --frame 16 --split test --out test.npy
-  zoetrope predict --run runs/tgn-wikipedia-1 --pairs candidates.csv --out scores.npy";
+  zoetrope predict --run runs/tgn-wikipedia-1 --pairs candidates.csv --out scores.parquet
+  zoetrope predict --run runs/evolvegcn-o-ratings-1 --pairs candidates.csv --logits --out scores.npy
 
-/// Runs the command.
-pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
-    may_write(&args.out, args.force)?;
-    if let Some(pairs) = &args.pairs {
-        must_exist(pairs)?;
-    }
-    let mut session = match args.model.open(args.json)? {
-        Run::Snapshots(session) => session,
-        Run::Events(session) => return pairs(args, session),
-    };
-    if args.pairs.is_some() {
-        return Err(Failure::usage("--pairs is for models of events")
-            .hint("leave it out: a model of snapshots predicts for every vertex"));
-    }
-    if args.units.is_some() && session.task() != TaskName::NodeRegression {
-        let task = session.task().name();
-        return Err(Failure::usage(format!("--units is for predicted numbers, not for {task}"))
-            .hint("leave it out"));
-    }
-    let part = (args.split != "all").then(|| eval::part(&args.split));
-    let (mut answers, metrics) = session.predict(part)?;
-    let units = units(args, &session);
-    let scale = session.material().scaled.own_units.as_ref();
-    if let (Units::Own, TaskName::NodeRegression, Some(scale)) = (units, session.task(), scale) {
-        scale.undo(&mut answers.values);
-    }
-    let mut shape = vec![answers.steps.len(), answers.vertices];
-    if answers.per_vertex > 1 {
-        shape.push(answers.per_vertex);
-    }
-    write_array(&args.out, &shape, &answers.values)?;
-    match args.json {
-        true => document(&json!({
-            "schema": 1,
-            "file": args.out.display().to_string(),
-            "shape": shape,
-            "snapshots": answers.steps,
-            "units": units.name(),
-            "metrics": metrics,
-            "scaling": session.material().scaled.summary(),
-        })),
-        false => {
-            let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
-            let (first, last) = (answers.steps.first(), answers.steps.last());
-            let snapshots = match (first, last) {
-                (Some(first), Some(last)) => format!(", snapshots {first} to {last}"),
-                _ => String::new(),
-            };
-            let scaled = match units {
-                Units::Own => "",
-                Units::Scaled => ", scaled as the model sees them",
-            };
-            Ok(format!("{}: {}{snapshots}{scaled}\n", args.out.display(), shape.join(" × ")))
-        }
-    }
+A table of predictions has the columns vertex, or src and dst; snapshot, time and date if there are
+such; then `probability` for links, `p_NAME` of each class and the likeliest `class`, or `prediction`
+for numbers (`prediction_scaled` if they are not in the data's own units). Pairs that a part is judged by also have what is right: `happened` (1 or 0) for links,
+`truth` otherwise. Identifiers are text, spelled as in the data.";
+
+/// Raw answers of a model, and what they are about.
+struct Predicted {
+    meaning: Meaning,
+    /// Numbers for each answer.
+    outputs: usize,
+    values: Vec<f32>,
+    /// The shape of an array of them.
+    shape: Vec<usize>,
+    /// Vertices, snapshots and times, by answer.
+    subjects: Vec<Column>,
+    /// What is right, by answer, if it is known.
+    truth: Option<Vec<f32>>,
+    /// What a report adds: for people, and for programs.
+    about: String,
+    fields: Value,
+    memory: MemoryNote,
+    /// Of predicted numbers.
+    units: Units,
 }
 
 /// The units of predicted numbers.
@@ -127,67 +106,93 @@ impl Units {
     }
 }
 
-/// As asked; otherwise those of the data, and with PyG-Temporal's scale those of that library. What
-/// was not scaled has its own units anyway.
-fn units(args: &PredictArgs, session: &Session) -> Units {
-    let scaled = &session.material().scaled;
-    match args.units.as_deref() {
-        _ if scaled.own_units.is_none() => Units::Own,
-        Some("scaled") => Units::Scaled,
-        Some(_) => Units::Own,
-        None if scaled.is_reference() => Units::Scaled,
-        None => Units::Own,
+/// Runs the command.
+pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
+    let file = AnswerFile::new(&args.out, args.force)?;
+    if let Some(pairs) = &args.pairs {
+        must_exist(pairs)?;
+    }
+    let predicted = match args.model.open(args.json)? {
+        Run::Snapshots(session) => snapshots::predict(args, session)?,
+        Run::Events(session) => events::predict(args, session)?,
+    };
+    let Predicted { meaning, outputs, shape, subjects, truth, fields, memory, units, .. } =
+        predicted;
+    let (mut values, about) = (predicted.values, predicted.about);
+    if !args.logits {
+        meaning.to_probabilities(outputs, &mut values);
+    }
+    let columns = file.write(&shape, &values, || {
+        let mut columns = subjects;
+        columns.extend(answer_file::answers(&meaning, args.logits, outputs, &values));
+        if units == Units::Scaled {
+            // The name says that these are not the data's own units.
+            let numbers = columns.iter_mut().filter(|column| column.name == PREDICTION);
+            numbers.for_each(|column| column.name = format!("{PREDICTION}_scaled"));
+        }
+        columns.extend(truth.map(|truth| answer_file::truth(&meaning, &truth)));
+        columns
+    })?;
+    if args.json {
+        let mut report = json!({
+            "schema": 1,
+            "file": args.out.display().to_string(),
+            "shape": shape,
+            "columns": columns,
+            "values": kind_of_values(&meaning, args.logits),
+            "classes": match &meaning {
+                Meaning::Classes(names) => json!(names),
+                _ => Value::Null,
+            },
+            "interrupted": args.model.interrupted(),
+        });
+        if let (Value::Object(report), Value::Object(fields)) = (&mut report, fields) {
+            report.extend(fields);
+        }
+        memory.add_to(&mut report);
+        return document(&report);
+    }
+    let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
+    let kind = kind_of_values(&meaning, args.logits);
+    let about = match units {
+        Units::Own => about,
+        Units::Scaled => format!("{about}, scaled as the model sees them"),
+    };
+    let mut text = format!("{}: {} {kind}{about}\n", args.out.display(), shape.join(" × "));
+    if !columns.is_empty() {
+        text.push_str(&format!("columns: {}\n", columns.join(", ")));
+    }
+    text.push_str(&memory.line().map_or_else(String::new, |line| format!("{line}\n")));
+    text.push_str(&args.model.interruption_line());
+    Ok(text)
+}
+
+/// What the numbers are, in the plural.
+fn kind_of_values(meaning: &Meaning, is_logits: bool) -> &'static str {
+    match meaning {
+        Meaning::Value => "values",
+        _ if is_logits => "logits",
+        _ => "probabilities",
     }
 }
 
-/// Scores of candidate pairs, after replaying the events before each.
-fn pairs(args: &PredictArgs, mut session: StreamSession) -> Result<String, Failure> {
-    if args.units.is_some() {
-        return Err(Failure::usage("--units is for numbers that a model of snapshots predicts")
-            .hint("leave it out"));
-    }
-    let Some(path) = &args.pairs else {
-        return Err(Failure::usage("a model of events predicts pairs: which ones?")
-            .hint("give a table of source, destination and time with --pairs FILE"));
+/// The parts whose own pairs are predicted: those asked for, the test part if nothing was said, and
+/// everything if there is no test part.
+fn parts(args: &PredictArgs, course: &dyn Course) -> Result<Vec<Part>, Failure> {
+    let all = || {
+        let parts = [Part::Train, Part::Validation, Part::Test].into_iter();
+        parts.filter(|&part| course.has(part)).collect()
     };
-    let store = &session.material().store;
-    let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
-    let columns = session.candidate_columns();
-    let read = candidates::read(path, store, &columns, &bars)?;
-    bars.finish();
-    let after = store.time().last().map_or(0, |last| last.saturating_add(1));
-    let time = |row: usize| read.time.get(row).copied().unwrap_or(after);
-    let ends = read.src.iter().zip(&read.dst).enumerate();
-    let asked: Vec<Candidate> =
-        ends.map(|(row, (&src, &dst))| Candidate { src, dst, time: time(row) }).collect();
-    let values = rayon::scope(|_| session.predict(&asked, &read.features))?;
-    let mut shape = vec![asked.len()];
-    if values.len() > asked.len() {
-        shape.push(values.len() / asked.len());
-    }
-    write_array(&args.out, &shape, &values)?;
-    let memory = MemoryNote::of(&session);
-    let by_source = session.memory_use().iter();
-    match args.json {
-        true => {
-            let mut report = json!({
-                "schema": 1,
-                "file": args.out.display().to_string(),
-                "shape": shape,
-                "pairs": path.display().to_string(),
-            });
-            memory.add_to(&mut report);
-            report["pairs_by_memory"] =
-                by_source.map(|(source, pairs)| (source.name().to_owned(), json!(pairs))).collect();
-            document(&report)
-        }
-        false => {
-            let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
-            let by_source: Vec<String> = by_source
-                .map(|(source, pairs)| format!("memory of {pairs} pairs: {}\n", source.describe()))
-                .collect();
-            let (file, shape) = (args.out.display(), shape.join(" × "));
-            Ok(format!("{file}: {shape} answers\n{}", by_source.concat()))
+    match args.split.as_deref() {
+        Some("all") => Ok(all()),
+        None if !course.has(Part::Test) => Ok(all()),
+        named => {
+            let name = named.unwrap_or("test");
+            match course.has(eval::part(name)) {
+                true => Ok(vec![eval::part(name)]),
+                false => Err(Failure::usage(format!("the split has no {name} part"))
+                    .hint("choose another --split, or set data.split")),
+            }
         }
     }
 }

@@ -27,7 +27,8 @@ pub(crate) struct TrainArgs {
     /// Run folder to write; a fresh one under runs/ where absent
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     out: Option<PathBuf>,
-    /// Continue the run in this folder to the same bits
+    /// Continue the run in this folder to the same bits; settings that would make it another run are
+    /// refused
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Run")]
     resume: Option<PathBuf>,
     /// Weights to start from, as safetensors (a state_dict)
@@ -142,10 +143,7 @@ mod mpi {
 
 fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
     let base = match &args.resume {
-        Some(root) => {
-            let saved = RunFolder::read_config(root)?;
-            Config::builder().text(&saved.to_toml(), root.join("config.toml"))
-        }
+        Some(root) => RunFolder::config_layer(root)?,
         None => Config::builder(),
     };
     let mut builder = args.settings.over(base);
@@ -171,5 +169,11 @@ fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
             let _ = writeln!(std::io::stderr(), "{} {note}", Style::stderr().yellow("note:"));
         }
     }
-    Ok(builder.build()?)
+    let origins = builder.origins();
+    let mut config = builder.build()?;
+    if let Some(root) = &args.resume {
+        config.continues(&RunFolder::read_config(root)?, &origins)?;
+        RunFolder::find_files(root, &mut config)?;
+    }
+    Ok(config)
 }

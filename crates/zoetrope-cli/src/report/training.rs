@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use zoetrope_train::run::{EpochRecord, Metrics};
 use zoetrope_train::scaling::ScalingSummary;
+use zoetrope_train::shell_word;
 use zoetrope_train::train::Finished;
 
 use super::curve::curve;
@@ -116,22 +117,27 @@ pub(crate) fn render(finished: &Finished) -> String {
         )));
     }
     text.push_str(&format!("\n{}\n", speed(&summary.epochs)));
-    let folder = finished.folder.display();
-    text.push_str(&format!("Run folder {folder}\n"));
-    let next = [
-        format!("zoetrope eval --run {folder}"),
-        match summary.redundancy {
-            None => format!("zoetrope predict --run {folder} --out predictions.npy"),
-            Some(_) => {
-                format!("zoetrope predict --run {folder} --pairs pairs.csv --out scores.npy")
-            }
-        },
-        format!("tensorboard --logdir {folder}"),
-    ];
-    for command in next {
+    text.push_str(&format!("Run folder {}\n", finished.folder.display()));
+    for command in next_commands(finished) {
         text.push_str(&format!("  {}\n", style.dim(&command)));
     }
     text
+}
+
+/// What to do with a run next: commands that work as they stand.
+fn next_commands(finished: &Finished) -> Vec<String> {
+    let folder = shell_word(&finished.folder);
+    let predictions = shell_word(&finished.folder.join("predictions.csv"));
+    // Without a test part the training part is what there is to measure on.
+    let part = if finished.summary.test.is_empty() { " --split train" } else { "" };
+    let mut commands = vec![
+        format!("zoetrope eval --run {folder}{part}"),
+        format!("zoetrope predict --run {folder} --out {predictions}"),
+    ];
+    if finished.has_event_file {
+        commands.push(format!("tensorboard --logdir {folder}"));
+    }
+    commands
 }
 
 fn speed(epochs: &[EpochRecord]) -> String {

@@ -62,6 +62,17 @@ pub enum Part {
     Test,
 }
 
+impl Part {
+    /// The name on command lines and in files: `train`, `val` or `test`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "val",
+            Self::Test => "test",
+        }
+    }
+}
+
 /// A time-ordered stream or sequence cut in three: positions of events or snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {

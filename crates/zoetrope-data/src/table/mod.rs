@@ -94,6 +94,12 @@ pub(crate) fn has_time(path: &Path, head: &[u8]) -> bool {
         .is_some_and(|plan| plan.rows.has_time)
 }
 
+/// The position of the column of this name, in upper or lower case, in the rows of `head`.
+pub(crate) fn column_named(head: &[u8], name: &str) -> Option<usize> {
+    let header = dialect::sniff(head, true, None, None).ok()?.header?;
+    header.iter().position(|found| found.trim().eq_ignore_ascii_case(name))
+}
+
 /// The first bytes, up to a line end; more than usual only where the first line is longer.
 fn read_head(source: &mut Source<'_>, options: &ReadOptions) -> Result<(Vec<u8>, bool), DataError> {
     let mut head = Vec::new();

@@ -125,7 +125,8 @@ impl From<MergeRule> for Merge {
 names! {
     /// What becomes of the weights of edges.
     WeightRule {
-        /// As given; left out where one is negative, because signed degrees cannot be normalised.
+        /// As given; left out if one is negative or missing, because such degrees cannot be
+        /// normalised.
         Auto = "auto",
         /// As given, whatever they are.
         Given = "given",

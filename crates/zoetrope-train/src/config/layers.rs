@@ -3,9 +3,11 @@
 //! Every layer is checked as a whole, also what a stronger one overrides, and all problems are
 //! reported at once.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::file::{self, Entry};
+use super::paths;
 use super::problem::{ConfigProblem, Origin};
 use super::section::{Refusal, accept};
 use super::setting::{Given, shorten};
@@ -42,7 +44,7 @@ impl ConfigBuilder {
         Self::default()
     }
 
-    /// Adds a file.
+    /// Adds a file. Relative paths in it start at its own folder.
     pub fn file(mut self, path: &Path) -> Self {
         match file::read(path) {
             Ok(text) => self.text(&text, path),
@@ -64,6 +66,7 @@ impl ConfigBuilder {
             Ok(entries) => {
                 self.files.extend(entries.into_iter().map(
                     |Entry { section, key, value, line }| {
+                        let value = paths::beside(&path, section.as_deref(), &key, value);
                         let origin = Origin::File { path: path.clone(), line };
                         Wish { section, key, given: Given::Value(value), origin }
                     },
@@ -143,6 +146,17 @@ impl ConfigBuilder {
             origin: Origin::Flag { flag: flag.to_owned() },
         });
         self
+    }
+
+    /// Who decided each key that a layer gave, by `section.key`.
+    pub fn origins(&self) -> BTreeMap<String, Origin> {
+        let layers = self.files.iter().chain(&self.variables).chain(&self.flags);
+        layers
+            .filter_map(|wish| {
+                let key = format!("{}.{}", wish.section.as_ref()?, wish.key);
+                Some((key, wish.origin.clone()))
+            })
+            .collect()
     }
 
     /// The tree, without looking for contradictions: the caller may fill in what the data

@@ -20,9 +20,11 @@ mod model;
 mod names;
 mod numbers;
 mod output;
+mod paths;
 mod plan;
 mod problem;
 mod reading;
+mod resumed;
 mod rule;
 mod section;
 mod setting;
@@ -41,6 +43,7 @@ pub use layers::ConfigBuilder;
 pub use model::{DecoderName, ModelConfig, ModelName, Normalisation, Variant};
 pub use numbers::Numbers;
 pub use output::OutputConfig;
+pub(crate) use paths::is_file;
 pub use plan::{
     ByteCount, DeviceTransport, DifferenceRule, OperatorOrder, PlanConfig, Residency, StrategyName,
 };

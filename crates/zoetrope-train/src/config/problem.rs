@@ -111,6 +111,22 @@ pub enum ConfigProblem {
         /// Why it cannot be taken over.
         reason: String,
     },
+    /// A value that a run cannot change when it continues.
+    #[error(
+        "{}: the run has {key} = {was} and cannot go on with {now}; leave it out, or start a new run. What may differ with --resume: {}",
+        shown(origin, key),
+        super::resumed::allowed()
+    )]
+    Fixed {
+        /// Where it was given.
+        origin: Origin,
+        /// `section.key`.
+        key: String,
+        /// The value of the run.
+        was: String,
+        /// The value that was given.
+        now: String,
+    },
     /// Values that contradict each other.
     #[error("{keys}: {reason}; {advice}")]
     Conflict {
@@ -121,6 +137,14 @@ pub enum ConfigProblem {
         /// What to change.
         advice: String,
     },
+}
+
+/// An origin with the key that it sets, where its name does not say so.
+fn shown(origin: &Origin, key: &str) -> String {
+    match origin {
+        Origin::Flag { flag } if flag == "--set" => format!("--set {key}"),
+        origin => origin.to_string(),
+    }
 }
 
 fn meant(nearest: &Option<String>) -> String {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use zoetrope_data::split::Split;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexNames};
 use zoetrope_nn::Forward;
@@ -200,7 +201,16 @@ fn miniature(
         known_before: None,
         events: 0,
         sha256: String::new(),
-        split: like.split.clone(),
+        // Its own snapshots: tasks count the classes of the training part.
+        split: Split {
+            train: 0..steps,
+            validation: steps..steps,
+            test: steps..steps,
+            boundaries: None,
+        },
+        vertex_classes: Vec::new(),
+        edge_classes: Vec::new(),
+        scale: None,
         boundaries: None,
         scaled: Scaled::default(),
         warnings: Vec::new(),

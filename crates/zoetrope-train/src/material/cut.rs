@@ -5,10 +5,11 @@ use std::sync::Arc;
 use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, SnapshotDataset};
 use zoetrope_graph::{
-    DiscretiseOptions, EventStore, Lifetime, Origin, SnapshotSequence, Targets, VertexFeatures,
-    Windowing, Windows, discretise, suggest_window,
+    DiscretiseOptions, EventStore, Lifetime, Origin, SnapshotSequence, Targets, TimeScale,
+    VertexFeatures, Windowing, Windows, discretise, suggest_window,
 };
 
+use crate::answers::texts;
 use crate::baseline::last_lag_column;
 use crate::config::{Config, DataConfig, FeatureRule, MissingFeatures, Scaling, TaskName};
 use crate::error::TrainError;
@@ -24,6 +25,26 @@ pub(super) struct Cut {
     pub(super) newest_lag: Option<usize>,
     /// What it was scaled by.
     pub(super) scaled: Scaled,
+    /// What events call their times and classes.
+    pub(super) named: Named,
+}
+
+/// What events call their times and classes, for files of predictions.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    pub(super) scale: Option<TimeScale>,
+    pub(super) vertex_classes: Vec<String>,
+    pub(super) edge_classes: Vec<String>,
+}
+
+impl Named {
+    fn of(store: &EventStore) -> Self {
+        Self {
+            scale: Some(store.scale()),
+            vertex_classes: texts(&store.vertex_label_names),
+            edge_classes: texts(&store.label_names),
+        }
+    }
 }
 
 /// Cuts events, takes lags, finds the classes of edges.
@@ -72,7 +93,7 @@ fn given(
     let mut scaled = Scaled::default();
     let saved = saved.and_then(|saved| saved.series.as_ref());
     let data = scale_series(data, config, saved, &mut scaled, warnings)?;
-    Ok(Cut { data, edge_labels: None, newest_lag, scaled })
+    Ok(Cut { data, edge_labels: None, newest_lag, scaled, named: Named::default() })
 }
 
 /// The first key that was given and is for measured series only.
@@ -174,5 +195,6 @@ fn events(
     };
     let names = store.names().clone();
     let data = SnapshotDataset { sequence, names, features, targets, signal: None };
-    Ok(Cut { data, edge_labels, newest_lag: None, scaled: Scaled::default() })
+    let (scaled, named) = (Scaled::default(), Named::of(store));
+    Ok(Cut { data, edge_labels, newest_lag: None, scaled, named })
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use zoetrope_data::split::{Part, Split};
 use zoetrope_data::{Dataset, Progress, SnapshotDataset};
-use zoetrope_graph::{SnapshotSequence, Time, VertexNames};
+use zoetrope_graph::{SnapshotSequence, Time, TimeScale, VertexNames};
 use zoetrope_tensor::Matrix;
 
 use cut::Cut;
@@ -57,6 +57,12 @@ pub struct Material {
     pub sha256: String,
     /// Which steps train, validate and test.
     pub split: Split,
+    /// The names of the classes of vertices, where the data has them.
+    pub vertex_classes: Vec<String>,
+    /// The names of the classes of edges, where the data has them.
+    pub edge_classes: Vec<String>,
+    /// What the times of the windows mean, where events were cut.
+    pub scale: Option<TimeScale>,
     /// The boundaries of the windows, where events were cut.
     pub boundaries: Option<Vec<Time>>,
     /// What it was scaled by.
@@ -103,7 +109,7 @@ impl Material {
     }
 
     fn new(
-        Cut { data, edge_labels, newest_lag, scaled }: Cut,
+        Cut { data, edge_labels, newest_lag, scaled, named }: Cut,
         config: &Config,
         warnings: &mut Vec<String>,
     ) -> Result<Self, TrainError> {
@@ -115,7 +121,7 @@ impl Material {
                 advice: "look at it with `zoetrope data inspect`".to_owned(),
             });
         }
-        let sequence = weights::apply(sequence, config.data.weights, warnings)?;
+        let sequence = weights::apply(sequence, config.data.weights, &names, warnings)?;
         let (sequence, happened) = smooth::apply(sequence, &config.data)?;
         let window = config.data.m_product;
         let features =
@@ -141,6 +147,9 @@ impl Material {
             events: 0,
             sha256: String::new(),
             split,
+            vertex_classes: named.vertex_classes,
+            edge_classes: named.edge_classes,
+            scale: named.scale,
             boundaries,
             scaled,
             warnings: Vec::new(),

@@ -1,40 +1,93 @@
 //! Weights of edges as models can take them.
 
-use zoetrope_graph::{GraphError, SnapshotSequence};
+use zoetrope_graph::{SnapshotSequence, VertexNames};
 
 use crate::config::WeightRule;
+use crate::error::TrainError;
 use crate::sampling::hide_weights;
 
 /// Keeps, drops or unsigns the weights; says so where the user did not ask for it.
+///
+/// # Errors
+/// [`TrainError::Unfit`] where weights are asked for and some are missing or infinite.
 pub(super) fn apply(
     sequence: SnapshotSequence,
     rule: WeightRule,
+    names: &VertexNames,
     warnings: &mut Vec<String>,
-) -> Result<SnapshotSequence, GraphError> {
+) -> Result<SnapshotSequence, TrainError> {
     let Some(weight) = sequence.weight() else { return Ok(sequence) };
+    let broken = Broken::of(&sequence, weight, names);
     let negative = weight.iter().any(|&weight| weight < 0.0);
-    match rule {
-        WeightRule::Auto if negative => {
+    match (rule, broken) {
+        (WeightRule::Ones, _) => Ok(hide_weights(&sequence)?),
+        (WeightRule::Auto, Some(broken)) => {
+            warnings.push(format!(
+                "{broken}, so all weights are left out; to use them, fill in what is missing"
+            ));
+            Ok(hide_weights(&sequence)?)
+        }
+        (WeightRule::Auto, None) if negative => {
             warnings.push(
                 "some weights are negative, so all weights are left out; data.weights decides \
                  otherwise"
                     .to_owned(),
             );
-            hide_weights(&sequence)
+            Ok(hide_weights(&sequence)?)
         }
-        WeightRule::Ones => hide_weights(&sequence),
-        WeightRule::Absolute if negative => {
+        (rule, Some(broken)) => Err(TrainError::Unfit {
+            what: format!("data.weights = \"{}\", but {broken}", rule.name()),
+            advice: "fill them in, or leave all weights out with data.weights=ones".to_owned(),
+        }),
+        (WeightRule::Absolute, None) if negative => {
             let unsigned = weight.iter().map(|weight| weight.abs()).collect();
             with_weights(&sequence, unsigned)
         }
-        WeightRule::Auto | WeightRule::Given | WeightRule::Absolute => Ok(sequence),
+        (WeightRule::Auto | WeightRule::Given | WeightRule::Absolute, None) => Ok(sequence),
+    }
+}
+
+/// Weights that are no numbers to calculate with, and where the first of them stands.
+struct Broken {
+    count: usize,
+    all: usize,
+    /// Whether the first is missing rather than infinite.
+    is_missing: bool,
+    /// As the data names them.
+    ends: [String; 2],
+    snapshot: usize,
+}
+
+impl Broken {
+    fn of(sequence: &SnapshotSequence, weight: &[f32], names: &VertexNames) -> Option<Self> {
+        let first = weight.iter().position(|weight| !weight.is_finite())?;
+        let ends = [sequence.src()[first], sequence.dst()[first]];
+        Some(Self {
+            count: weight.iter().filter(|weight| !weight.is_finite()).count(),
+            all: weight.len(),
+            is_missing: weight[first].is_nan(),
+            ends: ends.map(|vertex| names.name(vertex).into_owned()),
+            snapshot: sequence.offsets().partition_point(|&start| start as usize <= first) - 1,
+        })
+    }
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { count, all, snapshot, ends: [src, dst], .. } = self;
+        let kind = if self.is_missing { "missing" } else { "infinite" };
+        write!(
+            f,
+            "{count} of {all} weights are {kind} (the first: the edge from {src} to {dst} in \
+             snapshot {snapshot})"
+        )
     }
 }
 
 fn with_weights(
     sequence: &SnapshotSequence,
     weights: Vec<f32>,
-) -> Result<SnapshotSequence, GraphError> {
+) -> Result<SnapshotSequence, TrainError> {
     let (src, dst) = (sequence.src().to_vec(), sequence.dst().to_vec());
     let (vertices, steps) = (sequence.vertices(), sequence.steps());
     let made = match sequence.is_constant() {
@@ -44,22 +97,30 @@ fn with_weights(
             SnapshotSequence::new(vertices, offsets, src, dst, Some(weights))?
         }
     };
-    match sequence.boundaries() {
-        Some(boundaries) => made.with_boundaries(boundaries.to_vec()),
-        None => Ok(made),
-    }
+    Ok(match sequence.boundaries() {
+        Some(boundaries) => made.with_boundaries(boundaries.to_vec())?,
+        None => made,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn apply_to(weights: Vec<f32>, rule: WeightRule) -> (Option<Vec<f32>>, usize) {
+    fn try_apply(
+        weights: Vec<f32>,
+        rule: WeightRule,
+    ) -> Result<(Option<Vec<f32>>, Vec<String>), TrainError> {
         let sequence =
             SnapshotSequence::new(3, vec![0, 1, 2], vec![0, 1], vec![1, 2], Some(weights)).unwrap();
         let mut warnings = Vec::new();
-        let made = apply(sequence, rule, &mut warnings).unwrap();
-        (made.weight().map(<[f32]>::to_vec), warnings.len())
+        let made = apply(sequence, rule, &VertexNames::identity(3), &mut warnings)?;
+        Ok((made.weight().map(<[f32]>::to_vec), warnings))
+    }
+
+    fn apply_to(weights: Vec<f32>, rule: WeightRule) -> (Option<Vec<f32>>, usize) {
+        let (weights, warnings) = try_apply(weights, rule).unwrap();
+        (weights, warnings.len())
     }
 
     #[test]
@@ -69,5 +130,19 @@ mod tests {
         assert_eq!(apply_to(vec![1.0, -2.0], WeightRule::Given), (Some(vec![1.0, -2.0]), 0));
         assert_eq!(apply_to(vec![1.0, -2.0], WeightRule::Absolute), (Some(vec![1.0, 2.0]), 0));
         assert_eq!(apply_to(vec![1.0, 2.0], WeightRule::Ones), (None, 0));
+    }
+
+    #[test]
+    fn a_weight_that_is_missing_is_not_called_negative() {
+        let (weights, warnings) = try_apply(vec![1.0, f32::NAN], WeightRule::Auto).unwrap();
+        assert_eq!(weights, None);
+        let place = "1 of 2 weights are missing (the first: the edge from 1 to 2 in snapshot 1)";
+        assert!(warnings[0].starts_with(place), "{warnings:?}");
+        for rule in [WeightRule::Given, WeightRule::Absolute] {
+            let error = try_apply(vec![-1.0, f32::NAN], rule).unwrap_err().to_string();
+            assert!(error.contains(place) && error.contains("data.weights=ones"), "{error}");
+            assert!(!error.contains("negative"), "{error}");
+        }
+        assert_eq!(apply_to(vec![1.0, f32::NAN], WeightRule::Ones), (None, 0));
     }
 }

@@ -6,41 +6,70 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use zoetrope_data::sink::Sink;
 
+use super::brief;
 use super::lock::{self, Lock};
+use super::source::{self, DataSource};
 use super::summary::Summary;
 use crate::checkpoint::{Disk, FileLayer};
-use crate::config::Config;
+use crate::config::{Config, ConfigBuilder};
 use crate::error::TrainError;
+use crate::scaling;
 
 /// The files of a run folder, by which it is recognised.
 const CONFIG: &str = "config.toml";
-const SUMMARY: &str = "summary.json";
+pub(super) const METRICS: &str = "metrics.jsonl";
+pub(super) const SUMMARY: &str = "summary.json";
 
 /// The most runs of one name that are looked for a free number.
 const MOST_RUNS: u32 = 1 << 20;
+
+/// Files that a run writes before its first epoch is over, besides event files of TensorBoard.
+const OF_A_START: [&str; 7] =
+    [lock::NAME, "trace.json", RunFolder::PLAN, METRICS, source::NAME, scaling::FILE, CONFIG];
 
 /// A run folder that this process holds the lock of.
 #[derive(Debug)]
 pub struct RunFolder {
     root: PathBuf,
-    /// Whether this process made the folder, and so may take it away again.
-    is_ours: bool,
+    /// The folders that this process made, the run folder first, and so may take away again.
+    made: Vec<PathBuf>,
+    /// Whether there is something to keep: a run that goes on, or one with an epoch behind it.
+    keeps: bool,
     _lock: Lock,
 }
 
-/// A run that failed before it left anything leaves no folder either.
+/// A run that failed before it left anything of use leaves no folder either.
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        if !self.is_ours || must_be_free(&self.root).is_err() {
+        if self.keeps || self.root.join("checkpoints").exists() {
             return;
         }
-        // The lock is still held; what cannot be removed is an empty folder.
-        let _ = std::fs::remove_file(self.root.join(lock::NAME));
-        let _ = std::fs::remove_dir(&self.root);
+        // The lock is still held, so these are ours; what stays behind is what others put there.
+        for name in own_files(&self.root) {
+            let _ = std::fs::remove_file(self.root.join(name));
+        }
+        for folder in &self.made {
+            if std::fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
     }
 }
 
+/// The files of a start that are in a folder.
+fn own_files(root: &Path) -> Vec<std::ffi::OsString> {
+    let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
+    let is_own = |name: &std::ffi::OsString| {
+        OF_A_START.iter().any(|own| name == own)
+            || name.to_string_lossy().starts_with("events.out.tfevents.")
+    };
+    entries.filter_map(|entry| Some(entry.ok()?.file_name())).filter(is_own).collect()
+}
+
 impl RunFolder {
+    /// The name of the plan's file.
+    pub const PLAN: &'static str = "plan.json";
+
     /// Creates a folder for a new run. An empty one that exists is taken; one that holds anything
     /// is refused, so that no run is overwritten and no foreign file is lost.
     ///
@@ -48,13 +77,12 @@ impl RunFolder {
     /// [`TrainError::Occupied`] where the folder holds something, [`TrainError::Busy`] where
     /// another process has just taken it, [`TrainError::Io`] where it cannot be made.
     pub fn create(root: &Path) -> Result<Self, TrainError> {
-        let is_ours = root.symlink_metadata().is_err();
-        create_all(root)?;
+        let made = create_all(root)?;
         must_be_free(root)?;
-        let mut folder = Self::locked(root, false)?;
+        let mut folder = Self::locked(root)?;
         // Between the look and the lock another process may have begun and ended a run here.
         must_be_free(root)?;
-        folder.is_ours = is_ours;
+        (folder.made, folder.keeps) = (made, false);
         Ok(folder)
     }
 
@@ -63,7 +91,7 @@ impl RunFolder {
     /// # Errors
     /// [`TrainError::Io`] where the folder cannot be made.
     pub fn create_fresh(base: &Path, model: &str, data: &str) -> Result<Self, TrainError> {
-        create_all(base)?;
+        let above = create_all(base)?;
         let stem = format!("{}-{}", plain(model), plain(data));
         for number in 1..=MOST_RUNS {
             let root = base.join(format!("{stem}-{number}"));
@@ -71,7 +99,10 @@ impl RunFolder {
             match std::fs::create_dir(&root) {
                 Ok(()) => {
                     sync(base)?;
-                    return Self::locked(&root, true);
+                    let mut folder = Self::locked(&root)?;
+                    folder.made = std::iter::once(root).chain(above).collect();
+                    folder.keeps = false;
+                    return Ok(folder);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(TrainError::io(root, error)),
@@ -87,11 +118,17 @@ impl RunFolder {
     /// works on it.
     pub fn open(root: &Path) -> Result<Self, TrainError> {
         must_be_run(root)?;
-        Self::locked(root, false)
+        Self::locked(root)
     }
 
-    fn locked(root: &Path, is_ours: bool) -> Result<Self, TrainError> {
-        Ok(Self { root: root.to_owned(), is_ours, _lock: Lock::take(root)? })
+    fn locked(root: &Path) -> Result<Self, TrainError> {
+        let (root, made, lock) = (root.to_owned(), Vec::new(), Lock::take(root)?);
+        Ok(Self { root, made, keeps: true, _lock: lock })
+    }
+
+    /// From now on the folder stays, whatever happens: it has something to continue from.
+    pub(crate) fn keep(&mut self) {
+        self.keeps = true;
     }
 
     /// The folder itself.
@@ -101,7 +138,7 @@ impl RunFolder {
 
     /// Where the metrics of the epochs stand.
     pub fn metrics_path(&self) -> PathBuf {
-        self.root.join("metrics.jsonl")
+        self.root.join(METRICS)
     }
 
     /// Where the trace stands.
@@ -126,7 +163,7 @@ impl RunFolder {
 
     /// The same of a run that nobody has opened.
     pub fn plan_of(root: &Path) -> PathBuf {
-        root.join("plan.json")
+        root.join(Self::PLAN)
     }
 
     /// Writes a file of the folder, whole or not at all.
@@ -137,12 +174,13 @@ impl RunFolder {
         write_whole(&self.root.join(name), bytes)
     }
 
-    /// Saves the effective configuration.
+    /// Saves the effective configuration, its paths absolute so that the folder can be moved.
     ///
     /// # Errors
     /// [`TrainError::Io`] where the disk is full or fails.
     pub fn write_config(&self, config: &Config) -> Result<(), TrainError> {
-        write_whole(&self.root.join(CONFIG), config.to_toml().as_bytes())
+        let saved = config.with_absolute_paths();
+        write_whole(&self.root.join(CONFIG), saved.to_toml().as_bytes())
     }
 
     /// Saves the plan or another document as JSON.
@@ -161,7 +199,9 @@ impl RunFolder {
     /// # Errors
     /// [`TrainError::Io`] where the disk is full or fails.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), TrainError> {
-        self.write_json(&self.root.join(SUMMARY), summary)
+        let path = self.root.join(SUMMARY);
+        let text = brief::text(summary).map_err(|error| TrainError::io(&path, error.into()))?;
+        write_whole(&path, text.as_bytes())
     }
 
     /// Reads the configuration of a run, also of one that another process works on.
@@ -170,8 +210,28 @@ impl RunFolder {
     /// [`TrainError::NotARun`] where the folder holds no run, [`TrainError::Config`] where the
     /// file is wrong.
     pub fn read_config(root: &Path) -> Result<Config, TrainError> {
+        Self::config_layer(root)?.build()
+    }
+
+    /// The configuration of a run as the lowest layer of another one.
+    ///
+    /// # Errors
+    /// [`TrainError::NotARun`] where the folder holds no run.
+    pub fn config_layer(root: &Path) -> Result<ConfigBuilder, TrainError> {
         must_be_run(root)?;
-        Config::builder().file(&root.join(CONFIG)).build()
+        Ok(Config::builder().file(&root.join(CONFIG)))
+    }
+
+    /// The digest of the data that a run learns from; None where it is not recorded.
+    ///
+    /// # Errors
+    /// [`TrainError::Io`] where a file cannot be read.
+    pub(crate) fn read_digest(root: &Path) -> Result<Option<String>, TrainError> {
+        if let Some(source) = DataSource::read(root)? {
+            return Ok(Some(source.data.sha256));
+        }
+        let summary = Self::read_summary(root)?;
+        Ok(summary.and_then(|summary| Some(summary["data"]["sha256"].as_str()?.to_owned())))
     }
 }
 
@@ -184,11 +244,14 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
 
 /// Makes a folder and those above it, each with its name on the disk: a checkpoint in a folder
 /// that a power cut takes away would be lost with it.
-fn create_all(folder: &Path) -> Result<(), TrainError> {
-    let missing: Vec<&Path> =
-        folder.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();
+///
+/// Returns those that were not there, the lowest first.
+fn create_all(folder: &Path) -> Result<Vec<PathBuf>, TrainError> {
+    let absent = |path: &&Path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err();
+    let missing: Vec<&Path> = folder.ancestors().take_while(absent).collect();
     std::fs::create_dir_all(folder).map_err(|error| TrainError::io(folder, error))?;
-    missing.into_iter().rev().filter_map(Path::parent).try_for_each(sync)
+    missing.iter().rev().filter_map(|path| path.parent()).try_for_each(sync)?;
+    Ok(missing.into_iter().map(Path::to_owned).collect())
 }
 
 fn sync(folder: &Path) -> Result<(), TrainError> {
@@ -256,8 +319,9 @@ mod tests {
     fn a_folder_with_a_run_or_with_foreign_files_is_refused() {
         let base = tempfile::tempdir().unwrap();
         let root = base.path().join("a/b");
-        let folder = RunFolder::create(&root).unwrap();
+        let mut folder = RunFolder::create(&root).unwrap();
         folder.write_config(&Config::default()).unwrap();
+        folder.keep();
         drop(folder);
         let error = RunFolder::create(&root).unwrap_err();
         assert!(error.to_string().contains("--resume"), "{error}");
@@ -278,8 +342,19 @@ mod tests {
         let root = base.path().join("run");
         drop(RunFolder::create(&root).unwrap());
         assert!(!root.exists());
-        let folder = RunFolder::create_fresh(base.path(), "tgcn", "demo").unwrap();
+        let deep = base.path().join("a/b/c");
+        let folder = RunFolder::create(&deep).unwrap();
         folder.write_config(&Config::default()).unwrap();
+        std::fs::write(folder.trace_path(), "[").unwrap();
+        drop(folder);
+        assert!(!base.path().join("a").exists());
+        let folder = RunFolder::create(&deep).unwrap();
+        std::fs::write(deep.join("notes.txt"), "of somebody else").unwrap();
+        drop(folder);
+        assert!(deep.join("notes.txt").exists());
+        let mut folder = RunFolder::create_fresh(base.path(), "tgcn", "demo").unwrap();
+        folder.write_config(&Config::default()).unwrap();
+        folder.keep();
         drop(folder);
         assert!(base.path().join("tgcn-demo-1/config.toml").exists());
         let given = base.path().join("given");
@@ -292,8 +367,9 @@ mod tests {
     fn a_continued_run_has_its_configuration() {
         let base = tempfile::tempdir().unwrap();
         let config = Config::builder().set("train.epochs=7").build().unwrap();
-        let folder = RunFolder::create(base.path()).unwrap();
+        let mut folder = RunFolder::create(base.path()).unwrap();
         folder.write_config(&config).unwrap();
+        folder.keep();
         assert!(matches!(RunFolder::open(base.path()), Err(TrainError::Busy { .. })));
         drop(folder);
         let folder = RunFolder::open(base.path()).unwrap();

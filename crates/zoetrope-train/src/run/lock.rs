@@ -39,6 +39,12 @@ impl Lock {
     }
 }
 
+/// Whether a process holds the lock of a folder now.
+pub(super) fn is_held(folder: &Path) -> bool {
+    let file = OpenOptions::new().read(true).write(true).open(folder.join(NAME));
+    file.is_ok_and(|file| matches!(try_lock(&file), Ok(false)))
+}
+
 /// The process that holds the lock. Between taking the lock and writing its number a process
 /// leaves the file empty for an instant, so a few looks may be needed.
 fn owner(file: &mut File) -> Option<u32> {

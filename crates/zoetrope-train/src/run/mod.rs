@@ -1,26 +1,32 @@
 //! The run folder: everything that a run leaves behind, and who may write there.
 //!
 //! Owns the files that the contract names (`config.toml`, `metrics.jsonl`, `summary.json`,
-//! `trace.json`, event files for TensorBoard), the lock that keeps a second process out, and the
+//! `data.json`, `trace.json`, event files for TensorBoard), the lock that keeps a second process out, and the
 //! measured time by phase. Files that are read as a whole are written whole or not at all; files
 //! that grow are flushed line by line.
 //!
 //! It does not train, and it leaves `checkpoints/` to [`checkpoint`](crate::checkpoint).
 
+mod brief;
 mod folder;
 mod lock;
 mod metrics;
 mod number;
 mod phase;
+mod source;
+mod state;
 mod summary;
 pub mod tensorboard;
 mod timeline;
 mod trace;
 
+pub(crate) use brief::without_lists;
 pub use folder::RunFolder;
 pub use metrics::{EpochRecord, MetricsLine, MetricsLog, read_metrics};
 pub(crate) use number::metrics_from_json;
 pub use phase::{Phase, Seconds};
+pub use source::DataSource;
+pub use state::Interrupted;
 pub use summary::{
     Bytes, DataSummary, DeviceTransport, Metrics, Redundancy, SCHEMA, Streaming, Summary,
 };

@@ -35,7 +35,7 @@ pub struct Answers {
 
 /// Some snapshots that are computed together, and which of them are looked at.
 #[derive(Debug, Clone)]
-struct Pass {
+pub(super) struct Pass {
     steps: Range<usize>,
     asked: Range<usize>,
 }
@@ -59,7 +59,7 @@ impl Session {
         let Some(per_vertex) = self.task.answers_per_vertex() else {
             return Err(TrainError::Unfit {
                 what: format!("{} predicts pairs, not vertices", self.task_name.name()),
-                advice: "use `zoetrope embed` and score pairs of embeddings".to_owned(),
+                advice: "name them with --pairs FILE".to_owned(),
             });
         };
         let steps = self.predicted_steps(part);
@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// Runs the model over a pass and shows the embeddings of each snapshot that is asked for.
-    fn visit(
+    pub(super) fn visit(
         &mut self,
         pass: &Pass,
         mut look: impl FnMut(&mut Self, usize) -> Result<(), TrainError>,
@@ -227,7 +227,7 @@ impl Session {
     }
 
     /// The first snapshot that can be judged.
-    fn earliest(&self) -> usize {
+    pub(super) fn earliest(&self) -> usize {
         match (self.sequential(), self.plan.rule.frame) {
             (true, _) => 0,
             (false, Some(frame)) => frame - 1,
@@ -235,7 +235,7 @@ impl Session {
         }
     }
 
-    fn passes_for(&self, asked: &[usize]) -> Vec<Pass> {
+    pub(super) fn passes_for(&self, asked: &[usize]) -> Vec<Pass> {
         let (Some(&first), Some(&last)) = (asked.first(), asked.last()) else {
             return Vec::new();
         };

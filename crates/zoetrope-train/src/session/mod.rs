@@ -7,6 +7,7 @@ mod blocks;
 mod epoch;
 mod evaluate;
 mod layout;
+mod pairs;
 mod precision;
 mod recorded;
 mod restore;
@@ -35,6 +36,7 @@ use crate::task::{self, Task};
 pub use epoch::{EpochEnd, Watch};
 pub use evaluate::Answers;
 pub use layout::plan_for_ranks;
+pub use pairs::PairQuestion;
 use recorded::Recorded;
 
 /// A run in progress.

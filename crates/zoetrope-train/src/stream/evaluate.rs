@@ -117,6 +117,9 @@ impl StreamSession {
                     false => {
                         let answers = self.answer(prepared)?;
                         judge.add(&material, piece.asked.clone(), prepared, &answers);
+                        if let Some(kept) = &mut self.own_answers {
+                            kept.add(&material, &target, piece.asked.clone(), prepared, &answers);
+                        }
                         self.tape.reset();
                         if let Some(state) =
                             self.state.as_mut().filter(|_| piece.absorbs_what_it_asks())

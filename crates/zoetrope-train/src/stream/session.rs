@@ -20,6 +20,7 @@ use super::judge::{FixedNegatives, StreamProtocol, training_pool};
 use super::material::StreamMaterial;
 use super::memory_source::MemoryUse;
 use super::network::StreamNetwork;
+use super::own_answers::OwnAnswers;
 use super::prepare::Rules;
 use super::schedule::Schedule;
 use super::target::Target;
@@ -70,6 +71,8 @@ pub struct StreamSession {
     pub(super) updates: Updates,
     pub(super) updated: Updated,
     pub(super) timeline: Timeline,
+    /// Where the answers of evaluation are kept, while somebody wants them.
+    pub(super) own_answers: Option<OwnAnswers>,
 }
 
 impl std::fmt::Debug for StreamSession {
@@ -181,6 +184,7 @@ impl StreamSession {
             updates: Updates::default(),
             updated: Updated::default(),
             timeline,
+            own_answers: None,
         })
     }
 

@@ -88,6 +88,15 @@ impl Target {
         }
     }
 
+    /// Whether an event is asked about: what is right must be known.
+    pub(super) fn asks_about(&self, event: usize) -> bool {
+        match self {
+            Self::Links => true,
+            Self::Classes { labels, .. } => !labels[event].is_nan(),
+            Self::Values { values } => !values[event].is_nan(),
+        }
+    }
+
     /// The number of classes; 2 for links, which happen or not.
     pub(super) fn classes(&self) -> usize {
         match self {

@@ -231,6 +231,10 @@ impl Task for EdgeClassification {
         })
     }
 
+    fn judged_pairs(&mut self, step: usize, pairs: &mut Pairs) {
+        self.rule.fill(self.labelled.at(step), pairs);
+    }
+
     fn answers_per_vertex(&self) -> Option<usize> {
         None
     }

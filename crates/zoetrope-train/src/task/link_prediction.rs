@@ -285,6 +285,18 @@ impl Task for LinkPrediction {
         })
     }
 
+    fn judged_pairs(&mut self, step: usize, pairs: &mut Pairs) {
+        pairs.clear();
+        let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
+        for chunk in 0..self.judge.few.load(target) {
+            self.judge.few.fill(chunk, key, &mut self.candidates);
+            let found = &self.candidates.pairs;
+            pairs.src.extend_from_slice(&found.src);
+            pairs.dst.extend_from_slice(&found.dst);
+            pairs.label.extend_from_slice(&found.label);
+        }
+    }
+
     fn answers_per_vertex(&self) -> Option<usize> {
         None
     }

@@ -24,6 +24,7 @@ use crate::engine::Network;
 use crate::error::TrainError;
 use crate::material::{Goal, Material};
 use crate::run::Metrics;
+use crate::sampling::Pairs;
 
 pub use baselines::baselines;
 pub use edge_classification::EdgeClassification;
@@ -100,6 +101,12 @@ pub trait Task: Send {
 
     /// How answers are judged, for the summary.
     fn protocol(&self) -> serde_json::Value;
+
+    /// Replaces `pairs` by those that the answers at this snapshot are judged by, labelled with what is
+    /// right; none where a task is not about pairs.
+    fn judged_pairs(&mut self, _step: usize, pairs: &mut Pairs) {
+        pairs.clear();
+    }
 
     /// The numbers that a prediction file has for each vertex; None where the task has no answer
     /// for a vertex.

@@ -3,7 +3,7 @@
 use crate::course::Course;
 use crate::error::TrainError;
 use crate::run::tensorboard::EventFile;
-use crate::run::{EpochRecord, MetricsLine, MetricsLog, RunFolder};
+use crate::run::{DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
 use crate::scaling;
 
 /// `metrics.jsonl` and the event file of TensorBoard.
@@ -31,6 +31,7 @@ impl Records {
             if !fitted.is_empty() {
                 folder.write_json(&folder.root().join(scaling::FILE), fitted)?;
             }
+            folder.write_source(&DataSource::new(course.config(), folder.root(), course.data()))?;
         }
         // Written last of what makes a folder a run: one without it holds nothing to continue.
         folder.write_config(course.config())?;

@@ -27,6 +27,7 @@ use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::run::{
     Bytes, EpochRecord, Metrics, Phase, RunFolder, Streaming, Summary, Timeline, TraceFile,
+    without_lists,
 };
 use crate::session::{EpochEnd, Watch};
 
@@ -69,6 +70,8 @@ pub struct Finished {
     pub summary: Summary,
     /// The epoch whose weights were measured, where one was chosen, with its measure.
     pub best: Option<(usize, f64)>,
+    /// Whether the folder has an event file for TensorBoard.
+    pub has_event_file: bool,
 }
 
 /// Trains as the configuration says and leaves everything in a run folder. `begun` is when the
@@ -111,7 +114,7 @@ fn lead(
             (Opened::open_for(&config, listener.reading(), None, resumed.as_deref())?, started)
         }
     };
-    let folder = match folder {
+    let mut folder = match folder {
         Some(folder) => folder,
         None => {
             let base = std::path::Path::new("runs");
@@ -131,6 +134,9 @@ fn lead(
         (Some(_), Opened::Snapshots(_)) => Some(loading::read_plan(&folder.plan_path())?),
         _ => load_plan(&config.plan.name)?,
     };
+    if resumed.is_some() {
+        must_be_same_data(folder.root(), &opened)?;
+    }
     let mut run = opened.start_shared(config, plan, timeline, ranks)?;
     tell_remarks(trace.as_deref(), listener);
     let course = run.course_mut();
@@ -141,7 +147,7 @@ fn lead(
     let mut records = Records::open(&folder, course, resumed.is_some())?;
     listener.started(course, folder.root());
     let first_step_seconds = begun.elapsed().as_secs_f64();
-    run_epochs(course, &folder, &store, &mut records, interrupt, listener)?;
+    run_epochs(course, &mut folder, &store, &mut records, interrupt, listener)?;
     listener.testing();
     let finished = finish(course, &folder, &store, first_step_seconds)?;
     tell_remarks(trace.as_deref(), listener);
@@ -149,6 +155,21 @@ fn lead(
         trace.finish()?;
     }
     Ok(finished)
+}
+
+/// Refuses to continue a run on other data than it began with.
+fn must_be_same_data(root: &Path, opened: &Opened) -> Result<(), TrainError> {
+    match RunFolder::read_digest(root)? {
+        Some(recorded) if recorded != opened.sha256() => Err(TrainError::Unfit {
+            what: format!(
+                "{} is not the data of this run: its sha256 is {}, not {recorded}",
+                opened.name(),
+                opened.sha256()
+            ),
+            advice: "name the right one with --data, or start a new run".to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The checkpoints of a run folder.
@@ -200,7 +221,7 @@ impl Watch for Frames<'_> {
 
 fn run_epochs(
     course: &mut dyn Course,
-    folder: &RunFolder,
+    folder: &mut RunFolder,
     store: &CheckpointStore,
     records: &mut Records,
     interrupt: &Interrupt,
@@ -213,6 +234,7 @@ fn run_epochs(
         course.take_time();
         if let EpochEnd::Finished(record) = &end {
             records.push(record, rate)?;
+            folder.keep();
             listener.epoch(course, record);
             let due = course.config().train.checkpoint_every;
             if due.is_some_and(|every| record.epoch.is_multiple_of(every)) && !course.is_over() {
@@ -259,7 +281,7 @@ fn finish(
         model: course.config().model.name.name().to_owned(),
         task: course.task().name().to_owned(),
         device: course.config().train.device.to_string(),
-        plan: course.layout(),
+        plan: without_lists(&course.layout(), RunFolder::PLAN),
         data: course.data(),
         protocol: course.protocol(),
         epochs: course.epochs().to_vec(),
@@ -281,7 +303,8 @@ fn finish(
     folder.write_summary(&summary)?;
     check_measured(course, &summary.test)?;
     let best = course.learner().best_epoch();
-    Ok(Finished { folder: folder.root().to_owned(), summary, best })
+    let has_event_file = course.config().output.tensorboard;
+    Ok(Finished { folder: folder.root().to_owned(), summary, best, has_event_file })
 }
 
 /// Fails where parts were held out and nothing in them could be judged: whoever reads an empty

@@ -72,6 +72,14 @@ impl Opened {
         }
     }
 
+    /// The digest of the data.
+    pub fn sha256(&self) -> &str {
+        match self {
+            Self::Snapshots(material) => &material.sha256,
+            Self::Events(material) => &material.sha256,
+        }
+    }
+
     /// Starts a session on it. A plan can be given for snapshots only.
     ///
     /// # Errors

@@ -1,0 +1,125 @@
+//! Predictions of event models: of pairs that are named, or of a part's own events.
+
+use serde_json::json;
+use zoetrope_data::candidates;
+use zoetrope_data::numbers_file::Column;
+use zoetrope_graph::{Time, VertexId};
+use zoetrope_train::stream::{Candidate, OwnAnswers, StreamSession};
+
+use super::{PredictArgs, Predicted, Units, parts};
+use crate::answer_file::{identifiers, times};
+use crate::exit::Failure;
+use crate::progress::{Bars, Unit};
+use crate::saved_model::MemoryNote;
+
+/// The answers of a session.
+pub(super) fn predict(
+    args: &PredictArgs,
+    mut session: StreamSession,
+) -> Result<Predicted, Failure> {
+    if args.units.is_some() {
+        return Err(Failure::usage("--units is for numbers that a snapshot model predicts")
+            .hint("leave it out"));
+    }
+    match &args.pairs {
+        Some(path) => named(args, path, &mut session),
+        None => own(args, &mut session),
+    }
+}
+
+/// Scores of candidate pairs, after the events before each.
+fn named(
+    args: &PredictArgs,
+    path: &std::path::Path,
+    session: &mut StreamSession,
+) -> Result<Predicted, Failure> {
+    let store = &session.material().store;
+    let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
+    let columns = session.candidate_columns();
+    let read = candidates::read(path, store, &columns, &bars)?;
+    bars.finish();
+    let after = store.time().last().map_or(0, |last| last.saturating_add(1));
+    let time = |row: usize| read.time.get(row).copied().unwrap_or(after);
+    let ends = read.src.iter().zip(&read.dst).enumerate();
+    let asked: Vec<Candidate> =
+        ends.map(|(row, (&src, &dst))| Candidate { src, dst, time: time(row) }).collect();
+    let values = rayon::scope(|_| session.predict(&asked, &read.features))?;
+    let time = asked.iter().map(|asked| asked.time).collect();
+    // Pairs of different times may have answers from memory of different kinds.
+    let by_memory: serde_json::Map<String, serde_json::Value> = session
+        .memory_use()
+        .iter()
+        .map(|(source, pairs)| (source.name().to_owned(), json!(pairs)))
+        .collect();
+    let mut about = format!(" of pairs in {}", path.display());
+    if by_memory.len() > 1 {
+        let uses = session.memory_use().iter();
+        let uses =
+            uses.map(|(source, pairs)| format!("memory of {pairs} pairs: {}", source.describe()));
+        about.push_str(&format!("; {}", uses.collect::<Vec<_>>().join(", ")));
+    }
+    let fields = json!({ "pairs": path.display().to_string(), "pairs_by_memory": by_memory });
+    let subjects = subjects(session, read.src, read.dst, time);
+    Ok(predicted(session, subjects, values, about, fields))
+}
+
+/// Scores of a part's own events, as evaluation asks about them.
+fn own(args: &PredictArgs, session: &mut StreamSession) -> Result<Predicted, Failure> {
+    let parts = parts(args, session)?;
+    let (mut all, mut measured) = (OwnAnswers::default(), None);
+    for &part in &parts {
+        let (answers, metrics) = rayon::scope(|_| session.predict_part(part))?;
+        all.src.extend(answers.src);
+        all.dst.extend(answers.dst);
+        all.time.extend(answers.time);
+        all.truth.extend(answers.truth);
+        all.values.extend(answers.values);
+        measured = (parts.len() == 1).then_some(metrics);
+    }
+    let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+    let about = format!(" of the events in the {} part", names.join(", "));
+    let fields = json!({ "split": names, "metrics": measured });
+    let subjects = subjects(session, all.src, all.dst, all.time);
+    let predicted = predicted(session, subjects, all.values, about, fields);
+    Ok(Predicted { truth: Some(all.truth), ..predicted })
+}
+
+fn subjects(
+    session: &StreamSession,
+    src: Vec<VertexId>,
+    dst: Vec<VertexId>,
+    time: Vec<Time>,
+) -> Vec<Column> {
+    let store = &session.material().store;
+    let names = store.names();
+    let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
+    columns.extend(times(time, store.scale()));
+    columns
+}
+
+fn predicted(
+    session: &StreamSession,
+    subjects: Vec<Column>,
+    values: Vec<f32>,
+    about: String,
+    fields: serde_json::Value,
+) -> Predicted {
+    let outputs = session.outputs();
+    let mut shape = vec![values.len() / outputs];
+    if outputs > 1 {
+        shape.push(outputs);
+    }
+    let (meaning, memory) = (session.meaning(), MemoryNote::of(session));
+    Predicted {
+        meaning,
+        outputs,
+        values,
+        shape,
+        subjects,
+        truth: None,
+        about,
+        fields,
+        memory,
+        units: Units::Own,
+    }
+}

@@ -1,0 +1,202 @@
+//! Predictions of snapshot models: of vertices, of pairs that are named, or of a part's own pairs.
+
+use std::path::Path;
+
+use serde_json::json;
+use zoetrope_data::candidates::{self, Known};
+use zoetrope_data::numbers_file::{Column, Values};
+use zoetrope_graph::{TextTable, VertexId};
+use zoetrope_train::answers::Meaning;
+use zoetrope_train::config::TaskName;
+use zoetrope_train::material::Material;
+use zoetrope_train::session::{PairQuestion, Session};
+
+use super::{PredictArgs, Predicted, Units, parts};
+use crate::answer_file::{identifiers, side, times};
+use crate::command::eval;
+use crate::exit::Failure;
+use crate::progress::{Bars, Unit};
+use crate::saved_model::MemoryNote;
+
+/// The answers of a session.
+pub(super) fn predict(args: &PredictArgs, mut session: Session) -> Result<Predicted, Failure> {
+    if args.units.is_some() && session.task() != TaskName::NodeRegression {
+        let task = session.task().name();
+        return Err(Failure::usage(format!("--units is for predicted numbers, not for {task}"))
+            .hint("leave it out"));
+    }
+    match (session.predicts_pairs(), &args.pairs) {
+        (true, Some(path)) => named(args, path, &mut session),
+        (true, None) => own(args, &mut session),
+        (false, None) => vertices(args, &mut session),
+        (false, Some(_)) => {
+            let task = session.task().name();
+            Err(Failure::usage(format!("--pairs is for tasks about pairs, but this is {task}"))
+                .hint("leave it out: every vertex is predicted"))
+        }
+    }
+}
+
+/// Answers for every vertex at the last snapshot of each frame.
+fn vertices(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Failure> {
+    let part = args.split.as_deref().filter(|&name| name != "all").map(eval::part);
+    let (mut answers, metrics) = session.predict(part)?;
+    let units = units(args, session);
+    let scale = session.material().scaled.own_units.as_ref();
+    if let (Units::Own, TaskName::NodeRegression, Some(scale)) = (units, session.task(), scale) {
+        scale.undo(&mut answers.values);
+    }
+    let mut shape = vec![answers.steps.len(), answers.vertices];
+    if answers.per_vertex > 1 {
+        shape.push(answers.per_vertex);
+    }
+    let material = session.material();
+    let rows = |count: usize| (0..count as VertexId).collect::<Vec<_>>();
+    let everyone = rows(answers.vertices).repeat(answers.steps.len());
+    let steps: Vec<usize> =
+        answers.steps.iter().flat_map(|&step| vec![step; answers.vertices]).collect();
+    let mut subjects = when(material, &steps);
+    subjects.extend(side(&material.names, &everyone));
+    subjects.push(identifiers("vertex", &material.names, everyone));
+    let about = match (answers.steps.first(), answers.steps.last()) {
+        (Some(first), Some(last)) => format!(", snapshots {first} to {last}"),
+        _ => String::new(),
+    };
+    let fields = json!({
+        "snapshots": answers.steps,
+        "units": units.name(),
+        "metrics": metrics,
+        "scaling": material.scaled.summary(),
+    });
+    let (meaning, outputs) = (session.meaning(), answers.per_vertex);
+    let values = answers.values;
+    let predicted = predicted(meaning, outputs, values, subjects, about, fields);
+    Ok(Predicted { shape, units, ..predicted })
+}
+
+/// Answers about the pairs of a file.
+fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predicted, Failure> {
+    let material = session.material();
+    let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
+    let scale = material.scale.filter(|_| material.boundaries.is_some());
+    let unnamed = TextTable::default();
+    let known = Known { names: &material.names, scale, feature_names: &unnamed };
+    let read = candidates::read_pairs(path, known, &[], &bars)?;
+    bars.finish();
+    let askable = session.askable();
+    let snapshot = |row: usize| match read.time.get(row) {
+        None => Ok(*askable.end()),
+        Some(&number) if read.by_snapshot => usize::try_from(number).map_err(|_| {
+            Failure::input(format!("{}: there is no snapshot {number}", path.display()))
+                .hint(format!("snapshots are counted from 0; the last is {}", material.steps() - 1))
+        }),
+        Some(&time) => {
+            let boundaries = material.boundaries.as_deref().unwrap_or_default();
+            // A time before the first window has no snapshot; one after the last is asked about as
+            // soon as it can be.
+            let windows = boundaries.partition_point(|&start| start <= time);
+            match windows.checked_sub(1) {
+                Some(window) => Ok(window.min(*askable.end())),
+                None => Err(Failure::input(format!(
+                    "{}: the time {time} of pair {} lies before the data",
+                    path.display(),
+                    row + 1
+                ))),
+            }
+        }
+    };
+    let ends = read.src.iter().zip(&read.dst).enumerate();
+    let asked = ends
+        .map(|(row, (&src, &dst))| Ok(PairQuestion { src, dst, snapshot: snapshot(row)? }))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let values = session.predict_pairs(&asked)?;
+    let about = format!(" of pairs in {}", path.display());
+    let fields = json!({ "pairs": path.display().to_string() });
+    // Times as they were asked for stand beside the snapshots that they fall into.
+    let asked_times = scale.filter(|_| !read.by_snapshot && !read.time.is_empty());
+    let mut subjects = pair_columns(session.material(), &asked);
+    if let Some(scale) = asked_times {
+        subjects.retain(|column| column.name != "time" && column.name != "date");
+        subjects.extend(times(read.time, scale));
+    }
+    Ok(of_pairs(session, subjects, values, about, fields))
+}
+
+/// Answers about the pairs that parts are judged by.
+fn own(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Failure> {
+    let parts = parts(args, session)?;
+    let (mut asked, mut truth) = (Vec::new(), Vec::new());
+    for &part in &parts {
+        let (questions, labels) = session.judged_pairs(part);
+        asked.extend(questions);
+        truth.extend(labels);
+    }
+    let values = session.predict_pairs(&asked)?;
+    let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+    let about = format!(" of the pairs that the {} part is judged by", names.join(", "));
+    let fields = json!({ "split": names });
+    let subjects = pair_columns(session.material(), &asked);
+    let predicted = of_pairs(session, subjects, values, about, fields);
+    Ok(Predicted { truth: Some(truth), ..predicted })
+}
+
+fn pair_columns(material: &Material, asked: &[PairQuestion]) -> Vec<Column> {
+    let src = asked.iter().map(|pair| pair.src).collect();
+    let dst = asked.iter().map(|pair| pair.dst).collect();
+    let steps: Vec<usize> = asked.iter().map(|pair| pair.snapshot).collect();
+    let names = &material.names;
+    let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
+    columns.extend(when(material, &steps));
+    columns
+}
+
+/// The snapshots, and when each begins if events were cut into them.
+fn when(material: &Material, steps: &[usize]) -> Vec<Column> {
+    let numbers = steps.iter().map(|&step| step as i64).collect();
+    let mut columns = vec![Column::new("snapshot", Values::Whole(numbers))];
+    if let (Some(boundaries), Some(scale)) = (&material.boundaries, material.scale) {
+        // The snapshot after the last begins where the last ends.
+        columns.extend(times(steps.iter().map(|&step| boundaries[step]).collect(), scale));
+    }
+    columns
+}
+
+fn of_pairs(
+    session: &Session,
+    subjects: Vec<Column>,
+    values: Vec<f32>,
+    about: String,
+    fields: serde_json::Value,
+) -> Predicted {
+    predicted(session.meaning(), session.outputs(), values, subjects, about, fields)
+}
+
+/// Answers as a list, in the data's own units.
+fn predicted(
+    meaning: Meaning,
+    outputs: usize,
+    values: Vec<f32>,
+    subjects: Vec<Column>,
+    about: String,
+    fields: serde_json::Value,
+) -> Predicted {
+    let mut shape = vec![values.len() / outputs];
+    if outputs > 1 {
+        shape.push(outputs);
+    }
+    let (truth, memory, units) = (None, MemoryNote::default(), Units::Own);
+    Predicted { meaning, outputs, values, shape, subjects, truth, about, fields, memory, units }
+}
+
+/// As asked; otherwise those of the data, and with PyG-Temporal's scale those of that library. What
+/// was not scaled has its own units anyway.
+fn units(args: &PredictArgs, session: &Session) -> Units {
+    let scaled = &session.material().scaled;
+    match args.units.as_deref() {
+        _ if scaled.own_units.is_none() => Units::Own,
+        Some("scaled") => Units::Scaled,
+        Some(_) => Units::Own,
+        None if scaled.is_reference() => Units::Scaled,
+        None => Units::Own,
+    }
+}
