@@ -57,7 +57,7 @@ impl Setting for ClassWeights {
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         match text.contains(',') && !text.starts_with('[') {
-            true => Self::given(text.split(',').map(|part| f64::parse(part)).collect()),
+            true => Self::given(text.split(',').map(f64::parse).collect()),
             false => Self::read(&text.parse().unwrap_or_else(|_| Value::String(text.to_owned()))),
         }
     }

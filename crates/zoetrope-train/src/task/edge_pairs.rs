@@ -61,8 +61,8 @@ pub(super) struct PairCounts {
 impl PairCounts {
     /// The pairs of some snapshots; `count` counts those of one.
     pub(super) fn of(&mut self, steps: Range<usize>, mut count: impl FnMut(usize) -> f64) -> f64 {
-        let mut of = |step| *self.of_step.entry(step).or_insert_with(|| count(step));
-        steps.map(|step| of(step)).sum()
+        let of = |step| *self.of_step.entry(step).or_insert_with(|| count(step));
+        steps.map(of).sum()
     }
 }
 
