@@ -263,6 +263,8 @@ impl<'a> Scored<'a> {
             ColumnKind::Date => 6.0,
             ColumnKind::Integer | ColumnKind::Decimal if facts.unix => 4.0,
             ColumnKind::Integer | ColumnKind::Decimal => 0.0,
+            // A column that is called the time stays it with bad rows in it: reading names them.
+            ColumnKind::Text if name > 9.0 => return name - 4.0,
             ColumnKind::Empty | ColumnKind::NumberList(_) | ColumnKind::Text => return -20.0,
         };
         let rises = facts.rises && facts.present >= TELLING_ROWS && facts.distinct() > 2;

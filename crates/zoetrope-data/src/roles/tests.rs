@@ -203,3 +203,11 @@ fn users_and_products_are_numbered_apart() {
     let judged = judge(Path::new("t.csv"), header, &layout.kinds, &layout.sample, &map).unwrap();
     assert!(judged.apart);
 }
+
+#[test]
+fn a_bad_value_does_not_take_the_time_from_a_column_of_that_name() {
+    let text = "src,dst,t\n1,2,5\n1,2,never\n2,3,9\n";
+    assert_eq!(roles_of(text).unwrap(), "src dst t - - []");
+    let parts = "src,dst,time,date\n1,2,12:00,2020-01-01\n2,3,13:30,2020-01-02\n";
+    assert_eq!(roles_of(parts).unwrap(), "src dst date - - []");
+}
