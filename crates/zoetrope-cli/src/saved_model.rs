@@ -150,7 +150,7 @@ impl SavedModel {
             None => None,
         };
         let bars = Bars::new(Unit::Bytes, self.is_silent(silent));
-        let opened = Opened::open_for(&config, &bars, saved.as_ref(), self.run.as_deref())?;
+        let opened = Opened::open_for(&config, &bars, saved.as_ref(), self.run_folder())?;
         bars.finish();
         let given = load_plan(&config.plan.name)?;
         let mut run = opened.start(config, given, Timeline::new())?;

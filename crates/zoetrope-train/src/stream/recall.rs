@@ -137,6 +137,10 @@ impl StreamSession {
         if run.config.data.inductive != self.config.data.inductive {
             return reason("other vertices are held out of training than in the run");
         }
+        let scale = |config: &Config| (config.data.feature_scaling, config.data.missing_features);
+        if scale(&run.config) != scale(&self.config) {
+            return reason("features are scaled or filled in otherwise than in the run");
+        }
         if !run.has_weights(&self.network.parameters) {
             return reason("the weights are not those of the run");
         }
