@@ -99,7 +99,9 @@ impl NodeClassification {
         let here = |row: usize| {
             present.as_ref().is_none_or(|present: &Arc<Matrix>| present.as_slice()[row] != 0.0)
         };
-        let training = rows(material.split.part(Part::Train)).filter(|&row| here(row));
+        // The miniature graphs that tell what a step costs have fewer rows than their split says.
+        let training = rows(material.split.part(Part::Train));
+        let training = training.filter(|&row| row < labels.len() && here(row));
         let counts = class_weights::count(classes, training.map(|row| labels[row] as f32));
         let weights = class_weights::in_force(wanted, &counts)?;
         let present = match &weights {
