@@ -3,6 +3,7 @@
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use toml::Value;
+use zoetrope_data::given::STANDARD_INPUT;
 use zoetrope_data::synthetic::is_synthetic;
 
 use super::Config;
@@ -29,10 +30,11 @@ pub(super) fn beside(file: &Path, section: Option<&str>, key: &str, value: Value
     }
 }
 
-/// Whether the source of data is a file or folder that keeps its content, rather than a generator or
-/// a stream that can be read once.
+/// Whether the source of data is the plain path of a file or folder, rather than a generator, a stream
+/// that can be read once, or an address, which is absolute as it is.
 pub(crate) fn is_file(source: &str) -> bool {
-    !is_synthetic(source) && source != "-" && !source.starts_with("/dev/")
+    let is_other = is_synthetic(source) || source == STANDARD_INPUT;
+    !is_other && !["/dev/", "/proc/", "file://"].iter().any(|other| source.starts_with(other))
 }
 
 /// Whether the name of a plan is that of a file.
