@@ -23,7 +23,7 @@ const SMALL: &[&str] = &[
 /// A run on a file, in a folder of its own.
 fn train_on_file(folder: &Folder) {
     fs::create_dir(folder.path("project")).unwrap();
-    let events: String = (0..12).map(|day| shifted(day)).collect();
+    let events: String = (0..12).map(shifted).collect();
     folder.write("project/e.csv", &format!("src,dst,t,w\n{events}"));
     let data = ["train", "--data", "e.csv", "--set", "data.window=1d", "--model", "tgcn"];
     let job = ["--task", "link-prediction", "--frame", "3", "--epochs", "2", "--hidden", "4"];
