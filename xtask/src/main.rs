@@ -5,6 +5,7 @@
 
 mod ci;
 mod datasets;
+mod defaults;
 mod kernels;
 mod readme;
 mod repository;
@@ -28,7 +29,9 @@ usage: cargo xtask COMMAND
              Python and the package index the first time, no GPU
   readme     runs the commands of README.md and compares what they print; --update rewrites it
   datasets   reads every data set of ../shared/data and compares the counts with its README;
-             --release builds the binary with full optimisation";
+             --release builds the binary with full optimisation
+  defaults   trains on every data set of ../shared/data and every generator with nothing said but
+             --data, and writes bench/results/defaults.md; names of rows run these alone";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         ["readme", "--update"] => exit(readme::update(&root)),
         ["datasets"] => exit(datasets::run(&root, Profile::Dev)),
         ["datasets", "--release"] => exit(datasets::run(&root, Profile::Release)),
+        ["defaults", rows @ ..] => exit(defaults::run(&root, rows)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

@@ -83,6 +83,9 @@ impl Listener for TrainingBars {
             course.parameters().weights(),
             folder.display(),
         ));
+        for choice in course.config().chosen() {
+            self.say(&format!("{} {choice}", style.dim("chosen:")));
+        }
         for warning in course.warnings() {
             self.say(&format!("{} {warning}", style.yellow("note:")));
         }

@@ -143,14 +143,14 @@ impl SavedModel {
 
     /// Opens the data and puts the weights in place.
     pub(crate) fn open(&self, silent: bool) -> Result<Run, Failure> {
-        let config = self.config()?;
+        let mut config = self.config()?;
         prepare(&config)?;
         let saved = match self.run_folder().filter(|_| config.model.name.is_stream()) {
             Some(root) => SavedRun::read(root)?,
             None => None,
         };
         let bars = Bars::new(Unit::Bytes, self.is_silent(silent));
-        let opened = Opened::open_for(&config, &bars, saved.as_ref(), self.run_folder())?;
+        let opened = Opened::open_for(&mut config, &bars, saved.as_ref(), self.run_folder())?;
         bars.finish();
         let given = load_plan(&config.plan.name)?;
         let mut run = opened.start(config, given, Timeline::new())?;

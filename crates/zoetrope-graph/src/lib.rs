@@ -75,4 +75,4 @@ pub use snapshot::{SnapshotSequence, SnapshotView};
 pub use temporal_index::{Direction, TemporalIndex, TemporalView};
 pub use time::{Time, TimeScale, TimeUnit};
 pub use time_order::TimeOrder;
-pub use window::{Origin, Windowing, Windows, suggest_window};
+pub use window::{Origin, Suggestion, Windowing, Windows, suggest_cut, suggest_window};

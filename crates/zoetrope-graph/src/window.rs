@@ -21,7 +21,7 @@ use crate::error::GraphError;
 use crate::events::EventStore;
 use crate::time::Time;
 
-pub use suggest::suggest_window;
+pub use suggest::{Suggestion, suggest_cut, suggest_window};
 
 /// The most windows that a stream may be cut into: a slip of the unit (1 ns over years) must be
 /// an error, not an exhausted machine.

@@ -96,8 +96,8 @@ impl ModelCase {
     }
 
     fn losses(&self, device: &str) -> Result<Vec<f64>, TrainError> {
-        let config = self.config(device)?;
-        let mut run = Opened::open(&config, &Quiet)?.start(config, None, Timeline::new())?;
+        let mut config = self.config(device)?;
+        let mut run = Opened::open(&mut config, &Quiet)?.start(config, None, Timeline::new())?;
         let course = run.course_mut();
         while !course.is_over() {
             if course.epoch(&mut Unwatched)? == EpochEnd::Interrupted {

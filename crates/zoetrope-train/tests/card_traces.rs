@@ -33,8 +33,8 @@ impl Watch for ToTheEnd {
 fn train(more: &str, timeline: Timeline) -> String {
     let settings = SETTINGS.split_whitespace().chain(more.split_whitespace());
     let config = settings.fold(Config::builder(), |builder, setting| builder.set(setting));
-    let config = config.build().unwrap();
-    let mut run = Opened::open(&config, &Quiet).unwrap().start(config, None, timeline).unwrap();
+    let mut config = config.build().unwrap();
+    let mut run = Opened::open(&mut config, &Quiet).unwrap().start(config, None, timeline).unwrap();
     let course = run.course_mut();
     while !course.is_over() {
         course.epoch(&mut ToTheEnd).unwrap();

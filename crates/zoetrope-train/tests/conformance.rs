@@ -35,8 +35,8 @@ const USUAL: &str = "data.path=synthetic:demo?vertices=30&steps=14 data.split=no
 fn start(settings: &str) -> Result<Run, TrainError> {
     let settings = USUAL.split_whitespace().chain(settings.split_whitespace());
     let config = settings.fold(Config::builder(), |builder, setting| builder.set(setting));
-    let config = config.build()?;
-    Opened::open(&config, &Quiet)?.start(config, None, Timeline::new())
+    let mut config = config.build()?;
+    Opened::open(&mut config, &Quiet)?.start(config, None, Timeline::new())
 }
 
 /// Stops after so many updates.

@@ -26,6 +26,11 @@ The tree that was in force is saved as `config.toml` in the run folder and can b
 
 Models of snapshots and models of events (`tgn`, `jodie`, `apan`, `tgat`) read different keys; a
 default in brackets is that of these models where it differs.
+
+What nobody gives, the data may decide: the model, the task, the length of a frame that does not fit,
+fewer epochs of a long stream. Every such choice is a line `chosen: KEY = VALUE because …` in the
+report, in `plan` and at the top of `config.toml`, and an entry of `chosen` in `summary.json`; what is
+given is never changed. See docs/models.md, \"What is chosen if nothing is said\".
 ";
 
 fn page() -> String {

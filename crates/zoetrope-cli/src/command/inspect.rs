@@ -6,7 +6,7 @@ use zoetrope_data::Dataset;
 use zoetrope_data::inspect::{
     Report, Topology, WindowReport, describe_snapshots, describe_windows, inspect,
 };
-use zoetrope_graph::{Origin, Windowing, suggest_window};
+use zoetrope_graph::{Windowing, suggest_cut};
 
 use super::{document, prepare};
 use crate::args::Running;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<String, Failure> {
 fn suggestion(dataset: &Dataset) -> Option<Windowing> {
     match dataset {
         Dataset::Events(store) if store.len() > 1 => {
-            Some(Windowing::Width { width: suggest_window(store), origin: Origin::Aligned })
+            Some(suggest_cut(store).windowing)
         }
         _ => None,
     }

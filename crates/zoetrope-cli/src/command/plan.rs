@@ -67,13 +67,13 @@ fn shared(
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
-    let config = args.settings.layers().build()?;
+    let mut config = args.settings.layers().build()?;
     prepare(&config)?;
     if let Some(out) = &args.out {
         may_write(out, args.force)?;
     }
     let bars = Bars::new(Unit::Bytes, args.quiet || args.json);
-    let opened = Opened::open(&config, &bars)?;
+    let opened = Opened::open(&mut config, &bars)?;
     bars.finish();
     let given = load_plan(&config.plan.name)?;
     if config.train.ranks > 1 {

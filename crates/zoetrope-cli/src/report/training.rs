@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zoetrope_train::run::{EpochRecord, Metrics};
+use zoetrope_train::run::{EpochRecord, Metrics, Verdict};
 use zoetrope_train::scaling::ScalingSummary;
 use zoetrope_train::shell_word;
 use zoetrope_train::train::Finished;
@@ -96,11 +96,19 @@ pub(crate) fn render(finished: &Finished) -> String {
     let style = Style::stdout();
     let summary = &finished.summary;
     let losses: Vec<f64> = summary.epochs.iter().map(|record| record.loss).collect();
-    let mut text = curve(style, "training loss", &losses);
+    let chosen = summary.chosen.iter().map(|choice| format!("chosen: {choice}\n"));
+    let mut text: String = chosen.collect();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&curve(style, "training loss", &losses));
     if !summary.test.is_empty() {
         text.push_str(&format!("\n{}\n", style.bold("Test part")));
         let table = metrics_table(&summary.model, &summary.test, &summary.baselines);
         text.push_str(&table.render(style));
+    }
+    if let Some(verdict) = &summary.verdict {
+        text.push_str(&judged(&summary.model, verdict, style));
     }
     text.push_str(&scaling_line(summary.scaling.as_ref(), style));
     text.push_str(&question_line(&summary.protocol, style));
@@ -138,6 +146,18 @@ fn next_commands(finished: &Finished) -> Vec<String> {
         commands.push(format!("tensorboard --logdir {folder}"));
     }
     commands
+}
+
+/// Whether the model beats the best rule, and what to try if not.
+fn judged(model: &str, verdict: &Verdict, style: Style) -> String {
+    let Verdict { metric, rule, .. } = verdict;
+    let (own, other) = (short(verdict.model), short(verdict.rule_value));
+    if verdict.beats {
+        return format!("  {model} beats the best rule, {rule}: {metric} {own} against {other}\n");
+    }
+    let plainly = format!("{model} does not beat {rule}: {metric} {own} against {other}");
+    let tries = verdict.advice.join(", ");
+    format!("  {}\n  try {tries}\n", style.yellow(&plainly))
 }
 
 fn speed(epochs: &[EpochRecord]) -> String {

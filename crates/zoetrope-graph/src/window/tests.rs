@@ -161,10 +161,36 @@ fn suggestions_are_round_and_give_tens_to_hundreds_of_windows() {
     let mut stray: Vec<Time> = (0..1_000).map(|at| 1_000_000 + at * 3_600).collect();
     stray.insert(0, 0);
     assert_eq!(suggest_window(&store_of(stray, TimeScale::SECONDS)).to_string(), "12h");
+    // Nor does one that lies further away than all others lie apart.
+    let mut stray: Vec<Time> = (0..1_000).map(|at| 1_577_836_800 + at * 3_600).collect();
+    stray.insert(0, 0);
+    assert_eq!(suggest_window(&store_of(stray, TimeScale::UNIX_SECONDS)).to_string(), "12h");
     let ends = steps(&[Time::MIN, Time::MAX]);
     let width = suggest_window(&ends);
     let windows = Windows::cut(&ends, &Windowing::Width { width, origin: Origin::Aligned });
     assert!(windows.unwrap().len() < 1_000);
+}
+
+#[test]
+fn stray_events_join_the_first_and_the_last_window() {
+    let core = (0..1_000).map(|at| 1_577_836_800 + at * 3_600);
+    let mut time: Vec<Time> = core.collect();
+    time.insert(0, 0);
+    time.push(4_000_000_000);
+    let store = store_of(time, TimeScale::UNIX_SECONDS);
+    let found = suggest_cut(&store);
+    assert_eq!((found.stray_before, found.stray_after), (1, 1));
+    let windows = Windows::cut(&store, &found.windowing).unwrap();
+    assert!((50..200).contains(&windows.len()), "{} windows", windows.len());
+    assert_eq!(windows.left_out(store.len()), 0);
+    let sizes: Vec<usize> = (0..windows.len()).map(|window| windows.events(window).len()).collect();
+    assert!(sizes.iter().all(|&size| size > 0), "no window is empty: {sizes:?}");
+    // An even stream, a stream of one time and a few events have none.
+    for time in [(0..500).collect(), vec![7; 90], vec![0, 1_000, 1_001, 1_002]] {
+        let found = suggest_cut(&steps(&time));
+        assert_eq!((found.stray_before, found.stray_after), (0, 0), "{time:?}");
+        assert!(matches!(found.windowing, Windowing::Width { .. }));
+    }
 }
 
 proptest! {

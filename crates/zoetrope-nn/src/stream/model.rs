@@ -118,6 +118,12 @@ impl StreamModel {
         Ok(Self { choices, memory, remembering, features, embedding })
     }
 
+    /// Lets the features of vertices, whose width the options gave, be learned: a row for each of
+    /// so many. Adds their parameter behind those that are there.
+    pub fn learn_vertex_features(&mut self, builder: &mut Builder<'_>, vertices: usize) {
+        self.features.learn(builder, vertices, self.choices.given.vertex_features);
+    }
+
     /// The name in the command line.
     pub fn name(&self) -> &'static str {
         self.choices.name
@@ -238,6 +244,9 @@ impl StreamModel {
 
     /// Refuses features of vertices of another width than the model's.
     fn expect_features(&self, vertex_features: Option<&Arc<Matrix>>) -> Result<(), NnError> {
+        if self.features.are_learned() {
+            return Ok(());
+        }
         let width = vertex_features.map_or(0, |features| features.shape().cols);
         match self.choices.given.vertex_features {
             expected if expected == width => Ok(()),

@@ -72,7 +72,8 @@ section! {
         /// Replaces snapshots and their features by the mean of the last so many (ESDG §5.3, as
         /// TM-GCN does); what is predicted stays as it happened.
         m_product: Option<usize> = None, Whole(1, 1 << 30);
-        /// Where the features of vertices come from.
+        /// Where the features of vertices come from: the data (auto), a row for each vertex that is
+        /// trained (learned), the vertex's own column (one-hot), degrees (snapshot models) or ones.
         features: FeatureRule = FeatureRule::Auto;
         /// How a measured series is scaled before lags are taken. The numbers are fitted on the
         /// training part, saved in the run's `scaling.json` and applied to new data.
@@ -140,8 +141,13 @@ names! {
 names! {
     /// Where the features of vertices come from.
     FeatureRule {
-        /// Those of the data; in- and out-degrees where it has none.
+        /// Those of the data. If it has none: in- and out-degrees for snapshot models, nothing
+        /// but memory and time for event models.
         Auto = "auto",
+        /// A row for each vertex that is trained like a weight, whatever the data has.
+        Learned = "learned",
+        /// As many columns as vertices, a 1 in the vertex's own, whatever the data has.
+        OneHot = "one-hot",
         /// In- and out-degrees in each snapshot, whatever the data has.
         Degree = "degree",
         /// A single 1 for every vertex, whatever the data has.

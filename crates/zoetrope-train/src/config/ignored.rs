@@ -14,7 +14,6 @@ const OF_SNAPSHOTS: &[&str] = &[
     "data.until_removed",
     "data.undirected",
     "data.weights",
-    "data.features",
     "data.scaling",
     "data.missing",
     "data.edge_life",

@@ -166,9 +166,12 @@ impl ConfigBuilder {
     /// [`TrainError::Config`] with every problem of every layer.
     pub fn build_unchecked(mut self) -> Result<Config, TrainError> {
         let mut config = self.defaults();
+        config.provenance = super::Provenance::default();
         for wish in self.files.into_iter().chain(self.variables).chain(self.flags) {
-            if let Err(problem) = put(&mut config, wish) {
-                self.problems.push(problem);
+            let key = wish.section.as_ref().map(|section| format!("{section}.{}", wish.key));
+            match put(&mut config, wish) {
+                Ok(()) => config.provenance.given.extend(key),
+                Err(problem) => self.problems.push(problem),
             }
         }
         match self.problems.is_empty() {
@@ -196,14 +199,17 @@ impl ConfigBuilder {
         }
     }
 
-    /// The tree, free of contradictions.
+    /// The tree, free of contradictions. If no model is named, the data decides between the kinds
+    /// of models, and what suits either of them may stay.
     ///
     /// # Errors
     /// [`TrainError::Config`] with every problem of every layer, or with every contradiction.
     pub fn build(self) -> Result<Config, TrainError> {
         let config = self.build_unchecked()?;
-        config.check()?;
-        Ok(config)
+        match config.suits_a_model() {
+            true => Ok(config),
+            false => config.check().map(|()| config),
+        }
     }
 }
 

@@ -23,11 +23,13 @@ mod output;
 mod paths;
 mod plan;
 mod problem;
+mod provenance;
 mod reading;
 mod resumed;
 mod rule;
 mod section;
 mod setting;
+mod settle;
 mod stream;
 mod task;
 mod tgl;
@@ -48,6 +50,7 @@ pub use plan::{
     ByteCount, DeviceTransport, DifferenceRule, OperatorOrder, PlanConfig, Residency, StrategyName,
 };
 pub use problem::{ConfigProblem, Origin};
+pub use provenance::{Choice, Provenance};
 pub use reading::Delimiter;
 pub use section::Key;
 pub use stream::{CombineName, EmbeddingName, MessageName, SamplingName, UpdaterName};
@@ -74,6 +77,8 @@ pub struct Config {
     pub plan: PlanConfig,
     /// `[output]`: what is written.
     pub output: OutputConfig,
+    /// Which of these values were given, and which the data decided.
+    pub provenance: Provenance,
 }
 
 impl Config {
@@ -102,7 +107,8 @@ impl Config {
 
     /// The tree as the text of a file, every key with its value. Reads back equal.
     pub fn to_toml(&self) -> String {
-        let mut text = String::new();
+        let chosen = self.chosen().iter().map(|choice| format!("# chosen: {choice}\n"));
+        let mut text: String = chosen.collect();
         for (section, entries) in Self::SECTIONS.into_iter().zip(self.entries()) {
             if !text.is_empty() {
                 text.push('\n');
@@ -131,7 +137,7 @@ impl Config {
     /// # Errors
     /// [`TrainError::Config`] with every contradiction.
     pub fn check(&self) -> Result<(), TrainError> {
-        let problems = check::contradictions(self);
+        let problems = self.problems();
         if problems.is_empty() { Ok(()) } else { Err(TrainError::Config { problems }) }
     }
 

@@ -8,8 +8,9 @@ use super::stream::{CombineName, EmbeddingName, MessageName, SamplingName, Updat
 section! {
     /// What learns.
     ModelConfig = "model" {
-        /// Which model.
-        name: ModelName = ModelName::Tgcn;
+        /// Which model; if not set, tgn for a stream of events, unless a key that only snapshot
+        /// models read is set.
+        name: ModelName = ModelName::DEFAULT_OF_SNAPSHOTS;
         /// Width of the hidden state.
         hidden: usize = 32, Whole(1, 1 << 16);
         /// How many layers; as many as the paper has where not set.
@@ -85,6 +86,12 @@ names! {
 }
 
 impl ModelName {
+    /// The model of a stream of events if none is named.
+    pub const DEFAULT_OF_EVENTS: Self = Self::Tgn;
+
+    /// The model of snapshots if none is named.
+    pub const DEFAULT_OF_SNAPSHOTS: Self = Self::Tgcn;
+
     /// Whether the model learns from a stream of events rather than from snapshots.
     pub fn is_stream(self) -> bool {
         matches!(self, Self::Tgn | Self::Jodie | Self::Apan | Self::Tgat)

@@ -28,8 +28,8 @@ fn defaults_follow_the_model_of_the_strongest_layer() {
         settings.iter().fold(layers, |layers, text| layers.set(text)).build().unwrap()
     };
     let (snapshots, events) = (of(&[]), of(&["model.name=tgn"]));
-    assert_eq!((snapshots.train.lr, snapshots.train.batch_size), (0.01, 1));
-    assert_eq!((events.train.lr, events.train.batch_size), (1e-4, 200));
+    assert_eq!((snapshots.train.lr, snapshots.train.batch_size), (0.001, 1));
+    assert_eq!((events.train.lr, events.train.batch_size), (1e-3, 200));
     assert_eq!((events.train.epochs, events.model.hidden, events.model.heads), (3, 100, 2));
     assert_eq!((events.model.variant, events.model.dropout), (Variant::Tgl, 0.2));
     let pyg = of(&["model.name=tgn", "model.variant=pyg"]);

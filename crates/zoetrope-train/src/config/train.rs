@@ -16,7 +16,7 @@ section! {
         /// Passes over the training part.
         epochs: usize = 50, Whole(1, 1 << 30);
         /// Learning rate.
-        lr: f64 = 0.01, Positive;
+        lr: f64 = 0.001, Positive;
         /// Which optimiser.
         optimiser: OptimiserName = OptimiserName::Adam;
         /// Momentum of sgd and rmsprop.

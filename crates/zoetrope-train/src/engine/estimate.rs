@@ -105,7 +105,8 @@ fn taken(
     let network =
         Network::new(config, task, material.width(), outputs, steps, material.vertices())?;
     let model = network.model.as_ref();
-    let layout = Layout::plain(model, steps, config.plan.reuse);
+    let reuse = config.plan.reuse && material.learned.is_none();
+    let layout = Layout::plain(model, steps, reuse);
     let mut runner = FrameRunner::new(
         &material.sequence,
         &material.features,
@@ -113,7 +114,8 @@ fn taken(
         layout,
         &Device::Cpu,
         None,
-    )?;
+    )?
+    .learning(network.vertex_embedding);
     let mut asked = task::make(config, task, material)?;
     let (mut tape, mut updates) = (Tape::new(), Updates::default());
     let (seed, parameters) = (config.train.seed, &network.parameters);
@@ -160,7 +162,7 @@ fn miniature(
     let (dst, src) = ends.iter().map(|&(_, dst, src)| (dst, src)).unzip();
     let sequence = Arc::new(SnapshotSequence::new(vertices as u32, offsets, src, dst, None)?);
     let rows = steps * vertices;
-    let mut features = Matrix::zeros(rows, like.width());
+    let mut features = Matrix::zeros(rows, like.features.shape().cols);
     for (at, value) in features.as_mut_slice().iter_mut().enumerate() {
         *value = random.unit(at as u64) as f32;
     }
@@ -196,6 +198,7 @@ fn miniature(
         sequence,
         names: VertexNames::identity(vertices as u32),
         features: Arc::new(features),
+        learned: like.learned,
         goal,
         constant_goal: false,
         known_before: None,

@@ -3,9 +3,10 @@
 use zoetrope_graph::laplacian::Laplacian;
 use zoetrope_nn::decoder::{EdgeDecoder, EdgeRule, VertexDecoder, VertexRule};
 use zoetrope_nn::model::{self, Model, ModelOptions};
-use zoetrope_nn::{Builder, Parameters};
+use zoetrope_nn::initialise::Initialise;
+use zoetrope_nn::{Builder, ParameterId, Parameters};
 
-use crate::config::{Config, DecoderName, Normalisation, TaskName, Variant};
+use crate::config::{Config, DecoderName, FeatureRule, Normalisation, TaskName, Variant};
 use crate::error::TrainError;
 
 /// The head of a network.
@@ -23,9 +24,14 @@ pub struct Network {
     pub model: Box<dyn Model>,
     /// The head.
     pub head: Head,
-    /// The parameters of both.
+    /// The parameters of both, and the features if they are learned.
     pub parameters: Parameters,
+    /// The features of vertices, if they are learned: `vertex_embedding.weight` (`N × F`).
+    pub vertex_embedding: Option<ParameterId>,
 }
+
+/// The deviation of the first values of learned features.
+const LEARNED_DEVIATION: f32 = 0.1;
 
 impl std::fmt::Debug for Network {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -98,6 +104,11 @@ impl Network {
                 });
             }
         };
-        Ok(Self { model, head, parameters })
+        // Last, so that all other first values are those of a network without it.
+        let vertex_embedding = (config.data.features == FeatureRule::Learned).then(|| {
+            let first = Initialise::Normal(LEARNED_DEVIATION);
+            builder.child("vertex_embedding").weight("weight", &[vertices, features], first)
+        });
+        Ok(Self { model, head, parameters, vertex_embedding })
     }
 }

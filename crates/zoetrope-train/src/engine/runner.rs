@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::{Forward, Updates};
 use zoetrope_nn::model::{Coverage, Embedding, Model};
-use zoetrope_nn::{Frame, NnError, Order, PreparedGraph, Shared, State};
+use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, State};
 use zoetrope_plan::{Grouping, OperatorOrder, Plan};
 use zoetrope_tensor::{Device, Difference, Gpu, Matrix, Tape, Var};
 
@@ -120,6 +120,10 @@ pub struct FrameRunner {
     vertices: usize,
     layout: Layout,
     cuts: HashMap<Piece, Cut>,
+    /// The features, if they are learned.
+    learned: Option<ParameterId>,
+    /// The vertices `0, 1, …` as often as a piece has snapshots, by that number.
+    repeated: HashMap<usize, Arc<Vec<u32>>>,
 }
 
 impl FrameRunner {
@@ -153,7 +157,14 @@ impl FrameRunner {
                 Source::Whole { graph, features: Arc::clone(features), aggregated }
             }
         };
-        Ok(Self { source, vertices, layout, cuts: HashMap::new() })
+        let (cuts, repeated) = (HashMap::new(), HashMap::new());
+        Ok(Self { source, vertices, layout, cuts, learned: None, repeated })
+    }
+
+    /// Takes the features of vertices from a parameter (`N × F`), the same in every snapshot, instead
+    /// of those of the data. Not for ranks that share frames.
+    pub fn learning(self, features: Option<ParameterId>) -> Self {
+        Self { learned: features, ..self }
     }
 
     /// The ranks that share frames, where several do.
@@ -227,7 +238,16 @@ impl FrameRunner {
             Source::Whole { features, aggregated, .. } => (features, aggregated.as_ref()),
             Source::Share(share) => (share.features(), share.aggregated()),
         };
-        let features = forward.tape.constant(features, cut.rows.clone())?;
+        let features = match self.learned {
+            Some(learned) => {
+                let (steps, vertices) = (piece.steps.len(), self.vertices as u32);
+                let again = || Arc::new((0..steps).flat_map(|_| 0..vertices).collect());
+                let rows = self.repeated.entry(steps).or_insert_with(again);
+                let all = forward.parameter(learned);
+                forward.tape.gather(all, rows)?
+            }
+            None => forward.tape.constant(features, cut.rows.clone())?,
+        };
         let aggregated = match aggregated {
             Some(kept) => Some(forward.tape.constant(kept, cut.rows.clone())?),
             None => None,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, SnapshotDataset};
 use zoetrope_graph::{
-    DiscretiseOptions, EventStore, Lifetime, Origin, SnapshotSequence, Targets, TimeScale,
-    VertexFeatures, Windowing, Windows, discretise, suggest_window,
+    DiscretiseOptions, EventStore, Lifetime, SnapshotSequence, Suggestion, Targets, TimeScale,
+    VertexFeatures, Windows, discretise, suggest_cut,
 };
 
 use crate::answers::texts;
@@ -158,11 +158,13 @@ fn events(
     let chosen = match &config.window {
         Some(window) => window.clone(),
         None => {
-            let width = suggest_window(store);
+            let found = suggest_cut(store);
+            let width = found.width;
             warnings.push(format!(
                 "events were cut into windows of {width}; choose another width with data.window"
             ));
-            Windowing::Width { width, origin: Origin::Aligned }
+            warnings.extend(strays(store, &found));
+            found.windowing
         }
     };
     let windows = Windows::cut(store, &chosen)?;
@@ -197,4 +199,30 @@ fn events(
     let data = SnapshotDataset { sequence, names, features, targets, signal: None };
     let (scaled, named) = (Scaled::default(), Named::of(store));
     Ok(Cut { data, edge_labels, newest_lag: None, scaled, named })
+}
+
+/// Names the events that lie far away from all others.
+fn strays(store: &EventStore, found: &Suggestion) -> Option<String> {
+    const NAMED: usize = 3;
+    let (before, after) = (found.stray_before, found.stray_after);
+    let events: Vec<usize> = (0..before).chain(store.len() - after..store.len()).collect();
+    if events.is_empty() {
+        return None;
+    }
+    let name = |vertex: u32| store.names().name(vertex).to_string();
+    let shown = events.iter().take(NAMED).map(|&event| {
+        let ends = [store.src()[event], store.dst()[event]].map(name);
+        let time = store.scale().format_time(store.time()[event]);
+        format!("{} → {} at {time}", ends[0], ends[1])
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = if events.len() > NAMED { ", …" } else { "" };
+    let (count, joined) = match (events.len(), before, after) {
+        (1, 1, _) => ("1 event lies".to_owned(), "is in the first window"),
+        (1, _, _) => ("1 event lies".to_owned(), "is in the last window"),
+        (count, _, 0) => (format!("{count} events lie"), "are in the first window"),
+        (count, 0, _) => (format!("{count} events lie"), "are in the last window"),
+        (count, _, _) => (format!("{count} events lie"), "are in the first or the last window"),
+    };
+    Some(format!("{count} far from all others in time and {joined} ({shown}{more}): check them"))
 }

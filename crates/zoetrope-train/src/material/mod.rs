@@ -14,18 +14,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_data::split::{Part, Split};
-use zoetrope_data::{Dataset, Progress, SnapshotDataset};
+use zoetrope_data::{Dataset, Loaded, Progress, SnapshotDataset};
 use zoetrope_graph::{SnapshotSequence, Time, TimeScale, VertexNames};
 use zoetrope_tensor::Matrix;
 
 use cut::Cut;
 
-use crate::config::{Config, TaskName};
+use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
 use crate::sampling::EdgeClassRule;
 use crate::scaling::{FittedScaling, Scaled};
 
 pub use stack::Goal;
+pub(crate) use stack::one_hot_must_fit;
 
 /// A data set as the trainer sees it.
 #[derive(Debug, Clone)]
@@ -43,8 +44,10 @@ pub struct Material {
     pub edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
     /// The original identifiers of the vertices.
     pub names: VertexNames,
-    /// `T·N × F`, stacked by time.
+    /// `T·N × F`, stacked by time; without columns if features are learned.
     pub features: Arc<Matrix>,
+    /// The width of features that the network learns, a row for each vertex.
+    pub learned: Option<usize>,
     /// What to predict for each vertex and step, where the data says so.
     pub goal: Option<Goal>,
     /// Whether what is predicted never changes.
@@ -78,21 +81,19 @@ impl Material {
     /// Where the data cannot be read, cut or scaled as asked, or holds numbers that are not
     /// finite.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
-        Self::open_scaled(config, None, progress)
+        Self::from_loaded(read(config, progress)?, config, None)
     }
 
-    /// The same, scaled by the numbers of a run if there are any rather than by numbers that are
-    /// fitted on this data.
+    /// Brings a data set that was read into shape, scaled by the numbers of a run if there are any
+    /// rather than by numbers that are fitted on this data.
     ///
     /// # Errors
     /// As [`Material::open`], and if the numbers do not fit this data.
-    pub fn open_scaled(
+    pub(crate) fn from_loaded(
+        loaded: Loaded,
         config: &Config,
         saved: Option<&FittedScaling>,
-        progress: &dyn Progress,
     ) -> Result<Self, TrainError> {
-        let options = config.data.read_options();
-        let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
         let sha256 = digest::of(&loaded)?;
         let format = loaded.notes.format.to_string();
         let mut warnings = loaded.notes.warnings;
@@ -124,12 +125,17 @@ impl Material {
         let sequence = weights::apply(sequence, config.data.weights, &names, warnings)?;
         let (sequence, happened) = smooth::apply(sequence, &config.data)?;
         let window = config.data.m_product;
-        let features =
-            stack::features(&happened, features, config.data.features, window, &names, warnings)?;
-        let constant_goal = targets.as_ref().is_some_and(|targets| targets.steps() == 1);
         let vertices = sequence.vertices() as usize;
-        let known_before = newest_lag
-            .map(|column| (0..vertices).map(|vertex| features.row(vertex)[column]).collect());
+        // What is known of the target does not depend on what the model is shown.
+        let known_before = newest_lag.zip(features.as_ref()).map(|(column, lags)| {
+            let rows = lags.at(0).chunks_exact(lags.width());
+            rows.map(|row| row[column]).collect::<Vec<f32>>()
+        });
+        let rule = config.data.features;
+        let features = stack::features(&happened, features, rule, window, &names, warnings)?;
+        let learned = (rule == FeatureRule::Learned).then_some(config.model.hidden);
+        let constant_goal = targets.as_ref().is_some_and(|targets| targets.steps() == 1);
+        debug_assert!(known_before.as_ref().is_none_or(|known| known.len() == vertices));
         let goal = targets.map(|targets| stack::goal(&sequence, &targets, &names)).transpose()?;
         let split = Split::by_snapshots(steps, config.data.split.fractions());
         let boundaries = sequence.boundaries().map(<[Time]>::to_vec);
@@ -141,6 +147,7 @@ impl Material {
             edge_labels,
             names,
             features: Arc::new(features),
+            learned,
             goal,
             constant_goal,
             known_before,
@@ -168,7 +175,7 @@ impl Material {
 
     /// The number of features of a vertex.
     pub fn width(&self) -> usize {
-        self.features.shape().cols
+        self.learned.unwrap_or(self.features.shape().cols)
     }
 
     /// The steps at which a task asks its questions, by part.
@@ -194,6 +201,15 @@ impl Material {
         let goal = self.goal.as_ref().map_or(0, Goal::bytes);
         (edges + self.features.bytes() + goal) as u64
     }
+}
+
+/// Reads what `[data]` names.
+///
+/// # Errors
+/// Where it cannot be read.
+pub(crate) fn read(config: &Config, progress: &dyn Progress) -> Result<Loaded, TrainError> {
+    let options = config.data.read_options();
+    Ok(zoetrope_data::open(&config.data.path, &options, progress)?)
 }
 
 /// The last part of a path, or a synthetic name as it is.

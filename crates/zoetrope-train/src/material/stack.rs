@@ -61,6 +61,13 @@ pub(super) fn features(
     let (steps, vertices) = (sequence.steps(), sequence.vertices() as usize);
     let features = match (rule, given) {
         (FeatureRule::Auto, Some(features)) if features.width() > 0 => features,
+        (FeatureRule::Learned, _) => return Ok(Matrix::zeros(steps * vertices, 0)),
+        (FeatureRule::OneHot, _) => {
+            one_hot_must_fit(steps * vertices, vertices)?;
+            let mut values = vec![0.0; vertices * vertices];
+            (0..vertices).for_each(|at| values[at * vertices + at] = 1.0);
+            VertexFeatures::new(1, vertices, vertices, values)?
+        }
         (FeatureRule::Ones, _) => VertexFeatures::new(1, vertices, 1, vec![1.0; vertices])?,
         (rule, _) => {
             if rule == FeatureRule::Auto {
@@ -87,6 +94,27 @@ pub(super) fn features(
         block.copy_from_slice(features.at(step));
     }
     Ok(stacked)
+}
+
+/// The most bytes of one-hot features.
+const ONE_HOT_BYTES_MAX: usize = 1 << 30;
+
+/// Refuses one-hot features that are larger than anything that they could be good for.
+///
+/// # Errors
+/// [`TrainError::Unfit`] if `rows × vertices` numbers take more than 1 GiB.
+pub(crate) fn one_hot_must_fit(rows: usize, vertices: usize) -> Result<(), TrainError> {
+    let bytes = rows.saturating_mul(vertices).saturating_mul(size_of::<f32>());
+    match bytes <= ONE_HOT_BYTES_MAX {
+        true => Ok(()),
+        false => Err(TrainError::Unfit {
+            what: format!(
+                "data.features = \"one-hot\" for {vertices} vertices takes {:.1} GiB",
+                bytes as f64 / (1u64 << 30) as f64
+            ),
+            advice: "use data.features=learned, which learns the same from less memory".to_owned(),
+        }),
+    }
 }
 
 /// Degrees of real graphs span orders of magnitude: `ln(1 + degree)` keeps hubs within reach of a

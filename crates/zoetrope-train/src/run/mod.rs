@@ -19,6 +19,7 @@ mod summary;
 pub mod tensorboard;
 mod timeline;
 mod trace;
+mod verdict;
 
 pub(crate) use brief::without_lists;
 pub use folder::RunFolder;
@@ -32,3 +33,4 @@ pub use summary::{
 };
 pub use timeline::{Span, Timeline};
 pub use trace::TraceFile;
+pub use verdict::Verdict;

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::metrics::EpochRecord;
 use super::number::{map_or_nan, maps_or_nan};
 use super::phase::Seconds;
+use super::verdict::Verdict;
+use crate::config::Choice;
 use crate::scaling::ScalingSummary;
 
 /// The version of the summary's layout.
@@ -26,6 +28,9 @@ pub struct Summary {
     pub model: String,
     /// The task by name.
     pub task: String,
+    /// What the data decided of the configuration, because nobody gave it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<Choice>,
     /// Where it was computed.
     pub device: String,
     /// How many processes shared the work.
@@ -44,6 +49,9 @@ pub struct Summary {
     /// The metrics of the simple rules that the model is compared with, on the test part.
     #[serde(default, deserialize_with = "maps_or_nan")]
     pub baselines: BTreeMap<String, Metrics>,
+    /// Whether the model beats the best of these rules, by the main metric of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// How much of the batches was the same work again, where events were trained on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redundancy: Option<Redundancy>,
@@ -98,6 +106,7 @@ impl Default for Summary {
             version: env!("CARGO_PKG_VERSION").into(),
             model: String::new(),
             task: String::new(),
+            chosen: Vec::new(),
             device: "cpu".into(),
             ranks: 1,
             plan: serde_json::Value::Object(serde_json::Map::new()),
@@ -106,6 +115,7 @@ impl Default for Summary {
             epochs: Vec::new(),
             test: Metrics::new(),
             baselines: BTreeMap::new(),
+            verdict: None,
             redundancy: None,
             scaling: None,
             state_hash: String::new(),

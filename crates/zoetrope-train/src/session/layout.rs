@@ -56,17 +56,29 @@ pub(super) fn draft(
     compares: Compares,
 ) -> Result<Drafted, TrainError> {
     let size = sharers.map_or(1, Sharers::size) as usize;
+    if sharers.is_some() && material.learned.is_some() {
+        return Err(TrainError::Unfit {
+            what: format!("data.features = \"learned\" and {size} ranks: ranks exchange features, \
+                           but not what they learn of each other's"),
+            advice: "use --ranks 1, or data.features=degree".to_owned(),
+        });
+    }
     let given = given.map(|plan| for_ranks(plan, size)).transpose()?;
     let task_name = task::choose(config, material)?;
+    if config.task.name.replace(task_name).is_none() {
+        config.settle("task.name", task_name.name(), task::natural(material).1.to_owned());
+    }
+    let training = material.steps_of(Part::Train, task_name);
+    if given.is_none() {
+        fit_frame(config, training.len());
+    }
     // What the data decides may contradict what the user set.
-    config.task.name = Some(task_name);
     config.check()?;
     let outputs = task::outputs(config, task_name, material)?;
     let rule = match &given {
         Some(plan) => given_rule(config, plan)?,
         None => frame_rule(config)?,
     };
-    let training = material.steps_of(Part::Train, task_name);
     let steps = rule.frame.unwrap_or(training.len());
     let (width, vertices) = (material.width(), material.vertices());
     let network = Network::new(config, task_name, width, outputs, steps, vertices)?;
@@ -98,11 +110,29 @@ pub(super) fn draft(
     }
     let mut plan = match given {
         Some(plan) => plan,
-        None => zoetrope_plan::plan(&workload, &choice)?,
+        None => {
+            let mut plan = zoetrope_plan::plan(&workload, &choice)?;
+            let chosen = config.chosen().iter().map(|choice| format!("chosen: {choice}"));
+            plan.reasons.splice(0..0, chosen);
+            plan
+        }
     };
     plan.fits(&workload)?;
     plan.comparison = comparison.or(plan.comparison);
     Ok(Drafted { task_name, network, decided, plan })
+}
+
+/// Shortens a frame that nobody asked for and that the training part is too short for: to half of
+/// the training part, so that there are as many frames as a frame has snapshots.
+fn fit_frame(config: &mut Config, training: usize) {
+    let Frame::Steps(steps) = config.train.frame else { return };
+    if steps <= training || training == 0 || config.is_given("train.frame") {
+        return;
+    }
+    let fit = training.div_ceil(2);
+    config.train.frame = Frame::Steps(fit);
+    let because = format!("{training} snapshots to train on are fewer than the usual {steps}");
+    config.settle("train.frame", fit, because);
 }
 
 /// A saved plan as the ranks that are there execute it. One process can take over a plan of several,
@@ -228,7 +258,8 @@ fn workload(
         edges: (0..material.steps()).map(|step| material.sequence.at(step).len()).collect(),
         features: material.width(),
         structure_widths: model.structure_widths(),
-        can_reuse: model.can_reuse(),
+        // What is learned changes with every update.
+        can_reuse: model.can_reuse() && material.learned.is_none(),
         weights: network.parameters.weights(),
         optimiser_slots: optimise::slots(&config.train),
         data_bytes: material.bytes() + matrix_bytes,

@@ -63,7 +63,8 @@ impl Session {
             .zip(decided)
             .map(|(ranks, decided)| decided.team(ranks, &plan, config.plan.overlap));
         let (sequence, features) = (&material.sequence, &material.features);
-        let runner = FrameRunner::new(sequence, features, model, layout, &device, team)?;
+        let runner = FrameRunner::new(sequence, features, model, layout, &device, team)?
+            .learning(network.vertex_embedding);
         let (streams, difference) =
             (streams(&config, &device, &runner), config.plan.difference.into());
         if streams {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use zoetrope_data::split::{InductiveSplit, Part, Split};
-use zoetrope_data::{Dataset, Progress};
+use zoetrope_data::{Dataset, Loaded, Progress};
 use zoetrope_graph::sampler::{Moment, Sampled, Sampler};
 use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time, VertexId};
 use zoetrope_nn::memory::EventData;
@@ -15,9 +15,9 @@ use zoetrope_tensor::{Device, Fixed, Matrix};
 use super::features::{ChosenColumns, EventFeatures};
 use super::identity::EventRecord;
 use super::recall::{Agreement, SavedRun};
-use crate::config::{Config, Residency, TaskName};
+use crate::config::{Config, FeatureRule, Residency, TaskName};
 use crate::error::TrainError;
-use crate::material::{digest, short_name};
+use crate::material::{self, digest, one_hot_must_fit, short_name};
 use crate::scaling::columns::Table;
 use crate::scaling::{FittedScaling, Scaled};
 
@@ -87,23 +87,22 @@ impl StreamMaterial {
     /// # Errors
     /// Where the data cannot be read or has no events.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
-        Self::open_for(config, progress, None, None)
+        Self::from_loaded(material::read(config, progress)?, config, None, None)
     }
 
-    /// The same for the model of a run: if the events begin with those that the run was trained on,
-    /// parts end where those of the run do, and the last one goes on to the end. Features are scaled
-    /// by the numbers of the run if there are any rather than by numbers that are fitted on this data.
+    /// The material of a data set that was read, for the model of a run if there is one: if the
+    /// events begin with those that the run was trained on, parts end where those of the run do, and
+    /// the last one goes on to the end. Features are scaled by the numbers of the run if there are any
+    /// rather than by numbers that are fitted on this data.
     ///
     /// # Errors
     /// As [`open`](Self::open), and if the numbers do not fit this data.
-    pub fn open_for(
+    pub(crate) fn from_loaded(
+        loaded: Loaded,
         config: &Config,
-        progress: &dyn Progress,
         run: Option<&SavedRun>,
         scaling: Option<&FittedScaling>,
     ) -> Result<Self, TrainError> {
-        let options = config.data.read_options();
-        let loaded = zoetrope_data::open(&config.data.path, &options, progress)?;
         let sha256 = digest::of(&loaded)?;
         let warnings = loaded.notes.warnings;
         let store = match loaded.dataset {
@@ -133,7 +132,7 @@ impl StreamMaterial {
         Self::new_for(store, config, None, None)
     }
 
-    /// As [`new`](Self::new), for the model of a run as [`open_for`](Self::open_for).
+    /// As [`new`](Self::new), for the model of a run, whose parts events that go on from its own keep.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -398,8 +397,11 @@ fn vertex_features(
     unseen: &[bool],
     (scaled, warnings): (&mut Scaled, &mut Vec<String>),
 ) -> Result<Option<Arc<Matrix>>, TrainError> {
-    let Some((width, values)) = store.vertex_features.as_ref().filter(|(width, _)| *width > 0)
-    else {
+    if let Some(rows) = made_features(store, config.data.features)? {
+        return Ok(Some(Arc::new(rows)));
+    }
+    let given = store.vertex_features.as_ref().filter(|(width, _)| *width > 0);
+    let Some((width, values)) = given.filter(|_| config.data.features == FeatureRule::Auto) else {
         return Ok(None);
     };
     let names: Vec<String> = (0..*width).map(|column| column.to_string()).collect();
@@ -413,4 +415,29 @@ fn vertex_features(
     let matrix = Matrix::from_slice(made.len() / width, width, made)?;
     scaled.fitted.vertex_features = Some(found.fitted);
     Ok(Some(Arc::new(matrix)))
+}
+
+/// A row of features for each vertex that the rule makes; None if they are the data's, or if the
+/// network learns them.
+fn made_features(store: &EventStore, rule: FeatureRule) -> Result<Option<Matrix>, TrainError> {
+    let vertices = store.vertices() as usize;
+    let rows = match rule {
+        FeatureRule::Auto | FeatureRule::Learned => return Ok(None),
+        FeatureRule::Ones => Matrix::from_slice(vertices, 1, &vec![1.0; vertices])?,
+        FeatureRule::OneHot => {
+            one_hot_must_fit(vertices, vertices)?;
+            let mut rows = Matrix::zeros(vertices, vertices);
+            (0..vertices).for_each(|at| rows.as_mut_slice()[at * vertices + at] = 1.0);
+            rows
+        }
+        FeatureRule::Degree => {
+            return Err(TrainError::Unfit {
+                what: "data.features = \"degree\": the degree of a vertex in a stream of events \
+                       would tell of its future"
+                    .to_owned(),
+                advice: "use learned, one-hot or ones, or a snapshot model".to_owned(),
+            });
+        }
+    };
+    Ok(Some(rows))
 }

@@ -10,7 +10,7 @@ use zoetrope_nn::{Builder, Parameters};
 use super::material::StreamMaterial;
 use super::target::Target;
 use crate::config::{
-    CombineName, Config, DecoderName, EmbeddingName, MessageName, ModelConfig, UpdaterName, Variant,
+    CombineName, Config, DecoderName, EmbeddingName, FeatureRule, MessageName, ModelConfig, UpdaterName, Variant,
 };
 use crate::error::TrainError;
 
@@ -47,10 +47,13 @@ impl StreamNetwork {
     ) -> Result<Self, TrainError> {
         let mut parameters = Parameters::default();
         let mut builder = Builder::new(&mut parameters, config.train.seed);
-        let vertex_features =
-            material.vertex_features.as_ref().map_or(0, |matrix| matrix.shape().cols);
+        let learned = config.data.features == FeatureRule::Learned;
+        let vertex_features = match learned {
+            true => learned_width(config.model.hidden, material.vertices()),
+            false => material.vertex_features.as_ref().map_or(0, |matrix| matrix.shape().cols),
+        };
         let options = options(&config.model, material.feature_width(), vertex_features);
-        let model = StreamModel::build(config.model.name.name(), &mut builder, &options)?;
+        let mut model = StreamModel::build(config.model.name.name(), &mut builder, &options)?;
         let width = model.width();
         let outputs = target.outputs();
         let own = if own_features { material.feature_width() } else { 0 };
@@ -75,8 +78,20 @@ impl StreamNetwork {
             }
             _ => StreamHead::Edge(EdgeDecoder::with_features(&mut builder, width, own, outputs)),
         };
+        if learned {
+            // Last, so that all other first values are those of a model without them.
+            model.learn_vertex_features(&mut builder, material.vertices());
+        }
         Ok(Self { model, head, parameters })
     }
+}
+
+/// The most values of learned features: an update goes through all of them.
+const LEARNED_VALUES_MAX: usize = 1 << 21;
+
+/// The width of learned features: that of memory, or less for very many vertices.
+fn learned_width(hidden: usize, vertices: usize) -> usize {
+    (LEARNED_VALUES_MAX / vertices.max(1)).clamp(4, hidden.max(4))
 }
 
 /// Which implementation is followed.

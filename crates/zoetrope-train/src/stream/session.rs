@@ -202,10 +202,12 @@ impl StreamSession {
     pub fn reasons(&self) -> Vec<String> {
         let (batch, steps) = (self.schedule.batch, self.steps_per_epoch());
         let rules = &self.rules;
-        let mut reasons = vec![match self.schedule.whole_times {
+        let chosen = self.config.chosen().iter().map(|choice| format!("chosen: {choice}"));
+        let mut reasons: Vec<String> = chosen.collect();
+        reasons.push(match self.schedule.whole_times {
             true => format!("{steps} steps of {batch} events or more, in time order"),
             false => format!("{steps} batches of {batch} events in time order"),
-        }];
+        });
         if self.schedule.whole_times {
             reasons.push(
                 "a batch ends where time moves on (task.equal_times = \"future\")".to_owned(),
@@ -372,6 +374,7 @@ impl Course for StreamSession {
     fn layout(&self) -> serde_json::Value {
         serde_json::json!({
             "kind": "event-batches",
+            "chosen": self.config.chosen(),
             "batch_size": self.schedule.batch,
             "batches": self.steps_per_epoch(),
             "chunks": self.schedule.chunks,

@@ -123,16 +123,25 @@ pub struct Judge<'a> {
     pub answers: Option<&'a mut Vec<f32>>,
 }
 
+/// The task that the data has targets for, and why.
+pub(crate) fn natural(material: &Material) -> (TaskName, &'static str) {
+    match &material.goal {
+        Some(Goal::Numbers { .. }) => {
+            (TaskName::NodeRegression, "the data has a number to predict for each vertex")
+        }
+        Some(Goal::Classes { .. }) => {
+            (TaskName::NodeClassification, "the data has a class for each vertex")
+        }
+        None => (TaskName::LinkPrediction, "the data has no targets but its edges"),
+    }
+}
+
 /// The task that the configuration names, or the one that the data has targets for.
 ///
 /// # Errors
 /// Where the data has no targets for the task.
 pub fn choose(config: &Config, material: &Material) -> Result<TaskName, TrainError> {
-    let natural = match &material.goal {
-        Some(Goal::Numbers { .. }) => TaskName::NodeRegression,
-        Some(Goal::Classes { .. }) => TaskName::NodeClassification,
-        None => TaskName::LinkPrediction,
-    };
+    let (natural, _) = natural(material);
     let chosen = config.task.name.unwrap_or(natural);
     let fits = match chosen {
         TaskName::NodeRegression => matches!(material.goal, Some(Goal::Numbers { .. })),

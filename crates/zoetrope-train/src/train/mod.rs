@@ -9,6 +9,7 @@ mod loading;
 mod open;
 mod peak;
 mod ranks;
+mod settle;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::run::{
     Bytes, EpochRecord, Metrics, Phase, RunFolder, Streaming, Summary, Timeline, TraceFile,
-    without_lists,
+    Verdict, without_lists,
 };
 use crate::session::{EpochEnd, Watch};
 
@@ -111,7 +112,7 @@ fn lead(
         Some(opened) => opened,
         None => {
             let started = Instant::now();
-            (Opened::open_for(&config, listener.reading(), None, resumed.as_deref())?, started)
+            (Opened::open_for(&mut config, listener.reading(), None, resumed.as_deref())?, started)
         }
     };
     let mut folder = match folder {
@@ -280,11 +281,13 @@ fn finish(
     let summary = Summary {
         model: course.config().model.name.name().to_owned(),
         task: course.task().name().to_owned(),
+        chosen: course.config().chosen().to_vec(),
         device: course.config().train.device.to_string(),
         plan: without_lists(&course.layout(), RunFolder::PLAN),
         data: course.data(),
         protocol: course.protocol(),
         epochs: course.epochs().to_vec(),
+        verdict: Verdict::of(course, &test, &baselines),
         test,
         baselines,
         redundancy: course.redundancy(),

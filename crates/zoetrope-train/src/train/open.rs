@@ -9,11 +9,12 @@ use zoetrope_plan::Plan;
 use crate::config::Config;
 use crate::course::Course;
 use crate::error::TrainError;
-use crate::material::Material;
+use crate::material::{self, Material};
 use crate::run::Timeline;
 use crate::scaling::FittedScaling;
 use crate::session::Session;
 use crate::stream::{SavedRun, StreamMaterial, StreamSession};
+use crate::train::settle::settle;
 
 /// A data set in the form that the model of a configuration learns from.
 // One of them exists at a time: boxing the larger one would only add a pointer.
@@ -37,12 +38,15 @@ pub enum Run {
 }
 
 impl Opened {
-    /// Opens the data that a configuration names.
+    /// Opens the data that a configuration names, and puts into the configuration what the data
+    /// decides: the model and the task where nobody named them, and what follows from these
+    /// ([`Config::chosen`] tells). What was given stays.
     ///
     /// # Errors
     /// Where it cannot be read or does not fit the model.
-    pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
-        Self::open_for(config, progress, None, config.train.resume.as_deref())
+    pub fn open(config: &mut Config, progress: &dyn Progress) -> Result<Self, TrainError> {
+        let resumed = config.train.resume.clone();
+        Self::open_for(config, progress, None, resumed.as_deref())
     }
 
     /// The same for the model of a run: events that go on from its own keep its parts, and the data
@@ -51,16 +55,20 @@ impl Opened {
     /// # Errors
     /// As [`Opened::open`], and if the run's numbers cannot be read or do not fit this data.
     pub fn open_for(
-        config: &Config,
+        config: &mut Config,
         progress: &dyn Progress,
         run: Option<&SavedRun>,
         folder: Option<&Path>,
     ) -> Result<Self, TrainError> {
         let saved = folder.map(FittedScaling::read).transpose()?.flatten();
         let saved = saved.as_ref();
+        let mut loaded = material::read(config, progress)?;
+        let notes = settle(config, &loaded);
+        config.check()?;
+        loaded.notes.warnings.extend(notes);
         match config.model.name.is_stream() {
-            true => StreamMaterial::open_for(config, progress, run, saved).map(Self::Events),
-            false => Material::open_scaled(config, saved, progress).map(Self::Snapshots),
+            true => StreamMaterial::from_loaded(loaded, config, run, saved).map(Self::Events),
+            false => Material::from_loaded(loaded, config, saved).map(Self::Snapshots),
         }
     }
 

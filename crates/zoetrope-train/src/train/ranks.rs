@@ -72,13 +72,13 @@ pub fn models_of_events(config: &Config) -> TrainError {
 /// # Panics
 /// Never: the first rank has the run.
 pub fn train_by_threads(
-    config: Config,
+    mut config: Config,
     begun: Instant,
     interrupt: &Interrupt,
     listener: Box<dyn Listener + Send>,
 ) -> Result<Finished, TrainError> {
     let (size, started) = (config.train.ranks, Instant::now());
-    let material = match Opened::open(&config, listener.reading())? {
+    let material = match Opened::open(&mut config, listener.reading())? {
         Opened::Snapshots(material) => material,
         Opened::Events(_) => return Err(models_of_events(&config)),
     };
@@ -169,7 +169,7 @@ fn follow(
     let resumed = config.train.resume.take();
     let opened = match opened {
         Some(opened) => opened,
-        None => Opened::open_for(&config, &Quiet, None, resumed.as_deref())?,
+        None => Opened::open_for(&mut config, &Quiet, None, resumed.as_deref())?,
     };
     let plan = match &resumed {
         Some(root) => Some(loading::read_plan(&RunFolder::plan_of(root))?),

@@ -1,0 +1,172 @@
+//! What the data decides where nobody said anything: the model, the task, the features.
+//!
+//! The only place that does. It looks at a data set that was read and changes the configuration
+//! before anything is made of either, so that the saved tree is the one that was trained.
+
+use zoetrope_data::split::Split;
+use zoetrope_data::{Dataset, Format, Loaded};
+use zoetrope_graph::EventStore;
+
+use crate::config::{Config, FeatureRule, ModelName, TaskName};
+
+/// The fewest training events that a class needs before it is worth predicting.
+const CLASS_EVENTS_MIN: usize = 10;
+
+/// Training events of all epochs together, if the number of epochs is left to the data: a run on a
+/// large stream ends in minutes.
+const EVENTS_OF_A_RUN: usize = 1_000_000;
+
+/// Puts what the data decides into the configuration. Returns what the user should know besides.
+pub(super) fn settle(config: &mut Config, loaded: &Loaded) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !config.is_given("model.name") {
+        model(config, &loaded.dataset);
+    }
+    if let (Dataset::Events(store), None) = (&loaded.dataset, config.task.name) {
+        task_of_events(config, store, loaded.notes.format, &mut notes);
+    }
+    features(config, &loaded.dataset);
+    if let Dataset::Events(store) = &loaded.dataset {
+        epochs(config, store);
+    }
+    notes
+}
+
+/// An event model for events, a snapshot model for snapshots. Keys that only snapshot models read
+/// say that events are to be cut.
+fn model(config: &mut Config, dataset: &Dataset) {
+    let snapshots = ModelName::DEFAULT_OF_SNAPSHOTS;
+    let (model, because) = match dataset {
+        Dataset::Snapshots(data) => {
+            let steps = data.sequence.steps();
+            (snapshots, format!("the data has {steps} snapshots"))
+        }
+        Dataset::Events(store) => {
+            let events = format!("the data has {} events", store.len());
+            match obstacle(config) {
+                Some(obstacle) => (snapshots, format!("{events} and {obstacle}")),
+                None => (ModelName::DEFAULT_OF_EVENTS, events),
+            }
+        }
+    };
+    *config = config.with_model(model);
+    config.settle("model.name", model.name(), because);
+}
+
+/// What was asked for that the default event model does not do and the default snapshot model does.
+fn obstacle(config: &Config) -> Option<String> {
+    if config.train.ranks > 1 {
+        return Some("event models train on one rank".to_owned());
+    }
+    let problems = config.with_model(ModelName::DEFAULT_OF_EVENTS).problems();
+    let cut = config.with_model(ModelName::DEFAULT_OF_SNAPSHOTS).problems();
+    let first = problems.first()?.to_string();
+    // "data.window and model.name = …": the first of the two is what was asked for.
+    let asked = first.split(" and ").next().unwrap_or(&first);
+    cut.is_empty().then(|| format!("{asked} is for snapshot models, which cut events"))
+}
+
+/// The task of the labels of events, if at least two classes can be learned and judged.
+fn task_of_events(
+    config: &mut Config,
+    store: &EventStore,
+    format: Format,
+    notes: &mut Vec<String>,
+) {
+    let stream = config.model.name.is_stream();
+    let Some(labels) = store.label() else {
+        if stream {
+            config.task.name = Some(TaskName::LinkPrediction);
+            config.settle("task.name", "link-prediction", "events have no labels".to_owned());
+            if store.vertex_labels.is_some() {
+                notes.push(
+                    "vertices have labels, which event models do not predict: \
+                     try --model tgcn --task node-classification"
+                        .to_owned(),
+                );
+            }
+        }
+        return;
+    };
+    // The labels of JODIE's and TGN's files are those of the user, at the time of the event.
+    let task = match format {
+        Format::JodieCsv | Format::MlTriple | Format::Tgl => TaskName::NodeClassification,
+        _ => TaskName::EdgeClassification,
+    };
+    if !stream && task == TaskName::NodeClassification {
+        return;
+    }
+    let (task, because) = match learnable(config, store, labels) {
+        Ok(classes) => (task, format!("events have labels of {classes} classes")),
+        Err(why) => {
+            let other = task.name();
+            notes.push(format!(
+                "labels of events are not the task, because {why}; --task {other} insists"
+            ));
+            (TaskName::LinkPrediction, why)
+        }
+    };
+    config.task.name = Some(task);
+    config.settle("task.name", task.name(), because);
+}
+
+/// The number of classes that every part has and training has enough of, if there are two.
+fn learnable(config: &Config, store: &EventStore, labels: &[f32]) -> Result<usize, String> {
+    let is_class = |label: f32| label >= 0.0 && label.fract() == 0.0 && label < 65536.0;
+    if labels.iter().any(|&label| !label.is_nan() && !is_class(label)) {
+        return Err("they are not classes (whole numbers from 0 on)".to_owned());
+    }
+    let split = Split::by_time(store, config.data.split.fractions());
+    let mut counts: Vec<[usize; 3]> = Vec::new();
+    for (part, range) in [&split.train, &split.validation, &split.test].into_iter().enumerate() {
+        for &label in labels[range.clone()].iter().filter(|label| !label.is_nan()) {
+            let class = label as usize;
+            if counts.len() <= class {
+                counts.resize(class + 1, [0; 3]);
+            }
+            counts[class][part] += 1;
+        }
+    }
+    let empty = [false, split.validation.is_empty(), split.test.is_empty()];
+    let enough = |counts: &&[usize; 3]| {
+        counts[0] >= CLASS_EVENTS_MIN && (1..3).all(|part| empty[part] || counts[part] > 0)
+    };
+    let present = counts.iter().filter(|counts| counts.iter().sum::<usize>() > 0).count();
+    match counts.iter().filter(enough).count() {
+        0 | 1 if present < 2 => Err("all of them are the same".to_owned()),
+        0 | 1 => Err(format!(
+            "fewer than two classes have {CLASS_EVENTS_MIN} events to train on and some in every \
+             part"
+        )),
+        classes => Ok(classes),
+    }
+}
+
+/// Features where the data has none.
+fn features(config: &mut Config, dataset: &Dataset) {
+    if config.data.features != FeatureRule::Auto {
+        return;
+    }
+    let (given, vertices) = match dataset {
+        Dataset::Snapshots(data) => (
+            data.signal.is_some() || data.features.as_ref().is_some_and(|given| given.width() > 0),
+            data.sequence.vertices(),
+        ),
+        Dataset::Events(store) => (store.vertex_features.is_some(), store.vertices()),
+    };
+    let _ = (given, vertices);
+}
+
+/// Fewer epochs of a long stream.
+fn epochs(config: &mut Config, store: &EventStore) {
+    if !config.model.name.is_stream() || config.is_given("train.epochs") {
+        return;
+    }
+    let training = Split::by_time(store, config.data.split.fractions()).train.len();
+    let fit = (EVENTS_OF_A_RUN / training.max(1)).max(1);
+    if fit < config.train.epochs {
+        config.train.epochs = fit;
+        let because = format!("there are {training} events to train on");
+        config.settle("train.epochs", fit, because);
+    }
+}

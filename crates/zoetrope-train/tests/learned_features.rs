@@ -1,0 +1,214 @@
+//! Features of vertices that are learned, and those that stand in for them: their gradients are
+//! right, they train, they continue to the same bits, and no rule of features fails on any kind of
+//! data.
+
+use zoetrope_data::Quiet;
+use zoetrope_train::Config;
+use zoetrope_train::checkpoint::state_hash;
+use zoetrope_train::course::Course;
+use zoetrope_train::run::Timeline;
+use zoetrope_train::session::{EpochEnd, Watch};
+use zoetrope_train::train::{Opened, Run};
+
+const SNAPSHOTS: &str = "data.path=synthetic:sbm?vertices=24&steps=9&communities=3&inside=4&seed=4";
+const EVENTS: &str = "data.path=synthetic:bipartite?users=20&items=9&events=240&features=0";
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn frame(&mut self, _: usize, _: usize) -> bool {
+        true
+    }
+}
+
+fn start(settings: &[&str]) -> Run {
+    let builder = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
+    let mut config = builder.build().unwrap();
+    let opened = Opened::open(&mut config, &Quiet).unwrap();
+    opened.start(config, None, Timeline::new()).unwrap()
+}
+
+/// The loss of an epoch, which is one update.
+fn loss(course: &mut dyn Course) -> f64 {
+    match course.epoch(&mut Unwatched).unwrap() {
+        EpochEnd::Finished(record) => record.loss,
+        EpochEnd::Interrupted => panic!("nobody interrupts"),
+    }
+}
+
+fn embedding(course: &dyn Course) -> Vec<f32> {
+    let parameters = course.parameters();
+    let id = parameters.find("vertex_embedding.weight").expect("there are learned features");
+    parameters.get(id).as_slice().to_vec()
+}
+
+/// Starts with these learned features. Values near 0 would hide the curvature of nothing.
+fn with_embedding(settings: &[&str], values: &[f32]) -> Run {
+    let mut run = start(settings);
+    let parameters = run.course_mut().parameters_mut();
+    let id = parameters.find("vertex_embedding.weight").unwrap();
+    parameters.get_mut(id).as_mut_slice().copy_from_slice(values);
+    run
+}
+
+/// Plain descent with a rate of 1 over the whole data set at once: what an update changes is the
+/// gradient, and the loss is that of the weights before it.
+fn gradient_is_that_of_the_loss(settings: &[&str]) {
+    let first: Vec<f32> = {
+        let length = embedding(start(settings).course()).len();
+        (0..length).map(|at| ((at * 37 % 101) as f32 / 101.0 - 0.5) * 0.8).collect()
+    };
+    let mut run = with_embedding(settings, &first);
+    loss(run.course_mut());
+    let after = embedding(run.course());
+    let gradient: Vec<f32> = first.iter().zip(&after).map(|(before, after)| before - after).collect();
+    let mut places: Vec<usize> = (0..gradient.len()).collect();
+    places.sort_by(|&a, &b| gradient[b].abs().total_cmp(&gradient[a].abs()));
+    let largest = gradient[places[0]].abs();
+    assert!(largest > 1e-5, "{settings:?}: no gradient arrives ({largest:e})");
+    // The largest, and some of middling size.
+    for &place in [places[0], places[1], places[places.len() / 4]].iter() {
+        let step = 0.02;
+        let at = |change: f32| {
+            let mut values = first.clone();
+            values[place] += change;
+            loss(with_embedding(settings, &values).course_mut())
+        };
+        let measured = (at(step) - at(-step)) / f64::from(2.0 * step);
+        let found = f64::from(gradient[place]);
+        // Differences of f32 losses over steps of 0.02 are good to about 1e-5.
+        let allowed = 0.03 * found.abs().max(measured.abs()) + 2e-5;
+        assert!((measured - found).abs() <= allowed, "{settings:?}: {measured:e} and {found:e}");
+    }
+}
+
+#[test]
+fn gradients_of_learned_features_are_right_for_every_snapshot_model() {
+    for model in [
+        "tgcn", "a3tgcn", "gc-lstm", "evolvegcn-o", "evolvegcn-h", "mpnn-lstm", "cd-gcn", "wd-gcn",
+        "tm-gcn", "dysat",
+    ] {
+        let model = format!("model.name={model}");
+        gradient_is_that_of_the_loss(&[
+            SNAPSHOTS,
+            &model,
+            "data.features=learned",
+            "data.split=none",
+            "task.name=node-classification",
+            "model.hidden=8",
+            "train.frame=9",
+            "train.optimiser=sgd",
+            "train.lr=1",
+            "train.epochs=1",
+        ]);
+    }
+}
+
+#[test]
+fn gradients_of_learned_features_are_right_for_event_models() {
+    for model in ["tgn", "jodie", "tgat"] {
+        let model = format!("model.name={model}");
+        gradient_is_that_of_the_loss(&[
+            EVENTS,
+            &model,
+            "data.features=learned",
+            "data.split=none",
+            "task.name=link-prediction",
+            "model.hidden=8",
+            "model.dropout=0",
+            "train.batch_size=240",
+            "train.optimiser=sgd",
+            "train.lr=1",
+            "train.epochs=1",
+        ]);
+    }
+}
+
+/// Trains to the end in one go, and stops and goes on in between: equal bits, and changed features.
+fn continues_to_the_same_bits(settings: &[&str], learned: bool) {
+    let end = |run: &mut Run| {
+        let course = run.course_mut();
+        while !course.is_over() {
+            loss(course);
+        }
+        state_hash(&course.save())
+    };
+    let mut whole = start(settings);
+    let first = learned.then(|| embedding(whole.course()));
+    let expected = end(&mut whole);
+    if let Some(first) = first {
+        assert_ne!(embedding(whole.course()), first, "{settings:?}: nothing was learned");
+    }
+    let mut half = start(settings);
+    loss(half.course_mut());
+    let saved = half.course().save();
+    let mut rest = start(settings);
+    rest.course_mut().restore(saved).unwrap();
+    assert_eq!(end(&mut rest), expected, "{settings:?}");
+}
+
+#[test]
+fn learned_and_one_hot_features_train_and_continue_to_the_same_bits() {
+    for rule in ["learned", "one-hot"] {
+        let rule_of = format!("data.features={rule}");
+        for (data, model) in [(SNAPSHOTS, "tgcn"), (SNAPSHOTS, "dysat"), (EVENTS, "tgn")] {
+            let model = format!("model.name={model}");
+            let settings = [data, &model, &rule_of, "model.hidden=8", "train.epochs=3"];
+            let frames = ["train.frame=3"];
+            let more: &[&str] = if data == SNAPSHOTS { &frames } else { &[] };
+            let settings = [&settings[..], more].concat();
+            continues_to_the_same_bits(&settings, rule == "learned");
+        }
+    }
+}
+
+#[test]
+fn every_rule_of_features_works_on_every_kind_of_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let series = folder.path().join("series.json");
+    let rows: Vec<String> = (0..40)
+        .map(|step| format!("[{}, {}, {}]", step % 7, (step + 2) % 5, (step * step) % 11))
+        .collect();
+    let text = format!(
+        r#"{{"edges": [[0, 1], [1, 2], [2, 0]], "node_ids": {{"A": 0, "B": 1, "C": 2}}, "FX": [{}]}}"#,
+        rows.join(", ")
+    );
+    std::fs::write(&series, text).unwrap();
+    let series = format!("data.path={}", series.display());
+    let kinds = [
+        "data.path=synthetic:demo?vertices=20&steps=40",
+        series.as_str(),
+        SNAPSHOTS,
+        EVENTS,
+    ];
+    for data in kinds {
+        for rule in ["auto", "learned", "one-hot", "degree", "ones"] {
+            let rule = format!("data.features={rule}");
+            let settings =
+                [data, "model.name=tgcn", &rule, "model.hidden=4", "train.epochs=1", "train.frame=3"];
+            let mut run = start(&settings);
+            let found = loss(run.course_mut());
+            assert!(found.is_finite(), "{settings:?}: {found}");
+            let rules = run.course_mut().baselines(zoetrope_data::split::Part::Test).unwrap();
+            assert!(!rules.is_empty(), "{settings:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_reason() {
+    let refused = |settings: &[&str]| {
+        let builder = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
+        let mut config = builder.build().unwrap();
+        let opened = Opened::open(&mut config, &Quiet);
+        match opened.and_then(|opened| opened.start(config, None, Timeline::new())) {
+            Ok(_) => panic!("{settings:?} was not refused"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let text = refused(&["data.path=synthetic:bipartite?events=500", "data.features=degree"]);
+    assert!(text.contains("future"), "{text}");
+    let large = "data.path=synthetic:uniform?vertices=20000&steps=2&density=0.1";
+    let text = refused(&[large, "data.features=one-hot"]);
+    assert!(text.contains("data.features=learned"), "{text}");
+}
