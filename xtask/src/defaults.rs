@@ -137,9 +137,9 @@ fn row(binary: &Path, data: &Path, out: &Path) -> Result<Value, String> {
 fn best_epoch(verdict: &Value, epochs: &[Value]) -> Option<u64> {
     let metric = verdict["metric"].as_str()?;
     let lower = verdict["lower_is_better"].as_bool()?;
-    let measured = epochs.iter().filter_map(|epoch| {
-        Some((epoch["epoch"].as_u64()?, epoch["val"][metric].as_f64()?))
-    });
+    let measured = epochs
+        .iter()
+        .filter_map(|epoch| Some((epoch["epoch"].as_u64()?, epoch["val"][metric].as_f64()?)));
     let better = |a: f64, b: f64| if lower { a < b } else { a > b };
     measured.reduce(|best, other| if better(other.1, best.1) { other } else { best }).map(|at| at.0)
 }
@@ -238,11 +238,10 @@ mod tests {
 
     #[test]
     fn the_best_epoch_follows_the_metric() {
-        let epochs = [(1, 2.0), (2, 1.0)]
-            .map(|(epoch, mse)| json!({"epoch": epoch, "val": {"mse": mse}}));
-        let of = |lower: bool| {
-            best_epoch(&json!({"metric": "mse", "lower_is_better": lower}), &epochs)
-        };
+        let epochs =
+            [(1, 2.0), (2, 1.0)].map(|(epoch, mse)| json!({"epoch": epoch, "val": {"mse": mse}}));
+        let of =
+            |lower: bool| best_epoch(&json!({"metric": "mse", "lower_is_better": lower}), &epochs);
         assert_eq!((of(true), of(false)), (Some(2), Some(1)));
     }
 }

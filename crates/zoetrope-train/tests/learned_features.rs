@@ -61,7 +61,8 @@ fn gradient_is_that_of_the_loss(settings: &[&str]) {
     let mut run = with_embedding(settings, &first);
     loss(run.course_mut());
     let after = embedding(run.course());
-    let gradient: Vec<f32> = first.iter().zip(&after).map(|(before, after)| before - after).collect();
+    let gradient: Vec<f32> =
+        first.iter().zip(&after).map(|(before, after)| before - after).collect();
     let mut places: Vec<usize> = (0..gradient.len()).collect();
     places.sort_by(|&a, &b| gradient[b].abs().total_cmp(&gradient[a].abs()));
     let largest = gradient[places[0]].abs();
@@ -85,8 +86,16 @@ fn gradient_is_that_of_the_loss(settings: &[&str]) {
 #[test]
 fn gradients_of_learned_features_are_right_for_every_snapshot_model() {
     for model in [
-        "tgcn", "a3tgcn", "gc-lstm", "evolvegcn-o", "evolvegcn-h", "mpnn-lstm", "cd-gcn", "wd-gcn",
-        "tm-gcn", "dysat",
+        "tgcn",
+        "a3tgcn",
+        "gc-lstm",
+        "evolvegcn-o",
+        "evolvegcn-h",
+        "mpnn-lstm",
+        "cd-gcn",
+        "wd-gcn",
+        "tm-gcn",
+        "dysat",
     ] {
         let model = format!("model.name={model}");
         gradient_is_that_of_the_loss(&[
@@ -175,17 +184,19 @@ fn every_rule_of_features_works_on_every_kind_of_data() {
     );
     std::fs::write(&series, text).unwrap();
     let series = format!("data.path={}", series.display());
-    let kinds = [
-        "data.path=synthetic:demo?vertices=20&steps=40",
-        series.as_str(),
-        SNAPSHOTS,
-        EVENTS,
-    ];
+    let kinds =
+        ["data.path=synthetic:demo?vertices=20&steps=40", series.as_str(), SNAPSHOTS, EVENTS];
     for data in kinds {
         for rule in ["auto", "learned", "one-hot", "degree", "ones"] {
             let rule = format!("data.features={rule}");
-            let settings =
-                [data, "model.name=tgcn", &rule, "model.hidden=4", "train.epochs=1", "train.frame=3"];
+            let settings = [
+                data,
+                "model.name=tgcn",
+                &rule,
+                "model.hidden=4",
+                "train.epochs=1",
+                "train.frame=3",
+            ];
             let mut run = start(&settings);
             let found = loss(run.course_mut());
             assert!(found.is_finite(), "{settings:?}: {found}");

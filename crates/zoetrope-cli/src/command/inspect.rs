@@ -87,9 +87,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<String, Failure> {
 
 fn suggestion(dataset: &Dataset) -> Option<Windowing> {
     match dataset {
-        Dataset::Events(store) if store.len() > 1 => {
-            Some(suggest_cut(store).windowing)
-        }
+        Dataset::Events(store) if store.len() > 1 => Some(suggest_cut(store).windowing),
         _ => None,
     }
 }

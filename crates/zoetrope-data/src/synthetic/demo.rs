@@ -190,7 +190,8 @@ mod tests {
         let (mut alone, mut full, mut next, mut kept) = (vec![], vec![], vec![], vec![]);
         for step in 10..199 {
             let view = data.sequence.at(step);
-            let degree = |vertex: u32| 1.0 + view.dst.iter().filter(|&&at| at == vertex).count() as f64;
+            let degree =
+                |vertex: u32| 1.0 + view.dst.iter().filter(|&&at| at == vertex).count() as f64;
             let degrees: Vec<f64> = (0..100).map(degree).collect();
             for vertex in 0..100 {
                 let edges = view.dst.iter().zip(view.src).filter(|(dst, _)| **dst == vertex as u32);

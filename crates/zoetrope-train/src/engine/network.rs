@@ -2,8 +2,8 @@
 
 use zoetrope_graph::laplacian::Laplacian;
 use zoetrope_nn::decoder::{EdgeDecoder, EdgeRule, VertexDecoder, VertexRule};
-use zoetrope_nn::model::{self, Model, ModelOptions};
 use zoetrope_nn::initialise::Initialise;
+use zoetrope_nn::model::{self, Model, ModelOptions};
 use zoetrope_nn::{Builder, ParameterId, Parameters};
 
 use crate::config::{Config, DecoderName, FeatureRule, Normalisation, TaskName, Variant};

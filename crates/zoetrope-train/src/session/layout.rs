@@ -58,8 +58,10 @@ pub(super) fn draft(
     let size = sharers.map_or(1, Sharers::size) as usize;
     if sharers.is_some() && material.learned.is_some() {
         return Err(TrainError::Unfit {
-            what: format!("data.features = \"learned\" and {size} ranks: ranks exchange features, \
-                           but not what they learn of each other's"),
+            what: format!(
+                "data.features = \"learned\" and {size} ranks: ranks exchange features, \
+                           but not what they learn of each other's"
+            ),
             advice: "use --ranks 1, or data.features=degree".to_owned(),
         });
     }

@@ -10,7 +10,8 @@ use zoetrope_nn::{Builder, Parameters};
 use super::material::StreamMaterial;
 use super::target::Target;
 use crate::config::{
-    CombineName, Config, DecoderName, EmbeddingName, FeatureRule, MessageName, ModelConfig, UpdaterName, Variant,
+    CombineName, Config, DecoderName, EmbeddingName, FeatureRule, MessageName, ModelConfig,
+    UpdaterName, Variant,
 };
 use crate::error::TrainError;
 
