@@ -51,12 +51,12 @@ fn a_report_names_the_columns_and_pairs_are_asked_with_them() {
     folder.write("fraud.csv", &transactions(0, 1000, true));
     let text = folder.text(&[JOB, &["--out", "run"]].concat());
     assert!(
-        text.contains("of a judged event the model sees its ends, its time and risk"),
+        text.contains("of a judged event the model sees its ends, its time and risk, weight"),
         "{text}"
     );
     let summary: Value = serde_json::from_slice(&folder.bytes("run/summary.json")).unwrap();
     let seen = &summary["protocol"]["task"]["own_features"];
-    assert_eq!(seen["columns"][0], "risk");
+    assert_eq!(seen["columns"], serde_json::json!(["risk", "weight"]));
     assert!(summary["test"]["ap"].as_f64().unwrap() > 0.95, "{}", summary["test"]);
 
     // Tomorrow's transactions, which have no labels yet.
@@ -77,7 +77,19 @@ fn a_report_names_the_columns_and_pairs_are_asked_with_them() {
     let mean = |scores: Vec<f32>| scores.iter().sum::<f32>() / scores.len() as f32;
     assert!(mean(least(true)) > mean(least(false)), "{scores:?}");
 
-    // The amount changed its scale, the columns their order: the same columns are read.
+    // The order of the columns does not matter, and the scale is that of the run, not of the file: a pair
+    // alone gets the score that it has among others.
+    let line = |number: usize, text: &str| -> Vec<String> {
+        text.lines().nth(number).unwrap().split(',').map(str::to_owned).collect()
+    };
+    let (names, first) = (line(0, &text), line(1, &text));
+    let turned = [&names, &first].map(|row| [4, 3, 2, 1, 0].map(|at| row[at].as_str()).join(","));
+    folder.write("alone.csv", &(turned.join("\n") + "\n"));
+    folder.text(&ask("alone.csv", "alone.npy"));
+    let alone = folder.bytes("alone.npy");
+    let alone = f32::from_le_bytes(alone[alone.len() - 4..].try_into().unwrap());
+    assert!((alone - scores[0]).abs() < 1e-4 * scores[0].abs().max(1.0), "{alone} {}", scores[0]);
+
     folder.write("bare.csv", "src,dst,time,amount\na1,a41,100001,7\n");
     let outcome = folder.run(&ask("bare.csv", "none.npy"));
     assert_eq!(outcome.code(), Some(3), "{}", outcome.stderr_text());
@@ -105,4 +117,55 @@ fn hidden_columns_are_hidden_and_reported_so() {
         folder.run(&[&["train", "--data", "fraud.csv", "--model", "tgn"], &refused[..]].concat());
     assert_eq!(outcome.code(), Some(2), "{}", outcome.stderr_text());
     assert!(outcome.stderr_text().contains("did not happen"), "{}", outcome.stderr_text());
+}
+
+/// Rare classes of edges on snapshots: AP and AUC for the model and the baseline, weights in the protocol.
+#[test]
+fn snapshots_are_judged_by_ap_and_auc_and_weigh_classes() {
+    let folder = Folder::new();
+    folder.write("fraud.csv", &transactions(0, 800, true));
+    let job = [
+        "train",
+        "--data",
+        "fraud.csv",
+        "--model",
+        "tgcn",
+        "--task",
+        "edge-classification",
+        "--hidden",
+        "4",
+        "--epochs",
+        "2",
+        "--set",
+        "data.window=20 parts",
+        "--set",
+        "task.class_weights=balanced",
+        "--set",
+        "data.split=70/15/15",
+        "--json",
+        "--quiet",
+        "--out",
+    ];
+    let summary = folder.json(&[&job[..], &["balanced"]].concat());
+    for measures in [&summary["test"], &summary["baselines"]["majority_class"]] {
+        for metric in ["ap", "auc", "accuracy", "f1_macro"] {
+            assert!(measures[metric].is_number(), "{metric}: {measures}");
+        }
+    }
+    // The majority says the same of every edge: its AP is the share of positives.
+    let baseline = &summary["baselines"]["majority_class"];
+    assert_eq!(baseline["auc"], 0.5);
+    let (ap, accuracy) = (baseline["ap"].as_f64().unwrap(), baseline["accuracy"].as_f64().unwrap());
+    assert!((ap + accuracy - 1.0).abs() < 1e-9, "{baseline}");
+    let weights = &summary["protocol"]["task"]["class_weights"]["weights"];
+    let [negative, positive] = [0, 1].map(|class| weights[class].as_f64().unwrap());
+    // n / (2 n_0) and n / (2 n_1): the halves add up to one.
+    assert!((0.5 / negative + 0.5 / positive - 1.0).abs() < 1e-5, "{weights}");
+    assert!(positive > 1.5 * negative, "{weights}");
+    let val = &summary["epochs"][0]["val"];
+    assert!(val["ap"].is_number(), "{val}");
+    // What is not defined is not watched in silence.
+    let three = ["--set", "task.classes=3", "--set", "task.metric=ap"];
+    let outcome = folder.run(&[&job[..], &["three"], &three].concat());
+    assert_eq!(outcome.code(), Some(2), "{}", outcome.stderr_text());
 }

@@ -139,7 +139,9 @@ fn links_are_drawn_anew_for_recordings() {
     // Classes of edges are always the same.
     let classes = "task.name=edge-classification data.window=14parts \
                    data.path=synthetic:bipartite?users=20&items=20&events=900&features=3&labels=0.3";
-    for rest in [hubs, "model.decoder=dot", "train.batch_size=2 train.loss=last", classes] {
+    let weighted = format!("{classes} task.class_weights=balanced");
+    let others = ["model.decoder=dot", "train.batch_size=2 train.loss=last", classes, &weighted];
+    for rest in [hubs].into_iter().chain(others) {
         let settings = format!("task.name=link-prediction model.name=tgcn {rest}");
         let recorded = hash(&settings);
         assert_eq!(recorded, hash(&format!("{settings} plan.record=false")), "{settings}");

@@ -29,7 +29,8 @@ pub(crate) struct PredictArgs {
     /// Pairs to predict: a table of source, destination and, if it has one, a time as in the data or
     /// a column "snapshot" (counted from 0, snapshot models); vertices named as in the data. Without
     /// times they are asked about after the last event or snapshot. If this flag is absent, tasks
-    /// about pairs predict those that a part is judged by (see --split)
+    /// about pairs predict those that a part is judged by (see --split). A model that judges events
+    /// with their own features reads the same columns of each pair, by name
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
     /// File to write: .npy (the numbers alone: frames × vertices (× classes), or one number (a row of
