@@ -114,6 +114,13 @@ pub fn judge(
     sample: &[Vec<String>],
     map: &ColumnMap,
 ) -> Result<Judged, DataError> {
+    // A header may name more or fewer columns than the rows have.
+    let fitted = |names: &[String]| -> Vec<String> {
+        let name = |column: usize| names.get(column).cloned().unwrap_or_default();
+        (0..kinds.len()).map(name).collect()
+    };
+    let names = names.map(fitted);
+    let names = names.as_deref();
     let given = Given::new(path, names.unwrap_or_default(), kinds.len(), map)?;
     let positions = || (0..kinds.len()).map(|column| column.to_string()).collect();
     let columns = Columns {

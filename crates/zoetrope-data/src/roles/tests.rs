@@ -205,6 +205,18 @@ fn users_and_products_are_numbered_apart() {
 }
 
 #[test]
+fn a_header_may_be_longer_or_shorter_than_the_rows() {
+    let map = ColumnMap::default();
+    let kinds = [ColumnKind::Integer, ColumnKind::Integer];
+    for names in [&["from", "to", "time", "x"][..], &["from"]] {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let row = vec!["1".to_owned(), "2".to_owned()];
+        let judged = judge(Path::new("t.csv"), Some(&names), &kinds, &[row], &map).unwrap();
+        assert_eq!((judged.roles.src, judged.roles.dst), (0, 1), "{names:?}");
+    }
+}
+
+#[test]
 fn a_bad_value_does_not_take_the_time_from_a_column_of_that_name() {
     let text = "src,dst,t\n1,2,5\n1,2,never\n2,3,9\n";
     assert_eq!(roles_of(text).unwrap(), "src dst t - - []");

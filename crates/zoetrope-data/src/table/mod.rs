@@ -12,7 +12,7 @@ mod finish;
 pub mod kind;
 pub(crate) mod number;
 mod pipeline;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod row;
 pub(crate) mod timestamp;
 

@@ -169,13 +169,13 @@ fn find_roles(
 
 /// Names from the header; columns beyond it are features `f0`, `f1`, … as in JODIE files, and
 /// columns of a file without a header go by their position.
-fn column_names(layout: &Layout) -> Vec<String> {
+pub(crate) fn column_names(layout: &Layout) -> Vec<String> {
     let columns = layout.kinds.len();
     let Some(header) = &layout.header else {
         return (0..columns).map(|column| column.to_string()).collect();
     };
     let named = match header.len() < columns {
-        true => header.len() - 1,
+        true => header.len().saturating_sub(1),
         false => columns,
     };
     let beyond = (0..columns - named).map(|index| format!("f{index}"));

@@ -10,6 +10,7 @@ use crate::error::{DataError, Location};
 use crate::options::{ColumnMap, ReadOptions};
 use crate::roles::{self, ColumnKind, ColumnNote, Judged};
 use crate::table::dialect::{self, Dialect};
+use crate::table::plan::column_names;
 
 /// Bytes of a member that are looked at.
 const HEAD_BYTES: usize = 128 << 10;
@@ -54,7 +55,8 @@ pub(super) fn of(
                 found,
             )
         })?;
-    let header = table.header.as_deref();
+    let names = table.header.as_ref().map(|_| column_names(&table));
+    let header = names.as_deref();
     let mut map = options.columns.clone();
     if header.is_none() && map == ColumnMap::default() {
         // A snapshot has no times: the third column is a weight.
@@ -93,7 +95,7 @@ pub(super) fn of(
         |column: usize| !matches!(table.kinds[column], ColumnKind::Integer | ColumnKind::Empty);
     let (src, dst) = (roles.src, roles.dst);
     let text_ids = options.text_ids.unwrap_or(text(src) || text(dst));
-    let header = table.header.clone();
+    let header = names.clone();
     let dialect = table.dialect;
     Ok(Some(Layout { dialect, header, src, dst, weight, text_ids, columns, warnings }))
 }
