@@ -11,7 +11,7 @@ use zoetrope_train::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
 
 const SNAPSHOTS: &str = "data.path=synthetic:sbm?vertices=24&steps=9&communities=3&inside=4&seed=4";
-const EVENTS: &str = "data.path=synthetic:bipartite?users=20&items=9&events=240&features=0";
+const EVENTS: &str = "data.path=synthetic:bipartite?users=20&items=9&tastes=3&events=240&features=0";
 
 struct Unwatched;
 
@@ -42,7 +42,7 @@ fn embedding(course: &dyn Course) -> Vec<f32> {
     parameters.get(id).as_slice().to_vec()
 }
 
-/// Starts with these learned features. Values near 0 would hide the curvature of nothing.
+/// Starts with these learned features.
 fn with_embedding(settings: &[&str], values: &[f32]) -> Run {
     let mut run = start(settings);
     let parameters = run.course_mut().parameters_mut();
@@ -69,7 +69,7 @@ fn gradient_is_that_of_the_loss(settings: &[&str]) {
     assert!(largest > 1e-5, "{settings:?}: no gradient arrives ({largest:e})");
     // The largest, and some of middling size.
     for &place in [places[0], places[1], places[places.len() / 4]].iter() {
-        let step = 0.02;
+        let step = 0.005;
         let at = |change: f32| {
             let mut values = first.clone();
             values[place] += change;
@@ -77,8 +77,9 @@ fn gradient_is_that_of_the_loss(settings: &[&str]) {
         };
         let measured = (at(step) - at(-step)) / f64::from(2.0 * step);
         let found = f64::from(gradient[place]);
-        // Differences of f32 losses over steps of 0.02 are good to about 1e-5.
-        let allowed = 0.03 * found.abs().max(measured.abs()) + 2e-5;
+        // Differences of f32 losses over steps of 0.005 are good to about 2e-5; larger steps see the
+        // curvature of a batch norm.
+        let allowed = 0.03 * found.abs().max(measured.abs()) + 5e-5;
         assert!((measured - found).abs() <= allowed, "{settings:?}: {measured:e} and {found:e}");
     }
 }
