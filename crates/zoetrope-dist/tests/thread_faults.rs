@@ -40,11 +40,12 @@ fn with_victim(
     let tell = Arc::clone(&told);
     let start = Instant::now();
     let failure = threads::run(3, patience, move |ranks| {
-        work(&ranks, calls).map_err(|error| error.to_string())?;
         if ranks.rank() == 1 {
+            work(&ranks, calls).map_err(|error| error.to_string())?;
             return fault(&ranks);
         }
-        let error = work(&ranks, 5).unwrap_err().to_string();
+        // A rank may hear of the fault before it has taken the result of the last sound call.
+        let error = work(&ranks, calls).and_then(|()| work(&ranks, 5)).unwrap_err().to_string();
         tell.lock().unwrap().push(error.clone());
         Err(error)
     });
@@ -63,7 +64,8 @@ fn a_rank_that_returns_an_error_stops_the_others() {
         assert_eq!(told.len(), 2);
         for told in told {
             assert!(told.contains("rank 1 ended: no such file"), "{told}");
-            assert!(told.contains(&format!("in all-reduce {}", calls + 1)), "{told}");
+            let at = |call: usize| told.contains(&format!("in all-reduce {call}"));
+            assert!(at(calls) || at(calls + 1), "{told}");
         }
         assert!(time < SLACK, "{time:?}");
     }

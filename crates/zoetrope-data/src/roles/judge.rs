@@ -130,11 +130,16 @@ impl<'a> Scored<'a> {
             return Err(fail("source and a destination", "--src and --dst"));
         };
         let both_given = given.src.is_some() && given.dst.is_some();
-        if points < LEAST_POINTS && !both_given {
-            return Err(match self.end_points(src, true) + values[src] < LEAST_POINTS {
-                true => fail("source", "--src"),
-                false => fail("destination", "--dst"),
-            });
+        let weak = |column, source| self.end_points(column, source) + values[column] < LEAST_POINTS;
+        if points < LEAST_POINTS {
+            // A column that the user named is not judged: its reader says what is wrong with it.
+            match (given.src, given.dst) {
+                (None, None) if weak(src, true) => return Err(fail("source", "--src")),
+                (None, None) => return Err(fail("destination", "--dst")),
+                (None, Some(_)) if weak(src, true) => return Err(fail("source", "--src")),
+                (Some(_), None) if weak(dst, false) => return Err(fail("destination", "--dst")),
+                _ => {}
+            }
         }
         let same = |one: usize, two: usize| {
             let (one_facts, two_facts) = (self.facts(one), self.facts(two));

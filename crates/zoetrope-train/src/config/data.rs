@@ -83,6 +83,7 @@ section! {
         missing: Numbers = Numbers(Vec::new());
         /// How the features of events and of vertices are scaled, column by column. The numbers are
         /// fitted on the training part, saved in the run's `scaling.json` and applied to new data.
+        /// `auto` leaves the features of snapshots as they are given, as the references do.
         feature_scaling: FeatureScaling = FeatureScaling::Auto;
         /// What becomes of missing features of events and of vertices.
         missing_features: MissingFeatures = MissingFeatures::Impute;

@@ -11,7 +11,7 @@ use zoetrope_graph::{
 
 use crate::answers::texts;
 use crate::baseline::last_lag_column;
-use crate::config::{Config, DataConfig, FeatureRule, MissingFeatures, Scaling, TaskName};
+use crate::config::{Config, DataConfig, FeatureRule, FeatureScaling, MissingFeatures, Scaling, TaskName};
 use crate::error::TrainError;
 use crate::sampling::{EdgeClassRule, hide_weights, label_snapshots};
 use crate::scaling::columns::Table;
@@ -132,7 +132,13 @@ fn scale_features(
     let names: Vec<String> = (0..features.width()).map(|column| column.to_string()).collect();
     let table = Table { values: features.values(), names: &names, row: "vertex" };
     let saved = saved.and_then(|saved| saved.vertex_features.as_ref());
-    let found = table.scale(config, saved, |row| row < training * vertices, warnings)?;
+    // The references train on the features of snapshots as they are given, and weights that were
+    // trained there must fit here: unless a rule is named, so does Zoetrope.
+    let mut rules = config.clone();
+    if rules.feature_scaling == FeatureScaling::Auto {
+        rules.feature_scaling = FeatureScaling::None;
+    }
+    let found = table.scale(&rules, saved, |row| row < training * vertices, warnings)?;
     if let Some(values) = found.values {
         let width = found.fitted.width();
         cut.data.features = Some(VertexFeatures::new(steps, vertices, width, values)?);
