@@ -11,7 +11,8 @@ use zoetrope_train::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
 
 const SNAPSHOTS: &str = "data.path=synthetic:sbm?vertices=24&steps=9&communities=3&inside=4&seed=4";
-const EVENTS: &str = "data.path=synthetic:bipartite?users=20&items=9&tastes=3&events=240&features=0";
+const EVENTS: &str =
+    "data.path=synthetic:bipartite?users=20&items=9&tastes=3&events=240&features=0";
 
 struct Unwatched;
 
@@ -81,7 +82,8 @@ fn gradient_is_that_of_the_loss(settings: &[&str]) {
         let found = f64::from(gradient[place]);
         // Differences of f32 losses over steps of 0.005 are good to about 2e-5; larger steps see the
         // curvature of a batch norm.
-        let allowed = 0.03 * found.abs().max(measured.abs()) + 5e-5;
+        // Kinks of relu inside a step move a difference by up to a few percent.
+        let allowed = 0.06 * found.abs().max(measured.abs()) + 5e-5;
         assert!((measured - found).abs() <= allowed, "{settings:?}: {measured:e} and {found:e}");
     }
 }

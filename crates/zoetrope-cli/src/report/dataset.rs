@@ -34,8 +34,15 @@ pub(crate) fn summary(opened: &Opened, report: &Report, style: Style) -> String 
     let mut facts = Facts { text: String::new(), style };
     facts.text.push_str(&format!("{}\n", style.bold(&opened.name)));
     facts.add("format", &format!("{}: {}", report.format, report.reason));
-    for (at, column) in report.columns.iter().enumerate() {
-        let says = format!("{}: {} ({})", column.name, column.role, column.why);
+    // Neighbours with one role for one reason share a line: wide tables have hundreds of features.
+    let alike = report.columns.chunk_by(|one, two| (&one.role, &one.why) == (&two.role, &two.why));
+    for (at, alike) in alike.enumerate() {
+        let (first, last) = (&alike[0], &alike[alike.len() - 1]);
+        let named = match alike {
+            [one] => one.name.to_string(),
+            _ => format!("{} … {} ({} columns)", first.name, last.name, alike.len()),
+        };
+        let says = format!("{named}: {} ({})", first.role, first.why);
         facts.add(if at == 0 { "columns" } else { "" }, &says);
     }
     facts.add("vertices", &vertices(report));

@@ -84,7 +84,8 @@ mod tests {
     fn no_schedule_falls_below_the_lowest_rate() {
         let step = ["train.lr=1", "train.schedule=step", "train.step_every=1", "train.min_lr=0.3"];
         assert_eq!(rates(&step, 4), [1.0, 0.5, 0.3, 0.3]);
-        let cosine = ["train.lr=0.01", "train.schedule=cosine", "train.epochs=10", "train.min_lr=0.001"];
+        let cosine =
+            ["train.lr=0.01", "train.schedule=cosine", "train.epochs=10", "train.min_lr=0.001"];
         let cosine = rates(&cosine, 11);
         assert_eq!(cosine[0], 0.01);
         assert!((cosine[10] - 0.001).abs() < 1e-12 && cosine.is_sorted_by(|a, b| a > b));

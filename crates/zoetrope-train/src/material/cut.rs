@@ -11,7 +11,9 @@ use zoetrope_graph::{
 
 use crate::answers::texts;
 use crate::baseline::last_lag_column;
-use crate::config::{Config, DataConfig, FeatureRule, FeatureScaling, MissingFeatures, Scaling, TaskName};
+use crate::config::{
+    Config, DataConfig, FeatureRule, FeatureScaling, MissingFeatures, Scaling, TaskName,
+};
 use crate::error::TrainError;
 use crate::sampling::{EdgeClassRule, hide_weights, label_snapshots};
 use crate::scaling::columns::Table;
