@@ -5,12 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use zoetrope_train::VertexRows;
 use zoetrope_train::config::Config;
 use zoetrope_train::course::Course;
 use zoetrope_train::run::{Interrupted, RunFolder, Timeline};
 use zoetrope_train::shell_word;
 use zoetrope_train::stream::{MemorySource, SavedRun, StreamSession};
-use zoetrope_train::train::{Opened, Run, load_plan, load_weights};
+use zoetrope_train::train::{Opened, Run, load_plan, load_weights, put_saved_weights, vertex_rows};
 
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -32,17 +33,21 @@ impl MemoryNote {
         let note =
             Self { source: session.memory_use().source(), warning: session.memory_warning() };
         if let Some(warning) = &note.warning {
-            eprintln!("{} {warning}", Style::stderr().yellow("warning:"));
+            // A closed standard error must not end the command.
+            let _ = writeln!(std::io::stderr(), "{} {warning}", Style::stderr().yellow("warning:"));
         }
         note
     }
 
-    /// Adds `memory`, and `warnings` if there is one, to a JSON document.
-    pub(crate) fn add_to(&self, document: &mut serde_json::Value) {
-        let Some(source) = self.source else { return };
-        document["memory"] = source.name().into();
-        if let Some(warning) = &self.warning {
-            document["warnings"] = serde_json::json!([warning]);
+    /// Adds `memory`, and `warnings` if there are any, to a JSON document: what is told of the data,
+    /// and of the memory.
+    pub(crate) fn add_to(&self, document: &mut serde_json::Value, of_data: &[String]) {
+        if let Some(source) = self.source {
+            document["memory"] = source.name().into();
+        }
+        let warnings: Vec<&String> = of_data.iter().chain(&self.warning).collect();
+        if !warnings.is_empty() {
+            document["warnings"] = serde_json::json!(warnings);
         }
     }
 
@@ -69,6 +74,9 @@ pub(crate) struct SavedModel {
     /// How far the run had come, if it has not come to its end.
     #[arg(skip)]
     interrupted: OnceCell<Interrupted>,
+    /// What a user should know about the data.
+    #[arg(skip)]
+    notes: OnceCell<Vec<String>>,
 }
 
 impl SavedModel {
@@ -87,12 +95,17 @@ impl SavedModel {
     }
 
     /// Puts the weights of a run in place: the final ones, or those that an interrupted run has saved.
-    fn put_weights(&self, root: &Path, course: &mut dyn Course) -> Result<(), Failure> {
+    fn put_weights(
+        &self,
+        root: &Path,
+        course: &mut dyn Course,
+        rows: Option<&VertexRows>,
+    ) -> Result<(), Failure> {
+        let parameters = course.parameters_mut();
         match RunFolder::interrupted(root)? {
-            None => load_weights(course.parameters_mut(), &root.join("weights.safetensors"))?,
+            None => load_weights(parameters, &root.join("weights.safetensors"), rows)?,
             Some((state, found)) => {
-                course.restore(found.state)?;
-                course.choose_best();
+                put_saved_weights(parameters, &found.state, rows)?;
                 self.interrupted.get_or_init(|| state);
             }
         }
@@ -123,9 +136,14 @@ impl SavedModel {
         self.quiet || silent
     }
 
-    /// Says what a user should know about the data, and where its scale comes from if that is not
-    /// the run.
-    fn tell(&self, run: &Run) {
+    /// What a user should know about the data, known once the model is open.
+    pub(crate) fn notes(&self) -> &[String] {
+        self.notes.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Says what a user should know about the data, where its scale comes from if that is not the run,
+    /// and whose features vertices have that the run does not know.
+    fn tell(&self, run: &Run, rows: Option<&VertexRows>, silent: bool) {
         let course = run.course();
         let scaled = course.scaled();
         let fitted = (scaled.summary().is_some() && !scaled.of_run).then(|| match &self.run {
@@ -135,7 +153,14 @@ impl SavedModel {
                 root.display()
             ),
         });
-        for note in course.warnings().iter().chain(&fitted) {
+        let new = rows.map(VertexRows::unknown).filter(|&new| new > 0).map(|new| {
+            format!(
+                "{new} vertices are not in the run's data: they have the mean of the features that \
+                 it learned"
+            )
+        });
+        let notes = course.warnings().iter().cloned().chain(fitted).chain(new).collect();
+        for note in self.notes.get_or_init(|| notes).iter().filter(|_| !silent) {
             // A closed standard error must not end the command.
             let _ = writeln!(std::io::stderr(), "{} {note}", Style::stderr().yellow("note:"));
         }
@@ -145,22 +170,22 @@ impl SavedModel {
     pub(crate) fn open(&self, silent: bool) -> Result<Run, Failure> {
         let mut config = self.config()?;
         prepare(&config)?;
-        let saved = match self.run_folder().filter(|_| config.model.name.is_stream()) {
-            Some(root) => SavedRun::read(root)?,
-            None => None,
-        };
+        let mut saved = self.run_folder().map(SavedRun::read).transpose()?.flatten();
         let bars = Bars::new(Unit::Bytes, self.is_silent(silent));
         let opened = Opened::open_for(&mut config, &bars, saved.as_ref(), self.run_folder())?;
         bars.finish();
         let given = load_plan(&config.plan.name)?;
         let mut run = opened.start(config, given, Timeline::new())?;
-        if !self.is_silent(silent) {
-            self.tell(&run);
-        }
+        let rows = vertex_rows(run.course(), self.run_folder())?;
+        let rows = rows.as_ref();
+        self.tell(&run, rows, self.is_silent(silent));
         match (&self.weights, &self.run) {
-            (Some(file), _) => load_weights(run.course_mut().parameters_mut(), file)?,
-            (None, Some(root)) => self.put_weights(root, run.course_mut())?,
+            (Some(file), _) => load_weights(run.course_mut().parameters_mut(), file, rows)?,
+            (None, Some(root)) => self.put_weights(root, run.course_mut(), rows)?,
             (None, None) => unreachable!("one of --run and --weights is required"),
+        }
+        if let (Some(saved), Some(rows)) = (&mut saved, rows) {
+            saved.arrange_vertices(rows)?;
         }
         if let Run::Events(session) = &mut run {
             session.recall(saved.as_ref())?;

@@ -44,6 +44,53 @@ fn encode(parameter: &Parameter) -> Vec<u8> {
 /// # Errors
 /// Where the file is damaged, or a name, a shape or a value does not fit.
 pub fn load_safetensors(parameters: &mut Parameters, bytes: &[u8]) -> Result<(), NnError> {
+    load_safetensors_for(parameters, bytes, None)
+}
+
+/// The name of the weights that have a row for each vertex.
+pub const VERTEX_ROWS: &str = "vertex_embedding.weight";
+
+/// For each vertex of the data at hand the row that belongs to it in saved weights; None for a vertex
+/// that they do not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VertexRows(pub Vec<Option<u32>>);
+
+impl VertexRows {
+    /// How many vertices the saved weights do not know.
+    pub fn unknown(&self) -> usize {
+        self.0.iter().filter(|row| row.is_none()).count()
+    }
+
+    /// The saved rows in the order of the vertices at hand. One that is not known gets the mean of all
+    /// saved rows. None if a row does not exist.
+    pub fn arrange(&self, saved: &[f32], width: usize) -> Option<Vec<f32>> {
+        let rows = saved.len().checked_div(width).unwrap_or(0);
+        let mut mean = vec![0.0f64; width];
+        for row in saved.chunks_exact(width.max(1)) {
+            mean.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
+        }
+        let mean: Vec<f32> = mean.iter().map(|sum| (sum / rows.max(1) as f64) as f32).collect();
+        let mut values = Vec::with_capacity(self.0.len() * width);
+        for row in &self.0 {
+            values.extend_from_slice(match row {
+                Some(row) => saved.get(*row as usize * width..(*row as usize + 1) * width)?,
+                None => &mean,
+            });
+        }
+        Some(values)
+    }
+}
+
+/// The same for data with other vertices than the weights were saved with: `rows` says which row of
+/// [`VERTEX_ROWS`] belongs to which vertex.
+///
+/// # Errors
+/// As [`load_safetensors`].
+pub fn load_safetensors_for(
+    parameters: &mut Parameters,
+    bytes: &[u8],
+    rows: Option<&VertexRows>,
+) -> Result<(), NnError> {
     let file = SafeTensors::deserialize(bytes).map_err(refused)?;
     let mut found: BTreeMap<&str, TensorView<'_>> = file.iter().collect();
     let names: Vec<String> = found.keys().map(|name| (*name).to_owned()).collect();
@@ -53,7 +100,10 @@ pub fn load_safetensors(parameters: &mut Parameters, bytes: &[u8]) -> Result<(),
             .remove(parameter.name.as_str())
             .or_else(|| found.remove(numbered_from_zero(&parameter.name)?.as_str()));
         values.push(match view {
-            Some(view) => Some(decode(parameter, &view)?),
+            Some(view) => {
+                let rows = rows.filter(|_| parameter.name == VERTEX_ROWS);
+                Some(decode(parameter, &view, rows)?)
+            }
             None if parameter.role == Role::Weight => {
                 let name = parameter.name.clone();
                 let nearest = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
@@ -83,11 +133,22 @@ fn numbered_from_zero(name: &str) -> Option<String> {
     Some(format!("recurrent.{}.{rest}", number.checked_sub(1)?))
 }
 
-fn decode(parameter: &Parameter, view: &TensorView<'_>) -> Result<Vec<f32>, NnError> {
+fn decode(
+    parameter: &Parameter,
+    view: &TensorView<'_>,
+    rows: Option<&VertexRows>,
+) -> Result<Vec<f32>, NnError> {
     let name = || parameter.name.clone();
-    if view.shape() != parameter.dims {
+    let other_shape = || {
         let (expected, got) = (parameter.dims.clone(), view.shape().to_vec());
-        return Err(NnError::WeightShape { name: name(), expected, got });
+        NnError::WeightShape { name: name(), expected, got }
+    };
+    let fits = match rows {
+        Some(_) => view.shape().get(1..) == parameter.dims.get(1..),
+        None => view.shape() == parameter.dims,
+    };
+    if !fits {
+        return Err(other_shape());
     }
     let data = view.data();
     let values: Vec<f32> = match view.dtype() {
@@ -113,7 +174,13 @@ fn decode(parameter: &Parameter, view: &TensorView<'_>) -> Result<Vec<f32>, NnEr
         Some(position) => {
             Err(NnError::WeightValue { name: name(), position, value: values[position] })
         }
-        None => Ok(values),
+        None => match rows {
+            Some(rows) => {
+                let width = parameter.dims.last().copied().unwrap_or(1);
+                rows.arrange(&values, width).ok_or_else(other_shape)
+            }
+            None => Ok(values),
+        },
     }
 }
 
@@ -154,6 +221,29 @@ mod tests {
         for ((_, a), (_, b)) in saved.iter().zip(loaded.iter()) {
             assert_eq!((&a.name, &a.matrix), (&b.name, &b.matrix));
         }
+    }
+
+    #[test]
+    fn rows_of_vertices_follow_their_vertices() {
+        let build = |vertices: usize| {
+            let mut parameters = Parameters::default();
+            let mut builder = Builder::new(&mut parameters, 1);
+            builder.child("vertex_embedding").weight("weight", &[vertices, 2], Initialise::Glorot);
+            parameters
+        };
+        let mut saved = build(2);
+        saved.iter_mut().for_each(|(_, p)| {
+            p.matrix.as_mut_slice().copy_from_slice(&[1.0, 2.0, 5.0, 8.0]);
+        });
+        let bytes = to_safetensors(&saved).unwrap();
+        let mut other = build(3);
+        assert!(load_safetensors(&mut other, &bytes).is_err());
+        let rows = VertexRows(vec![Some(1), None, Some(0)]);
+        load_safetensors_for(&mut other, &bytes, Some(&rows)).unwrap();
+        let values = other.iter().next().unwrap().1.matrix.as_slice();
+        assert_eq!(values, [5.0, 8.0, 3.0, 5.0, 1.0, 2.0]);
+        let outside = VertexRows(vec![Some(2), None, Some(0)]);
+        assert!(load_safetensors_for(&mut other, &bytes, Some(&outside)).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use zoetrope_data::split::Part;
+use zoetrope_graph::VertexNames;
 use zoetrope_nn::Parameters;
 use zoetrope_tensor::Device;
 
@@ -48,6 +49,9 @@ pub trait Course {
 
     /// The size of the data in words, for people.
     fn size(&self) -> String;
+
+    /// The original identifiers of the vertices.
+    fn vertex_names(&self) -> &VertexNames;
 
     /// What the data was scaled by.
     fn scaled(&self) -> &Scaled;
@@ -197,6 +201,10 @@ impl Course for Session {
                 format!("{data}; {ranks} ranks ({}{by})", strategy.name())
             }
         }
+    }
+
+    fn vertex_names(&self) -> &VertexNames {
+        &self.material.names
     }
 
     fn scaled(&self) -> &Scaled {

@@ -29,3 +29,4 @@ mod transport;
 pub use config::Config;
 pub use error::{FailureKind, TrainError};
 pub use shell::shell_word;
+pub use zoetrope_nn::weights::VertexRows;

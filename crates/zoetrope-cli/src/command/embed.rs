@@ -77,7 +77,7 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
             });
             report[unit] = json!(at);
             report["interrupted"] = json!(args.model.interrupted());
-            memory.add_to(&mut report);
+            memory.add_to(&mut report, args.model.notes());
             document(&report)
         }
         false => {

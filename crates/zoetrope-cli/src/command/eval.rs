@@ -87,7 +87,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
                 "protocol": course.protocol(),
                 "interrupted": args.model.interrupted(),
             });
-            memory.add_to(&mut measured);
+            memory.add_to(&mut measured, args.model.notes());
             document(&measured)
         }
         false => {

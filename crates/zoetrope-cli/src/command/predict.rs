@@ -150,7 +150,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
         if let (Value::Object(report), Value::Object(fields)) = (&mut report, fields) {
             report.extend(fields);
         }
-        memory.add_to(&mut report);
+        memory.add_to(&mut report, args.model.notes());
         return document(&report);
     }
     let shape: Vec<String> = shape.iter().map(usize::to_string).collect();

@@ -75,6 +75,9 @@ section! {
         /// Where the features of vertices come from: the data (auto), a row for each vertex that is
         /// trained (learned), the vertex's own column (one-hot), degrees (snapshot models) or ones.
         features: FeatureRule = FeatureRule::Auto;
+        /// The width of learned features; as wide as the hidden layer if none is given, narrower if
+        /// there are very many vertices.
+        learned_width: Option<usize> = None, Whole(1, 1 << 16);
         /// How a measured series is scaled before lags are taken. The numbers are fitted on the
         /// training part, saved in the run's `scaling.json` and applied to new data.
         scaling: Scaling = Scaling::Auto;
@@ -93,6 +96,24 @@ section! {
         /// Share of the vertices that training does not see, so that it can be asked about new ones
         /// (models of events; TGN's protocol has 0.1).
         inductive: f64 = 0.0, Below(0.0, 1.0);
+    }
+}
+
+/// The most values of learned features: an update goes through all of them.
+const LEARNED_VALUES_MAX: usize = 1 << 21;
+
+impl FeatureRule {
+    /// Whether weights depend on which vertex is which.
+    pub(crate) fn is_by_vertex(self) -> bool {
+        matches!(self, Self::Learned | Self::OneHot)
+    }
+}
+
+impl DataConfig {
+    /// The width of learned features of so many vertices.
+    pub(crate) fn learned_width_for(&self, hidden: usize, vertices: usize) -> usize {
+        let fits = || (LEARNED_VALUES_MAX / vertices.max(1)).clamp(4, hidden.max(4));
+        self.learned_width.unwrap_or_else(fits)
     }
 }
 

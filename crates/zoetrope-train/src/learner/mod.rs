@@ -21,7 +21,8 @@ use crate::error::TrainError;
 use crate::run::EpochRecord;
 
 use card::Card;
-pub(crate) use restore::{saved_weights, unfit};
+pub use restore::put_saved_weights;
+pub(crate) use restore::{arrange_vertices, saved_weights, unfit};
 
 /// Where a run stands.
 #[derive(Debug, Clone, Default)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{EarlyStopping, ScheduleState};
+use zoetrope_nn::weights::{VERTEX_ROWS, VertexRows};
 
 use super::{Learner, direction};
 use crate::checkpoint::{Cursor, SavedState, SavedTensor, Tensors};
@@ -130,6 +131,49 @@ impl Learner {
 pub(crate) fn saved_weights<'a>(state: &'a SavedState, name: &str) -> Option<&'a SavedTensor> {
     let chosen = state.optimiser.get(&format!("{BEST}{name}"));
     chosen.or_else(|| state.weights.get(name))
+}
+
+/// Puts the weights that a run chose in place, and nothing else of its checkpoint; `rows` says which
+/// row of them belongs to which vertex, if the data has other vertices.
+///
+/// # Errors
+/// [`TrainError::Unfit`] if they are those of another model.
+pub fn put_saved_weights(
+    parameters: &mut Parameters,
+    state: &SavedState,
+    rows: Option<&VertexRows>,
+) -> Result<(), TrainError> {
+    for (_, parameter) in parameters.iter_mut() {
+        let saved = saved_weights(state, &parameter.name).ok_or_else(|| unfit(&parameter.name))?;
+        let arranged =
+            rows.filter(|_| parameter.name == VERTEX_ROWS).map(|rows| arrange(saved, rows));
+        let saved = arranged.transpose()?.unwrap_or_else(|| saved.clone());
+        if saved.dims() != parameter.dims {
+            return Err(unfit(&parameter.name));
+        }
+        parameter.matrix.as_mut_slice().copy_from_slice(saved.data());
+    }
+    Ok(())
+}
+
+/// Brings the weights in a checkpoint that have a row for each vertex into the order of other data.
+pub(crate) fn arrange_vertices(
+    state: &mut SavedState,
+    rows: &VertexRows,
+) -> Result<(), TrainError> {
+    let best = format!("{BEST}{VERTEX_ROWS}");
+    let own = state.weights.get_mut(VERTEX_ROWS);
+    for tensor in own.into_iter().chain(state.optimiser.get_mut(&best)) {
+        *tensor = arrange(tensor, rows)?;
+    }
+    Ok(())
+}
+
+fn arrange(saved: &SavedTensor, rows: &VertexRows) -> Result<SavedTensor, TrainError> {
+    let other = || unfit(VERTEX_ROWS);
+    let &[_, width] = saved.dims() else { return Err(other()) };
+    let values = rows.arrange(saved.data(), width).ok_or_else(other)?;
+    Ok(SavedTensor::new(vec![rows.0.len(), width], values))
 }
 
 /// A checkpoint of another run.

@@ -133,7 +133,8 @@ impl Material {
         });
         let rule = config.data.features;
         let features = stack::features(&happened, features, rule, window, &names, warnings)?;
-        let learned = (rule == FeatureRule::Learned).then_some(config.model.hidden);
+        let learned = (rule == FeatureRule::Learned)
+            .then(|| config.data.learned_width_for(config.model.hidden, vertices));
         let constant_goal = targets.as_ref().is_some_and(|targets| targets.steps() == 1);
         debug_assert!(known_before.as_ref().is_none_or(|known| known.len() == vertices));
         let goal = targets.map(|targets| stack::goal(&sequence, &targets, &names)).transpose()?;

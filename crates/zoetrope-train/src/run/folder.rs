@@ -10,6 +10,7 @@ use super::brief;
 use super::lock::{self, Lock};
 use super::source::{self, DataSource};
 use super::summary::Summary;
+use super::vertices;
 use crate::checkpoint::{Disk, FileLayer};
 use crate::config::{Config, ConfigBuilder};
 use crate::error::TrainError;
@@ -24,8 +25,16 @@ pub(super) const SUMMARY: &str = "summary.json";
 const MOST_RUNS: u32 = 1 << 20;
 
 /// Files that a run writes before its first epoch is over, besides event files of TensorBoard.
-const OF_A_START: [&str; 7] =
-    [lock::NAME, "trace.json", RunFolder::PLAN, METRICS, source::NAME, scaling::FILE, CONFIG];
+const OF_A_START: [&str; 8] = [
+    lock::NAME,
+    "trace.json",
+    RunFolder::PLAN,
+    METRICS,
+    source::NAME,
+    scaling::FILE,
+    vertices::NAME,
+    CONFIG,
+];
 
 /// A run folder that this process holds the lock of.
 #[derive(Debug)]

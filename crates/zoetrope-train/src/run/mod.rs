@@ -1,8 +1,8 @@
 //! The run folder: everything that a run leaves behind, and who may write there.
 //!
 //! Owns the files that the contract names (`config.toml`, `metrics.jsonl`, `summary.json`,
-//! `data.json`, `trace.json`, event files for TensorBoard), the lock that keeps a second process out, and the
-//! measured time by phase. Files that are read as a whole are written whole or not at all; files
+//! `data.json`, `vertices.json`, `trace.json`, event files for TensorBoard), the lock that keeps a second
+//! process out, and the measured time by phase. Files that are read as a whole are written whole or not at all; files
 //! that grow are flushed line by line.
 //!
 //! It does not train, and it leaves `checkpoints/` to [`checkpoint`](crate::checkpoint).
@@ -20,6 +20,7 @@ pub mod tensorboard;
 mod timeline;
 mod trace;
 mod verdict;
+mod vertices;
 
 pub(crate) use brief::without_lists;
 pub use folder::RunFolder;
@@ -34,3 +35,4 @@ pub use summary::{
 pub use timeline::{Span, Timeline};
 pub use trace::TraceFile;
 pub use verdict::Verdict;
+pub use vertices::RunVertices;

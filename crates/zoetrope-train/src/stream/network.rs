@@ -50,7 +50,7 @@ impl StreamNetwork {
         let mut builder = Builder::new(&mut parameters, config.train.seed);
         let learned = config.data.features == FeatureRule::Learned;
         let vertex_features = match learned {
-            true => learned_width(config.model.hidden, material.vertices()),
+            true => config.data.learned_width_for(config.model.hidden, material.vertices()),
             false => material.vertex_features.as_ref().map_or(0, |matrix| matrix.shape().cols),
         };
         let options = options(&config.model, material.feature_width(), vertex_features);
@@ -85,14 +85,6 @@ impl StreamNetwork {
         }
         Ok(Self { model, head, parameters })
     }
-}
-
-/// The most values of learned features: an update goes through all of them.
-const LEARNED_VALUES_MAX: usize = 1 << 21;
-
-/// The width of learned features: that of memory, or less for very many vertices.
-fn learned_width(hidden: usize, vertices: usize) -> usize {
-    (LEARNED_VALUES_MAX / vertices.max(1)).clamp(4, hidden.max(4))
 }
 
 /// Which implementation is followed.

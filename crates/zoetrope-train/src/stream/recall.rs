@@ -9,6 +9,7 @@ use std::path::Path;
 
 use zoetrope_graph::{EventStore, VertexId};
 use zoetrope_nn::Parameters;
+use zoetrope_nn::weights::VertexRows;
 
 use super::best::{self, Grown};
 use super::identity::{Appearance, EventRecord, beginnings};
@@ -16,7 +17,7 @@ use super::session::StreamSession;
 use crate::checkpoint::{CheckpointStore, SavedState};
 use crate::config::Config;
 use crate::error::TrainError;
-use crate::learner::saved_weights;
+use crate::learner::{arrange_vertices, saved_weights};
 use crate::run::RunFolder;
 
 /// The name of the record of events in a checkpoint.
@@ -51,6 +52,9 @@ impl SavedRun {
     /// If a file of the run cannot be read.
     pub fn read(root: &Path) -> Result<Option<Self>, TrainError> {
         let config = RunFolder::read_config(root)?;
+        if !config.model.name.is_stream() {
+            return Ok(None);
+        }
         let store = CheckpointStore::new(RunFolder::checkpoints_of(root), 1);
         let Some(found) = store.load_latest()? else { return Ok(None) };
         let state = found.state;
@@ -99,6 +103,19 @@ impl SavedRun {
         Some(vertices)
     }
 
+    /// Whether the run came to the epochs that settle memory.
+    fn has_settled(&self) -> bool {
+        self.state.cursor.counters.contains_key("settled_from")
+    }
+
+    /// Brings weights that have a row for each vertex into the order of other data.
+    ///
+    /// # Errors
+    /// [`TrainError::Unfit`] if the rows are those of other weights.
+    pub fn arrange_vertices(&mut self, rows: &VertexRows) -> Result<(), TrainError> {
+        arrange_vertices(&mut self.state, rows)
+    }
+
     fn has_weights(&self, parameters: &Parameters) -> bool {
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         parameters.iter().all(|(_, parameter)| {
@@ -144,7 +161,7 @@ impl StreamSession {
         if !run.has_weights(&self.network.parameters) {
             return reason("the weights are not those of the run");
         }
-        self.settled = run.config.train.settle > 0;
+        self.settled = run.has_settled();
         if self.material.agreement == Agreement::Differ {
             return reason(
                 "up to the end of the run's training the events are not those of the run",
@@ -185,10 +202,9 @@ impl StreamSession {
         if start == end {
             return Err(unfit("there is no event after the last time of the run"));
         }
-        // Nobody else holds the material before something is measured.
-        if let Some(material) = std::sync::Arc::get_mut(&mut self.material) {
-            material.split.test = start..end;
-        }
+        let material = std::sync::Arc::get_mut(&mut self.material)
+            .ok_or_else(|| unfit("parts are chosen before anything is measured"))?;
+        material.split.test = start..end;
         Ok(())
     }
 }

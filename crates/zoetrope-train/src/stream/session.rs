@@ -7,6 +7,7 @@ use zoetrope_data::negatives::{NegativeList, NegativeOptions};
 use zoetrope_data::options::Limits;
 use zoetrope_data::progress::Quiet;
 use zoetrope_data::split::Part;
+use zoetrope_graph::VertexNames;
 use zoetrope_graph::sampler::{Choice, EqualTimes, Sampler};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::{Still, Updates};
@@ -361,6 +362,10 @@ impl Course for StreamSession {
             material.store.len(),
             material.feature_width()
         )
+    }
+
+    fn vertex_names(&self) -> &VertexNames {
+        self.material.store.names()
     }
 
     fn scaled(&self) -> &Scaled {

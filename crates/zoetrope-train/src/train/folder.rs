@@ -25,11 +25,15 @@ impl Records {
             true => MetricsLog::resume(&path, course.epochs().len())?,
             false => MetricsLog::create(&path)?,
         };
+        // A run that lost the file and was scaled anew has it again.
+        let (fitted, scales) = (&course.scaled().fitted, folder.root().join(scaling::FILE));
+        if !fitted.is_empty() && !(resumed && scales.exists()) {
+            folder.write_json(&scales, fitted)?;
+        }
         if !resumed {
             folder.write_json(&folder.plan_path(), &course.layout())?;
-            let fitted = &course.scaled().fitted;
-            if !fitted.is_empty() {
-                folder.write_json(&folder.root().join(scaling::FILE), fitted)?;
+            if course.config().data.features.is_by_vertex() {
+                folder.write_vertices(course.vertex_names())?;
             }
             folder.write_source(&DataSource::new(course.config(), folder.root(), course.data()))?;
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zoetrope_nn::Parameters;
-use zoetrope_nn::weights::load_safetensors;
+use zoetrope_nn::weights::{VertexRows, load_safetensors_for};
 use zoetrope_plan::Plan;
 
 use crate::error::TrainError;
@@ -25,12 +25,17 @@ pub(super) fn read_plan(path: &Path) -> Result<Plan, TrainError> {
     Ok(Plan::from_json(&text)?)
 }
 
-/// Fills the parameters of a network from a safetensors file.
+/// Fills the parameters of a network from a safetensors file; `rows` says which row of them belongs
+/// to which vertex, if the data has other vertices than the weights were saved with.
 ///
 /// # Errors
-/// Where the file cannot be read, or names, shapes or values do not fit.
-pub fn load_weights(parameters: &mut Parameters, path: &Path) -> Result<(), TrainError> {
+/// If the file cannot be read, or names, shapes or values do not fit.
+pub fn load_weights(
+    parameters: &mut Parameters,
+    path: &Path,
+    rows: Option<&VertexRows>,
+) -> Result<(), TrainError> {
     let bytes = std::fs::read(path).map_err(|error| TrainError::io(path, error))?;
-    load_safetensors(parameters, &bytes)
+    load_safetensors_for(parameters, &bytes, rows)
         .map_err(|source| TrainError::Weights { path: path.to_owned(), source })
 }

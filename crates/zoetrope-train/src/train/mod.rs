@@ -18,20 +18,21 @@ use std::time::Instant;
 use zoetrope_data::Progress;
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
-use zoetrope_nn::weights;
+use zoetrope_nn::weights::{self, VertexRows};
 use zoetrope_tensor::Device;
 
 use crate::checkpoint::{CheckpointStore, state_hash};
-use crate::config::Config;
+use crate::config::{Config, FeatureRule};
 use crate::course::Course;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::run::{
-    Bytes, EpochRecord, Metrics, Phase, RunFolder, Streaming, Summary, Timeline, TraceFile,
-    Verdict, without_lists,
+    Bytes, EpochRecord, Metrics, Phase, RunFolder, RunVertices, Streaming, Summary, Timeline,
+    TraceFile, Verdict, without_lists,
 };
 use crate::session::{EpochEnd, Watch};
 
+pub use crate::learner::put_saved_weights;
 pub use loading::{load_plan, load_weights};
 pub use open::{Opened, Run};
 pub use peak::peak_host_bytes;
@@ -195,10 +196,52 @@ fn start_from(
             }
             course.restore(found.state)?;
         }
-        (None, Some(path)) => load_weights(course.parameters_mut(), &path)?,
+        (None, Some(path)) => load_weights_of_run(course, &path)?,
         (None, None) => {}
     }
     Ok(store)
+}
+
+/// Puts the weights of a file in place. Those of a run know its vertices by name.
+fn load_weights_of_run(course: &mut dyn Course, path: &Path) -> Result<(), TrainError> {
+    let rows = vertex_rows(course, path.parent())?;
+    load_weights(course.parameters_mut(), path, rows.as_ref())
+}
+
+/// Which row of the weights of a run belongs to each vertex of the data; None if they are the same
+/// vertices, or if weights do not depend on vertices.
+///
+/// # Errors
+/// [`TrainError::Unfit`] if the weights say nothing about the vertices of the data.
+pub fn vertex_rows(
+    course: &dyn Course,
+    run: Option<&Path>,
+) -> Result<Option<VertexRows>, TrainError> {
+    let rule = course.config().data.features;
+    if !rule.is_by_vertex() {
+        return Ok(None);
+    }
+    let Some(vertices) = run.map(RunVertices::read).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    let Some(rows) = vertices.rows_for(course.vertex_names()) else { return Ok(None) };
+    let (unknown, all) = (rows.unknown(), rows.0.len());
+    if rule == FeatureRule::OneHot || unknown == all {
+        return Err(TrainError::Unfit {
+            what: match unknown == all {
+                true => "none of the vertices of this data is in the run's data".to_owned(),
+                false => format!(
+                    "this data has other vertices than the run's data ({unknown} of {all} are new), \
+                     and data.features = \"one-hot\" has a column for each"
+                ),
+            },
+            advice:
+                "give data with the run's vertices, or train with data.features=learned, which \
+                     finds vertices by name, or with features that do not depend on who a vertex is"
+                    .to_owned(),
+        });
+    }
+    Ok(Some(rows))
 }
 
 fn tell_remarks(trace: Option<&TraceFile>, listener: &mut dyn Listener) {

@@ -1,11 +1,11 @@
-//! What the data decides where nobody said anything: the model, the task, the features.
+//! What the data decides if nobody said anything: the model, the task, the windows, the epochs.
 //!
 //! The only place that does. It looks at a data set that was read and changes the configuration
 //! before anything is made of either, so that the saved tree is the one that was trained.
 
 use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, Format, Loaded};
-use zoetrope_graph::EventStore;
+use zoetrope_graph::{EventStore, suggest_cut};
 
 use crate::config::{Config, FeatureRule, ModelName, TaskName};
 
@@ -25,9 +25,13 @@ pub(super) fn settle(config: &mut Config, loaded: &Loaded) -> Vec<String> {
     if let (Dataset::Events(store), None) = (&loaded.dataset, config.task.name) {
         task_of_events(config, store, loaded.notes.format, &mut notes);
     }
-    features(config, &loaded.dataset);
-    if let Dataset::Events(store) = &loaded.dataset {
-        epochs(config, store);
+    match &loaded.dataset {
+        Dataset::Events(store) => {
+            window(config, store);
+            epochs(config, store);
+            learned_width(config, store.vertices());
+        }
+        Dataset::Snapshots(data) => learned_width(config, data.sequence.vertices()),
     }
     notes
 }
@@ -142,19 +146,26 @@ fn learnable(config: &Config, store: &EventStore, labels: &[f32]) -> Result<usiz
     }
 }
 
-/// Features where the data has none.
-fn features(config: &mut Config, dataset: &Dataset) {
-    if config.data.features != FeatureRule::Auto {
+/// The width of the windows into which a snapshot model's events are cut, so that a file that goes on
+/// is cut as the run's was. Windows around stray events belong to their data and are not kept.
+fn window(config: &mut Config, store: &EventStore) {
+    if config.model.name.is_stream() || config.data.window.is_some() {
         return;
     }
-    let (given, vertices) = match dataset {
-        Dataset::Snapshots(data) => (
-            data.signal.is_some() || data.features.as_ref().is_some_and(|given| given.width() > 0),
-            data.sequence.vertices(),
-        ),
-        Dataset::Events(store) => (store.vertex_features.is_some(), store.vertices()),
-    };
-    let _ = (given, vertices);
+    let found = suggest_cut(store);
+    if found.stray_before + found.stray_after == 0 {
+        config.data.window = Some(found.windowing);
+        let because = "events are cut into about a hundred windows".to_owned();
+        config.settle("data.window", found.width, because);
+    }
+}
+
+/// The width of learned features, which must stay if the number of vertices grows.
+fn learned_width(config: &mut Config, vertices: u32) {
+    if config.data.features == FeatureRule::Learned {
+        let width = config.data.learned_width_for(config.model.hidden, vertices as usize);
+        config.data.learned_width = Some(width);
+    }
 }
 
 /// Fewer epochs of a long stream.
@@ -163,7 +174,9 @@ fn epochs(config: &mut Config, store: &EventStore) {
         return;
     }
     let training = Split::by_time(store, config.data.split.fractions()).train.len();
-    let fit = (EVENTS_OF_A_RUN / training.max(1)).max(1);
+    // What was asked of the epochs must still fit into them.
+    let least = (config.train.settle + 1).max(config.train.warm_up);
+    let fit = (EVENTS_OF_A_RUN / training.max(1)).max(1).max(least);
     if fit < config.train.epochs {
         config.train.epochs = fit;
         let because = format!("there are {training} events to train on");
