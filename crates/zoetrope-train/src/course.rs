@@ -11,9 +11,11 @@ use crate::checkpoint::SavedState;
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::learner::Learner;
+use crate::material::Material;
 use crate::run::{Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline};
 use crate::scaling::Scaled;
 use crate::session::{EpochEnd, Session, Watch};
+use crate::train::RunClasses;
 
 /// What ranks sent each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -52,6 +54,9 @@ pub trait Course {
 
     /// The original identifiers of the vertices.
     fn vertex_names(&self) -> &VertexNames;
+
+    /// The names of the classes of labels.
+    fn classes(&self) -> RunClasses;
 
     /// What the data was scaled by.
     fn scaled(&self) -> &Scaled;
@@ -205,6 +210,11 @@ impl Course for Session {
 
     fn vertex_names(&self) -> &VertexNames {
         &self.material.names
+    }
+
+    fn classes(&self) -> RunClasses {
+        let Material { edge_classes, vertex_classes, .. } = &self.material;
+        RunClasses { events: edge_classes.clone(), vertices: vertex_classes.clone() }
     }
 
     fn scaled(&self) -> &Scaled {

@@ -103,7 +103,12 @@ impl<'a> NegativeSampler<'a> {
         let destinations = match strategy {
             Strategy::All => Destinations::All(store.vertices()),
             _ => {
-                let seen = if part == Part::Train { split.train.clone() } else { 0..store.len() };
+                // Validation chooses the weights, so it must not know who appears in the test part.
+                let seen = match part {
+                    Part::Train => split.train.clone(),
+                    Part::Validation => 0..split.validation.end,
+                    Part::Test => 0..store.len(),
+                };
                 Destinations::Listed(destinations(store, seen))
             }
         };

@@ -255,6 +255,11 @@ impl SplitRule {
         }
     }
 
+    /// Whether any part is held out.
+    pub(crate) fn holds_out(self) -> bool {
+        matches!(self, Self::Shares { validation, test, .. } if validation + test > 0.0)
+    }
+
     /// Whether a part for validation is held out.
     pub fn has_validation(self) -> bool {
         matches!(self, Self::Shares { validation, .. } if validation > 0.0)

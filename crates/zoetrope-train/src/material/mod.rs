@@ -23,7 +23,7 @@ use cut::Cut;
 use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
 use crate::sampling::EdgeClassRule;
-use crate::scaling::{FittedScaling, Scaled};
+use crate::scaling::{EdgeWeights, FittedScaling, Scaled};
 
 pub use stack::Goal;
 pub(crate) use stack::one_hot_must_fit;
@@ -102,7 +102,8 @@ impl Material {
             Dataset::Snapshots(data) => data.sequence.stored_edges(),
         };
         let cut = cut::snapshots(loaded.dataset, config, saved, &mut warnings)?;
-        let mut material = Self::new(cut, config, &mut warnings)?;
+        let edge_weights = saved.and_then(|saved| saved.edge_weights);
+        let mut material = Self::new(cut, config, edge_weights, &mut warnings)?;
         material.name = short_name(&config.data.path);
         (material.format, material.sha256, material.events) = (format, sha256, events);
         material.warnings = warnings;
@@ -110,8 +111,9 @@ impl Material {
     }
 
     fn new(
-        Cut { data, edge_labels, newest_lag, scaled, named }: Cut,
+        Cut { data, edge_labels, newest_lag, mut scaled, named }: Cut,
         config: &Config,
+        saved: Option<EdgeWeights>,
         warnings: &mut Vec<String>,
     ) -> Result<Self, TrainError> {
         let SnapshotDataset { sequence, names, features, targets, .. } = data;
@@ -122,7 +124,11 @@ impl Material {
                 advice: "look at it with `zoetrope data inspect`".to_owned(),
             });
         }
-        let sequence = weights::apply(sequence, config.data.weights, &names, warnings)?;
+        let training = Split::by_snapshots(steps, config.data.split.fractions()).train.end;
+        let rule = config.data.weights;
+        let (sequence, decided) =
+            weights::apply(sequence, rule, training, saved, &names, warnings)?;
+        scaled.fitted.edge_weights = decided;
         let (sequence, happened) = smooth::apply(sequence, &config.data)?;
         let window = config.data.m_product;
         let vertices = sequence.vertices() as usize;

@@ -15,6 +15,7 @@ use crate::checkpoint::{Disk, FileLayer};
 use crate::config::{Config, ConfigBuilder};
 use crate::error::TrainError;
 use crate::scaling;
+use crate::train::classes;
 
 /// The files of a run folder, by which it is recognised.
 const CONFIG: &str = "config.toml";
@@ -25,7 +26,7 @@ pub(super) const SUMMARY: &str = "summary.json";
 const MOST_RUNS: u32 = 1 << 20;
 
 /// Files that a run writes before its first epoch is over, besides event files of TensorBoard.
-const OF_A_START: [&str; 8] = [
+const OF_A_START: [&str; 9] = [
     lock::NAME,
     "trace.json",
     RunFolder::PLAN,
@@ -33,6 +34,7 @@ const OF_A_START: [&str; 8] = [
     source::NAME,
     scaling::FILE,
     vertices::NAME,
+    classes::FILE,
     CONFIG,
 ];
 

@@ -1,7 +1,7 @@
 //! The run folder: everything that a run leaves behind, and who may write there.
 //!
 //! Owns the files that the contract names (`config.toml`, `metrics.jsonl`, `summary.json`,
-//! `data.json`, `vertices.json`, `trace.json`, event files for TensorBoard), the lock that keeps a second
+//! `data.json`, `vertices.json`, `classes.json`, `trace.json`, event files for TensorBoard), the lock that keeps a second
 //! process out, and the measured time by phase. Files that are read as a whole are written whole or not at all; files
 //! that grow are flushed line by line.
 //!

@@ -43,11 +43,80 @@ pub struct FittedScaling {
     /// Of the features of vertices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vertex_features: Option<FittedColumns>,
+    /// Of the number that is predicted for each event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_target: Option<TargetScale>,
+    /// What was decided about the weights of edges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_weights: Option<EdgeWeights>,
+}
+
+/// Whether a model sees the weights of edges, as the training part decided.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct EdgeWeights {
+    /// Whether it does.
+    pub kept: bool,
+    /// Their mean, for one that is missing later.
+    pub mean: f64,
+}
+
+/// Mean and deviation of a number that is predicted, on the training part. The network answers on that
+/// scale, and answers are brought back to the data's own units.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TargetScale {
+    /// What is taken away.
+    pub mean: f64,
+    /// What the rest is divided by.
+    pub deviation: f64,
+}
+
+impl Default for TargetScale {
+    fn default() -> Self {
+        Self { mean: 0.0, deviation: 1.0 }
+    }
+}
+
+impl TargetScale {
+    /// The scale of some values; missing ones do not count.
+    pub(crate) fn of(values: &[f32]) -> Self {
+        let known =
+            || values.iter().filter(|value| value.is_finite()).map(|&value| f64::from(value));
+        let count = known().count();
+        if count == 0 {
+            return Self::default();
+        }
+        let mean = known().sum::<f64>() / count as f64;
+        let variance = known().map(|value| (value - mean).powi(2)).sum::<f64>() / count as f64;
+        // Values that are all the same stay what they are, but for their mean.
+        let deviation = Some(variance.sqrt()).filter(|found| *found > 1e-6 * mean.abs().max(1e-30));
+        Self { mean, deviation: deviation.unwrap_or(1.0) }
+    }
+
+    /// A value on this scale.
+    pub(crate) fn apply(self, value: f32) -> f32 {
+        ((f64::from(value) - self.mean) / self.deviation) as f32
+    }
+
+    /// A value on this scale in the data's own units.
+    pub(crate) fn undo(self, value: f32) -> f32 {
+        (f64::from(value) * self.deviation + self.mean) as f32
+    }
+
+    fn is_sound(&self) -> bool {
+        self.mean.is_finite() && self.deviation.is_finite() && self.deviation > 0.0
+    }
 }
 
 impl Default for FittedScaling {
     fn default() -> Self {
-        Self { schema: SCHEMA, series: None, event_features: None, vertex_features: None }
+        Self {
+            schema: SCHEMA,
+            series: None,
+            event_features: None,
+            vertex_features: None,
+            event_target: None,
+            edge_weights: None,
+        }
     }
 }
 
@@ -73,7 +142,8 @@ impl FittedScaling {
         }
         let columns = [&read.event_features, &read.vertex_features];
         let sound = read.series.as_ref().is_none_or(FittedSeries::is_sound)
-            && columns.into_iter().flatten().all(FittedColumns::is_sound);
+            && columns.into_iter().flatten().all(FittedColumns::is_sound)
+            && read.event_target.as_ref().is_none_or(TargetScale::is_sound);
         match sound {
             true => Ok(Some(read)),
             false => Err(wrong("its numbers do not belong together".to_owned())),
@@ -82,7 +152,11 @@ impl FittedScaling {
 
     /// Whether nothing was fitted.
     pub fn is_empty(&self) -> bool {
-        self.series.is_none() && self.event_features.is_none() && self.vertex_features.is_none()
+        self.series.is_none()
+            && self.event_features.is_none()
+            && self.vertex_features.is_none()
+            && self.event_target.is_none()
+            && self.edge_weights.is_none()
     }
 }
 

@@ -69,8 +69,8 @@ pub(super) fn fill(
         };
         match asking.target {
             Target::Links => push(prepared, src, dst, 1.0),
-            Target::Values { values } if values[event].is_nan() => {}
-            Target::Values { values } => {
+            Target::Values { values, .. } if values[event].is_nan() => {}
+            Target::Values { values, .. } => {
                 preparer.bring(event, prepared);
                 push(prepared, src, dst, values[event]);
             }

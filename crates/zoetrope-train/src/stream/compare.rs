@@ -41,7 +41,7 @@ impl StreamSession {
                     LabelStream { time: store.time(), truth: labels, key: &key, equal_times };
                 Ok(compare_classes(stream, training, asked, *classes))
             }
-            Target::Values { values } => {
+            Target::Values { values, .. } => {
                 let key: Vec<u64> = (0..store.len()).map(pair).collect();
                 let stream =
                     LabelStream { time: store.time(), truth: values, key: &key, equal_times };

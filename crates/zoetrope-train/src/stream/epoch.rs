@@ -249,8 +249,10 @@ fn loss(
             };
             tape.cross_entropy(answers, &Arc::new(classes), 0, weight)?
         }
-        Target::Values { .. } => {
-            let right = tape.copied(count, 1, &prepared.labels)?;
+        Target::Values { scale, .. } => {
+            let scaled: Vec<f32> =
+                prepared.labels.iter().map(|&value| scale.apply(value)).collect();
+            let right = tape.copied(count, 1, &scaled)?;
             tape.loss(Loss::Mse, answers, right, None)?
         }
     };

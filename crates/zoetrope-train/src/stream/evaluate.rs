@@ -153,6 +153,10 @@ impl StreamSession {
         let (head, rows) = (&mut self.network.head, embedding.rows);
         let answers = decode(&mut forward, head, prepared, data, rows)?;
         embedding.update.take(&self.tape, &mut self.updated);
-        Ok(self.tape.read(answers))
+        let mut answers = self.tape.read(answers);
+        if let Target::Values { scale, .. } = &*self.target {
+            answers.iter_mut().for_each(|answer| *answer = scale.undo(*answer));
+        }
+        Ok(answers)
     }
 }

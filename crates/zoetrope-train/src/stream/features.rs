@@ -171,6 +171,10 @@ fn column(store: &EventStore, width: usize, name: &Column) -> Result<usize, Trai
     found.ok_or_else(|| TrainError::Unfit {
         what: format!("data.drop_features names \"{name}\", but events have no such feature"),
         advice: match width {
+            _ if store.weight().is_some() => format!(
+                "use \"{WEIGHT}\" for the column that was read as the weight{}",
+                if width > 0 { ", or a name of the other columns" } else { "" }
+            ),
             0 => "leave it out: these events have no features".to_owned(),
             _ => format!("use a name of the data or a number from 0 to {}", width - 1),
         },

@@ -19,7 +19,7 @@ use crate::config::{Config, FeatureRule, Residency, TaskName};
 use crate::error::TrainError;
 use crate::material::{self, digest, one_hot_must_fit, short_name};
 use crate::scaling::columns::Table;
-use crate::scaling::{FittedScaling, Scaled};
+use crate::scaling::{FittedScaling, Scaled, TargetScale};
 
 /// A stream of events with its parts.
 #[derive(Debug)]
@@ -198,6 +198,16 @@ impl StreamMaterial {
             |event| known.get(event) == Some(&true),
             (&mut scaled, &mut warnings),
         )?;
+        if config.task.name == Some(TaskName::EdgeRegression)
+            && let Some(weight) = store.weight()
+        {
+            let of_run = scaling.and_then(|saved| saved.event_target);
+            let values = |at: usize| weight[at];
+            let trained = (0..split.train.end).filter(|&event| known[event]).map(values);
+            let fitted = || TargetScale::of(&trained.collect::<Vec<f32>>());
+            scaled.fitted.event_target = Some(of_run.unwrap_or_else(fitted));
+            scaled.of_run |= of_run.is_some();
+        }
         let vertex_features = vertex_features(
             &store,
             config,

@@ -25,6 +25,7 @@ use super::own_answers::OwnAnswers;
 use super::prepare::Rules;
 use super::schedule::Schedule;
 use super::target::Target;
+use crate::answers::texts;
 use crate::checkpoint::SavedState;
 use crate::config::{Config, EqualTimesRule, SamplingName, TaskName};
 use crate::course::Course;
@@ -34,6 +35,7 @@ use crate::learner::Learner;
 use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
 use crate::scaling::Scaled;
 use crate::session::{EpochEnd, Watch};
+use crate::train::RunClasses;
 
 /// A run over events in progress.
 pub struct StreamSession {
@@ -366,6 +368,11 @@ impl Course for StreamSession {
 
     fn vertex_names(&self) -> &VertexNames {
         self.material.store.names()
+    }
+
+    fn classes(&self) -> RunClasses {
+        let store = &self.material.store;
+        RunClasses { events: texts(&store.label_names), vertices: texts(&store.vertex_label_names) }
     }
 
     fn scaled(&self) -> &Scaled {

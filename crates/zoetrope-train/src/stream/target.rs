@@ -5,6 +5,7 @@ use zoetrope_graph::EventStore;
 use super::material::StreamMaterial;
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
+use crate::scaling::TargetScale;
 
 /// What is predicted at each event.
 #[derive(Debug)]
@@ -23,8 +24,10 @@ pub(super) enum Target {
     },
     /// A number of the pair.
     Values {
-        /// By event.
+        /// By event, in the data's own units.
         values: Vec<f32>,
+        /// The scale on which the head answers.
+        scale: TargetScale,
     },
 }
 
@@ -57,7 +60,8 @@ impl Target {
             }
             TaskName::EdgeRegression => {
                 let values = store.weight().ok_or_else(|| lacks("a weight", task, store))?.to_vec();
-                Ok(Self::Values { values })
+                let scale = material.scaled.fitted.event_target.unwrap_or_default();
+                Ok(Self::Values { values, scale })
             }
             TaskName::NodeRegression => Err(TrainError::Unfit {
                 what: "node-regression predicts numbers of vertices at snapshots".to_owned(),
@@ -93,7 +97,7 @@ impl Target {
         match self {
             Self::Links => true,
             Self::Classes { labels, .. } => !labels[event].is_nan(),
-            Self::Values { values } => !values[event].is_nan(),
+            Self::Values { values, .. } => !values[event].is_nan(),
         }
     }
 

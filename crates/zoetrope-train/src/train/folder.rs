@@ -5,6 +5,7 @@ use crate::error::TrainError;
 use crate::run::tensorboard::EventFile;
 use crate::run::{DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
 use crate::scaling;
+use crate::train::classes;
 
 /// `metrics.jsonl` and the event file of TensorBoard.
 #[derive(Debug)]
@@ -32,6 +33,10 @@ impl Records {
         }
         if !resumed {
             folder.write_json(&folder.plan_path(), &course.layout())?;
+            let named = course.classes();
+            if !named.is_empty() {
+                folder.write_json(&folder.root().join(classes::FILE), &named)?;
+            }
             if course.config().data.features.is_by_vertex() {
                 folder.write_vertices(course.vertex_names())?;
             }

@@ -4,6 +4,7 @@
 //! epochs, save checkpoints, measure at the end, write the summary. It prints nothing: whoever wants
 //! to show progress is a [`Listener`].
 
+pub(crate) mod classes;
 mod folder;
 mod loading;
 mod open;
@@ -33,6 +34,7 @@ use crate::run::{
 use crate::session::{EpochEnd, Watch};
 
 pub use crate::learner::put_saved_weights;
+pub use classes::RunClasses;
 pub use loading::{load_plan, load_weights};
 pub use open::{Opened, Run};
 pub use peak::peak_host_bytes;
@@ -142,6 +144,7 @@ fn lead(
     let mut run = opened.start_shared(config, plan, timeline, ranks)?;
     tell_remarks(trace.as_deref(), listener);
     let course = run.course_mut();
+    check_parts(course)?;
     let store = start_from(course, resumed.as_ref().map(|_| folder.root()), |text| {
         listener.warning(text);
     })?;
@@ -353,7 +356,16 @@ fn finish(
     Ok(Finished { folder: folder.root().to_owned(), summary, best, has_event_file })
 }
 
-/// Fails where parts were held out and nothing in them could be judged: whoever reads an empty
+/// Fails if parts are to be held out and nothing is in them: all events of one time are in one part.
+fn check_parts(course: &dyn Course) -> Result<(), TrainError> {
+    let empty = !course.has(Part::Validation) && !course.has(Part::Test);
+    match empty && course.config().data.split.holds_out() {
+        true => Err(unmeasured("the validation and test parts")),
+        false => Ok(()),
+    }
+}
+
+/// Fails if parts were held out and nothing in them could be judged: whoever reads an empty
 /// table of results has probably not trained on the data that they meant.
 fn check_measured(course: &dyn Course, test: &Metrics) -> Result<(), TrainError> {
     let validation = course.epochs().iter().map(|record| &record.val);

@@ -14,6 +14,7 @@ use crate::run::Timeline;
 use crate::scaling::FittedScaling;
 use crate::session::Session;
 use crate::stream::{SavedRun, StreamMaterial, StreamSession};
+use crate::train::classes::{self, RunClasses};
 use crate::train::settle::settle;
 
 /// A data set in the form that the model of a configuration learns from.
@@ -63,7 +64,11 @@ impl Opened {
         let saved = folder.map(FittedScaling::read).transpose()?.flatten();
         let saved = saved.as_ref();
         let mut loaded = material::read(config, progress)?;
-        let notes = settle(config, &loaded);
+        let run_classes = folder.map(RunClasses::read).transpose()?;
+        let numbered = classes::number(&mut loaded, config, run_classes.as_ref())?;
+        let mut notes = settle(config, &loaded);
+        notes.extend(numbered);
+        classes::keep_count(config, &loaded);
         config.check()?;
         loaded.notes.warnings.extend(notes);
         match config.model.name.is_stream() {

@@ -118,7 +118,7 @@ fn task_of_events(
 fn learnable(config: &Config, store: &EventStore, labels: &[f32]) -> Result<usize, String> {
     let is_class = |label: f32| label >= 0.0 && label.fract() == 0.0 && label < 65536.0;
     if labels.iter().any(|&label| !label.is_nan() && !is_class(label)) {
-        return Err("they are not classes (whole numbers from 0 on)".to_owned());
+        return Err("labels are not classes, which are whole numbers or names".to_owned());
     }
     let split = Split::by_time(store, config.data.split.fractions());
     let mut counts: Vec<[usize; 3]> = Vec::new();
@@ -137,7 +137,7 @@ fn learnable(config: &Config, store: &EventStore, labels: &[f32]) -> Result<usiz
     };
     let present = counts.iter().filter(|counts| counts.iter().sum::<usize>() > 0).count();
     match counts.iter().filter(enough).count() {
-        0 | 1 if present < 2 => Err("all of them are the same".to_owned()),
+        0 | 1 if present < 2 => Err("all labels are the same".to_owned()),
         0 | 1 => Err(format!(
             "fewer than two classes have {CLASS_EVENTS_MIN} events to train on and some in every \
              part"
