@@ -155,8 +155,8 @@ impl SavedModel {
         });
         let new = rows.map(VertexRows::unknown).filter(|&new| new > 0).map(|new| {
             format!(
-                "{new} vertices are not in the run's data: they have the mean of the features that \
-                 it learned"
+                "{new} vertices are not in the run's data: zeros stand for the features that it would \
+                 have learned of them"
             )
         });
         let notes = course.warnings().iter().cloned().chain(fitted).chain(new).collect();

@@ -61,20 +61,15 @@ impl VertexRows {
         self.0.iter().filter(|row| row.is_none()).count()
     }
 
-    /// The saved rows in the order of the vertices at hand. One that is not known gets the mean of all
-    /// saved rows. None if a row does not exist.
+    /// The saved rows in the order of the vertices at hand, zeros for one that is not known. None if a
+    /// row does not exist.
     pub fn arrange(&self, saved: &[f32], width: usize) -> Option<Vec<f32>> {
-        let rows = saved.len().checked_div(width).unwrap_or(0);
-        let mut mean = vec![0.0f64; width];
-        for row in saved.chunks_exact(width.max(1)) {
-            mean.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
-        }
-        let mean: Vec<f32> = mean.iter().map(|sum| (sum / rows.max(1) as f64) as f32).collect();
+        let zeros = vec![0.0; width];
         let mut values = Vec::with_capacity(self.0.len() * width);
         for row in &self.0 {
             values.extend_from_slice(match row {
                 Some(row) => saved.get(*row as usize * width..(*row as usize + 1) * width)?,
-                None => &mean,
+                None => &zeros,
             });
         }
         Some(values)
@@ -241,7 +236,7 @@ mod tests {
         let rows = VertexRows(vec![Some(1), None, Some(0)]);
         load_safetensors_for(&mut other, &bytes, Some(&rows)).unwrap();
         let values = other.iter().next().unwrap().1.matrix.as_slice();
-        assert_eq!(values, [5.0, 8.0, 3.0, 5.0, 1.0, 2.0]);
+        assert_eq!(values, [5.0, 8.0, 0.0, 0.0, 1.0, 2.0]);
         let outside = VertexRows(vec![Some(2), None, Some(0)]);
         assert!(load_safetensors_for(&mut other, &bytes, Some(&outside)).is_err());
     }

@@ -141,6 +141,25 @@ pub trait Course {
 }
 
 impl dyn Course + '_ {
+    /// The protocol, with the name of the class that precision is about if there are two.
+    pub fn declared(&self) -> serde_json::Value {
+        let mut protocol = self.protocol();
+        if let (Some(2), Some(class)) = (self.config().task.classes, self.positive_class()) {
+            protocol["task"]["positive_class"] = class.into();
+        }
+        protocol
+    }
+
+    fn positive_class(&self) -> Option<String> {
+        let RunClasses { events, vertices } = self.classes();
+        let names = match (self.task(), self.config().model.name.is_stream()) {
+            (TaskName::EdgeClassification, _) | (TaskName::NodeClassification, true) => events,
+            (TaskName::NodeClassification, false) => vertices,
+            _ => return None,
+        };
+        names.get(1).cloned()
+    }
+
     /// The epochs that are finished.
     pub fn epochs(&self) -> &[EpochRecord] {
         self.learner().epochs()

@@ -76,7 +76,7 @@ pub enum TrainError {
         advice: String,
     },
     /// A feature or target in the data is NaN or infinite.
-    #[error("the {what}{} of vertex {vertex} at step {step} is {value}; mend the data, or leave the vertex out (data.missing_features=impute fills features that are NaN)", column.map_or_else(String::new, |column| format!(" {column}")))]
+    #[error("the {what}{} of vertex {vertex} at step {step} is {value}; mend the data or leave the vertex out{}", column.map_or_else(String::new, |column| format!(" {column}")), if value.is_nan() && column.is_some() { " (data.missing_features=impute fills it in)" } else { "" })]
     NotFinite {
         /// Feature or target.
         what: &'static str,

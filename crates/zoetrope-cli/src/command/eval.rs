@@ -84,7 +84,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
                 "metrics": metrics,
                 "baselines": baselines,
                 "scaling": course.scaled().summary(),
-                "protocol": course.protocol(),
+                "protocol": course.declared(),
                 "interrupted": args.model.interrupted(),
             });
             memory.add_to(&mut measured, args.model.notes());
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
             let table = training::metrics_table(model, &metrics, &baselines);
             let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
             let scaling = training::scaling_line(course.scaled().summary().as_ref(), style);
-            let seen = training::question_line(&course.protocol(), style);
+            let seen = training::question_line(&course.declared(), style);
             let interruption = args.model.interruption_line();
             let (heading, table) = (style.bold(&heading), table.render(style));
             Ok(format!("{heading}\n{table}{scaling}{seen}{memory}{interruption}"))

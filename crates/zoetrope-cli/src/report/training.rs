@@ -62,22 +62,27 @@ pub(crate) fn metrics_table(
 /// task does not ask about single events.
 pub(crate) fn question_line(protocol: &serde_json::Value, style: Style) -> String {
     const MOST: usize = 12;
+    let positive = match protocol["task"]["positive_class"].as_str() {
+        Some(class) => style.dim(&format!("  ap, auc and f1 are those of the class {class}\n")),
+        None => String::new(),
+    };
     let Some(columns) = protocol["task"]["own_features"]["columns"].as_array() else {
-        return String::new();
+        return positive;
     };
     let mut names: Vec<&str> = columns.iter().filter_map(|name| name.as_str()).collect();
     let left = names.len().saturating_sub(MOST);
     names.truncate(MOST);
     let more = if left > 0 { format!(" and {left} more") } else { String::new() };
-    style.dim(&match names.is_empty() {
-        true => {
-            "  of a judged event the model sees its ends and its time, no features\n".to_owned()
-        }
-        false => format!(
-            "  of a judged event the model sees its ends, its time and {}{more}\n",
-            names.join(", ")
-        ),
-    })
+    positive
+        + &style.dim(&match names.is_empty() {
+            true => {
+                "  of a judged event the model sees its ends and its time, no features\n".to_owned()
+            }
+            false => format!(
+                "  of a judged event the model sees its ends, its time and {}{more}\n",
+                names.join(", ")
+            ),
+        })
 }
 
 /// How the data was scaled and what was missing, and what the names of errors mean; nothing if there

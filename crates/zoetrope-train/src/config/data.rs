@@ -19,44 +19,44 @@ section! {
         /// File, folder, `-` for standard input, or `synthetic:NAME?key=value&…`.
         path: String = "synthetic:demo?vertices=100&steps=200".into(),
             Filled("a file, a folder or synthetic:NAME?key=value&…");
-        /// Format of the input; detected where not set.
+        /// Format of the input; detected if not set.
         format: Option<Format> = None;
-        /// Column of the source vertex; chosen by names and values where not set.
+        /// Column of the source vertex; chosen by names and values if not set.
         src: Option<Column> = None;
-        /// Column of the destination vertex; chosen by names and values where not set.
+        /// Column of the destination vertex; chosen by names and values if not set.
         dst: Option<Column> = None;
-        /// Column of the time; chosen by names and values where not set.
+        /// Column of the time; chosen by names and values if not set.
         time: Option<Column> = None;
         /// Column of the weight (`weights` says what becomes of its values); chosen by names where
         /// not set.
         weight: Option<Column> = None;
-        /// Column of the label; chosen by names where not set.
+        /// Column of the label; chosen by names if not set.
         label: Option<Column> = None;
         /// Column that says whether an event adds or removes its edge.
         kind: Option<Column> = None;
         /// Columns of an event's features (`features` says what the features of vertices are); all
-        /// other columns of numbers where not set, none for `[]`.
+        /// other columns of numbers if not set, none for `[]`.
         feature: Option<Columns> = None;
-        /// Field separator of text tables; detected where not set.
+        /// Field separator of text tables; detected if not set.
         delimiter: Option<Delimiter> = None;
-        /// Whether the first row names the columns; detected where not set.
+        /// Whether the first row names the columns; detected if not set.
         header: Option<bool> = None;
-        /// Unit of integer times; guessed from their size where not set.
+        /// Unit of integer times; guessed from their size if not set.
         time_unit: Option<TimeUnit> = None;
-        /// Whether source and destination number their vertices separately; detected where not set.
+        /// Whether source and destination number their vertices separately; detected if not set.
         bipartite: Option<bool> = None;
-        /// Whether vertex identifiers are text; detected where not set.
+        /// Whether vertex identifiers are text; detected if not set.
         text_ids: Option<bool> = None;
         /// Whether bad rows are skipped and counted instead of failing.
         lenient: bool = false;
         /// Problems of a file that are listed before it is given up.
         max_problems: usize = 20, Whole(1, 1 << 20);
         /// How many steps of a measured series are the features; as the reference loader of the
-        /// data has it where not set.
+        /// data has it if not set.
         lags: Option<usize> = None, Whole(1, 1 << 20);
         /// Which snapshots or events train, validate and test, in this order of time.
         split: SplitRule = SplitRule::Shares { train: 70.0, validation: 15.0, test: 15.0 };
-        /// How events are cut into snapshots; a width that suits the data where not set.
+        /// How events are cut into snapshots; a width that suits the data if not set.
         window: Option<Windowing> = None;
         /// What becomes of several events of one pair in one snapshot.
         merge: MergeRule = MergeRule::Sum;

@@ -13,7 +13,7 @@ section! {
         name: ModelName = ModelName::DEFAULT_OF_SNAPSHOTS;
         /// Width of the hidden state.
         hidden: usize = 32, Whole(1, 1 << 16);
-        /// How many layers; as many as the paper has where not set.
+        /// How many layers; as many as the paper has if not set.
         layers: Option<usize> = None, Whole(1, 64);
         /// Attention heads (dysat, and models of events that attend to neighbours or mails).
         heads: usize = 4, Whole(1, 256);
@@ -30,23 +30,23 @@ section! {
         variant: Variant = Variant::Pygt;
         /// What turns embeddings into predictions; auto is the reference's for links of events.
         decoder: DecoderName = DecoderName::Auto;
-        /// Width of the time encoding (models of events); `hidden` where not set.
+        /// Width of the time encoding (models of events); `hidden` if not set.
         time_width: Option<usize> = None, Whole(1, 1 << 16);
-        /// What updates memory (tgn, jodie, apan); as the model's reference has it where not set.
+        /// What updates memory (tgn, jodie, apan); as the model's reference has it if not set.
         updater: Option<UpdaterName> = None;
         /// What makes a message of memories and an event (tgn, jodie, apan).
         message: MessageName = MessageName::Identity;
         /// What becomes of several messages to a vertex in one batch (tgn, jodie, apan); the last
-        /// one stays where not set.
+        /// one stays if not set.
         combine: Option<CombineName> = None;
-        /// Mails that a vertex keeps (transformer updater); 10 for apan where not set.
+        /// Mails that a vertex keeps (transformer updater); 10 for apan if not set.
         mailbox: Option<usize> = None, Whole(1, 1 << 10);
-        /// What makes embeddings (models of events); as the model's reference has it where not set.
+        /// What makes embeddings (models of events); as the model's reference has it if not set.
         embedding: Option<EmbeddingName> = None;
-        /// Neighbours that each layer samples (models of events); 10 where not set.
+        /// Neighbours that each layer samples (models of events); 10 if not set.
         neighbours: Option<usize> = None, Whole(1, 1 << 12);
         /// Which neighbours are sampled (models of events); uniform for tgat and the most recent
-        /// for the others where not set.
+        /// for the others if not set.
         sampling: Option<SamplingName> = None;
     }
 }

@@ -19,7 +19,7 @@ section! {
         /// set.
         group: Option<usize> = None, Whole(1, 1 << 30);
         /// Blocks of snapshots that a frame is computed in, so that activations are held for one of
-        /// them at a time (ESDG §3.1); as few as fit into `memory_limit` where not set.
+        /// them at a time (ESDG §3.1); as few as fit into `memory_limit` if not set.
         blocks: Option<usize> = None, Whole(1, 1 << 30);
         /// Whether blocks are computed again on the way back instead of being kept. It does not
         /// change the result.
@@ -27,7 +27,7 @@ section! {
         /// How ranks share the snapshots and vertices of a frame.
         strategy: StrategyName = StrategyName::Auto;
         /// Ranks that share the vertices of a snapshot where `strategy` is "hybrid"; the fewest
-        /// that fit where not set.
+        /// that fit if not set.
         members: Option<usize> = None, Whole(2, 1 << 16);
         /// Whether ranks send the rows of some snapshots while they compute the next (ESDG §6.5). It
         /// changes the result in its last bits at most.

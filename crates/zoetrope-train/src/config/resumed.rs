@@ -9,11 +9,12 @@ use crate::error::TrainError;
 /// Keys that may change without making it another run: how long it goes on, how fast it learns, where
 /// the same data lies, and what does not change the result. With the flag that sets each, if there is
 /// one.
-const ALLOWED: [(&str, Option<&str>); 18] = [
+const ALLOWED: [(&str, Option<&str>); 19] = [
     ("train.epochs", Some("--epochs")),
     ("train.lr", Some("--lr")),
     ("train.threads", Some("--threads")),
     ("train.device", Some("--device")),
+    ("train.ranks", Some("--ranks")),
     ("train.checkpoint_every", Some("--checkpoint-every")),
     ("output.trace", Some("--trace")),
     ("data.path", Some("--data")),

@@ -88,7 +88,7 @@ impl ModelConfig {
     }
 
     /// Layers of neighbours that embeddings read: none where they read none, 2 for tgat and 1
-    /// otherwise where not set.
+    /// otherwise if not set.
     pub fn layers_in_force(&self) -> usize {
         match (self.reads_neighbours(), self.name) {
             (false, _) => 0,

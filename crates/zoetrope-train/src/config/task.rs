@@ -12,13 +12,13 @@ use super::section::section;
 section! {
     /// What is predicted and how it is judged.
     TaskConfig = "task" {
-        /// Which task; what the data has targets for where not set.
+        /// Which task; what the data has targets for if not set.
         name: Option<TaskName> = None;
-        /// Classes to tell apart; counted in the data where not set.
+        /// Classes to tell apart; counted in the data if not set.
         classes: Option<usize> = None, Whole(2, 1 << 16);
-        /// How much each class counts in the loss of a classification: all the same, as often as the
-        /// others together (`balanced`, counted on the training part), or as given. Two classes of
-        /// events: the second weight over the first is the weight of positives.
+        /// How much each class counts in the loss of a classification: all the same, so that
+        /// every class has the same weight in all (`balanced`, counted on the training part), or as
+        /// given. Two classes of events: the second weight over the first is the weight of positives.
         class_weights: ClassWeights = ClassWeights::Equal;
         /// Whether the features of the judged event itself are part of the question (event models).
         /// Without a value they are for edge classification and edge regression, not for node
@@ -36,7 +36,7 @@ section! {
         /// The k of hits@k.
         hits: usize = 10, Whole(1, 1 << 20);
         /// The metric on the validation part that early stopping and the plateau schedule watch;
-        /// the main one of the task where not set.
+        /// the main one of the task if not set.
         metric: Option<MetricName> = None;
         /// Which events a query of a model of events may have as neighbours: those before its own
         /// time (`per-event`, TGL) or those before its batch (`batch-stale`, PyG and TGB).
@@ -48,7 +48,7 @@ section! {
         /// Where edges that did not happen come from (models of events).
         pool: NegativePool = NegativePool::Destinations;
         /// Fixed edges that did not happen for validation and test, made by `zoetrope data
-        /// negatives` (models of events); drawn with the seed where not set.
+        /// negatives` (models of events); drawn with the seed if not set.
         negatives_file: Option<PathBuf> = None;
     }
 }

@@ -58,13 +58,13 @@ section! {
         /// Whether frames come in a new random order every epoch.
         shuffle: bool = false;
         /// Snapshots after which the gradient no longer flows back; through the whole frame
-        /// where not set.
+        /// if not set.
         truncate: Option<usize> = None, Whole(1, 1 << 30);
         /// Frames in one update; events for models of events, which go on to the end of their last
         /// time if `task.equal_times` is `future`.
         batch_size: usize = 1, Whole(1, 1 << 30);
         /// Parts of a batch by a random number of which the batches of an epoch are shifted (models
-        /// of events, TGL's random chunk scheduling); not shifted where not set.
+        /// of events, TGL's random chunk scheduling); not shifted if not set.
         chunks: Option<usize> = None, Whole(1, 1 << 30);
         /// The last epochs, in which the weights of memory stand still while the others learn to read
         /// it: memory that is rebuilt by replay is then the memory of the run (event models with
@@ -72,7 +72,7 @@ section! {
         settle: usize = 0, Whole(0, 1 << 30);
         /// The same seed makes the same run.
         seed: u64 = 0;
-        /// Threads; as many as there are cores where not set. They do not change the result.
+        /// Threads; as many as there are cores if not set. They do not change the result.
         threads: Option<usize> = None, Whole(1, 4096);
         /// Where it is computed.
         device: Device = Device::Cpu;
@@ -82,7 +82,7 @@ section! {
         precision: Precision = Precision::F32;
         /// Processes that share the work.
         ranks: usize = 1, Whole(1, 1 << 16);
-        /// Epochs between two checkpoints; only one at the end where not set.
+        /// Epochs between two checkpoints; only one at the end if not set.
         checkpoint_every: Option<usize> = Some(10), Whole(1, 1 << 30);
         /// Checkpoints that are kept.
         keep_checkpoints: usize = 2, Whole(1, 1 << 16);

@@ -12,7 +12,7 @@ use zoetrope_graph::{
 use crate::answers::texts;
 use crate::baseline::last_lag_column;
 use crate::config::{
-    Config, DataConfig, FeatureRule, FeatureScaling, MissingFeatures, Scaling, TaskName,
+    Config, DataConfig, FeatureRule, FeatureScaling, MissingFeatures, ModelName, Scaling, TaskName,
 };
 use crate::error::TrainError;
 use crate::sampling::{EdgeClassRule, hide_weights, label_snapshots};
@@ -162,6 +162,14 @@ fn events(
             what: format!("data.{key} is for a measured series, but this data has events"),
             advice: format!("leave data.{key} out"),
         });
+    }
+    if store.feature_width() > 0 {
+        warnings.push(format!(
+            "the {} features of events are not read by snapshot models: event models (--model {}) \
+             read them",
+            store.feature_width(),
+            ModelName::DEFAULT_OF_EVENTS.name()
+        ));
     }
     let chosen = match &config.window {
         Some(window) => window.clone(),

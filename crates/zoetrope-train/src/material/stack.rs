@@ -71,7 +71,9 @@ pub(super) fn features(
         (FeatureRule::Ones, _) => VertexFeatures::new(1, vertices, 1, vec![1.0; vertices])?,
         (rule, _) => {
             if rule == FeatureRule::Auto {
-                warnings.push("the data has no features: in- and out-degrees are used".to_owned());
+                warnings.push(
+                    "vertices have no features: their in- and out-degrees are used".to_owned(),
+                );
             }
             logarithms(degree_features(sequence, Degree::Edges)?)
         }

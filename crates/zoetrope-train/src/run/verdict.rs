@@ -74,6 +74,11 @@ impl Verdict {
     }
 }
 
+/// With one digit, which is as much as a rate to try needs.
+fn round(rate: f64) -> f64 {
+    format!("{rate:.0e}").parse().unwrap_or(rate)
+}
+
 /// Flags that may help, the most promising first.
 fn advice(config: &Config, best: Option<usize>, epochs: usize) -> Vec<String> {
     let mut advice = Vec::new();
@@ -81,9 +86,9 @@ fn advice(config: &Config, best: Option<usize>, epochs: usize) -> Vec<String> {
     let rate = config.train.lr;
     if late {
         advice.push(format!("--epochs {} (it was still learning)", 3 * epochs));
-        advice.push(format!("--lr {} (faster steps)", 3.0 * rate));
+        advice.push(format!("--lr {} (faster steps)", round(3.0 * rate)));
     } else {
-        advice.push(format!("--lr {} (the best epoch came early)", rate / 3.0));
+        advice.push(format!("--lr {} (the best epoch came early)", round(rate / 3.0)));
     }
     let name = config.model.name;
     let others: &[ModelName] = match name.is_stream() {

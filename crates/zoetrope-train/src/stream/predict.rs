@@ -9,6 +9,7 @@ use zoetrope_nn::Forward;
 use super::prepare::{Prepared, Preparer};
 use super::session::StreamSession;
 use super::target::Target;
+use crate::config::MissingFeatures;
 use crate::error::TrainError;
 
 /// Questions that go through the model together.
@@ -115,6 +116,19 @@ impl StreamSession {
                     columns.join(", ")
                 ),
                 advice: "give the columns that the model was trained with".to_owned(),
+            });
+        }
+        let refuses = self.config.data.missing_features == MissingFeatures::Refuse;
+        let wrong = |value: &f32| value.is_infinite() || (refuses && value.is_nan());
+        if let Some(at) = features.iter().position(wrong) {
+            return Err(TrainError::Unfit {
+                what: format!(
+                    "{} of pair {} is {}",
+                    columns[at % columns.len()],
+                    at / columns.len(),
+                    features[at]
+                ),
+                advice: "mend the file of pairs".to_owned(),
             });
         }
         Ok(self.material.scale_rows(features))

@@ -331,7 +331,7 @@ fn finish(
         device: course.config().train.device.to_string(),
         plan: without_lists(&course.layout(), RunFolder::PLAN),
         data: course.data(),
-        protocol: course.protocol(),
+        protocol: course.declared(),
         epochs: course.epochs().to_vec(),
         verdict: Verdict::of(course, &test, &baselines),
         test,
