@@ -39,15 +39,17 @@ impl MemoryNote {
         note
     }
 
-    /// Adds `memory`, and `warnings` if there are any, to a JSON document: what is told of the data,
-    /// and of the memory.
-    pub(crate) fn add_to(&self, document: &mut serde_json::Value, of_data: &[String]) {
+    /// Adds `memory`, `warnings` if memory was rebuilt, and the `notes` about the data to a JSON
+    /// document.
+    pub(crate) fn add_to(&self, document: &mut serde_json::Value, notes: &[String]) {
         if let Some(source) = self.source {
             document["memory"] = source.name().into();
         }
-        let warnings: Vec<&String> = of_data.iter().chain(&self.warning).collect();
-        if !warnings.is_empty() {
-            document["warnings"] = serde_json::json!(warnings);
+        if let Some(warning) = &self.warning {
+            document["warnings"] = serde_json::json!([warning]);
+        }
+        if !notes.is_empty() {
+            document["notes"] = serde_json::json!(notes);
         }
     }
 
