@@ -1,5 +1,6 @@
 //! How a command ends: exit codes, the error block on standard error, the error document.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -8,7 +9,7 @@ use zoetrope_data::{DataError, Location, Problem};
 use zoetrope_graph::GraphError;
 use zoetrope_train::{FailureKind, TrainError};
 
-use crate::terminal::{Style, WIDTH, wrap};
+use crate::terminal::{Style, WIDTH, harmless, wrap};
 
 /// Why a command failed, as its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,7 +259,8 @@ pub(crate) fn guard(
         return print(&details.block(Style::stdout()), Cause::Finished);
     }
     // Nothing sensible can be done where standard error is gone.
-    let _ = io::stderr().write_all(details.block(Style::stderr()).as_bytes());
+    let style = Style::stderr();
+    let _ = io::stderr().write_all(harmless(&details.block(style), style).as_bytes());
     if let Some(report) = &details.report {
         return print(report, details.cause);
     }
@@ -275,6 +277,10 @@ fn wants_json() -> bool {
 
 /// Writes to standard output. A reader that has gone away (`| head`) is no failure.
 fn print(text: &str, cause: Cause) -> ExitCode {
+    let text = match wants_json() {
+        true => Cow::Borrowed(text),
+        false => harmless(text, Style::stdout()),
+    };
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => ExitCode::from(cause as u8),

@@ -11,7 +11,7 @@ use zoetrope_train::train::Listener;
 
 use crate::progress::{Bars, Unit};
 use crate::report::training::short;
-use crate::terminal::Style;
+use crate::terminal::{Style, harmless};
 
 /// Lines of epochs that a log without a terminal gets: more would bury everything else.
 const LOG_LINES: usize = 10;
@@ -46,7 +46,7 @@ impl TrainingBars {
 
     fn say(&self, line: &str) {
         // A closed standard error must not end a run.
-        let _ = writeln!(std::io::stderr(), "{line}");
+        let _ = writeln!(std::io::stderr(), "{}", harmless(line, Style::stderr()));
     }
 }
 
@@ -63,8 +63,8 @@ impl Listener for TrainingBars {
     }
 
     fn warning(&mut self, text: &str) {
-        let style = Style::stderr();
-        self.bar.suspend(|| eprintln!("{} {text}", style.yellow("warning:")));
+        let line = format!("{} {text}", Style::stderr().yellow("warning:"));
+        self.bar.suspend(|| self.say(&line));
     }
 
     fn started(&mut self, course: &dyn Course, folder: &Path) {

@@ -16,7 +16,7 @@ use zoetrope_train::train::{Opened, Run, load_plan, load_weights, put_saved_weig
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
 use crate::settings::{Settings, prepare};
-use crate::terminal::Style;
+use crate::terminal::{Style, harmless};
 
 /// Where the memory of answers came from, for reports.
 #[derive(Debug, Default)]
@@ -33,8 +33,7 @@ impl MemoryNote {
         let note =
             Self { source: session.memory_use().source(), warning: session.memory_warning() };
         if let Some(warning) = &note.warning {
-            // A closed standard error must not end the command.
-            let _ = writeln!(std::io::stderr(), "{} {warning}", Style::stderr().yellow("warning:"));
+            tell("warning:", warning);
         }
         note
     }
@@ -57,6 +56,12 @@ impl MemoryNote {
     pub(crate) fn line(&self) -> Option<String> {
         self.source.map(|source| format!("memory: {}", source.describe()))
     }
+}
+
+fn tell(kind: &str, text: &str) {
+    let style = Style::stderr();
+    // A closed standard error must not end the command.
+    let _ = writeln!(std::io::stderr(), "{} {}", style.yellow(kind), harmless(text, style));
 }
 
 /// Which weights, and with what settings.
@@ -163,8 +168,7 @@ impl SavedModel {
         });
         let notes = course.warnings().iter().cloned().chain(fitted).chain(new).collect();
         for note in self.notes.get_or_init(|| notes).iter().filter(|_| !silent) {
-            // A closed standard error must not end the command.
-            let _ = writeln!(std::io::stderr(), "{} {note}", Style::stderr().yellow("note:"));
+            tell("note:", note);
         }
     }
 

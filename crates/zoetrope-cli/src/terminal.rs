@@ -1,5 +1,6 @@
 //! What the terminal can show: colour, width, and whether anybody is watching.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 
 /// How to write to a stream: with colour or without.
@@ -72,6 +73,43 @@ fn wanted(is_terminal: bool) -> bool {
     is_terminal && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// A text as it may go to a terminal: names in files can hold anything, and a terminal obeys control
+/// characters. Line ends, tabs and, with colour, the colours of [`Style`] stay; every other control
+/// character, and those that turn the direction of writing, is spelled out.
+pub(crate) fn harmless(text: &str, style: Style) -> Cow<'_, str> {
+    let is_harmful = |letter: char| {
+        (letter.is_control() && letter != '\n' && letter != '\t')
+            || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_harmful) {
+        made.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let kept = if style.colour { colour_code(rest) } else { 0 };
+        let letter = rest.chars().next().unwrap_or_default();
+        match kept {
+            0 => made.extend(letter.escape_default()),
+            kept => made.push_str(&rest[..kept]),
+        }
+        rest = &rest[if kept > 0 { kept } else { letter.len_utf8() }..];
+    }
+    made.push_str(rest);
+    Cow::Owned(made)
+}
+
+/// The bytes of the colour that a text begins with; 0 if it begins with something else.
+fn colour_code(text: &str) -> usize {
+    let Some(code) = text.strip_prefix("\u{1b}[") else { return 0 };
+    match code.find(|letter: char| !letter.is_ascii_digit() && letter != ';') {
+        Some(end) if code[end..].starts_with('m') => 2 + end + 1,
+        _ => 0,
+    }
+}
+
 /// The width that reports keep to.
 pub(crate) const WIDTH: usize = 80;
 
@@ -110,6 +148,19 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_spelled_out_and_colours_stay() {
+        let coloured = Style { colour: true };
+        assert_eq!(harmless("plain\ttext\n", coloured), "plain\ttext\n");
+        assert_eq!(harmless("a\u{1b}]0;title\u{7}b", coloured), "a\\u{1b}]0;title\\u{7}b");
+        assert_eq!(harmless("\u{1b}[1;31merror\u{1b}[0m", coloured), "\u{1b}[1;31merror\u{1b}[0m");
+        assert_eq!(harmless("\u{1b}[31mred", Style::PLAIN), "\\u{1b}[31mred");
+        assert_eq!(
+            harmless("\u{1b}[2J\rx\u{9b}2J\u{202e}", coloured),
+            "\\u{1b}[2J\\rx\\u{9b}2J\\u{202e}"
+        );
+    }
 
     #[test]
     fn escape_sequences_take_no_columns() {

@@ -117,6 +117,9 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
             _ => row("", None, line),
         }
     }
+    for line in machine.cuda.kernel_cache_note.iter().flat_map(|note| wrap(note, WIDTH - BESIDE)) {
+        row("kernel cache", Some(false), line);
+    }
     let says = match &machine.cuda.profiler {
         Some(file) => file.clone(),
         None => "not found (optional: traces of a card that do not disturb it)".into(),

@@ -14,6 +14,8 @@ pub(crate) struct Cuda {
     pub(crate) devices: Vec<CudaDevice>,
     /// The file of CUPTI, with which traces do not disturb a run. Nothing else needs it.
     pub(crate) profiler: Option<String>,
+    /// Why compiled kernels are not kept, if they are not.
+    pub(crate) kernel_cache_note: Option<String>,
     /// NCCL, by which ranks with a card each send rows and gradients. Nothing else needs it.
     pub(crate) link: Option<Nccl>,
 }
@@ -55,6 +57,7 @@ impl Cuda {
             driver_version: version.map(|v| format!("{}.{}", v / 1000, v % 1000 / 10)),
             devices: devices.unwrap_or_default().into_iter().map(one).collect(),
             profiler: cuda::profiler().file.clone().ok(),
+            kernel_cache_note: cuda::cache_note(),
             link: Nccl::look(),
         }
     }

@@ -65,9 +65,9 @@ fn folders() -> Vec<PathBuf> {
         ("NCCL_HOME", "lib"),
         ("CONDA_PREFIX", "lib"),
     ] {
-        if let Some(root) = std::env::var_os(variable) {
-            folders.push(Path::new(&root).join(below));
-        }
+        // Those that are empty or relative are not searched for libraries either.
+        let root = std::env::var_os(variable).map(PathBuf::from).filter(|root| root.is_absolute());
+        folders.extend(root.map(|root| root.join(below)));
     }
     let usual = [
         "/usr/local/cuda/lib64",

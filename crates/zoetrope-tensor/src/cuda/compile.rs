@@ -1,58 +1,27 @@
-//! Kernels from source to machine code: compiled at first use, kept on disk.
-//!
-//! The key of a kept file is a hash of the source, the card's generation and the compiler's version.
-//! Files are written beside their place and renamed, so that a reader sees a whole file or none.
+//! Kernels from source to machine code: compiled at first use, then kept (`cache`).
 
 use std::ffi::{CStr, CString, c_char};
-use std::path::PathBuf;
 
 use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
-use sha2::{Digest, Sha256};
 
+use super::cache::{self, Cache};
 use super::error::CudaError;
 use super::sources::Source;
-
-/// A folder for compiled kernels instead of the user's cache folder.
-pub const CACHE_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
 
 /// The machine code of a file of kernels for a compute capability (times ten).
 pub(super) fn machine_code(source: &Source, compute: u32) -> Result<Vec<u8>, CudaError> {
     let text = source.text();
-    let key = key(&text, compute, version());
-    let kept = folder().map(|folder| folder.join(format!("{}-{key}.cubin", source.name)));
-    if let Some(code) = kept.as_ref().and_then(|path| std::fs::read(path).ok()) {
+    let name = cache::name(source.name, &text, compute, version());
+    let cache = Cache::of_user();
+    if let Some(code) = cache.as_ref().and_then(|cache| cache.read(&name)) {
         return Ok(code);
     }
     let code = compile(source.name, &text, compute)?;
-    if let Some(path) = kept {
+    if let Some(cache) = cache {
         // A cache that cannot be written costs a second at the next start, nothing else.
-        let _ = keep(&path, &code);
+        let _ = cache.keep(&name, &code);
     }
     Ok(code)
-}
-
-fn keep(path: &std::path::Path, code: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().expect("a file in the cache folder");
-    std::fs::create_dir_all(folder)?;
-    let draft = path.with_extension(format!("{}.part", std::process::id()));
-    std::fs::write(&draft, code)?;
-    std::fs::rename(&draft, path)
-}
-
-fn key(text: &str, compute: u32, (major, minor): (i32, i32)) -> String {
-    let mut hash = Sha256::new();
-    hash.update(format!("{compute} {major}.{minor}\n"));
-    hash.update(text);
-    hash.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn folder() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os(CACHE_VARIABLE) {
-        return (!folder.is_empty()).then(|| folder.into());
-    }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
-    Some(cache.or_else(home)?.join("zoetrope/kernels"))
 }
 
 /// The version of NVRTC.
@@ -123,17 +92,4 @@ fn log(program: &Program) -> String {
 unsafe fn text_of(text: *const c_char) -> String {
     // SAFETY: as required of the caller.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_source_card_or_compiler_has_another_key() {
-        let base = key("a", 90, (13, 0));
-        assert_eq!(base, key("a", 90, (13, 0)));
-        let others = [key("b", 90, (13, 0)), key("a", 80, (13, 0)), key("a", 90, (12, 9))];
-        assert!(others.iter().all(|other| *other != base));
-    }
 }

@@ -9,6 +9,7 @@
 pub(crate) mod activation;
 pub(crate) mod attention;
 mod blas;
+mod cache;
 pub(crate) mod chain;
 mod column_pairs;
 mod compile;
@@ -57,7 +58,7 @@ mod transfer;
 mod trial;
 mod view;
 
-pub use compile::CACHE_VARIABLE;
+pub use cache::{CACHE_VARIABLE, cache_note};
 pub use error::CudaError;
 pub use event::Event;
 pub use gather::OtherRows;

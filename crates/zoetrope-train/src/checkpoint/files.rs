@@ -1,8 +1,10 @@
 //! What checkpoints ask of a file system, as a seam: tests fail any operation there.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
+
+use crate::run::{fresh, must_not_be_link, open_file};
 
 /// The operations that checkpoints are made of.
 pub trait FileLayer {
@@ -55,11 +57,13 @@ pub struct Disk;
 
 impl FileLayer for Disk {
     fn create_folder(&self, path: &Path) -> io::Result<()> {
+        // A folder of checkpoints that is a link would have others deleted at its target.
+        path.parent().map_or(Ok(()), must_not_be_link)?;
         std::fs::create_dir_all(path)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = File::create(path)?;
+        let mut file = fresh(path)?;
         file.write_all(bytes)?;
         file.sync_all()
     }
@@ -77,6 +81,7 @@ impl FileLayer for Disk {
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        path.parent().map_or(Ok(()), must_not_be_link)?;
         match std::fs::remove_dir_all(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             outcome => outcome,
@@ -92,8 +97,8 @@ impl FileLayer for Disk {
     }
 
     fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() || file.metadata()?.len() > most {
+        let file = open_file(path, OpenOptions::new().read(true))?;
+        if file.metadata()?.len() > most {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let mut bytes = Vec::new();

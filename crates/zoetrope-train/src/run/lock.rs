@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 
+use super::files;
 use crate::error::TrainError;
 
 /// The name of the lock file in a run folder.
@@ -16,6 +17,8 @@ pub(super) const NAME: &str = "run.lock";
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
+    /// Whether the file says who holds it: one that has a name elsewhere, too, is left as it is.
+    writes: bool,
 }
 
 impl Lock {
@@ -23,25 +26,24 @@ impl Lock {
     pub(super) fn take(folder: &Path) -> Result<Self, TrainError> {
         let path = folder.join(NAME);
         let fail = |error| TrainError::io(&path, error);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(fail)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = files::open(&path, &mut options).map_err(fail)?;
         if !try_lock(&file).map_err(fail)? {
             return Err(TrainError::Busy { folder: folder.to_owned(), owner: owner(&mut file) });
         }
-        file.set_len(0).map_err(fail)?;
-        file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(fail)?;
-        Ok(Self { file })
+        let writes = has_one_name(&file);
+        if writes {
+            file.set_len(0).map_err(fail)?;
+            file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(fail)?;
+        }
+        Ok(Self { file, writes })
     }
 }
 
 /// Whether a process holds the lock of a folder now.
 pub(super) fn is_held(folder: &Path) -> bool {
-    let file = OpenOptions::new().read(true).write(true).open(folder.join(NAME));
+    let file = files::open(&folder.join(NAME), OpenOptions::new().read(true).write(true));
     file.is_ok_and(|file| matches!(try_lock(&file), Ok(false)))
 }
 
@@ -58,6 +60,17 @@ fn owner(file: &mut File) -> Option<u32> {
         }
         owner
     })
+}
+
+#[cfg(unix)]
+fn has_one_name(file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    file.metadata().is_ok_and(|found| found.nlink() <= 1)
+}
+
+#[cfg(not(unix))]
+fn has_one_name(_: &File) -> bool {
+    true
 }
 
 #[cfg(unix)]
@@ -81,7 +94,9 @@ fn try_lock(file: &File) -> std::io::Result<bool> {
 impl Drop for Lock {
     fn drop(&mut self) {
         // Only the message of a later owner's rival would suffer where this fails.
-        let _ = self.file.set_len(0);
+        if self.writes {
+            let _ = self.file.set_len(0);
+        }
     }
 }
 

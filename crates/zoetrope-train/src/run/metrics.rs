@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::files;
 use super::folder::write_whole;
 use super::number::{map_or_nan, or_nan};
 use super::summary::Metrics;
@@ -49,7 +50,7 @@ impl MetricsLog {
     /// # Errors
     /// [`TrainError::Io`] where the file cannot be made.
     pub fn create(path: &Path) -> Result<Self, TrainError> {
-        let file = File::create(path).map_err(|error| TrainError::io(path, error))?;
+        let file = files::fresh(path).map_err(|error| TrainError::io(path, error))?;
         Ok(Self { file, path: path.to_owned() })
     }
 
@@ -69,7 +70,7 @@ impl MetricsLog {
             text.extend(encoded(line, path)?);
         }
         write_whole(path, &text)?;
-        let file = OpenOptions::new().append(true).open(path);
+        let file = files::open(path, OpenOptions::new().append(true));
         let file = file.map_err(|error| TrainError::io(path, error))?;
         Ok(Self { file, path: path.to_owned() })
     }
@@ -97,7 +98,7 @@ fn encoded(line: &MetricsLine, path: &Path) -> Result<Vec<u8>, TrainError> {
 /// [`TrainError::Io`] where the file cannot be read, [`TrainError::Damaged`] where a finished
 /// line is no line of metrics.
 pub fn read_metrics(path: &Path) -> Result<Vec<MetricsLine>, TrainError> {
-    let text = std::fs::read(path).map_err(|error| TrainError::io(path, error))?;
+    let text = files::read(path).map_err(|error| TrainError::io(path, error))?;
     let finished = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let lines = text[..finished].split(|&byte| byte == b'\n').enumerate();
     lines

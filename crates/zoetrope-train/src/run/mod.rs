@@ -8,6 +8,7 @@
 //! It does not train, and it leaves `checkpoints/` to [`checkpoint`](crate::checkpoint).
 
 mod brief;
+mod files;
 mod folder;
 mod lock;
 mod metrics;
@@ -23,6 +24,9 @@ mod verdict;
 mod vertices;
 
 pub(crate) use brief::without_lists;
+pub(crate) use files::{
+    fresh, must_not_be_link, open as open_file, read, read_if_there, read_json,
+};
 pub use folder::RunFolder;
 pub use metrics::{EpochRecord, MetricsLine, MetricsLog, read_metrics};
 pub(crate) use number::metrics_from_json;

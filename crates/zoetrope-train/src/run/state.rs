@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::files;
 use super::folder::{METRICS, RunFolder, SUMMARY};
 use super::lock;
 use super::metrics::read_metrics;
@@ -63,11 +64,7 @@ impl RunFolder {
     /// [`TrainError::Io`] where it cannot be read or is no JSON.
     pub(crate) fn read_summary(root: &Path) -> Result<Option<serde_json::Value>, TrainError> {
         let path = root.join(SUMMARY);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(TrainError::io(&path, error)),
-        };
+        let Some(text) = files::read_if_there(&path)? else { return Ok(None) };
         serde_json::from_slice(&text)
             .map(Some)
             .map_err(|error| TrainError::io(&path, std::io::Error::other(error)))

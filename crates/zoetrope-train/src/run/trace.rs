@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::files;
 use crate::error::TrainError;
 
 /// A trace in the making; several timelines may write to it.
@@ -45,7 +46,7 @@ impl TraceFile {
     /// # Errors
     /// [`TrainError::Io`] where the file cannot be made.
     pub fn create(path: &Path, start: Instant) -> Result<Self, TrainError> {
-        let file = File::create(path).map_err(|error| TrainError::io(path, error))?;
+        let file = files::fresh(path).map_err(|error| TrainError::io(path, error))?;
         let file = BufWriter::with_capacity(64 << 10, file);
         let inner = Inner { file, events: 0, failure: None, remarks: Vec::new() };
         Ok(Self { start, path: path.to_owned(), inner: Mutex::new(inner) })

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use zoetrope_graph::{NameTable, VertexNames};
 use zoetrope_nn::weights::VertexRows;
 
+use super::files;
 use super::folder::RunFolder;
 use crate::error::TrainError;
 
@@ -41,17 +42,7 @@ impl RunVertices {
     /// [`TrainError::Io`] if the file cannot be read, [`TrainError::Damaged`] if it is something
     /// else.
     pub fn read(root: &Path) -> Result<Option<Self>, TrainError> {
-        let path = root.join(NAME);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(TrainError::io(&path, error)),
-        };
-        let damaged = |error: serde_json::Error| TrainError::Damaged {
-            path: path.clone(),
-            reason: error.to_string(),
-        };
-        serde_json::from_slice(&text).map(Some).map_err(damaged)
+        files::read_json(&root.join(NAME))
     }
 
     /// Which row of the run belongs to each vertex of other data; None if they are the same vertices

@@ -18,6 +18,7 @@ use zoetrope_data::scaling::{OwnUnits, ScaledBy};
 
 use crate::config::Scaling;
 use crate::error::TrainError;
+use crate::run::read_if_there;
 
 pub use columns::{FittedColumn, FittedColumns};
 pub use series::FittedSeries;
@@ -127,11 +128,7 @@ impl FittedScaling {
     /// If the file cannot be read, or does not hold what this version writes.
     pub fn read(run: &Path) -> Result<Option<Self>, TrainError> {
         let path = run.join(FILE);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(TrainError::io(&path, error)),
-        };
+        let Some(text) = read_if_there(&path)? else { return Ok(None) };
         let wrong = |why: String| TrainError::Unfit {
             what: format!("{}: {why}", path.display()),
             advice: "train again, or restore the file from a copy of the run".to_owned(),

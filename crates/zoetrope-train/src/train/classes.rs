@@ -15,6 +15,7 @@ use zoetrope_graph::{EventStore, TextTable};
 use crate::answers::texts;
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
+use crate::run::read_json;
 
 /// The file of a run folder.
 pub(crate) const FILE: &str = "classes.json";
@@ -40,19 +41,7 @@ impl RunClasses {
     /// [`TrainError::Io`] if the file cannot be read, [`TrainError::Damaged`] if it is something
     /// else.
     pub(crate) fn read(root: &Path) -> Result<Self, TrainError> {
-        let path = root.join(FILE);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self::default());
-            }
-            Err(error) => return Err(TrainError::io(&path, error)),
-        };
-        let damaged = |error: serde_json::Error| TrainError::Damaged {
-            path: path.clone(),
-            reason: error.to_string(),
-        };
-        serde_json::from_slice(&text).map_err(damaged)
+        Ok(read_json(&root.join(FILE))?.unwrap_or_default())
     }
 
     /// Whether every class is its own number.

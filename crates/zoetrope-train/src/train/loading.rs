@@ -7,6 +7,7 @@ use zoetrope_nn::weights::{VertexRows, load_safetensors_for};
 use zoetrope_plan::Plan;
 
 use crate::error::TrainError;
+use crate::run::read;
 
 /// The plan of a file, where `name` names one rather than a planner.
 ///
@@ -21,7 +22,9 @@ pub fn load_plan(name: &str) -> Result<Option<Plan>, TrainError> {
 }
 
 pub(super) fn read_plan(path: &Path) -> Result<Plan, TrainError> {
-    let text = std::fs::read_to_string(path).map_err(|error| TrainError::io(path, error))?;
+    let fail = |error| TrainError::io(path, error);
+    let text = String::from_utf8(read(path).map_err(fail)?)
+        .map_err(|error| fail(std::io::Error::other(error)))?;
     Ok(Plan::from_json(&text)?)
 }
 
@@ -35,7 +38,7 @@ pub fn load_weights(
     path: &Path,
     rows: Option<&VertexRows>,
 ) -> Result<(), TrainError> {
-    let bytes = std::fs::read(path).map_err(|error| TrainError::io(path, error))?;
+    let bytes = read(path).map_err(|error| TrainError::io(path, error))?;
     load_safetensors_for(parameters, &bytes, rows)
         .map_err(|source| TrainError::Weights { path: path.to_owned(), source })
 }

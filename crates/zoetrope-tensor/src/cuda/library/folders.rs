@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 /// The folders that are searched when the system does not know a library.
 pub(super) fn usual_folders() -> Vec<PathBuf> {
     let mut folders = Vec::new();
-    let named = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os);
+    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(named);
     let usual = ["/usr/local/cuda", "/usr/local/cuda-13", "/usr/local/cuda-12"];
-    for toolkit in named.map(PathBuf::from).chain(usual.map(PathBuf::from)) {
+    for toolkit in toolkits.chain(usual.map(PathBuf::from)) {
         folders.extend(["lib64", "extras/CUPTI/lib64"].map(|below| toolkit.join(below)));
     }
     for variable in ["CONDA_PREFIX", "VIRTUAL_ENV"] {
-        let Some(prefix) = std::env::var_os(variable) else { continue };
-        let lib = Path::new(&prefix).join("lib");
+        let Some(prefix) = named(variable) else { continue };
+        let lib = prefix.join("lib");
         for python in children(&lib).into_iter().filter(|path| is_python(path)) {
             let packages = children(&python.join("site-packages/nvidia"));
             folders.extend(packages.into_iter().map(|package| package.join("lib")));
@@ -20,6 +20,12 @@ pub(super) fn usual_folders() -> Vec<PathBuf> {
         folders.push(lib);
     }
     folders
+}
+
+/// The folder that a variable names. Empty and relative ones name none: a library in the working folder
+/// is anybody's.
+pub(super) fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_absolute())
 }
 
 /// The folders near another library: of the toolkit, or of the Python packages, that it is part of.

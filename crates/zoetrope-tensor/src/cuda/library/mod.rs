@@ -135,7 +135,7 @@ fn look_for(wanted: &Wanted) -> Found {
 }
 
 fn load(wanted: &Wanted) -> Result<String, String> {
-    let named = std::env::var_os(PATH_VARIABLE).map(PathBuf::from);
+    let named = folders::named(PATH_VARIABLE);
     // The folder that the user names, then what the system knows, then where toolkits usually lie
     // and where the others were found.
     let from_user = named.iter().flat_map(|folder| in_folder(folder, wanted));

@@ -1,0 +1,139 @@
+//! Opening the files of a run folder.
+//!
+//! A folder may come from somebody else, and what is in it must not reach outside: files are written
+//! without following links, read only if they are files (a pipe would wait for ever), and a file that
+//! has another name elsewhere is replaced rather than written into.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::error::TrainError;
+
+/// Reads a whole file; None if there is none.
+///
+/// # Errors
+/// [`TrainError::Io`] if it cannot be read or is no file.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, TrainError> {
+    match read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(TrainError::io(path, error)),
+    }
+}
+
+/// Reads a JSON document; None if there is none.
+///
+/// # Errors
+/// [`TrainError::Io`] if it cannot be read, [`TrainError::Damaged`] if it is something else.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TrainError> {
+    let Some(text) = read_if_there(path)? else { return Ok(None) };
+    let damaged = |error: serde_json::Error| TrainError::Damaged {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    serde_json::from_slice(&text).map(Some).map_err(damaged)
+}
+
+/// Reads a whole file, and nothing that is not a file.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    flags(&mut options, rustix::fs::OFlags::NONBLOCK);
+    let mut file = must_be_file(options.read(true).open(path)?)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Starts a file anew: whatever has its name, a link as well, is taken away and not written to.
+pub(crate) fn fresh(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// Opens a file to go on with it; a link is refused.
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    flags(options, rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW);
+    match options.open(path) {
+        Ok(file) => must_be_file(file),
+        Err(_) if is_link(path) => Err(link()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Refuses a folder that is a link.
+pub(crate) fn must_not_be_link(folder: &Path) -> io::Result<()> {
+    if is_link(folder) { Err(link()) } else { Ok(()) }
+}
+
+#[cfg(unix)]
+fn flags(options: &mut OpenOptions, flags: rustix::fs::OFlags) {
+    use std::os::unix::fs::OpenOptionsExt;
+    options.custom_flags(flags.bits() as i32);
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_symlink())
+}
+
+fn link() -> io::Error {
+    let why = "it is a link, and a run writes nothing outside of its folder; remove it";
+    io::Error::new(ErrorKind::InvalidInput, why)
+}
+
+fn must_be_file(file: File) -> io::Result<File> {
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, victim) = (folder.path().join("own"), folder.path().join("victim"));
+        std::fs::write(&victim, "years of work").unwrap();
+        symlink(&victim, &own).unwrap();
+        let error = open(&own, OpenOptions::new().append(true)).unwrap_err();
+        assert!(error.to_string().contains("a link"), "{error}");
+        drop(fresh(&own).unwrap());
+        std::fs::remove_file(&own).unwrap();
+        std::fs::hard_link(&victim, &own).unwrap();
+        drop(fresh(&own).unwrap());
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "years of work");
+        let elsewhere = folder.path().join("folder");
+        symlink(folder.path(), &elsewhere).unwrap();
+        assert!(must_not_be_link(&elsewhere).is_err());
+        assert!(must_not_be_link(folder.path()).is_ok());
+    }
+
+    #[test]
+    fn a_pipe_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert!(read_if_there(&pipe).unwrap_err().to_string().contains("not a regular file"));
+        assert!(open(&pipe, OpenOptions::new().read(true)).is_err());
+        assert!(read_if_there(&folder.path().join("absent")).unwrap().is_none());
+    }
+}
