@@ -10,6 +10,7 @@ use zoetrope_tensor::Device;
 use crate::checkpoint::SavedState;
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
+use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::material::Material;
 use crate::run::{Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline};
@@ -76,6 +77,11 @@ pub trait Course {
     /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
     /// those of the last good update.
     fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError>;
+
+    /// Lets the validation of an epoch end early if the end is asked for: the epoch then counts as
+    /// interrupted, and is validated when the run continues. Several ranks validate to the end, because
+    /// they must agree.
+    fn stop_on(&mut self, interrupt: &Interrupt);
 
     /// Whether a part holds anything to be measured on.
     fn has(&self, part: Part) -> bool;
@@ -254,6 +260,12 @@ impl Course for Session {
 
     fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
         Session::epoch(self, watch)
+    }
+
+    fn stop_on(&mut self, interrupt: &Interrupt) {
+        if self.plan.ranks == 1 {
+            self.interrupt = interrupt.clone();
+        }
     }
 
     fn has(&self, part: Part) -> bool {

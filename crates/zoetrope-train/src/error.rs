@@ -100,6 +100,9 @@ pub enum TrainError {
         /// What to do instead.
         advice: String,
     },
+    /// The end was asked for while something was measured.
+    #[error("stopped")]
+    Stopped,
     /// The run was asked to stop and has saved what it did.
     #[error(
         "stopped after {epochs} epochs; `zoetrope train --resume {}` continues",
@@ -242,7 +245,7 @@ impl TrainError {
                 FailureKind::Other
             }
             Self::Device { .. } => FailureKind::Resource,
-            Self::Interrupted { .. } => FailureKind::Other,
+            Self::Interrupted { .. } | Self::Stopped => FailureKind::Other,
             Self::Ranks(DistError::NoMpi { .. }) => FailureKind::Resource,
             Self::Ranks(_) => FailureKind::Rank,
             Self::Diverged { .. } => FailureKind::NonFinite,

@@ -52,17 +52,22 @@ pub struct RunFolder {
 /// A run that failed before it left anything of use leaves no folder either.
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        if self.keeps || self.root.join("checkpoints").exists() {
-            return;
-        }
-        // The lock is still held, so these are ours; what stays behind is what others put there.
-        for name in own_files(&self.root) {
-            let _ = std::fs::remove_file(self.root.join(name));
-        }
-        for folder in &self.made {
-            if std::fs::remove_dir(folder).is_err() {
-                break;
-            }
+        self.undo()();
+    }
+}
+
+/// Takes away what a start left in a folder, and the folders that it made, the lowest first.
+fn take_away(root: &Path, made: &[PathBuf]) {
+    if root.join("checkpoints").exists() {
+        return;
+    }
+    // The lock is still held, so these are ours; what stays behind is what others put there.
+    for name in own_files(root) {
+        let _ = std::fs::remove_file(root.join(name));
+    }
+    for folder in made {
+        if std::fs::remove_dir(folder).is_err() {
+            break;
         }
     }
 }
@@ -135,6 +140,16 @@ impl RunFolder {
     fn locked(root: &Path) -> Result<Self, TrainError> {
         let (root, made, lock) = (root.to_owned(), Vec::new(), Lock::take(root)?);
         Ok(Self { root, made, keeps: true, _lock: lock })
+    }
+
+    /// What takes the folder away again if it has nothing to keep; for a process that ends at once.
+    pub(crate) fn undo(&self) -> impl FnOnce() + Send + 'static {
+        let (root, made, keeps) = (self.root.clone(), self.made.clone(), self.keeps);
+        move || {
+            if !keeps {
+                take_away(&root, &made);
+            }
+        }
     }
 
     /// From now on the folder stays, whatever happens: it has something to continue from.

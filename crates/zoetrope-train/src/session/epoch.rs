@@ -79,7 +79,13 @@ impl Session {
         self.collect()?;
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
         let loss = self.learner.mean_loss();
-        let val = self.validate()?;
+        let val = match self.validate() {
+            Err(TrainError::Stopped) => {
+                self.learner.progress.seconds = seconds;
+                return Ok(EpochEnd::Interrupted);
+            }
+            val => val?,
+        };
         self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
         device::show(self.tape.device(), &self.timeline);
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };

@@ -153,6 +153,9 @@ impl Session {
         let stretches = starts.map(|start| start..(start + length).min(pass.steps.end));
         let pieces: Vec<Piece> = stretches.flat_map(|stretch| self.pieces(stretch)).collect();
         for piece in pieces {
+            if self.interrupt.is_asked() {
+                return Err(TrainError::Stopped);
+            }
             let output = self.embed_piece(&piece, &carried)?;
             let Range { start, end } = piece.steps;
             if end < pass.steps.end {

@@ -28,6 +28,7 @@ use zoetrope_tensor::{Matrix, Tape};
 use crate::config::{Config, LossOn, TaskName};
 use crate::engine::{FrameRunner, Network};
 use crate::error::TrainError;
+use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::material::Material;
 use crate::run::{DeviceTransport, Metrics, Timeline};
@@ -62,6 +63,8 @@ pub struct Session {
     /// Embeddings of one snapshot, off the tape, for judging.
     embeddings: Arc<Matrix>,
     pub(crate) timeline: Timeline,
+    /// Says that validation should end.
+    pub(crate) interrupt: Interrupt,
     /// How what ranks have on cards goes from one to the other.
     pub(crate) device_transport: Option<DeviceTransport>,
 }

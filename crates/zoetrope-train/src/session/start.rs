@@ -15,6 +15,7 @@ use crate::config::{Config, Residency};
 use crate::device;
 use crate::engine::{FrameRunner, Layout};
 use crate::error::TrainError;
+use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::material::Material;
 use crate::run::{Phase, Timeline};
@@ -99,6 +100,7 @@ impl Session {
             streams,
             embeddings,
             timeline,
+            interrupt: Interrupt::new(),
             device_transport,
         })
     }

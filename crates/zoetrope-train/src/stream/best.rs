@@ -49,6 +49,14 @@ impl StreamSession {
         self.spare = Some(copy);
     }
 
+    /// Puts the state that was set aside back: validation was not finished.
+    pub(super) fn put_back(&mut self) {
+        if let (Some(state), Some(kept)) = (&mut self.state, &self.spare) {
+            state.copy_from(kept);
+        }
+        (self.known, self.grew) = (None, false);
+    }
+
     /// Keeps what was set aside if the epoch that has just ended is the best one.
     pub(super) fn keep_if_best(&mut self) {
         let epoch = self.learner.epochs().len();

@@ -122,7 +122,14 @@ impl StreamSession {
             // Memory goes on from the training part to the validation part.
             false => {
                 self.set_aside();
-                self.go_on(Part::Validation)?
+                match self.go_on(Part::Validation) {
+                    // The checkpoint has the state at the end of training.
+                    Err(TrainError::Stopped) => {
+                        self.put_back();
+                        return Ok(EpochEnd::Interrupted);
+                    }
+                    val => val?,
+                }
             }
         };
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };

@@ -111,6 +111,9 @@ impl StreamSession {
                 Ok(())
             };
             prefetch::run(self.config.plan.prefetch, pieces.len(), prepare, |at, prepared| {
+                if self.interrupt.is_asked() {
+                    return Err(TrainError::Stopped);
+                }
                 let piece = &pieces[at];
                 match piece.asked.is_empty() {
                     true => self.absorb_batch(prepared)?,

@@ -31,6 +31,7 @@ use crate::config::{Config, EqualTimesRule, SamplingName, TaskName};
 use crate::course::Course;
 use crate::device;
 use crate::error::TrainError;
+use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
 use crate::scaling::Scaled;
@@ -74,6 +75,8 @@ pub struct StreamSession {
     pub(super) updates: Updates,
     pub(super) updated: Updated,
     pub(super) timeline: Timeline,
+    /// Says that validation should end.
+    pub(super) interrupt: Interrupt,
     /// Where the answers of evaluation are kept, while somebody wants them.
     pub(super) own_answers: Option<OwnAnswers>,
 }
@@ -187,6 +190,7 @@ impl StreamSession {
             updates: Updates::default(),
             updated: Updated::default(),
             timeline,
+            interrupt: Interrupt::new(),
             own_answers: None,
         })
     }
@@ -408,6 +412,10 @@ impl Course for StreamSession {
 
     fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
         self.run_epoch(watch)
+    }
+
+    fn stop_on(&mut self, interrupt: &Interrupt) {
+        self.interrupt = interrupt.clone();
     }
 
     fn has(&self, part: Part) -> bool {

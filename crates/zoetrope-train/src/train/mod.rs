@@ -111,6 +111,11 @@ fn lead(
         Some(root) => Some(RunFolder::open(root)?),
         None => config.output.dir.as_deref().map(RunFolder::create).transpose()?,
     };
+    const STOPPED: &str = "stopped before the first update: there was nothing to save";
+    match &folder {
+        Some(folder) => interrupt.nothing_to_save(STOPPED.to_owned(), folder.undo()),
+        None => interrupt.nothing_to_save(STOPPED.to_owned(), || {}),
+    }
     let (opened, started) = match opened {
         Some(opened) => opened,
         None => {
@@ -125,6 +130,7 @@ fn lead(
             RunFolder::create_fresh(base, config.model.name.name(), opened.name())?
         }
     };
+    interrupt.nothing_to_save(STOPPED.to_owned(), folder.undo());
     let trace = match config.output.trace {
         true => Some(Arc::new(TraceFile::create(&folder.trace_path(), begun)?)),
         false => None,
@@ -151,10 +157,12 @@ fn lead(
     let store = store.unwrap_or_else(|| store_of(course, folder.root()));
     let mut records = Records::open(&folder, course, resumed.is_some())?;
     listener.started(course, folder.root());
+    interrupt.something_to_save();
+    course.stop_on(interrupt);
     let first_step_seconds = begun.elapsed().as_secs_f64();
     run_epochs(course, &mut folder, &store, &mut records, interrupt, listener)?;
     listener.testing();
-    let finished = finish(course, &folder, &store, first_step_seconds)?;
+    let finished = finish(course, &folder, &store, interrupt, first_step_seconds)?;
     tell_remarks(trace.as_deref(), listener);
     if let Some(trace) = trace {
         trace.finish()?;
@@ -303,6 +311,7 @@ fn finish(
     course: &mut dyn Course,
     folder: &RunFolder,
     store: &CheckpointStore,
+    interrupt: &Interrupt,
     first_step_seconds: f64,
 ) -> Result<Finished, TrainError> {
     course.take_time();
@@ -310,6 +319,9 @@ fn finish(
     let hash = state_hash(&state);
     store.save(&state)?;
     drop(state);
+    let stopped =
+        TrainError::Interrupted { folder: folder.root().to_owned(), epochs: course.epochs().len() };
+    interrupt.nothing_to_save(stopped.to_string(), || {});
     course.choose_best();
     let bytes = weights::to_safetensors(course.parameters())?;
     folder.write_file("weights.safetensors", &bytes)?;

@@ -1,0 +1,64 @@
+//! A run that is stopped while it validates an epoch continues to the same bits.
+
+use zoetrope_data::Quiet;
+use zoetrope_train::Config;
+use zoetrope_train::checkpoint::state_hash;
+use zoetrope_train::interrupt::Interrupt;
+use zoetrope_train::run::Timeline;
+use zoetrope_train::session::{EpochEnd, Watch};
+use zoetrope_train::train::{Opened, Run};
+
+fn start(settings: &[&str]) -> Run {
+    let builder = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
+    let mut config = builder.build().unwrap();
+    let opened = Opened::open(&mut config, &Quiet).unwrap();
+    opened.start(config, None, Timeline::new()).unwrap()
+}
+
+/// Asks for the end after the last update of an epoch, before validation.
+struct AtTheEnd<'a>(Option<&'a Interrupt>);
+
+impl Watch for AtTheEnd<'_> {
+    fn frame(&mut self, done: usize, all: usize) -> bool {
+        if done == all {
+            self.0.into_iter().for_each(Interrupt::ask);
+        }
+        true
+    }
+}
+
+#[test]
+fn an_epoch_that_was_stopped_while_it_was_validated_is_validated_later() {
+    let snapshots = ["data.path=synthetic:demo?vertices=20&steps=40", "model.name=tgcn"];
+    let events = ["data.path=synthetic:bipartite?users=20&items=9&events=400", "model.name=tgn"];
+    for [data, model] in [snapshots, events] {
+        let settings = [data, model, "model.hidden=8", "train.epochs=3"];
+        let mut whole = start(&settings);
+        let mut records = Vec::new();
+        for _ in 0..3 {
+            match whole.course_mut().epoch(&mut AtTheEnd(None)).unwrap() {
+                EpochEnd::Finished(record) => records.push((record.loss, record.val)),
+                EpochEnd::Interrupted => panic!("{model}: nobody interrupts"),
+            }
+        }
+        let mut first = start(&settings);
+        first.course_mut().epoch(&mut AtTheEnd(None)).unwrap();
+        let interrupt = Interrupt::new();
+        first.course_mut().stop_on(&interrupt);
+        let end = first.course_mut().epoch(&mut AtTheEnd(Some(&interrupt))).unwrap();
+        assert_eq!(end, EpochEnd::Interrupted, "{model}");
+        let mut second = start(&settings);
+        second.course_mut().restore(first.course().save()).unwrap();
+        for (loss, val) in &records[1..] {
+            match second.course_mut().epoch(&mut AtTheEnd(None)).unwrap() {
+                EpochEnd::Finished(record) => {
+                    assert_eq!((record.loss, &record.val), (*loss, val), "{model}");
+                }
+                EpochEnd::Interrupted => panic!("{model}: nobody interrupts"),
+            }
+        }
+        let hash = |run: &Run| state_hash(&run.course().save());
+        let [one, other] = [&whole, &second].map(hash);
+        assert_eq!(one, other, "{model}");
+    }
+}
