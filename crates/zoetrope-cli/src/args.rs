@@ -30,7 +30,7 @@ Examples:
   zoetrope doctor                                what this machine offers
 
 Exit codes: 0 done, 2 wrong usage, 3 bad input data, 4 resource missing (memory,
-disk, library), 1 anything else.";
+disk, library), 5 a rank failed, 1 anything else.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Train(Box<train::TrainArgs>),
     /// Measure a trained model on a part of the data
     Eval(Box<eval::EvalArgs>),
-    /// Write predictions as a NumPy array
+    /// Write predictions with names and times, or as a NumPy array
     Predict(Box<predict::PredictArgs>),
     /// Write the embeddings of vertices at a time
     Embed(Box<embed::EmbedArgs>),

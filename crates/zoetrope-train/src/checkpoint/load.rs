@@ -17,6 +17,8 @@ pub struct Restored {
     pub state: SavedState,
     /// The hash of that.
     pub state_hash: String,
+    /// The vector units that it was computed with, if it says.
+    pub vector_level: Option<String>,
     /// Where it stands.
     pub path: PathBuf,
     /// The bytes of its files.
@@ -88,6 +90,7 @@ pub(super) fn load(files: &impl FileLayer, folder: &Path) -> Result<Restored, Tr
     Ok(Restored {
         state,
         state_hash: hash,
+        vector_level: manifest.vector_level.clone(),
         path: folder.to_owned(),
         bytes: manifest.files.iter().map(|part| part.bytes).sum(),
         rejected: Vec::new(),

@@ -30,6 +30,9 @@ pub(super) struct Manifest {
     pub(super) step: u64,
     /// The hash of all state.
     pub(super) state_hash: String,
+    /// The vector units that it was computed with; checkpoints of older versions do not say.
+    #[serde(default)]
+    pub(super) vector_level: Option<String>,
     /// The files.
     pub(super) files: Vec<Part>,
 }
@@ -60,7 +63,8 @@ impl Part {
 impl Manifest {
     pub(super) fn new(step: u64, state_hash: String, files: Vec<Part>) -> Self {
         let version = env!("CARGO_PKG_VERSION").into();
-        Self { schema: SCHEMA, version, step, state_hash, files }
+        let vector_level = Some(zoetrope_tensor::cpu::simd::level().to_string());
+        Self { schema: SCHEMA, version, step, state_hash, vector_level, files }
     }
 
     /// The bytes of the file.

@@ -330,7 +330,9 @@ impl Learner {
             Some(limit) => clip_norm(&mut self.gradients, limit),
             None => self.gradients.norm(),
         };
-        if !norm.is_finite() {
+        // Adam squares gradients: the square of one that is too large is infinite, and stays so.
+        let applied = config.train.clip.map_or(norm, |limit| norm.min(limit));
+        if !norm.is_finite() || applied * applied > f64::from(f32::MAX) {
             return Err(self.not_finite("the norm of the gradients", unit, norm));
         }
         let rate = self.rate(config) as f32;

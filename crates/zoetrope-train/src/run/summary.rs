@@ -33,6 +33,9 @@ pub struct Summary {
     pub chosen: Vec<Choice>,
     /// Where it was computed.
     pub device: String,
+    /// The vector units that the processor computed with, on which last bits depend.
+    #[serde(default)]
+    pub vector_level: String,
     /// How many processes shared the work.
     pub ranks: usize,
     /// The plan that was executed.
@@ -108,6 +111,7 @@ impl Default for Summary {
             task: String::new(),
             chosen: Vec::new(),
             device: "cpu".into(),
+            vector_level: String::new(),
             ranks: 1,
             plan: serde_json::Value::Object(serde_json::Map::new()),
             data: DataSummary::default(),

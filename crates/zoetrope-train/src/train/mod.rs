@@ -205,6 +205,13 @@ fn start_from(
             for damage in &found.rejected {
                 warn(&format!("{damage}; going on from {}", found.path.display()));
             }
+            let level = zoetrope_tensor::cpu::simd::level().to_string();
+            if let Some(was) = found.vector_level.filter(|was| *was != level) {
+                warn(&format!(
+                    "this run was computed with {was} and goes on with {level}: last bits may differ \
+                     from a run in one go; ZOETROPE_SIMD={was} asks for the same"
+                ));
+            }
             course.restore(found.state)?;
         }
         (None, Some(path)) => load_weights_of_run(course, &path)?,
@@ -341,6 +348,7 @@ fn finish(
         task: course.task().name().to_owned(),
         chosen: course.config().chosen().to_vec(),
         device: course.config().train.device.to_string(),
+        vector_level: zoetrope_tensor::cpu::simd::level().to_string(),
         plan: without_lists(&course.layout(), RunFolder::PLAN),
         data: course.data(),
         protocol: course.declared(),

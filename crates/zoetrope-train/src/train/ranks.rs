@@ -19,7 +19,9 @@ use crate::session::Watch;
 
 /// How long ranks wait for each other.
 fn patience(config: &Config) -> Patience {
-    Patience { timeout: Duration::from_secs_f64(config.plan.timeout), ..Patience::default() }
+    // Longer than a century is for ever, and a time that far away can be reckoned with.
+    let seconds = config.plan.timeout.min(1e9 * 3.2);
+    Patience { timeout: Duration::from_secs_f64(seconds), ..Patience::default() }
 }
 
 /// Threads that compute for one rank where `here` ranks are on this machine.
