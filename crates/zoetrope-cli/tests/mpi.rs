@@ -132,3 +132,33 @@ fn another_number_of_ranks_than_the_job_has_is_refused() {
     }
     assert_eq!(ended.orphans(), [0_u32; 0]);
 }
+
+#[test]
+fn ranks_that_were_started_differently_are_told_the_difference() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    let other_data = "synthetic:sbm?vertices=40&steps=20&communities=4&seed=9";
+    for (more, says) in [
+        (&["--lr", "0.5"][..], "train.lr = 0.5"),
+        (&["--seed", "7"], "train.seed = 7"),
+        (&["--hidden", "12"], "model.hidden = 12"),
+        (&["--set", "train.optimiser=sgd"], "train.optimiser = "),
+        (&["--data", other_data], "data of sha256"),
+    ] {
+        let job = train("run", &["--model", "tm-gcn", "--epochs", "2"]);
+        let kept: Vec<&str> = match more[0] {
+            // A flag may be given once.
+            flag @ ("--hidden" | "--data") => {
+                let at = job.iter().position(|word| *word == flag).unwrap();
+                [&job[..at], &job[at + 2..]].concat()
+            }
+            _ => job.clone(),
+        };
+        let last = [&kept[..], more].concat();
+        let ended = Job::start_mixed(launcher, &folder, 1, &job, Some(&last)).end();
+        assert_eq!(ended.code, Some(2), "{more:?}: {}", ended.output);
+        assert!(ended.output.contains("rank 1 was started with"), "{}", ended.output);
+        assert!(ended.output.contains(says), "{more:?}: {}", ended.output);
+        assert!(!folder.path("run").exists(), "{more:?}");
+    }
+}

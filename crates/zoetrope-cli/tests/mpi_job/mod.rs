@@ -88,6 +88,17 @@ impl Job {
         size: usize,
         arguments: &[&str],
     ) -> Self {
+        Self::start_mixed(launcher, folder, size, arguments, None)
+    }
+
+    /// The same with one rank more, which is started with other arguments.
+    pub(crate) fn start_mixed(
+        launcher: Launcher,
+        folder: &Folder,
+        size: usize,
+        arguments: &[&str],
+        last: Option<&[&str]>,
+    ) -> Self {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         // Launchers that run side by side would make and remove one folder of sessions.
         let session = tempfile::tempdir().unwrap();
@@ -97,6 +108,9 @@ impl Job {
         let mut mpirun = Command::new(launcher.words[0]);
         mpirun.args(&launcher.words[1..]).arg(size.to_string());
         mpirun.arg(zoetrope.get_program()).args(zoetrope.get_args());
+        if let Some(last) = last {
+            mpirun.args([":", "-n", "1"]).arg(zoetrope.get_program()).args(last);
+        }
         mpirun.current_dir(folder.path("")).env("TMPDIR", session.path());
         mpirun.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
         let launcher = mpirun.spawn().unwrap();

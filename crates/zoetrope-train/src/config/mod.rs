@@ -160,7 +160,7 @@ impl Config {
         }
     }
 
-    fn entries(&self) -> [Vec<(&'static str, Value)>; 6] {
+    pub(crate) fn entries(&self) -> [Vec<(&'static str, Value)>; 6] {
         [
             self.data.entries(),
             self.model.entries(),

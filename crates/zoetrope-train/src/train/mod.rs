@@ -4,6 +4,7 @@
 //! epochs, save checkpoints, measure at the end, write the summary. It prints nothing: whoever wants
 //! to show progress is a [`Listener`].
 
+mod agreement;
 pub(crate) mod classes;
 mod folder;
 mod loading;
@@ -123,6 +124,9 @@ fn lead(
             (Opened::open_for(&mut config, listener.reading(), None, resumed.as_deref())?, started)
         }
     };
+    if let Some(ranks) = &ranks {
+        agreement::must_agree(ranks, &config, &opened)?;
+    }
     let mut folder = match folder {
         Some(folder) => folder,
         None => {

@@ -10,7 +10,7 @@ use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
 use zoetrope_dist::{Failure, Patience, Ranks, threads};
 
-use super::{Finished, Listener, Opened, lead, loading, start_from};
+use super::{Finished, Listener, Opened, agreement, check_parts, lead, loading, start_from};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
@@ -173,12 +173,14 @@ fn follow(
         Some(opened) => opened,
         None => Opened::open_for(&mut config, &Quiet, None, resumed.as_deref())?,
     };
+    agreement::must_agree(&ranks, &config, &opened)?;
     let plan = match &resumed {
         Some(root) => Some(loading::read_plan(&RunFolder::plan_of(root))?),
         None => loading::load_plan(&config.plan.name)?,
     };
     let mut run = opened.start_shared(config, plan, Timeline::new(), Some(ranks))?;
     let course = run.course_mut();
+    check_parts(course)?;
     start_from(course, resumed.as_deref(), |_| {})?;
     while !course.is_over() {
         course.epoch(&mut Silently(interrupt))?;
