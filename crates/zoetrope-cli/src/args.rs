@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    completions, convert, doctor, embed, eval, generate, inspect, man, negatives, plan, predict,
-    train,
+    checkpoint, completions, convert, doctor, embed, eval, generate, inspect, man, negatives, plan,
+    predict, train,
 };
 use crate::exit::Failure;
 
@@ -47,6 +47,9 @@ pub(crate) enum Command {
     /// Look at data, convert it, generate it
     #[command(subcommand)]
     Data(Box<DataCommand>),
+    /// Look at the checkpoints of a run
+    #[command(subcommand)]
+    Checkpoint(checkpoint::CheckpointCommand),
     /// Say what this machine offers: CPU, memory, disk, GPU, MPI
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell

@@ -1,5 +1,6 @@
 //! The commands, one file each: flags, what they call, what they print.
 
+pub(crate) mod checkpoint;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod doctor;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &Command, begun: Instant) -> Result<String, Failure> 
         Command::Predict(args) => predict::run(args),
         Command::Embed(args) => embed::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Checkpoint(command) => checkpoint::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

@@ -110,6 +110,7 @@ fn unreadable(path: &Path, error: std::io::Error) -> TrainError {
     match error.kind() {
         ErrorKind::NotFound => damaged(path, "it is missing"),
         ErrorKind::FileTooLarge => damaged(path, "it is longer than it was written"),
+        ErrorKind::InvalidInput | ErrorKind::IsADirectory => damaged(path, error),
         ErrorKind::NotADirectory => damaged(path, "a file stands where its folder should"),
         _ => TrainError::io(path, error),
     }

@@ -87,6 +87,20 @@ impl<F: FileLayer> CheckpointStore<F> {
         }
     }
 
+    /// All checkpoints, newest first, each read and held against its manifest.
+    ///
+    /// # Errors
+    /// [`TrainError::Io`] if the folder cannot be read.
+    pub fn survey(&self) -> Result<Vec<(String, Result<Restored, TrainError>)>, TrainError> {
+        let found = candidates(self.list()?).into_iter();
+        Ok(found
+            .map(|candidate| {
+                let read = load(&self.files, &self.folder.join(&candidate.name));
+                (candidate.name, read)
+            })
+            .collect())
+    }
+
     /// The file system underneath.
     #[cfg(test)]
     pub(super) fn files(&self) -> &F {

@@ -178,7 +178,7 @@ impl RunFolder {
     }
 
     /// The same of a run that nobody has opened.
-    pub(crate) fn checkpoints_of(root: &Path) -> PathBuf {
+    pub fn checkpoints_of(root: &Path) -> PathBuf {
         root.join("checkpoints")
     }
 
