@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use zoetrope_data::numbers_file::{Column, FileKind, Values, write_array, write_table};
+use zoetrope_data::table::TimeReading;
 use zoetrope_graph::{Time, TimeScale, VertexId, VertexNames};
 use zoetrope_train::answers::Meaning;
+use zoetrope_train::config::Config;
 
 use crate::exit::Failure;
 use crate::input::may_write;
@@ -67,11 +69,22 @@ pub(crate) fn side(names: &VertexNames, rows: &[VertexId]) -> Option<Column> {
     Some(Column::new("side", Values::names(sides, rows)))
 }
 
-/// Times as numbers, and as dates if they count from 1970.
-pub(crate) fn times(ticks: Vec<Time>, scale: TimeScale) -> Vec<Column> {
+/// Times as numbers, as the data has them, and as dates if they count from 1970.
+pub(crate) fn times(ticks: Vec<Time>, times: TimeReading) -> Vec<Column> {
+    let scale = times.scale();
     let dates =
         scale.unix.then(|| Column::new("date", Values::Dates { ticks: ticks.clone(), scale }));
-    std::iter::once(Column::new("time", Values::Whole(ticks))).chain(dates).collect()
+    let numbers = match times.digits {
+        0 => Values::Whole(ticks),
+        digits => Values::Decimals { ticks, digits },
+    };
+    std::iter::once(Column::new("time", numbers)).chain(dates).collect()
+}
+
+/// How the data of a session has its times, whose ticks mean `scale`.
+pub(crate) fn times_of(config: &Config, scale: TimeScale) -> TimeReading {
+    let read = config.provenance.reading.as_ref().and_then(|reading| reading.times);
+    read.filter(|read| read.scale() == scale).unwrap_or(TimeReading::ticks(scale))
 }
 
 /// The numbers of a prediction by what they mean: a probability or score, one of each class with the

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Train(Box<train::TrainArgs>),
     /// Measure a trained model on a part of the data
     Eval(Box<eval::EvalArgs>),
-    /// Write predictions with names and times, or as a NumPy array
+    /// Write predictions as an array or a table
     Predict(Box<predict::PredictArgs>),
     /// Write the embeddings of vertices at a time
     Embed(Box<embed::EmbedArgs>),

@@ -33,7 +33,7 @@ pub(crate) fn open(source: &str, options: &ReadOptions, quiet: bool) -> Result<O
     let seconds = start.elapsed().as_secs_f64();
     bars.finish();
     let loaded = outcome?;
-    let piped = loaded.notes.piped_bytes;
+    let piped = loaded.notes.piped.as_ref().map(|piped| piped.bytes);
     let size = || piped.unwrap_or_else(|| size_of_all(&loaded.notes.files, &path_of(source)));
     let bytes = (!synthetic).then(size);
     let name = match synthetic {
@@ -55,6 +55,17 @@ fn short_name(path: &Path) -> String {
     match path.file_name() {
         Some(name) => name.to_string_lossy().into_owned(),
         None => path.display().to_string(),
+    }
+}
+
+/// Fails if several processes would read what can be read only once.
+pub(crate) fn must_be_shareable(source: &str) -> Result<(), Failure> {
+    match given::is_read_once(source) {
+        false => Ok(()),
+        true => Err(Failure::usage(
+            "data from standard input or a pipe cannot be read by several processes",
+        )
+        .hint("save it to a file and name that with --data")),
     }
 }
 

@@ -2,8 +2,11 @@
 
 use clap::Args;
 use zoetrope_data::options::ColumnRef;
-use zoetrope_data::{ColumnMap, Format, ReadOptions};
+use zoetrope_data::{Format, ReadOptions};
 use zoetrope_graph::TimeUnit;
+use zoetrope_train::config::{Config, Delimiter, name_of_unit, unit_named};
+
+use crate::exit::Failure;
 
 /// What the user may say about the data to read.
 #[derive(Debug, Args)]
@@ -36,9 +39,9 @@ pub(crate) struct Reading {
     /// Take no column as a feature
     #[arg(long, conflicts_with = "feature")]
     no_features: bool,
-    /// Field separator: comma, tab, semicolon, space (any blanks) or one character
+    /// Field separator: comma, tab, semicolon, bar, space (any blanks) or one character
     #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
-    delimiter: Option<u8>,
+    delimiter: Option<Delimiter>,
     /// The first row names the columns
     #[arg(long)]
     header: bool,
@@ -67,28 +70,12 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// The same as options of the readers.
-    pub(crate) fn options(&self) -> ReadOptions {
-        let features = (self.no_features || !self.feature.is_empty()).then(|| self.feature.clone());
-        ReadOptions {
-            format: self.format,
-            columns: ColumnMap {
-                src: self.src.clone(),
-                dst: self.dst.clone(),
-                time: self.time.clone(),
-                weight: self.weight.clone(),
-                label: self.label.clone(),
-                kind: self.kind.clone(),
-                features,
-            },
-            delimiter: self.delimiter,
-            header: either(self.header, self.no_header),
-            time_unit: self.time_unit,
-            bipartite: either(self.bipartite, self.no_bipartite),
-            text_ids: self.text_ids.then_some(true),
-            lenient: self.lenient,
-            max_problems: self.max_problems.unwrap_or(ReadOptions::default().max_problems),
-            ..ReadOptions::default()
+    pub(crate) fn options(&self) -> Result<ReadOptions, Failure> {
+        let mut builder = Config::builder();
+        for (flag, key, value) in self.flags() {
+            builder = builder.flag(flag, key, value);
         }
+        Ok(builder.build_unchecked()?.data.read_options())
     }
 
     /// The same as settings of a configuration: flag, key, value.
@@ -96,11 +83,11 @@ impl Reading {
         let yes = |given: bool| given.then(|| "true".to_owned());
         let both = |yes, no| either(yes, no).map(|value| value.to_string());
         let column = |column: &Option<ColumnRef>| column.as_ref().map(shown);
-        let features = self.options().columns.features;
-        let features = features.map(|list| {
-            let list: Vec<String> = list.iter().map(shown).collect();
+        let features = (self.no_features || !self.feature.is_empty()).then(|| {
+            let list: Vec<String> = self.feature.iter().map(shown).collect();
             format!("[{}]", list.join(", "))
         });
+        let unit = self.time_unit.map(|unit| name_of_unit(unit).to_owned());
         let feature = if self.no_features { "--no-features" } else { "--feature" };
         [
             ("--format", "data.format", self.format.map(|format| format.name().to_owned())),
@@ -111,9 +98,9 @@ impl Reading {
             ("--label", "data.label", column(&self.label)),
             ("--kind", "data.kind", column(&self.kind)),
             (feature, "data.feature", features),
-            ("--delimiter", "data.delimiter", self.delimiter.map(|byte| char::from(byte).into())),
+            ("--delimiter", "data.delimiter", self.delimiter.map(Delimiter::name)),
             ("--header", "data.header", both(self.header, self.no_header)),
-            ("--time-unit", "data.time_unit", self.time_unit.map(unit_name)),
+            ("--time-unit", "data.time_unit", unit),
             ("--bipartite", "data.bipartite", both(self.bipartite, self.no_bipartite)),
             ("--text-ids", "data.text_ids", yes(self.text_ids)),
             ("--lenient", "data.lenient", yes(self.lenient)),
@@ -131,17 +118,6 @@ fn shown(column: &ColumnRef) -> String {
         ColumnRef::Position(position) => position.to_string(),
         ColumnRef::Name(name) => serde_json::Value::from(name.as_str()).to_string(),
     }
-}
-
-fn unit_name(unit: TimeUnit) -> String {
-    let name = match unit {
-        TimeUnit::Second => "s",
-        TimeUnit::Millisecond => "ms",
-        TimeUnit::Microsecond => "us",
-        TimeUnit::Nanosecond => "ns",
-        TimeUnit::Step => "step",
-    };
-    name.to_owned()
 }
 
 fn either(yes: bool, no: bool) -> Option<bool> {
@@ -165,7 +141,7 @@ pub(crate) fn parse_format() -> impl clap::builder::TypedValueParser<Value = For
         .try_map(|name| name.parse::<Format>().map_err(|error| error.to_string()))
 }
 
-fn parse_column(text: &str) -> Result<ColumnRef, String> {
+pub(crate) fn parse_column(text: &str) -> Result<ColumnRef, String> {
     match text.parse() {
         Ok(position) => Ok(ColumnRef::Position(position)),
         Err(_) if text.is_empty() => Err("a column needs a name or a position".into()),
@@ -173,28 +149,12 @@ fn parse_column(text: &str) -> Result<ColumnRef, String> {
     }
 }
 
-fn parse_delimiter(text: &str) -> Result<u8, String> {
-    match text {
-        "comma" => Ok(b','),
-        "tab" | "\\t" => Ok(b'\t'),
-        "semicolon" => Ok(b';'),
-        "space" | "blank" | "blanks" => Ok(b' '),
-        _ => match text.as_bytes() {
-            &[byte] if byte.is_ascii() => Ok(byte),
-            _ => Err("expected comma, tab, semicolon, space or one ASCII character".into()),
-        },
-    }
+fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
+    Delimiter::named(text).ok_or_else(|| format!("expected {}", Delimiter::EXPECTED))
 }
 
 fn parse_time_unit(text: &str) -> Result<TimeUnit, String> {
-    match text {
-        "s" | "second" | "seconds" => Ok(TimeUnit::Second),
-        "ms" | "millisecond" | "milliseconds" => Ok(TimeUnit::Millisecond),
-        "us" | "µs" | "microsecond" | "microseconds" => Ok(TimeUnit::Microsecond),
-        "ns" | "nanosecond" | "nanoseconds" => Ok(TimeUnit::Nanosecond),
-        "step" | "steps" => Ok(TimeUnit::Step),
-        _ => Err("expected s, ms, us, ns or step".into()),
-    }
+    unit_named(text).ok_or_else(|| "expected s, ms, us, ns or step".into())
 }
 
 fn parse_count(text: &str) -> Result<usize, String> {
@@ -217,8 +177,9 @@ mod tests {
 
     #[test]
     fn delimiters_go_by_name_or_character() {
-        assert_eq!(parse_delimiter("tab"), Ok(b'\t'));
-        assert_eq!(parse_delimiter("|"), Ok(b'|'));
+        assert_eq!(parse_delimiter("tab"), Ok(Delimiter(b'\t')));
+        assert_eq!(parse_delimiter("bar"), Ok(Delimiter(b'|')));
+        assert_eq!(parse_delimiter("|"), Ok(Delimiter(b'|')));
         assert!(parse_delimiter("ab").is_err());
         assert!(parse_delimiter("é").is_err());
     }

@@ -84,21 +84,26 @@ pub(crate) struct SavedModel {
     /// What a user should know about the data.
     #[arg(skip)]
     notes: OnceCell<Vec<String>>,
+    /// That the data is not that of the run, if it should be.
+    #[arg(skip)]
+    other_data: OnceCell<String>,
 }
 
 impl SavedModel {
-    fn config(&self) -> Result<Config, Failure> {
+    /// The configuration, and the digest of the run's data if that is what is to be read.
+    fn config(&self) -> Result<(Config, Option<String>), Failure> {
         let base = match &self.run {
             Some(root) => RunFolder::config_layer(root)?,
             None => Config::builder(),
         };
         let mut config = self.settings.over(base).build()?;
-        if let Some(root) = &self.run {
-            RunFolder::find_files(root, &mut config)?;
-        }
+        let digest = match &self.run {
+            Some(root) => RunFolder::find_files(root, &mut config)?,
+            None => None,
+        };
         // What belongs to the training of the run and not to the use of its model.
         (config.train.weights, config.train.resume) = (None, None);
-        Ok(config)
+        Ok((config, digest))
     }
 
     /// Puts the weights of a run in place: the final ones, or those that an interrupted run has saved.
@@ -134,6 +139,17 @@ impl SavedModel {
             false => {
                 let folder = shell_word(root);
                 format!("this run {state}; `zoetrope train --resume {folder}` continues it\n")
+            }
+        }
+    }
+
+    /// Adds what a user should know of the data, and `more`, to the `warnings` of a JSON document.
+    pub(crate) fn add_warnings(&self, document: &mut serde_json::Value, more: &[String]) {
+        let own = self.other_data.get().into_iter().chain(more);
+        for warning in own {
+            match &mut document["warnings"] {
+                serde_json::Value::Array(list) => list.push(warning.as_str().into()),
+                absent => *absent = serde_json::json!([warning]),
             }
         }
     }
@@ -174,12 +190,18 @@ impl SavedModel {
 
     /// Opens the data and puts the weights in place.
     pub(crate) fn open(&self, silent: bool) -> Result<Run, Failure> {
-        let mut config = self.config()?;
+        let (mut config, digest) = self.config()?;
         prepare(&config)?;
         let mut saved = self.run_folder().map(SavedRun::read).transpose()?.flatten();
         let bars = Bars::new(Unit::Bytes, self.is_silent(silent));
         let opened = Opened::open_for(&mut config, &bars, saved.as_ref(), self.run_folder())?;
         bars.finish();
+        if let Some(digest) = digest.filter(|digest| digest != opened.sha256()) {
+            let warning = other_data(&opened, &digest);
+            // A closed standard error must not end the command.
+            let _ = writeln!(std::io::stderr(), "{} {warning}", Style::stderr().yellow("warning:"));
+            self.other_data.get_or_init(|| warning);
+        }
         let given = load_plan(&config.plan.name)?;
         let mut run = opened.start(config, given, Timeline::new())?;
         let rows = vertex_rows(run.course(), self.run_folder())?;
@@ -204,4 +226,15 @@ impl SavedModel {
         let beside = || self.weights.as_deref()?.parent();
         self.run.as_deref().or_else(|| beside().filter(|root| root.join("config.toml").is_file()))
     }
+}
+
+/// That data which should be that of a run is not.
+fn other_data(opened: &Opened, digest: &str) -> String {
+    let short = |digest: &str| digest.chars().take(12).collect::<String>();
+    format!(
+        "{} is not the data that this run was trained on: its sha256 begins with {}, not {}",
+        opened.name(),
+        short(opened.sha256()),
+        short(digest)
+    )
 }

@@ -207,7 +207,7 @@ mod places {
 
     #[cfg(unix)]
     #[test]
-    fn a_pipe_that_nobody_writes_to_is_refused_at_once() {
+    fn a_pipe_that_nobody_writes_to_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("events.csv");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

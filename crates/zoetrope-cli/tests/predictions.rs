@@ -268,3 +268,81 @@ fn a_missing_weight_is_not_called_negative() {
     let advised = ["--set", "data.weights=ones", "--out", "advised", "--quiet"];
     assert_eq!(folder.run(&[&data[..], &job, &advised].concat()).code(), Some(0));
 }
+
+/// A folder of a table of sensors with times, and the graph between them.
+fn sensors(folder: &Folder, steps: usize) {
+    std::fs::create_dir(folder.path("roads")).unwrap();
+    let mut table = "timestamp,s1,s2,s3,s4,s5\n".to_owned();
+    for step in 0..steps {
+        let value = |sensor: usize| format!("{}.5", 40 + (step * (sensor + 3)) % 11);
+        let (day, hour) = (1 + step / 24, step % 24);
+        let values = [0, 1, 2, 3, 4].map(value).join(",");
+        table.push_str(&format!("2022-03-{day:02} {hour:02}:00:00,{values}\n"));
+    }
+    folder.write("roads/speed.csv", &table);
+    let row = |at: usize| [0, 1, 2, 3, 4].map(|to| u8::from(to + 1 == at || at + 1 == to));
+    let line = |at| row(at).map(|cell| cell.to_string()).join(",") + "\n";
+    folder.write("roads/adj.csv", &(0..5).map(line).collect::<String>());
+}
+
+#[test]
+fn a_prediction_of_a_series_has_the_row_and_the_time_that_it_is_about() {
+    let folder = Folder::new();
+    sensors(&folder, 120);
+    let data = ["train", "--data", "roads", "--model", "tgcn", "--set", "data.lags=5"];
+    let job = ["--frame", "4", "--epochs", "1", "--hidden", "4", "--out", "run", "--quiet"];
+    folder.text(&[&data[..], &job].concat());
+    let report = folder.json(&["predict", "--run", "run", "--out", "p.csv", "--json"]);
+    let found = table(&folder, "p.csv");
+    let expected = ["snapshot", "time", "date", "vertex", "prediction"];
+    assert_eq!(names(&found), expected);
+    // The last prediction is of the last row, and every one of the hour of its row.
+    let snapshots = numbers(&found, "snapshot");
+    assert_eq!(snapshots.last(), Some(&119.0));
+    assert_eq!(report["snapshots"].as_array().unwrap().last().unwrap(), 119);
+    for (row, date) in snapshots.iter().zip(column(&found, "date")) {
+        let (day, hour) = (1 + *row as usize / 24, *row as usize % 24);
+        assert!(date.starts_with(&format!("2022-03-{day:02}T{hour:02}:00")), "{row}: {date}");
+    }
+    // Embeddings count alike, and dates name rows.
+    let embed = |at: &str, out: &str| {
+        folder.text(&["embed", "--run", "run", "--at", at, "--out", out, "--quiet"]);
+        folder.bytes(out)
+    };
+    assert_eq!(embed("119", "n.csv"), embed("2022-03-05 23:30:00", "d.csv"));
+    assert!(column(&table(&folder, "n.csv"), "date")[0].starts_with("2022-03-05T23:00"));
+    let outcome = folder.run(&["embed", "--run", "run", "--at", "4", "--out", "x.csv"]);
+    assert_eq!(outcome.code(), Some(2), "{}", outcome.stdout_text());
+    let said = outcome.stderr_text();
+    assert!(said.contains("from 5 to 119") && said.contains("2022-03-01 05:00"), "{said}");
+}
+
+#[test]
+fn pairs_of_dated_snapshots_have_dates() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("days")).unwrap();
+    for day in 1..25usize {
+        let edge = |at: usize| format!("p{},p{}\n", (day * at + at) % 9, (day + at * at) % 9);
+        let rows: String = (1..20).map(edge).collect();
+        folder.write(&format!("days/2020-03-{day:02}.csv"), &format!("src,dst\n{rows}"));
+    }
+    let data = ["train", "--data", "days", "--model", "tgcn", "--task", "link-prediction"];
+    let job = ["--frame", "3", "--epochs", "1", "--hidden", "4", "--out", "run", "--quiet"];
+    folder.text(&[&data[..], &job].concat());
+    folder.text(&["predict", "--run", "run", "--out", "own.csv", "--quiet"]);
+    let own = table(&folder, "own.csv");
+    let expected = ["src", "dst", "snapshot", "time", "date", "probability", "happened"];
+    assert_eq!(names(&own), expected);
+    assert!(column(&own, "date").last().unwrap().starts_with("2020-03-24"), "{own:?}");
+    folder.write("pairs.csv", "src,dst,time\np1,p2,2020-03-20\np1,p2,2020-03-25\n");
+    let ask = ["predict", "--run", "run", "--pairs", "pairs.csv", "--out", "p.csv", "--quiet"];
+    folder.text(&ask);
+    let found = table(&folder, "p.csv");
+    assert_eq!(numbers(&found, "snapshot"), [19.0, 24.0]);
+    folder.write("n.csv", "src,dst,snapshot\np1,p2,19\np1,p2,24\n");
+    folder.text(&["predict", "--run", "run", "--pairs", "n.csv", "--out", "n.out.csv", "--quiet"]);
+    let by_number = numbers(&table(&folder, "n.out.csv"), "probability");
+    assert_eq!(by_number, numbers(&found, "probability"));
+    folder.text(&["embed", "--run", "run", "--at", "2020-03-07", "--out", "e.csv", "--quiet"]);
+    assert_eq!(numbers(&table(&folder, "e.csv"), "snapshot")[0], 6.0);
+}

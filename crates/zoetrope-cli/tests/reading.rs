@@ -229,3 +229,28 @@ fn a_path_that_is_not_utf_8_is_trained_on_and_evaluated() {
     assert!(String::from_utf8(folder.bytes("run/config.toml")).unwrap().contains("caf%E9.csv"));
     folder.json(&["eval", "--run", "run", "--json"]);
 }
+
+#[test]
+fn every_separator_has_its_name_on_every_command() {
+    let folder = Folder::new();
+    for (name, byte) in
+        [("tab", "\t"), ("space", " "), ("bar", "|"), ("semicolon", ";"), ("comma", ",")]
+    {
+        let file = format!("{name}.txt");
+        folder.write(&file, &transactions().replace(',', byte));
+        let flag = ["--delimiter", name];
+        let inspect = ["data", "inspect", &file, "--json"];
+        assert_eq!(folder.json(&[&inspect[..], &flag].concat())["vertices"], 40, "{name}");
+        let plan =
+            ["plan", "--data", &file, "--model", "tgcn", "--set", "data.window=1h", "--json"];
+        folder.json(&[&plan[..], &flag].concat());
+    }
+    // A key may hold the separator itself.
+    let plan =
+        ["plan", "--data", "tab.txt", "--model", "tgcn", "--set", "data.window=1h", "--json"];
+    folder.json(&[&plan[..], &["--set", "data.delimiter=\t"]].concat());
+    let model = ["--model", "jodie", "--epochs", "1", "--hidden", "4", "-q"];
+    let train = ["train", "--data", "tab.txt", "--delimiter", "tab", "--out", "run"];
+    folder.text(&[&train[..], &model].concat());
+    folder.json(&["eval", "--run", "run", "--data", "bar.txt", "--delimiter", "bar", "--json"]);
+}

@@ -262,3 +262,168 @@ fn a_start_that_fails_leaves_no_folder() {
         }
     }
 }
+
+/// Numbers without a pattern.
+fn draw(row: usize, column: usize, below: usize) -> usize {
+    let mixed = ((row * 31 + column + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) % below as u64) as usize
+}
+
+const EVENT_MODEL: &[&str] =
+    &["--model", "jodie", "--epochs", "1", "--hidden", "4", "--batch-size", "50", "--quiet"];
+
+#[test]
+fn new_data_is_read_with_the_roles_that_were_judged_for_the_run() {
+    let folder = Folder::new();
+    // Weights, then times that never fall: the fourth column is the time.
+    let row = |at: usize, time: usize| {
+        format!("{},{},{},{time}\n", draw(at, 0, 20), draw(at, 1, 20), 1 + draw(at, 2, 50))
+    };
+    let rows: String = (0..300).map(|at| row(at, 10 * at)).collect();
+    folder.write("k.csv", &rows);
+    folder.text(&[&["train", "--data", "k.csv", "--out", "run"], EVENT_MODEL].concat());
+    let source: Value = serde_json::from_slice(&folder.bytes("run/data.json")).unwrap();
+    assert_eq!((&source["reading"]["time"], &source["reading"]["weight"]), (&3.into(), &2.into()));
+    assert_eq!(source["reading"]["times"]["unit"], "second");
+    // Two late rows in front: judged alone, neither column would never fall.
+    folder.write("k2.csv", &format!("{}{}{rows}", row(300, 2991), row(301, 2995)));
+    let judged = folder.json(&["data", "inspect", "k2.csv", "--json"]);
+    assert_eq!(judged["columns"][2]["role"], "time", "the file is a test of nothing otherwise");
+    let eval = ["eval", "--run", "run", "--data", "k2.csv", "--split", "new", "--json"];
+    let report = folder.json(&eval);
+    assert_eq!(report["memory"], "continued", "{report}");
+    // The user knows better.
+    let other =
+        ["eval", "--run", "run", "--data", "k2.csv", "--time", "2", "--weight", "3", "--json"];
+    assert_eq!(folder.json(&other)["memory"], "replayed");
+    // Columns of another number are judged anew, and that is said.
+    let wide: String = rows.lines().map(|line| format!("{line},x\n")).collect();
+    folder.write("wide.csv", &wide);
+    let outcome = folder.run(&["eval", "--run", "run", "--data", "wide.csv"]);
+    let said = outcome.stderr_text();
+    assert_eq!(outcome.code(), Some(0), "{said}");
+    assert!(said.contains("judged anew"), "{said}");
+}
+
+#[test]
+fn new_data_has_the_ticks_of_the_run() {
+    let folder = Folder::new();
+    let row = |at: usize, time: &str| format!("{},{},{time}\n", draw(at, 0, 20), draw(at, 1, 20));
+    let rows: String = (0..300).map(|at| row(at, &(10 * at).to_string())).collect();
+    folder.write("e.csv", &format!("src,dst,time\n{rows}"));
+    folder.text(&[&["train", "--data", "e.csv", "--out", "run"], EVENT_MODEL].concat());
+    let more: String = (300..320).map(|at| row(at, &format!("{}.5", 10 * at))).collect();
+    folder.write("more.csv", &format!("src,dst,time\n{rows}{more}"));
+    let eval = ["eval", "--run", "run", "--data", "more.csv", "--split", "new"];
+    let outcome = folder.run(&eval);
+    assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());
+    let said = outcome.stderr_text();
+    assert!(said.contains("20 times are finer than a tick of the run's data (1 s)"), "{said}");
+    assert_eq!(folder.json(&[&eval[..], &["--json"]].concat())["memory"], "continued");
+    // The same times in another unit or as decimals are the same events.
+    let decimals: String = (0..300).map(|at| row(at, &format!("{}.0", 10 * at))).collect();
+    folder.write("decimals.csv", &format!("src,dst,time\n{decimals}"));
+    let report = folder.json(&["eval", "--run", "run", "--data", "decimals.csv", "--json"]);
+    assert_eq!(report["memory"], "run");
+}
+
+#[test]
+fn data_that_is_not_what_the_run_learnt_from_is_said_to_be_so() {
+    let folder = Folder::new();
+    train_on_file(&folder);
+    let expected = measured(&folder.path("project"), "run", &[]);
+    let own = folder.bytes("project/e.csv");
+    // A copy lies beside the run; at the recorded place are other rows now.
+    fs::write(folder.path("project/run/e.csv"), &own).unwrap();
+    let events: String = (1..12).map(shifted).collect();
+    folder.write("project/e.csv", &format!("src,dst,t,w\n{events}"));
+    let report = folder.json(&["eval", "--run", "project/run", "--json"]);
+    assert_eq!((&report["metrics"], &report["warnings"]), (&expected, &Value::Null));
+    // No place has the right content.
+    fs::remove_file(folder.path("project/run/e.csv")).unwrap();
+    for (command, more) in
+        [("eval", &[][..]), ("predict", &["--out", "p.csv"]), ("embed", &["--out", "e.npy"])]
+    {
+        let arguments = [&[command, "--run", "project/run", "--json"], more].concat();
+        let outcome = folder.run(&arguments);
+        let said = outcome.stderr_text();
+        assert_eq!(outcome.code(), Some(0), "{said}");
+        assert!(said.contains("is not the data that this run was trained on"), "{said}");
+        let report: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        assert!(report["warnings"].to_string().contains("not the data"), "{report}");
+    }
+    // Who names data means it.
+    let named = ["eval", "--run", "project/run", "--data", "project/../project/e.csv", "--json"];
+    assert_eq!(folder.json(&named)["warnings"], Value::Null);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_came_through_a_pipe_has_the_digest_of_its_bytes() {
+    let folder = Folder::new();
+    let row =
+        |at: usize| format!("{},{},{at},{}\n", draw(at, 0, 20), draw(at, 1, 20), draw(at, 2, 9));
+    let rows: String = (0..300).map(row).collect();
+    folder.write("e.csv", &format!("src,dst,time,f\n{rows}"));
+    folder.text(&[&["train", "--data", "e.csv", "--out", "file"], EVENT_MODEL].concat());
+    let piped = [&["train", "--data", "-", "--out", "piped"], EVENT_MODEL].concat();
+    let output = command(&folder.path(""), &piped)
+        .stdin(fs::File::open(folder.path("e.csv")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let digest = |run: &str| {
+        let source: Value =
+            serde_json::from_slice(&folder.bytes(&format!("{run}/data.json"))).unwrap();
+        source["sha256"].clone()
+    };
+    assert_eq!(digest("piped"), digest("file"));
+    let report = folder.json(&["eval", "--run", "piped", "--data", "e.csv", "--json"]);
+    assert_eq!(report["memory"], "run");
+    // Several processes cannot share a pipe.
+    let job = |command: &mut Command| {
+        command.env("OMPI_COMM_WORLD_SIZE", "2").env("OMPI_COMM_WORLD_RANK", "0");
+    };
+    let minute = std::time::Duration::from_secs(60);
+    let outcome = folder.run_with(&["train", "--data", "-", "--out", "job"], job, minute);
+    assert_eq!(outcome.code(), Some(2), "{}", outcome.stderr_text());
+    assert!(outcome.stderr_text().contains("several processes"), "{}", outcome.stderr_text());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn folders_whose_names_are_not_text_are_what_they_are_called() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let place = folder.path("").join(OsStr::from_bytes(b"d\xe9"));
+    fs::create_dir(&place).unwrap();
+    let rows: String =
+        (0..300).map(|at| format!("{},{},{at}\n", draw(at, 0, 20), draw(at, 1, 20))).collect();
+    fs::write(place.join("e.csv"), format!("src,dst,time\n{rows}")).unwrap();
+    let train = [&["train", "--data", "e.csv", "--out"], EVENT_MODEL].concat();
+    let out = OsStr::from_bytes(b"out\xe9");
+    let mut job = command(&place, &train[..4]);
+    let output = job.arg(out).args(&train[4..]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let names: Vec<_> =
+        fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.contains(&out.to_owned()) && names.len() == 2, "{names:?}");
+    // From another folder, and moved.
+    for root in [place.clone(), folder.path("").join("moved")] {
+        if !root.exists() {
+            fs::rename(&place, &root).unwrap();
+        }
+        let mut eval = command(&folder.path(""), &["eval", "--json", "--run"]);
+        let output = eval.arg(root.join(out)).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["memory"], "run", "{report}");
+    }
+    let store = folder.path("").join(OsStr::from_bytes(b"caf\xe9.zoe"));
+    let mut convert = command(&folder.path(""), &["data", "convert", "moved/e.csv"]);
+    let output = convert.arg(&store).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(store.is_file());
+}

@@ -97,6 +97,25 @@ fn what_a_report_without_a_test_part_suggests_runs() {
 }
 
 #[test]
+fn what_a_report_suggests_runs_with_the_file_of_data_that_came_through_a_pipe() {
+    let folder = Folder::new();
+    folder.text(&["data", "convert", VISITS, "visits.csv", "--quiet", "--drop"]);
+    let job =
+        "zoetrope train --quiet --model jodie --epochs 1 --hidden 4 --batch-size 100 --out run";
+    let outcome = shell(&folder, &format!("cat visits.csv | {job} --data -"));
+    assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());
+    let said = outcome.stdout_text();
+    assert!(said.contains("came through a pipe"), "{said}");
+    let found = suggested(&said);
+    assert!(found.len() >= 2, "{said}");
+    for line in found {
+        assert!(line.contains(" --data FILE"), "{line}");
+        let outcome = shell(&folder, &line.replace("FILE", "visits.csv"));
+        assert_eq!(outcome.code(), Some(0), "{line}: {}", outcome.stderr_text());
+    }
+}
+
+#[test]
 fn what_plans_inspections_and_errors_suggest_runs() {
     let folder = Folder::new();
     let data = ["--model", "tgcn", "--data", PAYMENTS, "--set", "data.window=1d"];

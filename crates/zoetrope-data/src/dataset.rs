@@ -6,6 +6,7 @@ use zoetrope_graph::{EventStore, SnapshotSequence, Targets, VertexFeatures, Vert
 
 use crate::format::Format;
 use crate::roles::ColumnNote;
+use crate::table::TableReading;
 
 /// A dynamic graph of either kind.
 // One data set exists at a time and is passed by reference: boxing the larger variant would only
@@ -110,6 +111,15 @@ pub struct OneHot {
     pub classes: Vec<u8>,
 }
 
+/// What came through standard input or a pipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piped {
+    /// The number of bytes.
+    pub bytes: u64,
+    /// Their SHA-256, as that of a file with the same bytes.
+    pub sha256: [u8; 32],
+}
+
 /// What reading found out besides the data itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notes {
@@ -119,8 +129,8 @@ pub struct Notes {
     pub reason: String,
     /// The files read.
     pub files: Vec<PathBuf>,
-    /// How many bytes came through standard input or a pipe, if the data did.
-    pub piped_bytes: Option<u64>,
+    /// What came through standard input or a pipe, if the data did.
+    pub piped: Option<Piped>,
     /// Whether events were in time order in the file.
     pub sorted: bool,
     /// Rows skipped as bad (lenient reading only).
@@ -131,6 +141,8 @@ pub struct Notes {
     pub warnings: Vec<String>,
     /// The columns of a table and what they were taken for; empty for other formats.
     pub columns: Vec<ColumnNote>,
+    /// How a table was read, so that later ones can be read the same way; None for other formats.
+    pub reading: Option<TableReading>,
 }
 
 impl Notes {
@@ -140,12 +152,13 @@ impl Notes {
             format,
             reason: reason.into(),
             files: Vec::new(),
-            piped_bytes: None,
+            piped: None,
             sorted: true,
             skipped_rows: 0,
             missing_values: 0,
             warnings: Vec::new(),
             columns: Vec::new(),
+            reading: None,
         }
     }
 }

@@ -77,6 +77,16 @@ pub fn short_name(name: &str) -> String {
     last.unwrap_or_else(|| name.to_owned())
 }
 
+/// Whether what a name stands for can be read only once: standard input or a pipe.
+pub fn is_read_once(name: &str) -> bool {
+    is_standard_input(name) || is_pipe(&path_of(name))
+}
+
+/// Whether a name is an address of a path that is not UTF-8, which is absolute as it is.
+pub fn is_address(name: &str) -> bool {
+    name.starts_with(URL)
+}
+
 /// Whether a name stands for standard input, also as a path.
 pub(crate) fn is_standard_input(name: &str) -> bool {
     let paths = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];

@@ -9,7 +9,7 @@ use crate::formats::snapshot_folder::order::stem;
 use crate::formats::{
     edge_list, jodie, ml_triple, npz, parquet, pygt_json, snapshot_folder, store, tgl, traffic,
 };
-use crate::given::{is_pipe, is_standard_input, path_of};
+use crate::given::{is_read_once, path_of};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::source::Source;
@@ -58,13 +58,13 @@ pub fn open(
         return synthetic::generate(name, progress);
     }
     let path = path_of(name);
-    if is_standard_input(name) || is_pipe(&path) {
+    if is_read_once(name) {
         let spool = Spool::read(name, &options.limits, progress)?;
         let read = open_path(spool.path(), options, progress);
         let mut loaded = read.map_err(|error| spool.rename(error, name))?;
         // The file is about to go: the data is known by its contents.
         loaded.notes.files.clear();
-        loaded.notes.piped_bytes = Some(spool.bytes());
+        loaded.notes.piped = Some(spool.piped());
         return Ok(loaded);
     }
     open_path(&path, options, progress)

@@ -3,6 +3,7 @@
 use zoetrope_graph::TimeUnit;
 
 use crate::format::Format;
+use crate::table::TableReading;
 
 /// A column by name (needs a header) or by position from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +81,9 @@ pub struct ReadOptions {
     pub bipartite: Option<bool>,
     /// Whether identifiers are text; where absent, they are unless the first rows have integers.
     pub text_ids: Option<bool>,
+    /// How an earlier table was read: what the user did not say is read as there, if the table has
+    /// its columns.
+    pub usual: Option<Box<TableReading>>,
     /// Skip and count bad rows instead of failing.
     pub lenient: bool,
     /// How many problems to collect before giving up on a file.
@@ -98,6 +102,7 @@ impl Default for ReadOptions {
             time_unit: None,
             bipartite: None,
             text_ids: None,
+            usual: None,
             lenient: false,
             max_problems: 20,
             limits: Limits::default(),

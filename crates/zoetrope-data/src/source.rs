@@ -37,8 +37,17 @@ impl Compression {
 
 /// The file name without a compression suffix.
 pub fn bare_name(path: &Path) -> &str {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = path.file_name().unwrap_or_default();
+    let name = name.to_str().unwrap_or_else(|| text_of_suffixes(name));
     [".gz", ".zst", ".xz"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
+
+/// The end of a name that is not UTF-8, from its first dot behind the last odd byte on.
+fn text_of_suffixes(name: &std::ffi::OsStr) -> &str {
+    let bytes = name.as_encoded_bytes();
+    let dots = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
+    let mut texts = dots.filter_map(|at| std::str::from_utf8(&bytes[at..]).ok());
+    texts.next().unwrap_or_default()
 }
 
 /// A stream of uncompressed bytes.

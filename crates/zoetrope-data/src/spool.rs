@@ -8,6 +8,9 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use sha2::{Digest, Sha256};
+
+use crate::dataset::Piped;
 use crate::error::{DataError, Location};
 use crate::given::is_standard_input;
 use crate::options::Limits;
@@ -18,6 +21,7 @@ use crate::progress::Progress;
 pub(crate) struct Spool {
     path: PathBuf,
     bytes: u64,
+    digest: Sha256,
 }
 
 impl Spool {
@@ -59,7 +63,7 @@ impl Spool {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(&path).map_err(|error| DataError::io(&path, error))?;
-        let mut spool = Self { path, bytes: 0 };
+        let mut spool = Self { path, bytes: 0, digest: Sha256::new() };
         let mut buffer = vec![0; 256 << 10];
         loop {
             let count = match from.read(&mut buffer) {
@@ -77,6 +81,7 @@ impl Spool {
                     advice: "save it to a file and name that",
                 });
             }
+            spool.digest.update(&buffer[..count]);
             let written = file.write_all(&buffer[..count]);
             written.map_err(|error| DataError::io(&spool.path, error))?;
             progress.advance(count as u64);
@@ -89,9 +94,9 @@ impl Spool {
         &self.path
     }
 
-    /// How many bytes there were.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+    /// What came through the pipe.
+    pub(crate) fn piped(&self) -> Piped {
+        Piped { bytes: self.bytes, sha256: self.digest.clone().finalize().into() }
     }
 
     /// An error about the temporary file as one about what was read.
@@ -121,9 +126,10 @@ impl Spool {
     }
 }
 
-/// How long a pipe may have no writer: whoever started both ends at once needs a moment.
+/// How long a pipe may have no writer: whoever started both ends at once needs a moment, on a busy
+/// machine seconds.
 #[cfg(unix)]
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Opens a pipe and takes its first bytes, without waiting for a writer that never comes.
 ///

@@ -317,6 +317,9 @@ fn with_digest(sha256: &Option<String>) -> String {
 }
 
 fn places(looked: &[PathBuf]) -> String {
+    if looked.is_empty() {
+        return "no place, because it came through a pipe".to_owned();
+    }
     let places: Vec<String> = looked.iter().map(|path| path.display().to_string()).collect();
     places.join(", ")
 }

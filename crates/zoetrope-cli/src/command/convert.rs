@@ -117,7 +117,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
     not_the_same(&zoetrope_data::given::path_of(&args.source), &args.out)?;
     may_write(&args.out, args.force)?;
     let start = Instant::now();
-    let opened = input::open(&args.source, &args.reading.options(), args.running.quiet)?;
+    let opened = input::open(&args.source, &args.reading.options()?, args.running.quiet)?;
     let mut dropped = Vec::new();
     let dataset = match (&args.window, args.lags) {
         (None, None) => opened.loaded.dataset,

@@ -6,12 +6,15 @@ use clap::Args;
 use serde_json::json;
 use zoetrope_data::numbers_file::{Column, Values};
 use zoetrope_data::parse_time;
-use zoetrope_graph::{Time, TimeScale, VertexNames};
+use zoetrope_data::table::TimeReading;
+use zoetrope_graph::{Time, VertexNames};
+use zoetrope_train::course::Course;
+use zoetrope_train::material::Material;
 use zoetrope_train::session::Session;
 use zoetrope_train::stream::StreamSession;
 use zoetrope_train::train::Run;
 
-use crate::answer_file::{AnswerFile, identifiers, side, times};
+use crate::answer_file::{AnswerFile, identifiers, side, times, times_of};
 use crate::command::document;
 use crate::exit::Failure;
 use crate::saved_model::{MemoryNote, SavedModel};
@@ -29,8 +32,9 @@ pub(crate) struct EmbedArgs {
     /// Replace the file
     #[arg(long)]
     force: bool,
-    /// Snapshot counted from 0, or for a model of events a time as in the data (or a date, where
-    /// times are dates): only events before it are known. The end of the data where absent
+    /// Snapshot counted from 0 (of a measured series the row that is predicted) or a date in it; for an
+    /// event model a time as in the data, or a date if times are dates: only events before it are known.
+    /// The end of the data if absent
     #[arg(long, value_name = "STEP|TIME", allow_hyphen_values = true)]
     at: Option<String>,
     /// Print one JSON document instead of the report
@@ -61,7 +65,7 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
         if unit == "snapshot" {
             columns.push(Column::new(unit, Values::Whole(vec![at; vertices])));
         }
-        columns.extend(time.into_iter().flat_map(|(at, scale)| times(vec![at; vertices], scale)));
+        columns.extend(time.into_iter().flat_map(|(at, read)| times(vec![at; vertices], read)));
         columns.extend((0..width).map(|column| {
             let numbers = values.iter().skip(column).step_by(width).copied().collect();
             Column::new(format!("e{column}"), Values::Numbers(numbers))
@@ -78,6 +82,7 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
             report[unit] = json!(at);
             report["interrupted"] = json!(args.model.interrupted());
             memory.add_to(&mut report, args.model.notes());
+            args.model.add_warnings(&mut report, &[]);
             document(&report)
         }
         false => {
@@ -97,43 +102,71 @@ struct Embedded {
     unit: &'static str,
     memory: MemoryNote,
     /// The time, where there is one, and what it means.
-    time: Option<(Time, TimeScale)>,
+    time: Option<(Time, TimeReading)>,
 }
 
 fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failure> {
-    let last = session.material().steps() - 1;
-    let step = at.map_or(Ok(last), |at| {
-        at.parse().map_err(|_| {
-            Failure::usage(format!("--at {at}: not the number of a snapshot"))
-                .hint(format!("choose one from 0 to {last}"))
-        })
-    })?;
+    let step = match at {
+        Some(at) => step_of(session.material(), at)?,
+        None => session.material().steps() - 1,
+    };
     let values = session.embed(step)?;
     let (names, width) = (session.material().names.clone(), session.network().model.width());
     let material = session.material();
-    let start = material.boundaries.as_ref().map(|boundaries| boundaries[step]);
-    let time = start.zip(material.scale);
-    let memory = MemoryNote::default();
-    Ok(Embedded { names, width, values, at: step as i64, unit: "snapshot", time, memory })
+    let config = Course::config(&session);
+    let time = material.starts().map(|(starts, scale)| (starts[step], times_of(config, scale)));
+    let (at, memory) = (material.number(step) as i64, MemoryNote::default());
+    Ok(Embedded { names, width, values, at, unit: "snapshot", time, memory })
+}
+
+/// The step that `--at` names: by the number of a snapshot, or by a date that lies in it.
+fn step_of(material: &Material, at: &str) -> Result<usize, Failure> {
+    let last = material.steps() - 1;
+    let number = |number: usize| (0..=last).find(|&step| material.number(step) == number);
+    let dated = || {
+        let (starts, scale) = material.starts()?;
+        let time = parse_time(at, scale).filter(|_| scale.unix)?;
+        let within = starts.first() <= Some(&time) && Some(&time) < starts.last();
+        within.then(|| (starts.partition_point(|&start| start <= time) - 1).min(last))
+    };
+    let found = match at.parse() {
+        Ok(at) => number(at),
+        Err(_) => dated(),
+    };
+    found.ok_or_else(|| {
+        let or_date = match material.starts() {
+            Some((starts, scale)) if scale.unix => {
+                let [first, end] =
+                    [starts[0], starts[last + 1]].map(|time| scale.format_time(time));
+                format!(", or a date from {first} to before {end}")
+            }
+            _ => String::new(),
+        };
+        let (first, last) = (material.number(0), material.number(last));
+        Failure::usage(format!("--at {at}: there is no such snapshot"))
+            .hint(format!("choose one from {first} to {last}{or_date}"))
+    })
 }
 
 fn at_time(mut session: StreamSession, at: Option<&str>) -> Result<Embedded, Failure> {
     let store = &session.material().store;
+    let read = times_of(Course::config(&session), store.scale());
     let after = store.time().last().map_or(0, |last| last.saturating_add(1));
     let time = at.map_or(Ok(after), |at| {
-        parse_time(at, store.scale()).ok_or_else(|| {
+        read.parse(at).ok_or_else(|| {
             let (first, last) = (store.time().first(), store.time().last());
-            let ends = first.zip(last).map_or_else(String::new, |(first, last)| {
+            let ends = first.zip(last).filter(|_| read.digits == 0);
+            let ends = ends.map_or_else(String::new, |(first, last)| {
                 format!("; events lie from {first} to {last}")
             });
             Failure::usage(format!("--at {at}: not a time"))
-                .hint(format!("give a number in {}{ends}", store.scale().unit.symbol()))
+                .hint(format!("give a number as in the data{ends}"))
         })
     })?;
     let values = rayon::scope(|_| session.embed(time))?;
     let (names, width) =
         (session.material().store.names().clone(), session.network().model.width());
     let memory = MemoryNote::of(&session);
-    let when = Some((time, session.material().store.scale()));
+    let when = Some((time, read));
     Ok(Embedded { names, width, values, at: time, unit: "time", time: when, memory })
 }

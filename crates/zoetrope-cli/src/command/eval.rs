@@ -88,6 +88,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
                 "interrupted": args.model.interrupted(),
             });
             memory.add_to(&mut measured, args.model.notes());
+            args.model.add_warnings(&mut measured, &[]);
             document(&measured)
         }
         false => {

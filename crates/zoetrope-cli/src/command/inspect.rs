@@ -67,7 +67,7 @@ struct Document<'a> {
 /// The report.
 pub(crate) fn run(args: &InspectArgs) -> Result<String, Failure> {
     prepare(&args.running)?;
-    let opened = input::open(&args.source, &args.reading.options(), args.running.quiet)?;
+    let opened = input::open(&args.source, &args.reading.options()?, args.running.quiet)?;
     let report = inspect(&opened.loaded.dataset, &opened.loaded.notes);
     let suggested = suggestion(&opened.loaded.dataset);
     let window = windows(&opened.loaded.dataset, args, suggested.as_ref())?;

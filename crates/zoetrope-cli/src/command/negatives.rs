@@ -66,7 +66,7 @@ pub(crate) fn run(args: &NegativesArgs) -> Result<String, Failure> {
     let out = &args.destination.out;
     may_write(out, args.destination.force)?;
     let fractions = Fractions::new(args.train_end, args.validation_end)?;
-    let opened = input::open(&args.source, &args.reading.options(), args.running.quiet)?;
+    let opened = input::open(&args.source, &args.reading.options()?, args.running.quiet)?;
     let Dataset::Events(store) = &opened.loaded.dataset else {
         return Err(Failure::input(format!(
             "{}: has snapshots, negatives are drawn for events",

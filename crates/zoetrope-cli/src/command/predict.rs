@@ -3,13 +3,18 @@
 mod events;
 mod snapshots;
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use zoetrope_data::candidates::PairColumns;
+use zoetrope_data::given::{STANDARD_INPUT, is_read_once, name_of};
 use zoetrope_data::numbers_file::Column;
+use zoetrope_data::options::ColumnRef;
 use zoetrope_data::split::Part;
 use zoetrope_train::answers::Meaning;
+use zoetrope_train::config::TaskName;
 use zoetrope_train::course::Course;
 use zoetrope_train::train::Run;
 
@@ -17,7 +22,9 @@ use crate::answer_file::{self, AnswerFile, PREDICTION};
 use crate::command::{document, eval};
 use crate::exit::Failure;
 use crate::input::must_exist;
+use crate::reading::parse_column;
 use crate::saved_model::{MemoryNote, SavedModel};
+use crate::terminal::Style;
 
 /// Write predictions as an array or a table: of vertices, of pairs that you name, or of the pairs
 /// that a part of the data is judged by
@@ -31,8 +38,19 @@ pub(crate) struct PredictArgs {
     /// times they are asked about after the last event or snapshot. If this flag is absent, tasks
     /// about pairs predict those that a part is judged by (see --split). A model that judges events
     /// with their own features reads the same columns of each pair, by name
-    #[arg(long, value_name = "FILE")]
+    ///
+    /// Columns are those of the data, by name; - reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "split")]
     pairs: Option<PathBuf>,
+    /// Column of the source in the file of pairs, if it is not called as in the data
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column, requires = "pairs")]
+    pairs_src: Option<ColumnRef>,
+    /// Column of the destination in the file of pairs
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column, requires = "pairs")]
+    pairs_dst: Option<ColumnRef>,
+    /// Column of the time in the file of pairs
+    #[arg(long, value_name = "COLUMN", value_parser = parse_column, requires = "pairs")]
+    pairs_time: Option<ColumnRef>,
     /// File to write: .npy (the numbers alone: frames × vertices (× classes), or one number (a row of
     /// them) for each pair), .parquet or .csv (a table with vertices and times)
     #[arg(long, value_name = "FILE")]
@@ -40,7 +58,7 @@ pub(crate) struct PredictArgs {
     /// Replace the file
     #[arg(long)]
     force: bool,
-    /// Write the raw scores of links and classes instead of probabilities
+    /// Write the raw scores of links and classes instead of probabilities; numbers have none
     #[arg(long)]
     logits: bool,
     /// Part to predict: frames whose last snapshot lies in it, or the pairs that it is judged by; all
@@ -64,8 +82,8 @@ Examples:
   zoetrope predict --run runs/tgn-wikipedia-1 --pairs candidates.csv --out scores.parquet
   zoetrope predict --run runs/evolvegcn-o-ratings-1 --pairs candidates.csv --logits --out scores.npy
 
-A table of predictions has the columns vertex, or src and dst; snapshot, time and date if there are
-such; then `probability` for links, `p_NAME` of each class and the likeliest `class`, or `prediction`
+A table of predictions has the columns snapshot, time, date and vertex (as far as there are such), or
+src, dst, snapshot, time and date; then `probability` for links, `p_NAME` of each class and the likeliest `class`, or `prediction`
 for numbers (`prediction_scaled` if they are not in the data's own units). Pairs that a part is judged by also have what is right: `happened` (1 or 0) for links,
 `truth` otherwise. Identifiers are text, spelled as in the data.";
 
@@ -81,6 +99,8 @@ struct Predicted {
     subjects: Vec<Column>,
     /// What is right, by answer, if it is known.
     truth: Option<Vec<f32>>,
+    /// What a user should know of the pairs.
+    warnings: Vec<String>,
     /// What a report adds: for people, and for programs.
     about: String,
     fields: Value,
@@ -110,15 +130,21 @@ impl Units {
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
     let file = AnswerFile::new(&args.out, args.force)?;
-    if let Some(pairs) = &args.pairs {
+    if let Some(pairs) = args.pairs.as_deref().filter(|pairs| *pairs != Path::new(STANDARD_INPUT)) {
         must_exist(pairs)?;
     }
-    let predicted = match args.model.open(args.json)? {
+    let run = args.model.open(args.json)?;
+    args.refuse_what_does_nothing(run.course())?;
+    let predicted = match run {
         Run::Snapshots(session) => snapshots::predict(args, session)?,
         Run::Events(session) => events::predict(args, session)?,
     };
     let Predicted { meaning, outputs, shape, subjects, truth, fields, memory, units, .. } =
         predicted;
+    for warning in &predicted.warnings {
+        // A closed standard error must not end the command.
+        let _ = writeln!(std::io::stderr(), "{} {warning}", Style::stderr().yellow("warning:"));
+    }
     let (mut values, about) = (predicted.values, predicted.about);
     if !args.logits {
         meaning.to_probabilities(outputs, &mut values);
@@ -151,6 +177,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
             report.extend(fields);
         }
         memory.add_to(&mut report, args.model.notes());
+        args.model.add_warnings(&mut report, &predicted.warnings);
         return document(&report);
     }
     let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
@@ -166,6 +193,33 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
     text.push_str(&memory.line().map_or_else(String::new, |line| format!("{line}\n")));
     text.push_str(&args.model.interruption_line());
     Ok(text)
+}
+
+impl PredictArgs {
+    /// What the user said about the columns of pairs.
+    fn pair_columns(&self) -> PairColumns {
+        let [src, dst, time] = [&self.pairs_src, &self.pairs_dst, &self.pairs_time];
+        PairColumns { src: src.clone(), dst: dst.clone(), time: time.clone() }
+    }
+
+    /// Refuses flags that would change nothing, and two readers of one pipe.
+    fn refuse_what_does_nothing(&self, course: &dyn Course) -> Result<(), Failure> {
+        let task = course.task();
+        if self.logits && matches!(task, TaskName::NodeRegression | TaskName::EdgeRegression) {
+            let task = task.name();
+            let message = format!("--logits is for links and classes, but this is {task}");
+            return Err(
+                Failure::usage(message).hint("leave it out: numbers are written as they are")
+            );
+        }
+        let data = &course.config().data.path;
+        let pairs = self.pairs.as_ref().map(|pairs| name_of(pairs.as_os_str()));
+        match pairs.filter(|pairs| pairs == data && is_read_once(pairs)) {
+            None => Ok(()),
+            Some(_) => Err(Failure::usage("the data and the pairs cannot both be standard input")
+                .hint("save one of them to a file")),
+        }
+    }
 }
 
 /// What the numbers are, in the plural.

@@ -12,7 +12,7 @@ use zoetrope_train::train::{self, Finished};
 
 use crate::command::document;
 use crate::exit::Failure;
-use crate::input::data_must_exist;
+use crate::input::{data_must_exist, must_be_shareable};
 use crate::progress_of_training::TrainingBars;
 use crate::report::training;
 use crate::settings::{Settings, prepare};
@@ -85,6 +85,7 @@ fn execute(
     mut bars: TrainingBars,
 ) -> Result<Option<Finished>, Failure> {
     if mpi::launched() {
+        must_be_shareable(&config.data.path)?;
         data_must_exist(&config.data.path)?;
         return mpi::train(config, begun, interrupt, bars);
     }
@@ -147,7 +148,7 @@ fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
         None => Config::builder(),
     };
     let mut builder = args.settings.over(base);
-    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let path = |path: &PathBuf| zoetrope_data::given::name_of(path.as_os_str());
     if let Some(out) = &args.out {
         builder = builder.flag("--out", "output.dir", path(out));
     }

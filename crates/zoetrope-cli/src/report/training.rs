@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use zoetrope_train::run::{EpochRecord, Metrics, Verdict};
+use zoetrope_data::given::is_read_once;
+use zoetrope_train::run::{EpochRecord, Metrics, RunFolder, Verdict};
 use zoetrope_train::scaling::ScalingSummary;
 use zoetrope_train::shell_word;
 use zoetrope_train::train::Finished;
@@ -131,6 +132,9 @@ pub(crate) fn render(finished: &Finished) -> String {
     }
     text.push_str(&format!("\n{}\n", speed(&summary.epochs)));
     text.push_str(&format!("Run folder {}\n", finished.folder.display()));
+    if came_through_a_pipe(finished) {
+        text.push_str("  the data came through a pipe: save it and name it in the place of FILE\n");
+    }
     for command in next_commands(finished) {
         text.push_str(&format!("  {}\n", style.dim(&command)));
     }
@@ -140,17 +144,25 @@ pub(crate) fn render(finished: &Finished) -> String {
 /// What to do with a run next: commands that work as they stand.
 fn next_commands(finished: &Finished) -> Vec<String> {
     let folder = shell_word(&finished.folder);
+    // What came through a pipe is gone.
+    let data = if came_through_a_pipe(finished) { " --data FILE" } else { "" };
     let predictions = shell_word(&finished.folder.join("predictions.csv"));
     // Without a test part the training part is what there is to measure on.
     let part = if finished.summary.test.is_empty() { " --split train" } else { "" };
     let mut commands = vec![
-        format!("zoetrope eval --run {folder}{part}"),
-        format!("zoetrope predict --run {folder} --out {predictions}"),
+        format!("zoetrope eval --run {folder}{data}{part}"),
+        format!("zoetrope predict --run {folder}{data} --out {predictions}"),
     ];
     if finished.has_event_file {
         commands.push(format!("tensorboard --logdir {folder}"));
     }
     commands
+}
+
+/// Whether the data of a run can be read only once.
+fn came_through_a_pipe(finished: &Finished) -> bool {
+    let config = RunFolder::read_config(&finished.folder);
+    config.is_ok_and(|config| is_read_once(&config.data.path))
 }
 
 /// Whether the model beats the best rule, and what to try if not.

@@ -49,6 +49,7 @@ pub(crate) fn loaded(path: &Path, format: Format, table: Table) -> Loaded {
         missing_values: table.missing_values,
         warnings: table.warnings,
         columns: table.columns,
+        reading: Some(table.reading),
         ..Notes::new(format, table.reason)
     };
     Loaded { dataset: Dataset::Events(table.store), notes }

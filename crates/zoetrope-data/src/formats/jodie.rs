@@ -45,7 +45,7 @@ pub fn read(
     };
     // What the user says about columns goes before what the format says.
     let roles = (options.columns == ColumnMap::default()).then_some(roles);
-    let preset = Preset { roles, bipartite: true, keep_order: false };
+    let preset = Preset { roles, bipartite: true, keep_order: false, ..Preset::default() };
     let table = table::read(path, &preset, options, progress)?;
     Ok(edge_list::loaded(path, Format::JodieCsv, table))
 }

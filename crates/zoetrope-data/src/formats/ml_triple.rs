@@ -73,7 +73,8 @@ pub fn read(
         features: vec![first + 4],
         classes: None,
     };
-    let preset = Preset { roles: Some(roles), bipartite: false, keep_order: true };
+    let preset =
+        Preset { roles: Some(roles), bipartite: false, keep_order: true, ..Preset::default() };
     // Identifiers index the rows of feature files: text is a bad row, not another kind of name.
     let numbered = ReadOptions { text_ids: options.text_ids.or(Some(false)), ..options.clone() };
     let table = table::read(path, &preset, &numbered, progress)?;

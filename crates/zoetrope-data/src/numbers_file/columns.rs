@@ -30,6 +30,13 @@ pub enum Values {
     },
     /// Whole numbers: snapshots, times in the data's own ticks.
     Whole(Vec<i64>),
+    /// Exact decimal numbers, times as in the data: 1500 ticks of 3 digits are 1.5. In Parquet a double.
+    Decimals {
+        /// The ticks.
+        ticks: Vec<Time>,
+        /// How many digits of a tick stand behind the point.
+        digits: u8,
+    },
     /// Dates, for times that count from 1970: ISO 8601 in UTC as text, a timestamp in Parquet.
     Dates {
         /// The times.
@@ -52,7 +59,7 @@ impl Values {
         match self {
             Self::Names { rows, .. } => rows.len(),
             Self::Whole(values) => values.len(),
-            Self::Dates { ticks, .. } => ticks.len(),
+            Self::Dates { ticks, .. } | Self::Decimals { ticks, .. } => ticks.len(),
             Self::Numbers(values) => values.len(),
         }
     }

@@ -17,6 +17,7 @@ enum Field<'a> {
     Names(Vec<Vec<u8>>, &'a [u32]),
     Whole(&'a [i64]),
     Dates(TimeFormat, &'a [i64]),
+    Decimals(u8, &'a [i64]),
     Numbers(&'a [f32]),
 }
 
@@ -51,6 +52,7 @@ fn field(column: &Column) -> Result<Field<'_>, DataError> {
             Field::Names(names.iter().map(|name| quoted(name)).collect(), rows)
         }
         Values::Whole(values) => Field::Whole(values),
+        Values::Decimals { ticks, digits } => Field::Decimals(*digits, ticks),
         Values::Dates { ticks, scale } => {
             Field::Dates(TimeFormat::new(TimeStyle::Iso, *scale)?, ticks)
         }
@@ -79,7 +81,39 @@ fn append(field: &Field<'_>, row: usize, block: &mut Vec<u8>) {
         Field::Names(names, rows) => block.extend_from_slice(&names[rows[row] as usize]),
         Field::Whole(values) => integer(values[row], block),
         Field::Dates(format, ticks) => format.append(ticks[row], block),
+        Field::Decimals(digits, ticks) => decimal(ticks[row], *digits, block),
         Field::Numbers(values) if values[row].is_nan() => {}
         Field::Numbers(values) => float(values[row], block),
+    }
+}
+
+/// A number of ticks with the point where the data has it, without zeros at the end.
+fn decimal(ticks: i64, digits: u8, block: &mut Vec<u8>) {
+    let one = 10u64.pow(u32::from(digits));
+    let (whole, rest) = (ticks.unsigned_abs() / one, ticks.unsigned_abs() % one);
+    let sign = if ticks < 0 { "-" } else { "" };
+    let text = match rest {
+        0 => format!("{sign}{whole}"),
+        _ => format!("{sign}{whole}.{rest:0width$}", width = usize::from(digits)),
+    };
+    let shown = if rest == 0 { &text } else { text.trim_end_matches('0') };
+    block.extend_from_slice(shown.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_written_as_a_table_has_them() {
+        let shown = |ticks, digits| {
+            let mut block = Vec::new();
+            decimal(ticks, digits, &mut block);
+            String::from_utf8(block).unwrap()
+        };
+        assert_eq!(shown(1_500, 3), "1.5");
+        assert_eq!(shown(-7, 3), "-0.007");
+        assert_eq!(shown(20_000, 3), "20");
+        assert_eq!(shown(1_289_241_911_728_360, 6), "1289241911.72836");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parquet::basic::{
     Compression, LogicalType, Repetition, TimeUnit, TimestampType, Type, ZstdLevel,
 };
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -61,6 +61,7 @@ fn schema(column: &Column) -> Result<TypePtr, ParquetError> {
             let stamp = TimestampType { is_adjusted_to_u_t_c: true, unit };
             (Type::INT64, Some(LogicalType::Timestamp(stamp)))
         }
+        Values::Decimals { .. } => (Type::DOUBLE, None),
         Values::Numbers(_) => (Type::FLOAT, None),
     };
     SchemaType::primitive_type_builder(&column.name, physical)
@@ -89,6 +90,11 @@ fn write_column<W: std::io::Write + Send>(
             let stamps: Vec<i64> =
                 ticks[range].iter().map(|tick| tick.saturating_mul(factor)).collect();
             put::<Int64Type, W>(group, &stamps)
+        }
+        Values::Decimals { ticks, digits } => {
+            let one = 10f64.powi(i32::from(*digits));
+            let times: Vec<f64> = ticks[range].iter().map(|&ticks| ticks as f64 / one).collect();
+            put::<DoubleType, W>(group, &times)
         }
         Values::Numbers(values) => put::<FloatType, W>(group, &values[range]),
     }

@@ -12,8 +12,9 @@ use crate::options::ReadOptions;
 use crate::table::chunk::{Chunk, LabelChunk, TimeChunk};
 use crate::table::dialect::Layout;
 use crate::table::plan::TablePlan;
+use crate::table::reading::unit_of_numbers;
 use crate::table::row::Action;
-use crate::table::{Preset, Table};
+use crate::table::{Preset, Table, TableReading, TimeReading};
 
 /// Turns the columns of a file into an event store.
 ///
@@ -35,6 +36,7 @@ pub(super) fn finish(
     let (skipped_rows, missing_values) = (table.bad_rows, table.missing_values);
     let mut warnings = warnings(plan, &table);
     let (mut time, digits) = times(path, plan, rows, &mut table)?;
+    let brought = bring(plan, preset, options, digits, &mut time, &mut warnings);
     // Numbering looks at vertices alone and sorting at times alone.
     let (numbered, order) = rayon::join(
         || numbering::number(path, table.src, table.dst, plan.bipartite),
@@ -42,7 +44,16 @@ pub(super) fn finish(
     );
     let wrong = |source| DataError::Graph { path: path.to_owned(), source };
     let (numbered, order) = (numbered?, order.map_err(wrong)?);
-    let scale = scale(plan, options, digits, &time);
+    let times = brought.unwrap_or_else(|| {
+        let dates = plan.rows.actions.contains(&Action::IsoTime);
+        let number = match dates {
+            true => TimeUnit::Second,
+            false => options.time_unit.unwrap_or_else(|| unit_of_numbers(time.last(), digits)),
+        };
+        let scale = scale(plan, options, digits, &time);
+        TimeReading { number, digits, dates, ..TimeReading::ticks(scale) }
+    });
+    let scale = times.scale();
     let (label, label_names) = labels(rows, table.label);
     if plan.roles.label.is_some() && label.is_none() {
         warnings
@@ -82,7 +93,73 @@ pub(super) fn finish(
     let order = order.moves().filter(|_| preset.keep_order);
     let order = order.map(|moves| moves.iter().map(|&row| u64::from(row)).collect());
     let columns = plan.columns.clone();
-    Ok(Table { store, reason, sorted, order, skipped_rows, missing_values, warnings, columns })
+    let reading = reading(layout, plan, times);
+    Ok(Table {
+        store,
+        reason,
+        sorted,
+        order,
+        skipped_rows,
+        missing_values,
+        warnings,
+        columns,
+        reading,
+    })
+}
+
+fn reading(layout: &Layout, plan: &TablePlan, times: TimeReading) -> TableReading {
+    let roles = &plan.roles;
+    TableReading {
+        delimiter: Some(char::from(layout.dialect.delimiter)),
+        header: crate::table::reading::names(layout),
+        columns: layout.kinds.len(),
+        src: roles.src,
+        dst: roles.dst,
+        time: roles.time,
+        weight: roles.weight,
+        label: roles.label,
+        kind: roles.kind,
+        features: roles.features.clone(),
+        times: plan.rows.has_time.then_some(times),
+        bipartite: plan.bipartite,
+        text_ids: [plan.rows.text_src, plan.rows.text_dst],
+    }
+}
+
+/// Brings times to the ticks that they should have, if that is known and possible.
+fn bring(
+    plan: &TablePlan,
+    preset: &Preset,
+    options: &ReadOptions,
+    digits: u8,
+    time: &mut [i64],
+    warnings: &mut Vec<String>,
+) -> Option<TimeReading> {
+    let before = options.usual.as_ref().and_then(|usual| usual.times);
+    // Who names another unit than that of the earlier table means it.
+    let before = before.filter(|before| {
+        let named = options.time_unit.filter(|_| before.digits == 0 && digits == 0);
+        named.is_none_or(|unit| unit == before.unit)
+    });
+    let to = preset.times.or(before).filter(|_| plan.rows.has_time)?;
+    let dates = plan.rows.actions.contains(&Action::IsoTime);
+    let given = options.time_unit.filter(|_| preset.times.is_none());
+    match to.bring(time, digits, dates, given) {
+        Some(rounded) => {
+            if rounded > 0 {
+                let unit = to.unit.symbol();
+                warnings.push(format!(
+                    "{rounded} times are finer than a tick of the run's data (1 {unit}): rounded down"
+                ));
+            }
+            Some(to)
+        }
+        None => {
+            let what = if dates { "dates" } else { "numbers too large for its unit" };
+            warnings.push(format!("times are {what}, unlike those of the run's data"));
+            None
+        }
+    }
 }
 
 /// Fails with the bad rows, unless reading is lenient.

@@ -13,6 +13,7 @@ pub mod kind;
 pub(crate) mod number;
 mod pipeline;
 pub(crate) mod plan;
+pub mod reading;
 pub(crate) mod row;
 pub(crate) mod timestamp;
 
@@ -24,6 +25,7 @@ use crate::error::{DataError, Location};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::source::Source;
+pub use reading::{TableReading, TimeReading};
 
 /// What a format knows about its columns beforehand; empty for a free edge list.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +37,10 @@ pub struct Preset {
     /// Whether to report the row of the file that each event came from: features of TGL and TGN
     /// stand in files of their own, in row order.
     pub keep_order: bool,
+    /// Whether identifiers of sources and of destinations are text, where that is known.
+    pub text_ids: Option<[bool; 2]>,
+    /// The ticks that times are brought to.
+    pub times: Option<TimeReading>,
 }
 
 /// A table as read.
@@ -57,6 +63,8 @@ pub struct Table {
     pub warnings: Vec<String>,
     /// The columns and what they were taken for; empty where the format fixes them.
     pub columns: Vec<crate::roles::ColumnNote>,
+    /// How it was read, so that other tables can be read the same way.
+    pub reading: TableReading,
 }
 
 /// How much of the file is looked at before it is read.
@@ -74,10 +82,13 @@ pub fn read(
 ) -> Result<Table, DataError> {
     let mut source = Source::open(path, &options.limits, progress)?;
     let (head, whole) = read_head(&mut source, options)?;
-    let layout =
-        dialect::sniff(&head, whole, options.delimiter, options.header).map_err(|found| {
-            DataError::invalid(Location::file(path), "rows of an event table", found)
-        })?;
+    let layout = match options.usual.as_deref() {
+        Some(usual) => usual.sniff_data(&head, whole, options),
+        None => dialect::sniff(&head, whole, options.delimiter, options.header),
+    };
+    let layout = layout.map_err(|found| {
+        DataError::invalid(Location::file(path), "rows of an event table", found)
+    })?;
     let plan = plan::make(path, &layout, preset, options)?;
     let rows = &head[layout.data_start..];
     let start = layout.data_start as u64;
@@ -94,14 +105,11 @@ pub(crate) fn has_time(path: &Path, head: &[u8]) -> bool {
         .is_some_and(|plan| plan.rows.has_time)
 }
 
-/// The position of the column of this name, in upper or lower case, in the rows of `head`.
-pub(crate) fn column_named(head: &[u8], name: &str) -> Option<usize> {
-    let header = dialect::sniff(head, true, None, None).ok()?.header?;
-    header.iter().position(|found| found.trim().eq_ignore_ascii_case(name))
-}
-
 /// The first bytes, up to a line end; more than usual only where the first line is longer.
-fn read_head(source: &mut Source<'_>, options: &ReadOptions) -> Result<(Vec<u8>, bool), DataError> {
+pub(crate) fn read_head(
+    source: &mut Source<'_>,
+    options: &ReadOptions,
+) -> Result<(Vec<u8>, bool), DataError> {
     let mut head = Vec::new();
     loop {
         let start = head.len();

@@ -11,6 +11,7 @@ use crate::table::Preset;
 use crate::table::dialect::Layout;
 use crate::table::fast_row;
 use crate::table::kind::ColumnKind;
+use crate::table::reading;
 use crate::table::row::{self, Action, Plan};
 use crate::table::timestamp;
 
@@ -116,14 +117,21 @@ pub(super) fn make(
         .filter(|&column| actions[column] == Action::Skip)
         .map(|column| names[column].clone())
         .collect();
-    let text = |column: usize| {
+    let usual = options.usual.as_deref();
+    let text = |column: usize, side: usize| {
+        let known = preset.text_ids.map(|text| text[side]);
+        // What looks like integers in this table may have been text in the one before.
+        let was_text = usual.map(|usual| usual.text_ids[side]).filter(|&text| text);
         options
             .text_ids
+            .or(known)
+            .or(was_text)
             .unwrap_or(!matches!(layout.kinds[column], ColumnKind::Integer | ColumnKind::Empty))
     };
     // One id space is text where either side is, so that both sides name the same vertices.
-    let (mut text_src, mut text_dst) = (text(roles.src), text(roles.dst));
-    let bipartite = options.bipartite.unwrap_or_else(|| {
+    let (mut text_src, mut text_dst) = (text(roles.src, 0), text(roles.dst, 1));
+    let bipartite = options.bipartite.or(usual.map(|usual| usual.bipartite));
+    let bipartite = bipartite.unwrap_or_else(|| {
         preset.bipartite
             || apart
             || layout.header.as_deref().is_some_and(roles::names_users_and_items)
@@ -164,7 +172,17 @@ fn find_roles(
         return Ok(Judged { roles, columns: Vec::new(), apart: false, warnings: Vec::new() });
     }
     let names = layout.header.as_ref().map(|_| column_names(layout));
-    roles::judge(path, names.as_deref(), &layout.kinds, &layout.sample, &options.columns)
+    let (kinds, sample) = (&layout.kinds, &layout.sample);
+    let Some(usual) = &options.usual else {
+        return roles::judge(path, names.as_deref(), kinds, sample, &options.columns);
+    };
+    let followed = usual.follow(&options.columns, names.as_deref(), kinds.len());
+    let mut judged = roles::judge(path, names.as_deref(), kinds, sample, &followed.columns)?;
+    if followed.holds {
+        reading::close(&followed.columns, &mut judged.roles, &mut judged.columns);
+    }
+    judged.warnings.extend(followed.warning);
+    Ok(judged)
 }
 
 /// Names from the header; columns beyond it are features `f0`, `f1`, … as in JODIE files, and

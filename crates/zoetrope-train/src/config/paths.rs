@@ -3,7 +3,7 @@
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use toml::Value;
-use zoetrope_data::given::STANDARD_INPUT;
+use zoetrope_data::given::{STANDARD_INPUT, is_address, name_of};
 use zoetrope_data::synthetic::is_synthetic;
 
 use super::Config;
@@ -23,8 +23,8 @@ pub(super) fn beside(file: &Path, section: Option<&str>, key: &str, value: Value
     };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder {
-        Some(folder) if is_path && Path::new(text).is_relative() => {
-            Value::String(folder.join(text).to_string_lossy().into_owned())
+        Some(folder) if is_path && Path::new(text).is_relative() && !is_address(text) => {
+            Value::String(name_of(folder.join(text).as_os_str()))
         }
         _ => value,
     }
@@ -33,8 +33,8 @@ pub(super) fn beside(file: &Path, section: Option<&str>, key: &str, value: Value
 /// Whether the source of data is the plain path of a file or folder, rather than a generator, a stream
 /// that can be read once, or an address, which is absolute as it is.
 pub(crate) fn is_file(source: &str) -> bool {
-    let is_other = is_synthetic(source) || source == STANDARD_INPUT;
-    !is_other && !["/dev/", "/proc/", "file://"].iter().any(|other| source.starts_with(other))
+    let is_other = is_synthetic(source) || source == STANDARD_INPUT || is_address(source);
+    !is_other && !["/dev/", "/proc/"].iter().any(|other| source.starts_with(other))
 }
 
 /// Whether the name of a plan is that of a file.
@@ -47,7 +47,7 @@ impl Config {
     pub(crate) fn with_absolute_paths(&self) -> Self {
         let mut config = self.clone();
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let text = |text: &str| whole(Path::new(text)).to_string_lossy().into_owned();
+        let text = |text: &str| name_of(whole(Path::new(text)).as_os_str());
         if is_file(&config.data.path) {
             config.data.path = text(&config.data.path);
         }

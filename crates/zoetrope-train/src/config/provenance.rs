@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use zoetrope_data::table::TableReading;
 
 /// A value that nobody gave and that the data decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,8 @@ pub struct Provenance {
     pub(super) given: BTreeSet<String>,
     /// What the data decided, in the order of the decisions.
     pub(super) chosen: Vec<Choice>,
+    /// How the table of the data was read, once it was opened: what pairs are read by, too.
+    pub reading: Option<TableReading>,
 }
 
 impl PartialEq for Provenance {

@@ -17,17 +17,25 @@ pub struct Delimiter(
     pub u8,
 );
 
-/// The delimiters that have a name.
-const NAMED: [(&str, u8); 5] =
-    [("comma", b','), ("tab", b'\t'), ("semicolon", b';'), ("bar", b'|'), ("space", b' ')];
+/// The names of delimiters; each is written by its first one.
+const NAMED: [(&str, u8); 8] = [
+    ("comma", b','),
+    ("tab", b'\t'),
+    ("semicolon", b';'),
+    ("bar", b'|'),
+    ("space", b' '),
+    ("\\t", b'\t'),
+    ("blank", b' '),
+    ("blanks", b' '),
+];
 
-impl Setting for Delimiter {
-    fn expected() -> String {
-        "comma, tab, semicolon, bar, space (any blanks) or one ASCII character".into()
-    }
+impl Delimiter {
+    /// What is taken, in words.
+    pub const EXPECTED: &'static str =
+        "comma, tab, semicolon, bar, space (any blanks) or one ASCII character";
 
-    fn read(value: &Value) -> Option<Self> {
-        let text = value.as_str()?;
+    /// A delimiter by its name, or by itself.
+    pub fn named(text: &str) -> Option<Self> {
         let named = NAMED.iter().find(|(name, _)| *name == text).map(|&(_, byte)| byte);
         let single = match text.as_bytes() {
             &[byte] if byte.is_ascii() => Some(byte),
@@ -36,24 +44,59 @@ impl Setting for Delimiter {
         named.or(single).map(Self)
     }
 
+    /// Its name, or itself if it has none.
+    pub fn name(self) -> String {
+        let named = NAMED.iter().find(|(_, byte)| *byte == self.0);
+        named.map_or_else(|| char::from(self.0).into(), |(name, _)| (*name).into())
+    }
+}
+
+impl Setting for Delimiter {
+    fn expected() -> String {
+        Self::EXPECTED.into()
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        value.as_str().and_then(Self::named)
+    }
+
     fn parse(text: &str) -> Option<Self> {
         Self::read(&Value::String(text.to_owned()))
     }
 
     fn write(&self) -> Value {
-        let named = NAMED.iter().find(|(_, byte)| *byte == self.0);
-        Value::String(named.map_or_else(|| char::from(self.0).into(), |(name, _)| (*name).into()))
+        Value::String(self.name())
     }
 }
 
-/// The units of integer times, as they are written.
-const UNITS: [(&str, TimeUnit); 5] = [
+/// The units of integer times by their names; each is written by its first one.
+const UNITS: [(&str, TimeUnit); 15] = [
     ("s", TimeUnit::Second),
     ("ms", TimeUnit::Millisecond),
     ("us", TimeUnit::Microsecond),
     ("ns", TimeUnit::Nanosecond),
     ("step", TimeUnit::Step),
+    ("second", TimeUnit::Second),
+    ("seconds", TimeUnit::Second),
+    ("millisecond", TimeUnit::Millisecond),
+    ("milliseconds", TimeUnit::Millisecond),
+    ("µs", TimeUnit::Microsecond),
+    ("microsecond", TimeUnit::Microsecond),
+    ("microseconds", TimeUnit::Microsecond),
+    ("nanosecond", TimeUnit::Nanosecond),
+    ("nanoseconds", TimeUnit::Nanosecond),
+    ("steps", TimeUnit::Step),
 ];
+
+/// The unit of integer times that has this name.
+pub fn unit_named(text: &str) -> Option<TimeUnit> {
+    UNITS.iter().find(|(name, _)| *name == text).map(|&(_, unit)| unit)
+}
+
+/// The name of a unit of integer times.
+pub fn name_of_unit(unit: TimeUnit) -> &'static str {
+    UNITS.iter().find(|(_, known)| *known == unit).map_or("step", |(name, _)| name)
+}
 
 impl Setting for TimeUnit {
     fn expected() -> String {
@@ -61,13 +104,11 @@ impl Setting for TimeUnit {
     }
 
     fn read(value: &Value) -> Option<Self> {
-        let text = value.as_str()?;
-        UNITS.iter().find(|(name, _)| *name == text).map(|&(_, unit)| unit)
+        value.as_str().and_then(unit_named)
     }
 
     fn write(&self) -> Value {
-        let name = UNITS.iter().find(|(_, unit)| unit == self).map_or("step", |(name, _)| name);
-        Value::String(name.into())
+        Value::String(name_of_unit(*self).into())
     }
 }
 
@@ -142,8 +183,10 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back_equal() {
-        for text in ["comma", "tab", "semicolon", "bar", "space", "~"] {
+        for text in ["comma", "tab", "semicolon", "bar", "space", "~", "\\t", "\t", " ", "|"] {
             let delimiter = Delimiter::parse(text).unwrap();
+            // As a key, which may be absent, too.
+            assert_eq!(Option::<Delimiter>::parse(text), Some(Some(delimiter)), "{text:?}");
             assert_eq!(Delimiter::read(&delimiter.write()), Some(delimiter), "{text}");
         }
         for (name, unit) in UNITS {

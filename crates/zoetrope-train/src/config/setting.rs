@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use toml::Value;
 use zoetrope_data::Format;
+use zoetrope_data::given::{name_of, path_of};
 use zoetrope_graph::Windowing;
 
 /// A value as a layer gives it.
@@ -149,15 +150,15 @@ impl Setting for PathBuf {
     }
 
     fn read(value: &Value) -> Option<Self> {
-        value.as_str().filter(|path| !path.is_empty()).map(Self::from)
+        value.as_str().filter(|path| !path.is_empty()).map(path_of)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        Some(unquoted(text)).filter(|path| !path.is_empty()).map(Self::from)
+        Some(unquoted(text)).filter(|path| !path.is_empty()).map(|path| path_of(&path))
     }
 
     fn write(&self) -> Value {
-        Value::String(self.to_string_lossy().into_owned())
+        Value::String(name_of(self.as_os_str()))
     }
 }
 
@@ -215,7 +216,8 @@ impl<T: Setting> Setting for Option<T> {
     fn parse(text: &str) -> Option<Self> {
         match text.trim() {
             "none" => Some(None),
-            text => T::parse(text).map(Some),
+            // A blank is a value of its own where it separates fields.
+            trimmed => T::parse(trimmed).or_else(|| T::parse(text)).map(Some),
         }
     }
 

@@ -215,6 +215,8 @@ fn miniature(
         edge_classes: Vec::new(),
         scale: None,
         boundaries: None,
+        rows: None,
+        row_times: None,
         scaled: Scaled::default(),
         warnings: Vec::new(),
     })

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use zoetrope_data::assemble::scale_of;
 use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, SnapshotDataset};
 use zoetrope_graph::{
-    DiscretiseOptions, EventStore, Lifetime, SnapshotSequence, Suggestion, Targets, TimeScale,
-    VertexFeatures, Windows, discretise, suggest_cut,
+    DiscretiseOptions, EventStore, Lifetime, SnapshotSequence, Suggestion, Targets, Time,
+    TimeScale, VertexFeatures, Windows, discretise, suggest_cut,
 };
 
 use crate::answers::texts;
@@ -27,16 +28,20 @@ pub(super) struct Cut {
     pub(super) newest_lag: Option<usize>,
     /// What it was scaled by.
     pub(super) scaled: Scaled,
-    /// What events call their times and classes.
+    /// What the data calls its times and classes.
     pub(super) named: Named,
 }
 
-/// What events call their times and classes, for files of predictions.
+/// What the data calls its times and classes, for files of predictions.
 #[derive(Debug, Default)]
 pub(super) struct Named {
     pub(super) scale: Option<TimeScale>,
     pub(super) vertex_classes: Vec<String>,
     pub(super) edge_classes: Vec<String>,
+    /// The row of a series that is predicted at each step.
+    pub(super) rows: Option<Vec<usize>>,
+    /// When these rows begin and the last one ends.
+    pub(super) row_times: Option<Vec<Time>>,
 }
 
 impl Named {
@@ -45,7 +50,26 @@ impl Named {
             scale: Some(store.scale()),
             vertex_classes: texts(&store.vertex_label_names),
             edge_classes: texts(&store.label_names),
+            rows: None,
+            row_times: None,
         }
+    }
+
+    /// Of snapshots with times of their own.
+    fn dated(data: &SnapshotDataset, lags: Option<usize>) -> Self {
+        let boundaries = data.sequence.boundaries();
+        let scale = boundaries.map(|boundaries| scale_of(boundaries, None));
+        let scale = scale.filter(|scale| scale.unix);
+        let Some(signal) = &data.signal else { return Self { scale, ..Self::default() } };
+        let (lags, last) = (lags.unwrap_or(signal.lags), data.sequence.steps().saturating_sub(1));
+        let Ok(samples) = data.samples(Some(lags)) else { return Self::default() };
+        // A step is known by the row that it predicts; a loader may repeat the last one.
+        let rows: Vec<usize> = (0..samples).map(|sample| (sample + lags).min(last)).collect();
+        let row_times = boundaries.map(|boundaries| {
+            let starts = rows.iter().map(|&row| boundaries[row]);
+            starts.chain(boundaries.last().copied()).collect()
+        });
+        Self { scale, row_times, rows: Some(rows), ..Self::default() }
     }
 }
 
@@ -92,10 +116,11 @@ fn given(
             advice: format!("leave data.{key} out"),
         });
     }
+    let named = Named::dated(&data, config.lags);
     let mut scaled = Scaled::default();
     let saved = saved.and_then(|saved| saved.series.as_ref());
     let data = scale_series(data, config, saved, &mut scaled, warnings)?;
-    Ok(Cut { data, edge_labels: None, newest_lag, scaled, named: Named::default() })
+    Ok(Cut { data, edge_labels: None, newest_lag, scaled, named })
 }
 
 /// The first key that was given and is for measured series only.

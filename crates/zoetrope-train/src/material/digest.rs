@@ -8,9 +8,12 @@ use zoetrope_data::{Dataset, Loaded};
 
 use crate::error::TrainError;
 
-/// The SHA-256 of the file, of the digests of several files in order, or of the contents of data
-/// that was not read from a file.
+/// The SHA-256 of the file or of what came through a pipe, of the digests of several files in order, or
+/// of the contents of data that was generated.
 pub(crate) fn of(loaded: &Loaded) -> Result<String, TrainError> {
+    if let Some(piped) = &loaded.notes.piped {
+        return Ok(text(&piped.sha256));
+    }
     let files: Vec<_> = loaded.notes.files.iter().filter(|path| path.is_file()).collect();
     match files.as_slice() {
         [] => Ok(hex(contents(&loaded.dataset))),
@@ -66,5 +69,9 @@ fn contents(dataset: &Dataset) -> Sha256 {
 }
 
 fn hex(digest: Sha256) -> String {
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    text(&digest.finalize())
+}
+
+fn text(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

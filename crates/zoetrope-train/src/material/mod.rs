@@ -14,7 +14,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_data::split::{Part, Split};
-use zoetrope_data::{Dataset, Loaded, Progress, SnapshotDataset};
+use zoetrope_data::table::TableReading;
+use zoetrope_data::{Dataset, Loaded, Progress, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{SnapshotSequence, Time, TimeScale, VertexNames};
 use zoetrope_tensor::Matrix;
 
@@ -64,10 +65,15 @@ pub struct Material {
     pub vertex_classes: Vec<String>,
     /// The names of the classes of edges, where the data has them.
     pub edge_classes: Vec<String>,
-    /// What the times of the windows mean, where events were cut.
+    /// What `boundaries` mean.
     pub scale: Option<TimeScale>,
-    /// The boundaries of the windows, where events were cut.
+    /// When each snapshot begins and the last one ends, if that is known: the windows that events were
+    /// cut into, or the dates of snapshots.
     pub boundaries: Option<Vec<Time>>,
+    /// The row of the data that is predicted at each step, if features are lags of a series.
+    pub rows: Option<Vec<usize>>,
+    /// When each of these rows begins and the last one ends, if that is known.
+    pub row_times: Option<Vec<Time>>,
     /// What it was scaled by.
     pub scaled: Scaled,
     /// What a user should know about the data.
@@ -81,7 +87,7 @@ impl Material {
     /// Where the data cannot be read, cut or scaled as asked, or holds numbers that are not
     /// finite.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
-        Self::from_loaded(read(config, progress)?, config, None)
+        Self::from_loaded(read(config, None, progress)?, config, None)
     }
 
     /// Brings a data set that was read into shape, scaled by the numbers of a run if there are any
@@ -165,6 +171,8 @@ impl Material {
             edge_classes: named.edge_classes,
             scale: named.scale,
             boundaries,
+            rows: named.rows,
+            row_times: named.row_times,
             scaled,
             warnings: Vec::new(),
         })
@@ -178,6 +186,22 @@ impl Material {
     /// The number of snapshots.
     pub fn steps(&self) -> usize {
         self.sequence.steps()
+    }
+
+    /// The number of a step as the data counts: of its snapshots, or of the rows of a series, of which
+    /// the first ones are only lags.
+    pub fn number(&self, step: usize) -> usize {
+        self.rows.as_ref().and_then(|rows| rows.get(step)).copied().unwrap_or(step)
+    }
+
+    /// When each step begins and the last one ends, as [`number`](Self::number) counts, and what these
+    /// times mean.
+    pub fn starts(&self) -> Option<(&[Time], TimeScale)> {
+        let own = match self.rows {
+            Some(_) => &self.row_times,
+            None => &self.boundaries,
+        };
+        own.as_deref().zip(self.scale)
     }
 
     /// The number of features of a vertex.
@@ -210,12 +234,17 @@ impl Material {
     }
 }
 
-/// Reads what `[data]` names.
+/// Reads what `[data]` names, as `usual` says that an earlier table was read if there is one and the
+/// configuration does not say otherwise.
 ///
 /// # Errors
-/// Where it cannot be read.
-pub(crate) fn read(config: &Config, progress: &dyn Progress) -> Result<Loaded, TrainError> {
-    let options = config.data.read_options();
+/// If it cannot be read.
+pub(crate) fn read(
+    config: &Config,
+    usual: Option<TableReading>,
+    progress: &dyn Progress,
+) -> Result<Loaded, TrainError> {
+    let options = ReadOptions { usual: usual.map(Box::new), ..config.data.read_options() };
     Ok(zoetrope_data::open(&config.data.path, &options, progress)?)
 }
 

@@ -3,11 +3,15 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use zoetrope_data::given::{STANDARD_INPUT, is_address, name_of, path_of};
+use zoetrope_data::synthetic::is_synthetic;
+use zoetrope_data::table::TableReading;
 
 use super::folder::{RunFolder, write_whole};
 use super::summary::DataSummary;
 use crate::config::{Config, is_file};
 use crate::error::TrainError;
+use crate::material::digest;
 
 /// The name of the file.
 pub(super) const NAME: &str = "data.json";
@@ -23,16 +27,21 @@ pub struct DataSource {
     /// Name, size and digest.
     #[serde(flatten)]
     pub data: DataSummary,
+    /// How its table was read, so that new data and pairs are read the same way; None for other formats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<TableReading>,
 }
 
 impl DataSource {
     /// The source of a run in a folder.
     pub(crate) fn new(config: &Config, root: &Path, data: DataSummary) -> Self {
         let path = config.with_absolute_paths().data.path;
-        let relative_path = is_file(&path)
-            .then(|| relative(&std::path::absolute(root).ok()?, Path::new(&path)))
-            .flatten();
-        Self { path, relative_path, data }
+        let relative_path = is_stored(&path)
+            .then(|| relative(&std::path::absolute(root).ok()?, &path_of(&path)))
+            .flatten()
+            // What is not text has no place in the file; the other places are looked at anyway.
+            .filter(|path| path.to_str().is_some());
+        Self { path, relative_path, data, reading: config.provenance.reading.clone() }
     }
 
     /// Reads what a run learns from; None where the run is older than this file.
@@ -68,12 +77,15 @@ impl RunFolder {
     }
 
     /// Finds the files that the saved configuration of a run names, wherever it was moved: at the
-    /// recorded path, at the same place seen from the run folder, in the folder, or beside it. What
-    /// the user named himself is left alone.
+    /// recorded path, at the same place seen from the run folder, in the folder, or beside it. If there
+    /// are files at several of these places, the first one with the recorded digest is taken, and the
+    /// first one if none has it. What the user named himself is left alone.
+    ///
+    /// Returns the recorded digest if the data is the run's own by its name: whoever reads it compares.
     ///
     /// # Errors
-    /// [`TrainError::DataNotFound`] where the data is at none of these places.
-    pub fn find_files(root: &Path, config: &mut Config) -> Result<(), TrainError> {
+    /// [`TrainError::DataNotFound`] if the data is at none of these places.
+    pub fn find_files(root: &Path, config: &mut Config) -> Result<Option<String>, TrainError> {
         let saved = Self::read_config(root)?;
         let saved_negatives = &saved.task.negatives_file;
         if let Some(path) = &mut config.task.negatives_file
@@ -82,27 +94,56 @@ impl RunFolder {
         {
             *path = found;
         }
-        if config.data.path != saved.data.path || !is_file(&saved.data.path) {
-            return Ok(());
+        if config.data.path != saved.data.path || is_synthetic(&saved.data.path) {
+            return Ok(None);
         }
-        let source = DataSource::read(root)?;
-        let relative = source.as_ref().and_then(|source| source.relative_path.as_deref());
-        let looked = places(root, Path::new(&saved.data.path), relative);
-        match looked.iter().find(|place| place.exists()) {
+        let digest = Self::read_digest(root)?;
+        let recorded = path_of(&saved.data.path);
+        let looked = if is_stored(&saved.data.path) {
+            let source = DataSource::read(root)?;
+            let relative = source.as_ref().and_then(|source| source.relative_path.as_deref());
+            places(root, &recorded, relative)
+        } else if saved.data.path == STANDARD_INPUT || recorded.exists() {
+            return Ok(digest);
+        } else {
+            // A pipe that is gone.
+            Vec::new()
+        };
+        match choose(&looked, digest.as_deref()) {
             Some(found) => {
-                config.data.path = found.to_string_lossy().into_owned();
-                Ok(())
+                config.data.path = name_of(found.as_os_str());
+                Ok(digest)
             }
             None => Err(TrainError::DataNotFound {
                 folder: root.to_owned(),
                 name: crate::material::short_name(&saved.data.path),
-                sha256: match source {
-                    Some(source) => Some(source.data.sha256),
-                    None => Self::read_digest(root)?,
-                },
+                sha256: digest,
                 looked,
             }),
         }
+    }
+}
+
+/// Whether the source of data is a file or folder that stays where it is, whatever bytes its name has.
+fn is_stored(source: &str) -> bool {
+    is_file(source) || is_address(source)
+}
+
+/// The first place with the right content; the first one at all if none has it. A file is only read
+/// here if there is another one to choose: whoever opens the data learns its digest anyway.
+fn choose<'a>(places: &'a [PathBuf], digest: Option<&str>) -> Option<&'a PathBuf> {
+    let mut seen = std::collections::HashSet::new();
+    // One file may be found on several ways.
+    let is_new = |place: &&PathBuf| seen.insert(std::fs::canonicalize(place).ok());
+    let there: Vec<&PathBuf> =
+        places.iter().filter(|place| place.exists()).filter(is_new).collect();
+    let right = |place: &&PathBuf| {
+        digest.is_some() && place.is_file() && digest::of_file(place).ok().as_deref() == digest
+    };
+    let first = there.first().copied();
+    match there.len() {
+        0 | 1 => first,
+        _ => there.into_iter().find(right).or(first),
     }
 }
 

@@ -87,7 +87,7 @@ impl StreamMaterial {
     /// # Errors
     /// Where the data cannot be read or has no events.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
-        Self::from_loaded(material::read(config, progress)?, config, None, None)
+        Self::from_loaded(material::read(config, None, progress)?, config, None, None)
     }
 
     /// The material of a data set that was read, for the model of a run if there is one: if the

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::course::Course;
 use crate::error::TrainError;
 use crate::material::{self, Material};
-use crate::run::Timeline;
+use crate::run::{DataSource, Timeline};
 use crate::scaling::FittedScaling;
 use crate::session::Session;
 use crate::stream::{SavedRun, StreamMaterial, StreamSession};
@@ -51,7 +51,7 @@ impl Opened {
     }
 
     /// The same for the model of a run: events that go on from its own keep its parts, and the data
-    /// is scaled by the numbers in the run's folder, if there are any.
+    /// is read as that of the run and scaled by the numbers in the run's folder, if there are any.
     ///
     /// # Errors
     /// As [`Opened::open`], and if the run's numbers cannot be read or do not fit this data.
@@ -63,7 +63,10 @@ impl Opened {
     ) -> Result<Self, TrainError> {
         let saved = folder.map(FittedScaling::read).transpose()?.flatten();
         let saved = saved.as_ref();
-        let mut loaded = material::read(config, progress)?;
+        let source = folder.map(DataSource::read).transpose()?.flatten();
+        let usual = source.and_then(|source| source.reading);
+        let mut loaded = material::read(config, usual.clone(), progress)?;
+        config.provenance.reading = loaded.notes.reading.clone().or(usual);
         let run_classes = folder.map(RunClasses::read).transpose()?;
         let numbered = classes::number(&mut loaded, config, run_classes.as_ref())?;
         let mut notes = settle(config, &loaded);

@@ -1,13 +1,14 @@
 //! Predictions of event models: of pairs that are named, or of a part's own events.
 
 use serde_json::json;
-use zoetrope_data::candidates;
+use zoetrope_data::candidates::{self, Known};
 use zoetrope_data::numbers_file::Column;
 use zoetrope_graph::{Time, VertexId};
+use zoetrope_train::course::Course;
 use zoetrope_train::stream::{Candidate, OwnAnswers, StreamSession};
 
 use super::{PredictArgs, Predicted, Units, parts};
-use crate::answer_file::{identifiers, times};
+use crate::answer_file::{identifiers, times, times_of};
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
 use crate::saved_model::MemoryNote;
@@ -36,7 +37,10 @@ fn named(
     let store = &session.material().store;
     let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
     let columns = session.candidate_columns();
-    let read = candidates::read(path, store, &columns, &bars)?;
+    let config = Course::config(session);
+    let (said, named) = (config.data.read_options(), args.pair_columns());
+    let known = Known::of(store, config.provenance.reading.as_ref(), &said, &named);
+    let read = candidates::read(path, known, &columns, &bars)?;
     bars.finish();
     let after = store.time().last().map_or(0, |last| last.saturating_add(1));
     let time = |row: usize| read.time.get(row).copied().unwrap_or(after);
@@ -59,8 +63,10 @@ fn named(
         about.push_str(&format!("; {}", uses.collect::<Vec<_>>().join(", ")));
     }
     let fields = json!({ "pairs": path.display().to_string(), "pairs_by_memory": by_memory });
+    let warnings = read.warnings;
     let subjects = subjects(session, read.src, read.dst, time);
-    Ok(predicted(session, subjects, values, about, fields))
+    let predicted = predicted(session, subjects, values, about, fields);
+    Ok(Predicted { warnings, ..predicted })
 }
 
 /// Scores of a part's own events, as evaluation asks about them.
@@ -93,7 +99,7 @@ fn subjects(
     let store = &session.material().store;
     let names = store.names();
     let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
-    columns.extend(times(time, store.scale()));
+    columns.extend(times(time, times_of(Course::config(session), store.scale())));
     columns
 }
 
@@ -117,6 +123,7 @@ fn predicted(
         shape,
         subjects,
         truth: None,
+        warnings: Vec::new(),
         about,
         fields,
         memory,

@@ -5,14 +5,14 @@ use std::path::Path;
 use serde_json::json;
 use zoetrope_data::candidates::{self, Known};
 use zoetrope_data::numbers_file::{Column, Values};
-use zoetrope_graph::{TextTable, VertexId};
+use zoetrope_graph::{TextTable, Time, TimeScale, VertexId};
 use zoetrope_train::answers::Meaning;
-use zoetrope_train::config::TaskName;
-use zoetrope_train::material::Material;
+use zoetrope_train::config::{Config, TaskName};
+use zoetrope_train::course::Course;
 use zoetrope_train::session::{PairQuestion, Session};
 
 use super::{PredictArgs, Predicted, Units, parts};
-use crate::answer_file::{identifiers, side, times};
+use crate::answer_file::{identifiers, side, times, times_of};
 use crate::command::eval;
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -55,15 +55,17 @@ fn vertices(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Fail
     let everyone = rows(answers.vertices).repeat(answers.steps.len());
     let steps: Vec<usize> =
         answers.steps.iter().flat_map(|&step| vec![step; answers.vertices]).collect();
-    let mut subjects = when(material, &steps);
+    let numbers: Vec<usize> = answers.steps.iter().map(|&step| material.number(step)).collect();
+    let (starts, config) = (material.starts(), Course::config(session));
+    let mut subjects = when(starts, config, &steps, |step| material.number(step));
     subjects.extend(side(&material.names, &everyone));
     subjects.push(identifiers("vertex", &material.names, everyone));
-    let about = match (answers.steps.first(), answers.steps.last()) {
+    let about = match (numbers.first(), numbers.last()) {
         (Some(first), Some(last)) => format!(", snapshots {first} to {last}"),
         _ => String::new(),
     };
     let fields = json!({
-        "snapshots": answers.steps,
+        "snapshots": numbers,
         "units": units.name(),
         "metrics": metrics,
         "scaling": material.scaled.summary(),
@@ -80,7 +82,16 @@ fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predi
     let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
     let scale = material.scale.filter(|_| material.boundaries.is_some());
     let unnamed = TextTable::default();
-    let known = Known { names: &material.names, scale, feature_names: &unnamed };
+    let config = Course::config(session);
+    let (said, named) = (config.data.read_options(), args.pair_columns());
+    let known = Known {
+        names: &material.names,
+        scale,
+        feature_names: &unnamed,
+        reading: config.provenance.reading.as_ref(),
+        said: &said,
+        named: &named,
+    };
     let read = candidates::read_pairs(path, known, &[], &bars)?;
     bars.finish();
     let askable = session.askable();
@@ -114,12 +125,13 @@ fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predi
     let fields = json!({ "pairs": path.display().to_string() });
     // Times as they were asked for stand beside the snapshots that they fall into.
     let asked_times = scale.filter(|_| !read.by_snapshot && !read.time.is_empty());
-    let mut subjects = pair_columns(session.material(), &asked);
+    let warnings = read.warnings;
+    let mut subjects = pair_columns(session, &asked);
     if let Some(scale) = asked_times {
         subjects.retain(|column| column.name != "time" && column.name != "date");
-        subjects.extend(times(read.time, scale));
+        subjects.extend(times(read.time, times_of(Course::config(session), scale)));
     }
-    Ok(of_pairs(session, subjects, values, about, fields))
+    Ok(Predicted { warnings, ..of_pairs(session, subjects, values, about, fields) })
 }
 
 /// Answers about the pairs that parts are judged by.
@@ -135,28 +147,36 @@ fn own(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Failure> 
     let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
     let about = format!(" of the pairs that the {} part is judged by", names.join(", "));
     let fields = json!({ "split": names });
-    let subjects = pair_columns(session.material(), &asked);
+    let subjects = pair_columns(session, &asked);
     let predicted = of_pairs(session, subjects, values, about, fields);
     Ok(Predicted { truth: Some(truth), ..predicted })
 }
 
-fn pair_columns(material: &Material, asked: &[PairQuestion]) -> Vec<Column> {
+fn pair_columns(session: &Session, asked: &[PairQuestion]) -> Vec<Column> {
+    let material = session.material();
     let src = asked.iter().map(|pair| pair.src).collect();
     let dst = asked.iter().map(|pair| pair.dst).collect();
     let steps: Vec<usize> = asked.iter().map(|pair| pair.snapshot).collect();
     let names = &material.names;
     let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
-    columns.extend(when(material, &steps));
+    let starts = material.boundaries.as_deref().zip(material.scale);
+    columns.extend(when(starts, Course::config(session), &steps, |step| step));
     columns
 }
 
-/// The snapshots, and when each begins if events were cut into them.
-fn when(material: &Material, steps: &[usize]) -> Vec<Column> {
-    let numbers = steps.iter().map(|&step| step as i64).collect();
+/// The numbers of the snapshots, and when each begins if that is known.
+fn when(
+    starts: Option<(&[Time], TimeScale)>,
+    config: &Config,
+    steps: &[usize],
+    number: impl Fn(usize) -> usize,
+) -> Vec<Column> {
+    let numbers = steps.iter().map(|&step| number(step) as i64).collect();
     let mut columns = vec![Column::new("snapshot", Values::Whole(numbers))];
-    if let (Some(boundaries), Some(scale)) = (&material.boundaries, material.scale) {
+    if let Some((starts, scale)) = starts {
         // The snapshot after the last begins where the last ends.
-        columns.extend(times(steps.iter().map(|&step| boundaries[step]).collect(), scale));
+        let starts = steps.iter().map(|&step| starts[step]).collect();
+        columns.extend(times(starts, times_of(config, scale)));
     }
     columns
 }
@@ -185,7 +205,19 @@ fn predicted(
         shape.push(outputs);
     }
     let (truth, memory, units) = (None, MemoryNote::default(), Units::Own);
-    Predicted { meaning, outputs, values, shape, subjects, truth, about, fields, memory, units }
+    Predicted {
+        meaning,
+        outputs,
+        values,
+        shape,
+        subjects,
+        truth,
+        warnings: Vec::new(),
+        about,
+        fields,
+        memory,
+        units,
+    }
 }
 
 /// As asked; otherwise those of the data, and with PyG-Temporal's scale those of that library. What

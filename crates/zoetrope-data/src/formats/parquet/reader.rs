@@ -27,6 +27,7 @@ use crate::formats::parquet::schema::{Leaf, Stored, leaves};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::roles::{self, Judged, Roles};
+use crate::table::reading::{self, TableReading, TimeReading};
 
 /// Reads a Parquet file of events.
 ///
@@ -43,8 +44,17 @@ pub fn read(
         .map_err(|found| DataError::invalid(Location::file(path), "a Parquet schema", found))?;
     let names: Vec<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
     let kinds: Vec<_> = leaves.iter().map(Leaf::kind).collect();
-    let Judged { roles, columns, warnings, .. } =
-        roles::judge(path, Some(&names), &kinds, &[], &options.columns)?;
+    let usual = options.usual.as_deref();
+    let followed = usual.map(|usual| usual.follow(&options.columns, Some(&names), kinds.len()));
+    let map = followed.as_ref().map_or(&options.columns, |followed| &followed.columns);
+    let Judged { mut roles, mut columns, mut warnings, .. } =
+        roles::judge(path, Some(&names), &kinds, &[], map)?;
+    if let Some(followed) = followed {
+        if followed.holds {
+            reading::close(&followed.columns, &mut roles, &mut columns);
+        }
+        warnings.extend(followed.warning);
+    }
     let plan = Plan::new(path, &opened, &leaves, &roles, options)?;
     progress.begin("reading", Some(plan.packed_bytes()));
     let mut gathered = Gathered::default();
@@ -439,7 +449,35 @@ impl Gathered {
             features: (width != 0).then(|| self.features.values.into()),
             feature_width: width,
         };
-        let bipartite = options.bipartite.unwrap_or(note.is_some_and(|note| note.bipartite));
+        let usual = options.usual.as_deref();
+        let (mut time, mut scale) = (time, scale);
+        let mut times = TimeReading::ticks(scale);
+        let before = usual.and_then(|usual| usual.times).filter(|_| roles.time.is_some());
+        if let Some(before) = before.filter(|before| before.scale() != scale) {
+            // Times know their unit here, so that only the length of a tick may differ.
+            let both = before.unix && scale.unix;
+            match both.then(|| before.bring(&mut time, 0, false, Some(scale.unit))).flatten() {
+                Some(_) => (scale, times) = (before.scale(), before),
+                None => notes.warnings.push("times are unlike those of the run's data".into()),
+            }
+        }
+        let bipartite = options.bipartite.or(usual.map(|usual| usual.bipartite));
+        let bipartite = bipartite.unwrap_or(note.is_some_and(|note| note.bipartite));
+        notes.reading = Some(TableReading {
+            delimiter: None,
+            header: Some(names.to_vec()),
+            columns: names.len(),
+            src: roles.src,
+            dst: roles.dst,
+            time: roles.time,
+            weight: roles.weight,
+            label: roles.label,
+            kind: roles.kind,
+            features: roles.features.clone(),
+            times: roles.time.map(|_| times),
+            bipartite,
+            text_ids: [self.src.integers().is_none(), self.dst.integers().is_none()],
+        });
         let sorted = time.is_sorted();
         let identity = note.and_then(|note| identity_ids(note, bipartite, &self.src, &self.dst));
         let (mut store, _) = match identity {

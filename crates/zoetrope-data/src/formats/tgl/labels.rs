@@ -52,7 +52,8 @@ pub(super) fn attach(
         features: Vec::new(),
         classes: None,
     };
-    let preset = Preset { roles: Some(roles), bipartite: true, keep_order: false };
+    let preset =
+        Preset { roles: Some(roles), bipartite: true, keep_order: false, ..Preset::default() };
     let text_ids = options.text_ids.or(Some(false));
     let own = ReadOptions { bipartite: Some(true), text_ids, ..options.clone() };
     let table = table::read(path, &preset, &own, progress)?;

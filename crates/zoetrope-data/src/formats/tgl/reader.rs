@@ -35,7 +35,12 @@ pub fn read(
     }
     let names = column_names(&path, options)?;
     let columns = Columns::new(&path, &names)?;
-    let preset = Preset { roles: Some(columns.roles()), bipartite: false, keep_order: true };
+    let preset = Preset {
+        roles: Some(columns.roles()),
+        bipartite: false,
+        keep_order: true,
+        ..Preset::default()
+    };
     // Identifiers index the rows of feature files: text is a bad row, not another kind of name.
     let numbered = ReadOptions { text_ids: options.text_ids.or(Some(false)), ..options.clone() };
     let table = table::read(&path, &preset, &numbered, progress)?;
