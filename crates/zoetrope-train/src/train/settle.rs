@@ -4,10 +4,10 @@
 //! before anything is made of either, so that the saved tree is the one that was trained.
 
 use zoetrope_data::split::Split;
-use zoetrope_data::{Dataset, Format, Loaded};
+use zoetrope_data::{Dataset, Format, Loaded, SnapshotDataset};
 use zoetrope_graph::{EventStore, suggest_cut};
 
-use crate::config::{Config, FeatureRule, ModelName, TaskName};
+use crate::config::{Config, FeatureRule, Frame, ModelName, TaskName};
 
 /// The fewest training events that a class needs before it is worth predicting.
 const CLASS_EVENTS_MIN: usize = 10;
@@ -15,6 +15,12 @@ const CLASS_EVENTS_MIN: usize = 10;
 /// Training events of all epochs together, if the number of epochs is left to the data: a run on a
 /// large stream ends in minutes.
 const EVENTS_OF_A_RUN: usize = 1_000_000;
+
+/// Edges of all frames of all epochs together, if the number of epochs is left to the data.
+const EDGES_OF_A_RUN: usize = 1_000_000_000;
+
+/// The fewest epochs that are left of a run on large snapshots.
+const EPOCHS_MIN: usize = 5;
 
 /// Puts what the data decides into the configuration. Returns what the user should know besides.
 pub(super) fn settle(config: &mut Config, loaded: &Loaded) -> Vec<String> {
@@ -31,7 +37,10 @@ pub(super) fn settle(config: &mut Config, loaded: &Loaded) -> Vec<String> {
             epochs(config, store);
             learned_width(config, store.vertices());
         }
-        Dataset::Snapshots(data) => learned_width(config, data.sequence.vertices()),
+        Dataset::Snapshots(data) => {
+            epochs_of_snapshots(config, data);
+            learned_width(config, data.sequence.vertices());
+        }
     }
     notes
 }
@@ -165,6 +174,27 @@ fn learned_width(config: &mut Config, vertices: u32) {
     if config.data.features == FeatureRule::Learned {
         let width = config.data.learned_width_for(config.model.hidden, vertices as usize);
         config.data.learned_width = Some(width);
+    }
+}
+
+/// Fewer epochs of large snapshots.
+fn epochs_of_snapshots(config: &mut Config, data: &SnapshotDataset) {
+    if config.is_given("train.epochs") {
+        return;
+    }
+    let steps = data.sequence.steps();
+    let edges: usize = data.sequence.iter().map(|snapshot| snapshot.len()).sum();
+    // A snapshot is in as many frames as start while it lasts.
+    let repeated = match config.train.frame {
+        Frame::Steps(frame) => frame.min(steps).div_ceil(config.train.stride.max(1)),
+        Frame::All => 1,
+    };
+    let least = EPOCHS_MIN.max(config.train.warm_up);
+    let fit = (EDGES_OF_A_RUN / (edges * repeated).max(1)).max(least);
+    if fit < config.train.epochs {
+        config.train.epochs = fit;
+        let because = format!("{steps} snapshots have {edges} edges");
+        config.settle("train.epochs", fit, because);
     }
 }
 
