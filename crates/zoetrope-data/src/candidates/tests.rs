@@ -141,12 +141,7 @@ fn pairs_are_read_with_the_roles_of_the_data() {
     let found = data.ask(folder.path(), "src,dst\n25,27\n", &[]).unwrap();
     assert!(found.warnings[0].contains("`person1`"), "{:?}", found.warnings);
     assert!(found.warnings[0].contains("source `src`"), "{:?}", found.warnings);
-    let named = PairColumns {
-        src: name("b"),
-        dst: name("a"),
-        time: name("zeit"),
-        ..PairColumns::default()
-    };
+    let named = PairColumns { src: name("b"), dst: name("a"), time: name("zeit") };
     let path = folder.path().join("pairs.csv");
     std::fs::write(&path, "a,b,zeit\n25,27,61\n").unwrap();
     let found = read(&path, data.known(&named), &[], &Quiet).unwrap();
