@@ -192,11 +192,9 @@ impl From<DataError> for Failure {
                     false => failure,
                 }
             }
-            DataError::Uncertain { confirm, .. } => {
+            DataError::Uncertain { .. } => {
                 let failure = Self::new(Cause::Input, "uncertain", message);
-                failure.hint(format!(
-                    "{confirm} confirms this guess; name other columns to correct it"
-                ))
+                failure.hint("if it is not right, name the right columns with the same flags")
             }
             DataError::Unrecognised { .. } => Self::new(Cause::Input, "unrecognised", message),
             DataError::Limit { .. } => Self::new(Cause::Input, "limit", message),

@@ -24,12 +24,21 @@ pub(crate) struct Reading {
     /// Column of the time
     #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
     time: Option<ColumnRef>,
+    /// No column is the time, and the rows are in its order
+    #[arg(long, conflicts_with = "time")]
+    no_time: bool,
     /// Column of the weight
     #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
     weight: Option<ColumnRef>,
+    /// No column is the weight
+    #[arg(long, conflicts_with = "weight")]
+    no_weight: bool,
     /// Column of the label
     #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
     label: Option<ColumnRef>,
+    /// No column is the label
+    #[arg(long, conflicts_with = "label")]
+    no_label: bool,
     /// Column that says whether an event adds or removes its edge
     #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
     kind: Option<ColumnRef>,
@@ -88,14 +97,31 @@ impl Reading {
             format!("[{}]", list.join(", "))
         });
         let unit = self.time_unit.map(|unit| name_of_unit(unit).to_owned());
-        let feature = if self.no_features { "--no-features" } else { "--feature" };
+        let role = |column: &Option<ColumnRef>, absent: bool| match absent {
+            true => Some("false".to_owned()),
+            false => column.as_ref().map(shown),
+        };
+        let flag = |absent, no, yes| if absent { no } else { yes };
+        let feature = flag(self.no_features, "--no-features", "--feature");
         [
             ("--format", "data.format", self.format.map(|format| format.name().to_owned())),
             ("--src", "data.src", column(&self.src)),
             ("--dst", "data.dst", column(&self.dst)),
-            ("--time", "data.time", column(&self.time)),
-            ("--weight", "data.weight", column(&self.weight)),
-            ("--label", "data.label", column(&self.label)),
+            (
+                flag(self.no_time, "--no-time", "--time"),
+                "data.time",
+                role(&self.time, self.no_time),
+            ),
+            (
+                flag(self.no_weight, "--no-weight", "--weight"),
+                "data.weight",
+                role(&self.weight, self.no_weight),
+            ),
+            (
+                flag(self.no_label, "--no-label", "--label"),
+                "data.label",
+                role(&self.label, self.no_label),
+            ),
             ("--kind", "data.kind", column(&self.kind)),
             (feature, "data.feature", features),
             ("--delimiter", "data.delimiter", self.delimiter.map(Delimiter::name)),
@@ -115,6 +141,7 @@ impl Reading {
 /// A column as the value of a setting: a name in quotes, so that no name is taken for a number.
 fn shown(column: &ColumnRef) -> String {
     match column {
+        ColumnRef::Absent => "false".to_owned(),
         ColumnRef::Position(position) => position.to_string(),
         ColumnRef::Name(name) => serde_json::Value::from(name.as_str()).to_string(),
     }

@@ -94,8 +94,11 @@ fn every_command_that_reads_takes_the_flags() {
             "--src",
             "--dst",
             "--time",
+            "--no-time",
             "--weight",
+            "--no-weight",
             "--label",
+            "--no-label",
             "--kind",
             "--feature",
             "--no-features",
@@ -253,4 +256,44 @@ fn every_separator_has_its_name_on_every_command() {
     let train = ["train", "--data", "tab.txt", "--delimiter", "tab", "--out", "run"];
     folder.text(&[&train[..], &model].concat());
     folder.json(&["eval", "--run", "run", "--data", "bar.txt", "--delimiter", "bar", "--json"]);
+}
+
+#[test]
+fn a_time_that_comes_round_is_asked_about_and_can_be_ruled_out() {
+    let folder = Folder::new();
+    let mut text = "src,dst,hour,amount\n".to_owned();
+    for row in 0..400 {
+        let (src, dst, amount) = (draw(row, 0, 30), draw(row, 1, 30), draw(row, 2, 9));
+        writeln!(text, "{src},{dst},{},{amount}", row % 24).unwrap();
+    }
+    folder.write("hours.csv", &text);
+    let outcome = folder.run(&["data", "inspect", "hours.csv"]);
+    assert_eq!(outcome.code(), Some(3), "{}", outcome.stdout_text());
+    let shown = outcome.stderr_text();
+    let flags = shown.lines().find_map(|line| line.split_once("add: ")).unwrap().1.to_owned();
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    assert!(flags.contains(&"--no-time"), "{shown}");
+    assert_eq!(shown.matches("--weight amount").count(), 1, "{shown}");
+    let report = folder.json(&[&["data", "inspect", "hours.csv", "--json"], &flags[..]].concat());
+    assert_eq!((&report["time"]["unit"], &report["time"]["last"]), (&"step".into(), &399.into()));
+    let train = ["train", "--data", "hours.csv", "--model", "jodie", "--epochs", "1", "-q"];
+    let rest = ["--out", "run", "--hidden", "8", "--no-label"];
+    let outcome = folder.run(&[&train[..], &rest, &flags[..]].concat());
+    assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());
+    let config = String::from_utf8(folder.bytes("run/config.toml")).unwrap();
+    assert!(config.contains("time = false") && config.contains("label = false"), "{config}");
+    folder.json(&["eval", "--run", "run", "--json"]);
+}
+
+#[test]
+fn flags_that_name_columns_are_refused_where_there_are_none() {
+    let folder = Folder::new();
+    folder.write("fraud.csv", &transactions());
+    folder.json(&["data", "convert", "fraud.csv", "fraud.zoe", "--json"]);
+    for flags in [&["--label", "amount"][..], &["--src", "nothing"], &["--no-weight"]] {
+        let outcome = folder.run(&[&["data", "inspect", "fraud.zoe"], flags].concat());
+        assert_eq!(outcome.code(), Some(3), "{}", outcome.stdout_text());
+        assert!(outcome.stderr_text().contains(flags[0]), "{}", outcome.stderr_text());
+    }
+    folder.json(&["data", "inspect", "fraud.zoe", "--no-features", "--json"]);
 }

@@ -165,7 +165,16 @@ fn read_file(
         times: Some(times),
         ..Preset::default()
     };
-    let table = table::read(path, &preset, &options, progress).map_err(of_pairs)?;
+    let read = |options: &ReadOptions| table::read(path, &preset, options, progress);
+    let table = match read(&options) {
+        // A file of pairs may have no time: what cannot be read as one is said, not asked.
+        Err(DataError::Uncertain { confirm, .. }) if confirm.contains("--no-time") => {
+            let columns = ColumnMap { time: Some(ColumnRef::Absent), ..options.columns };
+            read(&ReadOptions { columns, ..options })
+        }
+        read => read,
+    };
+    let table = table.map_err(of_pairs)?;
     let timed = table.reading.time.is_some();
     if let Some(own) = table.reading.times.filter(|own| own.scale() != times.scale()) {
         let expected = match by_snapshot {
@@ -216,6 +225,7 @@ impl Chosen {
         };
         // What was said about the data holds here if there is such a column.
         let said = |column: &Option<ColumnRef>| match column.as_ref()? {
+            ColumnRef::Absent => None,
             ColumnRef::Name(name) => place_of(name),
             ColumnRef::Position(place) => {
                 let same = graph.reading.is_some_and(|reading| reading.columns == count);
@@ -227,7 +237,8 @@ impl Chosen {
         let dst = said(&map.dst).or_else(|| usual(|reading| Some(reading.dst)));
         let heading = |name: &String| name.trim().eq_ignore_ascii_case(SNAPSHOT);
         let numbered = names.as_ref().and_then(|names| names.iter().position(heading));
-        let time = numbered.or_else(|| said(&map.time)).or_else(|| usual(|reading| reading.time));
+        let time =
+            numbered.or_else(|| said(&map.time)).or_else(|| usual(TableReading::single_time));
         let named = graph.named;
         let place = |place: Option<usize>| place.map(ColumnRef::Position);
         // One end alone says nothing about the other.

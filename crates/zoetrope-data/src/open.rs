@@ -10,9 +10,10 @@ use crate::formats::{
     edge_list, jodie, ml_triple, npz, parquet, pygt_json, snapshot_folder, store, tgl, traffic,
 };
 use crate::given::{is_read_once, path_of};
-use crate::options::ReadOptions;
+use crate::options::{NO_FEATURES, ReadOptions};
+use crate::parts::Part;
 use crate::progress::Progress;
-use crate::source::Source;
+use crate::source::{Source, is_table};
 use crate::spool::Spool;
 use crate::synthetic;
 
@@ -55,6 +56,7 @@ pub fn open(
     progress: &dyn Progress,
 ) -> Result<Loaded, DataError> {
     if synthetic::is_synthetic(name) {
+        refuse_columns(Path::new(name), Format::Synthetic, options)?;
         return synthetic::generate(name, progress);
     }
     let path = path_of(name);
@@ -88,7 +90,13 @@ fn open_path(
         Some(format) => (reader_of(format), path.to_owned(), None, None),
         None => detect(path, kind.is_dir(), options)?,
     };
+    refuse_columns(&path, reader.format, options)?;
     let mut loaded = (reader.read)(&path, options, progress)?;
+    if options.columns.flags().contains(&NO_FEATURES) && Part::EventFeatures.is_in(&loaded.dataset)
+    {
+        let wrong = |source| DataError::Graph { path: path.clone(), source };
+        loaded.dataset = Part::EventFeatures.left_out(loaded.dataset).map_err(wrong)?;
+    }
     let asked = || format!("--format {}", reader.format);
     let why = reason.unwrap_or_else(asked);
     let details = std::mem::take(&mut loaded.notes.reason);
@@ -100,6 +108,36 @@ fn open_path(
     Ok(loaded)
 }
 
+/// Fails where the user names columns of a format whose parts are fixed.
+fn refuse_columns(path: &Path, format: Format, options: &ReadOptions) -> Result<(), DataError> {
+    let flags = options.columns.flags();
+    let (refused, holds): (Vec<&str>, &str) = match format {
+        Format::EdgeList | Format::JodieCsv | Format::Parquet | Format::SnapshotFolder => {
+            return Ok(());
+        }
+        // A list of edges beside the table of sensors has columns.
+        Format::Traffic => {
+            let list = ["--src", "--dst", "--weight", "--no-weight"];
+            (flags.into_iter().filter(|flag| !list.contains(flag)).collect(), "sensors")
+        }
+        Format::Store | Format::Tgl | Format::MlTriple => {
+            (flags.into_iter().filter(|flag| *flag != NO_FEATURES).collect(), "events")
+        }
+        Format::Npz | Format::PygtJson | Format::Synthetic => (flags, "arrays of fixed meaning"),
+    };
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(DataError::Unsupported {
+            at: Location::file(path),
+            what: format!("{} with the format {format}", refused.join(" ")),
+            advice: format!(
+                "it holds {holds}, not columns to choose from: leave these flags (keys of [data] in a \
+                 configuration) out"
+            ),
+        }),
+    }
+}
+
 fn reader_of(format: Format) -> &'static Reader {
     READERS.iter().find(|reader| reader.format == format).expect("every format has a reader")
 }
@@ -109,6 +147,9 @@ type Detected = (&'static Reader, PathBuf, Option<String>, Option<String>);
 fn detect(path: &Path, is_folder: bool, options: &ReadOptions) -> Result<Detected, DataError> {
     let head = if is_folder { Vec::new() } else { read_head(path, options)? };
     if let Some((reader, reason)) = ask(path, &head) {
+        if reader.format == Format::EdgeList {
+            traffic::refuse_matrix(path, options)?;
+        }
         return Ok((reader, path.to_owned(), Some(reason), None));
     }
     match is_folder {
@@ -142,13 +183,27 @@ fn search_folder(folder: &Path, options: &ReadOptions) -> Result<Detected, DataE
     }
     files.sort();
     let mut found: Vec<(&'static Reader, PathBuf, String)> = Vec::new();
+    let (mut uncertain, mut unread) = (Vec::new(), Vec::new());
     for path in files {
         let Ok(head) = read_head(&path, options) else { continue };
-        if let Some((reader, reason)) = ask(&path, &head)
-            && (reader.format != Format::EdgeList || edge_list::has_timed_edges(&path, &head))
-        {
-            found.push((reader, path, reason));
+        traffic::refuse_matrix(&path, options)?;
+        let asked = ask(&path, &head);
+        let timed = asked.as_ref().map(|(reader, _)| match reader.format {
+            Format::EdgeList => edge_list::has_timed_edges(&path, &head),
+            _ => Some(true),
+        });
+        match (asked, timed) {
+            (Some((reader, reason)), Some(Some(true))) => found.push((reader, path, reason)),
+            (Some((reader, reason)), Some(None)) => uncertain.push((reader, path, reason)),
+            _ if is_table(&path) => unread.push(shown(&path)),
+            _ => {}
         }
+    }
+    // What it is uncertain about is asked about if there is nothing else to read.
+    if found.is_empty() {
+        found = uncertain;
+    } else {
+        unread.extend(uncertain.iter().map(|(_, path, _)| shown(path)));
     }
     let alike = |pair: &[(&'static Reader, PathBuf, String)]| stem(&pair[0].1) == stem(&pair[1].1);
     if found.len() > 1 && found.windows(2).all(alike) {
@@ -159,21 +214,26 @@ fn search_folder(folder: &Path, options: &ReadOptions) -> Result<Detected, DataE
             advice: "join them into one file, or name one of them".into(),
         });
     }
-    let others: Vec<String> = found
-        .iter()
-        .skip(1)
-        .map(|(_, path, _)| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
-        .collect();
+    let others: Vec<String> = found.iter().skip(1).map(|(_, path, _)| shown(path)).collect();
     let Some((reader, path, reason)) = found.into_iter().next() else {
         let reasons = vec!["no file in this folder holds timed events or snapshots".into()];
         return Err(DataError::Unrecognised { path: folder.to_owned(), reasons });
     };
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let warning = (!others.is_empty()).then(|| {
-        format!("read {name}; {} could be read too: name the file to choose it", others.join(", "))
-    });
+    let name = shown(&path);
+    let warning = match (others.is_empty(), unread.is_empty()) {
+        (false, _) => Some(format!(
+            "read {name}; {} could be read too: name the file to choose it",
+            others.join(", ")
+        )),
+        (true, false) => Some(format!("read {name}; not read: {}", unread.join(", "))),
+        (true, true) => None,
+    };
     let reason = format!("{name} in the folder: {reason}");
     Ok((reader, path, Some(reason), warning))
+}
+
+fn shown(path: &Path) -> String {
+    crate::error::shorten(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
 fn unrecognised(path: &Path, head: &[u8]) -> DataError {
@@ -190,4 +250,48 @@ fn unrecognised(path: &Path, head: &[u8]) -> DataError {
         _ => "the rows do not split into equal columns".to_owned(),
     };
     DataError::Unrecognised { path: path.to_owned(), reasons: vec![seen] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Dataset;
+    use crate::options::ColumnRef;
+    use crate::progress::Quiet;
+
+    #[test]
+    fn columns_are_refused_where_the_format_has_none_to_choose_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let csv = file("a.csv");
+        std::fs::write(&csv, "src,dst,time,x\n1,2,3,0.5\n2,3,4,1.5\n").unwrap();
+        let mut options = ReadOptions::default();
+        let loaded = open(&csv, &options, &Quiet).unwrap();
+        let Dataset::Events(store) = &loaded.dataset else { panic!("events") };
+        store::write(Path::new(&file("a.zoe")), store, &Quiet).unwrap();
+        options.columns.features = Some(Vec::new());
+        for name in [&csv, &file("a.zoe")] {
+            let loaded = open(name, &options, &Quiet).unwrap();
+            let Dataset::Events(store) = &loaded.dataset else { panic!("events") };
+            assert_eq!(store.feature_width(), 0, "{name}");
+        }
+        options.columns.src = Some(ColumnRef::Name("dst".into()));
+        for name in [&file("a.zoe"), "synthetic:demo?vertices=10&steps=5"] {
+            let text = open(name, &options, &Quiet).unwrap_err().to_string();
+            assert!(text.contains("--src"), "{text}");
+        }
+    }
+
+    #[test]
+    fn tables_that_are_not_read_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("events.csv", "src,dst,time\na,b,3\nb,c,4\n");
+        write("people.csv", "name,age\na,30\nb,40\n");
+        let name = folder.path().to_str().unwrap();
+        let loaded = open(name, &ReadOptions::default(), &Quiet).unwrap();
+        let said = loaded.notes.warnings.iter().any(|note| note.contains("not read: people.csv"));
+        assert!(said, "{:?}", loaded.notes.warnings);
+    }
 }

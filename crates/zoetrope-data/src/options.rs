@@ -5,9 +5,11 @@ use zoetrope_graph::TimeUnit;
 use crate::format::Format;
 use crate::table::TableReading;
 
-/// A column by name (needs a header) or by position from 0.
+/// A column by name (needs a header) or by position from 0, or none at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnRef {
+    /// No column has this role (time, weight and label alone).
+    Absent,
     /// By name in the header.
     Name(String),
     /// By position from 0.
@@ -32,6 +34,34 @@ pub struct ColumnMap {
     /// The features, in this order; `Some(vec![])` takes none.
     pub features: Option<Vec<ColumnRef>>,
 }
+
+impl ColumnMap {
+    /// The flags that say what this map says.
+    pub fn flags(&self) -> Vec<&'static str> {
+        let flag = |column: &Option<ColumnRef>, yes, no| match column {
+            None => None,
+            Some(ColumnRef::Absent) => Some(no),
+            Some(_) => Some(yes),
+        };
+        let features = self.features.as_ref();
+        let features = features.map(|list| if list.is_empty() { NO_FEATURES } else { "--feature" });
+        [
+            flag(&self.src, "--src", "--src"),
+            flag(&self.dst, "--dst", "--dst"),
+            flag(&self.time, "--time", "--no-time"),
+            flag(&self.weight, "--weight", "--no-weight"),
+            flag(&self.label, "--label", "--no-label"),
+            flag(&self.kind, "--kind", "--kind"),
+            features,
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// The flag that leaves features out, which every format of events can do.
+pub const NO_FEATURES: &str = "--no-features";
 
 /// Limits that keep a hostile file from exhausting the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

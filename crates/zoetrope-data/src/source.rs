@@ -50,6 +50,12 @@ fn text_of_suffixes(name: &std::ffi::OsStr) -> &str {
     texts.next().unwrap_or_default()
 }
 
+/// Whether the name of a file is that of a table, compressed or not.
+pub(crate) fn is_table(path: &Path) -> bool {
+    let name = bare_name(path).to_ascii_lowercase();
+    [".csv", ".tsv", ".parquet"].iter().any(|suffix| name.ends_with(suffix))
+}
+
 /// A stream of uncompressed bytes.
 pub struct Source<'a> {
     path: PathBuf,

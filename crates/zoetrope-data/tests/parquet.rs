@@ -32,6 +32,10 @@ fn expected(row: usize) -> (String, String, i64) {
 #[test]
 fn a_pandas_file_reads_with_nulls_truth_values_and_nanoseconds() {
     let loaded = load(&golden("pandas.parquet"), &ReadOptions::default()).unwrap();
+    assert_eq!(events(&loaded).feature_width(), 1, "b rises with the rows, as their numbers do");
+    let mut options = ReadOptions::default();
+    options.columns.features = Some(["a", "b"].map(|name| ColumnRef::Name(name.into())).into());
+    let loaded = load(&golden("pandas.parquet"), &options).unwrap();
     let store = events(&loaded);
     assert_eq!(store.len(), 50);
     assert_eq!(store.scale(), TimeScale { unit: TimeUnit::Nanosecond, unix: true });

@@ -21,10 +21,10 @@ pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
 }
 
 /// Whether a text table has a time column, so that it is a stream of events rather than a list
-/// of names beside one.
-pub(crate) fn has_timed_edges(path: &Path, head: &[u8]) -> bool {
+/// of names beside one; `None` where only its reader can ask.
+pub(crate) fn has_timed_edges(path: &Path, head: &[u8]) -> Option<bool> {
     let cut = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..=end]);
-    table::has_time(path, cut)
+    table::find_time(path, cut)
 }
 
 /// Reads an edge list.

@@ -37,6 +37,7 @@ pub fn read(
         src: 0,
         dst: 1,
         time: Some(2),
+        time_parts: Vec::new(),
         weight: None,
         label: Some(3),
         kind: None,

@@ -67,6 +67,7 @@ pub fn read(
         src: first,
         dst: first + 1,
         time: Some(first + 2),
+        time_parts: Vec::new(),
         weight: None,
         label: Some(first + 3),
         kind: None,

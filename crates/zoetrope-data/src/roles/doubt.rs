@@ -17,7 +17,7 @@ pub(super) fn notes(columns: &Columns<'_>, roles: &Roles) -> Vec<ColumnNote> {
                 name: shorten(&columns.names[at]),
                 values: columns.facts[at].shown(),
                 role,
-                why: why(columns, at, role),
+                why: why(columns, roles, at, role),
             }
         })
         .collect()
@@ -29,7 +29,7 @@ fn role(roles: &Roles, at: usize) -> &'static str {
     match at {
         _ if at == Some(roles.src) => "source",
         _ if at == Some(roles.dst) => "destination",
-        _ if at == roles.time => "time",
+        Some(at) if roles.times().any(|column| column == at) => "time",
         _ if at == roles.weight => "weight",
         _ if at == roles.label => "label",
         _ if at == roles.kind => "kind",
@@ -39,7 +39,7 @@ fn role(roles: &Roles, at: usize) -> &'static str {
     }
 }
 
-fn why(columns: &Columns<'_>, at: usize, role: &str) -> String {
+fn why(columns: &Columns<'_>, roles: &Roles, at: usize, role: &str) -> String {
     let (facts, given) = (&columns.facts[at], &columns.given);
     if given.taken().contains(&at) {
         return "named by the user".into();
@@ -56,6 +56,9 @@ fn why(columns: &Columns<'_>, at: usize, role: &str) -> String {
             _ => false,
         };
     let mut parts = Vec::new();
+    if role == "time" && roles.time_parts.len() > 1 {
+        parts.push("one of the columns that make the time");
+    }
     if named {
         parts.push("its name");
     }
@@ -73,7 +76,7 @@ fn why(columns: &Columns<'_>, at: usize, role: &str) -> String {
 /// What the values show.
 fn seen(facts: &Facts, role: &str) -> Option<&'static str> {
     match role {
-        "time" if facts.kind == ColumnKind::Date => Some("dates"),
+        "time" if matches!(facts.kind, ColumnKind::Date(_)) => Some("dates"),
         "time" if facts.unix => Some("Unix times"),
         "time" if facts.rises => Some("it never falls"),
         "label" if facts.binary => Some("two values"),
@@ -84,15 +87,24 @@ fn seen(facts: &Facts, role: &str) -> Option<&'static str> {
     }
 }
 
-/// The error that shows the guess and how to confirm it.
-pub(super) fn uncertain(columns: &Columns<'_>, roles: &Roles, what: String) -> DataError {
+/// The error that shows the guess and how to confirm it; with `no_time` also that there is no time.
+pub(super) fn uncertain(
+    columns: &Columns<'_>,
+    roles: &Roles,
+    what: String,
+    no_time: bool,
+) -> DataError {
     let flag = |flag: &str, column: Option<usize>| {
         column.map(|column| format!("--{flag} {}", reference(columns, column)))
     };
     let flags = [
         flag("src", Some(roles.src)),
         flag("dst", Some(roles.dst)),
-        flag("time", roles.time),
+        // Several columns that make the time have no flag: they are found again.
+        match roles.time {
+            Some(time) => flag("time", Some(time)).filter(|_| roles.time_parts.is_empty()),
+            None => no_time.then(|| "--no-time".to_owned()),
+        },
         flag("weight", roles.weight),
         flag("label", roles.label),
     ];

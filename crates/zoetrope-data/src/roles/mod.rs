@@ -7,11 +7,15 @@
 //!
 //! [`DataError::Uncertain`]: crate::error::DataError::Uncertain
 
+mod calendar;
 mod doubt;
+mod ends;
 mod judge;
 mod names;
 mod position;
+mod time;
 mod values;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -22,18 +26,21 @@ use serde::Serialize;
 
 use crate::error::{DataError, Location};
 use crate::options::{ColumnMap, ColumnRef};
+pub use crate::table::date::TimePart;
 pub use crate::table::kind::ColumnKind;
 use values::Facts;
 
 /// Which column is what.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roles {
     /// The source vertex.
     pub src: usize,
     /// The destination vertex.
     pub dst: usize,
-    /// The time.
+    /// The time; the coarsest part of it where it stands in several columns.
     pub time: Option<usize>,
+    /// The parts of a time that stands in several columns, from coarse to fine; else empty.
+    pub time_parts: Vec<(usize, TimePart)>,
     /// The weight.
     pub weight: Option<usize>,
     /// The label.
@@ -44,6 +51,15 @@ pub struct Roles {
     pub features: Vec<usize>,
     /// Columns that hold a constant class of the source and of the destination vertex.
     pub classes: Option<(usize, usize)>,
+}
+
+impl Roles {
+    /// All columns of the time.
+    pub fn times(&self) -> impl Iterator<Item = usize> + '_ {
+        let parts = self.time_parts.iter().map(|&(column, _)| column);
+        let single = self.time.filter(|_| self.time_parts.is_empty());
+        single.into_iter().chain(parts)
+    }
 }
 
 /// A column and what it was taken for.
@@ -93,6 +109,35 @@ pub(crate) fn names_a_time(name: &str) -> bool {
     names::points(name).time > 5.0
 }
 
+/// Names the columns that are not used, if there are any.
+pub(crate) fn unused_note(names: &[String]) -> Option<String> {
+    let shown: Vec<String> = names.iter().take(8).map(|name| crate::error::shorten(name)).collect();
+    let more = match names.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| format!("columns not used: {}{more}", shown.join(", ")))
+}
+
+/// Whether a name is that of a label, such as `fraud`, rather than of any category.
+pub(crate) fn names_a_label(name: &str) -> bool {
+    names::points(name).label >= 6.0
+}
+
+/// Whether whole numbers under this name count years, days or other steps rather than seconds.
+pub(crate) fn counts_steps(name: &str) -> bool {
+    calendar::counts_steps(name)
+}
+
+/// Whether whole numbers are dates such as 20131231: all of them, under a name that says so, or so
+/// many different ones that it cannot be chance.
+pub(crate) fn is_date_of_digits<'a>(
+    name: Option<&str>,
+    values: impl Iterator<Item = &'a [u8]>,
+) -> bool {
+    calendar::is_date_of_digits(name, values)
+}
+
 /// Whether a header calls the ends of an edge users and items: these are numbered apart, as in
 /// JODIE files.
 pub(crate) fn names_users_and_items(names: &[String]) -> bool {
@@ -137,7 +182,12 @@ pub fn judge(
 }
 
 /// What the user said, resolved to positions.
+#[derive(Default)]
 struct Given {
+    /// Roles that no column has.
+    no_time: bool,
+    no_weight: bool,
+    no_label: bool,
     src: Option<usize>,
     dst: Option<usize>,
     time: Option<usize>,
@@ -154,10 +204,15 @@ impl Given {
         columns: usize,
         map: &ColumnMap,
     ) -> Result<Self, DataError> {
+        let absent = |reference: &Option<ColumnRef>| *reference == Some(ColumnRef::Absent);
         let one = |reference: &Option<ColumnRef>| {
-            reference.as_ref().map(|column| resolve(path, names, columns, column)).transpose()
+            let present = reference.as_ref().filter(|column| **column != ColumnRef::Absent);
+            present.map(|column| resolve(path, names, columns, column)).transpose()
         };
         Ok(Self {
+            no_time: absent(&map.time),
+            no_weight: absent(&map.weight),
+            no_label: absent(&map.label),
             src: one(&map.src)?,
             dst: one(&map.dst)?,
             time: one(&map.time)?,
@@ -189,11 +244,13 @@ fn resolve(
     let found = match reference {
         ColumnRef::Position(position) => (*position < columns).then_some(*position),
         ColumnRef::Name(name) => names.iter().position(|known| known == name),
+        ColumnRef::Absent => None,
     };
     found.ok_or_else(|| {
         let wanted = match reference {
             ColumnRef::Position(position) => format!("column {position} of {columns}"),
             ColumnRef::Name(name) => format!("`{name}`"),
+            ColumnRef::Absent => "no column".to_owned(),
         };
         let known = match names {
             [] => format!("columns 0 to {} (the file has no header)", columns.saturating_sub(1)),

@@ -1,376 +1,6 @@
 //! What the names of columns say about their roles.
 
-/// Names that mean a role by themselves, the more usual ones first.
-pub(super) const SOURCE: &[&str] = &[
-    "src",
-    "source",
-    "from",
-    "u",
-    "user_id",
-    "user",
-    "sender",
-    "source_id",
-    "src_id",
-    "from_id",
-    "from_address",
-    "from_node_id",
-    "fromnodeid",
-    "source_subreddit",
-    "item.u",
-    "start",
-    "head",
-    "caller",
-    "origin",
-    "node1",
-    "id1",
-    "initiator",
-    "payer",
-    "nameorig",
-];
-pub(super) const DESTINATION: &[&str] = &[
-    "dst",
-    "dest",
-    "destination",
-    "target",
-    "to",
-    "i",
-    "v",
-    "item_id",
-    "item",
-    "receiver",
-    "recipient",
-    "target_id",
-    "dst_id",
-    "to_id",
-    "to_address",
-    "to_node_id",
-    "tonodeid",
-    "target_subreddit",
-    "item.v",
-    "end",
-    "tail",
-    "callee",
-    "node2",
-    "id2",
-    "payee",
-    "namedest",
-];
-pub(super) const TIME: &[&str] = &[
-    "time",
-    "t",
-    "ts",
-    "timestamp",
-    "datetime",
-    "date",
-    "unixtime",
-    "unix_time",
-    "unixts",
-    "epoch",
-    "block_timestamp",
-    "item.t",
-    "created_at",
-    "event_time",
-    "step",
-    "day",
-    "year",
-];
-pub(super) const WEIGHT: &[&str] =
-    &["weight", "w", "value", "amount", "rating", "edge_weight", "count"];
-pub(super) const LABEL: &[&str] = &[
-    "label",
-    "state_label",
-    "is_fraud",
-    "isfraud",
-    "y",
-    "class",
-    "target_label",
-    "link_sentiment",
-    "item.T",
-    "event_type",
-    "type",
-    "sign",
-];
-pub(super) const KIND: &[&str] = &["kind", "op", "operation", "action"];
-/// Columns that number rows or name them: never features.
-const ROW_NAMES: &[&str] =
-    &["", "id", "idx", "index", "row", "unnamed: 0", "ext_roll", "post_id", "hash"];
-
-const FROM_WORDS: &[&str] = &[
-    "src",
-    "source",
-    "from",
-    "sender",
-    "payer",
-    "orig",
-    "origin",
-    "originator",
-    "caller",
-    "initiator",
-    "follower",
-    "giver",
-    "buyer",
-    "donor",
-    "exporter",
-    "citing",
-    "pu",
-    "pickup",
-    "departure",
-    "debtor",
-    "remitter",
-    "trustor",
-    "rater",
-    "start",
-    "debit",
-    "sending",
-];
-const TO_WORDS: &[&str] = &[
-    "dst",
-    "dest",
-    "destination",
-    "target",
-    "to",
-    "receiver",
-    "recipient",
-    "payee",
-    "beneficiary",
-    "callee",
-    "followee",
-    "followed",
-    "taker",
-    "seller",
-    "importer",
-    "cited",
-    "do",
-    "dropoff",
-    "arrival",
-    "creditor",
-    "trustee",
-    "ratee",
-    "counterparty",
-    "end",
-    "credit",
-    "benef",
-];
-/// Who acts; a source rather than a destination.
-const ACTORS: &[&str] = &[
-    "user",
-    "customer",
-    "client",
-    "person",
-    "member",
-    "subscriber",
-    "author",
-    "reviewer",
-    "viewer",
-    "visitor",
-    "passenger",
-    "patient",
-    "student",
-    "employee",
-    "cc",
-    "card",
-    "cardholder",
-];
-/// What is acted on; a destination rather than a source.
-const THINGS: &[&str] = &[
-    "item",
-    "product",
-    "page",
-    "post",
-    "movie",
-    "song",
-    "track",
-    "merchant",
-    "shop",
-    "store",
-    "article",
-    "book",
-    "video",
-    "subreddit",
-    "channel",
-    "course",
-    "game",
-    "restaurant",
-    "business",
-    "url",
-    "site",
-    "asin",
-    "sku",
-    "question",
-    "hotel",
-    "app",
-];
-const ENTITIES: &[&str] = &[
-    "node", "vertex", "account", "acct", "address", "addr", "name", "station", "location", "zone",
-    "stop", "airport", "city", "country", "region", "place", "bank", "wallet", "host", "ip",
-    "router", "device", "entity", "actor", "player", "team", "company", "paper", "id", "node_id",
-    "code", "subject", "object", "iban", "email", "phone",
-];
-/// What a row is, so that its identifier numbers rows.
-const ROW_WORDS: &[&str] = &[
-    "transaction",
-    "txn",
-    "trans",
-    "event",
-    "row",
-    "record",
-    "index",
-    "idx",
-    "log",
-    "order",
-    "message",
-    "msg",
-    "transfer",
-    "payment",
-    "trip",
-    "ride",
-    "call",
-    "edge",
-    "link",
-    "invoice",
-    "uuid",
-    "guid",
-    "hash",
-    "nonce",
-    "seq",
-    "sequence",
-    "serial",
-    "globaleventid",
-    "review",
-    "pk",
-    "unnamed",
-];
-const MEASURES: &[&str] = &[
-    "balance",
-    "oldbalance",
-    "newbalance",
-    "amount",
-    "amt",
-    "bytes",
-    "packets",
-    "lat",
-    "lon",
-    "lng",
-    "long",
-    "latitude",
-    "longitude",
-    "port",
-    "count",
-    "price",
-    "value",
-    "age",
-    "score",
-    "rate",
-    "fee",
-    "total",
-    "num",
-    "size",
-    "duration",
-    "distance",
-    "weight",
-    "type",
-    "category",
-    "currency",
-    "zip",
-    "zipcode",
-    "gender",
-    "status",
-    "flag",
-    "rating",
-    "cost",
-    "gas",
-    "pop",
-    "quantity",
-    "qty",
-    "percent",
-    "ratio",
-    "length",
-    "number",
-    "scale",
-];
-const TIME_WORDS: &[&str] = &[
-    "time",
-    "date",
-    "datetime",
-    "timestamp",
-    "ts",
-    "at",
-    "unix",
-    "unixtime",
-    "epoch",
-    "day",
-    "hour",
-    "minute",
-    "month",
-    "week",
-    "year",
-    "step",
-    "when",
-    "tick",
-    "dt",
-];
-const WEIGHT_WORDS: &[&str] = &["weight", "amount", "amt", "rating", "count", "strength", "volume"];
-const LABEL_WORDS: &[&str] = &[
-    "label",
-    "fraud",
-    "fraudulent",
-    "class",
-    "laundering",
-    "anomaly",
-    "anomalous",
-    "malicious",
-    "attack",
-    "illicit",
-    "spam",
-    "scam",
-    "suspicious",
-    "chargeback",
-    "sentiment",
-    "outcome",
-    "phishing",
-    "churn",
-];
-
-/// Words that differ between two columns that are the two ends of an edge.
-const OPPOSITES: &[(&str, &str)] = &[
-    ("from", "to"),
-    ("src", "dst"),
-    ("src", "dest"),
-    ("source", "target"),
-    ("source", "destination"),
-    ("source", "dest"),
-    ("sender", "receiver"),
-    ("sender", "recipient"),
-    ("sending", "receiving"),
-    ("orig", "dest"),
-    ("origin", "destination"),
-    ("origin", "dest"),
-    ("originator", "beneficiary"),
-    ("start", "end"),
-    ("head", "tail"),
-    ("pickup", "dropoff"),
-    ("pu", "do"),
-    ("citing", "cited"),
-    ("caller", "callee"),
-    ("payer", "payee"),
-    ("buyer", "seller"),
-    ("follower", "followee"),
-    ("debtor", "creditor"),
-    ("debit", "credit"),
-    ("departure", "arrival"),
-    ("left", "right"),
-    ("subject", "object"),
-    ("exporter", "importer"),
-    ("trustor", "trustee"),
-    ("rater", "ratee"),
-    ("1", "2"),
-    ("0", "1"),
-    ("a", "b"),
-    ("i", "j"),
-    ("u", "v"),
-    ("p", "q"),
-    ("s", "d"),
-];
+use super::words::*;
 
 /// What a name is worth for each role, in points; 0 says nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -389,6 +19,10 @@ pub(super) struct NamePoints {
     pub(super) thing: bool,
     /// Whether a word of it says which end it is.
     pub(super) directed: bool,
+    /// Whether it is a date of a person or a thing, which is not the time of an event.
+    pub(super) other_date: bool,
+    /// Whether it names a vertex of whatever kind.
+    pub(super) entity: bool,
 }
 
 /// The words of a name, in lower case: `fromAccount_ID2` is `from account id 2`.
@@ -449,15 +83,16 @@ pub(super) fn points(name: &str) -> NamePoints {
         thing: any(&words, THINGS),
         ..NamePoints::default()
     };
-    let timed = any(&words, TIME_WORDS)
-        || words
-            .iter()
-            .any(|word| word.len() > 4 && ["date", "time"].iter().any(|end| word.ends_with(end)));
+    let lasting = any(&words, DURATIONS);
+    points.measure |= lasting && any(&words, TIME_WORDS);
+    points.other_date = any(&words, OTHER_DATES);
+    let timed = (any(&words, TIME_WORDS) && !lasting) || points.other_date;
     let labelled = any(&words, LABEL_WORDS);
     let (from, to) = (any(&words, FROM_WORDS), any(&words, TO_WORDS));
     points.directed = from != to;
     let mut vertex = 0.0;
-    if any(&words, ENTITIES) || points.actor || points.thing {
+    points.entity = any(&words, ENTITIES) || points.actor || points.thing;
+    if points.entity {
         vertex += 2.0;
     }
     for (is, cost) in [(points.row, 4.0), (points.measure, 6.0), (timed, 6.0), (labelled, 4.0)] {
@@ -479,9 +114,12 @@ pub(super) fn points(name: &str) -> NamePoints {
         points.src = points.src.min(0.0);
     }
     points.time = listed(name, TIME).unwrap_or(if timed { 6.0 } else { 0.0 });
+    if points.other_date {
+        points.time = 0.0;
+    }
     if points.time > 0.0 {
         let early = ["start", "started", "begin", "pickup", "sent", "created", "departure", "from"];
-        let late = ["end", "ended", "dropoff", "updated", "closed", "arrival", "to", "birth"];
+        let late = ["end", "ended", "dropoff", "updated", "closed", "arrival", "to"];
         points.time += if any(&words, &early) { 1.0 } else { 0.0 };
         points.time -= if any(&words, &late) { 1.0 } else { 0.0 };
     }
@@ -533,6 +171,18 @@ pub(super) fn are_opposite(first: &str, second: &str) -> bool {
             || singular(one).zip(singular(two)).is_some_and(|(one, two)| opposite(&one, &two)))
 }
 
+/// Whether two names are those of the start and the end of a time, in this order: they differ in
+/// one such word, and no other word names a vertex.
+pub(super) fn are_interval(first: &str, second: &str) -> bool {
+    let (one, two) = (words(first), words(second));
+    let mut differing = one.iter().zip(&two).filter(|(one, two)| one != two);
+    let interval = differing.next().is_some_and(|(one, two)| {
+        INTERVALS.contains(&(one.as_str(), two.as_str())) && differing.next().is_none()
+    });
+    let vertex = [ENTITIES, ACTORS, THINGS].iter().any(|list| any(&one, list));
+    one.len() == two.len() && interval && !vertex
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -566,6 +216,18 @@ mod tests {
     }
 
     #[test]
+    fn times_are_known_by_whole_words() {
+        for name in ["time", "visit_date", "CreationDate", "SQLDATE", "sentAt", "Datum"] {
+            assert!(points(name).time >= 6.0, "{name}");
+        }
+        for name in
+            ["candidate", "update", "mandate", "overtime", "time_since_last", "birth_date", "dob"]
+        {
+            assert_eq!(points(name).time, 0.0, "{name}");
+        }
+    }
+
+    #[test]
     fn opposites_differ_in_one_word() {
         for (one, two) in [
             ("from_account", "to_account"),
@@ -577,6 +239,8 @@ mod tests {
         ] {
             assert!(are_opposite(one, two) && !are_opposite(two, one), "{one} {two}");
         }
+        assert!(are_interval("start", "end") && are_interval("contact_start", "contact_end"));
+        assert!(!are_interval("start_station", "end_station") && !are_interval("end", "start"));
         assert!(!are_opposite("from_account", "to_bank"));
         assert!(!are_opposite("start_station_id", "end_station_name"));
     }

@@ -11,17 +11,61 @@ use crate::error::DataError;
 pub(super) fn by_position(columns: &Columns<'_>) -> Result<Judged, DataError> {
     let given = &columns.given;
     let ends_given = given.src.is_some() || given.dst.is_some();
-    let first = match ends_given || given.time.is_some() {
+    let time_given = given.time.is_some() || given.no_time;
+    let first = match ends_given || time_given {
         true => First::Vertex,
         false => first_column(&columns.facts),
     };
-    let roles = assign(columns, &first)?;
-    match first {
-        First::Doubtful { what, .. } => Err(doubt::uncertain(columns, &roles, what)),
-        _ => {
-            let columns = doubt::notes(columns, &roles);
-            Ok(Judged { roles, columns, apart: false, warnings: Vec::new() })
-        }
+    let relation = match ends_given {
+        true => Relation::None,
+        false => relation(&columns.facts),
+    };
+    let (roles, time_rival) = assign(columns, &first, relation)?;
+    let doubt = match (&first, relation, time_rival) {
+        (First::Doubtful { what, .. }, ..) => Some(what.clone()),
+        (_, Relation::Likely, _) => Some(
+            "columns 0 and 2 share their values, and column 1 has few, as the relation between a \
+             subject and an object has"
+                .to_owned(),
+        ),
+        (_, _, Some(rival)) if !time_given => Some(format!(
+            "column {rival} could be the time as well (no column rises from row to row)"
+        )),
+        _ => None,
+    };
+    if let Some(what) = doubt {
+        return Err(doubt::uncertain(columns, &roles, what, given.no_time));
+    }
+    let columns = doubt::notes(columns, &roles);
+    Ok(Judged { roles, columns, apart: false, warnings: Vec::new() })
+}
+
+/// Whether the second column is the relation of `subject relation object time` rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    None,
+    /// Whole numbers that look like it.
+    Likely,
+    /// Names that only the first and the third column share.
+    Certain,
+}
+
+/// Judges by what the first three columns share.
+fn relation(facts: &[Facts]) -> Relation {
+    let [first, second, third, _, ..] = facts else { return Relation::None };
+    let telling = [first, second, third].iter().all(|facts| {
+        facts.can_name() && facts.present >= TELLING_ROWS && !facts.unix && !facts.rises
+    });
+    let few = 2 * second.distinct() <= first.distinct().min(third.distinct());
+    let share = first.shared(third);
+    let beside = first.shared(second).max(second.shared(third));
+    if !telling || !few || share < 0.2 || share < 2.0 * beside {
+        return Relation::None;
+    }
+    let text = |facts: &Facts| facts.kind == ColumnKind::Text;
+    match text(first) && text(third) && beside == 0.0 {
+        true => Relation::Certain,
+        false => Relation::Likely,
     }
 }
 
@@ -62,7 +106,12 @@ fn first_column(facts: &[Facts]) -> First {
     First::Vertex
 }
 
-fn assign(columns: &Columns<'_>, first: &First) -> Result<Roles, DataError> {
+/// The roles, and a column that could be the time as well.
+fn assign(
+    columns: &Columns<'_>,
+    first: &First,
+    relation: Relation,
+) -> Result<(Roles, Option<usize>), DataError> {
     let given = &columns.given;
     let taken = given.taken();
     let count = columns.facts.len();
@@ -71,10 +120,16 @@ fn assign(columns: &Columns<'_>, first: &First) -> Result<Roles, DataError> {
         First::Time => (true, None),
         First::Doubtful { is_row, .. } => (!is_row, is_row.then_some(0)),
     };
+    let between = (relation != Relation::None).then_some(1);
     let free = |column: &usize| !taken.contains(column) && Some(*column) != skipped;
-    let guess = || if first_is_time { Some(0) } else { guess_time(&columns.facts, skipped) };
-    let time = given.time.or_else(|| guess().filter(free));
-    let mut ids = (0..count).filter(free).filter(|&column| Some(column) != time);
+    let (guess, rival) = match (first_is_time, given.no_time) {
+        (_, true) => (None, None),
+        (true, _) => (Some(0), None),
+        _ => guess_time(&columns.facts, skipped, between, &taken),
+    };
+    let time = given.time.or_else(|| guess.filter(free));
+    let mut ids =
+        (0..count).filter(free).filter(|&column| Some(column) != time && Some(column) != between);
     let src = given.src.or_else(|| ids.next());
     let dst = given.dst.or_else(|| ids.next());
     let (Some(src), Some(dst)) = (src, dst) else {
@@ -85,29 +140,66 @@ fn assign(columns: &Columns<'_>, first: &First) -> Result<Roles, DataError> {
     let kind = |column: usize| columns.facts[column].kind;
     let texts: Vec<usize> =
         rest.iter().copied().filter(|&column| kind(column) == ColumnKind::Text).collect();
-    let mut numbers = rest.iter().copied().filter(|&column| kind(column).is_measured());
-    let weight = given.weight.or_else(|| numbers.next());
-    let features = given.features.clone().unwrap_or_else(|| numbers.collect());
+    let measured = |column: &usize| {
+        kind(*column).is_number() || matches!(kind(*column), ColumnKind::NumberList(_))
+    };
+    let numbers: Vec<usize> = rest.iter().copied().filter(measured).collect();
+    // What stands between the ends is a kind of edge rather than its weight.
+    let weight = match given.no_weight {
+        true => None,
+        false => given.weight.or(numbers.iter().copied().find(|&column| column > src.min(dst) + 1)),
+    };
+    let features = given
+        .features
+        .clone()
+        .unwrap_or_else(|| numbers.into_iter().filter(|&column| Some(column) != weight).collect());
     let classes = match texts[..] {
         [first, second] if given.label.is_none() => Some((first, second)),
         _ => None,
     };
-    Ok(Roles { src, dst, time, weight, label: given.label, kind: given.kind, features, classes })
+    let (label, kind) = (given.label, given.kind);
+    let time_parts = Vec::new();
+    let roles = Roles { src, dst, time, time_parts, weight, label, kind, features, classes };
+    Ok((roles, rival))
 }
 
-/// A date column; else a column of plausible Unix times; else the third, or the fourth where
-/// only that one does not decrease (of those that are not skipped).
-fn guess_time(facts: &[Facts], skipped: Option<usize>) -> Option<usize> {
-    let columns = || (0..facts.len()).filter(|&column| Some(column) != skipped);
-    if let Some(column) = columns().find(|&column| facts[column].kind == ColumnKind::Date) {
-        return Some(column);
+/// A date column; else a column of plausible Unix times; else, from the third on, one that rises,
+/// or nearly so, or the only one that changes; and another one that could be it as well.
+fn guess_time(
+    facts: &[Facts],
+    skipped: Option<usize>,
+    between: Option<usize>,
+    taken: &[usize],
+) -> (Option<usize>, Option<usize>) {
+    let columns =
+        || (0..facts.len()).filter(|&column| Some(column) != skipped && !taken.contains(&column));
+    if let Some(column) =
+        columns().find(|&column| matches!(facts[column].kind, ColumnKind::Date(_)))
+    {
+        return (Some(column), None);
     }
     let numeric: Vec<usize> = columns().filter(|&column| facts[column].kind.is_number()).collect();
     if let Some(&column) = numeric.iter().find(|&&column| facts[column].unix) {
-        return Some(column);
+        return (Some(column), None);
     }
-    let least = 2 + usize::from(skipped.is_some());
-    let never_falls = |column: usize| facts[column].rises || facts[column].distinct() <= 1;
+    let least = 2 + usize::from(skipped.is_some()) + usize::from(between.is_some());
     let later: Vec<usize> = numeric.into_iter().filter(|&column| column >= least).collect();
-    later.iter().copied().find(|&column| never_falls(column)).or(later.first().copied())
+    let find =
+        |test: &dyn Fn(&Facts) -> bool| later.iter().copied().find(|&column| test(&facts[column]));
+    let rises =
+        find(&|facts| facts.rises && facts.distinct() > 2).or_else(|| find(&|facts| facts.rises));
+    if let Some(column) = rises.or_else(|| find(&Facts::nearly_rises)) {
+        return (Some(column), None);
+    }
+    let changing: Vec<usize> =
+        later.iter().copied().filter(|&column| !facts[column].is_constant()).collect();
+    // Fewer rows than tell anything are read in the usual order.
+    let telling = |&&column: &&usize| {
+        let facts = &facts[column];
+        facts.present >= TELLING_ROWS
+            && facts.kind == ColumnKind::Integer
+            && !facts.has_two_numbers()
+    };
+    let rival = changing.iter().skip(1).find(telling).copied();
+    (changing.first().or(later.first()).copied(), rival)
 }

@@ -223,3 +223,174 @@ fn a_bad_value_does_not_take_the_time_from_a_column_of_that_name() {
     let parts = "src,dst,time,date\n1,2,12:00,2020-01-01\n2,3,13:30,2020-01-02\n";
     assert_eq!(roles_of(parts).unwrap(), "src dst date - - []");
 }
+
+/// What is asked about a csv text, and the flags that confirm the guess.
+fn question_of(text: &str) -> (String, String) {
+    match roles_of(text) {
+        Err(DataError::Uncertain { what, confirm, .. }) => (what, confirm),
+        other => panic!("not asked: {other:?}"),
+    }
+}
+
+#[test]
+fn the_start_and_the_end_of_a_time_are_no_vertices() {
+    let row = |row: u64, draw: &dyn Fn(u64, u64) -> u64| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), row / 2 * 60, row / 2 * 60 + draw(2, 60))
+    };
+    for (header, expected) in [
+        ("person1,person2,start,end", "person1 person2 start - - [end]"),
+        ("person_a,person_b,from,to", "person_a person_b from - - [to]"),
+        ("u,v,start,end", "u v start - - [end]"),
+        (
+            "person_1,person_2,contact_start,contact_end",
+            "person_1 person_2 contact_start - - [contact_end]",
+        ),
+    ] {
+        assert_eq!(roles_of(&table(header, row)).unwrap(), expected);
+    }
+    assert_eq!(
+        roles_of("person1,person2,start,end\n1,2,5,6\n3,4,7,8\n").unwrap(),
+        "person1 person2 start - - [end]"
+    );
+    // Names alone do not say whether employees or starts are the vertices.
+    let shuffled = table("employee,project,start,end", |_, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), draw(2, 1000) * 5, draw(3, 1800) * 5)
+    });
+    let (what, confirm) = question_of(&shuffled);
+    assert!(what.contains("`start` and `end` could be the vertices"), "{what}");
+    assert_eq!(confirm, "--src employee --dst project --time start");
+    // With a time of its own, or without other vertices, they are the ends of an edge.
+    let timed = table("from,to,f1,f2,time", |row, draw| {
+        format!("{},{},{},{},{row}", draw(0, 30), 30 + draw(1, 30), draw(2, 9), draw(3, 9))
+    });
+    assert_eq!(roles_of(&timed).unwrap(), "from to time - - [f1 f2]");
+    let roads = table("start,end,length", |_, draw| {
+        format!("{},{},{}", draw(0, 30), 30 + draw(1, 30), draw(2, 900))
+    });
+    assert!(roles_of(&roads).unwrap().starts_with("start end - "), "{:?}", roles_of(&roads));
+}
+
+#[test]
+fn words_that_end_like_a_date_are_no_times_and_two_numbers_are_no_vertices() {
+    let votes = table("voter,candidate,vote,ts", |row, draw| {
+        let vote = if draw(2, 2) == 0 { -1 } else { 1 };
+        format!("{},{},{vote},{}", draw(0, 30), draw(1, 30), 1_600_000_000 + row)
+    });
+    assert_eq!(roles_of(&votes).unwrap(), "voter candidate ts - - [vote]");
+    let since = table("src,dst,time_since_last,amount", |_, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), draw(2, 500), draw(3, 9))
+    });
+    assert_eq!(roles_of(&since).unwrap(), "src dst - amount - [time_since_last]");
+    let births = table("patient_id,doctor_id,birth_date,admitted", |row, draw| {
+        let born = 1950 + draw(2, 40);
+        format!("{},{},{born}-01-01,{}", draw(0, 30), draw(1, 30), day(row))
+    });
+    assert_eq!(roles_of(&births).unwrap(), "patient_id doctor_id admitted - - []");
+}
+
+#[test]
+fn years_months_and_days_make_one_time_and_hours_alone_make_none() {
+    let parts = |header: &str| {
+        table(header, |row, draw| {
+            let (month, day) = (1 + row / 28, 1 + row % 28);
+            format!("2013,{month},{day},{},{},{}", row % 24, draw(0, 9), draw(1, 9))
+        })
+    };
+    let text = parts("year,month,day,hour,origin,dest");
+    let layout = crate::table::dialect::sniff(text.as_bytes(), true, None, None).unwrap();
+    let path = Path::new("t.csv");
+    let (header, map) = (layout.header.as_deref(), ColumnMap::default());
+    let judged = judge(path, header, &layout.kinds, &layout.sample, &map).unwrap();
+    let units = [TimePart::Year, TimePart::Month, TimePart::Day, TimePart::Hour];
+    let found: Vec<TimePart> = judged.roles.time_parts.iter().map(|&(_, part)| part).collect();
+    assert_eq!(found, units);
+    assert_eq!((judged.roles.time, &judged.roles.features[..]), (Some(0), &[][..]));
+    assert_eq!(judged.columns[2].role, "time");
+    let (what, _) = question_of(&parts("school_year,month,day,shift_hour,origin,dest"));
+    assert!(what.contains("`month` and `day` make no time without a year"), "{what}");
+    let hours = table("src,dst,hour,amount", |row, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), row % 24, draw(2, 9))
+    });
+    let (what, confirm) = question_of(&hours);
+    assert!(what.contains("`hour` falls again and again"), "{what}");
+    assert_eq!(confirm, "--src src --dst dst --no-time --weight amount");
+    let dated = table("date,hour,pickup_zone,dropoff_zone", |row, draw| {
+        format!("2021-01-{:02},{},{},{}", 1 + row / 24, row % 24, draw(0, 30), draw(1, 30))
+    });
+    assert_eq!(roles_of(&dated).unwrap(), "pickup_zone dropoff_zone date - - []");
+    let counter = table("patient,nurse,minute", |row, draw| {
+        format!("{},{},{}", draw(0, 20), draw(1, 20), row / 4)
+    });
+    assert_eq!(roles_of(&counter).unwrap(), "patient nurse minute - - []");
+}
+
+#[test]
+fn a_time_that_cannot_be_read_is_asked_about() {
+    let text = table("from,to,date", |row, draw| {
+        format!("{},{},\"Fri, {} Jan 2021\"", draw(0, 30), draw(1, 30), 1 + row / 10)
+    });
+    let (what, confirm) = question_of(&text);
+    assert!(what.contains("`date` is called a time") && what.contains("31.12.2013"), "{what}");
+    assert_eq!(confirm, "--src from --dst to --no-time");
+    let slashes = table("from,to,when", |row, draw| {
+        format!("{},{},{:02}/01/2021", draw(0, 30), draw(1, 30), 1 + row / 10)
+    });
+    assert_eq!(roles_of(&slashes).unwrap(), "from to when - - []");
+}
+
+#[test]
+fn numbers_that_count_rows_are_no_features_and_may_be_the_time() {
+    let papers = table("paper_id,author1,author2,year", |row, draw| {
+        format!("{row},{},{},{}", draw(0, 30), draw(1, 30), 1990 + row / 30)
+    });
+    assert_eq!(roles_of(&papers).unwrap(), "author1 author2 year - - []");
+    let counted = table("a,b,c,d", |row, draw| {
+        format!("{},{},{row},{}", draw(0, 30), draw(1, 30), draw(2, 100))
+    });
+    assert_eq!(roles_of(&counted).unwrap(), "a b - - - [d]");
+    let rising = table("a,b,c,d", |row, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), row * row, draw(2, 100))
+    });
+    assert_eq!(question_of(&rising).1, "--src a --dst b --time c");
+}
+
+#[test]
+fn without_a_header_relations_and_constants_are_told_from_ends_and_times() {
+    let names = |row: u64, draw: &dyn Fn(u64, u64) -> u64| {
+        let relation = ["Meet", "Fight", "Aid"][draw(1, 3) as usize];
+        format!("C{},{relation},C{},2021-01-{:02}", draw(0, 30), draw(2, 30), 1 + row / 20)
+    };
+    assert_eq!(roles_of(&table("", names)).unwrap(), "0 2 3 - - []");
+    let numbers = table("", |row, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 6), draw(2, 30), row / 10)
+    });
+    let (what, confirm) = question_of(&numbers);
+    assert!(what.contains("columns 0 and 2 share their values"), "{what}");
+    assert_eq!(confirm, "--src 0 --dst 2 --time 3");
+    let years = |row: u64, draw: &dyn Fn(u64, u64) -> u64| {
+        format!("{} {} 1 {}", draw(0, 30), draw(1, 30), 1990 + row / 30)
+    };
+    assert_eq!(roles_of(&table("", years)).unwrap(), "0 1 3 2 - []");
+    let shuffled = table("", |_, draw| {
+        format!("{} {} {} {}", draw(0, 30), draw(1, 30), 1 + draw(2, 5), draw(3, 3000) * 60)
+    });
+    assert!(question_of(&shuffled).0.contains("column 3 could be the time as well"));
+}
+
+#[test]
+fn what_the_user_rules_out_is_not_looked_for() {
+    let text = table("src,dst,time,weight,label", |row, draw| {
+        format!("{},{},{row},{},{}", draw(0, 30), draw(1, 30), draw(2, 9), draw(3, 2))
+    });
+    let layout = crate::table::dialect::sniff(text.as_bytes(), true, None, None).unwrap();
+    let map = ColumnMap {
+        time: Some(ColumnRef::Absent),
+        weight: Some(ColumnRef::Absent),
+        label: Some(ColumnRef::Absent),
+        ..ColumnMap::default()
+    };
+    let header = layout.header.as_deref();
+    let judged = judge(Path::new("t.csv"), header, &layout.kinds, &layout.sample, &map).unwrap();
+    let Roles { time, weight, label, .. } = judged.roles;
+    assert_eq!((time, weight, label), (None, None, None));
+}

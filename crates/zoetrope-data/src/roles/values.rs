@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::table::kind::ColumnKind;
-use crate::table::{number, timestamp};
+use crate::table::{date, number};
 
 /// Fewer rows than this say nothing about whether values repeat or rise.
 pub(super) const TELLING_ROWS: usize = 20;
@@ -22,6 +22,12 @@ pub(super) struct Facts {
     pub(super) rises: bool,
     /// Whether each is the one before it plus one.
     pub(super) counts: bool,
+    /// How often one is below the one before it.
+    pub(super) falls: usize,
+    /// The least and the largest number.
+    pub(super) range: Option<(f64, f64)>,
+    /// Whether all are times of day, such as 16:39.
+    pub(super) clock: bool,
     /// Whether all are plausible Unix times.
     pub(super) unix: bool,
     /// Whether all numbers are whole.
@@ -59,11 +65,16 @@ impl Facts {
         let is_unix = |value: f64| {
             [1.0, 1e3, 1e6, 1e9].iter().any(|unit| (3e8 * unit..4.2e9 * unit).contains(&value))
         };
+        let falls = known.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        let least = known.iter().copied().reduce(f64::min);
         let words = ["0", "1", "true", "false", "yes", "no", "0.0", "1.0"];
         Self {
             kind,
             present,
             rises: steps(&|one, two| one <= two) && known.first() != known.last(),
+            falls,
+            range: least.zip(known.iter().copied().reduce(f64::max)),
+            clock: kind == ColumnKind::Text && values.keys().all(|text| date::is_clock(text)),
             counts: steps(&|one, two| two == one + 1.0),
             unix: kind.is_number() && all(&is_unix),
             whole: all(&|value| value.fract() == 0.0),
@@ -73,6 +84,29 @@ impl Facts {
             values,
             numbers,
         }
+    }
+
+    /// Whether there are only one or two different numbers, which are no vertices.
+    pub(super) fn has_two_numbers(&self) -> bool {
+        self.present >= TELLING_ROWS && self.kind.is_number() && self.distinct() <= 2
+    }
+
+    /// Whether numbers fall so seldom that a few rows may have been added out of order.
+    pub(super) fn nearly_rises(&self) -> bool {
+        self.present >= TELLING_ROWS && self.distinct() > 2 && 20 * self.falls <= self.present
+    }
+
+    /// Whether no value is above the one beside it in the other column, as the start of a time is
+    /// not above its end.
+    pub(super) fn never_exceeds(&self, other: &Self) -> bool {
+        let pairs = self.numbers.iter().zip(&other.numbers).filter_map(|(a, b)| a.zip(*b));
+        let mut pairs = pairs.peekable();
+        pairs.peek().is_some() && pairs.all(|(one, two)| one <= two)
+    }
+
+    /// The different values, in no order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &String> {
+        self.values.keys()
     }
 
     /// How many different values there are.
@@ -156,8 +190,8 @@ impl Facts {
 /// The place of a value on a line: a number, or the second of a date.
 fn value(kind: ColumnKind, text: &str) -> Option<f64> {
     match kind {
-        ColumnKind::Date => {
-            let stamp = timestamp::iso(text.as_bytes())?;
+        ColumnKind::Date(form) => {
+            let stamp = form.parse(text.as_bytes())?;
             Some(stamp.ticks as f64 / 10f64.powi(i32::from(stamp.digits)))
         }
         ColumnKind::Integer | ColumnKind::Decimal => text.parse().ok(),

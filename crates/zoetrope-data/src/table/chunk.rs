@@ -274,7 +274,9 @@ impl Chunk {
         self.features.reserve_exact(rows * plan.feature_width);
         for action in &plan.actions {
             match (action, &mut self.label) {
-                (Action::DecimalTime | Action::IsoTime, _) => self.time.ticks.reserve_exact(rows),
+                (Action::DecimalTime | Action::DateTime(_), _) => {
+                    self.time.ticks.reserve_exact(rows)
+                }
                 (Action::Weight, _) => self.weight.reserve_exact(rows),
                 (Action::NumberLabel, LabelChunk::Numbers(labels)) => labels.reserve_exact(rows),
                 _ => {}

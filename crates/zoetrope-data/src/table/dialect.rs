@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::table::kind::ColumnKind;
+use crate::table::number;
 
 /// How rows are split into fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,11 +12,13 @@ pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
     /// Whether any run of blanks separates, also leading and trailing ones.
     pub(crate) blanks: bool,
+    /// Whether numbers have a decimal comma.
+    pub(crate) decimal_comma: bool,
 }
 
 impl Dialect {
     pub(crate) fn of(delimiter: u8) -> Self {
-        Self { delimiter, blanks: delimiter == b' ' }
+        Self { delimiter, blanks: delimiter == b' ', decimal_comma: false }
     }
 
     /// Whether a line is blank or a comment.
@@ -188,16 +191,48 @@ pub(crate) fn sniff(
     let rest = data(1);
     let has_header = header.unwrap_or_else(|| looks_like_header(&rows[0], &kinds_of(&rest)));
     let first = usize::from(has_header);
-    let sample = data(first);
+    let mut kinds = kinds_of(&data(first));
+    let mut sample: Vec<Vec<String>> = data(first).into_iter().cloned().collect();
     let data_line = lines.get(first);
+    let decimal_comma = delimiter_is_free(&dialect) && replace_commas(&mut sample, &mut kinds);
     Ok(Layout {
-        dialect,
+        dialect: Dialect { decimal_comma, ..dialect },
         header: has_header.then(|| rows[0].clone()),
-        kinds: kinds_of(&sample),
-        sample: sample.into_iter().cloned().collect(),
+        kinds,
+        sample,
         data_start: data_line.map_or(head.len(), |line| line.start + skip),
         lines_before: data_line.map_or(lines[0].number + 1, |line| line.number),
     })
+}
+
+/// Whether a comma can be part of a number: it separates nothing.
+fn delimiter_is_free(dialect: &Dialect) -> bool {
+    dialect.delimiter != b','
+}
+
+/// Finds columns of numbers with a decimal comma, such as `41,66`, and writes them with a point.
+fn replace_commas(sample: &mut [Vec<String>], kinds: &mut [ColumnKind]) -> bool {
+    let mut any = false;
+    for column in 0..kinds.len() {
+        if !matches!(kinds[column], ColumnKind::NumberList(2) | ColumnKind::Text) {
+            continue;
+        }
+        let cells = || sample.iter().map(|row| row[column].as_bytes());
+        let present = cells().filter(|cell| !number::is_missing(cell)).count();
+        let commas = cells().filter(|cell| number::with_point(cell).is_some()).count();
+        let whole = cells().filter(|cell| number::integer(cell).is_some()).count();
+        if commas == 0 || (commas + whole) * 10 < present * 9 {
+            continue;
+        }
+        any = true;
+        kinds[column] = ColumnKind::Decimal;
+        for row in sample.iter_mut() {
+            if let Some(text) = number::with_point(row[column].as_bytes()) {
+                row[column] = String::from_utf8_lossy(&text).into_owned();
+            }
+        }
+    }
+    any
 }
 
 struct Line<'a> {
@@ -274,7 +309,9 @@ fn mode(values: &[usize]) -> usize {
 /// or where it names a column `src`, `source` and the like.
 fn looks_like_header(first: &[String], kinds: &[ColumnKind]) -> bool {
     let differs = first.iter().zip(kinds).any(|(name, kind)| {
-        !name.is_empty() && kind.is_measured() && !ColumnKind::of([name.as_str()]).is_measured()
+        !number::is_missing(name.as_bytes())
+            && kind.is_measured()
+            && !ColumnKind::of([name.as_str()]).is_measured()
     });
     let shorter = first.len() < kinds.len() && first.iter().any(|name| name.contains("feature"));
     differs || shorter || crate::roles::names_an_edge(first)
@@ -311,7 +348,12 @@ mod tests {
         let school = layout("1254386420\t1558\t1567\t3B\t3B\n1254386420\t1560\t1570\t3B\t5A\n");
         assert_eq!((school.dialect.delimiter, school.header), (b'\t', None));
         let social = layout("item.u,item.v,item.t,item.T\n42,50,2008-09-11 03:16:14,AE\n");
-        assert_eq!(social.kinds[2], ColumnKind::Date);
+        assert_eq!(social.kinds[2], ColumnKind::Date(crate::table::date::DateForm::Iso));
+        let comma = layout("from;to;time;amount\n1;2;3;41,66\n2;3;4;1.041,5\n3;4;5;7\n");
+        assert!(comma.dialect.decimal_comma && comma.kinds[3] == ColumnKind::Decimal);
+        assert_eq!(comma.sample[1][3], "1041.5");
+        let lists = layout("from\tto\ttime\tf\n1\t2\t3\t0.5,0.25\n2\t3\t4\t0.5,1.5\n");
+        assert!(!lists.dialect.decimal_comma && lists.kinds[3] == ColumnKind::NumberList(2));
         assert!(sniff(b"# only\n# comments\n", true, None, None).is_err());
         assert!(sniff(b"word\nword\n", true, None, None).is_err());
     }

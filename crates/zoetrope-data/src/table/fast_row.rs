@@ -152,6 +152,10 @@ fn behind(block: &[u8], at: usize, delimiter: u8) -> Option<usize> {
 #[inline(always)]
 fn id_at(block: &[u8], at: usize, ids: &mut IdChunk) -> Option<usize> {
     let (value, end) = number::unsigned_at(block, at)?;
+    // `007` is another name than `7`: the slow path says so.
+    if block[at] == b'0' && end - at > 1 {
+        return None;
+    }
     match ids {
         IdChunk::Narrow(values) if value <= u64::from(u32::MAX) => values.push(value as u32),
         _ => ids.push_integer(value as i64),

@@ -45,7 +45,7 @@ pub(super) fn finish(
     let wrong = |source| DataError::Graph { path: path.to_owned(), source };
     let (numbered, order) = (numbered?, order.map_err(wrong)?);
     let times = brought.unwrap_or_else(|| {
-        let dates = plan.rows.actions.contains(&Action::IsoTime);
+        let dates = has_dates(plan);
         let number = match dates {
             true => TimeUnit::Second,
             false => options.time_unit.unwrap_or_else(|| unit_of_numbers(time.last(), digits)),
@@ -116,6 +116,7 @@ fn reading(layout: &Layout, plan: &TablePlan, times: TimeReading) -> TableReadin
         src: roles.src,
         dst: roles.dst,
         time: roles.time,
+        time_parts: roles.time_parts.iter().map(|&(column, _)| column).collect(),
         weight: roles.weight,
         label: roles.label,
         kind: roles.kind,
@@ -124,6 +125,12 @@ fn reading(layout: &Layout, plan: &TablePlan, times: TimeReading) -> TableReadin
         bipartite: plan.bipartite,
         text_ids: [plan.rows.text_src, plan.rows.text_dst],
     }
+}
+
+/// Whether times are dates rather than numbers.
+fn has_dates(plan: &TablePlan) -> bool {
+    let dates = |action: &Action| matches!(action, Action::DateTime(_) | Action::TimePart(_));
+    plan.rows.actions.iter().any(dates)
 }
 
 /// Brings times to the ticks that they should have, if that is known and possible.
@@ -142,7 +149,7 @@ fn bring(
         named.is_none_or(|unit| unit == before.unit)
     });
     let to = preset.times.or(before).filter(|_| plan.rows.has_time)?;
-    let dates = plan.rows.actions.contains(&Action::IsoTime);
+    let dates = has_dates(plan);
     let given = options.time_unit.filter(|_| preset.times.is_none());
     match to.bring(time, digits, dates, given) {
         Some(rounded) => {
@@ -187,16 +194,13 @@ fn warnings(plan: &TablePlan, table: &Chunk) -> Vec<String> {
         let without = table.without_destination;
         warnings.push(format!("{without} rows without a destination, kept as self-loops"));
     }
+    if plan.rows.dialect.decimal_comma {
+        warnings.push("numbers are read with a decimal comma".into());
+    }
     if !plan.rows.has_time {
         warnings.push("no time column: events are numbered by row".into());
     }
-    if !plan.unused.is_empty() {
-        let shown: Vec<&str> = plan.unused.iter().take(8).map(String::as_str).collect();
-        let more = plan.unused.len() - shown.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let names = shown.iter().map(|name| crate::error::shorten(name)).collect::<Vec<_>>();
-        warnings.push(format!("columns not used: {}{more}", names.join(", ")));
-    }
+    warnings.extend(crate::roles::unused_note(&plan.unused));
     warnings
 }
 
@@ -205,7 +209,11 @@ fn reason(layout: &Layout, plan: &TablePlan) -> String {
     let header = if layout.header.is_some() { "a header" } else { "no header" };
     let mut parts =
         vec![format!("source `{}`, destination `{}`", name(plan.roles.src), name(plan.roles.dst))];
-    parts.extend(plan.roles.time.map(|column| format!("time `{}`", name(column))));
+    let times: Vec<String> =
+        plan.roles.times().map(|column| format!("`{}`", name(column))).collect();
+    if !times.is_empty() {
+        parts.push(format!("time {}", times.join(" and ")));
+    }
     parts.extend(plan.roles.weight.map(|column| format!("weight `{}`", name(column))));
     parts.extend(plan.roles.label.map(|column| format!("label `{}`", name(column))));
     if plan.rows.feature_width > 0 {
@@ -248,10 +256,11 @@ fn scale(plan: &TablePlan, options: &ReadOptions, digits: u8, time: &[i64]) -> T
         6 => Some(TimeUnit::Microsecond),
         _ => Some(TimeUnit::Nanosecond),
     };
-    match plan.rows.actions.contains(&Action::IsoTime) {
+    match has_dates(plan) {
         true => TimeScale { unit: unit.unwrap_or(TimeUnit::Second), unix: true },
         false => {
             let ends = [time.first().copied(), time.last().copied()];
+            let unit = unit.or(plan.counts_steps.then_some(TimeUnit::Step));
             scale_of(&ends.into_iter().flatten().collect::<Vec<_>>(), unit)
         }
     }

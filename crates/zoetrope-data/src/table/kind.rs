@@ -1,6 +1,7 @@
 //! What the sampled values of a column are.
 
-use crate::table::{number, timestamp};
+use crate::table::date::DateForm;
+use crate::table::number;
 
 /// What a column holds, judged from its first rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +12,8 @@ pub enum ColumnKind {
     Integer,
     /// Numbers with a fraction or an exponent.
     Decimal,
-    /// ISO dates.
-    Date,
+    /// Dates, written in this form.
+    Date(DateForm),
     /// This many numbers separated by commas inside one field.
     NumberList(usize),
     /// Anything else.
@@ -40,8 +41,8 @@ impl ColumnKind {
         if most(&is_number) {
             return Self::Decimal;
         }
-        if most(&|value| timestamp::iso(value).is_some()) {
-            return Self::Date;
+        if let Some(form) = DateForm::of(&present) {
+            return Self::Date(form);
         }
         let width = list_width(present[0]);
         if width > 1 && most(&|value| list_width(value) == width) {

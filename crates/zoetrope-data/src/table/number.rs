@@ -120,7 +120,31 @@ pub(crate) fn float(field: &[u8]) -> Option<f32> {
 
 /// Whether a field says that there is no value.
 pub(crate) fn is_missing(field: &[u8]) -> bool {
-    matches!(field, b"" | b"NA" | b"N/A" | b"null" | b"NULL" | b"None" | b"nan" | b"NaN" | b"NAN")
+    matches!(
+        field,
+        b"" | b"NA" | b"N/A" | b"null" | b"NULL" | b"None" | b"nan" | b"NaN" | b"NAN" | b"\\N"
+    )
+}
+
+/// Whether a field is a number with zeros in front, such as `007`: a name, as `7` is another one.
+pub(crate) fn is_padded(field: &[u8]) -> bool {
+    field.len() > 1 && field[0] == b'0' && field.iter().all(u8::is_ascii_digit)
+}
+
+/// A number with a decimal comma, and perhaps points between thousands, with a decimal point:
+/// `1.234,5` is 1234.5. `None` where the field has no comma or is no such number.
+pub(crate) fn with_point(field: &[u8]) -> Option<Vec<u8>> {
+    let comma = field.iter().position(|&byte| byte == b',')?;
+    let (whole, fraction) = (&field[..comma], &field[comma + 1..]);
+    let unsigned = whole.strip_prefix(b"-").unwrap_or(whole);
+    let mut groups = unsigned.split(|&byte| byte == b'.');
+    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let first = groups.next().is_some_and(digits);
+    let grouped = groups.all(|group| group.len() == 3 && digits(group));
+    (first && grouped && digits(fraction)).then(|| {
+        let whole = whole.iter().copied().filter(|&byte| byte != b'.');
+        whole.chain(*b".").chain(fraction.iter().copied()).collect()
+    })
 }
 
 #[cfg(test)]
@@ -138,6 +162,17 @@ mod tests {
         for bad in [&b"9223372036854775808"[..], b"12.5", b"", b"-", b"1e3", b"0x10", b"."] {
             assert_eq!(integer(bad), None, "{}", String::from_utf8_lossy(bad));
         }
+    }
+
+    #[test]
+    fn decimal_commas_become_points_and_zeros_in_front_are_seen() {
+        assert_eq!(with_point(b"41,66").unwrap(), b"41.66");
+        assert_eq!(with_point(b"-1.234,5").unwrap(), b"-1234.5");
+        for bad in [&b"41"[..], b"1,2,3", b"1.5,2", b",5", b"5,", b"a,1", b"12.34,5"] {
+            assert_eq!(with_point(bad), None, "{}", String::from_utf8_lossy(bad));
+        }
+        assert!(is_padded(b"007") && is_padded(b"00"));
+        assert!(!is_padded(b"0") && !is_padded(b"70") && !is_padded(b"0.5") && !is_padded(b"0x1"));
     }
 
     proptest! {

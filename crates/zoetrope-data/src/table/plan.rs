@@ -8,10 +8,11 @@ use crate::error::{DataError, Location};
 use crate::options::ReadOptions;
 use crate::roles::{self, ColumnNote, Judged, Roles};
 use crate::table::Preset;
+use crate::table::date::DateForm;
 use crate::table::dialect::Layout;
 use crate::table::fast_row;
 use crate::table::kind::ColumnKind;
-use crate::table::reading;
+use crate::table::number;
 use crate::table::row::{self, Action, Plan};
 use crate::table::timestamp;
 
@@ -27,6 +28,8 @@ pub(super) struct TablePlan {
     pub(super) unused: Vec<String>,
     /// All columns and what they were taken for; empty where the format fixes them.
     pub(super) columns: Vec<ColumnNote>,
+    /// Whether times count years or other steps instead of seconds.
+    pub(super) counts_steps: bool,
     /// What a user should know of the choice.
     pub(super) warnings: Vec<String>,
 }
@@ -59,7 +62,7 @@ pub(super) fn make(
             format!("{columns}"),
         ));
     }
-    let Judged { roles, columns: notes, apart, warnings } =
+    let Judged { roles, columns: notes, apart, mut warnings } =
         find_roles(path, layout, preset, options)?;
     let single =
         [Some(roles.src), Some(roles.dst), roles.time, roles.weight, roles.label, roles.kind];
@@ -76,7 +79,10 @@ pub(super) fn make(
     actions[roles.src] = Action::Source;
     actions[roles.dst] = Action::Destination;
     if let Some(column) = roles.time {
-        actions[column] = time_action(layout, column);
+        actions[column] = time_action(path, layout, &names[column], column)?;
+    }
+    for &(column, part) in &roles.time_parts {
+        actions[column] = Action::TimePart(part);
     }
     if let Some(column) = roles.weight {
         actions[column] = Action::Weight;
@@ -86,7 +92,7 @@ pub(super) fn make(
     }
     if let Some(column) = roles.label {
         actions[column] = match layout.kinds[column] {
-            ColumnKind::Text | ColumnKind::Date => Action::TextLabel,
+            ColumnKind::Text | ColumnKind::Date(_) => Action::TextLabel,
             _ => Action::NumberLabel,
         };
     }
@@ -117,17 +123,23 @@ pub(super) fn make(
         .filter(|&column| actions[column] == Action::Skip)
         .map(|column| names[column].clone())
         .collect();
+    let padded = |column: usize| {
+        let mut cells = layout.sample.iter().map(|row| row[column].as_bytes());
+        cells.any(number::is_padded)
+    };
     let usual = options.usual.as_deref();
     let text = |column: usize, side: usize| {
         let known = preset.text_ids.map(|text| text[side]);
         // What looks like integers in this table may have been text in the one before.
         let was_text = usual.map(|usual| usual.text_ids[side]).filter(|&text| text);
-        options
-            .text_ids
-            .or(known)
-            .or(was_text)
-            .unwrap_or(!matches!(layout.kinds[column], ColumnKind::Integer | ColumnKind::Empty))
+        let integers = matches!(layout.kinds[column], ColumnKind::Integer | ColumnKind::Empty);
+        let given = options.text_ids.or(known).or(was_text);
+        given.unwrap_or_else(|| !integers || padded(column))
     };
+    let judged = options.text_ids.is_none() && preset.text_ids.is_none();
+    if judged && (padded(roles.src) || padded(roles.dst)) {
+        warnings.push(PADDED.into());
+    }
     // One id space is text where either side is, so that both sides name the same vertices.
     let (mut text_src, mut text_dst) = (text(roles.src, 0), text(roles.dst, 1));
     let bipartite = options.bipartite.or(usual.map(|usual| usual.bipartite));
@@ -153,8 +165,25 @@ pub(super) fn make(
         has_time,
         max_problems: options.max_problems,
     };
-    Ok(TablePlan { rows, roles, bipartite, feature_names, unused, columns: notes, warnings })
+    let counts_steps = match (layout.header.is_some(), roles.time) {
+        (true, Some(column)) => roles::counts_steps(&rows.names[column]),
+        _ => false,
+    };
+    Ok(TablePlan {
+        rows,
+        roles,
+        bipartite,
+        feature_names,
+        unused,
+        columns: notes,
+        counts_steps,
+        warnings,
+    })
 }
+
+/// Said where identifiers have zeros in front.
+pub(crate) const PADDED: &str =
+    "identifiers have zeros in front and are read as text: 007 and 7 are two vertices";
 
 fn find_roles(
     path: &Path,
@@ -179,7 +208,7 @@ fn find_roles(
     let followed = usual.follow(&options.columns, names.as_deref(), kinds.len());
     let mut judged = roles::judge(path, names.as_deref(), kinds, sample, &followed.columns)?;
     if followed.holds {
-        reading::close(&followed.columns, &mut judged.roles, &mut judged.columns);
+        usual.close(&followed.columns, &mut judged.roles, &mut judged.columns);
     }
     judged.warnings.extend(followed.warning);
     Ok(judged)
@@ -200,18 +229,42 @@ pub(crate) fn column_names(layout: &Layout) -> Vec<String> {
     header[..named].iter().cloned().chain(beyond).collect()
 }
 
-/// Dates where most sampled values are dates, numbers otherwise.
-fn time_action(layout: &Layout, column: usize) -> Action {
-    let dates = layout
-        .sample
-        .iter()
-        .filter(|row| timestamp::decimal(row[column].as_bytes()).is_none())
-        .filter(|row| timestamp::iso(row[column].as_bytes()).is_some())
-        .count();
-    match 2 * dates > layout.sample.len() {
-        true => Action::IsoTime,
-        false => Action::DecimalTime,
+/// How a time is read: as a date where its values are dates, as a number otherwise.
+fn time_action(
+    path: &Path,
+    layout: &Layout,
+    name: &str,
+    column: usize,
+) -> Result<Action, DataError> {
+    let cells = || layout.sample.iter().map(|row| row[column].as_bytes());
+    let named = layout.header.is_some().then_some(name);
+    let form = match layout.kinds[column] {
+        ColumnKind::Date(form) => Some(form),
+        ColumnKind::Integer => roles::is_date_of_digits(named, cells()).then_some(DateForm::Digits),
+        // A few bad rows hide the kind: they are to be reported, not to decide.
+        ColumnKind::Text => {
+            let dates = cells().filter(|cell| timestamp::decimal(cell).is_none());
+            let dates = dates.filter(|cell| timestamp::iso(cell).is_some()).count();
+            (2 * dates > layout.sample.len()).then_some(DateForm::Iso)
+        }
+        _ => None,
+    };
+    match form {
+        None => Ok(Action::DecimalTime),
+        Some(DateForm::DayOrMonthFirst) => {
+            let shown = cells().next().map(String::from_utf8_lossy).unwrap_or_default();
+            Err(day_or_month(path, name, &shown))
+        }
+        Some(form) => Ok(Action::DateTime(form)),
     }
+}
+
+/// The error for dates of which no value is above 12.
+pub(crate) fn day_or_month(path: &Path, column: &str, shown: &str) -> DataError {
+    let expected = "dates that show whether the day or the month comes first (a value above 12), or \
+                    dates such as 2013-12-31";
+    let at = Location::file(path).column(column);
+    DataError::invalid(at, expected, format!("`{shown}` and the like"))
 }
 
 /// A column called `action` is a kind only where its values say add or remove.

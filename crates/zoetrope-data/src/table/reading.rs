@@ -29,6 +29,10 @@ pub struct TableReading {
     pub dst: usize,
     /// The place of the time.
     pub time: Option<usize>,
+    /// The places of the columns that together make the time, from coarse to fine; empty where one
+    /// column does. They are found again by their names.
+    #[serde(default)]
+    pub time_parts: Vec<usize>,
     /// The place of the weight.
     pub weight: Option<usize>,
     /// The place of the label.
@@ -138,6 +142,9 @@ fn decimals(unit: TimeUnit) -> i32 {
     unit.ticks_per_second().map_or(0, |ticks| ticks.ilog10() as i32)
 }
 
+/// Stands for a role that is judged anew.
+const JUDGED: Option<ColumnRef> = Some(ColumnRef::Absent);
+
 /// How a table compares with one that was read before.
 pub(crate) struct Followed {
     /// The columns to read; what the user named goes first.
@@ -168,6 +175,20 @@ impl TableReading {
             // Without names columns are known by their places, if there are as many.
             (_, None) => Some(column).filter(|&column| count == self.columns && column < count),
             (None, Some(_)) => None,
+        }
+    }
+
+    /// The place of the time, if it is one column.
+    pub(crate) fn single_time(&self) -> Option<usize> {
+        self.time.filter(|_| self.time_parts.is_empty())
+    }
+
+    /// Takes away the roles that were judged and that neither the user nor this table named.
+    pub(crate) fn close(&self, map: &ColumnMap, roles: &mut Roles, notes: &mut [ColumnNote]) {
+        let time = if self.time_parts.is_empty() { map.time.clone() } else { JUDGED };
+        close(&ColumnMap { time, ..map.clone() }, roles, notes);
+        if roles.time.is_none() {
+            roles.time_parts.clear();
         }
     }
 
@@ -261,7 +282,7 @@ impl TableReading {
         let columns = ColumnMap {
             src: one(&given.src, Some(self.src)),
             dst: one(&given.dst, Some(self.dst)),
-            time: one(&given.time, self.time),
+            time: one(&given.time, self.single_time()),
             weight: one(&given.weight, self.weight),
             label: one(&given.label, self.label),
             kind: one(&given.kind, self.kind),
@@ -272,7 +293,7 @@ impl TableReading {
 }
 
 /// Takes away the roles that were judged and that neither the user nor the earlier table named.
-pub(crate) fn close(map: &ColumnMap, roles: &mut Roles, notes: &mut [ColumnNote]) {
+fn close(map: &ColumnMap, roles: &mut Roles, notes: &mut [ColumnNote]) {
     let single = [
         (&map.time, &mut roles.time),
         (&map.weight, &mut roles.weight),
@@ -296,6 +317,7 @@ fn stated(given: &ColumnMap, names: Option<&[String]>) -> Vec<usize> {
     let place = |column: &ColumnRef| match column {
         ColumnRef::Position(place) => Some(*place),
         ColumnRef::Name(name) => names?.iter().position(|other| other == name),
+        ColumnRef::Absent => None,
     };
     single.into_iter().flatten().chain(features).filter_map(place).collect()
 }
@@ -321,6 +343,7 @@ mod tests {
             src: 0,
             dst: 1,
             time: Some(2),
+            time_parts: vec![],
             weight: None,
             label: None,
             kind: None,

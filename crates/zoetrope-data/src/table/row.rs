@@ -1,8 +1,11 @@
 //! Rows to columns: what to do with each column, and the slow path that accepts every form.
 //! Plain rows take the path in `fast_row`.
 
+use std::borrow::Cow;
+
 use crate::error::{Location, Problem};
 use crate::table::chunk::{Chunk, IdChunk, LabelChunk};
+use crate::table::date::{Calendar, DateForm, TimePart};
 use crate::table::dialect::{Dialect, split_row};
 use crate::table::fast_row::Step;
 use crate::table::number;
@@ -15,7 +18,9 @@ pub(crate) enum Action {
     Source,
     Destination,
     DecimalTime,
-    IsoTime,
+    DateTime(DateForm),
+    /// A part of a time that stands in several columns.
+    TimePart(TimePart),
     Weight,
     NumberLabel,
     TextLabel,
@@ -134,11 +139,22 @@ impl Plan {
             let width = chunk.features.len() + self.feature_width;
             chunk.features.resize(width, f32::NAN);
         }
+        let mut calendar = Calendar::default();
+        let mut last_part = None;
         for (column, (&action, field)) in self.actions.iter().zip(&fields.first).enumerate() {
-            self.slow_field(action, field.trim_ascii(), chunk).map_err(|expected| {
-                let at = Location::default().column(&self.names[column]);
-                Problem::new(at, expected, format!("`{}`", String::from_utf8_lossy(field)))
-            })?;
+            let field = field.trim_ascii();
+            let read = match action {
+                Action::TimePart(part) => {
+                    last_part = Some(column);
+                    calendar.take(part, field).then_some(()).ok_or(part.expected())
+                }
+                _ => self.slow_field(action, field, chunk),
+            };
+            read.map_err(|expected| self.problem(column, expected, field))?;
+        }
+        if let Some(column) = last_part {
+            push_time(chunk, calendar.stamp(), "a day that the calendar has")
+                .map_err(|expected| self.problem(column, expected, &fields.first[column]))?;
         }
         if self.dst_is_missing(&fields.first) {
             chunk.without_destination += 1;
@@ -146,8 +162,13 @@ impl Plan {
         Ok(())
     }
 
+    fn problem(&self, column: usize, expected: &str, field: &[u8]) -> Problem {
+        let at = Location::default().column(&self.names[column]);
+        Problem::new(at, expected, format!("`{}`", String::from_utf8_lossy(field)))
+    }
+
     /// Whether a row of text identifiers has no destination.
-    fn dst_is_missing(&self, fields: &[std::borrow::Cow<'_, [u8]>]) -> bool {
+    fn dst_is_missing(&self, fields: &[Cow<'_, [u8]>]) -> bool {
         self.text_dst
             && self
                 .actions
@@ -163,7 +184,7 @@ impl Plan {
         chunk: &mut Chunk,
     ) -> Result<(), &'static str> {
         match action {
-            Action::Skip => {}
+            Action::Skip | Action::TimePart(_) => {}
             Action::Source if self.text_src && field.is_empty() => return Err("an identifier"),
             Action::Source => push_id(&mut chunk.src, field)?,
             Action::Destination if self.text_dst && field.is_empty() => {
@@ -171,16 +192,17 @@ impl Plan {
                 self.copy_source(chunk)?;
             }
             Action::Destination => push_id(&mut chunk.dst, field)?,
-            Action::DecimalTime => push_time(chunk, timestamp::decimal(field), "a time")?,
-            Action::IsoTime => {
-                push_time(chunk, timestamp::iso(field), "a date such as 2013-12-31 16:39:18")?;
+            Action::DecimalTime => {
+                let stamp = timestamp::decimal(&self.pointed(field));
+                push_time(chunk, stamp, "a time as a number, as in other rows")?;
             }
+            Action::DateTime(form) => push_time(chunk, form.parse(field), form.example())?,
             Action::Weight => {
-                let value = optional_number(field, chunk)?;
+                let value = self.optional_number(field, chunk)?;
                 chunk.weight.push(value);
             }
             Action::NumberLabel => {
-                let value = optional_number(field, chunk)?;
+                let value = self.optional_number(field, chunk)?;
                 if let LabelChunk::Numbers(labels) = &mut chunk.label {
                     labels.push(value);
                 }
@@ -190,7 +212,7 @@ impl Plan {
             Action::DestinationClass => push_class(&mut chunk.dst_class, field),
             Action::Kind => chunk.kind.push(event_kind(field).ok_or("add or remove")?),
             Action::Feature(index) => {
-                let value = optional_number(field, chunk)?;
+                let value = self.optional_number(field, chunk)?;
                 let start = chunk.features.len() - self.feature_width;
                 chunk.features[start + index] = value;
             }
@@ -207,6 +229,18 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    fn optional_number(&self, field: &[u8], chunk: &mut Chunk) -> Result<f32, &'static str> {
+        optional_number(&self.pointed(field), chunk)
+    }
+
+    /// A number with a decimal point, whatever the file writes.
+    fn pointed<'f>(&self, field: &'f [u8]) -> Cow<'f, [u8]> {
+        match self.dialect.decimal_comma {
+            true => number::with_point(field).map_or(Cow::Borrowed(field), Cow::Owned),
+            false => Cow::Borrowed(field),
+        }
     }
 
     fn copy_source(&self, chunk: &mut Chunk) -> Result<(), &'static str> {
@@ -229,6 +263,9 @@ fn push_id(ids: &mut IdChunk, field: &[u8]) -> Result<(), &'static str> {
     if ids.is_text() {
         ids.push_text(field);
         return Ok(());
+    }
+    if number::is_padded(field) {
+        return Err("an identifier without zeros in front (--text-ids keeps them)");
     }
     let value = number::integer(field)
         .ok_or("an integer identifier as in the first rows (--text-ids reads any text)")?;

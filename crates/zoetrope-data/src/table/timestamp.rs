@@ -156,7 +156,7 @@ fn plain_iso(text: &[u8]) -> Option<Stamp> {
 
 /// Days since 1970-01-01 in the proleptic Gregorian calendar: whole 400-year eras plus the days
 /// of a year that starts in March, so that the leap day is its last.
-fn days_from_civil(date: jiff::civil::Date) -> i64 {
+pub(crate) fn days_from_civil(date: jiff::civil::Date) -> i64 {
     let (month, day) = (i64::from(date.month()), i64::from(date.day()));
     let year = i64::from(date.year()) - i64::from(month <= 2);
     let era = year.div_euclid(400);

@@ -8,7 +8,7 @@ use zoetrope_graph::{Merge, TimeUnit, Windowing};
 use super::columns::{Column, Columns};
 use super::names::names;
 use super::numbers::Numbers;
-use super::reading::Delimiter;
+use super::reading::{Delimiter, RoleColumn};
 use super::rule::{Below, Filled, Whole};
 use super::section::section;
 use super::setting::Setting;
@@ -25,13 +25,13 @@ section! {
         src: Option<Column> = None;
         /// Column of the destination vertex; chosen by names and values if not set.
         dst: Option<Column> = None;
-        /// Column of the time; chosen by names and values if not set.
-        time: Option<Column> = None;
+        /// Column of the time; chosen by names and values if not set; `false` for none.
+        time: Option<RoleColumn> = None;
         /// Column of the weight (`weights` says what becomes of its values); chosen by names where
-        /// not set.
-        weight: Option<Column> = None;
-        /// Column of the label; chosen by names if not set.
-        label: Option<Column> = None;
+        /// not set; `false` for none.
+        weight: Option<RoleColumn> = None;
+        /// Column of the label; chosen by names if not set; `false` for none.
+        label: Option<RoleColumn> = None;
         /// Column that says whether an event adds or removes its edge.
         kind: Option<Column> = None;
         /// Columns of an event's features (`features` says what the features of vertices are); all

@@ -51,7 +51,7 @@ pub use plan::{
 };
 pub use problem::{ConfigProblem, Origin};
 pub use provenance::{Choice, Provenance};
-pub use reading::{Delimiter, name_of_unit, unit_named};
+pub use reading::{Delimiter, RoleColumn, name_of_unit, unit_named};
 pub use section::Key;
 pub use stream::{CombineName, EmbeddingName, MessageName, SamplingName, UpdaterName};
 pub use task::{EqualTimesRule, MetricName, NegativePool, NeighbourRule, TaskConfig, TaskName};

@@ -140,6 +140,51 @@ impl Setting for Column {
     }
 }
 
+/// A column that a table need not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoleColumn {
+    /// No column has this role, whatever the names say.
+    Absent,
+    /// This one.
+    At(Column),
+}
+
+impl Setting for RoleColumn {
+    fn expected() -> String {
+        format!("{}, or false for none", Column::expected())
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Boolean(false) => Some(Self::Absent),
+            value => Column::read(value).map(Self::At),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        match text.trim() {
+            "false" => Some(Self::Absent),
+            text => Column::parse(text).map(Self::At),
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Self::Absent => Value::Boolean(false),
+            Self::At(column) => column.write(),
+        }
+    }
+}
+
+impl From<&RoleColumn> for ColumnRef {
+    fn from(column: &RoleColumn) -> Self {
+        match column {
+            RoleColumn::Absent => Self::Absent,
+            RoleColumn::At(column) => column.into(),
+        }
+    }
+}
+
 impl From<&Column> for ColumnRef {
     fn from(column: &Column) -> Self {
         match column {
@@ -153,15 +198,16 @@ impl DataConfig {
     /// How the data is read, as the readers take it.
     pub fn read_options(&self) -> ReadOptions {
         let column = |column: &Option<Column>| column.as_ref().map(ColumnRef::from);
+        let role = |column: &Option<RoleColumn>| column.as_ref().map(ColumnRef::from);
         let features = self.feature.as_ref();
         ReadOptions {
             format: self.format,
             columns: ColumnMap {
                 src: column(&self.src),
                 dst: column(&self.dst),
-                time: column(&self.time),
-                weight: column(&self.weight),
-                label: column(&self.label),
+                time: role(&self.time),
+                weight: role(&self.weight),
+                label: role(&self.label),
                 kind: column(&self.kind),
                 features: features.map(|list| list.0.iter().map(ColumnRef::from).collect()),
             },
@@ -197,6 +243,11 @@ mod tests {
             let column = Column::parse(text).unwrap();
             assert_eq!(Column::read(&column.write()), Some(column), "{text}");
         }
+        for text in ["false", "3", "From Bank", "\"false\""] {
+            let column = RoleColumn::parse(text).unwrap();
+            assert_eq!(RoleColumn::read(&column.write()), Some(column), "{text}");
+        }
+        assert_eq!(RoleColumn::parse("false"), Some(RoleColumn::Absent));
         assert_eq!(Column::parse("-1"), None);
         assert_eq!(Column::parse(" "), None);
         assert_eq!(Delimiter::parse("é"), None);

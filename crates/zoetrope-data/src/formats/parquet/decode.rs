@@ -6,6 +6,7 @@ use parquet::data_type::DataType;
 use crate::error::{Location, Problem};
 use crate::formats::parquet::lists::lists;
 use crate::formats::parquet::schema::{Leaf, Stored};
+use crate::formats::parquet::shown::shown;
 use crate::formats::parquet::times::times;
 use crate::table::chunk::{Interner, TimeChunk};
 use crate::table::row;
@@ -22,6 +23,8 @@ pub(crate) enum Want {
     Label,
     Kind,
     List,
+    /// As text, to be looked at.
+    Shown,
 }
 
 /// The values of a column in one row group.
@@ -42,6 +45,8 @@ pub(crate) enum Values {
         table: Interner,
     },
     Kinds(Vec<u8>),
+    /// As text; empty for null.
+    Shown(Vec<String>),
     /// Rows of `width` values; `width` is 0 where no row has any.
     List {
         width: usize,
@@ -122,8 +127,9 @@ pub(crate) fn decode(
             Values::Classes { codes, table }
         }
         (Want::Label | Want::Number, reader) => {
-            Values::Numbers(numbers(reader, &mut filler, rows, levels.value, unsigned)?)
+            Values::Numbers(numbers(reader, &mut filler, rows, levels.value, stored)?)
         }
+        (Want::Shown, reader) => Values::Shown(shown(reader, stored, rows, levels.value)?),
         (Want::Kind, reader) => Values::Kinds(kinds(reader, &mut filler, rows, levels.value)?),
     };
     let Filler { missing, bad_rows, problems, .. } = filler;
@@ -257,25 +263,32 @@ fn numbers(
     filler: &mut Filler<'_>,
     rows: usize,
     max_definition: i16,
-    unsigned: bool,
+    stored: &Stored,
 ) -> Result<Vec<f32>, String> {
     let mut numbers = Vec::new();
-    visit_numbers(reader, rows, max_definition, unsigned, |value| {
+    visit_numbers(reader, rows, max_definition, stored, |value| {
         numbers.push(filler.number(value));
         filler.row += 1;
     })?;
     Ok(numbers)
 }
 
-fn visit_numbers(
+/// Calls `visit` for each row with its number or `None` for null.
+pub(crate) fn visit_numbers(
     reader: ColumnReader,
     rows: usize,
     max_definition: i16,
-    unsigned: bool,
+    stored: &Stored,
     mut visit: impl FnMut(Option<f64>),
 ) -> Result<(), String> {
-    let wide = |value: i64| if unsigned { value as u64 as f64 } else { value as f64 };
-    let narrow = |value: i32| if unsigned { f64::from(value as u32) } else { f64::from(value) };
+    let unsigned = *stored == Stored::Unsigned;
+    let unit = match stored {
+        Stored::Decimal { scale } => 10f64.powi(*scale),
+        _ => 1.0,
+    };
+    let wide = |value: i64| if unsigned { value as u64 as f64 } else { value as f64 / unit };
+    let narrow =
+        |value: i32| if unsigned { f64::from(value as u32) } else { f64::from(value) / unit };
     match reader {
         ColumnReader::BoolColumnReader(reader) => each(reader, rows, max_definition, |value| {
             visit(value.map(|&value| f64::from(u8::from(value))))
@@ -292,8 +305,28 @@ fn visit_numbers(
         ColumnReader::DoubleColumnReader(reader) => {
             each(reader, rows, max_definition, |value| visit(value.copied()))
         }
+        ColumnReader::ByteArrayColumnReader(reader) if matches!(stored, Stored::Decimal { .. }) => {
+            each(reader, rows, max_definition, |value| {
+                visit(value.and_then(|value| big_endian(value.data())).map(|value| value / unit));
+            })
+        }
+        ColumnReader::FixedLenByteArrayColumnReader(reader)
+            if matches!(stored, Stored::Decimal { .. }) =>
+        {
+            each(reader, rows, max_definition, |value| {
+                visit(value.and_then(|value| big_endian(value.data())).map(|value| value / unit));
+            })
+        }
         _ => Err("values that are no numbers".into()),
     }
+}
+
+/// A number of up to 128 bits in two's complement, the highest byte first.
+fn big_endian(bytes: &[u8]) -> Option<f64> {
+    let negative = bytes.first()? & 0x80 != 0;
+    let start = if negative { -1i128 } else { 0 };
+    let value = bytes.iter().fold(start, |value, &byte| value << 8 | i128::from(byte));
+    (bytes.len() <= 16).then_some(value as f64)
 }
 
 fn kinds(
@@ -318,7 +351,7 @@ fn kinds(
         ColumnReader::BoolColumnReader(reader) => each(reader, rows, max_definition, |value| {
             push(value.map(|&adds| if adds { &b"add"[..] } else { b"remove" }));
         })?,
-        reader => visit_numbers(reader, rows, max_definition, false, |value| {
+        reader => visit_numbers(reader, rows, max_definition, &Stored::Signed, |value| {
             push(value.map(|value| value.to_string()).as_deref().map(str::as_bytes));
         })?,
     }

@@ -10,17 +10,20 @@
 //! it still does wrong is contained (`contain`). Row groups and columns are decoded in parallel
 //! and joined in file order.
 //!
-//! Nested data beyond one list level, decimals, 16-bit floats and encrypted files are not read.
+//! Nested data beyond one list level, 16-bit floats and encrypted files are not read.
 
 mod chunk_bytes;
 mod columns;
 mod contain;
 mod decode;
 mod footer;
+mod gathered;
 mod guard;
 mod lists;
 mod reader;
+mod sample;
 mod schema;
+mod shown;
 mod thrift;
 mod times;
 mod writer;

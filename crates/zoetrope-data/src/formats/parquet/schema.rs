@@ -5,6 +5,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use zoetrope_graph::TimeUnit;
 
 use crate::roles::ColumnKind;
+use crate::table::date::DateForm;
 
 /// How a column's values are stored and meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,10 @@ pub(crate) enum Stored {
     Real,
     Text,
     Timestamp(TimeUnit),
+    /// Whole numbers of 10^-scale.
+    Decimal {
+        scale: i32,
+    },
     /// Days since 1970-01-01.
     Date,
     /// Julian day and nanoseconds of the day, in 96 bits.
@@ -30,6 +35,8 @@ pub(crate) enum Stored {
 pub(crate) struct Leaf {
     pub(crate) name: String,
     pub(crate) stored: Stored,
+    /// How dates are written, where they are text or digits.
+    pub(crate) form: Option<DateForm>,
 }
 
 impl Leaf {
@@ -41,8 +48,8 @@ impl Leaf {
         }
         match self.stored {
             Stored::Bool | Stored::Signed | Stored::Unsigned => ColumnKind::Integer,
-            Stored::Real => ColumnKind::Decimal,
-            Stored::Timestamp(_) | Stored::Date | Stored::Int96 => ColumnKind::Date,
+            Stored::Real | Stored::Decimal { .. } => ColumnKind::Decimal,
+            Stored::Timestamp(_) | Stored::Date | Stored::Int96 => ColumnKind::Date(DateForm::Iso),
             Stored::List => ColumnKind::NumberList(0),
             Stored::Text | Stored::Other(_) => ColumnKind::Text,
         }
@@ -61,13 +68,17 @@ pub(crate) fn leaves(schema: &SchemaDescriptor) -> Vec<Leaf> {
             let column = schema.column(index);
             let single = leaves_of_root[schema.get_column_root_idx(index)] == 1;
             match column.max_rep_level() {
-                0 => Leaf { name: column.path().parts().join("."), stored: stored(&column) },
+                0 => Leaf {
+                    name: column.path().parts().join("."),
+                    stored: stored(&column),
+                    form: None,
+                },
                 _ => {
                     let name = schema.get_column_root(index).name().to_owned();
                     let listed = single && column.max_rep_level() == 1 && is_number(&column);
                     let stored =
                         if listed { Stored::List } else { Stored::Other("a nested column") };
-                    Leaf { name, stored }
+                    Leaf { name, stored, form: None }
                 }
             }
         })
@@ -82,9 +93,10 @@ fn stored(column: &ColumnDescriptor) -> Stored {
     let logical = column.logical_type_ref();
     let converted = column.converted_type();
     match (logical, converted) {
-        (Some(LogicalType::Decimal(_)), _) | (_, ConvertedType::DECIMAL) => {
-            return Stored::Other("a decimal column");
+        (Some(LogicalType::Decimal(decimal)), _) => {
+            return Stored::Decimal { scale: decimal.scale };
         }
+        (_, ConvertedType::DECIMAL) => return Stored::Decimal { scale: column.type_scale() },
         (Some(LogicalType::Time(_)), _)
         | (_, ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS) => {
             return Stored::Other("a time of day without a date");

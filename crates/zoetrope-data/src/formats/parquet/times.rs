@@ -16,6 +16,12 @@ pub(crate) fn times(
     max_definition: i16,
 ) -> Result<Values, String> {
     let is_date = filler.place.leaf.stored == Stored::Date;
+    let form = filler.place.leaf.form;
+    // Days written as digits: 20131231.
+    let tick = |value: i64| match form {
+        Some(form) => form.parse(value.to_string().as_bytes()).map(|stamp| stamp.ticks),
+        None => Some(value),
+    };
     let mut ticks = Vec::new();
     let mut push = |filler: &mut Filler<'_>, value: Option<i64>| {
         if value.is_none() {
@@ -27,10 +33,12 @@ pub(crate) fn times(
     match reader {
         ColumnReader::Int32ColumnReader(reader) => each(reader, rows, max_definition, |value| {
             let scale = if is_date { 86_400 } else { 1 };
-            push(filler, value.map(|&value| i64::from(value) * scale));
+            push(filler, value.and_then(|&value| tick(i64::from(value) * scale)));
         })?,
         ColumnReader::Int64ColumnReader(reader) => {
-            each(reader, rows, max_definition, |value| push(filler, value.copied()))?;
+            each(reader, rows, max_definition, |value| {
+                push(filler, value.and_then(|&value| tick(value)))
+            })?;
         }
         ColumnReader::Int96ColumnReader(reader) => {
             each(reader, rows, max_definition, |value| push(filler, value.and_then(nanoseconds)))?;
@@ -45,7 +53,10 @@ pub(crate) fn times(
             let mut stamps = TimeChunk::default();
             each(reader, rows, max_definition, |value| {
                 let text = value.map(|value| value.data().trim_ascii()).unwrap_or_default();
-                let stamp = timestamp::decimal(text).or_else(|| timestamp::iso(text));
+                let stamp = match form {
+                    Some(form) => form.parse(text),
+                    None => timestamp::decimal(text).or_else(|| timestamp::iso(text)),
+                };
                 if !stamp.is_some_and(|stamp| stamps.push(stamp)) {
                     filler.bad("a time or a date", &String::from_utf8_lossy(text));
                     stamps.ticks.push(0);
@@ -79,7 +90,7 @@ fn reals<T: DataType>(
 }
 
 /// Nanoseconds since 1970 of a Julian day and the nanoseconds of that day.
-fn nanoseconds(value: &Int96) -> Option<i64> {
+pub(crate) fn nanoseconds(value: &Int96) -> Option<i64> {
     const JULIAN_DAY_OF_1970: i128 = 2_440_588;
     let &[low, high, day] = value.data() else { return None };
     let of_day = i128::from(u64::from(high) << 32 | u64::from(low));

@@ -7,10 +7,11 @@
 use std::path::Path;
 
 use crate::error::{DataError, Location};
-use crate::options::{ColumnMap, ReadOptions};
+use crate::options::{ColumnMap, ColumnRef, ReadOptions};
 use crate::roles::{self, ColumnKind, ColumnNote, Judged};
 use crate::table::dialect::{self, Dialect};
-use crate::table::plan::column_names;
+use crate::table::number;
+use crate::table::plan::{PADDED, column_names};
 
 /// Bytes of a member that are looked at.
 const HEAD_BYTES: usize = 128 << 10;
@@ -60,21 +61,30 @@ pub(super) fn of(
     let mut map = options.columns.clone();
     if header.is_none() && map == ColumnMap::default() {
         // A snapshot has no times: the third column is a weight.
-        use crate::options::ColumnRef::Position;
+        use ColumnRef::Position;
         let third = table.kinds.get(2).filter(|kind| kind.is_number());
         (map.src, map.dst) = (Some(Position(0)), Some(Position(1)));
         map.weight = third.map(|_| Position(2));
     }
-    let Judged { roles, columns, mut warnings, .. } =
-        roles::judge(path, header, &table.kinds, &table.sample, &map)?;
+    let Judged { roles, mut columns, mut warnings, .. } = judge(path, header, &table, &map)?;
+    if map != options.columns {
+        // The positions above are ours, not the user's.
+        columns.iter_mut().filter(|note| note.role != "not used").for_each(|note| {
+            note.why = "its position".into();
+        });
+    }
+    let is_measure =
+        |column: usize| header.is_none_or(|names| !roles::names_a_time(&names[column]));
     let weight = roles.weight.or(match roles.features[..] {
-        [only] if table.kinds[only].is_number() => Some(only),
+        [only] if table.kinds[only].is_number() && is_measure(only) => Some(only),
         _ => None,
     });
+    let weight = weight.filter(|_| options.columns.weight != Some(ColumnRef::Absent));
     let name = |column: usize| match header {
         Some(names) => crate::error::shorten(&names[column]),
         None => column.to_string(),
     };
+    refuse_unused(path, options, &roles, weight, &name)?;
     if let Some(time) = roles.time {
         warnings.push(format!(
             "the times in column `{}` are not used, because each file is a snapshot; join the files \
@@ -82,22 +92,82 @@ pub(super) fn of(
             name(time)
         ));
     }
-    let used = [Some(roles.src), Some(roles.dst), weight, roles.time];
+    let used = [Some(roles.src), Some(roles.dst), weight];
     let unused: Vec<String> = (0..table.kinds.len())
         .filter(|column| !used.contains(&Some(*column)))
+        .filter(|&column| roles.times().all(|time| time != column))
         .map(name)
         .take(8)
         .collect();
     if !unused.is_empty() {
         warnings.push(format!("columns not used: {}", unused.join(", ")));
     }
-    let text =
-        |column: usize| !matches!(table.kinds[column], ColumnKind::Integer | ColumnKind::Empty);
     let (src, dst) = (roles.src, roles.dst);
+    let padded = [src, dst]
+        .iter()
+        .any(|&column| table.sample.iter().any(|row| number::is_padded(row[column].as_bytes())));
+    if padded && options.text_ids.is_none() {
+        warnings.push(PADDED.into());
+    }
+    let text = |column: usize| {
+        padded || !matches!(table.kinds[column], ColumnKind::Integer | ColumnKind::Empty)
+    };
     let text_ids = options.text_ids.unwrap_or(text(src) || text(dst));
     let header = names.clone();
     let dialect = table.dialect;
     Ok(Some(Layout { dialect, header, src, dst, weight, text_ids, columns, warnings }))
+}
+
+/// The roles of a table whose times are of no use, so that none of them is asked about.
+fn judge(
+    path: &Path,
+    header: Option<&[String]>,
+    table: &dialect::Layout,
+    map: &ColumnMap,
+) -> Result<Judged, DataError> {
+    let judged = |map: &ColumnMap| roles::judge(path, header, &table.kinds, &table.sample, map);
+    match judged(map) {
+        Err(DataError::Uncertain { .. }) if map.time.is_none() => {
+            judged(&ColumnMap { time: Some(ColumnRef::Absent), ..map.clone() })
+        }
+        judged => judged,
+    }
+}
+
+/// Refuses what snapshots cannot hold: a label, named by the user or by its column, and columns
+/// that the user named and nothing would use.
+fn refuse_unused(
+    path: &Path,
+    options: &ReadOptions,
+    roles: &roles::Roles,
+    weight: Option<usize>,
+    name: &dyn Fn(usize) -> String,
+) -> Result<(), DataError> {
+    let given = &options.columns;
+    let refused = |what: &str, column: usize, otherwise: &str| {
+        Err(DataError::Unsupported {
+            at: Location::file(path).column(name(column)),
+            what: format!("{what} in a folder of snapshots"),
+            advice: format!(
+                "join the files into one table with a column for the date to read them as \
+                 events{otherwise}"
+            ),
+        })
+    };
+    if let Some(label) = roles.label
+        && (given.label.is_some() || roles::names_a_label(&name(label)))
+    {
+        return refused("a label of edges", label, ", or leave the label out with --no-label");
+    }
+    if let (Some(time), Some(_)) = (roles.time, &given.time) {
+        return refused("a time of edges", time, "");
+    }
+    let features = given.features.as_ref().map(|_| &roles.features);
+    let unused = features.into_iter().flatten().find(|&&column| Some(column) != weight);
+    match unused {
+        Some(&column) => refused("a feature of edges besides the weight", column, ""),
+        None => Ok(()),
+    }
 }
 
 /// Whether a table's first row names the ends of an edge, so that a folder of such tables holds

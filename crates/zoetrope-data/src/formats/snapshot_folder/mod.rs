@@ -3,14 +3,15 @@
 //! A file holds `from to [weight]` rows of whole-number ids, separated by blanks, tabs, commas or
 //! semicolons; `#` and `%` start comments; or it is a table with a header or with names of
 //! vertices, whose columns are then chosen as those of any table. Files may be compressed, and so
-//! may the archive. Order is that of the dates in the file names (`as19971108`, `2000-01-02`),
-//! which then become the window boundaries in Unix seconds; otherwise that of the numbers in them.
+//! may the archive. Order is that of the dates in the file names (`as19971108`, `2000-01-02`,
+//! `31.01.2000`, `2000-01`, `2000`), which then become the window boundaries in Unix seconds; otherwise that of the numbers in them.
 //! Files that are none of the snapshots (no number in their name, or named unlike the others), and
 //! links and devices in an archive, are skipped with a warning that names them. The path of a
 //! member is only a name: nothing is ever unpacked to disk.
 //!
 //! Writing loses vertices that are in no edge, and window boundaries that are not days.
 
+mod dates;
 mod layout;
 mod members;
 pub(crate) mod order;
@@ -48,7 +49,7 @@ pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
     if path.is_dir() {
         return match Origin::of_folder(path).ok()? {
             Origin::Folder { files, .. } => {
-                let dated = files.iter().all(|file| order::date(bare_name(file)).is_some());
+                let dated = order::are_dated(&files);
                 let edges = || rows::looks_like_edges(&files[0], dated);
                 (files.len() >= 2 && order::alike(&files) && edges())
                     .then(|| format!("a folder of {} numbered edge lists", files.len()))

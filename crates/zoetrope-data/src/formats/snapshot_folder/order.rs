@@ -1,21 +1,21 @@
 //! The order of snapshots: by the dates in their names, or by the numbers in them.
 
 use std::cmp::Ordering;
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use jiff::civil::Date;
 use zoetrope_graph::Time;
 
+use super::dates::{self, Dates};
 use super::rows::Snapshot;
 use crate::error::{DataError, Location};
 use crate::source::bare_name;
 
-const DAY_SECONDS: i64 = 86_400;
-
 /// Sorts the snapshots; returns the boundaries in Unix seconds where every name has its own date.
 ///
 /// # Errors
-/// [`DataError::Invalid`] where two members have the same name.
+/// [`DataError::Invalid`] where two members have the same name, or their dates could be read in two
+/// ways.
 pub(super) fn sort(
     snapshots: &mut [Snapshot],
     origin: &Path,
@@ -28,39 +28,32 @@ pub(super) fn sort(
         let found = bare_name(&pair[0].path);
         return Err(DataError::invalid(Location::file(origin), "each member once", found));
     }
-    let dates: Option<Vec<Time>> =
-        snapshots.iter().map(|snapshot| date(bare_name(&snapshot.path))).collect();
-    let Some(mut dates) = dates else { return Ok(None) };
-    dates.sort_unstable();
-    if dates.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Ok(None);
+    let names: Vec<&str> = snapshots.iter().map(|snapshot| bare_name(&snapshot.path)).collect();
+    match dates::of(&names) {
+        Dates::None => Ok(None),
+        Dates::Ambiguous => {
+            let expected = "names that show whether the day or the month comes first, such as \
+                            2020-03-01";
+            let found = format!("{} and the like", names.first().copied().unwrap_or_default());
+            Err(DataError::invalid(Location::file(origin), expected, found))
+        }
+        Dates::Known { times, end } => {
+            let paths = snapshots.iter().map(|snapshot| snapshot.path.clone());
+            let rank: HashMap<PathBuf, Time> = paths.zip(times.iter().copied()).collect();
+            snapshots.sort_by_key(|snapshot| rank.get(&snapshot.path).copied());
+            let mut boundaries = times;
+            boundaries.sort_unstable();
+            // A snapshot holds until the next one.
+            boundaries.push(end);
+            Ok(Some(boundaries))
+        }
     }
-    let rank = |path: &Path| date(bare_name(path)).unwrap_or(0);
-    snapshots.sort_by_key(|snapshot| rank(&snapshot.path));
-    // A snapshot holds until the next; the last one for a day.
-    dates.extend(dates.last().map(|last| last + DAY_SECONDS));
-    Ok(Some(dates))
 }
 
-/// Midnight UTC of the first date in a name, `YYYYMMDD` or `YYYY-MM-DD` with any separator.
-pub(super) fn date(name: &str) -> Option<Time> {
-    let runs: Vec<&str> =
-        name.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()).collect();
-    let whole = runs.iter().filter(|run| run.len() == 8).find_map(|run| {
-        day(run[..4].parse().ok()?, run[4..6].parse().ok()?, run[6..].parse().ok()?)
-    });
-    whole.or_else(|| {
-        let lengths = |parts: &[&str]| parts.iter().map(|part| part.len()).eq([4, 2, 2]);
-        runs.windows(3).filter(|parts| lengths(parts)).find_map(|parts| {
-            day(parts[0].parse().ok()?, parts[1].parse().ok()?, parts[2].parse().ok()?)
-        })
-    })
-}
-
-fn day(year: i16, month: i8, day: i8) -> Option<Time> {
-    // A number that happens to be a date of another age is just a number.
-    let date = Date::new(year, month, day).ok().filter(|_| (1900..2200).contains(&year))?;
-    Some(date.duration_since(Date::constant(1970, 1, 1)).as_secs())
+/// Whether every name has a date, if perhaps not one that can be told.
+pub(super) fn are_dated(files: &[PathBuf]) -> bool {
+    let names: Vec<&str> = files.iter().map(|file| bare_name(file)).collect();
+    dates::of(&names) != Dates::None
 }
 
 /// Text by bytes, but runs of digits by value: `g2` before `g10`.
@@ -116,15 +109,6 @@ pub(super) fn largest_group(files: &[impl AsRef<Path>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_found_in_names() {
-        assert_eq!(date("as19971108.txt"), Some(878_947_200));
-        assert_eq!(date("net-2000-01-02.csv"), Some(946_771_200));
-        assert_eq!(date("g12345678.txt"), None);
-        assert_eq!(date("as19971308.txt"), None);
-        assert_eq!(date("step12.txt"), None);
-    }
 
     #[test]
     fn numbers_are_ordered_by_value() {

@@ -6,6 +6,7 @@ use crate::error::{DataError, Location, Problem};
 use crate::options::ReadOptions;
 use crate::progress::Quiet;
 use crate::source::{Compression, Source};
+use crate::table::number;
 
 use super::layout::{self, Layout};
 use super::table::{self, NamedEdges};
@@ -131,7 +132,11 @@ pub(super) fn starts_bare(text: &[u8]) -> bool {
     let named = rows.first().is_some_and(|first| parser.is_header(first));
     let good: Vec<bool> = rows.iter().map(|line| parser.row(line).is_ok()).collect();
     let most = 2 * good.iter().filter(|&&good| good).count() >= rows.len();
-    rows.is_empty() || !named && (good[0] || most)
+    let padded = |line: &&[u8]| {
+        let fields = line.split(|&byte| is_separator(byte)).filter(|field| !field.is_empty());
+        fields.take(2).any(number::is_padded)
+    };
+    rows.is_empty() || !named && (good[0] || most) && !rows.iter().any(padded)
 }
 
 /// Whether a file holds edges: bare rows, or a table whose names say so. With `dated` names any
@@ -157,7 +162,7 @@ pub(super) fn looks_like_edges(path: &Path, dated: bool) -> bool {
     (dated || layout::names_an_edge(text))
         && matches!(
             layout::of(path, text, &options),
-            Ok(Some(_)) | Err(DataError::Uncertain { .. })
+            Ok(Some(_)) | Err(DataError::Uncertain { .. } | DataError::Unsupported { .. })
         )
 }
 
@@ -173,6 +178,8 @@ pub(super) struct Parser<'a> {
     problems: Vec<Problem>,
     total: u64,
 }
+
+const WHOLE: &str = "a whole number (--text-ids takes names, also with zeros in front)";
 
 fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b',' | b';')
@@ -221,8 +228,8 @@ impl<'a> Parser<'a> {
 
     fn row(&mut self, line: &[u8]) -> Result<(), (&'static str, &'static str, String)> {
         let mut rest = line;
-        let src = integer(&mut rest).map_err(|found| ("source", "a whole number", found))?;
-        let dst = integer(&mut rest).map_err(|found| ("target", "a whole number", found))?;
+        let src = integer(&mut rest).map_err(|found| ("source", WHOLE, found))?;
+        let dst = integer(&mut rest).map_err(|found| ("target", WHOLE, found))?;
         let weight = match rest {
             [] => None,
             _ => Some(weight(rest)?),
@@ -325,7 +332,9 @@ fn integer(rest: &mut &[u8]) -> Result<i64, String> {
             value.checked_mul(10).and_then(|tens| tens.checked_add(digit)).ok_or_else(refused)?;
         at += 1;
     }
-    if at == start || text.get(at).is_some_and(|&byte| !is_separator(byte)) {
+    // `007` and `7` are two names, which only text keeps apart.
+    let padded = at - start > 1 && text[start] == b'0';
+    if at == start || padded || text.get(at).is_some_and(|&byte| !is_separator(byte)) {
         return Err(refused());
     }
     while text.get(at).is_some_and(|&byte| is_separator(byte)) {

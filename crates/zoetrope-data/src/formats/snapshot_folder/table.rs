@@ -95,5 +95,6 @@ fn integer(field: &[u8], column: &'static str) -> Result<i64, Refused> {
         field => String::from_utf8_lossy(field).into_owned(),
     };
     number::integer(field)
+        .filter(|_| !number::is_padded(field))
         .ok_or_else(|| (column, "a whole number (--text-ids takes names)", found()))
 }

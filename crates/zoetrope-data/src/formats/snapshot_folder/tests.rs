@@ -280,3 +280,53 @@ proptest! {
         let _ = load(&path);
     }
 }
+
+#[test]
+fn dates_with_the_day_first_order_the_snapshots() {
+    let files = folder(&[
+        ("01.04.2020.csv", "from,to,w\na,b,3\n"),
+        ("31.03.2020.csv", "from,to,w\na,b,2\n"),
+        ("30.03.2020.csv", "from,to,w\na,b,1\n"),
+    ]);
+    let data = snapshots(load(files.path()).unwrap());
+    assert_eq!(data.sequence.weight(), Some(&[1.0, 2.0, 3.0][..]));
+    let day = 86_400;
+    let first = 1_585_526_400;
+    let ends = [first, first + day, first + 2 * day, first + 3 * day];
+    assert_eq!(data.sequence.boundaries(), Some(&ends[..]));
+    let unclear = folder(&[("01.04.2020.csv", "a,b\n"), ("02.04.2020.csv", "a,b\n")]);
+    let text = message(unclear.path());
+    assert!(text.contains("whether the day or the month comes first"), "{text}");
+}
+
+#[test]
+fn labels_and_columns_that_snapshots_cannot_hold_are_refused() {
+    let text = "from,to,amount,fraud\na,b,1,0\nb,c,2,1\n";
+    let files = folder(&[("2020-03-01.csv", text), ("2020-03-02.csv", text)]);
+    assert!(recognises(files.path(), b"").is_some());
+    let refused = message(files.path());
+    assert!(refused.contains("`fraud`: a label of edges"), "{refused}");
+    let with = |edit: fn(&mut crate::options::ColumnMap)| {
+        let mut options = ReadOptions::default();
+        edit(&mut options.columns);
+        read(files.path(), &options, &Quiet)
+    };
+    use crate::options::ColumnRef::{Absent, Name};
+    assert!(with(|map| map.label = Some(Absent)).is_ok());
+    assert!(with(|map| map.label = Some(Name("fraud".into()))).is_err());
+    let features = with(|map| {
+        map.label = Some(Absent);
+        map.features = Some(vec![Name("fraud".into())]);
+    });
+    assert!(features.unwrap_err().to_string().contains("a feature of edges"));
+}
+
+#[test]
+fn identifiers_with_zeros_in_front_stay_apart() {
+    let files = folder(&[("g1.txt", "007 7\n8 7\n"), ("g2.txt", "7 008\n")]);
+    let loaded = load(files.path()).unwrap();
+    assert!(loaded.notes.warnings.iter().any(|note| note.contains("zeros in front")));
+    assert_eq!(snapshots(loaded).names.len(), 4);
+    let late = folder(&[("g1.txt", "6 7\n8 7\n"), ("g2.txt", "7 008\n")]);
+    assert!(message(late.path()).contains("--text-ids"));
+}

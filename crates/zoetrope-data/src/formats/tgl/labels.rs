@@ -46,6 +46,7 @@ pub(super) fn attach(
         src: node,
         dst: other,
         time: Some(time),
+        time_parts: Vec::new(),
         weight: None,
         label: Some(label),
         kind: None,

@@ -1,6 +1,6 @@
 //! Reading a TGL folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, TextTable};
@@ -15,7 +15,7 @@ use crate::formats::tgl::{
 use crate::options::ReadOptions;
 use crate::progress::{Progress, Quiet};
 use crate::roles::Roles;
-use crate::source::Source;
+use crate::source::{self, Source, bare_name};
 use crate::table::{self, Preset, Table};
 
 /// Reads a TGL folder, given by its path or by that of its `edges.csv`.
@@ -77,10 +77,27 @@ pub fn read(
         store = labels::attach(&label_table, store, options, progress, &mut notes.warnings)?;
         notes.files.push(label_table);
     }
+    notes.warnings.extend(unread_tables(folder, &notes.files));
     if folder.join(INDEX).is_file() {
         notes.warnings.push(format!("{INDEX} not read: the index is built from the events"));
     }
     Ok(Loaded { dataset: Dataset::Events(store), notes })
+}
+
+/// Names the tables of a folder that are none of the parts that the format knows.
+fn unread_tables(folder: &Path, read: &[PathBuf]) -> Option<String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = std::fs::read_dir(folder).ok()?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| source::is_table(path) && path.is_file())
+        .filter(|path| read.iter().all(|known| known.file_name() != path.file_name()))
+        .map(|path| crate::error::shorten(bare_name(&path)))
+        .collect();
+    names.sort();
+    names.truncate(5);
+    (!names.is_empty())
+        .then(|| format!("not read, because TGL has no such file: {}", names.join(", ")))
 }
 
 fn refuse_pickle(folder: &Path, features: &str) -> Result<(), DataError> {
@@ -146,6 +163,7 @@ impl Columns {
             src: self.src,
             dst: self.dst,
             time: Some(self.time),
+            time_parts: Vec::new(),
             weight: None,
             label: None,
             kind: None,

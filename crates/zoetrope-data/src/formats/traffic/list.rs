@@ -18,7 +18,7 @@ const HEAD_BYTES: usize = 64 << 10;
 /// A table of sensors and the one list of edges between them, among the files of a folder without
 /// a matrix.
 pub(super) fn find(files: &[PathBuf], shapes: &[Shape], options: &ReadOptions) -> Option<Pair> {
-    if shapes.iter().any(|shape| shape.is_square() && shape.columns >= super::LEAST_SENSORS) {
+    if shapes.iter().any(|shape| shape.is_matrix()) {
         return None;
     }
     let mut pairs = Vec::new();
@@ -36,6 +36,7 @@ pub(super) fn find(files: &[PathBuf], shapes: &[Shape], options: &ReadOptions) -
         values: table.path.clone(),
         vertices: table.columns,
         list: true,
+        named: false,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Edges from a dense matrix of weights or distances.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::table::Table;
@@ -54,6 +55,39 @@ pub(super) fn edges(
         }
     }
     Ok((src, dst, weight))
+}
+
+/// Numbers the ends of edges as the table numbers its sensors, if both say what they are called.
+///
+/// # Errors
+/// [`DataError::Invalid`] where the matrix names a sensor that the table does not have.
+pub(super) fn rename(
+    edges: &mut Edges,
+    matrix: &Table,
+    sensors: &Option<Vec<String>>,
+    path: &Path,
+) -> Result<(), DataError> {
+    let (Some(columns), Some(sensors)) = (&matrix.header, sensors) else { return Ok(()) };
+    let number: HashMap<&str, u32> = sensors.iter().map(String::as_str).zip(0..).collect();
+    let numbers = |names: &[String]| -> Result<Vec<u32>, DataError> {
+        let found = |name: &String| {
+            number.get(name.as_str()).copied().ok_or_else(|| {
+                let found = format!("sensor {name}");
+                DataError::invalid(Location::file(path), "a sensor of the table", found)
+            })
+        };
+        names.iter().map(found).collect()
+    };
+    let to = numbers(columns)?;
+    // Rows without names of sensors are in the order of the columns.
+    let named = matrix.index.iter().all(|name| number.contains_key(name.as_str()));
+    let from = match named && matrix.index.len() == matrix.rows {
+        true => numbers(&matrix.index)?,
+        false => to.clone(),
+    };
+    edges.0.iter_mut().for_each(|vertex| *vertex = from[*vertex as usize]);
+    edges.1.iter_mut().for_each(|vertex| *vertex = to[*vertex as usize]);
+    Ok(())
 }
 
 /// Says that distances went through the kernel.

@@ -4,8 +4,9 @@
 //! the file with as many rows as columns; the table has a column for each of its vertices, a row a
 //! step, and optionally a header with the names of the sensors. An entry in row `i` and column `j`
 //! of the matrix is an edge from `i` to `j`. Empty cells and NaN in the table are missing values.
-//! The first column of the table may be the time of each row (dates, or a name such as
-//! `timestamp`): it is then no sensor, and the times are the boundaries of the steps. In a folder
+//! A column of the table may be the time of each row (dates, or a name such as `timestamp`), with
+//! the hour in another: they are then no sensors, and the times are the boundaries of the steps. A
+//! matrix may have a row of names, by which its sensors are found in the table. In a folder
 //! without a matrix, a list `from, to [, weight or distance]` of sensors takes its place.
 //!
 //! A matrix with a zero diagonal, positive entries almost everywhere else and some above 1 holds
@@ -54,6 +55,30 @@ pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
     (pair.vertices >= LEAST_SENSORS).then(|| pair.reason())
 }
 
+/// Fails if a file is a square matrix, which is no list of edges.
+///
+/// # Errors
+/// [`DataError::Unsupported`] for a matrix whose table of values is not beside it.
+pub(crate) fn refuse_matrix(path: &Path, options: &ReadOptions) -> Result<(), DataError> {
+    let shape = match table::is_csv(path) {
+        true => pair::probe(path, options).ok().flatten().filter(pair::Shape::is_matrix),
+        false => None,
+    };
+    let Some(shape) = shape else { return Ok(()) };
+    let why = match Pair::find(path.parent().unwrap_or(Path::new("")), options) {
+        Ok(_) => String::new(),
+        Err(error) => format!(" ({error})"),
+    };
+    Err(DataError::Unsupported {
+        at: crate::error::Location::file(path),
+        what: format!("a square matrix of {} rows without its table of values{why}", shape.columns),
+        advice:
+            "put a csv beside it with a row a step and a column a sensor (one row per sensor and \
+                 step must be turned into that); --format edge-list reads rows as edges"
+                .into(),
+    })
+}
+
 /// Reads a matrix and its table of values.
 ///
 /// # Errors
@@ -71,6 +96,7 @@ pub fn read(
     progress.begin("reading", Some(sizes.sum()));
     let strict = ReadOptions { header: Some(false), lenient: false, ..options.clone() };
     let table = Table::read(&pair.values, true, options, progress)?;
+    let mut named_by_matrix = None;
     let (vertices, edges) = match pair.list {
         true => {
             let names = table.header.as_deref();
@@ -79,13 +105,18 @@ pub fn read(
             (table.columns, edges)
         }
         false => {
-            let matrix = Table::read(&pair.adjacency, false, &strict, progress)?;
+            let strict = ReadOptions { header: Some(pair.named), ..strict };
+            let matrix = Table::read(&pair.adjacency, pair.named, &strict, progress)?;
             if matrix.rows != matrix.columns {
                 let found = format!("{} rows of {}", matrix.rows, matrix.columns);
                 let at = Location::file(&pair.adjacency);
                 return Err(DataError::invalid(at, "a square matrix", found));
             }
-            let edges = matrix::edges(&matrix, &pair.adjacency, &mut notes.warnings)?;
+            let mut edges = matrix::edges(&matrix, &pair.adjacency, &mut notes.warnings)?;
+            if table.columns == matrix.columns {
+                matrix::rename(&mut edges, &matrix, &table.header, &pair.adjacency)?;
+            }
+            named_by_matrix = matrix.header.clone();
             (matrix.columns, edges)
         }
     };
@@ -107,15 +138,15 @@ pub fn read(
     if let Some(times) = &table.times {
         match boundaries(times) {
             Some(boundaries) => {
-                notes.reason.push_str("; its first column is the time");
+                notes.reason.push_str("; a column of it is the time");
                 sequence = sequence.with_boundaries(boundaries).map_err(graph)?;
             }
             None => notes.warnings.push(
-                "the times in the first column do not rise: rows are taken in their order".into(),
+                "the times of the table do not rise: its rows are taken in their order".into(),
             ),
         }
     }
-    let names = names(table.header, vertices);
+    let names = names(table.header.or(named_by_matrix), vertices);
     let values = table.values.into_iter().map(|value| value as f32).collect();
     let values = VertexFeatures::new(steps, vertices, 1, values).map_err(graph)?;
     let signal = Signal { standardise: Standardise::Overall, ..Signal::new(values, LAGS) };

@@ -17,6 +17,9 @@ const MOST_FILES: usize = 64;
 /// numbers as the limit on columns allows is shorter.
 const LONGEST_LINE_BYTES: u64 = 2 << 20;
 
+/// The diagonals of larger matrices are not looked at: nothing else has as many rows as columns.
+const MOST_DIAGONAL: usize = 64;
+
 /// A matrix and its table.
 pub(super) struct Pair {
     pub(super) adjacency: PathBuf,
@@ -24,6 +27,8 @@ pub(super) struct Pair {
     pub(super) vertices: usize,
     /// Whether the edges stand in a list instead of a matrix.
     pub(super) list: bool,
+    /// Whether the matrix has a row of names.
+    pub(super) named: bool,
 }
 
 /// What the start of a file shows.
@@ -35,11 +40,30 @@ pub(super) struct Shape {
     pub(super) names: Option<Vec<String>>,
     /// Rows, counted no further than two more than there are columns.
     rows: usize,
+    /// Whether every entry of the diagonal is the same.
+    even_diagonal: bool,
 }
 
 impl Shape {
+    /// Whether it has as many rows as columns, without a row of names or with one.
     pub(super) fn is_square(&self) -> bool {
+        self.is_bare_square() || self.is_named_square()
+    }
+
+    fn is_bare_square(&self) -> bool {
         self.rows == self.columns
+    }
+
+    fn is_named_square(&self) -> bool {
+        self.names.is_some() && self.rows == self.columns + 1
+    }
+
+    /// Whether a square is a matrix of a graph: by its name, or because each vertex has the same
+    /// weight to itself. Five rows of five columns may be something else.
+    pub(super) fn is_matrix(&self) -> bool {
+        self.is_square()
+            && self.columns >= super::LEAST_SENSORS
+            && (self.sounds_like_matrix() || self.even_diagonal || self.columns > MOST_DIAGONAL)
     }
 
     /// Whether the name speaks of a matrix.
@@ -114,7 +138,9 @@ impl Pair {
 
 fn choose(path: &Path, shapes: &[Shape]) -> Result<Pair, DataError> {
     let mut pairs = Vec::new();
-    for matrix in shapes.iter().filter(|shape| shape.is_square()) {
+    let bare = shapes.iter().any(Shape::is_bare_square);
+    let square = |shape: &&Shape| if bare { shape.is_bare_square() } else { shape.is_square() };
+    for matrix in shapes.iter().filter(square) {
         let partners = shapes.iter().filter(|table| table.path != matrix.path);
         for table in partners.filter(|table| table.columns == matrix.columns) {
             pairs.push((matrix, table));
@@ -130,6 +156,7 @@ fn choose(path: &Path, shapes: &[Shape]) -> Result<Pair, DataError> {
             values: table.path.clone(),
             vertices: matrix.columns,
             list: false,
+            named: !matrix.is_bare_square(),
         });
     }
     Err(explain(path, shapes))
@@ -153,16 +180,30 @@ fn explain(path: &Path, shapes: &[Shape]) -> DataError {
         let found = format!("{} {more}rows of {} cells", matrix.rows, matrix.columns);
         return DataError::invalid(Location::file(&matrix.path), "a square matrix", found);
     }
-    let found = format!("{} tables of numbers that do not pair up", shapes.len());
+    let sizes: Vec<String> = shapes
+        .iter()
+        .map(|shape| format!("{} with {} columns", bare_name(&shape.path), shape.columns))
+        .take(5)
+        .collect();
+    let found = match sizes.is_empty() {
+        true => "0 tables of numbers".to_owned(),
+        false => {
+            format!("{} tables of numbers that do not pair up ({})", shapes.len(), sizes.join(", "))
+        }
+    };
     let expected = "one square matrix and one table with as many columns, both csv";
     DataError::invalid(Location::file(path), expected, found)
 }
 
 /// The number of columns and rows, or `None` where the file is no table of numbers.
-fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError> {
+pub(super) fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError> {
     let source = Source::open(path, &options.limits, &Quiet)?;
     let mut reader = BufReader::new(source);
-    let mut shape = Shape { path: path.to_owned(), columns: 0, names: None, rows: 0 };
+    let mut shape =
+        Shape { path: path.to_owned(), columns: 0, names: None, rows: 0, even_diagonal: true };
+    let mut diagonal: Option<String> = None;
+    let mut others = table::Others::default();
+    let mut ahead: Vec<Vec<String>> = Vec::new();
     let mut first = Vec::new();
     let mut delimiter = b',';
     let mut line = Vec::new();
@@ -193,22 +234,31 @@ fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError>
             shape.columns = first.len();
         } else if shape.rows == 1 {
             let cells = table::split(text, delimiter);
-            let sensors =
-                usize::from(table::leading(&first, Some(&cells)) != table::Leading::Sensor);
-            let cells = &cells[sensors.min(cells.len())..];
-            shape.columns -= sensors;
-            let names = &first[sensors..];
-            shape.names = table::is_header(names, Some(cells)).then(|| names.to_vec());
+            others = table::Others::of(&first, Some(&cells));
+            let named = table::is_header(&others, &first, Some(&cells));
+            let (names, cells) = (others.sensors(&first), others.sensors(&cells));
+            shape.columns = names.len();
             let numeric = cells.iter().filter(|cell| table::number(cell.as_bytes()).is_some());
             // A cell or two may be wrong, which reading will say; text throughout is no table.
             if shape.columns < 2 || 2 * numeric.count() < cells.len() {
                 return Ok(None);
             }
+            ahead.push(names.clone());
+            shape.names = named.then_some(names);
+        }
+        if ahead.len() < shape.columns + 1 && shape.rows > 0 && shape.columns <= MOST_DIAGONAL {
+            ahead.push(others.sensors(&table::split(text, delimiter)));
         }
         shape.rows += 1;
         if shape.rows > shape.columns + 1 {
             break;
         }
     }
+    let start = usize::from(shape.is_named_square() && !shape.is_bare_square());
+    for (at, row) in ahead.iter().skip(start).enumerate() {
+        let Some(entry) = row.get(at) else { break };
+        shape.even_diagonal &= diagonal.get_or_insert_with(|| entry.clone()) == entry;
+    }
+    shape.even_diagonal &= diagonal.is_some();
     Ok((shape.rows > 0).then_some(shape))
 }

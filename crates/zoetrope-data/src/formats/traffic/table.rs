@@ -7,6 +7,7 @@ use crate::options::{Limits, ReadOptions};
 use crate::progress::Progress;
 use crate::roles::names_a_time;
 use crate::source::{Source, bare_name};
+use crate::table::date::DateForm;
 use crate::table::timestamp::{self, Stamp};
 
 /// A table of numbers; NaN where a cell is empty or says so.
@@ -17,11 +18,12 @@ pub(super) struct Table {
     pub(super) values: Vec<f64>,
     /// The names of the columns.
     pub(super) header: Option<Vec<String>>,
-    /// When each row was measured, as ticks and their decimals of a second, if the first column
-    /// says so; it is then no sensor.
+    /// When each row was measured, as ticks and their decimals of a second, if a column says so.
     pub(super) times: Option<Vec<Stamp>>,
-    /// What stands in the first column.
-    pub(super) leading: Leading,
+    /// What each row is called, if the first column says so.
+    pub(super) index: Vec<String>,
+    /// The columns that are no sensors.
+    pub(super) others: Others,
     pub(super) missing: u64,
     pub(super) skipped: u64,
 }
@@ -84,45 +86,90 @@ pub(super) fn number(cell: &[u8]) -> Option<f64> {
     (value as f32).is_finite().then_some(value)
 }
 
-/// What stands in front of the sensors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Leading {
-    /// Nothing: the first column is a sensor.
-    #[default]
-    Sensor,
+/// Which columns of a table are no sensors.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Others {
     /// The time of each row.
-    Time,
-    /// A number for each row, as pandas writes its index: a column without a name.
-    Index,
+    pub(super) time: Option<usize>,
+    /// The hour, beside a date.
+    pub(super) hour: Option<usize>,
+    /// A name or number for each row, as pandas writes its index: the first column, without a name.
+    pub(super) index: bool,
 }
 
-/// What stands in the first column: times if a name or the first row of values says so.
-pub(super) fn leading(first: &[String], second: Option<&[String]>) -> Leading {
-    let [name, rest @ ..] = first else { return Leading::Sensor };
-    let is_date = |cell: &String| {
-        number(cell.as_bytes()).is_none() && timestamp::iso(cell.as_bytes()).is_some()
-    };
-    let value = second.and_then(|second| second.first());
-    if is_date(name) || value.is_some_and(is_date) || names_a_time(name) {
-        return Leading::Time;
+impl Others {
+    /// Finds them by the names or the first two rows of values.
+    pub(super) fn of(first: &[String], second: Option<&[String]>) -> Self {
+        let value = |at: usize| second.and_then(|second| second.get(at));
+        let is_date = |cell: &String| {
+            number(cell.as_bytes()).is_none() && date_time(cell.as_bytes()).is_some()
+        };
+        // In front of the sensors any name of a time will do; elsewhere it is the whole name.
+        let named = |at: usize| {
+            let words = first[at].split(|c: char| !c.is_alphanumeric()).count();
+            names_a_time(&first[at]) && (at == 0 || words == 1)
+        };
+        let dated = |at: usize| is_date(&first[at]) || value(at).is_some_and(is_date);
+        let epoch = |at: usize| {
+            let numbers = [Some(&first[at]), value(at)];
+            let [Some(one), Some(two)] =
+                numbers.map(|cell| cell.and_then(|cell| number(cell.as_bytes())))
+            else {
+                return false;
+            };
+            (3e8..4.2e12).contains(&one) && one < two && one.fract() == 0.0
+        };
+        let columns = || 0..first.len();
+        let time = columns().find(|&at| dated(at)).or_else(|| columns().find(|&at| named(at)));
+        if let Some(time) = time {
+            let is_hour = |at: &usize| *at != time && first[*at].eq_ignore_ascii_case("hour");
+            return Self { time: Some(time), hour: columns().find(is_hour), index: false };
+        }
+        if first.len() > 1 && epoch(0) && !epoch(1) {
+            return Self { time: Some(0), ..Self::default() };
+        }
+        let rest_named = first.len() > 1 && first[1..].iter().all(|name| !name.is_empty());
+        let names_row = value(0)
+            .is_some_and(|value| value.parse::<u64>().is_ok() || first[1..].contains(value));
+        Self {
+            index: first.first().is_some_and(String::is_empty) && rest_named && names_row,
+            ..Self::default()
+        }
     }
-    let named = !rest.is_empty() && rest.iter().all(|name| !name.is_empty());
-    let whole = value.is_some_and(|value| value.parse::<u64>().is_ok());
-    match name.is_empty() && named && whole {
-        true => Leading::Index,
-        false => Leading::Sensor,
+
+    /// Whether a column is none of them.
+    pub(super) fn is_sensor(&self, at: usize) -> bool {
+        self.time != Some(at) && self.hour != Some(at) && !(self.index && at == 0)
+    }
+
+    /// The cells of the sensors.
+    pub(super) fn sensors(&self, cells: &[String]) -> Vec<String> {
+        let sensors = cells.iter().enumerate().filter(|(at, _)| self.is_sensor(*at));
+        sensors.map(|(_, cell)| cell.clone()).collect()
     }
 }
 
 /// A time as a date or as a number of seconds.
 fn time(cell: &[u8]) -> Option<Stamp> {
     let cell = cell.trim_ascii();
-    timestamp::decimal(cell).or_else(|| timestamp::iso(cell))
+    timestamp::decimal(cell).or_else(|| date_time(cell))
 }
 
-/// Whether the first row names columns: it has text, or whole numbers that all differ and that the
-/// second row could not hold (a fraction there, or values all below them).
-pub(super) fn is_header(first: &[String], second: Option<&[String]>) -> bool {
+/// A date of a form that one value is enough to know.
+fn date_time(cell: &[u8]) -> Option<Stamp> {
+    DateForm::Iso.parse(cell)
+}
+
+/// Whether the first row names columns: it has a name where the time stands, or text, or whole
+/// numbers that all differ and that the second row could not hold (a fraction there, or values all
+/// below them).
+pub(super) fn is_header(others: &Others, first: &[String], second: Option<&[String]>) -> bool {
+    let names_time = others.time.is_some_and(|at| time(first[at].as_bytes()).is_none());
+    if names_time || others.index {
+        return true;
+    }
+    let (first, second) = (others.sensors(first), second.map(|second| others.sensors(second)));
+    let second = second.as_deref();
     if first.iter().any(|cell| number(cell.as_bytes()).is_none()) {
         return true;
     }
@@ -138,7 +185,7 @@ pub(super) fn is_header(first: &[String], second: Option<&[String]>) -> bool {
 }
 
 impl Table {
-    /// Reads all of a table; with `takes_times` its first column may be the time.
+    /// Reads all of a table; with `takes_times` a column may be the time or name the rows.
     ///
     /// # Errors
     /// [`DataError::Invalid`] with line and column of each ragged row and each cell that is no
@@ -163,16 +210,15 @@ impl Table {
         table.columns = cells.len();
         check_columns(table.columns, &options.limits, path)?;
         let second = ahead.get(1).map(|(_, line)| split(line, delimiter));
-        table.leading = match takes_times {
-            true => leading(&cells, second.as_deref()),
-            false => Leading::Sensor,
-        };
-        let sensors = usize::from(table.leading != Leading::Sensor);
-        table.columns -= sensors;
-        table.times = (table.leading == Leading::Time).then(Vec::new);
-        let values = second.as_deref().map(|second| &second[sensors.min(second.len())..]);
-        if options.header.unwrap_or_else(|| is_header(&cells[sensors..], values)) {
-            table.header = Some(cells[sensors..].to_vec());
+        if takes_times {
+            table.others = Others::of(&cells, second.as_deref());
+        }
+        let names = table.others.sensors(&cells);
+        table.columns = names.len();
+        table.times = table.others.time.map(|_| Vec::new());
+        let named = || is_header(&table.others, &cells, second.as_deref());
+        if options.header.unwrap_or_else(named) {
+            table.header = Some(names);
             ahead.remove(0);
         }
         let mut problems = Problems { path, options, list: Vec::new(), total: 0 };
@@ -189,17 +235,22 @@ impl Table {
         let start = self.values.len();
         let missing = self.missing;
         let mut good = true;
-        let leading = self.leading;
-        let mut stamp = None;
+        let others = self.others.clone();
+        let (mut stamp, mut hours) = (None, Some(0));
         let mut cell = |at: usize, cell: &[u8]| match number(cell) {
-            _ if at == 0 && leading == Leading::Index => {}
-            _ if at == 0 && leading == Leading::Time => {
+            value if others.hour == Some(at) => {
+                hours = value.filter(|hour| (0.0..24.0).contains(hour)).map(|hour| hour as i64);
+            }
+            _ if others.time == Some(at) => {
                 stamp = time(cell);
                 if stamp.is_none() {
                     good = false;
                     let found = String::from_utf8_lossy(cell).into_owned();
                     problems.add(line, Some(at), "a time", &found);
                 }
+            }
+            _ if others.index && at == 0 => {
+                self.index.push(String::from_utf8_lossy(cell.trim_ascii()).into_owned());
             }
             Some(value) => {
                 self.missing += u64::from(value.is_nan());
@@ -218,6 +269,10 @@ impl Table {
             let cells = text.split(|&byte| byte == delimiter);
             cells.enumerate().for_each(|(at, text)| cell(at, text));
         }
+        if good && hours.is_none() {
+            good = false;
+            problems.add(line, others.hour, "an hour from 0 to 23", "another value");
+        }
         let found = self.values.len() - start;
         if good && found != self.columns {
             good = false;
@@ -227,9 +282,14 @@ impl Table {
         if good {
             self.rows += 1;
             if let Some(times) = &mut self.times {
-                times.extend(stamp);
+                let seconds = 3600 * hours.unwrap_or(0);
+                times.extend(stamp.map(|Stamp { ticks, digits }| Stamp {
+                    ticks: ticks + seconds * 10i64.pow(u32::from(digits)),
+                    digits,
+                }));
             }
         } else {
+            self.index.truncate(self.rows);
             self.skipped += u64::from(problems.options.lenient);
             self.values.truncate(start);
             self.missing = missing;

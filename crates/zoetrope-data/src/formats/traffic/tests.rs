@@ -162,3 +162,54 @@ fn a_list_of_distances_between_sensors_stands_for_the_matrix() {
     let files = folder(&[("distances.csv", "from,to,cost\na,x,5\n"), ("speed.csv", SENSORS)]);
     assert!(recognises(files.path(), b"").is_none());
 }
+
+const MATRIX: &str = "1,1,0,0,0\n1,1,1,0,0\n0,1,1,1,0\n0,0,1,1,1\n0,0,0,1,1\n";
+
+#[test]
+fn the_time_may_stand_anywhere_and_in_two_columns() {
+    let last =
+        "a,b,c,d,e,timestamp\n1,2,3,4,5,2012-03-01 00:00:00\n2,3,4,5,6,2012-03-01 01:00:00\n";
+    let two = "date,hour,a,b,c,d,e\n2012-03-01,0,1,2,3,4,5\n2012-03-01,1,2,3,4,5,6\n";
+    let epoch = "1330560000,1,2,3,4,5.5\n1330563600,2,3,4,5,6.5\n";
+    for values in [last, two, epoch] {
+        let files = folder(&[("adj.csv", MATRIX), ("speed.csv", values)]);
+        assert!(recognises(files.path(), b"").is_some(), "{values}");
+        let (data, _) = load(files.path()).unwrap();
+        assert_eq!((data.sequence.vertices(), data.sequence.steps()), (5, 2), "{values}");
+        let first = 1_330_560_000;
+        let ends = [first, first + 3600, first + 7200];
+        assert_eq!(data.sequence.boundaries(), Some(&ends[..]), "{values}");
+        assert_eq!(data.signal.unwrap().values.at(0)[..2], [1.0, 2.0], "{values}");
+    }
+}
+
+#[test]
+fn a_matrix_with_names_is_put_in_the_order_of_the_table() {
+    // 3 → 1 alone, with rows and columns in the order 3, 1, 2, 5, 4.
+    let header = "3,1,2,5,4\n0,0.5,0,0,0\n0,0,0,0,0\n0,0,0,0,0\n0,0,0,0,0\n0,0,0,0,0\n";
+    let index = ",3,1,2,5,4\n1,0,0,0,0,0\n3,0,0.5,0,0,0\n2,0,0,0,0,0\n4,0,0,0,0,0\n5,0,0,0,0,0\n";
+    let values = "time,1,2,3,4,5\n2012-03-01,1,2,3,4,5\n2012-03-02,1,2,3,4,5\n";
+    for matrix in [header, index] {
+        let files = folder(&[("adj.csv", matrix), ("speed.csv", values)]);
+        let (data, _) = load(files.path()).unwrap();
+        let view = data.sequence.at(0);
+        assert_eq!((view.src, view.dst), (&[2][..], &[0][..]), "{matrix}");
+    }
+    let other = header.replacen("3,1,2", "9,1,2", 1);
+    let text = message(&[("adj.csv", &other), ("speed.csv", values)]);
+    assert!(text.contains("sensor 9"), "{text}");
+}
+
+#[test]
+fn a_matrix_is_never_read_as_a_list_of_edges() {
+    let long = "timestamp,sensor,speed\n2012-03-01,1,5\n2012-03-01,2,6\n";
+    let files = folder(&[("adj.csv", MATRIX), ("readings.csv", long)]);
+    let open = |path: &Path| crate::open(path.to_str().unwrap(), &ReadOptions::default(), &Quiet);
+    for path in [files.path().to_owned(), files.path().join("adj.csv")] {
+        let text = open(&path).unwrap_err().to_string();
+        assert!(text.contains("a square matrix of 5 rows without its table"), "{text}");
+    }
+    // Five events of five columns are no matrix.
+    let events = folder(&[("e.csv", "1,2,0,5,1\n2,3,1,4,2\n3,4,2,3,3\n4,5,3,2,4\n5,6,4,1,5\n")]);
+    assert!(open(&events.path().join("e.csv")).is_ok());
+}
