@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use zoetrope_train::TrainError;
-use zoetrope_train::checkpoint::{CheckpointStore, Restored, Tensors};
+use zoetrope_train::checkpoint::{CheckpointStore, Restored, Surveyed, Tensors};
 use zoetrope_train::run::RunFolder;
 
 use super::document;
@@ -45,9 +44,6 @@ pub(crate) struct ShowArgs {
     step: Option<u64>,
 }
 
-/// A checkpoint by name, and what reading it came to.
-type Found = (String, Result<Restored, TrainError>);
-
 /// The report.
 pub(crate) fn run(command: &CheckpointCommand) -> Result<String, Failure> {
     match command {
@@ -58,7 +54,7 @@ pub(crate) fn run(command: &CheckpointCommand) -> Result<String, Failure> {
 }
 
 /// The checkpoints of a run, newest first.
-fn survey(args: &CheckpointArgs) -> Result<Vec<Found>, Failure> {
+fn survey(args: &CheckpointArgs) -> Result<Vec<Surveyed>, Failure> {
     RunFolder::config_layer(&args.run)?;
     let folder = RunFolder::checkpoints_of(&args.run);
     let found = CheckpointStore::new(&folder, 1).survey()?;
@@ -79,7 +75,7 @@ fn list(args: &CheckpointArgs) -> Result<String, Failure> {
 fn verify(args: &CheckpointArgs) -> Result<String, Failure> {
     let found = survey(args)?;
     let damaged: Vec<String> =
-        found.iter().filter_map(|(_, read)| Some(read.as_ref().err()?.to_string())).collect();
+        found.iter().filter_map(|one| Some(one.read.as_ref().err()?.to_string())).collect();
     let report = match args.json {
         true => document(&json!({
             "schema": 1,
@@ -99,12 +95,12 @@ fn verify(args: &CheckpointArgs) -> Result<String, Failure> {
 fn show(args: &ShowArgs) -> Result<String, Failure> {
     let found = survey(&args.of)?;
     let wanted = args.step.map(|step| format!("step-{step}"));
-    let is_wanted = |(name, read): &Found| match &wanted {
-        Some(wanted) => name == wanted,
-        None => read.is_ok(),
+    let is_wanted = |one: &Surveyed| match &wanted {
+        Some(wanted) => one.name == *wanted,
+        None => one.read.is_ok(),
     };
-    let names: Vec<String> = found.iter().map(|(name, _)| name.clone()).collect();
-    let Some((name, read)) = found.into_iter().find(is_wanted) else {
+    let names: Vec<String> = found.iter().map(|one| one.name.clone()).collect();
+    let Some(Surveyed { name, read }) = found.into_iter().find(is_wanted) else {
         return Err(Failure::usage(match &wanted {
             Some(wanted) => format!("there is no {wanted}; there are {}", names.join(", ")),
             None => format!("none of {} is whole", names.join(", ")),
@@ -117,8 +113,8 @@ fn show(args: &ShowArgs) -> Result<String, Failure> {
     }
 }
 
-fn documents(found: &[Found]) -> Vec<Value> {
-    let one = |(name, read): &Found| match read {
+fn documents(found: &[Surveyed]) -> Vec<Value> {
+    let one = |Surveyed { name, read }: &Surveyed| match read {
         Ok(read) => json!({
             "name": name,
             "epoch": read.state.cursor.epochs.len(),
@@ -132,7 +128,7 @@ fn documents(found: &[Found]) -> Vec<Value> {
     found.iter().map(one).collect()
 }
 
-fn table(found: &[Found]) -> String {
+fn table(found: &[Surveyed]) -> String {
     let style = Style::stdout();
     let mut table = Table::new(&[
         ("checkpoint", Align::Left),
@@ -142,7 +138,7 @@ fn table(found: &[Found]) -> String {
         ("state", Align::Left),
         ("computed with", Align::Left),
     ]);
-    for (name, read) in found {
+    for Surveyed { name, read } in found {
         table.row(match read {
             Ok(read) => vec![
                 name.clone(),

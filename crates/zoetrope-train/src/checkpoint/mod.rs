@@ -37,7 +37,7 @@ pub use digest::state_hash;
 pub use files::{Disk, FileLayer};
 pub use load::Restored;
 pub use state::{SavedState, SavedTensor, Tensors};
-pub use store::{CheckpointStore, Written};
+pub use store::{CheckpointStore, Surveyed, Written};
 
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,15 @@ pub struct Written {
     pub bytes: u64,
 }
 
+/// A checkpoint that was looked at.
+#[derive(Debug)]
+pub struct Surveyed {
+    /// The name of its folder.
+    pub name: String,
+    /// What it holds, or how it is damaged.
+    pub read: Result<Restored, TrainError>,
+}
+
 impl CheckpointStore {
     /// The checkpoints in a folder of the disk; the newest `keep` are kept, at least one.
     pub fn new(folder: impl Into<PathBuf>, keep: usize) -> Self {
@@ -91,12 +100,12 @@ impl<F: FileLayer> CheckpointStore<F> {
     ///
     /// # Errors
     /// [`TrainError::Io`] if the folder cannot be read.
-    pub fn survey(&self) -> Result<Vec<(String, Result<Restored, TrainError>)>, TrainError> {
+    pub fn survey(&self) -> Result<Vec<Surveyed>, TrainError> {
         let found = candidates(self.list()?).into_iter();
         Ok(found
             .map(|candidate| {
                 let read = load(&self.files, &self.folder.join(&candidate.name));
-                (candidate.name, read)
+                Surveyed { name: candidate.name, read }
             })
             .collect())
     }

@@ -48,11 +48,19 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Starts a file anew: whatever has its name, a link as well, is taken away and not written to.
+/// Starts a file anew: a file or a link of its name is taken away and not written to. A device, which a
+/// user names on purpose, is opened as it is.
 pub(crate) fn fresh(path: &Path) -> io::Result<File> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
+    match path.symlink_metadata() {
+        Ok(found) if found.is_file() || found.is_symlink() => std::fs::remove_file(path)?,
+        Ok(_) => {
+            let mut options = OpenOptions::new();
+            #[cfg(unix)]
+            flags(&mut options, rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW);
+            return options.write(true).open(path);
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
     }
     OpenOptions::new().write(true).create_new(true).open(path)
 }

@@ -7,6 +7,7 @@ use zoetrope_data::given::{STANDARD_INPUT, is_address, name_of, path_of};
 use zoetrope_data::synthetic::is_synthetic;
 use zoetrope_data::table::TableReading;
 
+use super::files;
 use super::folder::{RunFolder, write_whole};
 use super::summary::DataSummary;
 use crate::config::{Config, is_file};
@@ -50,17 +51,7 @@ impl DataSource {
     /// [`TrainError::Io`] where it cannot be read, [`TrainError::Damaged`] where it is something
     /// else.
     pub fn read(root: &Path) -> Result<Option<Self>, TrainError> {
-        let path = root.join(NAME);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(TrainError::io(&path, error)),
-        };
-        let damaged = |error: serde_json::Error| TrainError::Damaged {
-            path: path.clone(),
-            reason: error.to_string(),
-        };
-        serde_json::from_slice(&text).map(Some).map_err(damaged)
+        files::read_json(&root.join(NAME))
     }
 }
 

@@ -28,7 +28,7 @@ impl Records {
         };
         // A run that lost the file and was scaled anew has it again.
         let (fitted, scales) = (&course.scaled().fitted, folder.root().join(scaling::FILE));
-        if !fitted.is_empty() && !(resumed && scales.exists()) {
+        if !fitted.is_empty() && (!resumed || !scales.exists()) {
             folder.write_json(&scales, fitted)?;
         }
         if !resumed {
