@@ -91,6 +91,10 @@ fn a_run_that_is_asked_to_stop_saves_and_goes_on_to_the_same_bits() {
         let mut error = String::new();
         std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut error).unwrap();
         assert_eq!(status.code(), Some(1), "{error}");
+        if error.contains("there was nothing to save") {
+            assert!(out == "early" && !folder.path(out).exists(), "{out}: {error}");
+            continue;
+        }
         assert!(error.contains(&format!("--resume {out}")), "{error}");
         folder.text(&["train", "--resume", out, "--quiet"]);
         assert_eq!(hash(&folder, out), hash(&folder, "whole"), "{out}");
