@@ -1,6 +1,6 @@
 //! How the dates of a column are written, and times that stand in several columns.
 //!
-//! ISO dates are read by [`timestamp`]; this module knows the other spellings. Whether `05/01/2021`
+//! ISO dates are read by `timestamp`; this module knows the other spellings. Whether `05/01/2021`
 //! is in May or in January cannot be seen in one value: the column decides, by a value above 12.
 
 use jiff::civil::Date;
