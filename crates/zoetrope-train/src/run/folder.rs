@@ -38,6 +38,9 @@ const OF_A_START: [&str; 9] = [
     CONFIG,
 ];
 
+/// How often a folder is tried to be taken away while another thread may still write there.
+const TRIES: u32 = 50;
+
 /// A run folder that this process holds the lock of.
 #[derive(Debug)]
 pub struct RunFolder {
@@ -52,7 +55,9 @@ pub struct RunFolder {
 /// A run that failed before it left anything of use leaves no folder either.
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        self.undo()();
+        if !self.keeps {
+            take_away(&self.root, &self.made);
+        }
     }
 }
 
@@ -146,8 +151,13 @@ impl RunFolder {
     pub(crate) fn undo(&self) -> impl FnOnce() + Send + 'static {
         let (root, made, keeps) = (self.root.clone(), self.made.clone(), self.keeps);
         move || {
-            if !keeps {
+            // Somebody may be about to write another file there.
+            for _ in 0..if keeps { 0 } else { TRIES } {
                 take_away(&root, &made);
+                if made.is_empty() || !root.exists() || root.join("checkpoints").exists() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(10));
             }
         }
     }
