@@ -87,7 +87,7 @@ fn append(field: &Field<'_>, row: usize, block: &mut Vec<u8>) {
     }
 }
 
-/// A number of ticks with the point where the data has it, without zeros at the end.
+/// A number of ticks with the decimal point of the data, without zeros at the end.
 fn decimal(ticks: i64, digits: u8, block: &mut Vec<u8>) {
     let one = 10u64.pow(u32::from(digits));
     let (whole, rest) = (ticks.unsigned_abs() / one, ticks.unsigned_abs() % one);

@@ -214,8 +214,8 @@ impl Gathered {
     }
 }
 
-/// Vertices as the writer's store had them, where the identifiers were its own numbers. `None`
-/// where the note does not fit the data, or declares far more vertices than events can name.
+/// Vertices as the writer's store had them, if the identifiers were its own numbers. `None`
+/// if the note does not fit the data, or declares far more vertices than events can name.
 fn identity_ids(
     note: &Note,
     bipartite: bool,

@@ -60,7 +60,7 @@ pub(super) fn kinds(leaves: &[Leaf], sample: &[Vec<String>]) -> Vec<ColumnKind> 
     leaves.iter().enumerate().map(kind).collect()
 }
 
-/// How the time is written, where it is text or digits.
+/// How the time is written, if it is text or digits.
 ///
 /// # Errors
 /// Where nothing shows whether the day or the month comes first.

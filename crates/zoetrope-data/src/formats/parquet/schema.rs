@@ -35,7 +35,7 @@ pub(crate) enum Stored {
 pub(crate) struct Leaf {
     pub(crate) name: String,
     pub(crate) stored: Stored,
-    /// How dates are written, where they are text or digits.
+    /// How dates are written, if they are text or digits.
     pub(crate) form: Option<DateForm>,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn edges(
 /// Numbers the ends of edges as the table numbers its sensors, if both say what they are called.
 ///
 /// # Errors
-/// [`DataError::Invalid`] where the matrix names a sensor that the table does not have.
+/// [`DataError::Invalid`] if the matrix names a sensor that the table does not have.
 pub(super) fn rename(
     edges: &mut Edges,
     matrix: &Table,

@@ -160,7 +160,7 @@ fn date_time(cell: &[u8]) -> Option<Stamp> {
     DateForm::Iso.parse(cell)
 }
 
-/// Whether the first row names columns: it has a name where the time stands, or text, or whole
+/// Whether the first row names columns: it has a name in the place of the time, or text, or whole
 /// numbers that all differ and that the second row could not hold (a fraction there, or values all
 /// below them).
 pub(super) fn is_header(others: &Others, first: &[String], second: Option<&[String]>) -> bool {
