@@ -3,10 +3,12 @@
 //! Depends on none of the project's crates, so that it still builds when they do not.
 #![forbid(unsafe_code)]
 
+mod campaigns;
 mod ci;
 mod datasets;
 mod defaults;
 mod kernels;
+mod limits;
 mod readme;
 mod repository;
 mod steps;
@@ -23,15 +25,23 @@ usage: cargo xtask COMMAND
 
   tidy       rules of the house that no compiler checks: crate arrows, file names, unsafe, lints,
              kernel twins, leftovers
-  validate   fmt, tidy, kernels, clippy, documentation, tests: cheapest first, stops at the first failure
+  validate   fmt, tidy, dependencies (cargo deny), kernels, clippy, documentation, tests: cheapest first,
+             stops at the first failure
   ci         what test.sh runs: validate, then the README's commands and the data sets
   kernels    compiles every CUDA kernel for sm_75, sm_80 and sm_90 by NVRTC of CUDA 12 and 13; needs
              Python and the package index the first time, no GPU
   readme     runs the commands of README.md and compares what they print; --update rewrites it
   datasets   reads every data set of ../shared/data and compares the counts with its README;
              --release builds the binary with full optimisation
+  attack     changes inputs of every format and every file of a run folder at random, runs the
+             binary on each under limits of time and memory, and prints what became of them:
+             [--inputs N] [--seed S] [--threads N] [--release | --program FILE]
+  faults     kills, damages and disturbs real runs and compares their end with undisturbed ones:
+             [--kills N] [--minutes M] [--seed S] [--release | --program FILE]
   defaults   trains on every data set of ../shared/data and every generator with nothing said but
-             --data, and writes bench/results/defaults.md; names of rows run these alone";
+             --data, and writes bench/results/defaults.md; names of rows run these alone
+  limits     trains every model under limits on memory that are drawn at random, and writes the peaks
+             to bench/results/limits.md: [--seed S] [--program FILE] [MODEL …]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,7 +56,10 @@ fn main() -> ExitCode {
         ["readme", "--update"] => exit(readme::update(&root)),
         ["datasets"] => exit(datasets::run(&root, Profile::Dev)),
         ["datasets", "--release"] => exit(datasets::run(&root, Profile::Release)),
+        ["attack", flags @ ..] => exit(campaigns::attack(&root, flags)),
+        ["faults", flags @ ..] => exit(campaigns::faults(&root, flags)),
         ["defaults", rows @ ..] => exit(defaults::run(&root, rows)),
+        ["limits", flags @ ..] => exit(limits::run(&root, flags)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

@@ -15,14 +15,14 @@ const KERNELS_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
 /// What is built and tested once more with the features that plain builds leave out.
 const WITH_MPI: [&str; 5] = ["--package", "zoetrope-dist", "--features", "mpi,faults", "--locked"];
 
-/// Runs by processes: of what stands above, only the tests that need MPI.
+/// Runs by processes: of what stands above, only the tests that need MPI or fault points.
 const RUNS_WITH_MPI: [&str; 7] = [
     "--package",
     "zoetrope-train",
     "--package",
     "zoetrope-cli",
     "--features",
-    "zoetrope-train/mpi,zoetrope-cli/mpi",
+    "zoetrope-train/mpi,zoetrope-cli/mpi,zoetrope-cli/faults",
     "--locked",
 ];
 
@@ -50,6 +50,12 @@ pub(crate) fn before_tests(root: &Path) -> Vec<Step> {
     vec![
         component(root, "fmt", &["fmt", "--all", "--check"]),
         Step::call("tidy", move || tidy::run(&for_tidy)),
+        component(
+            root,
+            "deny",
+            &["deny", "--all-features", "check", "bans", "licenses", "sources"],
+        ),
+        advisories(root),
         Step::call("kernels", move || kernels::run(&for_kernels)),
         component(
             root,
@@ -70,6 +76,18 @@ pub(crate) fn before_tests(root: &Path) -> Vec<Step> {
     ]
 }
 
+/// Known faults of dependencies, by the newest list that this machine can get.
+fn advisories(root: &Path) -> Step {
+    const NAME: &str = "advisories";
+    if !answers(root, &["deny", "--version"]) {
+        return Step::skip(NAME, "`cargo deny` is not installed");
+    }
+    if !answers(root, &["deny", "fetch", "db"]) {
+        return Step::skip(NAME, "the list of advisories cannot be reached");
+    }
+    Step::command(NAME, cargo(root, &["deny", "--all-features", "check", "advisories"]))
+}
+
 /// The tests of all crates and the examples in their documentation. What runs on a card runs on an
 /// emulated one, unless the environment says where CUDA is.
 pub(crate) fn tests(root: &Path) -> Vec<Step> {
@@ -85,7 +103,11 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
     steps.push(Step::tests("tests", tests));
     for (name, what, which) in [
         ("tests with MPI", &WITH_MPI[..], &["--lib", "--tests"][..]),
-        ("tests of runs with MPI", &RUNS_WITH_MPI, &["--test", "ranks_mpi", "--test", "mpi"]),
+        (
+            "tests of runs with MPI",
+            &RUNS_WITH_MPI,
+            &["--test", "ranks_mpi", "--test", "mpi", "--test", "faults"],
+        ),
     ] {
         steps.push(match starts("mpirun") {
             true => {

@@ -202,7 +202,7 @@ impl From<DataError> for Failure {
             DataError::Graph { .. } => Self::new(Cause::Input, "graph", message),
             DataError::CannotHold { .. } => Self::new(Cause::Usage, "cannot-hold", message),
             DataError::BadParameter { .. } => Self::usage(message),
-            DataError::Memory { .. } => Self::resource(message),
+            DataError::Memory(_) => Self::resource(message),
             _ => Self::new(Cause::Other, "other", message),
         }
     }
@@ -234,7 +234,7 @@ impl From<GraphError> for Failure {
             GraphError::BadParameter { .. } | GraphError::TooManyWindows { .. } => {
                 Self::usage(message)
             }
-            GraphError::TooMany { .. } => Self::resource(message),
+            GraphError::TooMany { .. } | GraphError::Memory(_) => Self::resource(message),
             _ => Self::new(Cause::Input, "graph", message),
         }
     }
@@ -246,8 +246,17 @@ impl From<GraphError> for Failure {
 pub(crate) fn guard(
     run: impl FnOnce() -> Result<String, Failure> + std::panic::UnwindSafe,
 ) -> ExitCode {
-    let outcome = std::panic::catch_unwind(run).unwrap_or_else(|_| {
-        Err(Failure::new(Cause::Other, "bug", "this is a bug in Zoetrope, please report it"))
+    zoetrope_heap::answer_in_json(wants_json());
+    let outcome = std::panic::catch_unwind(run).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map_or("", String::as_str);
+        // The libraries start threads where nothing can be returned.
+        Err(match said.contains("failed to spawn thread") {
+            true => Failure::resource("the system gives no more threads")
+                .hint("allow the process more memory or threads (ulimit -v, ulimit -u)"),
+            false => {
+                Failure::new(Cause::Other, "bug", "this is a bug in Zoetrope, please report it")
+            }
+        })
     });
     let details = match outcome {
         Ok(report) => return print(&report, Cause::Finished),

@@ -23,8 +23,14 @@ mod terminal;
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// Counts what is in use, so that `--memory-limit` holds and running out of memory is exit code 4.
+#[global_allocator]
+static ALLOCATOR: zoetrope_heap::Tracking = zoetrope_heap::Tracking;
+
 fn main() -> ExitCode {
     let begun = Instant::now();
+    // Without the handler a limit ends the process as it did before; nothing else depends on it.
+    let _ = zoetrope_train::interrupt::file_size_limit_is_an_error();
     exit::guard(|| {
         let cli = args::parse()?;
         command::run(&cli.command, begun)

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zoetrope_train::config::{Config, ConfigBuilder};
+use zoetrope_train::config::{Config, ConfigBuilder, Device};
 
+use crate::command::start_threads;
 use crate::exit::Failure;
 use crate::input::data_must_exist;
 use crate::reading::{Reading, data_name};
@@ -128,13 +129,18 @@ fn variables() -> impl Iterator<Item = (String, String)> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
+/// From now on the process holds no more memory than the configuration allows. On a GPU the limit is
+/// on the memory of the GPU.
+pub(crate) fn keep_to_limit(config: &Config) -> Result<(), Failure> {
+    let limit = config.plan.memory_limit.filter(|_| config.train.device == Device::Cpu);
+    let Some(limit) = limit else { return Ok(()) };
+    zoetrope_heap::keep_to(limit.0).map_err(|error| Failure::resource(error.to_string()))
+}
+
 /// What every command does before it opens the data: looks whether it is there, and starts as many
 /// threads as the configuration says.
 pub(crate) fn prepare(config: &Config) -> Result<(), Failure> {
+    keep_to_limit(config)?;
     data_must_exist(&config.data.path)?;
-    let Some(threads) = config.train.threads else { return Ok(()) };
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()
-        .map_err(|error| Failure::resource(format!("cannot start {threads} threads: {error}")))
+    start_threads(config.train.threads_to_start())
 }

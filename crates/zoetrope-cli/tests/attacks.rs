@@ -6,17 +6,12 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use zoetrope_testkit::{Outcome, run_measured};
-
-/// What a decision may compute: time of processors, so that a busy machine changes nothing.
-const CPU_LIMIT_SECONDS: f64 = 5.0;
-
-/// When a process is given up that neither computes nor ends.
-const TIME_LIMIT: Duration = Duration::from_secs(120);
-const MEMORY_FLOOR_BYTES: u64 = 64 << 20;
-const MEMORY_PER_FILE_BYTE: u64 = 8;
+use zoetrope_testkit::attack::Campaign;
+use zoetrope_testkit::promise::{
+    TIME_LIMIT, breaches, bytes_on_disk, is_one_json_document, reading_memory_bytes,
+};
+use zoetrope_testkit::{Outcome, run_measured, scratch};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../attacks")
@@ -32,43 +27,12 @@ fn inspect(target: &Path, arguments: &[&str]) -> Outcome {
 
 /// What is wrong with an outcome, whatever the file was.
 fn objections(outcome: &Outcome, memory_limit: u64) -> Vec<String> {
-    let mut found = Vec::new();
-    if outcome.timed_out {
-        found.push(format!("not decided within {} s", TIME_LIMIT.as_secs()));
-    } else if outcome.cpu_seconds > CPU_LIMIT_SECONDS {
-        found.push(format!("computed for {:.1} s", outcome.cpu_seconds));
-    } else if !matches!(outcome.code(), Some(0 | 3)) {
-        found.push(format!("ended with {}", outcome.status));
-    }
-    if outcome.peak_rss_bytes > memory_limit {
-        let (peak, limit) = (outcome.peak_rss_bytes >> 20, memory_limit >> 20);
-        found.push(format!("took {peak} MiB of memory, may take {limit}"));
-    }
-    let message = outcome.stderr_text();
-    if message.contains("panicked") {
-        found.push("panicked".into());
-    }
-    if message.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
-        found.push("the message holds control characters of the file".into());
-    }
+    let found = breaches(outcome, memory_limit, &[0, 3]);
+    let mut found: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
     if outcome.code() == Some(0) && !is_one_json_document(&outcome.stdout) {
         found.push("standard output is not one JSON document".into());
     }
     found
-}
-
-fn is_one_json_document(stdout: &[u8]) -> bool {
-    serde_json::from_slice::<serde_json::Value>(stdout).is_ok()
-}
-
-fn bytes_on_disk(path: &Path) -> u64 {
-    match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() => meta.len(),
-        Ok(meta) if meta.is_dir() => fs::read_dir(path)
-            .map(|entries| entries.flatten().map(|entry| bytes_on_disk(&entry.path())).sum())
-            .unwrap_or(0),
-        _ => 0,
-    }
 }
 
 struct Attack {
@@ -107,7 +71,7 @@ fn judge(attack: &Attack) -> Vec<String> {
     };
     let arguments: Vec<&str> = attack.arguments.split_whitespace().collect();
     let outcome = inspect(&target, &arguments);
-    let limit = MEMORY_FLOOR_BYTES + MEMORY_PER_FILE_BYTE * bytes_on_disk(&target);
+    let limit = reading_memory_bytes(bytes_on_disk(&target));
     if is_name && outcome.code() == Some(2) {
         // A wrong name is wrong usage, not bad data.
         return Vec::new();
@@ -176,13 +140,33 @@ fn every_file_of_the_corpus_belongs_to_an_expectation() {
     }
 }
 
+/// A short `cargo xtask attack`: inputs of every format and files of run folders, changed at random.
+#[test]
+fn inputs_that_are_changed_at_random_are_decided_within_their_limits() {
+    let scratch = scratch::in_memory().unwrap();
+    let campaign = Campaign {
+        program: env!("CARGO_BIN_EXE_zoetrope").into(),
+        corpus: corpus(),
+        seed: 1,
+        inputs: 0..600,
+        threads: 2,
+        scratch: scratch.path().to_owned(),
+        kept: Path::new(env!("CARGO_TARGET_TMPDIR")).join("attack"),
+    };
+    let report = campaign.run().unwrap();
+    println!("{}", report.tally);
+    let (broken, kept) = (report.broken.join("\n"), campaign.kept.display());
+    assert!(report.broken.is_empty(), "{broken}\nkept in {kept}");
+    assert_eq!(report.tally.inputs(), 600);
+}
+
 /// Things that cannot be committed: they are made in a fresh folder.
 mod places {
     use super::*;
 
     fn must_refuse(target: &Path) {
         let outcome = inspect(target, &[]);
-        let found = objections(&outcome, MEMORY_FLOOR_BYTES + (64 << 20));
+        let found = objections(&outcome, reading_memory_bytes(8 << 20));
         assert!(found.is_empty(), "{}: {found:?}\n{}", target.display(), outcome.stderr_text());
         assert_eq!(outcome.code(), Some(3), "{}", outcome.stdout_text());
     }

@@ -154,11 +154,89 @@ fn ranks_that_were_started_differently_are_told_the_difference() {
             }
             _ => job.clone(),
         };
-        let last = [&kept[..], more].concat();
+        let last = [&[env!("CARGO_BIN_EXE_zoetrope")], &kept[..], more].concat();
         let ended = Job::start_mixed(launcher, &folder, 1, &job, Some(&last)).end();
         assert_eq!(ended.code, Some(2), "{more:?}: {}", ended.output);
         assert!(ended.output.contains("rank 1 was started with"), "{}", ended.output);
         assert!(ended.output.contains(says), "{more:?}: {}", ended.output);
         assert!(!folder.path("run").exists(), "{more:?}");
     }
+}
+
+#[test]
+fn ranks_of_other_vector_units_are_told_so() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    let job = train("run", &["--model", "tm-gcn", "--epochs", "2"]);
+    let whole = Job::start(launcher, &folder, 1, &train("alone", &["--epochs", "1"])).end();
+    assert_eq!(whole.code, Some(0), "{}", whole.output);
+    let summary: Value = serde_json::from_slice(&folder.bytes("alone/summary.json")).unwrap();
+    if summary["vector_level"] == "scalar" {
+        return println!("skipped: this processor has no vector units");
+    }
+    let other = ["env", "ZOETROPE_SIMD=scalar", env!("CARGO_BIN_EXE_zoetrope")];
+    let last = [&other[..], &job].concat();
+    let ended = Job::start_mixed(launcher, &folder, 1, &job, Some(&last)).end();
+    assert_eq!(ended.code, Some(2), "{}", ended.output);
+    assert!(ended.output.contains("vector units scalar"), "{}", ended.output);
+    assert!(!folder.path("run").exists());
+}
+
+#[test]
+fn a_rank_that_never_starts_is_named() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    let job = train("run", &["--model", "tm-gcn", "--epochs", "2"]);
+    let ended = Job::start_mixed(launcher, &folder, 1, &job, Some(&["true"])).end();
+    assert_ne!(ended.code, Some(0), "{}", ended.output);
+    if launcher.lets_survivors_speak {
+        assert_eq!(ended.code, Some(5), "{}", ended.output);
+        assert!(ended.output.contains("rank 1 ended before MPI was up"), "{}", ended.output);
+    }
+}
+
+#[test]
+fn one_rank_that_is_asked_to_stop_while_all_evaluate_stops_them_all() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    // One frame to learn from, and minutes of frames to judge.
+    let job = [
+        "train",
+        "--out",
+        "run",
+        "--model",
+        "tm-gcn",
+        "--data",
+        "synthetic:sbm?vertices=400&steps=3000&communities=4",
+        "--task",
+        "link-prediction",
+        "--epochs",
+        "2",
+        "--hidden",
+        "8",
+        "--set",
+        "data.split=1/98/1",
+        "--set",
+        "train.stride=30",
+        "--quiet",
+    ];
+    // Nothing tells from outside when a rank has made its first update and judges: a rank that is asked
+    // before that has nothing to save and ends at once, so that it is asked later the next time.
+    for seconds in [2, 8, 30, 90] {
+        let _ = std::fs::remove_dir_all(folder.path("run"));
+        let running = Job::start(launcher, &folder, 2, &job);
+        running.await_that(|| folder.path("run/config.toml").exists());
+        std::thread::sleep(Duration::from_secs(seconds));
+        running.signal(1, Signal::TERM);
+        let ended = running.end();
+        assert_ne!(ended.code, Some(0), "{}", ended.output);
+        if ended.output.contains("there was nothing to save") {
+            continue;
+        }
+        assert!(ended.output.contains("stopped after 0 epochs"), "{}", ended.output);
+        assert_eq!(folder.bytes("run/metrics.jsonl"), b"");
+        assert_eq!(ended.orphans(), [0_u32; 0], "{}", ended.output);
+        return;
+    }
+    panic!("no rank ever came to judging");
 }

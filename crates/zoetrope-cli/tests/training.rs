@@ -92,6 +92,16 @@ fn threads_and_repetition_do_not_change_a_bit() {
     assert_ne!(hash(&folder, "seed"), hash(&folder, "tgcn-1"), "another seed is another run");
 }
 
+/// `metrics.jsonl` as it stands, without the seconds.
+fn untimed(folder: &Folder, run: &str) -> String {
+    let text = String::from_utf8(folder.bytes(&format!("{run}/metrics.jsonl"))).unwrap();
+    let untimed = |line: &str| {
+        let (before, after) = line.split_once("\"seconds\":").unwrap();
+        format!("{before}{}\n", after.split_once(',').unwrap().1)
+    };
+    text.lines().map(untimed).collect()
+}
+
 #[test]
 fn a_continued_run_comes_to_the_same_bits() {
     let folder = Folder::new();
@@ -110,8 +120,9 @@ fn a_continued_run_comes_to_the_same_bits() {
         folder.text(&["train", "--resume", &half, "--epochs", "6", "--quiet"]);
         assert_eq!(hash(&folder, &half), hash(&folder, &whole), "{name}");
         assert_eq!(summary(&folder, &half)["test"], summary(&folder, &whole)["test"], "{name}");
-        let lines = String::from_utf8(folder.bytes(&format!("{half}/metrics.jsonl"))).unwrap();
-        assert_eq!(lines.lines().count(), 6, "{name}");
+        let [one, other] = [&half, &whole].map(|run| untimed(&folder, run));
+        assert_eq!(one.lines().count(), 6, "{name}");
+        assert_eq!(one, other, "{name}: metrics.jsonl");
     }
 }
 
@@ -278,4 +289,24 @@ fn a_model_of_events_is_measured_again_with_the_memory_that_it_grew() {
     let bare = folder.json(&["eval", "--run", "run", "--json"]);
     assert_eq!(bare["memory"], "replayed");
     assert_ne!(bare["metrics"], measured["metrics"]);
+}
+
+#[test]
+fn a_run_that_goes_on_with_other_vector_units_says_so() {
+    let folder = Folder::new();
+    folder.text(&arguments("train", &["--epochs", "2", "--out", "run"]));
+    let level = summary(&folder, "run")["vector_level"].as_str().unwrap().to_owned();
+    if level == "scalar" {
+        return println!("skipped: this processor has no vector units");
+    }
+    let scalar = |command: &mut std::process::Command| {
+        command.env("ZOETROPE_SIMD", "scalar");
+    };
+    let resume = ["train", "--resume", "run", "--epochs", "3"];
+    let outcome = folder.run_with(&resume, scalar, Duration::from_secs(600));
+    let said = outcome.stderr_text();
+    assert_eq!(outcome.code(), Some(0), "{said}");
+    let words = format!("this run was computed with {level} and goes on with scalar");
+    assert!(said.contains(&words), "{said}");
+    assert_eq!(summary(&folder, "run")["vector_level"], "scalar");
 }

@@ -97,8 +97,8 @@ pub fn looks_like_unix(smallest: i64, unit: TimeUnit) -> bool {
 }
 
 /// The scale of integer times: the unit that the user gave, or a guess.
-pub fn scale_of(time: &[i64], given: Option<TimeUnit>) -> TimeScale {
-    let (Some(&smallest), Some(&largest)) = (time.iter().min(), time.iter().max()) else {
+pub fn scale_of(time: impl Iterator<Item = i64> + Clone, given: Option<TimeUnit>) -> TimeScale {
+    let (Some(smallest), Some(largest)) = (time.clone().min(), time.max()) else {
         return TimeScale { unit: given.unwrap_or(TimeUnit::Second), unix: false };
     };
     let unit = given.unwrap_or_else(|| guess_unit(largest));

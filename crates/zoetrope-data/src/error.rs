@@ -174,22 +174,9 @@ pub enum DataError {
         /// What would have been accepted.
         expected: String,
     },
-    /// The machine has not enough free memory for what was asked.
-    #[error(
-        "{what} needs about {:.1} GiB of memory, {:.1} GiB are free; lower {smaller}",
-        gibibytes(*needed_bytes),
-        gibibytes(*free_bytes)
-    )]
-    Memory {
-        /// What needs it.
-        what: String,
-        /// How much it needs at its peak.
-        needed_bytes: u64,
-        /// How much is free.
-        free_bytes: u64,
-        /// The parameters that shrink it.
-        smaller: String,
-    },
+    /// It would take more memory than there is.
+    #[error(transparent)]
+    Memory(#[from] zoetrope_heap::TooLarge),
     /// The columns make no graph.
     #[error("{}: {source}", path.display())]
     Graph {
@@ -236,10 +223,6 @@ fn table_of(columns: &[ColumnNote]) -> String {
         text.push('\n');
     }
     text
-}
-
-fn gibibytes(bytes: u64) -> f64 {
-    bytes as f64 / (1u64 << 30) as f64
 }
 
 fn list_problems(problems: &[Problem], total: u64) -> String {

@@ -56,7 +56,7 @@ impl SnapshotDataset {
         let lags = lags.unwrap_or(signal.lags);
         self.features = Some(features(&signal, scaling, lags, samples)?);
         self.targets = Some(targets(&signal, scaling, lags, samples)?);
-        self.sequence = first_steps(&self.sequence, samples)?;
+        self.sequence = self.sequence.first_steps(samples);
         Ok(self)
     }
 
@@ -170,29 +170,6 @@ fn one_hot_columns(one_hot: &OneHot) -> Vec<f32> {
         }
     }
     values
-}
-
-/// The first `steps` snapshots.
-fn first_steps(sequence: &SnapshotSequence, steps: usize) -> Result<SnapshotSequence, DataError> {
-    let vertices = sequence.vertices();
-    let (src, dst) = (sequence.src(), sequence.dst());
-    let short = if sequence.is_constant() {
-        let weight = sequence.weight().map(<[f32]>::to_vec);
-        SnapshotSequence::constant(vertices, steps, src.to_vec(), dst.to_vec(), weight)
-    } else {
-        let offsets = sequence.offsets()[..=steps].to_vec();
-        let edges = offsets[steps] as usize;
-        let weight = sequence.weight().map(|weight| weight[..edges].to_vec());
-        let (src, dst) = (src[..edges].to_vec(), dst[..edges].to_vec());
-        SnapshotSequence::new(vertices, offsets, src, dst, weight)
-    };
-    match sequence.boundaries() {
-        None => short,
-        Some(boundaries) => {
-            short.and_then(|short| short.with_boundaries(boundaries[..=steps].to_vec()))
-        }
-    }
-    .map_err(graph)
 }
 
 /// Refuses a signal whose parts do not fit each other or the sequence.

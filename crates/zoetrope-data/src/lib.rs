@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
-mod budget;
 pub mod candidates;
 pub mod dataset;
 pub mod error;
@@ -25,6 +24,7 @@ pub mod open;
 pub mod options;
 pub mod parts;
 pub mod progress;
+pub mod regular_file;
 pub mod roles;
 pub mod save;
 pub mod scaling;

@@ -13,7 +13,8 @@ use crate::given::{is_read_once, path_of};
 use crate::options::{NO_FEATURES, ReadOptions};
 use crate::parts::Part;
 use crate::progress::Progress;
-use crate::source::{Source, is_table};
+use crate::regular_file;
+use crate::source::{Source, bare_name, is_table};
 use crate::spool::Spool;
 use crate::synthetic;
 
@@ -177,6 +178,9 @@ fn search_folder(folder: &Path, options: &ReadOptions) -> Result<Detected, DataE
     let entries = std::fs::read_dir(folder).map_err(|error| DataError::io(folder, error))?;
     for entry in entries.take(options.limits.members) {
         let path = entry.map_err(|error| DataError::io(folder, error))?.path();
+        if path.extension().is_some() && !bare_name(&path).starts_with('.') {
+            regular_file::refuse_special(&path)?;
+        }
         if path.is_file() {
             files.push(path);
         }

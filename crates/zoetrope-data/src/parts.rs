@@ -96,7 +96,7 @@ impl Part {
             Dataset::Events(store) => Ok(Dataset::Events(self.left_out_of_events(store)?)),
             Dataset::Snapshots(mut data) => {
                 match self {
-                    Self::Weights => data.sequence = without_weights(&data.sequence)?,
+                    Self::Weights => data.sequence = data.sequence.with_weight(None)?,
                     Self::VertexFeatures => data.features = None,
                     Self::Targets => data.targets = None,
                     Self::Series => data.signal = None,
@@ -168,23 +168,6 @@ impl Part {
         rest.vertex_labels = store.vertex_labels.clone();
         rest.vertex_label_names = store.vertex_label_names.clone();
         Ok(rest)
-    }
-}
-
-fn without_weights(
-    sequence: &zoetrope_graph::SnapshotSequence,
-) -> Result<zoetrope_graph::SnapshotSequence, GraphError> {
-    use zoetrope_graph::SnapshotSequence;
-    let (src, dst) = (sequence.src().to_vec(), sequence.dst().to_vec());
-    let rest = match sequence.is_constant() {
-        true => SnapshotSequence::constant(sequence.vertices(), sequence.steps(), src, dst, None)?,
-        false => {
-            SnapshotSequence::new(sequence.vertices(), sequence.offsets().to_vec(), src, dst, None)?
-        }
-    };
-    match sequence.boundaries() {
-        Some(boundaries) => rest.with_boundaries(boundaries.to_vec()),
-        None => Ok(rest),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Bytes from a path: plain, gzip, zstd or xz, guarded against decompression bombs.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{DataError, Location};
 use crate::options::Limits;
 use crate::progress::Progress;
+use crate::regular_file;
 
 /// How a file is compressed, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
         limits: &Limits,
         progress: &'a dyn Progress,
     ) -> Result<Self, DataError> {
-        let file = File::open(path).map_err(|error| DataError::io(path, error))?;
+        let file = regular_file::open(path).map_err(|error| DataError::io(path, error))?;
         let length = file.metadata().ok().map(|metadata| metadata.len());
         let source = Self::new(path, file, limits, progress)?;
         let content_bytes = length.filter(|_| source.guard.is_none());

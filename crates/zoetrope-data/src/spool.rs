@@ -45,6 +45,15 @@ impl Spool {
             let at = Location::file(shown);
             return Err(DataError::invalid(at, "data on standard input", "a terminal"));
         }
+        #[cfg(unix)]
+        {
+            use rustix::fs::{FileType, fstat};
+            let kind = fstat(&stdin).map(|found| FileType::from_raw_mode(found.st_mode));
+            if let Ok(FileType::CharacterDevice | FileType::BlockDevice) = kind {
+                let at = Location::file(shown);
+                return Err(DataError::invalid(at, "data on standard input", "a device"));
+            }
+        }
         Self::copy(shown, stdin.lock(), limits, progress)
     }
 

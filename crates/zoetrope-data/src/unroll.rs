@@ -13,18 +13,17 @@ use crate::dataset::SnapshotDataset;
 /// As [`EventStore::new`].
 pub fn events_of(data: &SnapshotDataset) -> Result<EventStore, GraphError> {
     let sequence = &data.sequence;
-    let stored = sequence.offsets().len() - 1;
     let mut time = Vec::with_capacity(sequence.stored_edges());
-    for (step, pair) in sequence.offsets().windows(2).take(stored).enumerate() {
-        let start = sequence.boundaries().map_or(step as i64, |boundaries| boundaries[step]);
-        time.resize(time.len() + (pair[1] - pair[0]) as usize, start);
+    for (step, edges) in sequence.ranges().filled() {
+        let start = sequence.boundaries().map_or(step as i64, |times| times.at(step));
+        time.resize(time.len() + edges.len(), start);
     }
     let columns = EventColumns {
         weight: sequence.weight().map(|weight| Column::from(weight.to_vec())),
         ..EventColumns::default()
     };
     let scale = match sequence.boundaries() {
-        Some(boundaries) => crate::assemble::scale_of(boundaries, None),
+        Some(boundaries) => crate::assemble::scale_of(boundaries.iter(), None),
         None => TimeScale::STEPS,
     };
     EventStore::new(

@@ -30,7 +30,7 @@ fn as_733_has_733_days_of_autonomous_systems() {
             (7_716, 11_965_533, 733)
         );
         let boundaries = sequence.boundaries().unwrap();
-        assert_eq!((boundaries[0], boundaries[732]), (878_947_200, 946_771_200));
+        assert_eq!((boundaries.at(0), boundaries.at(732)), (878_947_200, 946_771_200));
         assert!(notes.warnings.is_empty(), "{:?}", notes.warnings);
         let distinct = sequence.iter().map(|view| {
             let pair = |edge: usize| (view.src[edge] <= view.dst[edge]).then_some(view.key(edge));

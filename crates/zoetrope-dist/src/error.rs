@@ -80,6 +80,14 @@ pub enum DistError {
         /// What was tried, and why it did not do.
         tried: Vec<String>,
     },
+    /// The ranks of a job did not come up.
+    #[error("rank {rank}: {message}")]
+    Start {
+        /// The rank that reports it.
+        rank: usize,
+        /// What is wrong.
+        message: String,
+    },
     /// The channel on which ranks watch each other could not be set up.
     #[error("rank {rank}: cannot watch the other ranks: {message}")]
     Channel {

@@ -1,12 +1,28 @@
-//! A fault on request, for tests: a rank that ends or hangs at a named collective of a real run.
+//! Faults on request, for tests: what happens at a named point of a real run.
 //!
-//! Compiled in with the feature `faults` only. `ZOETROPE_FAULT=RANK:COLLECTIVE:MOMENT:FAULT` says who,
-//! at which collective, `before` it or `in` it (its messages are on their way), and what: `kill`, `stop`
-//! (signals to the process), `exit`, `panic` or `loop`.
+//! Compiled in with the feature `faults` only. `ZOETROPE_FAULT=NAME:OCCURRENCE:ACTION` says at which
+//! point, at its which passing (from 1), and what:
+//!
+//! | action | does |
+//! | --- | --- |
+//! | `kill`, `stop` | sends the process SIGKILL or SIGSTOP |
+//! | `exit`, `panic`, `loop` | ends with code 3, panics, or hangs |
+//! | `delay` | waits for a second and goes on |
+//! | `error`, `full` | the operation fails: input/output error, or no space left (EIO, ENOSPC) |
+//! | `short` | half of the bytes are written, then there is no space left |
+//! | `flip` | one bit of what is written is another one |
+//!
+//! `error` to `flip` mean something only at points of the file layer (`disk.…`). Points of ranks are
+//! called `rank-R.before` (before a collective) and `rank-R.in` (its messages are on their way), and
+//! their occurrence is the number of the collective.
+//!
+//! `ZOETROPE_FAULT=list` prints the name of each point that is passed to standard error, and nothing
+//! happens: so a program that tries all of them needs no list of its own.
 
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Write};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::site::Site;
@@ -22,13 +38,22 @@ pub(crate) enum Moment {
     In,
 }
 
+/// What becomes of an operation of the file layer.
+#[derive(Debug)]
+pub enum Mishap {
+    /// It fails, and nothing happens.
+    Fails(io::Error),
+    /// Half of the bytes are written, then there is no space left.
+    ShortWrite,
+    /// One bit of what is written is another one.
+    BitFlip,
+}
+
 /// What was asked for.
 #[derive(Debug)]
-struct Order {
-    rank: usize,
-    collective: u64,
-    moment: Moment,
-    fault: String,
+enum Order {
+    List,
+    Strike { name: String, occurrence: u64, action: String },
 }
 
 fn order() -> Option<&'static Order> {
@@ -37,27 +62,59 @@ fn order() -> Option<&'static Order> {
 }
 
 fn parse(text: &str) -> Option<Order> {
-    let [rank, collective, moment, fault] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
-    let moment = match moment {
-        "before" => Moment::Before,
-        "in" => Moment::In,
-        _ => return None,
+    if text == "list" {
+        return Some(Order::List);
+    }
+    let [name, occurrence, action] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
+    let (name, action) = (name.to_owned(), action.to_owned());
+    Some(Order::Strike { name, occurrence: occurrence.parse().ok()?, action })
+}
+
+/// Passes a named point: counts it, and lets happen what was asked for.
+pub fn pass(name: &str) -> Option<Mishap> {
+    static PASSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+    order()?;
+    let occurrence = {
+        let mut passed = PASSED.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = passed.entry(name.to_owned()).or_default();
+        *count += 1;
+        *count
     };
-    let (rank, collective) = (rank.parse().ok()?, collective.parse().ok()?);
-    Some(Order { rank, collective, moment, fault: fault.to_owned() })
+    strike(name, occurrence)
 }
 
 /// Strikes a rank that comes by the place that was named.
-pub(crate) fn pass(rank: usize, site: Site, moment: Moment) {
-    let Some(order) = order() else { return };
-    if (order.rank, order.collective, order.moment) != (rank, site.number, moment) {
-        return;
+pub(crate) fn pass_rank(rank: usize, site: Site, moment: Moment) {
+    if order().is_some() {
+        let moment = if moment == Moment::Before { "before" } else { "in" };
+        strike(&format!("rank-{rank}.{moment}"), site.number);
+    }
+}
+
+fn strike(passed: &str, number: u64) -> Option<Mishap> {
+    let (name, occurrence, action) = match order()? {
+        Order::List => {
+            let _ = writeln!(io::stderr(), "fault point {passed}");
+            return None;
+        }
+        Order::Strike { name, occurrence, action } => (name, *occurrence, action.as_str()),
+    };
+    if (name.as_str(), occurrence) != (passed, number) {
+        return None;
     }
     // Whoever measures has the time from here.
-    let _ = writeln!(std::io::stderr(), "fault: {} of rank {rank} at {site}", order.fault);
-    match order.fault.as_str() {
+    let _ = writeln!(io::stderr(), "fault: {action} at {passed} {number}");
+    match action {
         "exit" => std::process::exit(3),
         "panic" => panic!("asked for by {VARIABLE}"),
+        "delay" => {
+            std::thread::sleep(Duration::from_secs(1));
+            return None;
+        }
+        "error" => return Some(Mishap::Fails(io::Error::other("asked for by a test"))),
+        "full" => return Some(Mishap::Fails(ErrorKind::StorageFull.into())),
+        "short" => return Some(Mishap::ShortWrite),
+        "flip" => return Some(Mishap::BitFlip),
         "kill" => signal("KILL"),
         "stop" => signal("STOP"),
         _ => {}
@@ -78,9 +135,16 @@ mod tests {
 
     #[test]
     fn a_place_is_read_as_it_is_written() {
-        let order = parse("1:200:in:kill").unwrap();
-        assert_eq!((order.rank, order.collective, order.moment), (1, 200, Moment::In));
-        assert_eq!(order.fault, "kill");
-        assert!(parse("1:200:after:kill").is_none() && parse("1:2:in").is_none());
+        let Some(Order::Strike { name, occurrence, action }) = parse("rank-1.in:200:kill") else {
+            panic!("it is a place");
+        };
+        assert_eq!((name.as_str(), occurrence, action.as_str()), ("rank-1.in", 200, "kill"));
+        assert!(parse("rank-1.in:x:kill").is_none() && parse("1:200:in:kill").is_none());
+        assert!(matches!(parse("list"), Some(Order::List)));
+    }
+
+    #[test]
+    fn nothing_happens_without_an_order() {
+        assert!(pass("disk.write").is_none());
     }
 }

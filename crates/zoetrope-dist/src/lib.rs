@@ -48,7 +48,7 @@ pub mod communicator;
 pub mod error;
 pub mod exchange;
 #[cfg(feature = "faults")]
-mod fault_point;
+pub mod fault_point;
 pub mod message;
 #[cfg(feature = "mpi")]
 pub mod mpi;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use zoetrope_dist::{DistError, Patience, Ranks, Reduction, mpi, threads};
+use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, Ranks, Reduction, mpi, threads};
 
 const SCENARIO: &str = "ZOETROPE_TEST_SCENARIO";
 const FOLDER: &str = "ZOETROPE_TEST_FOLDER";
@@ -198,6 +198,91 @@ fn a_rank_that_hangs_is_named_and_nobody_is_left_behind() {
     }
 }
 
+#[test]
+fn a_rank_that_is_not_there_when_mpi_comes_up_is_named() {
+    for launcher in launchers() {
+        for (fault, says) in [
+            ("absent 1", "rank 1 ended before MPI was up"),
+            ("late 1", "rank 1 ended before MPI was up"),
+            ("asleep 1", "rank 1 is stopped"),
+        ] {
+            let ended = job(launcher, 2, fault);
+            let Ended { output, time, .. } = &ended;
+            assert_ne!(ended.code, Some(0), "{fault}: {output}");
+            assert!(*time < SLACK + SLACK, "{fault} took {time:?}: {output}");
+            // MPICH's launcher ends the others as soon as one of them has ended.
+            if launcher.lets_survivors_speak || fault == "asleep 1" {
+                assert!(output.contains(says), "{fault}: {output}");
+            }
+        }
+    }
+}
+
+#[test]
+fn messages_of_a_wrong_length_are_refused_before_they_are_written() {
+    // Short ones come with their envelope, long ones are fetched by the receiver.
+    const LARGE: usize = 1 << 20;
+    let lengths = [(10, 5), (5, 10), (LARGE, 10), (10, LARGE), (LARGE, LARGE / 2)];
+    let cases = lengths.iter().flat_map(|lengths| [("point", lengths), ("exchange", lengths)]);
+    let cases: Vec<_> = cases.chain([("gather", &(LARGE, 10)), ("spread", &(LARGE, 10))]).collect();
+    for launcher in launchers() {
+        for &(how, (sent, expected)) in &cases {
+            let context = format!("{} {how} {sent} {expected}", launcher.program);
+            let ended = job(launcher, 2, &format!("length {how} {sent} {expected}"));
+            let Ended { output, .. } = &ended;
+            assert_eq!(ended.code, Some(mpi::EXIT_CODE), "{context}: {output}");
+            let said = ended.said(0, "error").unwrap_or_default();
+            let lengths = [format!("{} bytes", 4 * expected), format!("{} bytes", 4 * sent)];
+            for part in ["rank 1", &lengths[0], &lengths[1]] {
+                assert!(said.contains(part), "{context}: no {part} in {said}: {output}");
+            }
+            for sign in ["SIGSEGV", "Segmentation", "corrupt", "free()", "malloc"] {
+                assert!(!output.contains(sign), "{context}: {output}");
+            }
+        }
+    }
+}
+
+/// Rank 1 sends more or fewer values than rank 0 expects.
+fn disagree(ranks: &Ranks, scenario: &str) -> Result<(), DistError> {
+    let words: Vec<&str> = scenario.split(' ').collect();
+    let [sent, expected] = [2, 3].map(|at: usize| words[at].parse::<usize>().unwrap());
+    let is_sender = ranks.rank() == 1;
+    // Memory beside which others lie: what is written too far is noticed.
+    let around: Vec<Vec<f32>> = (0..64).map(|at| vec![at as f32; 512]).collect();
+    let result = match words[1] {
+        "point" if is_sender => ranks.send(0, 1, vec![1.0f32; sent]),
+        "point" => ranks.receive::<f32>(1, 1, expected).map(drop),
+        "gather" => {
+            let lengths = if is_sender { [3, sent] } else { [3, expected] };
+            let own = if is_sender { sent } else { 3 };
+            ranks.start_all_gather(vec![1.0f32; own], &lengths)?.wait().map(drop)
+        }
+        "spread" => {
+            let (sends, lengths) = match is_sender {
+                true => (vec![vec![1.0f32; sent], Vec::new()], [0, 0]),
+                false => (vec![Vec::new(), Vec::new()], [0, expected]),
+            };
+            ranks.all_to_all_known(sends, &lengths).map(drop)
+        }
+        _ => {
+            let (sends, receives) = match is_sender {
+                true => ([(0..sent as u32).collect(), Vec::new()], [Vec::new(), Vec::new()]),
+                false => ([Vec::new(), Vec::new()], [Vec::new(), (0..expected as u32).collect()]),
+            };
+            let rows = sent.max(expected);
+            let plan = ExchangePlan::new(ranks.rank(), [rows, rows], sends.into(), receives.into());
+            let exchange = Exchange::new(ranks, plan.unwrap());
+            exchange.rows(&vec![1.0; rows], 1, &mut vec![0.0; rows])
+        }
+    };
+    let whole = around.iter().enumerate().all(|(at, list)| list.iter().all(|v| *v == at as f32));
+    assert!(whole, "memory of others was written");
+    result?;
+    // Who sent is told by those who noticed.
+    ranks.barrier()
+}
+
 /// How many survivors have named the victim, within the limit and with where everyone was. The launcher may
 /// end the last one before it can speak, and the first one may have ended before the last one hears
 /// of the victim: then that is the rank it names.
@@ -236,7 +321,17 @@ fn as_a_rank() {
     // As the command line does: SIGTERM is a wish, not the end.
     let wish = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGTERM, wish).unwrap();
-    let hangs = scenario.starts_with("stop") || scenario.starts_with("loop");
+    let told = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"];
+    let rank = told.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
+    match scenario.split_once(' ') {
+        Some(("absent", victim)) if victim == rank => return,
+        Some(("late", victim)) if victim == rank => {
+            return std::thread::sleep(Duration::from_secs(3));
+        }
+        Some(("asleep", victim)) if victim == rank => signal(rustix::process::Signal::STOP),
+        _ => {}
+    }
+    let hangs = ["stop", "loop", "asleep"].iter().any(|word| scenario.starts_with(word));
     let timeout = if hangs { TIMEOUT } else { LONGEST };
     let patience = Patience { timeout, grace: Duration::from_secs(2) };
     let result = mpi::run(patience, |ranks| {
@@ -245,6 +340,7 @@ fn as_a_rank() {
             "conform" => conform(&ranks).map(|hash| {
                 write(&folder, "hash", ranks.rank(), format!("{hash:x}"));
             }),
+            scenario if scenario.starts_with("length ") => disagree(&ranks, scenario),
             fault => suffer(&ranks, fault, &folder),
         };
         if let Err(error) = &result {

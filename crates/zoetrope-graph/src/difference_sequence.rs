@@ -10,6 +10,7 @@ use crate::difference::Difference;
 use crate::edges::Edges;
 use crate::encoding::Encoding;
 use crate::error::GraphError;
+use crate::ranges::Ranges;
 use crate::snapshot::SnapshotSequence;
 
 /// A sequence in blocks of one full snapshot and differences.
@@ -142,7 +143,7 @@ fn join(vertices: u32, snapshots: &[Edges]) -> SnapshotSequence {
     let dst = views.iter().map(|view| view.dst).collect::<Vec<_>>().concat();
     let weight: Option<Vec<&[f32]>> = views.iter().map(|view| view.weight).collect();
     let weight = weight.filter(|parts| !parts.is_empty()).map(|parts| parts.concat());
-    SnapshotSequence::from_sorted(vertices, offsets, src, dst, weight)
+    SnapshotSequence::from_sorted(vertices, Ranges::from_offsets(&offsets), src, dst, weight)
 }
 
 #[cfg(test)]

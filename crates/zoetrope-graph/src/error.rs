@@ -85,6 +85,9 @@ pub enum GraphError {
         /// A width that suits the data.
         suggestion: String,
     },
+    /// It would take more memory than there is.
+    #[error(transparent)]
+    Memory(#[from] zoetrope_heap::TooLarge),
     /// Snapshots that would fill the memory.
     #[error(
         "the snapshots would have more than {limit} edges together; cut wider windows or raise the limit"

@@ -11,6 +11,7 @@
 //! of a snapshot are ordered by (destination, source), ties in input order.
 #![deny(unsafe_code)]
 
+pub mod boundaries;
 pub mod calendar;
 pub mod change;
 pub mod column;
@@ -36,6 +37,7 @@ pub mod normalise;
 pub mod overlap;
 pub mod presence;
 pub mod random;
+pub mod ranges;
 mod row_blocks;
 pub mod sampler;
 pub mod sliced;
@@ -51,6 +53,7 @@ mod time_order;
 mod transpose;
 pub mod window;
 
+pub use boundaries::Boundaries;
 pub use calendar::CalendarUnit;
 pub use change::StepChange;
 pub use column::Column;
@@ -69,6 +72,7 @@ pub use ids::{EventId, NameTable, TextTable, VertexId, VertexNames};
 pub use last_neighbours::{LastNeighbour, LastNeighbours};
 pub use overlap::Overlap;
 pub use presence::Presence;
+pub use ranges::Ranges;
 pub use sampler::{EqualTimes, Moment, Sampled, Sampler};
 pub use sliced::SlicedCsr;
 pub use snapshot::{SnapshotSequence, SnapshotView};

@@ -27,6 +27,7 @@ use rayon::prelude::*;
 
 use crate::error::GraphError;
 use crate::key_blocks::first_from;
+use crate::ranges::Ranges;
 use crate::smooth_arena::{Arena, StepPart};
 use crate::snapshot::{SnapshotSequence, SnapshotView};
 
@@ -78,7 +79,7 @@ fn merged_constant(sequence: &SnapshotSequence) -> Result<SnapshotSequence, Grap
     let view = sequence.at(0);
     let once = SnapshotSequence::from_sorted(
         view.vertices,
-        vec![0, view.len() as u64],
+        Ranges::from_offsets(&[0, view.len() as u64]),
         view.src.to_vec(),
         view.dst.to_vec(),
         view.weight.map(<[f32]>::to_vec),
@@ -226,7 +227,7 @@ fn with_boundaries_of(
     sequence: &SnapshotSequence,
 ) -> Result<SnapshotSequence, GraphError> {
     match sequence.boundaries() {
-        Some(boundaries) => smoothed.with_boundaries(boundaries.to_vec()),
+        Some(boundaries) => smoothed.with_boundaries(boundaries.clone()),
         None => Ok(smoothed),
     }
 }

@@ -4,6 +4,7 @@
 //! that hold ascending edges leave every snapshot in order without a copy.
 
 use crate::ids::VertexId;
+use crate::ranges::Ranges;
 use crate::snapshot::SnapshotSequence;
 
 pub(crate) struct Arena {
@@ -72,6 +73,7 @@ impl Arena {
     }
 
     pub(crate) fn into_sequence(self, vertices: u32) -> SnapshotSequence {
-        SnapshotSequence::from_sorted(vertices, self.offsets, self.src, self.dst, Some(self.weight))
+        let ranges = Ranges::from_offsets(&self.offsets);
+        SnapshotSequence::from_sorted(vertices, ranges, self.src, self.dst, Some(self.weight))
     }
 }

@@ -1,26 +1,27 @@
 //! A sequence of snapshots, kept as sorted edge columns end to end.
 //!
-//! One arena for all snapshots: `offsets[t]..offsets[t + 1]` are the edges of snapshot `t`,
-//! ordered by (destination, source), ties in input order. The compact form is what files hold
+//! One arena for all snapshots, each with a range of it, ordered by (destination, source), ties in
+//! input order; snapshots without edges take no memory. The compact form is what files hold
 //! and what differences and overlaps are computed on; a matrix with row offsets is derived per
 //! snapshot where it is needed. A graph whose topology never changes is stored once.
 
 use rayon::prelude::*;
 
+use crate::boundaries::Boundaries;
 use crate::error::GraphError;
 use crate::ids::VertexId;
-use crate::time::Time;
+use crate::ranges::Ranges;
 
 /// Snapshots of one graph, in time order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SnapshotSequence {
     vertices: u32,
     steps: usize,
-    offsets: Vec<u64>,
+    ranges: Ranges,
     src: Vec<VertexId>,
     dst: Vec<VertexId>,
     weight: Option<Vec<f32>>,
-    boundaries: Option<Vec<Time>>,
+    boundaries: Option<Boundaries>,
 }
 
 /// The edges of one snapshot, ordered by (destination, source).
@@ -72,39 +73,101 @@ impl SnapshotSequence {
     pub fn new(
         vertices: u32,
         offsets: Vec<u64>,
+        src: Vec<VertexId>,
+        dst: Vec<VertexId>,
+        weight: Option<Vec<f32>>,
+    ) -> Result<Self, GraphError> {
+        check_offsets(&offsets, src.len())?;
+        Self::in_ranges(vertices, Ranges::from_offsets(&offsets), src, dst, weight)
+    }
+
+    fn in_ranges(
+        vertices: u32,
+        ranges: Ranges,
         mut src: Vec<VertexId>,
         mut dst: Vec<VertexId>,
         mut weight: Option<Vec<f32>>,
     ) -> Result<Self, GraphError> {
-        check_offsets(&offsets, src.len())?;
+        check_length("edge_src", ranges.end() as usize, src.len())?;
         check_length("edge_dst", src.len(), dst.len())?;
         if let Some(weight) = &weight {
             check_length("edge_weight", src.len(), weight.len())?;
         }
         check_range("edge_src", &src, vertices)?;
         check_range("edge_dst", &dst, vertices)?;
-        sort_snapshots(&offsets, &mut src, &mut dst, weight.as_mut());
-        Ok(Self { vertices, steps: offsets.len() - 1, offsets, src, dst, weight, boundaries: None })
+        sort_snapshots(&ranges, &mut src, &mut dst, weight.as_mut());
+        Ok(Self { vertices, steps: ranges.len(), ranges, src, dst, weight, boundaries: None })
+    }
+
+    /// The same snapshots with other edges in the place of each: its number of edges stays.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_edges(
+        &self,
+        vertices: u32,
+        src: Vec<VertexId>,
+        dst: Vec<VertexId>,
+        weight: Option<Vec<f32>>,
+    ) -> Result<Self, GraphError> {
+        let made = Self::in_ranges(vertices, self.ranges.clone(), src, dst, weight)?;
+        Ok(Self { steps: self.steps, boundaries: self.boundaries.clone(), ..made })
+    }
+
+    /// The same snapshots with other weights, or with none.
+    ///
+    /// # Errors
+    /// If there is not one weight for each stored edge.
+    pub fn with_weight(&self, weight: Option<Vec<f32>>) -> Result<Self, GraphError> {
+        if let Some(weight) = &weight {
+            check_length("edge_weight", self.src.len(), weight.len())?;
+        }
+        let (src, dst) = (self.src.clone(), self.dst.clone());
+        let (ranges, boundaries) = (self.ranges.clone(), self.boundaries.clone());
+        Ok(Self {
+            vertices: self.vertices,
+            steps: self.steps,
+            ranges,
+            src,
+            dst,
+            weight,
+            boundaries,
+        })
+    }
+
+    /// The first `steps` snapshots.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn first_steps(&self, steps: usize) -> Self {
+        assert!(steps <= self.steps, "{steps} of {} snapshots", self.steps);
+        let ranges = match self.is_constant() {
+            true => self.ranges.clone(),
+            false => self.ranges.first(steps),
+        };
+        let edges = ranges.end() as usize;
+        Self {
+            vertices: self.vertices,
+            steps,
+            src: self.src[..edges].to_vec(),
+            dst: self.dst[..edges].to_vec(),
+            weight: self.weight.as_ref().map(|weight| weight[..edges].to_vec()),
+            boundaries: self.boundaries.as_ref().map(|times| times.first(steps + 1)),
+            ranges,
+        }
     }
 
     /// As [`new`](Self::new), for columns that are known to be ordered and in range.
     pub(crate) fn from_sorted(
         vertices: u32,
-        offsets: Vec<u64>,
+        ranges: Ranges,
         src: Vec<VertexId>,
         dst: Vec<VertexId>,
         weight: Option<Vec<f32>>,
     ) -> Self {
-        let sequence = Self {
-            vertices,
-            steps: offsets.len() - 1,
-            offsets,
-            src,
-            dst,
-            weight,
-            boundaries: None,
-        };
-        debug_assert!((0..sequence.steps).all(|step| {
+        let sequence =
+            Self { vertices, steps: ranges.len(), ranges, src, dst, weight, boundaries: None };
+        debug_assert!(sequence.ranges.filled().all(|(step, _)| {
             let view = sequence.at(step);
             (1..view.len()).all(|edge| view.key(edge - 1) <= view.key(edge))
         }));
@@ -130,7 +193,11 @@ impl SnapshotSequence {
     ///
     /// # Errors
     /// [`GraphError::LengthMismatch`] where there are not `steps + 1` of them.
-    pub fn with_boundaries(mut self, boundaries: Vec<Time>) -> Result<Self, GraphError> {
+    pub fn with_boundaries(
+        mut self,
+        boundaries: impl Into<Boundaries>,
+    ) -> Result<Self, GraphError> {
+        let boundaries = boundaries.into();
         check_length("boundaries", self.steps + 1, boundaries.len())?;
         self.boundaries = Some(boundaries);
         Ok(self)
@@ -148,7 +215,7 @@ impl SnapshotSequence {
 
     /// Whether one topology holds for all steps.
     pub fn is_constant(&self) -> bool {
-        self.offsets.len() == 2 && self.steps != 1
+        self.ranges.len() == 1 && self.steps != 1
     }
 
     /// The number of stored edges: those of all snapshots, or of the one constant topology.
@@ -157,13 +224,14 @@ impl SnapshotSequence {
     }
 
     /// The window boundaries, where the snapshots were cut from events.
-    pub fn boundaries(&self) -> Option<&[Time]> {
-        self.boundaries.as_deref()
+    pub fn boundaries(&self) -> Option<&Boundaries> {
+        self.boundaries.as_ref()
     }
 
-    /// Where each stored snapshot starts in the edge columns, plus the end of the last.
-    pub fn offsets(&self) -> &[u64] {
-        &self.offsets
+    /// The range of each stored snapshot in the edge columns: of all snapshots, or of the one constant
+    /// topology.
+    pub fn ranges(&self) -> &Ranges {
+        &self.ranges
     }
 
     /// The source column of all stored snapshots.
@@ -188,7 +256,7 @@ impl SnapshotSequence {
     pub fn at(&self, step: usize) -> SnapshotView<'_> {
         assert!(step < self.steps, "snapshot {step} of {}", self.steps);
         let stored = if self.is_constant() { 0 } else { step };
-        let range = self.offsets[stored] as usize..self.offsets[stored + 1] as usize;
+        let range = self.ranges.get(stored);
         SnapshotView {
             vertices: self.vertices,
             src: &self.src[range.clone()],
@@ -206,7 +274,7 @@ impl SnapshotSequence {
 /// Orders the edges of each snapshot, in parallel over snapshots; stable, so equal edges keep
 /// their input order.
 fn sort_snapshots(
-    offsets: &[u64],
+    ranges: &Ranges,
     src: &mut [VertexId],
     dst: &mut [VertexId],
     weight: Option<&mut Vec<f32>>,
@@ -215,15 +283,16 @@ fn sort_snapshots(
         (range.start + 1..range.end)
             .all(|edge| edge_key(src[edge - 1], dst[edge - 1]) <= edge_key(src[edge], dst[edge]))
     };
-    let sorted = offsets.par_windows(2).all(|pair| ordered(pair[0] as usize..pair[1] as usize));
+    let filled = 0..ranges.filled().len();
+    let sorted = filled.into_par_iter().all(|place| ordered(ranges.nth_filled(place).1));
     if sorted {
         return;
     }
     let mut order: Vec<u64> = (0..src.len() as u64).collect();
     let mut rest = &mut order[..];
-    let mut parts = Vec::with_capacity(offsets.len());
-    for pair in offsets.windows(2) {
-        let (part, tail) = rest.split_at_mut((pair[1] - pair[0]) as usize);
+    let mut parts = Vec::with_capacity(ranges.filled().len());
+    for (_, range) in ranges.filled() {
+        let (part, tail) = rest.split_at_mut(range.len());
         parts.push(part);
         rest = tail;
     }

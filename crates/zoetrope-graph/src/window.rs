@@ -5,8 +5,9 @@
 //! includes it. Events of equal time always fall into the same window, so windows do not depend
 //! on the order of the input. It does not look at vertices.
 //!
-//! Finding the ranges is one galloping pass over the time column: O(windows × log(events per
-//! window)), no allocation besides the result.
+//! Finding the ranges is one galloping pass over the time column, from one window with events to the
+//! next: O(windows with events × log(events per window)). Empty windows of equal width take neither
+//! time nor memory.
 
 mod suggest;
 
@@ -15,10 +16,12 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::str::FromStr;
 
+use crate::boundaries::Boundaries;
 use crate::calendar::{self, CalendarUnit, Grid};
 use crate::duration::Duration;
 use crate::error::GraphError;
 use crate::events::EventStore;
+use crate::ranges::Ranges;
 use crate::time::Time;
 
 pub use suggest::{Suggestion, suggest_cut, suggest_window};
@@ -105,8 +108,8 @@ impl fmt::Display for Windowing {
 /// Consecutive windows over a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Windows {
-    boundaries: Vec<Time>,
-    offsets: Vec<u64>,
+    boundaries: Boundaries,
+    ranges: Ranges,
 }
 
 impl Windows {
@@ -119,10 +122,11 @@ impl Windows {
     pub fn cut(store: &EventStore, windowing: &Windowing) -> Result<Self, GraphError> {
         let time = store.time();
         if let Windowing::Boundaries(given) = windowing {
-            return Self::given(time, given.clone());
+            return Self::given(time, Boundaries::Listed(given.clone()));
         }
         let (Some(&first), Some(&last)) = (time.first(), time.last()) else {
-            return Ok(Self { boundaries: vec![0], offsets: vec![0] });
+            let boundaries = Boundaries::Listed(vec![0]);
+            return Ok(Self { boundaries, ranges: Ranges::empty(0, 0) });
         };
         let limited = |windows: i128| match windows <= i128::from(MAX_WINDOWS) {
             true => Ok(()),
@@ -133,7 +137,7 @@ impl Windows {
             }),
         };
         let boundaries = match windowing {
-            Windowing::Boundaries(given) => given.clone(),
+            Windowing::Boundaries(given) => Boundaries::Listed(given.clone()),
             Windowing::Width { width, origin } => {
                 let width = width.ticks(store.scale())?;
                 let origin = match origin {
@@ -145,11 +149,11 @@ impl Windows {
             }
             Windowing::Calendar(unit) => match calendar::grid(*unit, store.scale(), first, last)? {
                 Grid::Regular { width, origin } => regular(first, last, width, origin, limited)?,
-                Grid::Listed(starts) => starts.into_iter().map(clamp).collect(),
+                Grid::Listed(starts) => closed(starts.into_iter().map(clamp).collect()),
             },
             Windowing::Events(events) => {
                 limited((time.len() as u64 / events.get()).into())?;
-                by_count(time, |cut| cut.saturating_add(events.get()))
+                closed(by_count(time, |cut| cut.saturating_add(events.get())))
             }
             Windowing::Parts(parts) => {
                 let parts = parts.get();
@@ -157,37 +161,48 @@ impl Windows {
                 let events = time.len() as u128;
                 let quantile = |part: u64| (events * u128::from(part) / u128::from(parts)) as u64;
                 // The first quantile beyond the cut: several coincide where times are equal.
-                by_count(time, |cut| {
+                closed(by_count(time, |cut| {
                     let part = u128::from(cut) * u128::from(parts) / events;
                     (part as u64..=parts).map(quantile).find(|&next| next > cut).unwrap_or(u64::MAX)
-                })
+                }))
             }
         };
-        let mut windows = Self::given(time, closed(boundaries))?;
-        if let Some(end) = windows.offsets.last_mut() {
-            *end = time.len() as u64;
-        }
-        Ok(windows)
+        Self::given(time, boundaries)
     }
 
-    fn given(time: &[Time], boundaries: Vec<Time>) -> Result<Self, GraphError> {
-        if boundaries.is_empty() || boundaries.windows(2).any(|pair| pair[0] >= pair[1]) {
+    fn given(time: &[Time], boundaries: Boundaries) -> Result<Self, GraphError> {
+        let rises = match &boundaries {
+            Boundaries::Regular { count, .. } => *count > 0,
+            Boundaries::Listed(times) => {
+                !times.is_empty() && times.windows(2).all(|pair| pair[0] < pair[1])
+            }
+        };
+        if !rises {
             return Err(GraphError::BadParameter {
                 parameter: "window boundaries",
                 value: format!("{} of them", boundaries.len()),
                 expected: "at least one time, each later than the one before",
             });
         }
-        let mut offsets = Vec::with_capacity(boundaries.len());
-        let mut position = 0;
-        for (index, &boundary) in boundaries.iter().enumerate() {
-            position = gallop(time, position, boundary);
-            if index > 0 && boundary == Time::MAX {
-                position = time.len();
-            }
-            offsets.push(position as u64);
+        let windows = boundaries.len() - 1;
+        let mut position = gallop(time, 0, boundaries.at(0));
+        let mut ranges = Ranges::empty(windows, position as u64);
+        // From one window that has events to the next: those between them are not looked at.
+        while let Some(&next) = time.get(position) {
+            let window = match boundaries.up_to(next).checked_sub(1) {
+                Some(window) if window < windows => window,
+                // The end of time belongs to the last window.
+                Some(_) if next == Time::MAX && windows > 0 => windows - 1,
+                _ => break,
+            };
+            let end = match boundaries.at(window + 1) {
+                Time::MAX => time.len(),
+                end => gallop(time, position, end),
+            };
+            ranges.fill(window, (end - position) as u64);
+            position = end;
         }
-        Ok(Self { boundaries, offsets })
+        Ok(Self { boundaries, ranges })
     }
 
     /// The number of windows.
@@ -201,14 +216,14 @@ impl Windows {
     }
 
     /// The start of each window and the end of the last.
-    pub fn boundaries(&self) -> &[Time] {
+    pub fn boundaries(&self) -> &Boundaries {
         &self.boundaries
     }
 
-    /// The first event of each window and the end of the last; events before the first and from
-    /// the last on belong to no window.
-    pub fn offsets(&self) -> &[u64] {
-        &self.offsets
+    /// The events of each window, by position; events before the first and behind the last belong to
+    /// no window.
+    pub fn ranges(&self) -> &Ranges {
+        &self.ranges
     }
 
     /// The events of a window, by position.
@@ -216,7 +231,7 @@ impl Windows {
     /// # Panics
     /// Where `window` is not below [`len`](Self::len).
     pub fn events(&self, window: usize) -> Range<usize> {
-        self.offsets[window] as usize..self.offsets[window + 1] as usize
+        self.ranges.get(window)
     }
 
     /// The times that a window covers.
@@ -224,12 +239,12 @@ impl Windows {
     /// # Panics
     /// Where `window` is not below [`len`](Self::len).
     pub fn times(&self, window: usize) -> Range<Time> {
-        self.boundaries[window]..self.boundaries[window + 1]
+        self.boundaries.at(window)..self.boundaries.at(window + 1)
     }
 
     /// How many events lie in no window, given the length of the stream.
     pub fn left_out(&self, events: usize) -> usize {
-        let covered = self.offsets[self.offsets.len() - 1] - self.offsets[0];
+        let covered = self.ranges.end() - self.ranges.start();
         events - covered as usize
     }
 }
@@ -241,23 +256,29 @@ fn regular(
     width: Time,
     origin: Time,
     limited: impl Fn(i128) -> Result<(), GraphError>,
-) -> Result<Vec<Time>, GraphError> {
+) -> Result<Boundaries, GraphError> {
     // 128 bits: the stretch from `Time::MIN` to `Time::MAX` does not fit into 64.
     let [first, last, width, origin] = [first, last, width, origin].map(i128::from);
     let start = first - (first - origin).rem_euclid(width);
     let windows = (last - start) / width + 1;
     limited(windows)?;
-    Ok((0..=windows).map(|window| clamp(start + window * width)).collect())
+    let end = start + windows * width;
+    if start < i128::from(Time::MIN) || end > i128::from(Time::MAX) {
+        // Boundaries that would lie beyond the ends of time fall together there.
+        return Ok(closed((0..=windows).map(|window| clamp(start + window * width)).collect()));
+    }
+    let count = windows as usize + 1;
+    Ok(Boundaries::Regular { start: start as Time, width: width as Time, count })
 }
 
 /// A window that would start at [`Time::MAX`] could not end later: it joins the one before, or
 /// starts a tick earlier where it is the only one.
-fn closed(mut boundaries: Vec<Time>) -> Vec<Time> {
+fn closed(mut boundaries: Vec<Time>) -> Boundaries {
     boundaries.dedup();
     if boundaries == [Time::MAX] {
         boundaries.insert(0, Time::MAX - 1);
     }
-    boundaries
+    Boundaries::Listed(boundaries)
 }
 
 fn clamp(time: i128) -> Time {

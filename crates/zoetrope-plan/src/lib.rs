@@ -27,7 +27,7 @@ pub mod workload;
 pub use dispatch::{Organised, Organiser, Redundancy};
 pub use error::PlanError;
 pub use frames::{Frame, FrameRule};
-pub use memory::Memory;
+pub use memory::{LaidOut, Memory};
 pub use partition::{Partition, Renaming};
 pub use placement::grid::Grid;
 pub use placement::halo::Halo;

@@ -4,7 +4,7 @@
 use crate::checkpoint::fewest_blocks;
 use crate::error::PlanError;
 use crate::frames::FrameRule;
-use crate::memory::Memory;
+use crate::memory::{LaidOut, Memory};
 use crate::placement::{Placement, Placements};
 use crate::plan::{Blocks, Grouping, LayerOrder, MAX_GROUPS, OperatorOrder, Plan, Reuse};
 use crate::strategy::{Moved, Strategy, Traffic};
@@ -17,8 +17,8 @@ pub(crate) const PROGRAM_BYTES: u64 = 12 << 20;
 const THREAD_BYTES: u64 = 2 << 20;
 
 /// Ranks of one process reach their peaks together when blocks are computed again, and none uses memory that
-/// another has just freed: they were seen to take up to a fifth more than their shares add up to.
-pub(crate) const TOGETHER: f64 = 1.2;
+/// another has just freed: they were seen to take up to a third more than their shares add up to.
+pub(crate) const TOGETHER: f64 = 1.45;
 
 /// Bytes of an edge of a renamed graph: its two ends, and as much while they are sorted.
 pub(crate) const EDGE_BYTES: u64 = 16;
@@ -91,7 +91,7 @@ pub fn plan(workload: &Workload, choice: &Choice) -> Result<Plan, PlanError> {
     let group = group(steps, choice, &mut reasons);
     let blocks = blocks(workload, choice, &frames, &reuse, &mut reasons)?;
     let memory = memory(workload, choice, &frames, &reuse, blocks);
-    memory.check(choice.memory_limit)?;
+    memory.check(choice.memory_limit, LaidOut::Frames)?;
     let placement = match &choice.shared {
         None => Placements { structure: Placement::Single, time: Placement::Single },
         Some(shared) => {
@@ -278,6 +278,7 @@ fn memory(
     };
     Memory {
         data: workload.data_bytes + renamed,
+        states: 0,
         // Members of a group keep those of their vertices, groups those of all snapshots.
         reuse: reuse.bytes * u64::from(here) / grid.map_or(1, |grid| u64::from(grid.members)),
         parameters: workload.weights as u64 * 4 * arrays * u64::from(here),

@@ -14,7 +14,6 @@ pub mod cpu;
 pub mod cuda;
 pub mod device;
 pub mod error;
-pub mod freed;
 pub mod matrix;
 pub mod neighbourhood;
 pub mod ops;

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use wait4::Wait4;
 
+/// What is kept of each stream of a child.
+const MOST_OUTPUT_BYTES: u64 = 16 << 20;
+
 /// How a child process ended and what it took.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -26,6 +29,8 @@ pub struct Outcome {
     pub cpu_seconds: f64,
     /// Whether it was killed because it ran past the limit.
     pub timed_out: bool,
+    /// Whether it was asked to stop (SIGTERM) before that.
+    pub asked_to_stop: bool,
 }
 
 impl Outcome {
@@ -48,20 +53,37 @@ impl Outcome {
 /// Runs a command to its end, or kills it after `timeout`.
 ///
 /// # Errors
-/// Where the command cannot be started or waited for.
+/// If the command cannot be started or waited for.
 ///
 /// # Panics
-/// Where the operating system refuses another thread.
-pub fn run_measured(mut command: Command, timeout: Duration) -> io::Result<Outcome> {
+/// If the operating system refuses another thread.
+pub fn run_measured(command: Command, timeout: Duration) -> io::Result<Outcome> {
+    run_watched(command, vec![(timeout, "-KILL")])
+}
+
+/// Runs a command to its end; asks it to stop (SIGTERM) after `patience`, and kills it after `grace`
+/// more.
+///
+/// # Errors
+/// If the command cannot be started or waited for.
+pub fn run_stopped(command: Command, patience: Duration, grace: Duration) -> io::Result<Outcome> {
+    run_watched(command, vec![(patience, "-TERM"), (grace, "-KILL")])
+}
+
+/// Runs a command and sends it signals, each after its time if it still runs.
+fn run_watched(
+    mut command: Command,
+    signals: Vec<(Duration, &'static str)>,
+) -> io::Result<Outcome> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
     let mut child = command.spawn()?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
-    let watch = Watch::start(&child, timeout);
+    let watch = Watch::start(&child, signals);
     let used = child.wait4()?;
     let seconds = start.elapsed().as_secs_f64();
-    let timed_out = watch.finish();
+    let sent = watch.finish();
     Ok(Outcome {
         status: used.status,
         stdout: stdout.join().unwrap_or_default(),
@@ -69,7 +91,8 @@ pub fn run_measured(mut command: Command, timeout: Duration) -> io::Result<Outco
         peak_rss_bytes: used.rusage.maxrss,
         seconds,
         cpu_seconds: (used.rusage.utime + used.rusage.stime).as_secs_f64(),
-        timed_out,
+        timed_out: sent.contains(&"-KILL"),
+        asked_to_stop: sent.contains(&"-TERM"),
     })
 }
 
@@ -77,37 +100,43 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>
     thread::spawn(move || {
         let mut content = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What was read before a failure is all there is to show.
-            let _ = pipe.read_to_end(&mut content);
+            // What was read before a failure is all there is to show. More than that is read, so that
+            // the child does not wait, and not kept: this process must stay small.
+            let _ = pipe.by_ref().take(MOST_OUTPUT_BYTES).read_to_end(&mut content);
+            let _ = io::copy(&mut pipe, &mut io::sink());
         }
         content
     })
 }
 
-/// Kills a process that outlives its time. The `kill` program is used because std can kill only a
-/// `Child` that it owns, and the waiting thread owns this one.
+/// Sends signals to a process that outlives its times. The `kill` program is used because std can
+/// kill only a `Child` that it owns, and the waiting thread owns this one.
 struct Watch {
     done: mpsc::Sender<()>,
-    thread: thread::JoinHandle<bool>,
+    thread: thread::JoinHandle<Vec<&'static str>>,
 }
 
 impl Watch {
-    fn start(child: &Child, timeout: Duration) -> Self {
+    fn start(child: &Child, signals: Vec<(Duration, &'static str)>) -> Self {
         let id = child.id().to_string();
         let (done, waiting) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
-            let expired = waiting.recv_timeout(timeout) == Err(mpsc::RecvTimeoutError::Timeout);
-            if expired {
-                let _ = Command::new("kill").args(["-KILL", &id]).status();
+            let mut sent = Vec::new();
+            for (after, signal) in signals {
+                if waiting.recv_timeout(after) != Err(mpsc::RecvTimeoutError::Timeout) {
+                    break;
+                }
+                let _ = Command::new("kill").args([signal, &id]).status();
+                sent.push(signal);
             }
-            expired
+            sent
         });
         Self { done, thread }
     }
 
-    fn finish(self) -> bool {
+    fn finish(self) -> Vec<&'static str> {
         drop(self.done);
-        self.thread.join().unwrap_or(false)
+        self.thread.join().unwrap_or_default()
     }
 }
 
@@ -144,6 +173,15 @@ mod tests {
         assert!(outcome.timed_out);
         assert_eq!(outcome.code(), None);
         assert!(outcome.seconds < 30.0);
+    }
+
+    #[test]
+    fn a_process_is_asked_to_stop_before_it_is_killed() {
+        let script = "trap 'exit 7' TERM; while :; do sleep 0.05; done";
+        let limits = (Duration::from_millis(300), Duration::from_secs(100));
+        let outcome = run_stopped(shell(script), limits.0, limits.1).unwrap();
+        assert!(outcome.asked_to_stop && !outcome.timed_out);
+        assert_eq!(outcome.code(), Some(7));
     }
 
     #[test]

@@ -79,8 +79,8 @@ pub trait Course {
     fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError>;
 
     /// Lets the validation of an epoch end early if the end is asked for: the epoch then counts as
-    /// interrupted, and is validated when the run continues. Several ranks validate to the end, because
-    /// they must agree.
+    /// interrupted, and is validated when the run continues. Several ranks stop together, if one of them
+    /// is asked to.
     fn stop_on(&mut self, interrupt: &Interrupt);
 
     /// Whether a part holds anything to be measured on.
@@ -203,16 +203,7 @@ impl Course for Session {
     }
 
     fn data(&self) -> DataSummary {
-        let material = &self.material;
-        DataSummary {
-            name: material.name.clone(),
-            vertices: material.vertices() as u64,
-            events: material.events as u64,
-            snapshots: material.steps() as u64,
-            edges: material.sequence.iter().map(|snapshot| snapshot.len() as u64).sum(),
-            features: material.width() as u64,
-            sha256: material.sha256.clone(),
-        }
+        self.material.summary()
     }
 
     fn size(&self) -> String {
@@ -263,9 +254,7 @@ impl Course for Session {
     }
 
     fn stop_on(&mut self, interrupt: &Interrupt) {
-        if self.plan.ranks == 1 {
-            self.interrupt = interrupt.clone();
-        }
+        self.interrupt = interrupt.clone();
     }
 
     fn has(&self, part: Part) -> bool {

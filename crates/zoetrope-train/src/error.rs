@@ -21,6 +21,9 @@ pub enum TrainError {
         /// All problems found, in the order of the layers.
         problems: Vec<ConfigProblem>,
     },
+    /// It would take more memory than there is.
+    #[error(transparent)]
+    Memory(#[from] zoetrope_heap::TooLarge),
     /// The operating system refused.
     #[error("{}: {source}", path.display())]
     Io {
@@ -231,7 +234,7 @@ impl TrainError {
             Self::Plan(error) => plan_kind(error),
             Self::Nn(error) | Self::Weights { source: error, .. } => nn_kind(error),
             Self::Tensor(_) => FailureKind::Tensor,
-            Self::Busy { .. } | Self::Unavailable { .. } => FailureKind::Resource,
+            Self::Busy { .. } | Self::Unavailable { .. } | Self::Memory(_) => FailureKind::Resource,
             Self::Unfit { .. }
             | Self::Occupied { .. }
             | Self::NotARun { .. }
@@ -272,7 +275,7 @@ fn io_kind(error: &std::io::Error) -> FailureKind {
 fn data_kind(error: &DataError) -> FailureKind {
     match error {
         DataError::BadParameter { .. } | DataError::CannotHold { .. } => FailureKind::Configuration,
-        DataError::Memory { .. } => FailureKind::Resource,
+        DataError::Memory(_) => FailureKind::Resource,
         DataError::Io { source, .. } => match source.kind() {
             std::io::ErrorKind::StorageFull
             | std::io::ErrorKind::QuotaExceeded
@@ -290,7 +293,7 @@ fn graph_kind(error: &GraphError) -> FailureKind {
         GraphError::BadParameter { .. } | GraphError::TooManyWindows { .. } => {
             FailureKind::Configuration
         }
-        GraphError::TooMany { .. } => FailureKind::Resource,
+        GraphError::TooMany { .. } | GraphError::Memory(_) => FailureKind::Resource,
         _ => FailureKind::Data,
     }
 }

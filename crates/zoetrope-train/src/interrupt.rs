@@ -97,6 +97,17 @@ impl Interrupt {
     }
 }
 
+/// Lets a file that grows beyond the limit of the process (`ulimit -f`) be an error of the write instead of
+/// the end of the process. For the process as a whole, so for programs and not for libraries.
+///
+/// # Errors
+/// If the system refuses to install a handler.
+pub fn file_size_limit_is_an_error() -> std::io::Result<()> {
+    #[cfg(unix)]
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
+    Ok(())
+}
+
 /// Whether whoever started this process lets it ignore a signal.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -137,7 +137,7 @@ fn classes_of_edges_come_from_their_own_snapshot_alone() {
         .collect();
     data.sequence = zoetrope_graph::SnapshotSequence::new(
         data.sequence.vertices(),
-        data.sequence.offsets().to_vec(),
+        data.sequence.ranges().offsets(),
         data.sequence.src().to_vec(),
         data.sequence.dst().to_vec(),
         Some(weight),

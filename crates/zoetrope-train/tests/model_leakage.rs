@@ -36,7 +36,7 @@ fn data(task: TaskName) -> SnapshotDataset {
         let weight = (0..graph.stored_edges()).map(|edge| [1.0, -0.5, 2.0][edge % 3]).collect();
         let (src, dst) = (graph.src().to_vec(), graph.dst().to_vec());
         data.sequence =
-            SnapshotSequence::new(30, graph.offsets().to_vec(), src, dst, Some(weight)).unwrap();
+            SnapshotSequence::new(30, graph.ranges().offsets(), src, dst, Some(weight)).unwrap();
     }
     data
 }

@@ -9,9 +9,10 @@ use crate::validate;
 
 /// Each crate and the crates of the house that it may use. A crate that is not listed is refused:
 /// its place in the house has to be decided first.
-const ARROWS: [(&str, &[&str]); 14] = [
-    ("zoetrope-graph", &[]),
-    ("zoetrope-data", &["zoetrope-graph"]),
+const ARROWS: [(&str, &[&str]); 15] = [
+    ("zoetrope-heap", &[]),
+    ("zoetrope-graph", &["zoetrope-heap"]),
+    ("zoetrope-data", &["zoetrope-heap", "zoetrope-graph"]),
     ("zoetrope-tensor", &["zoetrope-graph"]),
     ("zoetrope-nn", &["zoetrope-graph", "zoetrope-tensor"]),
     ("zoetrope-dist", &["zoetrope-tensor"]),
@@ -27,6 +28,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
 ];
 
 const LIBRARIES_BELOW_TRAIN: &[&str] = &[
+    "zoetrope-heap",
     "zoetrope-graph",
     "zoetrope-data",
     "zoetrope-tensor",
@@ -36,6 +38,7 @@ const LIBRARIES_BELOW_TRAIN: &[&str] = &[
 ];
 
 const LIBRARIES: &[&str] = &[
+    "zoetrope-heap",
     "zoetrope-graph",
     "zoetrope-data",
     "zoetrope-tensor",
@@ -48,6 +51,7 @@ const LIBRARIES: &[&str] = &[
 ];
 
 const LIBRARIES_AND_FACADE: &[&str] = &[
+    "zoetrope-heap",
     "zoetrope-graph",
     "zoetrope-data",
     "zoetrope-tensor",

@@ -114,7 +114,7 @@ fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failu
     let (names, width) = (session.material().names.clone(), session.network().model.width());
     let material = session.material();
     let config = Course::config(&session);
-    let time = material.starts().map(|(starts, scale)| (starts[step], times_of(config, scale)));
+    let time = material.starts().map(|(starts, scale)| (starts.at(step), times_of(config, scale)));
     let (at, memory) = (material.number(step) as i64, MemoryNote::default());
     Ok(Embedded { names, width, values, at, unit: "snapshot", time, memory })
 }
@@ -126,8 +126,8 @@ fn step_of(material: &Material, at: &str) -> Result<usize, Failure> {
     let dated = || {
         let (starts, scale) = material.starts()?;
         let time = parse_time(at, scale).filter(|_| scale.unix)?;
-        let within = starts.first() <= Some(&time) && Some(&time) < starts.last();
-        within.then(|| (starts.partition_point(|&start| start <= time) - 1).min(last))
+        let before = starts.up_to(time).checked_sub(1)?;
+        (Some(time) < starts.last()).then_some(before.min(last))
     };
     let found = match at.parse() {
         Ok(at) => number(at),
@@ -136,8 +136,7 @@ fn step_of(material: &Material, at: &str) -> Result<usize, Failure> {
     found.ok_or_else(|| {
         let or_date = match material.starts() {
             Some((starts, scale)) if scale.unix => {
-                let [first, end] =
-                    [starts[0], starts[last + 1]].map(|time| scale.format_time(time));
+                let [first, end] = [0, last + 1].map(|at| scale.format_time(starts.at(at)));
                 format!(", or a date from {first} to before {end}")
             }
             _ => String::new(),

@@ -14,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod train;
 
+use std::num::NonZero;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -45,11 +46,19 @@ pub(crate) fn run(command: &Command, begun: Instant) -> Result<String, Failure> 
 
 /// Applies what holds for the whole run.
 fn prepare(running: &Running) -> Result<(), Failure> {
-    let Some(threads) = running.threads else { return Ok(()) };
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.get())
-        .build_global()
-        .map_err(|error| Failure::resource(format!("cannot start {threads} threads: {error}")))
+    start_threads(running.threads.map(NonZero::get))
+}
+
+/// Starts the threads that compute, as many as asked for or as there are cores: at once, because where
+/// a machine has none left, the first parallel loop would panic.
+pub(crate) fn start_threads(wanted: Option<usize>) -> Result<(), Failure> {
+    rayon::ThreadPoolBuilder::new().num_threads(wanted.unwrap_or(0)).build_global().map_err(
+        |error| {
+            let count = wanted.map_or("the".to_owned(), |wanted| wanted.to_string());
+            Failure::resource(format!("cannot start {count} threads that compute: {error}"))
+                .hint("choose fewer with --threads, or allow the process more memory (ulimit -v)")
+        },
+    )
 }
 
 /// One JSON document with a line end.

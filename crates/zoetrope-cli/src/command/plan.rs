@@ -81,7 +81,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     }
     let mut session = match opened.start(config, given, Timeline::new())? {
         Run::Snapshots(session) => session,
-        Run::Events(session) => {
+        Run::Events(mut session) => {
+            if session.memory().is_none() {
+                rayon::scope(|_| session.plan_memory())?;
+            }
             if let Some(out) = &args.out {
                 let message = format!("{}: batches of events need no saved plan", out.display());
                 return Err(Failure::usage(message).hint("leave --out out"));

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::input::{data_must_exist, must_be_shareable};
 use crate::progress_of_training::TrainingBars;
 use crate::report::training;
-use crate::settings::{Settings, prepare};
+use crate::settings::{Settings, keep_to_limit, prepare};
 use crate::terminal::Style;
 
 /// Train a model and measure it against simple rules
@@ -31,6 +31,9 @@ pub(crate) struct TrainArgs {
     /// refused
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Run")]
     resume: Option<PathBuf>,
+    /// With --resume: go on although the data is not what it was; the summary says so
+    #[arg(long, requires = "resume", help_heading = "Run")]
+    accept_changed_data: bool,
     /// Weights to start from, as safetensors (a state_dict)
     #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Run")]
     weights: Option<PathBuf>,
@@ -63,9 +66,7 @@ Examples:
 /// Runs the command in a process that started at `begun`.
 pub(crate) fn run(args: &TrainArgs, begun: Instant) -> Result<String, Failure> {
     let config = configuration(args)?;
-    if config.plan.memory_limit.is_some() {
-        zoetrope_tensor::freed::return_large_blocks();
-    }
+    keep_to_limit(&config)?;
     let interrupt = Interrupt::on_signals()
         .map_err(|error| Failure::resource(format!("cannot listen for Ctrl-C: {error}")))?;
     let bars = TrainingBars::new(args.quiet || args.json);
@@ -154,6 +155,9 @@ fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
     }
     if let Some(resume) = &args.resume {
         builder = builder.flag("--resume", "train.resume", path(resume));
+    }
+    if args.accept_changed_data {
+        builder = builder.flag("--accept-changed-data", "train.accept_changed_data", "true");
     }
     if let Some(weights) = &args.weights {
         builder = builder.flag("--weights", "train.weights", path(weights));

@@ -139,6 +139,7 @@ fn memory(memory: &Memory, heading: &'static str, style: Style) -> String {
     let mut table = Table::new(&[(heading, Align::Left), ("bytes", Align::Right)]);
     let consumers = [
         ("data and graph", memory.data),
+        ("memory and mailbox of vertices", memory.states),
         ("kept aggregations", memory.reuse),
         ("parameters and optimiser", memory.parameters),
         ("activations of a step", memory.activations),
@@ -168,10 +169,8 @@ pub(crate) fn render_batches(session: &StreamSession) -> String {
     for reason in session.reasons() {
         text.push_str(&format!("  {reason}\n"));
     }
-    let mut table = Table::new(&[("memory", Align::Left), ("bytes", Align::Right)]);
-    for (name, bytes) in session.memory() {
-        table.row([name.to_owned(), human::bytes(bytes)]);
+    if let Some(taken) = session.memory() {
+        text.push_str(&format!("\n{}", memory(&taken, "memory", style)));
     }
-    text.push_str(&format!("\n{}", table.render(style)));
     text
 }

@@ -23,6 +23,9 @@ pub(crate) fn pictures(report: &WindowReport, asked: bool, style: Style) -> Stri
     if report.empty > 0 {
         notes.push_str(&format!(", {} of them empty", whole(report.empty)));
     }
+    if report.width.is_some() && (report.rows.len() as u64) < report.snapshots {
+        notes.push_str(" and not shown");
+    }
     if report.until_removed {
         notes.push_str(", edges live until removed");
     }
@@ -87,7 +90,7 @@ pub(crate) fn table(report: &WindowReport, scale: TimeScale, most: usize, style:
             continue;
         }
         table.row([
-            whole(index as u64),
+            whole(row.snapshot),
             row.start.map_or_else(String::new, |start| moment(start, scale)),
             whole(row.events),
             whole(row.edges),
@@ -104,6 +107,7 @@ mod tests {
 
     fn report(count: u64) -> WindowReport {
         let row = |index: u64| SnapshotRow {
+            snapshot: index,
             start: Some(index as i64 * 10),
             events: index,
             edges: index,

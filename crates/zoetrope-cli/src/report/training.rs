@@ -118,6 +118,9 @@ pub(crate) fn render(finished: &Finished) -> String {
     }
     text.push_str(&scaling_line(summary.scaling.as_ref(), style));
     text.push_str(&question_line(&summary.protocol, style));
+    for change in &summary.data_changes {
+        text.push_str(&format!("  {}\n", style.yellow(&change.to_string())));
+    }
     if let Some((epoch, _)) = finished.best {
         text.push_str(
             &style.dim(&format!("  weights of epoch {epoch}, the best on the validation part\n")),

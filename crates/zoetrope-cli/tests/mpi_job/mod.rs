@@ -91,7 +91,7 @@ impl Job {
         Self::start_mixed(launcher, folder, size, arguments, None)
     }
 
-    /// The same with one rank more, which is started with other arguments.
+    /// The same with one rank more, which is started by other words: a program and its arguments.
     pub(crate) fn start_mixed(
         launcher: Launcher,
         folder: &Folder,
@@ -109,7 +109,7 @@ impl Job {
         mpirun.args(&launcher.words[1..]).arg(size.to_string());
         mpirun.arg(zoetrope.get_program()).args(zoetrope.get_args());
         if let Some(last) = last {
-            mpirun.args([":", "-n", "1"]).arg(zoetrope.get_program()).args(last);
+            mpirun.args([":", "-n", "1"]).args(last);
         }
         mpirun.current_dir(folder.path("")).env("TMPDIR", session.path());
         mpirun.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
@@ -121,8 +121,14 @@ impl Job {
     /// Waits until a run has recorded so many epochs, and notes its processes.
     pub(crate) fn await_epochs(&self, folder: &Folder, run: &str, epochs: usize) {
         let metrics = folder.path(&format!("{run}/metrics.jsonl"));
+        let lines = || std::fs::read_to_string(&metrics).unwrap_or_default().lines().count();
+        self.await_that(|| lines() >= epochs);
+    }
+
+    /// Waits until something is so, and notes the processes.
+    pub(crate) fn await_that(&self, is_so: impl Fn() -> bool) {
         let start = Instant::now();
-        while std::fs::read_to_string(&metrics).unwrap_or_default().lines().count() < epochs {
+        while !is_so() {
             assert!(start.elapsed() < LONGEST, "{}", self.said());
             std::thread::sleep(Duration::from_millis(2));
         }

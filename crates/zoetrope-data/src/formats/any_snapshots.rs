@@ -65,7 +65,8 @@ fn sequence(
         false => sequence,
         true => {
             let start = draw.below(1 << 30) as i64 - (1 << 29);
-            let boundaries = (0..=steps as i64).map(|step| start + 86_400 * step).collect();
+            let boundaries: Vec<i64> =
+                (0..=steps as i64).map(|step| start + 86_400 * step).collect();
             sequence.with_boundaries(boundaries).unwrap()
         }
     }

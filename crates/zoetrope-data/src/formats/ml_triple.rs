@@ -88,7 +88,7 @@ pub fn read(
         ..Notes::new(Format::MlTriple, table.reason.clone())
     };
     let [edges, nodes] = companions(path);
-    let rows = match edges.is_file() {
+    let rows = match edges.exists() {
         true => Some(feature_rows(path, &table)?),
         false => None,
     };
@@ -99,7 +99,7 @@ pub fn read(
         store = matrix.into_event_features(store, &rows)?;
         notes.files.push(edges);
     }
-    if nodes.is_file() {
+    if nodes.exists() {
         let matrix = Matrix::read(&nodes, options, progress)?;
         notes.missing_values += matrix.missing();
         if matrix.values.iter().all(|&value| value == 0.0) {

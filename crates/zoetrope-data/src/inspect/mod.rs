@@ -100,7 +100,7 @@ fn of_snapshots(data: &SnapshotDataset, notes: &Notes) -> Report {
         true => Topology::Static,
         false => Topology::Changing,
     };
-    let stored = sequence.offsets().len() as u64 - 1;
+    let stored = sequence.ranges().len() as u64;
     Report {
         format: notes.format.name(),
         reason: notes.reason.clone(),

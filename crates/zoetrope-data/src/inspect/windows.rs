@@ -3,13 +3,16 @@
 use rayon::prelude::*;
 use serde::Serialize;
 use zoetrope_graph::{
-    DiscretiseOptions, EventKind, EventStore, GraphError, Lifetime, Merge, Presence,
-    SnapshotSequence, StepChange, Time, Windowing, Windows, discretise,
+    DiscretiseOptions, EventKind, EventStore, GraphError, Lifetime, Merge, SnapshotSequence,
+    StepChange, Time, Windowing, Windows, discretise, presence::active_vertices,
 };
 
 /// More edges than this in all snapshots together are too many for a description: living edges
 /// are stored again in each snapshot.
 const MOST_EDGES: u64 = 1 << 28;
+
+/// Of more snapshots only those with edges are listed.
+const MOST_ROWS: usize = 1 << 16;
 
 /// A snapshot sequence in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,13 +27,15 @@ pub struct WindowReport {
     pub until_removed: bool,
     /// The average change rate; absent for a single snapshot.
     pub change_rate: Option<f64>,
-    /// Each snapshot.
+    /// Each snapshot; of more than 65,536 those that have edges.
     pub rows: Vec<SnapshotRow>,
 }
 
 /// One snapshot in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SnapshotRow {
+    /// Its number, from 0.
+    pub snapshot: u64,
     /// When its window starts, where it has one.
     pub start: Option<Time>,
     /// Events in its window; equals `edges` where the data has snapshots already.
@@ -65,41 +70,56 @@ pub fn describe_windows(
     };
     let sequence = discretise(store, &windows, &options)?;
     let mut report = describe_snapshots(&sequence);
-    for (window, row) in report.rows.iter_mut().enumerate() {
-        row.events = windows.events(window).len() as u64;
+    for row in &mut report.rows {
+        row.events = windows.events(row.snapshot as usize).len() as u64;
     }
     Ok(WindowReport { width: Some(windowing.to_string()), until_removed, ..report })
 }
 
-/// Describes the snapshots of a sequence; one row where the topology is constant.
+/// Describes the snapshots of a sequence; one row if the topology is constant.
 pub fn describe_snapshots(sequence: &SnapshotSequence) -> WindowReport {
-    let stored = sequence.offsets().len() - 1;
-    let presence = Presence::of(sequence);
-    let active = presence.active_per_step();
-    let rows: Vec<SnapshotRow> = (0..stored)
-        .into_par_iter()
-        .map(|step| {
-            let view = sequence.at(step);
-            let change = |before| StepChange::between(sequence.at(before), view).change_rate();
-            SnapshotRow {
-                start: sequence.boundaries().map(|boundaries| boundaries[step]),
-                events: view.len() as u64,
-                edges: view.len() as u64,
-                active: active[step].into(),
-                change: step.checked_sub(1).map(change),
-            }
-        })
-        .collect();
-    let changes: Vec<f64> = rows.iter().filter_map(|row| row.change).collect();
+    let (stored, filled) = (sequence.ranges().len(), sequence.ranges().filled().len());
+    let row = |step: usize| {
+        let view = sequence.at(step);
+        let change = |before| StepChange::between(sequence.at(before), view).change_rate();
+        SnapshotRow {
+            snapshot: step as u64,
+            start: sequence.boundaries().map(|times| times.at(step)),
+            events: view.len() as u64,
+            edges: view.len() as u64,
+            active: active_vertices(view).len() as u64,
+            change: step.checked_sub(1).map(change),
+        }
+    };
+    let rows: Vec<SnapshotRow> = match stored <= MOST_ROWS {
+        true => (0..stored).into_par_iter().map(row).collect(),
+        false => {
+            let filled = (0..filled).into_par_iter();
+            filled.map(|place| row(sequence.ranges().nth_filled(place).0)).collect()
+        }
+    };
     WindowReport {
         width: None,
         snapshots: sequence.steps() as u64,
-        empty: rows.iter().filter(|row| row.edges == 0).count() as u64,
+        empty: (stored - filled) as u64,
         until_removed: false,
-        change_rate: (!changes.is_empty())
-            .then(|| changes.iter().sum::<f64>() / changes.len() as f64),
+        change_rate: (stored > 1).then(|| all_changes(sequence) / (stored - 1) as f64),
         rows,
     }
+}
+
+/// The sum of the changes from each snapshot to the next. From an empty one to an empty one nothing
+/// changes; from one with edges to an empty one everything.
+fn all_changes(sequence: &SnapshotSequence) -> f64 {
+    let ranges = sequence.ranges();
+    let change = |step: usize| {
+        let before = step.checked_sub(1).map(|before| {
+            StepChange::between(sequence.at(before), sequence.at(step)).change_rate()
+        });
+        let ends = step + 1 < ranges.len() && ranges.get(step + 1).is_empty();
+        before.unwrap_or(0.0) + if ends { 1.0 } else { 0.0 }
+    };
+    ranges.filled().map(|(step, _)| change(step)).sum()
 }
 
 #[cfg(test)]
@@ -148,6 +168,18 @@ mod tests {
         assert_eq!(report.empty, 2);
         assert_eq!(report.rows[2].change, Some(0.0));
         assert_eq!(report.rows[3].change, Some(1.0));
+    }
+
+    #[test]
+    fn of_very_many_snapshots_those_with_edges_are_listed() {
+        let store = store(&[(0, 1, 0), (0, 1, 1), (2, 3, 4_000_000)], None);
+        let report = describe_windows(&store, &"1s".parse().unwrap()).unwrap();
+        assert_eq!((report.snapshots, report.empty), (4_000_001, 3_999_998));
+        let rows: Vec<_> =
+            report.rows.iter().map(|row| (row.snapshot, row.events, row.change)).collect();
+        assert_eq!(rows, [(0, 1, None), (1, 1, Some(0.0)), (4_000_000, 1, Some(1.0))]);
+        // One edge goes, another comes.
+        assert_eq!(report.change_rate, Some(2.0 / 4_000_000.0));
     }
 
     #[test]

@@ -9,7 +9,6 @@ use zoetrope_graph::{EventStore, Time, VertexId};
 
 use super::sampler::{Negative, NegativeSampler, Tally};
 use super::{NegativeOptions, Strategy};
-use crate::budget::require_memory;
 use crate::error::DataError;
 use crate::progress::Progress;
 use crate::split::{Part, Split};
@@ -74,7 +73,8 @@ impl NegativeList {
         let events = split.validation.start..split.test.end;
         let arrays = if options.strategy.draws_sources() { 2.0 } else { 1.0 };
         let cells = events.len() as f64 * options.per_event as f64;
-        require_memory("negatives", 4.0 * arrays * cells, "the number per event")?;
+        let bytes = 4.0 * arrays * cells;
+        zoetrope_heap::need("negatives", bytes as u64, "lower the number per event")?;
         progress.begin("drawing negatives", Some(events.len() as u64));
         let mut negatives = Vec::with_capacity(events.len() * options.per_event);
         let mut sources = options.strategy.draws_sources().then(Vec::new);

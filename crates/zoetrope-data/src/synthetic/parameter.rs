@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use zoetrope_graph::GraphError;
 
 use super::stream::EventStream;
-use crate::budget::require_memory;
 use crate::dataset::Dataset;
 use crate::error::DataError;
 use crate::progress::Progress;
@@ -221,7 +220,8 @@ impl Arguments {
     /// Fails where the data would need more memory than is free; `smaller` names the parameters
     /// that shrink it.
     pub(super) fn require_memory(&self, bytes: f64, smaller: &str) -> Result<(), DataError> {
-        require_memory(&format!("synthetic:{}", self.generator), bytes, smaller)
+        let what = format!("synthetic:{}", self.generator);
+        Ok(zoetrope_heap::need(&what, bytes as u64, &format!("lower {smaller}"))?)
     }
 
     /// Turns a failure to assemble the graph into this crate's error.

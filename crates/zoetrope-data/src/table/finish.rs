@@ -261,7 +261,7 @@ fn scale(plan: &TablePlan, options: &ReadOptions, digits: u8, time: &[i64]) -> T
         false => {
             let ends = [time.first().copied(), time.last().copied()];
             let unit = unit.or(plan.counts_steps.then_some(TimeUnit::Step));
-            scale_of(&ends.into_iter().flatten().collect::<Vec<_>>(), unit)
+            scale_of(ends.into_iter().flatten(), unit)
         }
     }
 }

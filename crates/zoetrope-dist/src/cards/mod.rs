@@ -238,7 +238,7 @@ impl Ranks {
             let result = launch(cards, site).map_err(|fault| self.fail(Some(site), fault))?;
             cards.note(site, begin);
             #[cfg(feature = "faults")]
-            fault_point::pass(self.rank(), site, fault_point::Moment::In);
+            fault_point::pass_rank(self.rank(), site, fault_point::Moment::In);
             Ok(result)
         })
     }

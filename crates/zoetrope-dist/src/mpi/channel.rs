@@ -31,8 +31,9 @@ const BEAT: u64 = 5;
 /// A process that did not come to a tick for this long was stopped itself.
 const STOPPED: Duration = Duration::from_secs(1);
 
-/// How long ranks have to find each other.
-const SETUP: Duration = Duration::from_secs(30);
+/// How long ranks have to find each other: less than [`Start`](crate::mpi::start) gives them, so that rank 0
+/// says who is missing.
+const SETUP: Duration = Duration::from_secs(25);
 
 /// How long one address is tried.
 const TRY: Duration = Duration::from_secs(2);

@@ -4,9 +4,16 @@
 //! and whoever waits asks for them again and again, sleeping longer the longer it takes, so that a
 //! verdict is heard, and ranks that share cores do not take them from each other. Overlapped
 //! messages are kept moving by a thread of the engine, because MPI moves things only when called.
+//!
+//! Memory is lent to MPI for a message that has come, and only if the message is as long as it should be:
+//! MPI calls a longer one an error, but Open MPI 4.1 says so after it has written all of it (4 MiB into the
+//! 40 bytes of an `MPI_Irecv`, both processes on one host). So messages are looked for (`MPI_Improbe`) and
+//! measured before they are received.
 
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -35,7 +42,7 @@ pub(super) struct Engine<H: Handle> {
     planes: [H; 2],
     pub(super) rank: usize,
     pub(super) size: usize,
-    inside: Mutex<State>,
+    inside: Mutex<Inside>,
     /// Messages that nobody may be waiting for.
     unattended: Mutex<Vec<Arc<Mutex<Requests<H>>>>>,
     attention: Condvar,
@@ -52,25 +59,39 @@ impl<H: Handle> fmt::Debug for Engine<H> {
     }
 }
 
-/// Whether MPI may be called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Running,
-    Finished,
+/// The state that only the thread that calls MPI has.
+#[derive(Debug, Default)]
+struct Inside {
+    /// Whether MPI may no longer be called.
+    finished: bool,
+    /// Who waits for messages of a sender under a tag, first come, first served.
+    queues: HashMap<Way, VecDeque<u64>>,
+    /// The number of the last one who began to wait.
+    last: u64,
 }
 
-/// One piece of a message.
+/// The plane, the sender and the tag of a message.
+type Way = (usize, usize, c_int);
+
+/// A piece of a message that has not come.
 #[derive(Debug)]
-struct Request<H> {
-    handle: H,
-    /// The sender and the number of bytes of a piece that is received.
-    expected: Option<(usize, usize)>,
+struct Awaited {
+    way: Way,
+    /// Its place in the queue of its way.
+    turn: u64,
+    /// The message that it belongs to, and its bytes there.
+    message: usize,
+    bytes: Range<usize>,
 }
 
 /// Requests and the memory that they read and write.
 #[derive(Debug)]
 struct Requests<H> {
-    open: Vec<Request<H>>,
+    /// Pieces that MPI is sending and receiving.
+    open: Vec<H>,
+    awaited: Vec<Awaited>,
+    /// Why they will never finish; the thread that waits may learn it later than the thread that found it.
+    failed: Option<Fault>,
     /// MPI reads from these until the requests are through.
     outgoing: Vec<Message>,
     /// MPI writes into these until the requests are through.
@@ -118,7 +139,7 @@ impl<H: Handle> Engine<H> {
             planes,
             rank: rank as usize,
             size: size as usize,
-            inside: Mutex::new(State::Running),
+            inside: Mutex::default(),
             unattended: Mutex::default(),
             attention: Condvar::new(),
             functions,
@@ -178,9 +199,9 @@ impl<H: Handle> Engine<H> {
     ) -> Result<Requests<H>, Fault> {
         let (plane, tag) = match tag {
             Tag::Collective { number, round } => {
-                (self.planes[0], (number % TAGS) as c_int * 2 + c_int::from(round % 2))
+                (0, (number % TAGS) as c_int * 2 + c_int::from(round % 2))
             }
-            Tag::Point(tag) => (self.planes[1], c_int::from(tag)),
+            Tag::Point(tag) => (1, c_int::from(tag)),
         };
         let expect = |one: &Incoming| spare.message(one.kind, one.len);
         let incoming: Vec<Message> = expected.iter().map(expect).collect();
@@ -188,44 +209,39 @@ impl<H: Handle> Engine<H> {
         let outgoing: Vec<Message> = outgoing.into_iter().map(|out| out.message).collect();
         // The memory belongs to the requests before MPI hears of it, so that an error half-way
         // cannot free what MPI uses.
-        let mut requests = Requests { open: Vec::new(), outgoing, incoming };
-        let Requests { open, outgoing, incoming } = &mut requests;
+        let mut requests =
+            Requests { open: Vec::new(), awaited: Vec::new(), failed: None, outgoing, incoming };
+        let Requests { open, awaited, outgoing, incoming, .. } = &mut requests;
         let functions = &self.functions;
-        let turn = self.enter()?;
-        let mut fault = Ok(());
-        for (expected, message) in expected.iter().zip(incoming) {
-            for piece in pieces(message.as_bytes_mut()) {
-                let (from, len) = (expected.from as c_int, piece.len() as c_int);
-                let mut handle = H::blank();
-                // SAFETY: the piece is owned by the requests, whose memory is kept until MPI is
-                // through with it; nobody else reads or writes it meanwhile.
-                let code = unsafe {
-                    let place = piece.as_mut_ptr().cast();
-                    (functions.irecv)(place, len, functions.byte, from, tag, plane, &raw mut handle)
-                };
-                fault = fault.and_then(|()| check(functions, "MPI_Irecv", code));
-                if fault.is_ok() {
-                    let expected = Some((expected.from, piece.len()));
-                    open.push(Request { handle, expected });
-                }
+        let mut inside = self.enter()?;
+        for (at, (expected, message)) in expected.iter().zip(incoming).enumerate() {
+            for bytes in pieces(message.as_bytes().len()) {
+                let way = (plane, expected.from, tag);
+                inside.last += 1;
+                let turn = inside.last;
+                inside.queues.entry(way).or_default().push_back(turn);
+                awaited.push(Awaited { way, turn, message: at, bytes });
             }
         }
+        let mut fault = Ok(());
         for (to, message) in to.into_iter().zip(outgoing) {
-            for piece in pieces(message.as_bytes_mut()) {
-                let (to, len) = (to as c_int, piece.len() as c_int);
+            for bytes in pieces(message.as_bytes().len()) {
+                let piece = &message.as_bytes()[bytes];
+                let (to, len, plane) = (to as c_int, piece.len() as c_int, self.planes[plane]);
                 let mut handle = H::blank();
-                // SAFETY: as above; nobody writes to it meanwhile.
+                // SAFETY: the piece is owned by the requests, whose memory is kept until MPI is
+                // through with it; nobody writes to it meanwhile.
                 let code = unsafe {
                     let place = piece.as_ptr().cast();
                     (functions.isend)(place, len, functions.byte, to, tag, plane, &raw mut handle)
                 };
                 fault = fault.and_then(|()| check(functions, "MPI_Isend", code));
                 if fault.is_ok() {
-                    open.push(Request { handle, expected: None });
+                    open.push(handle);
                 }
             }
         }
-        drop(turn);
+        drop(inside);
         match fault {
             Ok(()) => Ok(requests),
             Err(fault) => {
@@ -237,20 +253,34 @@ impl<H: Handle> Engine<H> {
     }
 
     /// Takes the turn to call MPI.
-    fn enter(&self) -> Result<MutexGuard<'_, State>, Fault> {
-        let turn = lock(&self.inside);
-        match *turn {
-            State::Running => Ok(turn),
-            State::Finished => {
-                let message = "was called already".into();
-                Err(Fault::Engine { function: "MPI_Finalize", message })
-            }
+    fn enter(&self) -> Result<MutexGuard<'_, Inside>, Fault> {
+        let inside = lock(&self.inside);
+        if inside.finished {
+            let message = "was called already".into();
+            return Err(Fault::Engine { function: "MPI_Finalize", message });
         }
+        Ok(inside)
     }
 
-    /// Asks MPI for every open request; whether all are through.
+    /// Receives what has come and asks MPI for every open request; whether all are through.
     fn advance(&self, requests: &mut Requests<H>) -> Result<bool, Fault> {
-        let _turn = self.enter()?;
+        if let Some(fault) = &requests.failed {
+            return Err(fault.clone());
+        }
+        let moved = self.moved(requests);
+        requests.failed = moved.as_ref().err().cloned();
+        moved
+    }
+
+    fn moved(&self, requests: &mut Requests<H>) -> Result<bool, Fault> {
+        let mut inside = self.enter()?;
+        let mut at = 0;
+        while at < requests.awaited.len() {
+            match self.receive(&mut inside, requests, at)? {
+                true => drop(requests.awaited.remove(at)),
+                false => at += 1,
+            }
+        }
         let mut at = 0;
         while at < requests.open.len() {
             match self.test(&mut requests.open[at])? {
@@ -258,37 +288,73 @@ impl<H: Handle> Engine<H> {
                 false => at += 1,
             }
         }
-        Ok(requests.open.is_empty())
+        Ok(requests.is_through())
     }
 
-    fn test(&self, request: &mut Request<H>) -> Result<bool, Fault> {
+    /// Looks for a piece; if it has come and is as long as it should be, lends MPI the memory for it.
+    /// Returns whether it has come.
+    fn receive(
+        &self,
+        inside: &mut Inside,
+        requests: &mut Requests<H>,
+        at: usize,
+    ) -> Result<bool, Fault> {
+        let functions = &self.functions;
+        let Awaited { way, turn, message, bytes } = &requests.awaited[at];
+        let (plane, peer, tag) = *way;
+        let queue = inside.queues.entry(*way).or_default();
+        if queue.front() != Some(turn) {
+            return Ok(false);
+        }
+        let (mut came, mut found, mut status) = (0, H::blank(), Status::default());
+        // SAFETY: the communicator is valid; the others are written.
+        let code = unsafe {
+            let (from, plane) = (peer as c_int, self.planes[plane]);
+            (functions.improbe)(from, tag, plane, &raw mut came, &raw mut found, &raw mut status)
+        };
+        check(functions, "MPI_Improbe", code)?;
+        if came == 0 {
+            return Ok(false);
+        }
+        queue.pop_front();
+        if queue.is_empty() {
+            inside.queues.remove(way);
+        }
+        let mut got = 0;
+        // SAFETY: MPI_Improbe has filled the status.
+        let code =
+            unsafe { (functions.get_count)(&raw const status, functions.byte, &raw mut got) };
+        check(functions, "MPI_Get_count", code)?;
+        if usize::try_from(got) != Ok(bytes.len()) {
+            let (expected, got) = (format!("{} bytes", bytes.len()), format!("{got} bytes"));
+            return Err(Fault::Mismatch { peer, expected, got });
+        }
+        let piece = &mut requests.incoming[*message].as_bytes_mut()[bytes.clone()];
+        let mut handle = H::blank();
+        // SAFETY: the message is as long as the piece, which is owned by the requests: their memory is
+        // kept until MPI is through with it, and nobody else reads or writes it meanwhile.
+        let code = unsafe {
+            let (place, len) = (piece.as_mut_ptr().cast(), got);
+            (functions.imrecv)(place, len, functions.byte, &raw mut found, &raw mut handle)
+        };
+        check(functions, "MPI_Imrecv", code)?;
+        requests.open.push(handle);
+        Ok(true)
+    }
+
+    fn test(&self, handle: &mut H) -> Result<bool, Fault> {
         let functions = &self.functions;
         let (mut through, mut status) = (0, Status::default());
         // SAFETY: the handle stands for a request that is not through; the others are written.
-        let code =
-            unsafe { (functions.test)(&raw mut request.handle, &raw mut through, &raw mut status) };
+        let code = unsafe { (functions.test)(handle, &raw mut through, &raw mut status) };
         check(functions, "MPI_Test", code)?;
-        if through == 0 {
-            return Ok(false);
-        }
-        if let Some((peer, len)) = request.expected {
-            let mut got = 0;
-            // SAFETY: MPI_Test has filled the status.
-            let code =
-                unsafe { (functions.get_count)(&raw const status, functions.byte, &raw mut got) };
-            check(functions, "MPI_Get_count", code)?;
-            if got as usize != len {
-                let (expected, got) = (format!("{len} bytes"), format!("{got} bytes"));
-                return Err(Fault::Mismatch { peer, expected, got });
-            }
-        }
-        Ok(true)
+        Ok(through != 0)
     }
 
     /// Ends MPI in this process; waits for the other ranks to do the same.
     pub(super) fn finalize(&self) -> Result<(), Fault> {
-        let mut turn = self.enter()?;
-        *turn = State::Finished;
+        let mut inside = self.enter()?;
+        inside.finished = true;
         // SAFETY: MPI is running, and nobody enters it any more.
         check(&self.functions, "MPI_Finalize", unsafe { (self.functions.finalize)() })
     }
@@ -309,10 +375,17 @@ impl<H: Handle> Engine<H> {
     }
 }
 
+impl<H> Requests<H> {
+    /// Whether MPI is through with all of them.
+    fn is_through(&self) -> bool {
+        self.open.is_empty() && self.awaited.is_empty()
+    }
+}
+
 /// The bytes of a message in pieces that MPI can count; an empty message is one empty piece.
-fn pieces(bytes: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
-    let empty = bytes.is_empty().then_some(<&mut [u8]>::default());
-    empty.into_iter().chain(bytes.chunks_mut(PIECE))
+fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = bytes.div_ceil(PIECE).max(1);
+    (0..count).map(move |at| at * PIECE..((at + 1) * PIECE).min(bytes))
 }
 
 fn check<H: Handle>(
@@ -337,10 +410,12 @@ struct MpiFlight<H: Handle> {
 impl<H: Handle> Flight for MpiFlight<H> {
     fn poll(&mut self) -> Result<bool, Fault> {
         self.through = self.through || self.engine.advance(&mut lock(&self.requests))?;
-        match self.board.verdict() {
-            Some(verdict) if !self.through => Err(Fault::Lost(verdict.clone())),
-            _ => Ok(self.through),
-        }
+        let Some(verdict) = self.board.verdict().filter(|_| !self.through) else {
+            return Ok(self.through);
+        };
+        // What a rank sent before it was lost counts, if it came between the two looks.
+        self.through = self.engine.advance(&mut lock(&self.requests))?;
+        if self.through { Ok(true) } else { Err(Fault::Lost(verdict.clone())) }
     }
 
     fn wait(&mut self) -> Result<(), Fault> {
@@ -353,7 +428,7 @@ impl<H: Handle> Flight for MpiFlight<H> {
 
     fn land(self: Box<Self>, spare: &Spare) -> Vec<Message> {
         let mut requests = lock(&self.requests);
-        if !requests.open.is_empty() {
+        if !requests.is_through() {
             return Vec::new();
         }
         for message in std::mem::take(&mut requests.outgoing) {
@@ -366,7 +441,7 @@ impl<H: Handle> Flight for MpiFlight<H> {
 impl<H: Handle> Drop for MpiFlight<H> {
     fn drop(&mut self) {
         // MPI still uses the memory: the engine keeps it until it does not.
-        if !self.through && !lock(&self.requests).open.is_empty() {
+        if !self.through && !lock(&self.requests).is_through() {
             self.engine.attend(&self.requests);
         }
     }

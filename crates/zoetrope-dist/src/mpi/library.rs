@@ -15,7 +15,7 @@ const VARIABLE: &str = "ZOETROPE_MPI_LIBRARY";
 const OPEN_MPI: [&str; 2] = ["libmpi.so.40", "libmpi.40.dylib"];
 const MPICH: [&str; 4] = ["libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi.12.dylib"];
 
-/// A handle of MPI: communicator, type, request or error handler.
+/// A handle of MPI: communicator, type, request, message or error handler.
 pub(super) trait Handle: Copy + fmt::Debug + Send + Sync + 'static {
     /// What a request is before it stands for anything.
     fn blank() -> Self;
@@ -65,7 +65,9 @@ pub(super) struct Functions<H> {
     pub(super) comm_set_errhandler: unsafe extern "C" fn(H, H) -> Code,
     pub(super) isend:
         unsafe extern "C" fn(*const c_void, c_int, H, c_int, c_int, H, *mut H) -> Code,
-    pub(super) irecv: unsafe extern "C" fn(*mut c_void, c_int, H, c_int, c_int, H, *mut H) -> Code,
+    pub(super) improbe:
+        unsafe extern "C" fn(c_int, c_int, H, *mut c_int, *mut H, *mut Status) -> Code,
+    pub(super) imrecv: unsafe extern "C" fn(*mut c_void, c_int, H, *mut H, *mut H) -> Code,
     pub(super) test: unsafe extern "C" fn(*mut H, *mut c_int, *mut Status) -> Code,
     pub(super) get_count: unsafe extern "C" fn(*const Status, H, *mut c_int) -> Code,
     error_string: unsafe extern "C" fn(c_int, *mut c_char, *mut c_int) -> Code,
@@ -198,7 +200,8 @@ impl<H: Handle> Functions<H> {
                 comm_dup: function(&library, c"MPI_Comm_dup")?,
                 comm_set_errhandler: function(&library, c"MPI_Comm_set_errhandler")?,
                 isend: function(&library, c"MPI_Isend")?,
-                irecv: function(&library, c"MPI_Irecv")?,
+                improbe: function(&library, c"MPI_Improbe")?,
+                imrecv: function(&library, c"MPI_Imrecv")?,
                 test: function(&library, c"MPI_Test")?,
                 get_count: function(&library, c"MPI_Get_count")?,
                 error_string: function(&library, c"MPI_Error_string")?,

@@ -12,6 +12,7 @@ mod engine;
 #[allow(unsafe_code)]
 mod library;
 mod link;
+mod start;
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -23,6 +24,7 @@ use crate::error::{DistError, Failure};
 use crate::mpi::channel::Channel;
 use crate::mpi::engine::Engine;
 use crate::mpi::library::{Found, Functions, Handle};
+use crate::mpi::start::Start;
 use crate::ranks::{Mode, Ranks};
 use crate::site::Call;
 use crate::spare::Spare;
@@ -99,6 +101,11 @@ where
     E: Display,
     F: FnOnce(Ranks) -> Result<T, E>,
 {
+    // MPI itself would wait for a rank that never comes for ever.
+    let start = Start::watch(patience.timeout, |error| {
+        eprintln!("error: {error}");
+        std::process::exit(EXIT_CODE);
+    })?;
     let engine = Engine::open(functions).map_err(|fault| outside(0, fault))?;
     let (rank, engine) = (engine.rank, Arc::new(engine));
     let board = Arc::new(Board::new(engine.size, patience));
@@ -108,6 +115,7 @@ where
     spawn("messages", rank, move || Engine::keep_moving(&mover))?;
     let over = Arc::new(AtomicBool::new(false));
     let channel = Channel::open(&ranks, &board)?;
+    drop(start);
     let (ended, aborting) = (Arc::clone(&over), Arc::clone(&engine));
     let watcher = spawn("watch", rank, move || {
         channel.watch(&ended, |verdict| {

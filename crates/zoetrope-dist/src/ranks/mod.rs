@@ -189,7 +189,7 @@ impl Ranks {
         });
         #[cfg(feature = "faults")]
         if !point {
-            fault_point::pass(self.rank(), site, fault_point::Moment::Before);
+            fault_point::pass_rank(self.rank(), site, fault_point::Moment::Before);
         }
         self.check_at(Some(site))?;
         lock(&self.inner.traffic).count_call(call);
@@ -247,7 +247,7 @@ impl Ranks {
         let flight = self.inner.communicator.start(parcel, &self.inner.spare);
         #[cfg(feature = "faults")]
         if !matches!(site.call, Call::Send | Call::Receive) {
-            fault_point::pass(self.rank(), site, fault_point::Moment::In);
+            fault_point::pass_rank(self.rank(), site, fault_point::Moment::In);
         }
         flight.map_err(|fault| self.fail(Some(site), fault))
     }

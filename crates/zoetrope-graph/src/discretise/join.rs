@@ -5,17 +5,18 @@ use rayon::prelude::*;
 use super::collect::Job;
 use crate::error::GraphError;
 use crate::ids::VertexId;
+use crate::ranges::Ranges;
 
-/// Offsets, sources, destinations and weights of all snapshots.
-pub(super) type Columns = (Vec<u64>, Vec<VertexId>, Vec<VertexId>, Option<Vec<f32>>);
+/// Ranges, sources, destinations and weights of all snapshots.
+pub(super) type Columns = (Ranges, Vec<VertexId>, Vec<VertexId>, Option<Vec<f32>>);
 
-/// Consecutive edges of the result, and the edge counts of the windows that end among them.
+/// Consecutive edges of the result, and the windows that end among them with their edge counts.
 #[derive(Default)]
 pub(super) struct Part {
     pub(super) src: Vec<VertexId>,
     pub(super) dst: Vec<VertexId>,
     pub(super) weight: Vec<f32>,
-    pub(super) counts: Vec<u64>,
+    pub(super) counts: Vec<(usize, u64)>,
 }
 
 impl Part {
@@ -42,19 +43,16 @@ impl Part {
     }
 }
 
-/// Prefix sums of window counts, checked against the limit.
-pub(super) fn offsets(
+/// The ranges of all windows from the counts of those that have edges, checked against the limit.
+pub(super) fn ranges(
     job: &Job<'_>,
-    counts: impl Iterator<Item = u64>,
-) -> Result<Vec<u64>, GraphError> {
-    let mut offsets = vec![0];
-    let mut total = 0;
-    for count in counts {
-        total += count;
-        offsets.push(total);
-    }
+    windows: usize,
+    counts: impl Iterator<Item = (usize, u64)>,
+) -> Result<Ranges, GraphError> {
+    let mut ranges = Ranges::empty(windows, 0);
+    counts.for_each(|(window, count)| ranges.fill(window, count));
     let limit = job.options.max_edges;
-    if total > limit { Err(GraphError::TooManyEdges { limit }) } else { Ok(offsets) }
+    if ranges.end() > limit { Err(GraphError::TooManyEdges { limit }) } else { Ok(ranges) }
 }
 
 /// Copies pieces end to end, in parallel; a single piece is moved.

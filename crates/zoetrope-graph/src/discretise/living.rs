@@ -15,10 +15,11 @@ use rayon::prelude::*;
 use super::Merge;
 use super::collect::Job;
 use super::fold::Additions;
-use super::join::{Columns, Part, offsets};
+use super::join::{Columns, Part, ranges};
 use super::partition::{self, LARGE};
 use super::sort::{Word, sort};
 use crate::error::GraphError;
+use crate::ranges::Ranges;
 use crate::window::Windows;
 
 /// Records per shard below which another shard is not worth its bookkeeping.
@@ -33,7 +34,7 @@ struct Edge {
 }
 
 pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, GraphError> {
-    let longest = (0..windows.len()).map(|window| windows.events(window).len()).max().unwrap_or(0);
+    let longest = windows.ranges().filled().map(|(_, events)| events.len()).max().unwrap_or(0);
     match job.narrow(longest) {
         true => snapshots_of::<u64>(job, windows, longest),
         false => snapshots_of::<u128>(job, windows, longest),
@@ -46,9 +47,9 @@ fn snapshots_of<W: Word>(
     longest: usize,
 ) -> Result<Columns, GraphError> {
     let bits = job.position_bits(longest);
-    let records: Vec<Vec<W>> = (0..windows.len())
+    let records: Vec<Vec<W>> = (0..windows.ranges().filled().len())
         .into_par_iter()
-        .map(|window| sorted_window(job, windows.events(window), bits))
+        .map(|place| sorted_window(job, windows.ranges().nth_filled(place).1, bits))
         .collect();
     let produced = AtomicU64::new(0);
     let shards: Option<Vec<Part>> = shard_keys(&records, bits)
@@ -57,16 +58,17 @@ fn snapshots_of<W: Word>(
         .collect();
     let shards = shards.ok_or(GraphError::TooManyEdges { limit: job.options.max_edges })?;
     drop(records);
-    let counts = (0..windows.len()).map(|w| shards.iter().map(|shard| shard.counts[w]).sum());
-    let offsets = offsets(job, counts)?;
-    let starts: Vec<Vec<u64>> = shards.iter().map(|shard| starts(&shard.counts)).collect();
-    let gather_ids = |column: fn(&Part) -> &[u32]| gather(&offsets, &shards, &starts, column);
+    let own = |shard: &Part| ranges(job, windows.len(), shard.counts.iter().copied());
+    let places: Vec<Ranges> = shards.iter().map(own).collect::<Result<_, _>>()?;
+    let edges = |window| places.iter().map(|places| places.get(window).len() as u64).sum();
+    let all = ranges(job, windows.len(), (0..windows.len()).map(|window| (window, edges(window))))?;
+    let gather_ids = |column: fn(&Part) -> &[u32]| gather(&all, &shards, &places, column);
     let src = gather_ids(|part| &part.src);
     let dst = gather_ids(|part| &part.dst);
     let weight = job
         .weighted
-        .then(|| gather(&offsets, &shards, &starts, |part: &Part| -> &[f32] { &part.weight }));
-    Ok((offsets, src, dst, weight))
+        .then(|| gather(&all, &shards, &places, |part: &Part| -> &[f32] { &part.weight }));
+    Ok((all, src, dst, weight))
 }
 
 fn sorted_window<W: Word>(job: &Job<'_>, events: Range<usize>, bits: u32) -> Vec<W> {
@@ -118,20 +120,25 @@ impl Shard<'_> {
         let mut part = Part::default();
         let (mut living, mut next) = (Vec::<Edge>::new(), Vec::new());
         let mut additions = Additions::default();
-        for (window, words) in records.iter().enumerate() {
-            let at = |key| words.partition_point(|word| word.key(self.bits) < key);
-            let words = &words[at(self.keys.start)..at(self.keys.end)];
-            if !words.is_empty() {
-                let start = self.windows.events(window).start;
-                self.advance(&living, &mut next, words, start, &mut additions);
-                std::mem::swap(&mut living, &mut next);
+        let mut filled = self.windows.ranges().filled().zip(records).peekable();
+        for window in 0..self.windows.len() {
+            let here = filled.next_if(|((filled, _), _)| *filled == window);
+            if let Some(((_, events), words)) = here {
+                let at = |key| words.partition_point(|word| word.key(self.bits) < key);
+                let words = &words[at(self.keys.start)..at(self.keys.end)];
+                if !words.is_empty() {
+                    self.advance(&living, &mut next, words, events.start, &mut additions);
+                    std::mem::swap(&mut living, &mut next);
+                }
             }
             let edges = living.len() as u64;
             if produced.fetch_add(edges, Ordering::Relaxed) + edges > self.job.options.max_edges {
                 return None;
             }
             self.write(&living, &mut part);
-            part.counts.push(edges);
+            if edges > 0 {
+                part.counts.push((window, edges));
+            }
         }
         Some(part)
     }
@@ -211,32 +218,27 @@ impl Shard<'_> {
     }
 }
 
-/// Where each window starts in a shard.
-fn starts(counts: &[u64]) -> Vec<u64> {
-    counts.iter().scan(0, |sum, &count| Some(std::mem::replace(sum, *sum + count))).collect()
-}
-
 /// Lays the shards' pieces of each window end to end.
 fn gather<T: Copy + Default + Send + Sync>(
-    offsets: &[u64],
+    all: &Ranges,
     shards: &[Part],
-    starts: &[Vec<u64>],
+    places: &[Ranges],
     column: impl Fn(&Part) -> &[T] + Sync,
 ) -> Vec<T> {
-    let mut whole = vec![T::default(); offsets[offsets.len() - 1] as usize];
-    let mut places = Vec::with_capacity(offsets.len());
+    let mut whole = vec![T::default(); all.end() as usize];
+    let mut pieces = Vec::with_capacity(all.filled().len());
     let mut rest = &mut whole[..];
-    for pair in offsets.windows(2) {
-        let (place, tail) = rest.split_at_mut((pair[1] - pair[0]) as usize);
-        places.push(place);
+    for (window, range) in all.filled() {
+        let (piece, tail) = rest.split_at_mut(range.len());
+        pieces.push((window, piece));
         rest = tail;
     }
-    places.into_par_iter().enumerate().for_each(|(window, mut place)| {
-        for (shard, starts) in shards.iter().zip(starts) {
-            let (from, count) = (starts[window] as usize, shard.counts[window] as usize);
-            let (head, tail) = place.split_at_mut(count);
-            head.copy_from_slice(&column(shard)[from..from + count]);
-            place = tail;
+    pieces.into_par_iter().for_each(|(window, mut piece)| {
+        for (shard, places) in shards.iter().zip(places) {
+            let from = places.get(window);
+            let (head, tail) = piece.split_at_mut(from.len());
+            head.copy_from_slice(&column(shard)[from]);
+            piece = tail;
         }
     });
     whole

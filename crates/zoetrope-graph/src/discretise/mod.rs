@@ -108,16 +108,16 @@ pub fn discretise(
     windows: &Windows,
     options: &DiscretiseOptions,
 ) -> Result<SnapshotSequence, GraphError> {
-    let covered = windows.offsets()[windows.len()] as usize;
+    let covered = windows.ranges().end() as usize;
     if covered > store.len() {
         let what = "events that windows cover against events of the store";
         return Err(GraphError::ShapeMismatch { what, left: covered, right: store.len() });
     }
     let job = Job::new(store, options);
-    let (offsets, src, dst, weight) = match options.lifetime {
+    let (ranges, src, dst, weight) = match options.lifetime {
         Lifetime::Window => windowed::snapshots(&job, windows)?,
         Lifetime::UntilRemoved => living::snapshots(&job, windows)?,
     };
-    SnapshotSequence::from_sorted(store.vertices(), offsets, src, dst, weight)
-        .with_boundaries(windows.boundaries().to_vec())
+    SnapshotSequence::from_sorted(store.vertices(), ranges, src, dst, weight)
+        .with_boundaries(windows.boundaries().clone())
 }

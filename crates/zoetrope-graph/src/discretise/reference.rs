@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{DiscretiseOptions, Lifetime, Merge};
 use crate::events::{EventKind, EventStore};
+use crate::ranges::Ranges;
 use crate::snapshot::{SnapshotSequence, edge_key};
 use crate::window::Windows;
 
@@ -38,9 +39,15 @@ pub(super) fn discretise(
     let ones = store.weight().is_none()
         && matches!(options.merge, Merge::Mean | Merge::Last | Merge::Keep);
     let weight = (options.weighted && !ones).then_some(weight);
-    SnapshotSequence::from_sorted(store.vertices(), offsets, src, dst, weight)
-        .with_boundaries(windows.boundaries().to_vec())
-        .unwrap()
+    SnapshotSequence::from_sorted(
+        store.vertices(),
+        Ranges::from_offsets(&offsets),
+        src,
+        dst,
+        weight,
+    )
+    .with_boundaries(windows.boundaries().clone())
+    .unwrap()
 }
 
 /// What the events of a window do, in canonical order.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::collect::Job;
 use super::fold::emit;
-use super::join::{Columns, Part, concatenate, offsets};
+use super::join::{Columns, Part, concatenate, ranges};
 use super::partition::{self, LARGE};
 use super::sort::{Word, sort};
 use crate::error::GraphError;
@@ -15,10 +15,11 @@ use crate::window::Windows;
 
 /// Events of a batch: enough to hide the cost of a task, few enough to balance.
 const BATCH: usize = 1 << 15;
-/// What a window costs beyond its events, in events; keeps batches of empty windows short.
+/// What a window costs beyond its events, in events; keeps batches of small windows short.
 const WINDOW_COST: usize = 8;
 
-/// A window that is cut up further, or windows that are taken together.
+/// A window that is cut up further, or windows that are taken together, counted among those that have
+/// events.
 enum Task {
     Large(usize),
     Batch(Range<usize>),
@@ -28,12 +29,13 @@ pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, Gra
     let parts: Vec<Vec<Part>> = tasks(windows)
         .into_par_iter()
         .map(|task| match task {
-            Task::Large(window) => large(job, windows.events(window)),
+            Task::Large(place) => large(job, windows.ranges().nth_filled(place)),
             Task::Batch(range) => vec![batch(job, windows, range)],
         })
         .collect();
     let parts: Vec<Part> = parts.into_iter().flatten().collect();
-    let offsets = offsets(job, parts.iter().flat_map(|part| &part.counts).copied())?;
+    let counts = parts.iter().flat_map(|part| &part.counts).copied();
+    let ranges = ranges(job, windows.len(), counts)?;
     let (mut src, mut dst, mut weight) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
         src.push(part.src);
@@ -41,14 +43,16 @@ pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, Gra
         weight.push(part.weight);
     }
     let weight = job.weighted.then_some(weight).map(concatenate);
-    Ok((offsets, concatenate(src), concatenate(dst), weight))
+    Ok((ranges, concatenate(src), concatenate(dst), weight))
 }
 
 fn tasks(windows: &Windows) -> Vec<Task> {
     let mut tasks = Vec::new();
     let (mut from, mut cost) = (0, 0);
-    for window in 0..windows.len() {
-        let events = windows.events(window).len();
+    let filled = windows.ranges().filled();
+    let count = filled.len();
+    for (window, (_, events)) in filled.enumerate() {
+        let events = events.len();
         if events > LARGE {
             if from < window {
                 tasks.push(Task::Batch(from..window));
@@ -63,14 +67,15 @@ fn tasks(windows: &Windows) -> Vec<Task> {
             (from, cost) = (window + 1, 0);
         }
     }
-    if from < windows.len() {
-        tasks.push(Task::Batch(from..windows.len()));
+    if from < count {
+        tasks.push(Task::Batch(from..count));
     }
     tasks
 }
 
 fn batch(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> Part {
-    let longest = range.clone().map(|window| windows.events(window).len()).max().unwrap_or(0);
+    let events = |place: usize| windows.ranges().nth_filled(place).1.len();
+    let longest = range.clone().map(events).max().unwrap_or(0);
     match job.narrow(longest) {
         true => batch_of::<u64>(job, windows, range),
         false => batch_of::<u128>(job, windows, range),
@@ -78,30 +83,31 @@ fn batch(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> Part {
 }
 
 fn batch_of<W: Word>(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> Part {
-    let events = windows.offsets()[range.end] - windows.offsets()[range.start];
-    let mut part = Part::with_capacity(job, events as usize);
+    let windows = windows.ranges();
+    let events: usize = range.clone().map(|place| windows.nth_filled(place).1.len()).sum();
+    let mut part = Part::with_capacity(job, events);
     let (mut words, mut scratch) = (Vec::<W>::new(), Vec::new());
-    for window in range {
-        let events = windows.events(window);
+    for place in range {
+        let (window, events) = windows.nth_filled(place);
         let bits = job.position_bits(events.len());
         let before = part.len();
         words.clear();
         job.collect(events.start, events.clone(), bits, &mut words);
         sort(&mut words, &mut scratch, bits, bits + job.key_bits());
         emit(job, events.start, &words, bits, 0, &mut part);
-        part.counts.push((part.len() - before) as u64);
+        part.counts.push((window, (part.len() - before) as u64));
     }
     part
 }
 
 /// The parts of one large window, in key order; the last carries the window's count.
-fn large(job: &Job<'_>, events: Range<usize>) -> Vec<Part> {
+fn large(job: &Job<'_>, (window, events): (usize, Range<usize>)) -> Vec<Part> {
     let mut parts = match job.narrow(events.len()) {
         true => large_of::<u64>(job, events),
         false => large_of::<u128>(job, events),
     };
     let total = parts.iter().map(|part| part.len() as u64).sum();
-    parts.push(Part { counts: vec![total], ..Part::default() });
+    parts.push(Part { counts: vec![(window, total)], ..Part::default() });
     parts
 }
 

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 
 use memmap2::Mmap;
+use zoetrope_heap::Held;
 
 use crate::column::Bytes;
 
@@ -18,22 +19,25 @@ use crate::column::Bytes;
 /// from it may change between two reads; if it shortens the file, touching a page beyond the new
 /// end stops the process (SIGBUS on Unix). Nothing in a process can prevent either: do not edit a
 /// store that is in use.
-pub(super) struct Mapping(Mmap);
+pub(super) struct Mapping {
+    map: Mmap,
+    _held: Held,
+}
 
 impl Mapping {
-    /// Maps all of `file`.
-    pub(super) fn new(file: &File) -> io::Result<Self> {
+    /// Maps all of `file`, whose bytes are counted already.
+    pub(super) fn new(file: &File, held: Held) -> io::Result<Self> {
         // SAFETY: the obligation is that the bytes do not change while slices of them are alive.
         // The mapping is read-only and no writer of this crate modifies an existing file (they
         // replace it by renaming), so it holds unless another program edits the file, which is
         // documented above. All values cut out of it are plain numbers, valid for every bit
         // pattern, so even then no invalid value comes into being.
-        unsafe { Mmap::map(file) }.map(Self)
+        unsafe { Mmap::map(file) }.map(|map| Self { map, _held: held })
     }
 }
 
 impl Bytes for Mapping {
     fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.map
     }
 }

@@ -57,7 +57,9 @@ impl StoreFile {
             return Err(damaged(StoreProblem::new(0, "header", expected, found)));
         }
         let file = File::open(path).map_err(io)?;
-        let mapping = Arc::new(Mapping::new(&file).map_err(io)?);
+        let bytes = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        let held = zoetrope_heap::hold(&path.display().to_string(), bytes, "raise the limit")?;
+        let mapping = Arc::new(Mapping::new(&file, held).map_err(io)?);
         let (header, sections) = layout::decode(mapping.bytes()).map_err(damaged)?;
         Ok(Self { path: path.into(), mapping, header, sections })
     }

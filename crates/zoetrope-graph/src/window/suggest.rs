@@ -42,7 +42,8 @@ pub fn suggest_cut(store: &EventStore) -> Suggestion {
             let ends = (time[core.start], time[core.end - 1]);
             // As many as fit the width that was chosen for them.
             match regular(ends.0, ends.1, ticks, 0, |_| Ok(())) {
-                Ok(mut boundaries) => {
+                Ok(found) => {
+                    let mut boundaries: Vec<Time> = found.iter().collect();
                     boundaries[0] = boundaries[0].min(time[0]);
                     let last = boundaries.len() - 1;
                     let end = time[time.len() - 1].saturating_add(1);

@@ -13,6 +13,7 @@
 
 use zoetrope_graph::VertexId;
 
+use super::event_mails::EventMail;
 use super::state::{Mails, VertexState};
 
 type Saved = (String, Vec<usize>, Vec<f32>);
@@ -90,6 +91,17 @@ impl VertexState {
             self.reset();
         }
         restored
+    }
+
+    /// Whether every waiting mail is of one of the first `events` events. A restored state that was not
+    /// saved by us may speak of others.
+    pub fn mails_are_below(&self, events: usize) -> bool {
+        let is_below = |&mail: &u64| mail == 0 || EventMail::unpack(mail).event < events;
+        let mut list = self.touched.list().iter();
+        match &self.mails {
+            Mails::Events(mails) => list.all(|&vertex| mails.of(vertex).iter().all(is_below)),
+            Mails::Rows(mails) => list.all(|&vertex| mails.ring(vertex).0.iter().all(is_below)),
+        }
     }
 
     fn put<'a>(

@@ -69,15 +69,6 @@ impl Renaming {
         };
         let (src, dst) = (renamed(sequence.src()), renamed(sequence.dst()));
         let weight = sequence.weight().map(<[f32]>::to_vec);
-        let made = match sequence.is_constant() {
-            true => SnapshotSequence::constant(vertices, sequence.steps(), src, dst, weight)?,
-            false => {
-                SnapshotSequence::new(vertices, sequence.offsets().to_vec(), src, dst, weight)?
-            }
-        };
-        match sequence.boundaries() {
-            Some(boundaries) => made.with_boundaries(boundaries.to_vec()),
-            None => Ok(made),
-        }
+        sequence.with_edges(vertices, src, dst, weight)
     }
 }

@@ -4,7 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::run::{fresh, must_not_be_link, open_file};
+use crate::fault;
+use crate::run::{anchored, fresh, open_file};
 
 /// The operations that checkpoints are made of.
 pub trait FileLayer {
@@ -57,19 +58,32 @@ pub struct Disk;
 
 impl FileLayer for Disk {
     fn create_folder(&self, path: &Path) -> io::Result<()> {
+        fault::point("disk.create")?;
         // A folder of checkpoints that is a link would have others deleted at its target.
-        path.parent().map_or(Ok(()), must_not_be_link)?;
-        std::fs::create_dir_all(path)
+        match anchored(path, |path| std::fs::create_dir(path)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                path.parent().map_or(Ok(()), |parent| self.create_folder(parent))?;
+                anchored(path, |path| std::fs::create_dir(path))
+            }
+            outcome => outcome,
+        }
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = fresh(path)?;
-        file.write_all(bytes)?;
+        let mut file = anchored(path, fresh)?;
+        let (bytes, whole) = fault::writing("disk.write", bytes)?;
+        file.write_all(&bytes)?;
+        if !whole {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        fault::point("disk.flush")?;
         file.sync_all()
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         // Folders can be opened and flushed on Unix only; elsewhere renames are journalled.
+        fault::point("disk.flush-folder")?;
         match cfg!(unix) {
             true => File::open(path)?.sync_all(),
             false => Ok(()),
@@ -77,12 +91,17 @@ impl FileLayer for Disk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        std::fs::rename(from, to)
+        fault::point("disk.rename")?;
+        // Both are in the same folder.
+        anchored(from, |from| {
+            let to = to.file_name().and_then(|name| Some(from.parent()?.join(name)));
+            std::fs::rename(from, to.ok_or(io::ErrorKind::InvalidInput)?)
+        })
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        path.parent().map_or(Ok(()), must_not_be_link)?;
-        match std::fs::remove_dir_all(path) {
+        fault::point("disk.remove")?;
+        match anchored(path, |path| std::fs::remove_dir_all(path)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             outcome => outcome,
         }

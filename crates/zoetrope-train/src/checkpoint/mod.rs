@@ -1,6 +1,6 @@
 //! Checkpoints: whole or invisible, checked when read, and enough to continue to the same bits.
 //!
-//! Owns what a checkpoint holds ([`SavedState`]), its canonical [`state_hash`], and the protocol
+//! Owns what a checkpoint holds ([`SavedState`], listed in [`entries`]), its canonical [`state_hash`], and the protocol
 //! by which it reaches the disk. A checkpoint is a folder `step-N`:
 //!
 //! | file | holds |
@@ -11,9 +11,9 @@
 //! | `cursor.json` | epoch, frame, counters of random streams, schedules, metrics so far |
 //! | `MANIFEST` | length and SHA-256 of each of them, and a SHA-256 of itself |
 //!
-//! Saving writes `step-N.tmp`, flushes every file, then the manifest, then the folder, renames the
-//! folder, flushes its parent, reads everything back, moves `latest` in the same way, and only
-//! then deletes what is older. Killed or failing at any point, the checkpoint before still loads.
+//! Saving writes `step-N.tmp`, flushes every file, then the manifest, then the folder, reads everything
+//! back, renames the folder, flushes its parent, moves `latest` in the same way, and only then deletes
+//! what is older. Killed or failing at any point, the checkpoint before still loads.
 //!
 //! Loading trusts nothing but manifests: it takes the newest folder whose every byte is as it was
 //! written. `latest` is for people and scripts.
@@ -25,6 +25,7 @@
 mod cursor;
 mod digest;
 mod encode;
+pub mod entries;
 mod exact;
 mod files;
 mod load;

@@ -9,6 +9,7 @@ use super::load::{REPLACED, Restored, UNFINISHED, candidates, folder_name, load}
 use super::manifest::{self, Manifest, Part};
 use super::state::SavedState;
 use crate::error::TrainError;
+use crate::stages;
 
 /// The name of the file that names the newest checkpoint.
 const LATEST: &str = "latest";
@@ -55,12 +56,13 @@ impl<F: FileLayer> CheckpointStore<F> {
     }
 
     /// Saves a state as the newest checkpoint. When this returns it is on the disk and was read
-    /// back; where it fails, what was there before is still there.
+    /// back; if it fails, what was there before is still there.
     ///
     /// # Errors
     /// [`TrainError::Diverged`] where a number is not finite, [`TrainError::Io`] where the disk
     /// is full or fails, [`TrainError::Damaged`] where what was written does not read back.
     pub fn save(&self, state: &SavedState) -> Result<Written, TrainError> {
+        let _saving = zoetrope_heap::during(&stages::SAVING);
         state.check_finite()?;
         let hash = state_hash(state);
         let name = folder_name(state.cursor.step);
@@ -116,19 +118,22 @@ impl<F: FileLayer> CheckpointStore<F> {
         &self.files
     }
 
-    /// Puts a new checkpoint in its place and reads it back.
+    /// Writes a new checkpoint, reads it back, and puts it in its place. What does not read back never
+    /// gets a name: the first checkpoint of a run would otherwise be a damaged one with none before it.
     fn replace(&self, state: &SavedState, hash: &str, target: &Path) -> Result<u64, TrainError> {
         let name = folder_name(state.cursor.step);
         let unfinished = self.folder.join(format!("{name}{UNFINISHED}"));
-        let outcome =
-            self.write(state, hash, &unfinished).and_then(|()| self.publish(&unfinished, target));
-        if let Err(error) = outcome {
+        let written = || {
+            self.write(state, hash, &unfinished)?;
+            let bytes = load(&self.files, &unfinished)?.bytes;
+            self.publish(&unfinished, target)?;
+            Ok(bytes)
+        };
+        written().inspect_err(|_| {
             // The failure is on its way to the caller; what cannot be removed now is removed
             // before the next checkpoint of this step, and never read.
             let _ = self.files.remove_folder(&unfinished);
-            return Err(error);
-        }
-        Ok(load(&self.files, target)?.bytes)
+        })
     }
 
     /// Writes all files of a checkpoint, the manifest last, and flushes them.

@@ -1,10 +1,12 @@
 //! A TOML file taken apart into values with their lines.
 
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use serde::Deserialize;
 use toml::Value;
 use toml::de::{DeTable, ValueDeserializer};
+use zoetrope_data::regular_file;
 
 use super::problem::ConfigProblem;
 
@@ -22,15 +24,20 @@ pub(super) struct Entry {
 /// Reads the whole file, unless it is larger than any configuration.
 pub(super) fn read(path: &Path) -> Result<String, ConfigProblem> {
     let unreadable = |reason: String| ConfigProblem::Unreadable { path: path.into(), reason };
-    let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    if !metadata.is_file() {
-        return Err(unreadable("not a file; expected a TOML file, or a YAML file of TGL".into()));
-    }
-    if metadata.len() > MOST_BYTES {
-        let bytes = metadata.len();
+    let fail = |error: std::io::Error| match error.kind() {
+        ErrorKind::InvalidInput => {
+            unreadable(format!("{error}; expected a TOML file, or a YAML file of TGL"))
+        }
+        _ => unreadable(error.to_string()),
+    };
+    let file = regular_file::open(path).map_err(fail)?;
+    let bytes = file.metadata().map_err(fail)?.len();
+    if bytes > MOST_BYTES {
         return Err(unreadable(format!("{bytes} bytes are too many for a configuration")));
     }
-    std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text).map_err(fail)?;
+    Ok(text)
 }
 
 /// The entries in the order of the file.

@@ -40,7 +40,8 @@ section! {
         timeout: f64 = 60.0, Positive;
         /// Whether a layer multiplies with the graph or with the weights first.
         order: OperatorOrder = OperatorOrder::Auto;
-        /// Memory that the run may take, for example "4GiB": the card's where it computes on one.
+        /// The most memory that the process may take, reading and judging included, or that the GPU
+        /// may if it computes on one, for example "4GiB".
         memory_limit: Option<ByteCount> = None;
         /// Where a card keeps the graph: on the card, or on the host, from where every frame's share
         /// is copied ahead of its use.

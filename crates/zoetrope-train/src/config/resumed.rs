@@ -32,7 +32,8 @@ const ALLOWED: [(&str, Option<&str>); 19] = [
 ];
 
 /// Keys that say how this call goes on and are not part of the run.
-const OF_THE_CALL: [&str; 3] = ["train.resume", "train.weights", "output.dir"];
+const OF_THE_CALL: [&str; 4] =
+    ["train.resume", "train.accept_changed_data", "train.weights", "output.dir"];
 
 /// What may differ, for a message.
 pub(super) fn allowed() -> String {

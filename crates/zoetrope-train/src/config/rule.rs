@@ -60,7 +60,8 @@ impl Rule<f64> for Below {
     }
 
     fn holds(&self, value: &f64) -> bool {
-        (self.0..self.1).contains(value)
+        // Computed with in single precision, where 0.999999999 is 1.
+        (self.0..self.1).contains(value) && (*value as f32) < self.1 as f32
     }
 }
 

@@ -72,7 +72,8 @@ section! {
         settle: usize = 0, Whole(0, 1 << 30);
         /// The same seed makes the same run.
         seed: u64 = 0;
-        /// Threads; as many as there are cores if not set. They do not change the result.
+        /// Threads; as many as there are cores if not set. They do not change the result. More than 64
+        /// and than four a core are not started.
         threads: Option<usize> = None, Whole(1, 4096);
         /// Where it is computed.
         device: Device = Device::Cpu;
@@ -90,6 +91,17 @@ section! {
         weights: Option<PathBuf> = None;
         /// Run folder to continue.
         resume: Option<PathBuf> = None;
+        /// Whether a run is continued although its data has changed.
+        accept_changed_data: bool = false;
+    }
+}
+
+impl TrainConfig {
+    /// The threads to start, if a number was given: thousands of them on a few cores would only keep each
+    /// other from computing, and from noticing that the end was asked for.
+    pub fn threads_to_start(&self) -> Option<usize> {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.threads.map(|asked| asked.min((4 * cores).max(64)))
     }
 }
 

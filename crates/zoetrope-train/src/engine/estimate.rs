@@ -182,9 +182,7 @@ fn miniature(
     };
     let labelled = || {
         let weights = (0..steps * edges).map(|at| (at % outputs.max(2)) as f32).collect();
-        let (src, dst) = (sequence.src().to_vec(), sequence.dst().to_vec());
-        let offsets = sequence.offsets().to_vec();
-        SnapshotSequence::new(vertices as u32, offsets, src, dst, Some(weights)).map(Arc::new)
+        sequence.with_weight(Some(weights)).map(Arc::new)
     };
     let edge_labels = match task {
         TaskName::EdgeClassification => Some((labelled()?, EdgeClassRule::WeightIsClass)),

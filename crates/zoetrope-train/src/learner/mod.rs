@@ -7,6 +7,8 @@
 mod card;
 pub(crate) mod optimise;
 mod restore;
+#[cfg(test)]
+mod tests;
 
 use zoetrope_dist::{Ranks, Reduction};
 use zoetrope_nn::Parameters;
@@ -22,7 +24,7 @@ use crate::run::EpochRecord;
 
 use card::Card;
 pub use restore::put_saved_weights;
-pub(crate) use restore::{arrange_vertices, saved_weights, unfit};
+pub(crate) use restore::{arrange_vertices, forget_data, saved_weights, unfit};
 
 /// Where a run stands.
 #[derive(Debug, Clone, Default)]

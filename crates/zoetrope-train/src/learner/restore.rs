@@ -7,11 +7,11 @@ use zoetrope_nn::optimiser::{EarlyStopping, ScheduleState};
 use zoetrope_nn::weights::{VERTEX_ROWS, VertexRows};
 
 use super::{Learner, direction};
-use crate::checkpoint::{Cursor, SavedState, SavedTensor, Tensors};
+use crate::checkpoint::{Cursor, SavedState, SavedTensor, Tensors, entries};
 use crate::error::TrainError;
 
 /// The prefix of the weights of the best epoch.
-const BEST: &str = "best/";
+const BEST: &str = entries::BEST_WEIGHTS.name;
 
 impl Learner {
     /// Weights, optimiser, schedule and progress; `hidden` is what the session keeps besides.
@@ -37,24 +37,26 @@ impl Learner {
         let progress = &self.progress;
         let (best_epoch, waited) = self.stopping.counters();
         let mut counters = BTreeMap::from([
-            ("frames".to_owned(), progress.frames),
-            ("losses".to_owned(), progress.losses),
-            ("optimiser_steps".to_owned(), self.optimiser.steps()),
-            ("best_epoch".to_owned(), best_epoch as u64),
-            ("stopping_waited".to_owned(), waited as u64),
-            ("schedule_waited".to_owned(), self.schedule.waited as u64),
-            ("seed".to_owned(), seed),
+            (entries::FRAMES.name.to_owned(), progress.frames),
+            (entries::LOSSES.name.to_owned(), progress.losses),
+            (entries::OPTIMISER_STEPS.name.to_owned(), self.optimiser.steps()),
+            (entries::BEST_EPOCH.name.to_owned(), best_epoch as u64),
+            (entries::STOPPING_WAITED.name.to_owned(), waited as u64),
+            (entries::SCHEDULE_WAITED.name.to_owned(), self.schedule.waited as u64),
+            (entries::SEED.name.to_owned(), seed),
         ]);
-        counters.extend(self.settled_from.map(|from| ("settled_from".to_owned(), from as u64)));
+        counters.extend(
+            self.settled_from.map(|from| (entries::SETTLED_FROM.name.to_owned(), from as u64)),
+        );
         let mut numbers = BTreeMap::from([
-            ("loss_sum".to_owned(), progress.loss_sum),
-            ("schedule_factor".to_owned(), self.schedule.factor),
+            (entries::LOSS_SUM.name.to_owned(), progress.loss_sum),
+            (entries::SCHEDULE_FACTOR.name.to_owned(), self.schedule.factor),
         ]);
         if let Some((_, best)) = self.stopping.best() {
-            numbers.insert("stopping_best".to_owned(), best);
+            numbers.insert(entries::STOPPING_BEST.name.to_owned(), best);
         }
         if let Some(best) = self.schedule.best {
-            numbers.insert("schedule_best".to_owned(), best);
+            numbers.insert(entries::SCHEDULE_BEST.name.to_owned(), best);
         }
         Cursor {
             epoch: progress.epoch,
@@ -96,21 +98,26 @@ impl Learner {
         };
         let cursor = state.cursor;
         let counter = |name: &str| cursor.counters.get(name).copied().ok_or_else(|| unfit(name));
-        if counter("seed")? != seed {
+        if counter(entries::SEED.name)? != seed {
             return Err(unfit("train.seed"));
         }
-        let steps = counter("optimiser_steps")?;
+        let steps = counter(entries::OPTIMISER_STEPS.name)?;
+        if cursor.step != steps {
+            return Err(unfit(entries::STEP.name));
+        }
         let find = |name: &str| state.optimiser.get(name).map(SavedTensor::data);
         self.optimiser.restore(parameters, steps, find).map_err(|name| unfit(&name))?;
         let number = |name: &str| cursor.numbers.get(name).copied();
         self.schedule = ScheduleState {
-            factor: number("schedule_factor").ok_or_else(|| unfit("schedule_factor"))?,
-            best: number("schedule_best"),
-            waited: counter("schedule_waited")? as usize,
+            factor: number(entries::SCHEDULE_FACTOR.name)
+                .ok_or_else(|| unfit(entries::SCHEDULE_FACTOR.name))?,
+            best: number(entries::SCHEDULE_BEST.name),
+            waited: counter(entries::SCHEDULE_WAITED.name)? as usize,
         };
-        let best = number("stopping_best");
-        let (epoch, waited) = (counter("best_epoch")?, counter("stopping_waited")?);
-        self.settled_from = counter("settled_from").ok().map(|from| from as usize);
+        let best = number(entries::STOPPING_BEST.name);
+        let (epoch, waited) =
+            (counter(entries::BEST_EPOCH.name)?, counter(entries::STOPPING_WAITED.name)?);
+        self.settled_from = counter(entries::SETTLED_FROM.name).ok().map(|from| from as usize);
         if self.settled_from.is_some() {
             self.stopping = EarlyStopping::new(direction(self.watched), None);
         }
@@ -118,11 +125,28 @@ impl Learner {
         let progress = &mut self.progress;
         progress.epoch = cursor.epoch;
         progress.frame = cursor.frame;
-        progress.frames = counter("frames")?;
-        progress.losses = counter("losses")?;
-        progress.loss_sum = number("loss_sum").ok_or_else(|| unfit("loss_sum"))?;
+        progress.frames = counter(entries::FRAMES.name)?;
+        progress.losses = counter(entries::LOSSES.name)?;
+        progress.loss_sum =
+            number(entries::LOSS_SUM.name).ok_or_else(|| unfit(entries::LOSS_SUM.name))?;
         progress.records = cursor.epochs;
         Ok(state.hidden)
+    }
+}
+
+/// Takes from a checkpoint what belongs to its data: memory and hidden states, the epoch that was begun,
+/// and the best epoch, whose value was measured on that data. What was learnt stays.
+pub(crate) fn forget_data(state: &mut SavedState) {
+    state.hidden.clear();
+    state.optimiser.retain(|name, _| !name.starts_with(BEST));
+    let cursor = &mut state.cursor;
+    (cursor.frame, cursor.parts) = (0, BTreeMap::new());
+    for counter in ["losses", "best_epoch", "stopping_waited", "schedule_waited"] {
+        cursor.counters.insert(counter.to_owned(), 0);
+    }
+    cursor.numbers.insert("loss_sum".to_owned(), 0.0);
+    for best in ["stopping_best", "schedule_best"] {
+        cursor.numbers.remove(best);
     }
 }
 

@@ -6,8 +6,8 @@ use zoetrope_data::assemble::scale_of;
 use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, SnapshotDataset};
 use zoetrope_graph::{
-    DiscretiseOptions, EventStore, Lifetime, SnapshotSequence, Suggestion, Targets, Time,
-    TimeScale, VertexFeatures, Windows, discretise, suggest_cut,
+    Boundaries, DiscretiseOptions, EventStore, Lifetime, SnapshotSequence, Suggestion, Targets,
+    Time, TimeScale, VertexFeatures, Windows, discretise, suggest_cut, suggest_window,
 };
 
 use crate::answers::texts;
@@ -41,7 +41,7 @@ pub(super) struct Named {
     /// The row of a series that is predicted at each step.
     pub(super) rows: Option<Vec<usize>>,
     /// When these rows begin and the last one ends.
-    pub(super) row_times: Option<Vec<Time>>,
+    pub(super) row_times: Option<Boundaries>,
 }
 
 impl Named {
@@ -58,7 +58,7 @@ impl Named {
     /// Of snapshots with times of their own.
     fn dated(data: &SnapshotDataset, lags: Option<usize>) -> Self {
         let boundaries = data.sequence.boundaries();
-        let scale = boundaries.map(|boundaries| scale_of(boundaries, None));
+        let scale = boundaries.map(|boundaries| scale_of(boundaries.iter(), None));
         let scale = scale.filter(|scale| scale.unix);
         let Some(signal) = &data.signal else { return Self { scale, ..Self::default() } };
         let (lags, last) = (lags.unwrap_or(signal.lags), data.sequence.steps().saturating_sub(1));
@@ -66,8 +66,8 @@ impl Named {
         // A step is known by the row that it predicts; a loader may repeat the last one.
         let rows: Vec<usize> = (0..samples).map(|sample| (sample + lags).min(last)).collect();
         let row_times = boundaries.map(|boundaries| {
-            let starts = rows.iter().map(|&row| boundaries[row]);
-            starts.chain(boundaries.last().copied()).collect()
+            let starts = rows.iter().map(|&row| boundaries.at(row));
+            starts.chain(boundaries.last()).collect::<Vec<Time>>().into()
         });
         Self { scale, row_times, rows: Some(rows), ..Self::default() }
     }
@@ -209,6 +209,7 @@ fn events(
         }
     };
     let windows = Windows::cut(store, &chosen)?;
+    must_be_sensible(store, &windows)?;
     let options = DiscretiseOptions {
         merge: config.merge.into(),
         lifetime: if config.until_removed { Lifetime::UntilRemoved } else { Lifetime::Window },
@@ -240,6 +241,26 @@ fn events(
     let data = SnapshotDataset { sequence, names, features, targets, signal: None };
     let (scaled, named) = (Scaled::default(), Named::of(store));
     Ok(Cut { data, edge_labels, newest_lag: None, scaled, named })
+}
+
+/// Refuses windows of which nearly all are empty. A sequence of them takes no memory, but a model
+/// computes every snapshot, and features and states have a row for every vertex of each.
+fn must_be_sensible(store: &EventStore, windows: &Windows) -> Result<(), TrainError> {
+    const SOME: u64 = 1 << 16;
+    const EMPTY_FOR_EACH_EVENT: u64 = 16;
+    let limit = SOME + EMPTY_FOR_EACH_EVENT * store.len() as u64;
+    match windows.len() as u64 > limit {
+        false => Ok(()),
+        true => Err(TrainError::Unfit {
+            what: format!(
+                "{} events make {} windows, of which {} are empty",
+                store.len(),
+                windows.len(),
+                windows.len() - windows.ranges().filled().len()
+            ),
+            advice: format!("choose a wider data.window, such as {}", suggest_window(store)),
+        }),
+    }
 }
 
 /// Names the events that lie far away from all others.

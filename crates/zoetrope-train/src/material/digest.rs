@@ -1,10 +1,9 @@
 //! The digest by which a run says what it learned from.
 
-use std::fs::File;
 use std::io::Read;
 
 use sha2::{Digest, Sha256};
-use zoetrope_data::{Dataset, Loaded};
+use zoetrope_data::{Dataset, Loaded, regular_file};
 
 use crate::error::TrainError;
 
@@ -33,8 +32,13 @@ pub(crate) fn of_file(path: &std::path::Path) -> Result<String, TrainError> {
     Ok(hex(file(path)?))
 }
 
+/// The SHA-256 of bytes as 64 hexadecimal digits.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    text(&Sha256::digest(bytes))
+}
+
 fn file(path: &std::path::Path) -> Result<Sha256, TrainError> {
-    let mut source = File::open(path).map_err(|error| TrainError::io(path, error))?;
+    let mut source = regular_file::open(path).map_err(|error| TrainError::io(path, error))?;
     let mut digest = Sha256::new();
     let mut block = vec![0; 1 << 18];
     loop {
@@ -54,7 +58,7 @@ fn contents(dataset: &Dataset) -> Sha256 {
             digest.update(bytemuck::cast_slice(store.time()));
         }
         Dataset::Snapshots(data) => {
-            digest.update(bytemuck::cast_slice(data.sequence.offsets()));
+            digest.update(bytemuck::cast_slice(&data.sequence.ranges().offsets()));
             digest.update(bytemuck::cast_slice(data.sequence.src()));
             digest.update(bytemuck::cast_slice(data.sequence.dst()));
             digest.update(bytemuck::cast_slice(data.sequence.weight().unwrap_or_default()));

@@ -16,13 +16,14 @@ use std::sync::Arc;
 use zoetrope_data::split::{Part, Split};
 use zoetrope_data::table::TableReading;
 use zoetrope_data::{Dataset, Loaded, Progress, ReadOptions, SnapshotDataset};
-use zoetrope_graph::{SnapshotSequence, Time, TimeScale, VertexNames};
+use zoetrope_graph::{Boundaries, SnapshotSequence, TimeScale, VertexNames};
 use zoetrope_tensor::Matrix;
 
 use cut::Cut;
 
 use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
+use crate::run::DataSummary;
 use crate::sampling::EdgeClassRule;
 use crate::scaling::{EdgeWeights, FittedScaling, Scaled};
 
@@ -69,11 +70,11 @@ pub struct Material {
     pub scale: Option<TimeScale>,
     /// When each snapshot begins and the last one ends, if that is known: the windows that events were
     /// cut into, or the dates of snapshots.
-    pub boundaries: Option<Vec<Time>>,
+    pub boundaries: Option<Boundaries>,
     /// The row of the data that is predicted at each step, if features are lags of a series.
     pub rows: Option<Vec<usize>>,
     /// When each of these rows begins and the last one ends, if that is known.
-    pub row_times: Option<Vec<Time>>,
+    pub row_times: Option<Boundaries>,
     /// What it was scaled by.
     pub scaled: Scaled,
     /// What a user should know about the data.
@@ -151,7 +152,7 @@ impl Material {
         debug_assert!(known_before.as_ref().is_none_or(|known| known.len() == vertices));
         let goal = targets.map(|targets| stack::goal(&sequence, &targets, &names)).transpose()?;
         let split = Split::by_snapshots(steps, config.data.split.fractions());
-        let boundaries = sequence.boundaries().map(<[Time]>::to_vec);
+        let boundaries = sequence.boundaries().cloned();
         Ok(Self {
             name: String::new(),
             format: String::new(),
@@ -196,12 +197,25 @@ impl Material {
 
     /// When each step begins and the last one ends, as [`number`](Self::number) counts, and what these
     /// times mean.
-    pub fn starts(&self) -> Option<(&[Time], TimeScale)> {
+    pub fn starts(&self) -> Option<(&Boundaries, TimeScale)> {
         let own = match self.rows {
             Some(_) => &self.row_times,
             None => &self.boundaries,
         };
-        own.as_deref().zip(self.scale)
+        own.as_ref().zip(self.scale)
+    }
+
+    /// What identifies it.
+    pub(crate) fn summary(&self) -> DataSummary {
+        DataSummary {
+            name: self.name.clone(),
+            vertices: self.vertices() as u64,
+            events: self.events as u64,
+            snapshots: self.steps() as u64,
+            edges: self.sequence.iter().map(|snapshot| snapshot.len() as u64).sum(),
+            features: self.width() as u64,
+            sha256: self.sha256.clone(),
+        }
     }
 
     /// The number of features of a vertex.

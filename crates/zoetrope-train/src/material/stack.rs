@@ -49,6 +49,26 @@ impl Goal {
     }
 }
 
+/// Refuses features of all steps that do not fit into the memory, before any is laid out.
+fn features_must_fit(
+    rows: usize,
+    given: &Option<VertexFeatures>,
+    rule: FeatureRule,
+) -> Result<(), TrainError> {
+    let own = given.as_ref().filter(|features| features.width() > 0);
+    // Degrees are counted, then laid out.
+    let (width, times) = match (rule, own) {
+        (FeatureRule::Auto, Some(features)) => (features.width(), 1),
+        (FeatureRule::Learned | FeatureRule::OneHot, _) => return Ok(()),
+        (FeatureRule::Ones, _) => (1, 1),
+        _ => (2, 2),
+    };
+    let bytes = (rows as u64).saturating_mul((4 * width * times) as u64);
+    let what = format!("features of {rows} vertices and snapshots");
+    let advice = "choose a wider data.window, fewer features or data.features=ones";
+    Ok(zoetrope_heap::need(&what, bytes, advice)?)
+}
+
 /// The features of all steps, or their means over a window of steps.
 pub(super) fn features(
     sequence: &SnapshotSequence,
@@ -59,6 +79,7 @@ pub(super) fn features(
     warnings: &mut Vec<String>,
 ) -> Result<Matrix, TrainError> {
     let (steps, vertices) = (sequence.steps(), sequence.vertices() as usize);
+    features_must_fit(steps * vertices, &given, rule)?;
     let features = match (rule, given) {
         (FeatureRule::Auto, Some(features)) if features.width() > 0 => features,
         (FeatureRule::Learned, _) => return Ok(Matrix::zeros(steps * vertices, 0)),

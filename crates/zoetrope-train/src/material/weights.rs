@@ -46,7 +46,7 @@ pub(super) fn apply(
         }
         (WeightRule::Absolute, None) if negative => {
             let unsigned = weight.iter().map(|weight| weight.abs()).collect();
-            with_weights(&sequence, unsigned)?
+            sequence.with_weight(Some(unsigned))?
         }
         (WeightRule::Auto | WeightRule::Given | WeightRule::Absolute, None) => sequence,
     };
@@ -63,7 +63,7 @@ fn decide(
 ) -> EdgeWeights {
     let end = match sequence.is_constant() {
         true => weight.len(),
-        false => sequence.offsets()[training.min(sequence.steps())] as usize,
+        false => sequence.ranges().start_of(training.min(sequence.steps())) as usize,
     };
     let seen = &weight[..end];
     let mean = seen.iter().map(|&weight| f64::from(weight)).sum::<f64>() / end.max(1) as f64;
@@ -104,7 +104,7 @@ fn mend(
         true => weight.abs(),
         false => decided.mean as f32,
     });
-    with_weights(sequence, mended.collect())
+    Ok(sequence.with_weight(Some(mended.collect()))?)
 }
 
 /// Weights that are no numbers to calculate with, and where the first of them stands.
@@ -127,7 +127,7 @@ impl Broken {
             all: weight.len(),
             is_missing: weight[first].is_nan(),
             ends: ends.map(|vertex| names.name(vertex).into_owned()),
-            snapshot: sequence.offsets().partition_point(|&start| start as usize <= first) - 1,
+            snapshot: sequence.ranges().holding(first as u64).unwrap_or(0),
         })
     }
 }
@@ -142,25 +142,6 @@ impl std::fmt::Display for Broken {
              snapshot {snapshot})"
         )
     }
-}
-
-fn with_weights(
-    sequence: &SnapshotSequence,
-    weights: Vec<f32>,
-) -> Result<SnapshotSequence, TrainError> {
-    let (src, dst) = (sequence.src().to_vec(), sequence.dst().to_vec());
-    let (vertices, steps) = (sequence.vertices(), sequence.steps());
-    let made = match sequence.is_constant() {
-        true => SnapshotSequence::constant(vertices, steps, src, dst, Some(weights))?,
-        false => {
-            let offsets = sequence.offsets().to_vec();
-            SnapshotSequence::new(vertices, offsets, src, dst, Some(weights))?
-        }
-    };
-    Ok(match sequence.boundaries() {
-        Some(boundaries) => made.with_boundaries(boundaries.to_vec())?,
-        None => made,
-    })
 }
 
 #[cfg(test)]

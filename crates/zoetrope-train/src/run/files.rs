@@ -5,10 +5,11 @@
 //! has another name elsewhere is replaced rather than written into.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+use zoetrope_data::regular_file;
 
 use crate::error::TrainError;
 
@@ -39,13 +40,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, T
 
 /// Reads a whole file, and nothing that is not a file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    flags(&mut options, rustix::fs::OFlags::NONBLOCK);
-    let mut file = must_be_file(options.read(true).open(path)?)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    regular_file::read(path)
 }
 
 /// Starts a file anew: a file or a link of its name is taken away and not written to. A device, which a
@@ -77,7 +72,7 @@ pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 }
 
 /// Refuses a folder that is a link.
-pub(crate) fn must_not_be_link(folder: &Path) -> io::Result<()> {
+pub(super) fn must_not_be_link(folder: &Path) -> io::Result<()> {
     if is_link(folder) { Err(link()) } else { Ok(()) }
 }
 
@@ -91,16 +86,14 @@ fn is_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_symlink())
 }
 
-fn link() -> io::Error {
+pub(super) fn link() -> io::Error {
     let why = "it is a link, and a run writes nothing outside of its folder; remove it";
     io::Error::new(ErrorKind::InvalidInput, why)
 }
 
 fn must_be_file(file: File) -> io::Result<File> {
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
-    }
+    regular_file::must_be_file(file.metadata()?.file_type())?;
+    Ok(file)
 }
 
 #[cfg(all(test, unix))]

@@ -1,16 +1,17 @@
 //! Creating, opening and filling a run folder.
 
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use zoetrope_data::sink::Sink;
 
-use super::brief;
 use super::lock::{self, Lock};
 use super::source::{self, DataSource};
-use super::summary::Summary;
+use super::summary::{DataSummary, Summary};
 use super::vertices;
+use super::{anchor, brief};
 use crate::checkpoint::{Disk, FileLayer};
 use crate::config::{Config, ConfigBuilder};
 use crate::error::TrainError;
@@ -63,7 +64,7 @@ impl Drop for RunFolder {
 
 /// Takes away what a start left in a folder, and the folders that it made, the lowest first.
 fn take_away(root: &Path, made: &[PathBuf]) {
-    if root.join("checkpoints").exists() {
+    if root.join(anchor::CHECKPOINTS).exists() {
         return;
     }
     // The lock is still held, so these are ours; what stays behind is what others put there.
@@ -78,21 +79,31 @@ fn take_away(root: &Path, made: &[PathBuf]) {
 }
 
 /// The files of a start that are in a folder.
-fn own_files(root: &Path) -> Vec<std::ffi::OsString> {
+fn own_files(root: &Path) -> Vec<OsString> {
     let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
-    let is_own = |name: &std::ffi::OsString| {
-        OF_A_START.iter().any(|own| name == own)
-            || name.to_string_lossy().starts_with("events.out.tfevents.")
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    names.filter(|name| is_of_a_start(name)).collect()
+}
+
+/// Whether a start writes a file of that name, or a temporary one on its way to it.
+fn is_of_a_start(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let temporary = |own: &&str| {
+        let rest = name.strip_prefix('.').and_then(|name| name.strip_prefix(own));
+        rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".tmp"))
     };
-    entries.filter_map(|entry| Some(entry.ok()?.file_name())).filter(is_own).collect()
+    OF_A_START.contains(&&*name)
+        || OF_A_START.iter().any(temporary)
+        || name.starts_with("events.out.tfevents.")
 }
 
 impl RunFolder {
     /// The name of the plan's file.
     pub const PLAN: &'static str = "plan.json";
 
-    /// Creates a folder for a new run. An empty one that exists is taken; one that holds anything
-    /// is refused, so that no run is overwritten and no foreign file is lost.
+    /// Creates a folder for a new run. An empty one that exists is taken, and so is one with nothing but
+    /// what a start left that was killed or found no space; one that holds anything else is refused, so
+    /// that no run is overwritten and no foreign file is lost.
     ///
     /// # Errors
     /// [`TrainError::Occupied`] where the folder holds something, [`TrainError::Busy`] where
@@ -103,6 +114,10 @@ impl RunFolder {
         let mut folder = Self::locked(root)?;
         // Between the look and the lock another process may have begun and ended a run here.
         must_be_free(root)?;
+        for name in own_files(root).iter().filter(|name| *name != lock::NAME) {
+            let path = root.join(name);
+            std::fs::remove_file(&path).map_err(|error| TrainError::io(path, error))?;
+        }
         (folder.made, folder.keeps) = (made, false);
         Ok(folder)
     }
@@ -154,7 +169,7 @@ impl RunFolder {
             // Somebody may be about to write another file there.
             for _ in 0..if keeps { 0 } else { TRIES } {
                 take_away(&root, &made);
-                if made.is_empty() || !root.exists() || root.join("checkpoints").exists() {
+                if made.is_empty() || !root.exists() || root.join(anchor::CHECKPOINTS).exists() {
                     break;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(10));
@@ -189,7 +204,7 @@ impl RunFolder {
 
     /// The same of a run that nobody has opened.
     pub fn checkpoints_of(root: &Path) -> PathBuf {
-        root.join("checkpoints")
+        root.join(anchor::CHECKPOINTS)
     }
 
     /// Where the plan stands.
@@ -258,16 +273,24 @@ impl RunFolder {
         Ok(Config::builder().file(&root.join(CONFIG)))
     }
 
-    /// The digest of the data that a run learns from; None where it is not recorded.
+    /// The data that a run learns from; None if it is not recorded.
     ///
     /// # Errors
-    /// [`TrainError::Io`] where a file cannot be read.
-    pub(crate) fn read_digest(root: &Path) -> Result<Option<String>, TrainError> {
+    /// [`TrainError::Io`] if a file cannot be read.
+    pub(crate) fn read_data(root: &Path) -> Result<Option<DataSummary>, TrainError> {
         if let Some(source) = DataSource::read(root)? {
-            return Ok(Some(source.data.sha256));
+            return Ok(Some(source.data));
         }
         let summary = Self::read_summary(root)?;
-        Ok(summary.and_then(|summary| Some(summary["data"]["sha256"].as_str()?.to_owned())))
+        Ok(summary.and_then(|mut summary| serde_json::from_value(summary["data"].take()).ok()))
+    }
+
+    /// The digest of the data that a run learns from; None if it is not recorded.
+    ///
+    /// # Errors
+    /// [`TrainError::Io`] if a file cannot be read.
+    pub(crate) fn read_digest(root: &Path) -> Result<Option<String>, TrainError> {
+        Ok(Self::read_data(root)?.map(|data| data.sha256))
     }
 }
 
@@ -295,16 +318,19 @@ fn sync(folder: &Path) -> Result<(), TrainError> {
     Disk.sync_folder(folder).map_err(|error| TrainError::io(folder, error))
 }
 
+/// Refuses a folder that holds anything but the rests of a start. A run has its configuration; without the
+/// file of the lock it was no run that left them.
 fn must_be_free(root: &Path) -> Result<(), TrainError> {
     let fail = |error| TrainError::io(root, error);
-    for entry in std::fs::read_dir(root).map_err(fail)? {
-        let name = entry.map_err(fail)?.file_name();
-        if name != lock::NAME {
-            let is_run = root.join(CONFIG).is_file();
-            return Err(TrainError::Occupied { folder: root.to_owned(), is_run });
-        }
+    let names = std::fs::read_dir(root).map_err(fail)?.map(|entry| Ok(entry?.file_name()));
+    let names: Vec<OsString> = names.collect::<std::io::Result<_>>().map_err(fail)?;
+    let holds = |wanted: &str| names.iter().any(|name| name == wanted);
+    let (is_run, was_locked) = (holds(CONFIG), holds(lock::NAME));
+    let is_rest = !is_run && was_locked && names.iter().all(|name| is_of_a_start(name));
+    match names.is_empty() || is_rest {
+        true => Ok(()),
+        false => Err(TrainError::Occupied { folder: root.to_owned(), is_run }),
     }
-    Ok(())
 }
 
 fn must_be_run(root: &Path) -> Result<(), TrainError> {
@@ -370,6 +396,32 @@ mod tests {
         assert!(!error.to_string().contains("--resume"), "{error}");
         assert!(RunFolder::open(&foreign).is_err());
         assert!(foreign.join("thesis.txt").exists());
+    }
+
+    #[test]
+    fn what_a_killed_start_left_is_no_obstacle_and_foreign_files_are() {
+        let base = tempfile::tempdir().unwrap();
+        let left = |files: &[&str]| {
+            let root = base.path().join("run");
+            let _ = std::fs::remove_dir_all(&root);
+            std::fs::create_dir(&root).unwrap();
+            files.iter().for_each(|name| std::fs::write(root.join(name), "half").unwrap());
+            root
+        };
+        let rests =
+            ["run.lock", "metrics.jsonl", "plan.json", "trace.json", ".config.toml.12-3.tmp"];
+        let root = left(&rests);
+        let folder = RunFolder::create(&root).unwrap();
+        assert_eq!(own_files(&root), ["run.lock"]);
+        drop(folder);
+        // Somebody's own files have such names, too; and a run is a run.
+        for files in [&rests[1..], &[&rests[..], &["notes"]].concat(), &["run.lock", "config.toml"]]
+        {
+            let root = left(files);
+            let error = RunFolder::create(&root).unwrap_err();
+            assert!(matches!(error, TrainError::Occupied { .. }), "{error}");
+            assert_eq!(std::fs::read_dir(&root).unwrap().count(), files.len());
+        }
     }
 
     #[test]

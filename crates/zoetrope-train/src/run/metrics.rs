@@ -1,7 +1,7 @@
 //! `metrics.jsonl`: one line an epoch, flushed as it is written.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use super::folder::write_whole;
 use super::number::{map_or_nan, or_nan};
 use super::summary::Metrics;
 use crate::error::TrainError;
+use crate::fault;
 
 /// An epoch as the summary lists it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,15 +62,16 @@ impl MetricsLog {
     /// [`TrainError::Io`] where the file cannot be read or written, [`TrainError::Damaged`] where
     /// a line before the last is no line of metrics.
     pub fn resume(path: &Path, epoch: usize) -> Result<Self, TrainError> {
-        let kept = match path.exists() {
-            true => read_metrics(path)?,
-            false => Vec::new(),
-        };
-        let mut text = Vec::new();
-        for line in kept.iter().filter(|line| line.record.epoch <= epoch) {
-            text.extend(encoded(line, path)?);
+        let text = files::read_if_there(path)?.unwrap_or_default();
+        let mut kept = Vec::new();
+        // As they stand: a number that is read and written again may differ in its last digit.
+        for (line, bytes) in finished_lines(&text, path)? {
+            if line.record.epoch <= epoch {
+                kept.extend_from_slice(bytes);
+                kept.push(b'\n');
+            }
         }
-        write_whole(path, &text)?;
+        write_whole(path, &kept)?;
         let file = files::open(path, OpenOptions::new().append(true));
         let file = file.map_err(|error| TrainError::io(path, error))?;
         Ok(Self { file, path: path.to_owned() })
@@ -81,7 +83,10 @@ impl MetricsLog {
     /// [`TrainError::Io`] where the disk is full or fails.
     pub fn push(&mut self, line: &MetricsLine) -> Result<(), TrainError> {
         let text = encoded(line, &self.path)?;
-        let written = self.file.write_all(&text).and_then(|()| self.file.flush());
+        let written = fault::writing("metrics.append", &text).and_then(|(text, whole)| {
+            self.file.write_all(&text)?;
+            if whole { self.file.flush() } else { Err(ErrorKind::StorageFull.into()) }
+        });
         written.map_err(|error| TrainError::io(&self.path, error))
     }
 }
@@ -99,15 +104,24 @@ fn encoded(line: &MetricsLine, path: &Path) -> Result<Vec<u8>, TrainError> {
 /// line is no line of metrics.
 pub fn read_metrics(path: &Path) -> Result<Vec<MetricsLine>, TrainError> {
     let text = files::read(path).map_err(|error| TrainError::io(path, error))?;
+    Ok(finished_lines(&text, path)?.into_iter().map(|(line, _)| line).collect())
+}
+
+/// The finished lines of a log, each with its bytes.
+fn finished_lines<'a>(
+    text: &'a [u8],
+    path: &Path,
+) -> Result<Vec<(MetricsLine, &'a [u8])>, TrainError> {
     let finished = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let lines = text[..finished].split(|&byte| byte == b'\n').enumerate();
     lines
         .filter(|(_, line)| !line.is_empty())
         .map(|(number, line)| {
-            serde_json::from_slice(line).map_err(|error| TrainError::Damaged {
+            let read = serde_json::from_slice(line).map_err(|error| TrainError::Damaged {
                 path: path.to_owned(),
                 reason: format!("line {}: {error}", number + 1),
-            })
+            });
+            Ok((read?, line))
         })
         .collect()
 }
@@ -142,12 +156,19 @@ mod tests {
         let mut log = MetricsLog::create(&path).unwrap();
         (1..=3).for_each(|epoch| log.push(&line(epoch)).unwrap());
         drop(log);
-        let mut torn = std::fs::read(&path).unwrap();
+        // A number that is not what its nearest float is written as stays what it is.
+        let mut torn = String::from_utf8(std::fs::read(&path).unwrap()).unwrap();
+        torn = torn.replace(&(1.0_f64 / 3.0).to_string(), "0.33333333333333333333");
+        assert_eq!(torn.matches("0.33333333333333333333").count(), 3, "{torn}");
+        let mut torn = torn.into_bytes();
         torn.extend(b"{\"epoch\":4,\"sec");
         std::fs::write(&path, torn).unwrap();
         let mut log = MetricsLog::resume(&path, 2).unwrap();
         (3..=4).for_each(|epoch| log.push(&line(epoch)).unwrap());
-        assert_eq!(read_metrics(&path).unwrap(), (1..=4).map(line).collect::<Vec<_>>());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("0.33333333333333333333").count(), 2, "{text}");
+        let epochs = read_metrics(&path).unwrap().into_iter().map(|line| line.record.epoch);
+        assert!(epochs.eq(1..=4), "{text}");
     }
 
     #[test]

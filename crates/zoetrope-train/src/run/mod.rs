@@ -7,7 +7,9 @@
 //!
 //! It does not train, and it leaves `checkpoints/` to [`checkpoint`](crate::checkpoint).
 
+mod anchor;
 mod brief;
+mod data_change;
 mod files;
 mod folder;
 mod lock;
@@ -23,13 +25,13 @@ mod trace;
 mod verdict;
 mod vertices;
 
+pub(crate) use anchor::anchored;
 pub(crate) use brief::without_lists;
-pub(crate) use files::{
-    fresh, must_not_be_link, open as open_file, read, read_if_there, read_json,
-};
+pub use data_change::DataChange;
+pub(crate) use data_change::differences;
+pub(crate) use files::{fresh, open as open_file, read, read_if_there, read_json};
 pub use folder::RunFolder;
 pub use metrics::{EpochRecord, MetricsLine, MetricsLog, read_metrics};
-pub(crate) use number::metrics_from_json;
 pub use phase::{Phase, Seconds};
 pub use source::DataSource;
 pub use state::Interrupted;

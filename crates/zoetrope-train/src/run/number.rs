@@ -17,11 +17,6 @@ pub(super) fn map_or_nan<'de, D: Deserializer<'de>>(
     Ok(map.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN))).collect())
 }
 
-/// Numbers by name out of a JSON document, NaN for `null`; none where it is none.
-pub(crate) fn metrics_from_json(text: &[u8]) -> BTreeMap<String, f64> {
-    map_or_nan(&mut serde_json::Deserializer::from_slice(text)).unwrap_or_default()
-}
-
 /// Numbers by name and name, NaN for `null`.
 pub(super) fn maps_or_nan<'de, D: Deserializer<'de>>(
     from: D,

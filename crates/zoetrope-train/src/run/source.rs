@@ -7,6 +7,7 @@ use zoetrope_data::given::{STANDARD_INPUT, is_address, name_of, path_of};
 use zoetrope_data::synthetic::is_synthetic;
 use zoetrope_data::table::TableReading;
 
+use super::data_change::DataChange;
 use super::files;
 use super::folder::{RunFolder, write_whole};
 use super::summary::DataSummary;
@@ -31,6 +32,9 @@ pub struct DataSource {
     /// How its table was read, so that new data and pairs are read the same way; None for other formats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<TableReading>,
+    /// The changes of data that were accepted since the run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<DataChange>,
 }
 
 impl DataSource {
@@ -42,7 +46,8 @@ impl DataSource {
             .flatten()
             // What is not text has no place in the file; the other places are looked at anyway.
             .filter(|path| path.to_str().is_some());
-        Self { path, relative_path, data, reading: config.provenance.reading.clone() }
+        let reading = config.provenance.reading.clone();
+        Self { path, relative_path, data, reading, changes: Vec::new() }
     }
 
     /// Reads what a run learns from; None where the run is older than this file.

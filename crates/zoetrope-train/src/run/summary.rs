@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::data_change::DataChange;
 use super::metrics::EpochRecord;
 use super::number::{map_or_nan, maps_or_nan};
 use super::phase::Seconds;
@@ -42,6 +43,9 @@ pub struct Summary {
     pub plan: serde_json::Value,
     /// The data set.
     pub data: DataSummary,
+    /// The changes of data that were accepted since the run began (`--accept-changed-data`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_changes: Vec<DataChange>,
     /// How it was evaluated: split, negatives, tie rule and the like.
     pub protocol: serde_json::Value,
     /// The epochs.
@@ -115,6 +119,7 @@ impl Default for Summary {
             ranks: 1,
             plan: serde_json::Value::Object(serde_json::Map::new()),
             data: DataSummary::default(),
+            data_changes: Vec::new(),
             protocol: serde_json::Value::Object(serde_json::Map::new()),
             epochs: Vec::new(),
             test: Metrics::new(),

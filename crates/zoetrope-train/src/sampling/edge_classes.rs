@@ -82,16 +82,7 @@ impl EdgeClassRule {
 /// # Errors
 /// None that a valid sequence can cause.
 pub fn hide_weights(sequence: &SnapshotSequence) -> Result<SnapshotSequence, GraphError> {
-    let (src, dst) = (sequence.src().to_vec(), sequence.dst().to_vec());
-    let (vertices, steps) = (sequence.vertices(), sequence.steps());
-    let bare = match sequence.is_constant() {
-        true => SnapshotSequence::constant(vertices, steps, src, dst, None)?,
-        false => SnapshotSequence::new(vertices, sequence.offsets().to_vec(), src, dst, None)?,
-    };
-    match sequence.boundaries() {
-        Some(boundaries) => bare.with_boundaries(boundaries.to_vec()),
-        None => Ok(bare),
-    }
+    sequence.with_weight(None)
 }
 
 /// Snapshots whose weights are the classes of their edges, from the labels of events: the class of

@@ -4,6 +4,7 @@
 //! last of its own frame, or in one pass over the sequence where the state is carried or the whole
 //! sequence is one frame.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::Session;
 use crate::engine::{Output, Piece, evaluating};
 use crate::error::TrainError;
 use crate::run::{Metrics, Phase};
+use crate::stages;
 use crate::task::Judge;
 
 /// The tag of embeddings on their way to the rank that judges them.
@@ -46,6 +48,7 @@ impl Session {
     /// # Errors
     /// Where shapes do not fit.
     pub fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
+        let _judging = zoetrope_heap::during(&stages::JUDGING);
         let steps = self.steps_of(part);
         self.judge(steps, None)
     }
@@ -153,7 +156,7 @@ impl Session {
         let stretches = starts.map(|start| start..(start + length).min(pass.steps.end));
         let pieces: Vec<Piece> = stretches.flat_map(|stretch| self.pieces(stretch)).collect();
         for piece in pieces {
-            if self.interrupt.is_asked() {
+            if self.agree(self.interrupt.is_asked())? {
                 return Err(TrainError::Stopped);
             }
             let output = self.embed_piece(&piece, &carried)?;
@@ -211,16 +214,20 @@ impl Session {
     /// The metrics that the first rank found, on all of them.
     fn share_metrics(&self, metrics: Metrics) -> Result<Metrics, TrainError> {
         let Some(team) = self.runner.team() else { return Ok(metrics) };
-        let own = match team.ranks.rank() {
-            0 => serde_json::to_vec(&metrics).unwrap_or_default(),
-            _ => Vec::new(),
+        // By their bits: decimal text may come back with another last digit.
+        let bits = |(name, value): (String, f64)| (name, value.to_bits());
+        let own: BTreeMap<String, u64> = match team.ranks.rank() {
+            0 => metrics.into_iter().map(bits).collect(),
+            _ => BTreeMap::new(),
         };
+        let own = serde_json::to_vec(&own).unwrap_or_default();
         let mut length = [own.len() as u64];
         team.ranks.broadcast(0, &mut length)?;
         let mut text = own;
         text.resize(length[0] as usize, 0);
         team.ranks.broadcast(0, &mut text)?;
-        Ok(crate::run::metrics_from_json(&text))
+        let shared: BTreeMap<String, u64> = serde_json::from_slice(&text).unwrap_or_default();
+        Ok(shared.into_iter().map(|(name, bits)| (name, f64::from_bits(bits))).collect())
     }
 
     /// Whether snapshots are judged in one pass over the sequence.

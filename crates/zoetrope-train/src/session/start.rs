@@ -19,6 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::material::Material;
 use crate::run::{Phase, Timeline};
+use crate::train::agreement;
 use crate::{task, transport};
 
 impl Session {
@@ -51,6 +52,9 @@ impl Session {
         let sharers = ranks.as_ref().map(Sharers::Here);
         let Drafted { task_name, network, decided, plan } =
             layout::draft(&mut config, &material, given, sharers, Compares::Never)?;
+        if let Some(ranks) = &ranks {
+            agreement::must_plan_alike(ranks, &plan)?;
+        }
         drop(span);
         let span = timeline.phase(Phase::Load);
         let device = device::open(&config, &timeline, ranks.as_ref())?;

@@ -9,13 +9,14 @@
 use zoetrope_nn::memory::VertexState;
 
 use super::identity::Appearance;
+use super::restore::must_be_of;
 use super::session::StreamSession;
-use crate::checkpoint::{SavedTensor, Tensors};
+use crate::checkpoint::{SavedTensor, Tensors, entries};
 use crate::error::TrainError;
 use crate::learner::unfit;
 
 /// The prefix of that memory in a checkpoint.
-const MEMORY: &str = "memory/";
+const MEMORY: &str = entries::BEST_MEMORY.name;
 
 /// A state that knows the training part, of an epoch.
 #[derive(Debug)]
@@ -112,14 +113,14 @@ impl StreamSession {
             return Ok(());
         };
         let order = Appearance::of(&self.material.store, self.material.split.train.end);
-        let memory = read_memory(hidden, state, &order)?;
+        let memory = read_memory(hidden, state, &order, self.material.store.len())?;
         self.kept = memory.map(|state| Kept { epoch, state });
         Ok(())
     }
 }
 
 /// The memory that a checkpoint kept, in a new state of the same shape as `like`; None if it kept
-/// none.
+/// none. Its mails are of the first `events` events.
 ///
 /// # Errors
 /// [`TrainError::Unfit`] if it belongs to another model or data set.
@@ -127,6 +128,7 @@ pub(super) fn read_memory(
     hidden: &Tensors,
     like: &VertexState,
     order: &Appearance,
+    events: usize,
 ) -> Result<Option<VertexState>, TrainError> {
     if !hidden.keys().any(|name| name.starts_with(MEMORY)) {
         return Ok(None);
@@ -138,5 +140,6 @@ pub(super) fn read_memory(
     };
     let vertex = |place: u32| order.vertex(place);
     state.restore_numbered(find, vertex).map_err(|name| unfit(&name))?;
+    must_be_of(&state, events)?;
     Ok(Some(state))
 }

@@ -209,7 +209,7 @@ pub(super) fn decode(
 }
 
 /// What a wrong answer costs; None where nothing is asked.
-fn loss(
+pub(super) fn loss(
     forward: &mut Forward<'_>,
     head: &mut StreamHead,
     (target, cost): (&Target, &Cost),

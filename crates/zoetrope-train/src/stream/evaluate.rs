@@ -24,9 +24,10 @@ use super::verdict::Verdict;
 use crate::config::MetricName;
 use crate::error::TrainError;
 use crate::run::{Metrics, Phase};
+use crate::stages;
 
 /// Questions that go through the model together: more would take memory and save no time.
-const QUESTIONS: usize = 8192;
+pub(super) const QUESTIONS: usize = 8192;
 
 impl StreamSession {
     /// The metrics on a part, from a state that knows exactly what came before it.
@@ -57,6 +58,7 @@ impl StreamSession {
 
     /// Judges the answers at all events of a part, then the state knows them.
     fn judge(&mut self, part: Part, ranked: bool) -> Result<Metrics, TrainError> {
+        let _judging = zoetrope_heap::during(&stages::JUDGING);
         self.enter(part);
         let mut judge = Verdict::new(&self.target, self.config.task.hits as u32);
         let range = self.material.split.part(part);
@@ -88,7 +90,7 @@ impl StreamSession {
                 full_rows: true,
             };
             let wide = listed.map_or(many, |list| list.metadata.per_event * usize::from(many > 0));
-            let most = (QUESTIONS / (2 + few + wide)).max(1);
+            let most = (self.questions / (2 + few + wide)).max(1);
             let batches = self.schedule.fixed(range.clone(), |event| material.store.time()[event]);
             let pieces = pieces(&batches, most);
             let mut preparer = Preparer::new(&material, material.neighbours(part), self.rules);

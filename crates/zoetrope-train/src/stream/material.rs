@@ -18,6 +18,7 @@ use super::recall::{Agreement, SavedRun};
 use crate::config::{Config, FeatureRule, Residency, TaskName};
 use crate::error::TrainError;
 use crate::material::{self, digest, one_hot_must_fit, short_name};
+use crate::run::DataSummary;
 use crate::scaling::columns::Table;
 use crate::scaling::{FittedScaling, Scaled, TargetScale};
 
@@ -260,6 +261,19 @@ impl StreamMaterial {
     /// The number of vertices.
     pub fn vertices(&self) -> usize {
         self.store.vertices() as usize
+    }
+
+    /// What identifies it.
+    pub(crate) fn summary(&self) -> DataSummary {
+        DataSummary {
+            name: self.name.clone(),
+            vertices: self.vertices() as u64,
+            events: self.store.len() as u64,
+            snapshots: 0,
+            edges: 0,
+            features: self.feature_width() as u64,
+            sha256: self.sha256.clone(),
+        }
     }
 
     /// The width of the features of an event, as models see them.

@@ -12,6 +12,7 @@
 mod ask;
 pub mod baseline;
 mod best;
+mod budget;
 mod compare;
 mod cost;
 mod epoch;

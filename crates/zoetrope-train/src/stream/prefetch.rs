@@ -14,7 +14,7 @@ use super::prepare::Prepared;
 use crate::error::TrainError;
 
 /// Batches that go round: one is trained on, one waits, one is being prepared.
-const BATCHES: usize = 3;
+pub(super) const BATCHES: usize = 3;
 
 /// Prepares `count` batches in order and hands each to `consume`, which says whether to go on.
 pub(super) fn run(
@@ -39,7 +39,7 @@ pub(super) fn run(
         for _ in 0..BATCHES {
             give_back.send(Prepared::default()).expect("the channel has room for all");
         }
-        scope.spawn(move || {
+        let prepares = move || {
             // Sampling may ask for threads. Those of the trainer's pool may all be waiting for this
             // batch, so this thread is a pool of its own.
             let alone = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
@@ -62,7 +62,13 @@ pub(super) fn run(
                     return;
                 }
             }
-        });
+        };
+        std::thread::Builder::new().spawn_scoped(scope, prepares).map_err(|error| {
+            TrainError::Unavailable {
+                what: format!("a thread that prepares batches ({error})"),
+                advice: "set plan.prefetch = false".to_owned(),
+            }
+        })?;
         for at in 0..count {
             // The other end is gone without a word only where it panicked, which the scope tells.
             let Ok(made) = ready.recv() else { return Ok(()) };

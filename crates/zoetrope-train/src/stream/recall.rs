@@ -14,14 +14,14 @@ use zoetrope_nn::weights::VertexRows;
 use super::best::{self, Grown};
 use super::identity::{Appearance, EventRecord, beginnings};
 use super::session::StreamSession;
-use crate::checkpoint::{CheckpointStore, SavedState};
+use crate::checkpoint::{CheckpointStore, SavedState, entries};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::learner::{arrange_vertices, saved_weights};
 use crate::run::RunFolder;
 
 /// The name of the record of events in a checkpoint.
-pub(super) const EVENTS: &str = "events";
+pub(super) const EVENTS: &str = entries::EVENTS.name;
 
 /// What a run left for those who use its model.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl SavedRun {
 
     /// Whether the run came to the epochs that settle memory.
     fn has_settled(&self) -> bool {
-        self.state.cursor.counters.contains_key("settled_from")
+        self.state.cursor.counters.contains_key(entries::SETTLED_FROM.name)
     }
 
     /// Brings weights that have a row for each vertex into the order of other data.
@@ -174,7 +174,7 @@ impl StreamSession {
         let Some(state) = &self.state else { return Ok(None) };
         let events = run.record.train.events;
         let order = Appearance::of(&self.material.store, events);
-        match best::read_memory(&run.state.hidden, state, &order)? {
+        match best::read_memory(&run.state.hidden, state, &order, events)? {
             Some(state) => self.grown = Some(Grown { events, state }),
             None => return reason("the run kept no memory"),
         }

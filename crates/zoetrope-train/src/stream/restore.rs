@@ -1,5 +1,7 @@
 //! The whole state of a run over events, to and from a checkpoint.
 
+use zoetrope_nn::memory::VertexState;
+
 use super::identity::EventRecord;
 use super::recall::EVENTS;
 use super::session::StreamSession;
@@ -42,7 +44,13 @@ impl StreamSession {
         if let Some(state) = self.state.as_mut().filter(|_| inside) {
             let find = |name: &str| hidden.get(name).map(|saved| (saved.dims(), saved.data()));
             state.restore(find).map_err(|name| unfit(&name))?;
+            must_be_of(state, self.material.store.len())?;
         }
         Ok(())
     }
+}
+
+/// Refuses a state whose mails are of events that the data does not have.
+pub(super) fn must_be_of(state: &VertexState, events: usize) -> Result<(), TrainError> {
+    if state.mails_are_below(events) { Ok(()) } else { Err(unfit("mail_events")) }
 }

@@ -12,11 +12,12 @@ use zoetrope_graph::sampler::{Choice, EqualTimes, Sampler};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::{Still, Updates};
 use zoetrope_nn::memory::{Delivery, Updated, VertexState};
-use zoetrope_plan::dispatch;
+use zoetrope_plan::{Memory, dispatch};
 use zoetrope_tensor::{Device, Tape};
 
 use super::best::{Grown, Kept};
 use super::cost::Cost;
+use super::evaluate::QUESTIONS;
 use super::judge::{FixedNegatives, StreamProtocol, training_pool};
 use super::material::StreamMaterial;
 use super::memory_source::MemoryUse;
@@ -77,6 +78,10 @@ pub struct StreamSession {
     pub(super) timeline: Timeline,
     /// Says that validation should end.
     pub(super) interrupt: Interrupt,
+    /// Questions of evaluation that go through the model together.
+    pub(super) questions: usize,
+    /// What the run takes, if that was measured.
+    pub(super) memory: Option<Memory>,
     /// Where the answers of evaluation are kept, while somebody wants them.
     pub(super) own_answers: Option<OwnAnswers>,
 }
@@ -164,7 +169,7 @@ impl StreamSession {
         config.check_watched(metrics)?;
         let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
         drop(span);
-        Ok(Self {
+        let mut session = Self {
             config,
             material: Arc::new(material),
             task_name,
@@ -191,8 +196,14 @@ impl StreamSession {
             updated: Updated::default(),
             timeline,
             interrupt: Interrupt::new(),
+            questions: QUESTIONS,
+            memory: None,
             own_answers: None,
-        })
+        };
+        if zoetrope_heap::limit().is_some() {
+            session.plan_memory()?;
+        }
+        Ok(session)
     }
 
     /// The data set.
@@ -247,8 +258,13 @@ impl StreamSession {
         if self.rules.own_features { self.material.feature_names() } else { &[] }
     }
 
-    /// The bytes that a run holds, by purpose.
-    pub fn memory(&self) -> [(&'static str, u64); 3] {
+    /// What the run takes by consumer, if that was measured.
+    pub fn memory(&self) -> Option<Memory> {
+        self.memory
+    }
+
+    /// The bytes of events, of their index by vertex, and of all states that a run keeps.
+    pub(super) fn data_bytes(&self) -> [u64; 3] {
         let material = &self.material;
         // An entry of the index is a vertex, an event and a time; an event is in two entries.
         let index = material.store.len() * 2 * 16;
@@ -258,11 +274,7 @@ impl StreamSession {
             (false, 1) => 2,
             (false, _) => 3,
         };
-        [
-            ("events", material.store.column_bytes() as u64),
-            ("events by vertex", index as u64),
-            ("memory and mailbox", states * self.state_bytes()),
-        ]
+        [material.store.column_bytes() as u64, index as u64, states * self.state_bytes()]
     }
 
     /// How negatives are drawn, `per_event` of them.
@@ -282,7 +294,7 @@ impl StreamSession {
     }
 
     /// The bytes of memory and mailbox, with what they need behind the training part.
-    fn state_bytes(&self) -> u64 {
+    pub(super) fn state_bytes(&self) -> u64 {
         let split = &self.material.split;
         let goes_on = !(split.validation.is_empty() && split.test.is_empty());
         self.state.as_ref().map_or(0, |state| {
@@ -348,16 +360,7 @@ impl Course for StreamSession {
     }
 
     fn data(&self) -> DataSummary {
-        let material = &self.material;
-        DataSummary {
-            name: material.name.clone(),
-            vertices: material.vertices() as u64,
-            events: material.store.len() as u64,
-            snapshots: 0,
-            edges: 0,
-            features: material.feature_width() as u64,
-            sha256: material.sha256.clone(),
-        }
+        self.material.summary()
     }
 
     fn size(&self) -> String {
@@ -399,6 +402,7 @@ impl Course for StreamSession {
             "sampling": self.config.model.sampling_in_force().name(),
             "deduplicate": self.rules.deduplicate,
             "prefetch": self.config.plan.prefetch,
+            "memory": self.memory,
             "sampled_on": if self.material.samples_on_card() { "card" } else { "host" },
         })
     }

@@ -2,14 +2,18 @@
 //!
 //! Processes of a job are started one by one and could differ in anything: another learning rate would
 //! give a mixed result, another width messages of other lengths. So before the first exchange of a run
-//! every rank tells what it was started with, and a difference ends them all with its name.
+//! every rank tells what it was started with, and before the first frame which plan it has made; a
+//! difference ends them all with its name.
 
-use zoetrope_dist::Ranks;
+use zoetrope_dist::watch::Cause;
+use zoetrope_dist::{DistError, Ranks};
+use zoetrope_plan::Plan;
 use zoetrope_tensor::cpu::simd;
 
 use super::open::Opened;
 use crate::config::Config;
 use crate::error::TrainError;
+use crate::material::digest;
 
 /// Keys that may differ from rank to rank: where files lie (contents are compared), and what changes
 /// no result.
@@ -23,8 +27,22 @@ const FREE: [&str; 7] = [
     "plan.timeout",
 ];
 
-/// Refuses to go on if ranks were started with different programs, settings or data. All ranks call it
-/// at the same place.
+const ADVICE: &str = "start all ranks with the same program, settings and data";
+
+/// The difference that another rank ended with: whoever hears of its end before the end of the comparison
+/// would have said the same.
+pub(super) fn found_by_another(error: &DistError) -> Option<TrainError> {
+    let DistError::Lost { verdict, .. } = error else { return None };
+    let Cause::Ended { how } = &verdict.cause else { return None };
+    let what = how.strip_suffix(ADVICE)?.strip_suffix("; ")?.to_owned();
+    Some(TrainError::Unfit { what, advice: ADVICE.to_owned() })
+}
+
+/// A document of a plan that is longer is told by its digest.
+const TOLD_CHARACTERS: usize = 120;
+
+/// Refuses to go on if ranks were started with different programs, settings, data or saved plans. All ranks
+/// call it at the same place.
 ///
 /// # Errors
 /// [`TrainError::Unfit`] with the first difference, the same on all ranks; and if a rank is lost.
@@ -32,22 +50,64 @@ pub(super) fn must_agree(
     ranks: &Ranks,
     config: &Config,
     opened: &Opened,
+    plan: Option<&Plan>,
 ) -> Result<(), TrainError> {
-    let own = told(config, opened).join("\n").into_bytes();
-    let all = ranks.all_gather_varied(&own)?;
+    let mut lines = told(config, opened);
+    match plan {
+        Some(plan) => lines.extend(parts(plan)),
+        None => lines.push("no saved plan".to_owned()),
+    }
+    compare(ranks, &lines, "was started with")
+}
+
+/// Refuses to execute plans that differ, which every rank made for itself. All ranks call it at the same
+/// place.
+///
+/// # Errors
+/// As [`must_agree`].
+pub(crate) fn must_plan_alike(ranks: &Ranks, plan: &Plan) -> Result<(), TrainError> {
+    compare(ranks, &parts(plan), "plans")
+}
+
+fn compare(ranks: &Ranks, own: &[String], does: &str) -> Result<(), TrainError> {
+    let all = ranks.all_gather_varied(&own.join("\n").into_bytes())?;
     let all: Vec<_> = all.iter().map(|text| String::from_utf8_lossy(text)).collect();
     let lines: Vec<Vec<&str>> = all.iter().map(|text| text.lines().collect()).collect();
     match difference(&lines) {
         None => Ok(()),
         Some((rank, first, other)) => Err(TrainError::Unfit {
             what: format!(
-                "rank {rank} was started with {}, rank 0 with {}",
+                "rank {rank} {does} {}, rank 0 with {}",
                 other.unwrap_or("less"),
                 first.unwrap_or("less")
             ),
-            advice: "start all ranks with the same program, settings and data".to_owned(),
+            advice: ADVICE.to_owned(),
         }),
     }
+}
+
+/// What of a plan decides who computes and sends what, a line for each thing.
+fn parts(plan: &Plan) -> Vec<String> {
+    let Plan { ranks, strategy, placement, rule, frames, blocks, group, orders, reuse, .. } = plan;
+    let parts = [
+        ("ranks", serde_json::to_string(ranks)),
+        ("strategy", serde_json::to_string(strategy)),
+        ("rule", serde_json::to_string(rule)),
+        ("frames", serde_json::to_string(frames)),
+        ("blocks", serde_json::to_string(blocks)),
+        ("group", serde_json::to_string(group)),
+        ("orders", serde_json::to_string(orders)),
+        ("reuse", serde_json::to_string(reuse)),
+        ("placement", serde_json::to_string(placement)),
+    ];
+    let line = |(name, text): (&str, serde_json::Result<String>)| {
+        let text = text.unwrap_or_default();
+        match text.len() <= TOLD_CHARACTERS {
+            true => format!("plan: {name} = {text}"),
+            false => format!("plan: {name} of sha256 {}", digest::of_bytes(text.as_bytes())),
+        }
+    };
+    parts.into_iter().map(line).collect()
 }
 
 /// What a rank was started with, a line for each thing.
@@ -77,7 +137,22 @@ fn difference<'a>(ranks: &[Vec<&'a str>]) -> Option<(usize, Option<&'a str>, Opt
 
 #[cfg(test)]
 mod tests {
+    use zoetrope_dist::watch::Verdict;
+
     use super::*;
+
+    #[test]
+    fn a_difference_that_another_rank_found_is_told_as_it_is() {
+        let unfit =
+            TrainError::Unfit { what: "rank 1 was started with x".into(), advice: ADVICE.into() };
+        let lost = |how: String| {
+            let verdict = Verdict { rank: 1, cause: Cause::Ended { how }, positions: Vec::new() };
+            DistError::Lost { rank: 0, site: None, verdict: Box::new(verdict) }
+        };
+        let told = found_by_another(&lost(unfit.to_string())).unwrap();
+        assert_eq!((told.to_string(), told.kind().exit_code()), (unfit.to_string(), 2));
+        assert!(found_by_another(&lost("killed".to_owned())).is_none());
+    }
 
     #[test]
     fn the_first_difference_is_named_with_its_rank() {

@@ -3,7 +3,7 @@
 use crate::course::Course;
 use crate::error::TrainError;
 use crate::run::tensorboard::EventFile;
-use crate::run::{DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
+use crate::run::{DataChange, DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
 use crate::scaling;
 use crate::train::classes;
 
@@ -20,6 +20,7 @@ impl Records {
         folder: &RunFolder,
         course: &dyn Course,
         resumed: bool,
+        changes: &[String],
     ) -> Result<Self, TrainError> {
         let path = folder.metrics_path();
         let metrics = match resumed {
@@ -31,8 +32,10 @@ impl Records {
         if !fitted.is_empty() && (!resumed || !scales.exists()) {
             folder.write_json(&scales, fitted)?;
         }
-        if !resumed {
+        if !resumed || !changes.is_empty() {
             folder.write_json(&folder.plan_path(), &course.layout())?;
+        }
+        if !resumed {
             let named = course.classes();
             if !named.is_empty() {
                 folder.write_json(&folder.root().join(classes::FILE), &named)?;
@@ -40,7 +43,16 @@ impl Records {
             if course.config().data.features.is_by_vertex() {
                 folder.write_vertices(course.vertex_names())?;
             }
-            folder.write_source(&DataSource::new(course.config(), folder.root(), course.data()))?;
+        }
+        let mut source = DataSource::new(course.config(), folder.root(), course.data());
+        if !changes.is_empty() {
+            source.changes =
+                DataSource::read(folder.root())?.map_or_else(Vec::new, |was| was.changes);
+            let after_epochs = course.epochs().len();
+            source.changes.push(DataChange { after_epochs, differences: changes.to_vec() });
+        }
+        if !resumed || !changes.is_empty() {
+            folder.write_source(&source)?;
         }
         // Written last of what makes a folder a run: one without it holds nothing to continue.
         folder.write_config(course.config())?;

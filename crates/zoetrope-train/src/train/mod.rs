@@ -4,7 +4,8 @@
 //! epochs, save checkpoints, measure at the end, write the summary. It prints nothing: whoever wants
 //! to show progress is a [`Listener`].
 
-mod agreement;
+pub(crate) mod agreement;
+mod changed_data;
 pub(crate) mod classes;
 mod folder;
 mod loading;
@@ -20,6 +21,7 @@ use std::time::Instant;
 use zoetrope_data::Progress;
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
+use zoetrope_heap::during;
 use zoetrope_nn::weights::{self, VertexRows};
 use zoetrope_tensor::Device;
 
@@ -27,12 +29,14 @@ use crate::checkpoint::{CheckpointStore, state_hash};
 use crate::config::{Config, FeatureRule};
 use crate::course::Course;
 use crate::error::TrainError;
+use crate::fault;
 use crate::interrupt::Interrupt;
 use crate::run::{
-    Bytes, EpochRecord, Metrics, Phase, RunFolder, RunVertices, Streaming, Summary, Timeline,
-    TraceFile, Verdict, without_lists,
+    Bytes, DataSource, EpochRecord, Metrics, Phase, RunFolder, RunVertices, Streaming, Summary,
+    Timeline, TraceFile, Verdict, without_lists,
 };
 use crate::session::{EpochEnd, Watch};
+use crate::stages;
 
 pub use crate::learner::put_saved_weights;
 pub use classes::RunClasses;
@@ -94,6 +98,9 @@ pub fn train(
     lead(config, begun, interrupt, listener, None, None)
 }
 
+/// What a process says that is stopped while it reads or plans.
+const STOPPED: &str = "stopped before the first update: there was nothing to save";
+
 /// The same alone or as the first of several ranks, on data that may have been opened at some time.
 fn lead(
     mut config: Config,
@@ -112,7 +119,6 @@ fn lead(
         Some(root) => Some(RunFolder::open(root)?),
         None => config.output.dir.as_deref().map(RunFolder::create).transpose()?,
     };
-    const STOPPED: &str = "stopped before the first update: there was nothing to save";
     match &folder {
         Some(folder) => interrupt.nothing_to_save(STOPPED.to_owned(), folder.undo()),
         None => interrupt.nothing_to_save(STOPPED.to_owned(), || {}),
@@ -124,8 +130,16 @@ fn lead(
             (Opened::open_for(&mut config, listener.reading(), None, resumed.as_deref())?, started)
         }
     };
+    let changes = data_changes(resumed.as_deref(), &mut config, &opened)?;
+    let plan = match (&resumed, &opened) {
+        // A plan lays out the snapshots that it was made for.
+        (Some(root), Opened::Snapshots(_)) if changes.is_empty() => {
+            Some(loading::read_plan(&RunFolder::plan_of(root))?)
+        }
+        _ => load_plan(&config.plan.name)?,
+    };
     if let Some(ranks) = &ranks {
-        agreement::must_agree(ranks, &config, &opened)?;
+        agreement::must_agree(ranks, &config, &opened, plan.as_ref())?;
     }
     let mut folder = match folder {
         Some(folder) => folder,
@@ -144,22 +158,14 @@ fn lead(
         None => Timeline::new(),
     };
     timeline.add(Phase::Load, started);
-    let plan = match (&resumed, &opened) {
-        (Some(_), Opened::Snapshots(_)) => Some(loading::read_plan(&folder.plan_path())?),
-        _ => load_plan(&config.plan.name)?,
-    };
-    if resumed.is_some() {
-        must_be_same_data(folder.root(), &opened)?;
-    }
     let mut run = opened.start_shared(config, plan, timeline, ranks)?;
     tell_remarks(trace.as_deref(), listener);
     let course = run.course_mut();
     check_parts(course)?;
-    let store = start_from(course, resumed.as_ref().map(|_| folder.root()), |text| {
-        listener.warning(text);
-    })?;
+    let going_on = resumed.as_ref().map(|_| GoingOn { root: folder.root(), changes: &changes });
+    let store = start_from(course, going_on, |text| listener.warning(text))?;
     let store = store.unwrap_or_else(|| store_of(course, folder.root()));
-    let mut records = Records::open(&folder, course, resumed.is_some())?;
+    let mut records = Records::open(&folder, course, resumed.is_some(), &changes)?;
     listener.started(course, folder.root());
     interrupt.something_to_save();
     course.stop_on(interrupt);
@@ -174,18 +180,25 @@ fn lead(
     Ok(finished)
 }
 
-/// Refuses to continue a run on other data than it began with.
-fn must_be_same_data(root: &Path, opened: &Opened) -> Result<(), TrainError> {
-    match RunFolder::read_digest(root)? {
-        Some(recorded) if recorded != opened.sha256() => Err(TrainError::Unfit {
-            what: format!(
-                "{} is not the data of this run: its sha256 is {}, not {recorded}",
-                opened.name(),
-                opened.sha256()
-            ),
-            advice: "name the right one with --data, or start a new run".to_owned(),
-        }),
-        _ => Ok(()),
+/// A run that is continued.
+struct GoingOn<'a> {
+    root: &'a Path,
+    /// What differs between its data and the data that it began with.
+    changes: &'a [String],
+}
+
+/// What differs between the data of the run that is continued, if any, and the data that was opened.
+/// The saved tree does not keep that this was accepted: the next change is asked about again.
+fn data_changes(
+    resumed: Option<&Path>,
+    config: &mut Config,
+    opened: &Opened,
+) -> Result<Vec<String>, TrainError> {
+    let accepts = std::mem::take(&mut config.train.accept_changed_data);
+    match resumed {
+        Some(root) => changed_data::accepted(root, opened, accepts),
+        None if accepts => Err(changed_data::must_continue()),
+        None => Ok(Vec::new()),
     }
 }
 
@@ -198,14 +211,18 @@ fn store_of(course: &dyn Course, root: &Path) -> CheckpointStore {
 /// Puts the newest checkpoint of the run that is continued in place, or the weights to start from.
 fn start_from(
     course: &mut dyn Course,
-    resumed: Option<&Path>,
+    going_on: Option<GoingOn<'_>>,
     mut warn: impl FnMut(&str),
 ) -> Result<Option<CheckpointStore>, TrainError> {
     course.take_time();
-    let store = resumed.map(|root| store_of(course, root));
+    let store = going_on.as_ref().map(|run| store_of(course, run.root));
     let found = store.as_ref().map(CheckpointStore::load_latest).transpose()?.flatten();
+    let changed = going_on.filter(|run| !run.changes.is_empty());
+    if let Some(run) = &changed {
+        warn(&format!("this run goes on with other data: {}", run.changes.join(", ")));
+    }
     match (found, course.config().train.weights.clone()) {
-        (Some(found), _) => {
+        (Some(mut found), _) => {
             for damage in &found.rejected {
                 warn(&format!("{damage}; going on from {}", found.path.display()));
             }
@@ -215,6 +232,9 @@ fn start_from(
                     "this run was computed with {was} and goes on with {level}: last bits may differ \
                      from a run in one go; ZOETROPE_SIMD={was} asks for the same"
                 ));
+            }
+            if let Some(run) = changed {
+                changed_data::keep_what_was_learnt(course, run.root, &mut found.state)?;
             }
             course.restore(found.state)?;
         }
@@ -272,6 +292,12 @@ fn tell_remarks(trace: Option<&TraceFile>, listener: &mut dyn Listener) {
     }
 }
 
+/// A fault point between two operations: nothing there can fail, so only what ends or halts a process
+/// happens.
+fn pass(name: &str) {
+    let _ = fault::point(name);
+}
+
 struct Frames<'a> {
     interrupt: &'a Interrupt,
     listener: &'a mut dyn Listener,
@@ -280,6 +306,7 @@ struct Frames<'a> {
 
 impl Watch for Frames<'_> {
     fn frame(&mut self, done: usize, all: usize) -> bool {
+        pass("train.update");
         self.listener.frame(self.epoch, done, all);
         !self.interrupt.is_asked()
     }
@@ -293,11 +320,13 @@ fn run_epochs(
     interrupt: &Interrupt,
     listener: &mut dyn Listener,
 ) -> Result<(), TrainError> {
+    let _training = during(&stages::TRAINING);
     while !course.is_over() {
         let rate = course.learner().rate(course.config());
         let epoch = course.epochs().len() + 1;
         let end = course.epoch(&mut Frames { interrupt, listener: &mut *listener, epoch })?;
         course.take_time();
+        pass("train.epoch");
         if let EpochEnd::Finished(record) = &end {
             records.push(record, rate)?;
             folder.keep();
@@ -336,13 +365,16 @@ fn finish(
     course.choose_best();
     let bytes = weights::to_safetensors(course.parameters())?;
     folder.write_file("weights.safetensors", &bytes)?;
+    pass("train.test");
     let test = match course.has(Part::Test) {
         true => course.evaluate(Part::Test)?,
         false => Metrics::new(),
     };
     let traffic = course.traffic()?;
     let timer = Instant::now();
+    let comparing = during(&stages::COMPARING);
     let baselines = course.baselines(Part::Test)?;
+    drop(comparing);
     course.timeline().add(Phase::Evaluate, timer);
     let [host_to_device, device_to_host] = course.device().copied_bytes();
     let mut seconds = course.timeline().seconds();
@@ -355,6 +387,7 @@ fn finish(
         vector_level: zoetrope_tensor::cpu::simd::level().to_string(),
         plan: without_lists(&course.layout(), RunFolder::PLAN),
         data: course.data(),
+        data_changes: DataSource::read(folder.root())?.map_or_else(Vec::new, |data| data.changes),
         protocol: course.declared(),
         epochs: course.epochs().to_vec(),
         verdict: Verdict::of(course, &test, &baselines),
@@ -374,6 +407,7 @@ fn finish(
         ..Summary::default()
     };
     folder.write_summary(&summary)?;
+    pass("train.end");
     check_measured(course, &summary.test)?;
     let best = course.learner().best_epoch();
     let has_event_file = course.config().output.tensorboard;

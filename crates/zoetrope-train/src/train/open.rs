@@ -4,15 +4,17 @@ use std::path::Path;
 
 use zoetrope_data::Progress;
 use zoetrope_dist::Ranks;
+use zoetrope_heap::during;
 use zoetrope_plan::Plan;
 
 use crate::config::Config;
 use crate::course::Course;
 use crate::error::TrainError;
 use crate::material::{self, Material};
-use crate::run::{DataSource, Timeline};
+use crate::run::{DataSource, DataSummary, Timeline};
 use crate::scaling::FittedScaling;
 use crate::session::Session;
+use crate::stages;
 use crate::stream::{SavedRun, StreamMaterial, StreamSession};
 use crate::train::classes::{self, RunClasses};
 use crate::train::settle::settle;
@@ -65,7 +67,10 @@ impl Opened {
         let saved = saved.as_ref();
         let source = folder.map(DataSource::read).transpose()?.flatten();
         let usual = source.and_then(|source| source.reading);
+        let reading = during(&stages::READING);
         let mut loaded = material::read(config, usual.clone(), progress)?;
+        drop(reading);
+        let _shaping = during(&stages::SHAPING);
         config.provenance.reading = loaded.notes.reading.clone().or(usual);
         let run_classes = folder.map(RunClasses::read).transpose()?;
         let numbered = classes::number(&mut loaded, config, run_classes.as_ref())?;
@@ -96,6 +101,14 @@ impl Opened {
         }
     }
 
+    /// What identifies the data.
+    pub(super) fn summary(&self) -> DataSummary {
+        match self {
+            Self::Snapshots(material) => material.summary(),
+            Self::Events(material) => material.summary(),
+        }
+    }
+
     /// Starts a session on it. A plan can be given for snapshots only.
     ///
     /// # Errors
@@ -120,6 +133,7 @@ impl Opened {
         timeline: Timeline,
         ranks: Option<Ranks>,
     ) -> Result<Run, TrainError> {
+        let _planning = during(&stages::PLANNING);
         match (self, plan) {
             (Self::Snapshots(material), plan) => {
                 Session::start_shared(config, material, plan, timeline, ranks).map(Run::Snapshots)

@@ -10,7 +10,10 @@ use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
 use zoetrope_dist::{Failure, Patience, Ranks, threads};
 
-use super::{Finished, Listener, Opened, agreement, check_parts, lead, loading, start_from};
+use super::{
+    Finished, GoingOn, Listener, Opened, STOPPED, agreement, check_parts, data_changes, lead,
+    loading, start_from,
+};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
@@ -27,7 +30,7 @@ fn patience(config: &Config) -> Patience {
 /// Threads that compute for one rank where `here` ranks are on this machine.
 fn threads_of_a_rank(config: &Config, here: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    config.train.threads.unwrap_or((cores / here.max(1)).max(1))
+    config.train.threads_to_start().unwrap_or((cores / here.max(1)).max(1))
 }
 
 /// Runs as one rank, with threads of its own to compute on: if one of them panics, so has the rank.
@@ -50,7 +53,7 @@ fn in_pool<T: Send>(
 fn plain(failure: Failure<TrainError>) -> TrainError {
     match failure {
         Failure::Returned { error, .. } => error,
-        Failure::Lost(error) => error.into(),
+        Failure::Lost(error) => agreement::found_by_another(&error).unwrap_or_else(|| error.into()),
         other => TrainError::Unavailable {
             what: other.to_string(),
             advice: "look at the messages of the ranks".to_owned(),
@@ -80,6 +83,7 @@ pub fn train_by_threads(
     listener: Box<dyn Listener + Send>,
 ) -> Result<Finished, TrainError> {
     let (size, started) = (config.train.ranks, Instant::now());
+    interrupt.nothing_to_save(STOPPED.to_owned(), || {});
     let material = match Opened::open(&mut config, listener.reading())? {
         Opened::Snapshots(material) => material,
         Opened::Events(_) => return Err(models_of_events(&config)),
@@ -169,19 +173,30 @@ fn follow(
 ) -> Result<(), TrainError> {
     ranks.take_time();
     let resumed = config.train.resume.take();
+    // A process of its own ends by itself; of threads the first one sees to that.
+    let is_process = opened.is_none();
+    if is_process {
+        interrupt.nothing_to_save(STOPPED.to_owned(), || {});
+    }
     let opened = match opened {
         Some(opened) => opened,
         None => Opened::open_for(&mut config, &Quiet, None, resumed.as_deref())?,
     };
-    agreement::must_agree(&ranks, &config, &opened)?;
+    let changes = data_changes(resumed.as_deref(), &mut config, &opened)?;
     let plan = match &resumed {
-        Some(root) => Some(loading::read_plan(&RunFolder::plan_of(root))?),
-        None => loading::load_plan(&config.plan.name)?,
+        Some(root) if changes.is_empty() => Some(loading::read_plan(&RunFolder::plan_of(root))?),
+        _ => loading::load_plan(&config.plan.name)?,
     };
+    agreement::must_agree(&ranks, &config, &opened, plan.as_ref())?;
     let mut run = opened.start_shared(config, plan, Timeline::new(), Some(ranks))?;
     let course = run.course_mut();
     check_parts(course)?;
-    start_from(course, resumed.as_deref(), |_| {})?;
+    let going_on = resumed.as_deref().map(|root| GoingOn { root, changes: &changes });
+    start_from(course, going_on, |_| {})?;
+    if is_process {
+        interrupt.something_to_save();
+    }
+    course.stop_on(interrupt);
     while !course.is_over() {
         course.epoch(&mut Silently(interrupt))?;
         if course.agree(interrupt.is_asked())? && !course.is_over() {
@@ -189,6 +204,10 @@ fn follow(
             let (folder, epochs) = (folder.unwrap_or_default(), course.epochs().len());
             return Err(TrainError::Interrupted { folder, epochs });
         }
+    }
+    if is_process {
+        let what = "stopped while the run was measured: its checkpoint is saved";
+        interrupt.nothing_to_save(what.to_owned(), || {});
     }
     course.choose_best();
     if course.has(Part::Test) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use zoetrope_data::candidates::{self, Known};
 use zoetrope_data::numbers_file::{Column, Values};
-use zoetrope_graph::{TextTable, Time, TimeScale, VertexId};
+use zoetrope_graph::{Boundaries, TextTable, TimeScale, VertexId};
 use zoetrope_train::answers::Meaning;
 use zoetrope_train::config::{Config, TaskName};
 use zoetrope_train::course::Course;
@@ -102,10 +102,9 @@ fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predi
                 .hint(format!("snapshots are counted from 0; the last is {}", material.steps() - 1))
         }),
         Some(&time) => {
-            let boundaries = material.boundaries.as_deref().unwrap_or_default();
             // A time before the first window has no snapshot; one after the last is asked about as
             // soon as it can be.
-            let windows = boundaries.partition_point(|&start| start <= time);
+            let windows = material.boundaries.as_ref().map_or(0, |starts| starts.up_to(time));
             match windows.checked_sub(1) {
                 Some(window) => Ok(window.min(*askable.end())),
                 None => Err(Failure::input(format!(
@@ -159,14 +158,14 @@ fn pair_columns(session: &Session, asked: &[PairQuestion]) -> Vec<Column> {
     let steps: Vec<usize> = asked.iter().map(|pair| pair.snapshot).collect();
     let names = &material.names;
     let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
-    let starts = material.boundaries.as_deref().zip(material.scale);
+    let starts = material.boundaries.as_ref().zip(material.scale);
     columns.extend(when(starts, Course::config(session), &steps, |step| step));
     columns
 }
 
 /// The numbers of the snapshots, and when each begins if that is known.
 fn when(
-    starts: Option<(&[Time], TimeScale)>,
+    starts: Option<(&Boundaries, TimeScale)>,
     config: &Config,
     steps: &[usize],
     number: impl Fn(usize) -> usize,
@@ -175,7 +174,7 @@ fn when(
     let mut columns = vec![Column::new("snapshot", Values::Whole(numbers))];
     if let Some((starts, scale)) = starts {
         // The snapshot after the last begins where the last ends.
-        let starts = steps.iter().map(|&step| starts[step]).collect();
+        let starts = steps.iter().map(|&step| starts.at(step)).collect();
         columns.extend(times(starts, times_of(config, scale)));
     }
     columns

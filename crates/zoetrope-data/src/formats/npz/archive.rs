@@ -16,6 +16,7 @@ use crate::error::{DataError, Location};
 use crate::npy::NpyReader;
 use crate::options::Limits;
 use crate::progress::Progress;
+use crate::regular_file;
 
 /// An open archive of arrays.
 pub struct NpzArchive<'a> {
@@ -46,7 +47,7 @@ impl<'a> NpzArchive<'a> {
         progress: &'a dyn Progress,
     ) -> Result<Self, DataError> {
         let fail = |error| DataError::io(path, error);
-        let file = File::open(path).map_err(fail)?;
+        let file = regular_file::open(path).map_err(fail)?;
         let file_bytes = file.metadata().map_err(fail)?.len();
         progress.begin("reading", Some(file_bytes));
         let archive =

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 
 /// Ids up to here make a table of every number below; beyond it only ids that occur get a vertex,
 /// unless there are edges to match.
-const DENSE_IDS: u64 = 1 << 22;
+const DENSE_IDS: u64 = 1 << 16;
 /// The highest class that a 32-bit float holds exactly.
 const MOST_CLASSES: f32 = 16_777_216.0;
 
@@ -44,7 +44,8 @@ pub fn read(
     }
     let features = members.dense("features", &[2, 3], "shape T × N × F or N × F without zeros")?;
     let targets = members.dense("targets", &[1, 2], "shape T × N or N without zeros")?;
-    let sizes = sizes(&mut members, &offsets, features.as_ref(), targets.as_ref(), options)?;
+    let sizes =
+        sizes(&mut members, (&offsets, src.len()), features.as_ref(), targets.as_ref(), options)?;
     let names = names(&mut members, sizes.vertices, &mut src, &mut dst)?;
     let vertices = names.len() as u32;
     let graph = |source| DataError::Graph { path: path.to_owned(), source };
@@ -99,7 +100,7 @@ struct Sizes {
 /// The number of steps and, where an array shows it, of vertices; all arrays must agree.
 fn sizes(
     members: &mut Members<'_, '_>,
-    offsets: &[u64],
+    (offsets, edges): (&[u64], usize),
     features: Option<&Dense>,
     targets: Option<&Dense>,
     options: &ReadOptions,
@@ -148,11 +149,13 @@ fn sizes(
         }
     }
     // Without arrays of that size, the number is a claim that costs the file nothing.
-    if features.is_none() && targets.is_none() && vertices.is_some_and(|count| count > DENSE_IDS) {
+    let shown_by_arrays = features.is_some() || targets.is_some();
+    let most = DENSE_IDS.max(64 * edges as u64);
+    if !shown_by_arrays && vertices.is_some_and(|count| count > most) {
         return Err(DataError::Limit {
             at: members.at("vertices"),
             what: "the number of vertices without features or targets",
-            limit: DENSE_IDS,
+            limit: most,
             advice: "leave the array out: vertices are then counted from the edges",
         });
     }

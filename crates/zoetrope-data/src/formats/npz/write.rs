@@ -30,7 +30,8 @@ pub fn write(
     progress.begin("writing", None);
     let mut out = NpzSink::create(path, progress)?;
     let sequence = &data.sequence;
-    out.put("edge_offsets", &[sequence.offsets().len()], sequence.offsets())?;
+    let offsets = sequence.ranges().offsets();
+    out.put("edge_offsets", &[offsets.len()], &offsets)?;
     out.put("edge_src", &[sequence.src().len()], sequence.src())?;
     out.put("edge_dst", &[sequence.dst().len()], sequence.dst())?;
     if let Some(weight) = sequence.weight() {
@@ -40,7 +41,7 @@ pub fn write(
         out.put("steps", &[], &[sequence.steps() as u64])?;
     }
     if let Some(boundaries) = sequence.boundaries() {
-        out.put("boundaries", &[boundaries.len()], boundaries)?;
+        out.put("boundaries", &[boundaries.len()], &boundaries.iter().collect::<Vec<i64>>())?;
     }
     if let Some(features) = &data.features {
         out.features(features, features.steps() == 1)?;

@@ -104,7 +104,7 @@ impl Times {
         if !self.reals.is_empty() {
             let (ticks, unit, exact) = fixed_point(&self.reals);
             let unit = if unit == TimeUnit::Second { given } else { Some(unit) };
-            let scale = scale_of(&ticks, unit);
+            let scale = scale_of(ticks.iter().copied(), unit);
             let warning = (!exact).then(|| {
                 format!("times are floats and were rounded to a {:?}", scale.unit).to_lowercase()
             });
@@ -116,7 +116,7 @@ impl Times {
             Some(6) => Some(TimeUnit::Microsecond),
             Some(_) => Some(TimeUnit::Nanosecond),
         };
-        let scale = scale_of(&self.ticks, unit);
+        let scale = scale_of(self.ticks.iter().copied(), unit);
         (self.ticks, scale, None)
     }
 }

@@ -1,6 +1,5 @@
 //! The footer of a Parquet file, checked and decoded, and the note that our own files carry.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use crate::error::{DataError, Location};
 use crate::formats::parquet::contain::contain;
 use crate::formats::parquet::guard::{self, Refusal};
 use crate::options::Limits;
+use crate::regular_file;
 
 /// The key under which the writer leaves a [`Note`].
 pub(crate) const NOTE_KEY: &str = "zoetrope";
@@ -42,7 +42,7 @@ pub(crate) struct Opened {
 /// Reads and checks the footer.
 pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Opened, DataError> {
     let io = |error| DataError::io(path, error);
-    let mut file = File::open(path).map_err(io)?;
+    let mut file = regular_file::open(path).map_err(io)?;
     let bytes = file.metadata().map_err(io)?.len();
     let at_end = |back: u64| Location::file(path).byte(bytes.saturating_sub(back));
     if bytes < 12 {

@@ -1,6 +1,5 @@
 //! The Parquet reader: from roles to row groups to an event store.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use crate::formats::parquet::sample;
 use crate::formats::parquet::schema::{Leaf, Stored, leaves};
 use crate::options::ReadOptions;
 use crate::progress::Progress;
+use crate::regular_file;
 use crate::roles::{self, Judged, Roles};
 use crate::table::chunk::TimeChunk;
 use crate::table::date::Calendar;
@@ -338,7 +338,7 @@ impl<'a> Plan<'a> {
         };
         // A handle of its own: clones of one handle share their position.
         let io = |error| DataError::io(self.path, error);
-        let mut file = File::open(self.path).map_err(io)?;
+        let mut file = regular_file::open(self.path).map_err(io)?;
         file.seek(SeekFrom::Start(start)).map_err(io)?;
         let mut bytes = vec![0; size as usize];
         file.read_exact(&mut bytes).map_err(io)?;

@@ -97,7 +97,7 @@ fn extra_of(data: &SnapshotDataset) -> Extra {
     Extra {
         vertices: data.sequence.vertices(),
         weighted: data.sequence.weight().is_some(),
-        boundaries: data.sequence.boundaries().map(<[i64]>::to_vec),
+        boundaries: data.sequence.boundaries().map(|times| times.iter().collect()),
         classes: data.targets.as_ref().and_then(|targets| targets.classes()),
         series,
         sides: sides_of(&data.names),

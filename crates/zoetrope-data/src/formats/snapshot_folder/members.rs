@@ -1,6 +1,5 @@
 //! Where the members come from: the files of a folder, or a tar archive read as a stream.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
@@ -8,6 +7,7 @@ use std::sync::mpsc::SyncSender;
 use crate::error::{DataError, Location};
 use crate::options::{Limits, ReadOptions};
 use crate::progress::Progress;
+use crate::regular_file;
 use crate::source::{Source, bare_name};
 
 use super::order;
@@ -70,10 +70,14 @@ impl Origin {
         let mut others = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(fail)? {
             let path = entry.map_err(fail)?.path();
+            let is_member = is_snapshot(&path) || bare_name(&path).ends_with(".tar");
+            if is_member {
+                regular_file::refuse_special(&path)?;
+            }
             if !path.is_file() || bare_name(&path).starts_with('.') {
                 continue;
             }
-            match is_snapshot(&path) || bare_name(&path).ends_with(".tar") {
+            match is_member {
                 true => files.push(path),
                 false => others.push(path),
             }
@@ -107,7 +111,8 @@ impl Origin {
                 progress.begin("reading", Some(sizes.sum()));
                 check_count(files.len(), &options.limits, folder)?;
                 for path in files {
-                    let bytes = std::fs::read(path).map_err(|error| DataError::io(path, error))?;
+                    let bytes =
+                        regular_file::read(path).map_err(|error| DataError::io(path, error))?;
                     progress.advance(bytes.len() as u64);
                     // The receiver is gone only where the whole read is being given up.
                     if sender.send((path.clone(), bytes)).is_err() {
@@ -140,7 +145,7 @@ fn send_archive(
     progress: &dyn Progress,
     sender: &SyncSender<(PathBuf, Vec<u8>)>,
 ) -> Result<Collected, DataError> {
-    let file = File::open(path).map_err(|error| DataError::io(path, error))?;
+    let file = regular_file::open(path).map_err(|error| DataError::io(path, error))?;
     progress.begin("reading", file.metadata().ok().map(|data| data.len()));
     let mut archive = tar::Archive::new(Source::new(path, file, &options.limits, progress)?);
     let damaged = |error| damaged(path, error);

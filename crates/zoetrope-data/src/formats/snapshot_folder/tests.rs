@@ -3,6 +3,8 @@ use std::io::Write;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use zoetrope_graph::Boundaries;
+
 use super::*;
 use crate::formats::any_snapshots::any_snapshots;
 use crate::options::Limits;
@@ -87,7 +89,7 @@ fn dated_tables_of_places_are_snapshots_with_times() {
     let data = snapshots(loaded);
     let day = 1_583_020_800;
     let ends = [day, day + 86_400, day + 172_800, day + 259_200];
-    assert_eq!(data.sequence.boundaries(), Some(&ends[..]));
+    assert_eq!(data.sequence.boundaries(), Some(&Boundaries::from(ends.to_vec())));
     let names: Vec<String> = (0..3).map(|vertex| data.names.name(vertex).to_string()).collect();
     assert_eq!(names, ["Oslo", "Paris", "Rome"]);
     assert_eq!((data.sequence.at(1).src, data.sequence.at(1).dst), (&[1, 2][..], &[0, 1][..]));
@@ -108,7 +110,7 @@ fn dated_members_of_an_archive_may_name_places_and_a_label_table_is_left_out() {
     assert!(loaded.notes.warnings.join("; ").contains("labels_1.csv"), "{:?}", loaded.notes);
     let data = snapshots(loaded);
     assert_eq!((data.sequence.steps(), data.sequence.vertices()), (5, 2));
-    assert_eq!(data.sequence.boundaries().unwrap()[0], 1_583_020_800);
+    assert_eq!(data.sequence.boundaries().unwrap().at(0), 1_583_020_800);
 }
 
 #[test]
@@ -127,7 +129,10 @@ fn dates_become_boundaries_with_gaps_kept() {
     std::fs::write(files.path().join("as19971110.txt"), "1 2 3\n").unwrap();
     let data = snapshots(load(files.path()).unwrap());
     let day = 878_947_200;
-    assert_eq!(data.sequence.boundaries(), Some(&[day, day + 172_800, day + 259_200][..]));
+    assert_eq!(
+        data.sequence.boundaries(),
+        Some(&Boundaries::from([day, day + 172_800, day + 259_200].to_vec()))
+    );
     assert_eq!(data.sequence.weight(), Some(&[0.5, 3.0][..]));
 }
 
@@ -293,7 +298,7 @@ fn dates_with_the_day_first_order_the_snapshots() {
     let day = 86_400;
     let first = 1_585_526_400;
     let ends = [first, first + day, first + 2 * day, first + 3 * day];
-    assert_eq!(data.sequence.boundaries(), Some(&ends[..]));
+    assert_eq!(data.sequence.boundaries(), Some(&Boundaries::from(ends.to_vec())));
     let unclear = folder(&[("01.04.2020.csv", "a,b\n"), ("02.04.2020.csv", "a,b\n")]);
     let text = message(unclear.path());
     assert!(text.contains("whether the day or the month comes first"), "{text}");

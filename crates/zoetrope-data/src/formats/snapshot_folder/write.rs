@@ -81,7 +81,8 @@ fn write_folder(
 
 /// Names by date where every boundary is a day and the last snapshot lasts one, else by number.
 fn file_names(sequence: &SnapshotSequence) -> Vec<String> {
-    let dates = sequence.boundaries().and_then(dates_of);
+    let dates =
+        sequence.boundaries().and_then(|times| dates_of(&times.iter().collect::<Vec<i64>>()));
     let width = sequence.steps().to_string().len();
     match dates {
         Some(dates) => dates.iter().map(|date| format!("snapshot{date}.txt")).collect(),

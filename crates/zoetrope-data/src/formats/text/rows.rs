@@ -106,7 +106,7 @@ impl<'a> Rows<'a> {
                     ready.iter().try_for_each(|(rows, block)| {
                         sink.put(block)?;
                         progress.advance(*rows as u64);
-                        Ok(())
+                        Ok::<(), DataError>(())
                     })
                 },
                 || {

@@ -21,6 +21,7 @@ pub use reader::read;
 pub use writer::write;
 
 use crate::formats::side_features::header_names;
+use crate::regular_file;
 
 const EDGES: &str = "edges.csv";
 const LABELS: &str = "labels.csv";
@@ -31,7 +32,7 @@ const INDEX: &str = "ext_full.npz";
 /// Whether a path is a TGL folder, or the table of events in one, and why.
 pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
     if path.is_dir() {
-        let file = std::fs::File::open(path.join(EDGES)).ok()?;
+        let file = regular_file::open(&path.join(EDGES)).ok()?;
         let mut head = Vec::new();
         std::io::Read::read_to_end(&mut std::io::Read::take(file, 4 << 10), &mut head).ok()?;
         let names = header_names(&head);

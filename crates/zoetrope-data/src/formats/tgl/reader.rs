@@ -54,7 +54,7 @@ pub fn read(
     };
     notes.warnings.extend(columns.split(&table));
     let edge_features = folder.join(EDGE_FEATURES);
-    let rows = match edge_features.is_file() {
+    let rows = match edge_features.exists() {
         true => Some(columns.rows(&path, &table)?),
         false => None,
     };
@@ -66,14 +66,14 @@ pub fn read(
         notes.files.push(edge_features);
     }
     let node_features = folder.join(NODE_FEATURES);
-    if node_features.is_file() {
+    if node_features.exists() {
         let matrix = Matrix::read(&node_features, options, progress)?;
         notes.missing_values += matrix.missing();
         store = matrix.into_vertex_features(store, 0)?;
         notes.files.push(node_features);
     }
     let label_table = folder.join(LABELS);
-    if label_table.is_file() {
+    if label_table.exists() {
         store = labels::attach(&label_table, store, options, progress, &mut notes.warnings)?;
         notes.files.push(label_table);
     }

@@ -8,6 +8,7 @@ use super::table::{self, is_csv};
 use crate::error::{DataError, Location};
 use crate::options::ReadOptions;
 use crate::progress::Quiet;
+use crate::regular_file;
 use crate::source::{Source, bare_name};
 
 /// Files beside the given one that are looked at.
@@ -90,6 +91,9 @@ impl Pair {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(fail)? {
             let file = entry.map_err(fail)?.path();
+            if path.is_dir() && is_csv(&file) {
+                regular_file::refuse_special(&file)?;
+            }
             if file.is_file() && is_csv(&file) {
                 files.push(file);
             }

@@ -1,4 +1,5 @@
 use tempfile::TempDir;
+use zoetrope_graph::Boundaries;
 
 use super::*;
 use crate::progress::Quiet;
@@ -146,7 +147,7 @@ fn a_time_in_front_of_the_sensors_is_the_time_of_the_steps() {
     assert_eq!((data.sequence.vertices(), data.sequence.steps()), (5, 3));
     let first = 1_330_560_000;
     let ends = [first, first + 300, first + 600, first + 900];
-    assert_eq!(data.sequence.boundaries(), Some(&ends[..]));
+    assert_eq!(data.sequence.boundaries(), Some(&Boundaries::from(ends.to_vec())));
     assert_eq!(data.names.name(0), "a");
     assert_eq!(data.signal.unwrap().values.at(0), [1.0, 2.0, 3.0, 4.0, 5.0]);
 }
@@ -178,7 +179,7 @@ fn the_time_may_stand_anywhere_and_in_two_columns() {
         assert_eq!((data.sequence.vertices(), data.sequence.steps()), (5, 2), "{values}");
         let first = 1_330_560_000;
         let ends = [first, first + 3600, first + 7200];
-        assert_eq!(data.sequence.boundaries(), Some(&ends[..]), "{values}");
+        assert_eq!(data.sequence.boundaries(), Some(&Boundaries::from(ends.to_vec())), "{values}");
         assert_eq!(data.signal.unwrap().values.at(0)[..2], [1.0, 2.0], "{values}");
     }
 }

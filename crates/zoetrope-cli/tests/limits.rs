@@ -1,0 +1,134 @@
+//! `--memory-limit` limits, running out of memory is exit code 4, and small files stay small.
+
+mod binary;
+
+use std::process::Command;
+use std::time::Duration;
+
+use binary::Folder;
+use zoetrope_testkit::{Outcome, run_measured};
+
+const EVENTS: &str = "synthetic:bipartite?events=20000";
+const SNAPSHOTS: &str = "synthetic:demo?vertices=1500&steps=64";
+
+fn train(folder: &Folder, model: &str, data: &str, more: &[&str]) -> Outcome {
+    let _ = std::fs::remove_dir_all(folder.path("run"));
+    let start =
+        ["train", "--quiet", "--model", model, "--data", data, "--epochs", "1", "--out", "run"];
+    folder.run(&[&start[..], more].concat())
+}
+
+#[test]
+fn every_event_model_keeps_to_its_limit_or_says_that_it_cannot() {
+    let folder = Folder::new();
+    for model in ["tgn", "jodie", "apan", "tgat"] {
+        let tiny = train(&folder, model, EVENTS, &["--memory-limit", "1"]);
+        assert_eq!(tiny.code(), Some(4), "{model}: {}", tiny.stderr_text());
+        let free = train(&folder, model, EVENTS, &[]);
+        assert_eq!(free.code(), Some(0), "{model}: {}", free.stderr_text());
+        for (share, must_run) in [(1.3, true), (0.7, false), (0.4, false)] {
+            let limit = (free.peak_rss_bytes as f64 * share) as u64;
+            let ended = train(&folder, model, EVENTS, &["--memory-limit", &limit.to_string()]);
+            let text = ended.stderr_text();
+            assert!(ended.code() == Some(0) || ended.code() == Some(4), "{model} {share}: {text}");
+            assert!(!must_run || ended.code() == Some(0), "{model} {share}: {text}");
+            assert!(ended.peak_rss_bytes <= limit, "{model} {share}: {}", ended.peak_rss_bytes);
+        }
+    }
+}
+
+#[test]
+fn a_limit_changes_no_result() {
+    let folder = Folder::new();
+    let results = |ended: &Outcome| {
+        assert_eq!(ended.code(), Some(0), "{}", ended.stderr_text());
+        let summary: serde_json::Value =
+            serde_json::from_slice(&folder.bytes("run/summary.json")).unwrap();
+        (summary["state_hash"].clone(), summary["test"].clone())
+    };
+    let flags = ["--set", "task.candidates=200"];
+    let free = train(&folder, "tgn", EVENTS, &flags);
+    let expected = results(&free);
+    let mut ran = 0;
+    // From enough for everything to too little for a step; in between questions come in smaller pieces.
+    for share in [1.3, 1.1, 0.9, 0.7] {
+        let limit = ((free.peak_rss_bytes as f64 * share) as u64).to_string();
+        let ended =
+            train(&folder, "tgn", EVENTS, &[&flags[..], &["--memory-limit", &limit]].concat());
+        if ended.code() != Some(4) {
+            assert_eq!(results(&ended), expected, "{share}");
+            ran += 1;
+        }
+    }
+    assert!(ran >= 1, "{ran}");
+}
+
+#[test]
+fn snapshot_models_with_long_frames_and_ranks_keep_to_their_limit() {
+    let folder = Folder::new();
+    for (model, flags) in [
+        ("gc-lstm", &["--frame", "all"][..]),
+        ("dysat", &["--frame", "24"]),
+        ("tm-gcn", &["--frame", "24", "--ranks", "4"]),
+    ] {
+        let free = train(&folder, model, SNAPSHOTS, flags);
+        assert_eq!(free.code(), Some(0), "{model}: {}", free.stderr_text());
+        for share in [1.3, 0.6, 0.45] {
+            let limit = (free.peak_rss_bytes as f64 * share) as u64;
+            let text = limit.to_string();
+            let limited = [flags, &["--memory-limit", &text]].concat();
+            let ended = train(&folder, model, SNAPSHOTS, &limited);
+            let text = ended.stderr_text();
+            assert!(ended.code() == Some(0) || ended.code() == Some(4), "{model} {share}: {text}");
+            assert!(ended.peak_rss_bytes <= limit, "{model} {share}: {}", ended.peak_rss_bytes);
+        }
+    }
+}
+
+#[test]
+fn a_system_without_memory_is_exit_code_4_and_never_a_signal() {
+    let folder = Folder::new();
+    for (kibibytes, model) in
+        [(50_000, "tgn"), (90_000, "tgn"), (150_000, "apan"), (200_000, "tgat"), (90_000, "tgcn")]
+    {
+        let data = if model == "tgcn" { SNAPSHOTS } else { EVENTS };
+        let _ = std::fs::remove_dir_all(folder.path("run"));
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -v {kibibytes}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_zoetrope")]);
+        command.args(["train", "--json", "--model", model, "--data", data, "--epochs", "1"]);
+        command.args(["--out", "run"]).current_dir(folder.path("."));
+        let ended = run_measured(command, Duration::from_secs(600)).unwrap();
+        let text = ended.stderr_text();
+        match ended.code() {
+            Some(0) => {}
+            Some(4) => {
+                let error: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+                assert_eq!(error["error"]["code"], 4, "{model} {kibibytes}: {text}");
+            }
+            code => panic!("{model} {kibibytes}: {code:?} {text}"),
+        }
+    }
+}
+
+#[test]
+fn two_rows_far_apart_take_no_memory() {
+    /// What R4 allows a small file.
+    const MOST: u64 = 64 << 20;
+    let folder = Folder::new();
+    folder.write("two.csv", "src,dst,time\n1,2,0\n2,3,4000000\n");
+    let inspected = folder.run(&["data", "inspect", "two.csv", "--window", "1", "--json"]);
+    assert_eq!(inspected.code(), Some(0), "{}", inspected.stderr_text());
+    assert!(inspected.peak_rss_bytes < MOST, "{}", inspected.peak_rss_bytes);
+    let report: serde_json::Value = serde_json::from_slice(&inspected.stdout).unwrap();
+    assert_eq!(report["window"]["snapshots"], 4_000_001);
+    assert_eq!(report["window"]["rows"].as_array().unwrap().len(), 2);
+    for command in ["train", "plan"] {
+        let window = ["--data", "two.csv", "--model", "tgcn", "--set", "data.window=1"];
+        let refused = folder.run(&[&[command][..], &window].concat());
+        let text = refused.stderr_text();
+        assert_eq!(refused.code(), Some(2), "{text}");
+        assert!(text.contains("3999999 are empty") && text.contains("data.window"), "{text}");
+        assert!(refused.peak_rss_bytes < MOST, "{}", refused.peak_rss_bytes);
+    }
+}

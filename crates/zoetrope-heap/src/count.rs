@@ -1,0 +1,87 @@
+//! How many bytes are in use.
+//!
+//! Large blocks are counted in one number. Small ones come too often for that: threads would wait for
+//! each other's cache line. Each thread adds them to one of a few numbers of its own; a thread that has
+//! taken another [`STEP`] looks at the sum.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+
+/// Blocks from this size on are counted together.
+const LARGE: usize = 32 << 10;
+/// How much a thread takes in small blocks between two looks at the sum.
+const STEP_BITS: u32 = 18;
+const SHELVES: usize = 16;
+
+/// A number that shares its cache line with no other.
+#[repr(align(128))]
+struct Apart(AtomicI64);
+
+static OF_LARGE: Apart = Apart(AtomicI64::new(0));
+static OF_SMALL: [Apart; SHELVES] = [const { Apart(AtomicI64::new(0)) }; SHELVES];
+/// The most that was in use since somebody began to measure; negative if nobody does.
+static PEAK: Apart = Apart(AtomicI64::new(-1));
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The shelf of this thread, counted from 1. Without a destructor: allocators are called when
+    /// those of other thread-local values run.
+    static SHELF: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What a block takes, with what the allocator of the system adds to it.
+fn taken(size: usize) -> i64 {
+    let bytes = match size < LARGE {
+        true => (size + 8).next_multiple_of(16).max(32),
+        false => size.saturating_add(16).div_ceil(4096).saturating_mul(4096),
+    };
+    i64::try_from(bytes).unwrap_or(i64::MAX / 4)
+}
+
+fn shelf() -> usize {
+    // A thread that is ending has no shelf any more: the first one does.
+    SHELF
+        .try_with(|shelf| {
+            if shelf.get() == 0 {
+                shelf.set(1 + THREADS.fetch_add(1, Relaxed) % SHELVES);
+            }
+            shelf.get() - 1
+        })
+        .unwrap_or(0)
+}
+
+/// Counts a block that is about to be taken; true if it is time to look whether that is too much.
+pub(crate) fn add(size: usize) -> bool {
+    if size >= LARGE {
+        OF_LARGE.0.fetch_add(taken(size), Relaxed);
+        if PEAK.0.load(Relaxed) >= 0 {
+            PEAK.0.fetch_max(sum(), Relaxed);
+        }
+        return true;
+    }
+    let bytes = taken(size);
+    let before = OF_SMALL[shelf()].0.fetch_add(bytes, Relaxed);
+    (before >> STEP_BITS) != ((before + bytes) >> STEP_BITS)
+}
+
+/// Counts a block that was given back.
+pub(crate) fn remove(size: usize) {
+    let place = if size >= LARGE { &OF_LARGE } else { &OF_SMALL[shelf()] };
+    place.0.fetch_sub(taken(size), Relaxed);
+}
+
+/// Bytes in use.
+pub(crate) fn sum() -> i64 {
+    let small: i64 = OF_SMALL.iter().map(|shelf| shelf.0.load(Relaxed)).sum();
+    (OF_LARGE.0.load(Relaxed) + small).max(0)
+}
+
+/// Measures the most in use from now on.
+pub(crate) fn begin_peak(now: i64) {
+    PEAK.0.store(now, Relaxed);
+}
+
+/// The most that was in use since [`begin_peak`].
+pub(crate) fn peak() -> i64 {
+    PEAK.0.load(Relaxed)
+}

@@ -1,0 +1,45 @@
+//! What a run takes memory for, in the order of a run: said when memory runs out.
+
+use zoetrope_heap::Purpose;
+
+/// From files to columns.
+pub(crate) static READING: Purpose = Purpose {
+    doing: "reading the data",
+    advice: "raise --memory-limit, read fewer columns or rows, or turn the file into a store first \
+             (`zoetrope data convert FILE data.zoe`)",
+};
+
+/// From columns to snapshots with features, or to events with an index.
+pub(crate) static SHAPING: Purpose = Purpose {
+    doing: "cutting the data into snapshots and laying out its features",
+    advice: "raise --memory-limit, or choose a wider data.window or fewer features",
+};
+
+/// Networks, states and matrices of a run.
+pub(crate) static PLANNING: Purpose = Purpose {
+    doing: "setting up the model and the plan",
+    advice: "raise --memory-limit, or choose a smaller model.hidden",
+};
+
+/// Epochs.
+pub(crate) static TRAINING: Purpose = Purpose {
+    doing: "training",
+    advice: "raise --memory-limit, or choose a smaller train.batch_size, train.frame or \
+             model.hidden, or more plan.blocks",
+};
+
+/// Validation and test.
+pub(crate) static JUDGING: Purpose = Purpose {
+    doing: "measuring on the validation or test part",
+    advice: "raise --memory-limit, or choose fewer task.candidates or task.negatives",
+};
+
+/// Simple rules beside the model.
+pub(crate) static COMPARING: Purpose = Purpose {
+    doing: "measuring the simple rules that the model is compared with",
+    advice: "raise --memory-limit, or choose fewer task.candidates or task.negatives",
+};
+
+/// Checkpoints.
+pub(crate) static SAVING: Purpose =
+    Purpose { doing: "saving a checkpoint", advice: "raise --memory-limit" };
