@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Ranks as threads, processes and hosts: the same bits, and what it takes.
+#
+#   bench/hosts/run.sh [--ranks 2,4] [--epochs N]      threads, processes, two hosts (needs root)
+#
+# Builds with the feature mpi unless ZOETROPE names a program.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+if [ -z "${ZOETROPE-}" ]; then
+    cargo build --release --package zoetrope-cli --features mpi --locked
+    export ZOETROPE="${CARGO_TARGET_DIR:-target}/release/zoetrope"
+fi
+exec "${PYTHON:-python3}" bench/hosts/hosts.py "$@"
