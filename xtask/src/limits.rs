@@ -1,10 +1,12 @@
 //! Whether `--memory-limit` limits: every model, two sizes, one rank and four, under limits that are
 //! drawn at random.
 //!
-//! Each case is trained without a limit first, which tells what it needs; then under limits between a
-//! fifth and a half of that, and under one above it. A run keeps to its limit, or says that it cannot
-//! with exit code 4. The peak is what the system counted for the process. Rows go to
-//! `bench/results/limits.md`.
+//! Each case is trained without a limit first, which tells what it needs if nobody asks it to save. The least
+//! limit that `zoetrope plan` accepts (the run itself, for ranks) is found by bisection. Then the case is trained under a limit above
+//! the need, under one drawn between that least limit and half of the need (or a quarter more than the
+//! least, if that is more), and under one drawn below the least. A run keeps to its limit, or says that it
+//! cannot with exit code 4; a run whose plan was accepted has to end well. The peak is what the system
+//! counted for the process. Rows go to `bench/results/limits.md`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -97,35 +99,46 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> bool {
     let mut random = Random(seed);
     let mut page = format!(
         "# Limits on memory\n\n`cargo xtask limits --seed {seed}`: the peak that the system counted ÷ \
-         `--memory-limit`, of one epoch; or exit code 4. The first column of limits is above what the \
-         run needs, the others are drawn between a fifth and a half of it.\n\n\
-         | model | data | ranks | needs, MB | limit, MB: peak ÷ limit | | |\n\
-         | --- | --- | ---: | ---: | --- | --- | --- |\n"
+         `--memory-limit`, of one epoch; or exit code 4. Needs: the peak without a limit. Least: the \
+         smallest limit that the plan accepts. Limits: above the need; drawn between the least and half of \
+         the need (at least a quarter more than the least); drawn below the least.\n\n\
+         | model | data | ranks | needs, MB | least, MB | limit, MB: peak ÷ limit | | |\n\
+         | --- | --- | ---: | ---: | ---: | --- | --- | --- |\n"
     );
-    let mut broken = 0;
+    let (mut broken, mut runs, mut ended_well, mut planned_for) = (0, 0, 0, [0, 0]);
     for case in cases() {
         if !wanted.is_empty() && !wanted.contains(&case.model) {
             continue;
         }
         let free = train(&binary, &case, &out, None);
+        let least = least_limit(&binary, &case, &out, free.peak);
         let mut row = format!(
-            "| {} | {} | {} | {:.0} |",
+            "| {} | {} | {} | {:.0} | {:.0} |",
             case.model,
             case.data.trim_start_matches("synthetic:"),
             case.ranks,
-            megabytes(free.peak)
+            megabytes(free.peak),
+            megabytes(least)
         );
-        let shares = [1.2, random.between(0.2, 0.5), random.between(0.2, 0.5)];
-        for share in shares {
-            let limit = (free.peak as f64 * share) as u64;
+        let (need, floor) = (free.peak as f64, least as f64);
+        let accepted = random.between(floor, (need / 2.0).max(1.25 * floor));
+        let limits = [1.2 * need, accepted, random.between(0.4, 0.99) * floor];
+        for (column, limit) in limits.into_iter().enumerate() {
+            let limit = limit as u64;
             let ended = train(&binary, &case, &out, Some(limit));
             let ratio = ended.peak as f64 / limit as f64;
             let (cell, good) = match ended.code {
-                Some(0) => (format!("{ratio:.2}"), ratio <= 1.0),
+                Some(0) => {
+                    ended_well += 1;
+                    planned_for[1] += usize::from(column == 1);
+                    (format!("{ratio:.2}"), ratio <= 1.0)
+                }
                 // A limit below what the program itself takes cannot be kept to.
                 Some(4) => (format!("exit code 4 ({ratio:.2})"), true),
                 code => (format!("ended with {code:?}"), false),
             };
+            runs += 1;
+            planned_for[0] += usize::from(column == 1);
             broken += usize::from(!good);
             let mark = if good { "" } else { " **broken**" };
             let _ = write!(row, " {:.0}: {cell}{mark} |", megabytes(limit));
@@ -134,8 +147,15 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> bool {
         page.push_str(&row);
         page.push('\n');
     }
-    let _ = writeln!(page, "\n{broken} broken.");
-    println!("{broken} broken");
+    let totals = format!(
+        "{runs} runs under a limit: {ended_well} ended well, {} with exit code 4, {broken} broken. Of the \
+         {} whose limit the plan accepts below the need, {} ended well.",
+        runs - ended_well - broken,
+        planned_for[0],
+        planned_for[1]
+    );
+    let _ = writeln!(page, "\n{totals}");
+    println!("{totals}");
     if wanted.is_empty()
         && let Err(error) = std::fs::write(root.join("bench/results/limits.md"), page)
     {
@@ -154,15 +174,43 @@ fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
+/// The smallest limit that a plan is made for, to a hundredth. `plan` plans for ranks that are processes;
+/// for ranks that are threads the run itself is asked.
+fn least_limit(binary: &Path, case: &Case, out: &Path, need: u64) -> u64 {
+    let (mut refused, mut accepted) = (0, 2 * need);
+    while accepted - refused > accepted / 100 {
+        let middle = refused + (accepted - refused) / 2;
+        let ended = if case.ranks > 1 {
+            train(binary, case, out, Some(middle))
+        } else {
+            run_to_end(binary, command(binary, case, "plan", Some(middle)))
+        };
+        match ended.code {
+            Some(0) => accepted = middle,
+            _ => refused = middle,
+        }
+    }
+    accepted
+}
+
 fn train(binary: &Path, case: &Case, out: &Path, limit: Option<u64>) -> Ended {
     let _ = std::fs::remove_dir_all(out);
+    let mut command = command(binary, case, "train", limit);
+    command.arg("--out").arg(out);
+    run_to_end(binary, command)
+}
+
+fn command(binary: &Path, case: &Case, name: &str, limit: Option<u64>) -> Command {
     let mut command = Command::new(binary);
-    command.args(["train", "--quiet", "--epochs", "1", "--data", case.data, "--model", case.model]);
-    command.args(case.flags).arg("--out").arg(out);
-    command.args(["--ranks", &case.ranks.to_string()]);
+    command.args([name, "--quiet", "--epochs", "1", "--data", case.data, "--model", case.model]);
+    command.args(case.flags).args(["--ranks", &case.ranks.to_string()]);
     if let Some(limit) = limit {
         command.args(["--memory-limit", &limit.to_string()]);
     }
+    command
+}
+
+fn run_to_end(binary: &Path, mut command: Command) -> Ended {
     let started = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     match started.and_then(|child| child.wait4()) {
         Ok(used) => Ended { code: used.status.code(), peak: used.rusage.maxrss },

@@ -42,8 +42,7 @@ fn a_limit_changes_no_result() {
     let folder = Folder::new();
     let results = |ended: &Outcome| {
         assert_eq!(ended.code(), Some(0), "{}", ended.stderr_text());
-        let summary: serde_json::Value =
-            serde_json::from_slice(&folder.bytes("run/summary.json")).unwrap();
+        let summary = folder.summary("run");
         (summary["state_hash"].clone(), summary["test"].clone())
     };
     let flags = ["--set", "task.candidates=200"];
@@ -83,6 +82,50 @@ fn snapshot_models_with_long_frames_and_ranks_keep_to_their_limit() {
             assert!(ended.peak_rss_bytes <= limit, "{model} {share}: {}", ended.peak_rss_bytes);
         }
     }
+}
+
+#[test]
+fn a_frame_that_is_longer_than_the_memory_is_computed_and_judged_in_blocks() {
+    let folder = Folder::new();
+    let few = "synthetic:demo?vertices=100&steps=600";
+    let flags = ["--frame", "all", "--set", "data.split=60/20/20"];
+    let free = train(&folder, "gc-lstm", few, &flags);
+    assert_eq!(free.code(), Some(0), "{}", free.stderr_text());
+    let expected = folder.summary("run");
+    let limit = free.peak_rss_bytes / 2;
+    let text = limit.to_string();
+    let ended = train(&folder, "gc-lstm", few, &[&flags[..], &["--memory-limit", &text]].concat());
+    assert_eq!(ended.code(), Some(0), "{}", ended.stderr_text());
+    assert!(ended.peak_rss_bytes <= limit, "{} of {limit}", ended.peak_rss_bytes);
+    let found = folder.summary("run");
+    assert!(found["plan"]["blocks"]["count"].as_u64().unwrap() > 1, "{}", found["plan"]);
+    // Gradients of blocks are added up in another order than those of a whole frame.
+    let mse = |summary: &serde_json::Value| summary["test"]["mse"].as_f64().unwrap();
+    assert!(
+        (mse(&found) / mse(&expected) - 1.0).abs() < 1e-4,
+        "{} {}",
+        mse(&found),
+        mse(&expected)
+    );
+}
+
+#[test]
+fn a_table_and_smoothed_snapshots_that_do_not_fit_are_refused_before_they_are_made() {
+    let folder = Folder::new();
+    let rows: String =
+        (0..2_000_000).map(|at| format!("{},{},{at}\n", at % 997, at % 991)).collect();
+    folder.write("long.csv", &format!("src,dst,time\n{rows}"));
+    let long = train(&folder, "tgn", "long.csv", &["--memory-limit", "40MB"]);
+    let text = long.stderr_text();
+    assert_eq!(long.code(), Some(4), "{text}");
+    assert!(text.contains("reading long.csv would take 3"), "{text}");
+    let power = "synthetic:power-law?vertices=2000&steps=64&edges=10000&change=1";
+    let smooth = ["--set", "data.edge_life=64", "--memory-limit", "60MB"];
+    let smoothed = train(&folder, "tgcn", power, &smooth);
+    let text = smoothed.stderr_text();
+    assert_eq!(smoothed.code(), Some(4), "{text}");
+    assert!(text.contains("smoothed over time would take"), "{text}");
+    assert!(text.contains("data.edge_life"), "{text}");
 }
 
 #[test]

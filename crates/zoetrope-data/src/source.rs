@@ -64,6 +64,7 @@ pub struct Source<'a> {
     produced: u64,
     guard: Option<(u64, u64)>,
     content_bytes: Option<u64>,
+    file_bytes: u64,
 }
 
 impl<'a> Source<'a> {
@@ -80,7 +81,7 @@ impl<'a> Source<'a> {
         let length = file.metadata().ok().map(|metadata| metadata.len());
         let source = Self::new(path, file, limits, progress)?;
         let content_bytes = length.filter(|_| source.guard.is_none());
-        Ok(Self { content_bytes, ..source })
+        Ok(Self { content_bytes, file_bytes: length.unwrap_or(0), ..source })
     }
 
     /// As [`open`](Self::open) for bytes that are at hand already (a member of an archive).
@@ -127,6 +128,7 @@ impl<'a> Source<'a> {
             produced: 0,
             guard,
             content_bytes: None,
+            file_bytes: 0,
         })
     }
 
@@ -138,6 +140,11 @@ impl<'a> Source<'a> {
     /// The length of the whole content, where the file is not compressed.
     pub fn content_bytes(&self) -> Option<u64> {
         self.content_bytes
+    }
+
+    /// What the content has at least: the bytes of the file, compressed or not; 0 if unknown.
+    pub fn least_bytes(&self) -> u64 {
+        self.file_bytes
     }
 
     /// Fills as much of `buffer` as the stream still has; less than all of it only at the end.

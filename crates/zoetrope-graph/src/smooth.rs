@@ -34,6 +34,10 @@ use crate::snapshot::{SnapshotSequence, SnapshotView};
 /// Edges of the input in one block: a few hundred kilobytes, which a core sorts in its cache.
 const BLOCK_EDGES: usize = 1 << 15;
 
+/// What takes less memory than smoothing as asked.
+pub(crate) const ADVICE: &str =
+    "choose a smaller data.edge_life or data.m_product, or a wider data.window";
+
 /// Edges that a block must have for each step of the sequence: a block keeps counters and slices
 /// per step (56 bytes), which must not outgrow the edges of long sequences of small snapshots.
 const BLOCK_EDGES_PER_STEP: usize = 4;
@@ -51,7 +55,7 @@ const BLOCK_EDGES_PER_STEP: usize = 4;
 /// ```
 ///
 /// # Errors
-/// [`GraphError::BadParameter`] where `life` is 0.
+/// [`GraphError::BadParameter`] if `life` is 0, [`GraphError::Memory`] if the result does not fit.
 pub fn edge_life(sequence: &SnapshotSequence, life: usize) -> Result<SnapshotSequence, GraphError> {
     expect_positive("edge-life", life)?;
     window_sums(sequence, life, |_| 1.0, block_edges(sequence))
@@ -62,7 +66,7 @@ pub fn edge_life(sequence: &SnapshotSequence, life: usize) -> Result<SnapshotSeq
 /// A constant sequence stays constant.
 ///
 /// # Errors
-/// [`GraphError::BadParameter`] where `window` is 0.
+/// [`GraphError::BadParameter`] if `window` is 0, [`GraphError::Memory`] if the result does not fit.
 pub fn m_product(
     sequence: &SnapshotSequence,
     window: usize,
@@ -117,13 +121,16 @@ fn window_sums(
         return Err(GraphError::TooMany { what: "snapshots", count, limit });
     }
     let views: Vec<SnapshotView<'_>> = sequence.iter().collect();
+    let input: usize = views.iter().map(SnapshotView::len).sum();
+    let held = (input * size_of::<Occurrence>()) as u64;
+    zoetrope_heap::need("smoothing the edges of all snapshots over time", held, ADVICE)?;
     let blocks: Vec<Vec<Occurrence>> = key_ranges(&views, block_edges)
         .into_par_iter()
         .map(|range| occurrences(&views, range))
         .collect();
     let counts: Vec<Vec<u64>> =
         blocks.par_iter().map(|block| edges_per_step(block, steps, length)).collect();
-    let mut arena = Arena::new(steps, &counts);
+    let mut arena = Arena::new(steps, &counts)?;
     arena.parts(&counts).into_par_iter().zip(&blocks).for_each(|(mut parts, block)| {
         for edge in block.chunk_by(|left, right| left.key == right.key) {
             write_edge(edge, steps, length, &divisor, &mut parts);

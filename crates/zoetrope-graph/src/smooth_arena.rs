@@ -3,9 +3,14 @@
 //! The arena holds snapshot after snapshot, and within a snapshot block after block, so blocks
 //! that hold ascending edges leave every snapshot in order without a copy.
 
+use crate::error::GraphError;
 use crate::ids::VertexId;
 use crate::ranges::Ranges;
+use crate::smooth::ADVICE;
 use crate::snapshot::SnapshotSequence;
+
+/// Two ends and a weight.
+const EDGE_BYTES: u64 = 12;
 
 pub(crate) struct Arena {
     offsets: Vec<u64>,
@@ -36,16 +41,17 @@ impl StepPart<'_> {
 }
 
 impl Arena {
-    /// Makes room for `counts[block][step]` edges.
-    pub(crate) fn new(steps: usize, counts: &[Vec<u64>]) -> Self {
+    /// Makes room for `counts[block][step]` edges, if there is enough memory.
+    pub(crate) fn new(steps: usize, counts: &[Vec<u64>]) -> Result<Self, GraphError> {
         let mut offsets = vec![0];
         let mut end = 0;
         for step in 0..steps {
             end += counts.iter().map(|block| block[step]).sum::<u64>();
             offsets.push(end);
         }
+        zoetrope_heap::need("snapshots that are smoothed over time", end * EDGE_BYTES, ADVICE)?;
         let edges = end as usize;
-        Self { offsets, src: vec![0; edges], dst: vec![0; edges], weight: vec![0.0; edges] }
+        Ok(Self { offsets, src: vec![0; edges], dst: vec![0; edges], weight: vec![0.0; edges] })
     }
 
     /// For each block, its part of each step.

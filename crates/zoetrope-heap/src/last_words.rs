@@ -7,6 +7,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::Bytes;
 use crate::limit;
 use crate::purpose::{self, Purpose};
 
@@ -24,8 +25,8 @@ pub fn answer_in_json(wanted: bool) {
 /// Ends the process because a block of `size` bytes would break the limit.
 pub(crate) fn of_limit(size: usize) -> ! {
     end(size, |text, Purpose { doing, .. }| {
-        let limit = limit::limit().unwrap_or(0);
-        write!(text, "the memory limit of {limit} bytes is reached while {doing}")
+        let limit = Bytes(limit::limit().unwrap_or(0));
+        write!(text, "the memory limit of {limit} is reached while {doing}")
     })
 }
 
@@ -44,7 +45,12 @@ fn end(size: usize, say: impl Fn(&mut Line, &Purpose) -> fmt::Result) -> ! {
     let now = purpose::now();
     let mut message = Line::new();
     let _ = say(&mut message, now);
-    let _ = write!(message, ": {} bytes are in use, and {size} more are needed", limit::held());
+    let _ = write!(
+        message,
+        ": {} are in use, and {} more are needed",
+        Bytes(limit::held()),
+        Bytes(size as u64)
+    );
     let mut text = Line::new();
     let _ = write!(text, "error: {}\nhint: {}\n", message.as_str(), now.advice);
     // A progress bar may stand in the line.

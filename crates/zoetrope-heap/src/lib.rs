@@ -11,6 +11,7 @@
 //! that the allocator keeps between uses, and mapped files ([`hold`]) are part of it.
 
 mod allocator;
+mod bytes;
 mod count;
 mod gauge;
 mod hold;
@@ -21,6 +22,7 @@ mod purpose;
 mod resident;
 
 pub use allocator::Tracking;
+pub use bytes::Bytes;
 pub use gauge::Gauge;
 pub use hold::{Held, hold};
 pub use last_words::answer_in_json;

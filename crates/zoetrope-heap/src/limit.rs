@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-use crate::{count, resident};
+use crate::{Bytes, count, resident};
 
 /// Bytes that are newly in use between two looks at what the system counts.
 const LOOK: i64 = 4 << 20;
@@ -26,7 +26,9 @@ static LOOKED_AT: AtomicI64 = AtomicI64::new(0);
 /// A limit below what the program itself takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the program itself takes {least} bytes, but the limit on memory is {limit}; choose a larger one"
+    "the program itself takes {}, but the limit on memory is {}; choose a larger one",
+    Bytes(*.least),
+    Bytes(*.limit)
 )]
 pub struct LimitError {
     /// The limit.

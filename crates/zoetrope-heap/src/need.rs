@@ -1,5 +1,6 @@
 //! Refuses what cannot be held, before anything is allocated.
 
+use crate::Bytes;
 use crate::limit;
 
 /// Assumed if the system does not tell how much memory is free.
@@ -22,22 +23,13 @@ pub struct TooLarge {
 }
 
 fn text(what: &str, needed: u64, free: u64, limit: Option<u64>, advice: &str) -> String {
-    let (needed, free) = (shown(needed), shown(free));
+    let (needed, free) = (Bytes(needed), Bytes(free));
     match limit {
         Some(limit) => format!(
             "{what} would take {needed}, and {free} are left of the {} that the run may take; {advice}",
-            shown(limit)
+            Bytes(limit)
         ),
         None => format!("{what} would take {needed}, and the machine has {free} free; {advice}"),
-    }
-}
-
-/// Bytes as people read them.
-fn shown(bytes: u64) -> String {
-    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    match UNITS.iter().find(|(_, shift)| bytes >> shift > 0) {
-        Some((unit, shift)) => format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64),
-        None => format!("{bytes} bytes"),
     }
 }
 
@@ -95,7 +87,7 @@ mod tests {
     #[test]
     fn what_no_machine_holds_is_refused_with_what_takes_less() {
         let error = need("a table", 1 << 60, "choose fewer rows").unwrap_err().to_string();
-        assert!(error.starts_with("a table would take 1073741824.0 GiB"), "{error}");
+        assert!(error.starts_with("a table would take 1152921504.7 GB"), "{error}");
         assert!(error.ends_with("free; choose fewer rows"), "{error}");
         assert_eq!(need("a table", 1 << 20, ""), Ok(()));
     }

@@ -1,5 +1,7 @@
 //! What can be wrong with a plan or with what is asked of a planner.
 
+use zoetrope_heap::Bytes;
+
 /// A refusal of a planner, or of a plan that does not fit its workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -45,7 +47,10 @@ pub enum PlanError {
     NotAPlan(String),
     /// The plan does not fit into the memory that it may take.
     #[error(
-        "the plan needs {needed} bytes, of which {largest_bytes} for {largest}, but may take {limit}; {advice}"
+        "the plan needs {}, of which {} for {largest}, but may take {}; {advice}",
+        Bytes(*.needed),
+        Bytes(*.largest_bytes),
+        Bytes(*.limit)
     )]
     TooLarge {
         /// Bytes needed.

@@ -91,7 +91,18 @@ impl Pool {
         account.free.give(buffer.room(), buffer);
     }
 
-    /// The bytes that the pool has asked of the system so far.
+    /// Frees the blocks that nobody uses. Those of a card stay where they are: recordings know their
+    /// addresses.
+    pub fn free_unused(&self) {
+        if matches!(self.device, Device::Cuda(_)) {
+            return;
+        }
+        let mut account = self.account();
+        let freed: usize = account.free.drain().map(|(_, buffer)| buffer.bytes()).sum();
+        account.allocated_bytes = account.allocated_bytes.saturating_sub(freed);
+    }
+
+    /// The bytes that the pool has asked of the system so far, without those that it freed.
     pub fn allocated_bytes(&self) -> usize {
         self.account().allocated_bytes
     }
@@ -109,6 +120,18 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_that_nobody_uses_are_freed_and_others_stay() {
+        let pool = Pool::default();
+        let (used, unused) = (pool.take(1000), pool.take(5000));
+        pool.give(unused);
+        pool.free_unused();
+        assert_eq!(pool.allocated_bytes(), used.bytes());
+        pool.give(used);
+        pool.free_unused();
+        assert_eq!(pool.allocated_bytes(), 0);
+    }
 
     #[test]
     fn a_block_that_came_back_is_used_again() {

@@ -11,8 +11,8 @@ pub(crate) static READING: Purpose = Purpose {
 
 /// From columns to snapshots with features, or to events with an index.
 pub(crate) static SHAPING: Purpose = Purpose {
-    doing: "cutting the data into snapshots and laying out its features",
-    advice: "raise --memory-limit, or choose a wider data.window or fewer features",
+    doing: "laying out the data (snapshots or an index of events, features)",
+    advice: "raise --memory-limit, or choose a wider data.window, fewer events or fewer features",
 };
 
 /// Networks, states and matrices of a run.
@@ -31,7 +31,8 @@ pub(crate) static TRAINING: Purpose = Purpose {
 /// Validation and test.
 pub(crate) static JUDGING: Purpose = Purpose {
     doing: "measuring on the validation or test part",
-    advice: "raise --memory-limit, or choose fewer task.candidates or task.negatives",
+    advice: "raise --memory-limit, or choose more plan.blocks, a shorter train.frame, or fewer \
+             task.candidates or task.negatives",
 };
 
 /// Simple rules beside the model.

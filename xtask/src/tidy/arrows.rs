@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("zoetrope-tensor", &["zoetrope-graph"]),
     ("zoetrope-nn", &["zoetrope-graph", "zoetrope-tensor"]),
     ("zoetrope-dist", &["zoetrope-tensor"]),
-    ("zoetrope-plan", &["zoetrope-graph"]),
+    ("zoetrope-plan", &["zoetrope-heap", "zoetrope-graph"]),
     ("zoetrope-train", LIBRARIES_BELOW_TRAIN),
     ("zoetrope-sim", &["zoetrope-graph", "zoetrope-plan"]),
     ("zoetrope-board", &["zoetrope-train"]),

@@ -30,6 +30,11 @@ impl Folder {
         std::fs::read(self.path(name)).unwrap()
     }
 
+    /// `summary.json` of a run folder.
+    pub(crate) fn summary(&self, run: &str) -> Value {
+        serde_json::from_slice(&self.bytes(&format!("{run}/summary.json"))).unwrap()
+    }
+
     /// Runs `zoetrope` with these arguments.
     pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
         self.run_with(arguments, |_| {}, Duration::from_secs(600))

@@ -284,6 +284,21 @@ impl Chunk {
         }
     }
 
+    /// Bytes of a row in the columns that `plan` fills.
+    pub(crate) fn row_bytes(&self, plan: &Plan) -> u64 {
+        let id = |ids: &IdChunk| match ids {
+            IdChunk::Narrow(_) | IdChunk::Text { .. } => 4,
+            IdChunk::Wide(_) => 8,
+        };
+        let column = |action: &Action| match action {
+            Action::DecimalTime | Action::DateTime(_) => 8,
+            Action::Weight | Action::NumberLabel => 4,
+            _ => 0,
+        };
+        let columns: u64 = plan.actions.iter().map(column).sum();
+        id(&self.src) + id(&self.dst) + columns + 4 * plan.feature_width as u64
+    }
+
     /// Appends the columns of the block that follows in the file.
     pub(crate) fn append(&mut self, block: &mut Self, max_problems: usize) {
         self.src.append(&block.src);

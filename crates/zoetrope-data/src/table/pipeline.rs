@@ -31,12 +31,16 @@ pub(crate) fn read_rows(
     limits: &Limits,
 ) -> Result<Chunk, DataError> {
     let path = source.path().to_owned();
-    let rest = source.content_bytes().map_or(0, |bytes| bytes.saturating_sub(start));
-    let rows = expected_rows(rest, head, plan.actions.len().max(plan.feature_width));
+    let rows = |bytes: u64| {
+        let rest = bytes.saturating_sub(start);
+        expected_rows(rest, head, plan.actions.len().max(plan.feature_width))
+    };
+    let (likely, least) = (source.content_bytes().map_or(0, rows), rows(source.least_bytes()));
     let feed = Feed { source, carried: head.to_vec(), start, index: 0, ended: false, limits };
     let feed = Mutex::new(feed);
     let mut columns = plan.new_chunk();
-    columns.reserve(rows, plan);
+    expect_room(&path, least as u64 * columns.row_bytes(plan))?;
+    columns.reserve(likely, plan);
     let whole = Whole { columns, next: 0, early: Vec::new(), spare: Vec::new(), error: None };
     let whole = Mutex::new(whole);
     let turn = Condvar::new();
@@ -51,6 +55,13 @@ pub(crate) fn read_rows(
         Some(error) => Err(error),
         None => Ok(whole.columns),
     }
+}
+
+/// Refuses a file whose columns do not fit, before they are read.
+fn expect_room(path: &Path, bytes: u64) -> Result<(), DataError> {
+    const ADVICE: &str =
+        "raise --memory-limit, leave features out (--no-features), or read fewer rows";
+    Ok(zoetrope_heap::need(&format!("reading {}", path.display()), bytes, ADVICE)?)
 }
 
 /// How many rows `rest` bytes have if they are as long as those in `head`; reserving for them

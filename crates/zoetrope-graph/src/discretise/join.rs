@@ -7,6 +7,9 @@ use crate::error::GraphError;
 use crate::ids::VertexId;
 use crate::ranges::Ranges;
 
+/// What makes fewer edges.
+pub(super) const ADVICE: &str = "choose a wider data.window, or leave data.until_removed out";
+
 /// Ranges, sources, destinations and weights of all snapshots.
 pub(super) type Columns = (Ranges, Vec<VertexId>, Vec<VertexId>, Option<Vec<f32>>);
 
@@ -53,6 +56,16 @@ pub(super) fn ranges(
     counts.for_each(|(window, count)| ranges.fill(window, count));
     let limit = job.options.max_edges;
     if ranges.end() > limit { Err(GraphError::TooManyEdges { limit }) } else { Ok(ranges) }
+}
+
+/// Bytes of an edge of the result.
+pub(super) fn edge_bytes(job: &Job<'_>) -> u64 {
+    if job.weighted { 12 } else { 8 }
+}
+
+/// Refuses a result that does not fit beside the pieces that it is copied from.
+pub(super) fn expect_room(job: &Job<'_>, edges: u64) -> Result<(), GraphError> {
+    Ok(zoetrope_heap::need("the edges of all snapshots", edges * edge_bytes(job), ADVICE)?)
 }
 
 /// Copies pieces end to end, in parallel; a single piece is moved.

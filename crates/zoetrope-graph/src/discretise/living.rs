@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::Merge;
 use super::collect::Job;
 use super::fold::Additions;
-use super::join::{Columns, Part, ranges};
+use super::join::{ADVICE, Columns, Part, edge_bytes, ranges};
 use super::partition::{self, LARGE};
 use super::sort::{Word, sort};
 use crate::error::GraphError;
@@ -51,12 +51,15 @@ fn snapshots_of<W: Word>(
         .into_par_iter()
         .map(|place| sorted_window(job, windows.ranges().nth_filled(place).1, bits))
         .collect();
+    // Each edge is held twice: in the piece of its shard and in the result.
+    let fits = zoetrope_heap::free() / (2 * edge_bytes(job));
+    let most = job.options.max_edges.min(fits);
     let produced = AtomicU64::new(0);
     let shards: Option<Vec<Part>> = shard_keys(&records, bits)
         .into_par_iter()
-        .map(|keys| Shard { job, windows, bits, keys }.run(&records, &produced))
+        .map(|keys| Shard { job, windows, bits, keys, most }.run(&records, &produced))
         .collect();
-    let shards = shards.ok_or(GraphError::TooManyEdges { limit: job.options.max_edges })?;
+    let shards = shards.ok_or_else(|| refused(job, fits))?;
     drop(records);
     let own = |shard: &Part| ranges(job, windows.len(), shard.counts.iter().copied());
     let places: Vec<Ranges> = shards.iter().map(own).collect::<Result<_, _>>()?;
@@ -69,6 +72,17 @@ fn snapshots_of<W: Word>(
         .weighted
         .then(|| gather(&all, &shards, &places, |part: &Part| -> &[f32] { &part.weight }));
     Ok((all, src, dst, weight))
+}
+
+/// Why there are more edges than there may be: `fits` is what the memory has room for.
+fn refused(job: &Job<'_>, fits: u64) -> GraphError {
+    let limit = job.options.max_edges;
+    if limit <= fits {
+        return GraphError::TooManyEdges { limit };
+    }
+    let what = "the edges of all snapshots, each living on until it is removed,";
+    zoetrope_heap::need(what, (fits + 1).saturating_mul(2 * edge_bytes(job)), ADVICE)
+        .map_or_else(GraphError::from, |()| GraphError::TooManyEdges { limit: fits })
 }
 
 fn sorted_window<W: Word>(job: &Job<'_>, events: Range<usize>, bits: u32) -> Vec<W> {
@@ -112,6 +126,8 @@ struct Shard<'a> {
     windows: &'a Windows,
     bits: u32,
     keys: Range<u64>,
+    /// The edges that all shards may make together.
+    most: u64,
 }
 
 impl Shard<'_> {
@@ -132,7 +148,7 @@ impl Shard<'_> {
                 }
             }
             let edges = living.len() as u64;
-            if produced.fetch_add(edges, Ordering::Relaxed) + edges > self.job.options.max_edges {
+            if produced.fetch_add(edges, Ordering::Relaxed) + edges > self.most {
                 return None;
             }
             self.write(&living, &mut part);

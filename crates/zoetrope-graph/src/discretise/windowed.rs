@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::collect::Job;
 use super::fold::emit;
-use super::join::{Columns, Part, concatenate, ranges};
+use super::join::{Columns, Part, concatenate, expect_room, ranges};
 use super::partition::{self, LARGE};
 use super::sort::{Word, sort};
 use crate::error::GraphError;
@@ -36,6 +36,7 @@ pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, Gra
     let parts: Vec<Part> = parts.into_iter().flatten().collect();
     let counts = parts.iter().flat_map(|part| &part.counts).copied();
     let ranges = ranges(job, windows.len(), counts)?;
+    expect_room(job, ranges.end())?;
     let (mut src, mut dst, mut weight) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
         src.push(part.src);

@@ -98,6 +98,12 @@ impl Tape {
         self.generation = self.generation.wrapping_add(1);
     }
 
+    /// Forgets everything recorded and frees its blocks: the next step is of another size.
+    pub fn shrink(&mut self) {
+        self.reset();
+        self.pool.free_unused();
+    }
+
     /// The most bytes that values and gradients took at one time since the tape was made.
     pub fn peak_bytes(&self) -> usize {
         self.pool.peak_bytes()

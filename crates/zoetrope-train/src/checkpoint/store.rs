@@ -9,7 +9,6 @@ use super::load::{REPLACED, Restored, UNFINISHED, candidates, folder_name, load}
 use super::manifest::{self, Manifest, Part};
 use super::state::SavedState;
 use crate::error::TrainError;
-use crate::stages;
 
 /// The name of the file that names the newest checkpoint.
 const LATEST: &str = "latest";
@@ -62,7 +61,6 @@ impl<F: FileLayer> CheckpointStore<F> {
     /// [`TrainError::Diverged`] where a number is not finite, [`TrainError::Io`] where the disk
     /// is full or fails, [`TrainError::Damaged`] where what was written does not read back.
     pub fn save(&self, state: &SavedState) -> Result<Written, TrainError> {
-        let _saving = zoetrope_heap::during(&stages::SAVING);
         state.check_finite()?;
         let hash = state_hash(state);
         let name = folder_name(state.cursor.step);

@@ -2,8 +2,11 @@
 //!
 //! Everything a tape holds grows linearly with vertices and edges, so three small runs of the real
 //! network tell the three numbers of a line: nothing about a model has to be written down twice.
+//!
+//! A frame may be so long that even a miniature of it does not fit into the limit on memory. Then shorter
+//! ones are run, each twice as long as the one before, and the rest is extrapolated.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use zoetrope_data::split::Split;
 use zoetrope_graph::random::Random;
@@ -44,6 +47,37 @@ pub struct StepCost {
     pub state_bytes: u64,
 }
 
+/// Held while miniatures run.
+static MEASURING: Mutex<()> = Mutex::new(());
+
+/// The fewest snapshots that a miniature is run with, if it cannot be run with all.
+const FIRST_STEPS: usize = 16;
+
+impl StepCost {
+    /// The cost of a step over `to` snapshots, if `self` is that of `from` snapshots and `before` that of
+    /// half as many: along a line, or along a power if it grew faster than a line.
+    fn stretched(self, before: Self, from: usize, to: usize) -> Self {
+        let times = to as f64 / from as f64;
+        let along = |now: f64, before: f64| {
+            if now > 2.0 * before && before > 0.0 {
+                now * times.powf((now / before).log2().min(2.0))
+            } else {
+                now + (now - before).max(0.0) * 2.0 * (times - 1.0)
+            }
+        };
+        let (now, before) = (self.activations, before.activations);
+        Self {
+            activations: ActivationCost {
+                fixed_bytes: along(now.fixed_bytes, before.fixed_bytes),
+                bytes_per_vertex: along(now.bytes_per_vertex, before.bytes_per_vertex),
+                // That of one edge, however many there are.
+                bytes_per_edge: now.bytes_per_edge.max(before.bytes_per_edge),
+            },
+            state_bytes: self.state_bytes,
+        }
+    }
+}
+
 /// What one run of a miniature took.
 struct Taken {
     tape: f64,
@@ -62,6 +96,45 @@ pub fn step_cost(
     steps: usize,
     extent: Extent,
 ) -> Result<StepCost, TrainError> {
+    // Ranks of one process estimate one after the other: together they would take what none of them does.
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+    let cost = |steps| measured(config, task, material, outputs, steps, extent);
+    if zoetrope_heap::limit().is_none() || steps <= FIRST_STEPS {
+        return Ok(cost(steps)?.0);
+    }
+    // The least that a miniature of `times` as many snapshots is sure to fit into: attention over time
+    // grows with the square of their number.
+    let fits = |took: u64, times: f64| {
+        let most = took as f64 * times * times;
+        zoetrope_heap::room().is_none_or(|room| most <= room as f64)
+    };
+    let mut count = FIRST_STEPS;
+    let (mut now, mut took) = cost(count)?;
+    let mut before = None;
+    loop {
+        if fits(took, steps as f64 / count as f64) {
+            return Ok(cost(steps)?.0);
+        }
+        if !fits(took, 2.0) {
+            let before = before.map_or_else(|| cost(count / 2).map(|(cost, _)| cost), Ok)?;
+            return Ok(now.stretched(before, count, steps));
+        }
+        before = Some(now);
+        count *= 2;
+        (now, took) = cost(count)?;
+    }
+}
+
+/// The cost of a step as miniatures of as many snapshots show it, and the bytes that the largest of them
+/// took.
+fn measured(
+    config: &Config,
+    task: TaskName,
+    material: &Material,
+    outputs: usize,
+    steps: usize,
+    extent: Extent,
+) -> Result<(StepCost, u64), TrainError> {
     // EvolveGCN-H summarises the vertices to as many rows as there are features. Smaller than the
     // real graph, so that the estimate is never itself what takes most.
     let least = material.width().max(config.model.hidden).max(16);
@@ -83,14 +156,15 @@ pub fn step_cost(
     let fixed = base - bytes_per_vertex * vertices as f64 - bytes_per_edge * frame_edges;
     let state_per_vertex = (wide.state - small.state) / vertices as f64;
     let more = material.vertices() as f64 - vertices as f64;
-    Ok(StepCost {
+    let cost = StepCost {
         activations: ActivationCost {
             fixed_bytes: fixed.max(0.0),
             bytes_per_vertex,
             bytes_per_edge,
         },
         state_bytes: (small.state + state_per_vertex * more) as u64,
-    })
+    };
+    Ok((cost, wide.tape.max(dense) as u64))
 }
 
 /// The bytes that a tape holds after one step, and those of the state.
@@ -218,4 +292,24 @@ fn miniature(
         scaled: Scaled::default(),
         warnings: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(fixed_bytes: f64, bytes_per_vertex: f64) -> StepCost {
+        let activations = ActivationCost { fixed_bytes, bytes_per_vertex, bytes_per_edge: 1.0 };
+        StepCost { activations, state_bytes: 7 }
+    }
+
+    #[test]
+    fn what_grows_along_a_line_or_a_square_is_extrapolated_along_it() {
+        // 5 + 10 a snapshot, and 3 a snapshot squared.
+        let at = |steps: f64| cost(5.0 + 10.0 * steps, 3.0 * steps * steps);
+        let found = at(16.0).stretched(at(8.0), 16, 100).activations;
+        let wanted = at(100.0).activations;
+        assert!((found.fixed_bytes - wanted.fixed_bytes).abs() < 1e-6, "{found:?}");
+        assert!((found.bytes_per_vertex - wanted.bytes_per_vertex).abs() < 1e-6, "{found:?}");
+    }
 }

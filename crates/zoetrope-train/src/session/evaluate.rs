@@ -148,17 +148,11 @@ impl Session {
         mut look: impl FnMut(&mut Self, usize) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         let mut carried = Carried::default();
-        let length = match self.sequential() {
-            true => self.plan.rule.frame.unwrap_or(pass.steps.len()),
-            false => pass.steps.len(),
-        };
-        let starts = pass.steps.clone().step_by(length.max(1));
-        let stretches = starts.map(|start| start..(start + length).min(pass.steps.end));
-        let pieces: Vec<Piece> = stretches.flat_map(|stretch| self.pieces(stretch)).collect();
-        for piece in pieces {
+        for piece in self.pieces_of_pass(&pass.steps) {
             if self.agree(self.interrupt.is_asked())? {
                 return Err(TrainError::Stopped);
             }
+            self.fit_tape(piece.steps.len());
             let output = self.embed_piece(&piece, &carried)?;
             let Range { start, end } = piece.steps;
             if end < pass.steps.end {
@@ -173,7 +167,44 @@ impl Session {
                 self.judge_tape.reset();
             }
         }
+        self.fit_tape(self.training_block());
         Ok(())
+    }
+
+    /// The snapshots of a block of training.
+    fn training_block(&self) -> usize {
+        self.plan.frames[0].steps.div_ceil(self.plan.blocks.count.max(1))
+    }
+
+    /// Under a limit on memory, lets a tape of another size go before so many snapshots are computed. A
+    /// size that differs by less than a quarter uses the same blocks.
+    fn fit_tape(&mut self, steps: usize) {
+        let (less, more) = (steps.min(self.tape_steps), steps.max(self.tape_steps));
+        if zoetrope_heap::limit().is_some() && more - less > less / 4 {
+            self.tape.shrink();
+        }
+        self.tape_steps = steps;
+    }
+
+    /// The snapshots of a pass as they are computed one after the other: none takes more memory than a
+    /// step of training.
+    fn pieces_of_pass(&self, steps: &Range<usize>) -> Vec<Piece> {
+        if !self.sequential() {
+            return self.pieces(steps.clone());
+        }
+        let cut = |length: usize| {
+            let starts = steps.clone().step_by(length.max(1));
+            starts.map(move |start| start..(start + length).min(steps.end))
+        };
+        if self.plan.rule.frame.is_none() && !self.network.model.works_in_blocks() {
+            return self.pieces(steps.clone());
+        }
+        if self.runner.team().is_some() {
+            let frames = cut(self.plan.frames[0].steps);
+            return frames.flat_map(|frame| self.pieces(frame)).collect();
+        }
+        // As long as a block of training: what the tape keeps fits all of them but the last.
+        cut(self.training_block()).map(Piece::whole).collect()
     }
 
     fn embed_piece(&mut self, piece: &Piece, carried: &Carried) -> Result<Output, TrainError> {

@@ -50,6 +50,8 @@ pub struct Session {
     task: Box<dyn Task>,
     runner: FrameRunner,
     pub(crate) tape: Tape,
+    /// The snapshots that the blocks of the tape were taken for.
+    tape_steps: usize,
     /// Answers are judged on the host, from embeddings that came off the tape.
     judge_tape: Tape,
     updates: Updates,

@@ -86,6 +86,7 @@ impl Session {
         let metrics = task_name.metrics(classes);
         config.check_watched(metrics)?;
         let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
+        let tape_steps = plan.frames[0].steps.div_ceil(plan.blocks.count.max(1));
         Ok(Self {
             config,
             material,
@@ -95,6 +96,7 @@ impl Session {
             task,
             runner,
             tape: Tape::on(device),
+            tape_steps,
             judge_tape: Tape::new(),
             updates: Updates::default(),
             carried: Carried::default(),

@@ -82,6 +82,15 @@ impl Neighbours<'_> {
     }
 }
 
+/// Refuses events whose index does not fit into the memory, before it is made.
+fn index_must_fit(store: &EventStore) -> Result<(), TrainError> {
+    // Each event stands at both of its ends, with the other end, its number and its time.
+    let (events, vertices) = (store.len() as u64, u64::from(store.vertices()));
+    let bytes = 32 * events + 8 * vertices;
+    let what = format!("the index of {events} events by vertex");
+    Ok(zoetrope_heap::need(&what, bytes, "raise --memory-limit, or give fewer events")?)
+}
+
 impl StreamMaterial {
     /// Opens what `[data]` names.
     ///
@@ -172,6 +181,7 @@ impl StreamMaterial {
             // The list of all training events says nothing, and the index needs the memory.
             inductive.train = Vec::new();
         }
+        index_must_fit(&store)?;
         let index = TemporalIndex::new(&store, Direction::Both);
         let mut warnings = Vec::new();
         let (mut training, mut training_index) = (None, None);

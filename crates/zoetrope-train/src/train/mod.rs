@@ -12,6 +12,7 @@ mod loading;
 mod open;
 mod peak;
 mod ranks;
+mod saver;
 mod settle;
 
 use std::path::{Path, PathBuf};
@@ -48,6 +49,7 @@ pub use ranks::train_by_mpi;
 pub use ranks::{models_of_events, train_by_threads};
 
 use folder::Records;
+use saver::Saver;
 
 /// Who hears of a run's progress.
 pub trait Listener {
@@ -170,9 +172,10 @@ fn lead(
     interrupt.something_to_save();
     course.stop_on(interrupt);
     let first_step_seconds = begun.elapsed().as_secs_f64();
-    run_epochs(course, &mut folder, &store, &mut records, interrupt, listener)?;
+    let mut saver = Saver::new(store);
+    run_epochs(course, &mut folder, &mut saver, &mut records, interrupt, listener)?;
     listener.testing();
-    let finished = finish(course, &folder, &store, interrupt, first_step_seconds)?;
+    let finished = finish(course, &folder, &mut saver, interrupt, first_step_seconds)?;
     tell_remarks(trace.as_deref(), listener);
     if let Some(trace) = trace {
         trace.finish()?;
@@ -315,7 +318,7 @@ impl Watch for Frames<'_> {
 fn run_epochs(
     course: &mut dyn Course,
     folder: &mut RunFolder,
-    store: &CheckpointStore,
+    saver: &mut Saver,
     records: &mut Records,
     interrupt: &Interrupt,
     listener: &mut dyn Listener,
@@ -333,12 +336,12 @@ fn run_epochs(
             listener.epoch(course, record);
             let due = course.config().train.checkpoint_every;
             if due.is_some_and(|every| record.epoch.is_multiple_of(every)) && !course.is_over() {
-                store.save(&course.save())?;
+                saver.begin(course.save())?;
             }
         }
         if course.agree(interrupt.is_asked())? && !course.is_over() {
             course.take_time();
-            store.save(&course.save())?;
+            saver.save(&course.save())?;
             let epochs = course.epochs().len();
             return Err(TrainError::Interrupted { folder: folder.root().to_owned(), epochs });
         }
@@ -350,14 +353,14 @@ fn run_epochs(
 fn finish(
     course: &mut dyn Course,
     folder: &RunFolder,
-    store: &CheckpointStore,
+    saver: &mut Saver,
     interrupt: &Interrupt,
     first_step_seconds: f64,
 ) -> Result<Finished, TrainError> {
     course.take_time();
     let state = course.save();
     let hash = state_hash(&state);
-    store.save(&state)?;
+    saver.save(&state)?;
     drop(state);
     let stopped =
         TrainError::Interrupted { folder: folder.root().to_owned(), epochs: course.epochs().len() };

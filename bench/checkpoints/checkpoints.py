@@ -1,0 +1,80 @@
+"""What a checkpoint after every epoch costs, against the same run without any but the last.
+
+Both are whole runs of the program, in turn, on D4 of bench/peers (20,000 vertices, 32 snapshots of 100,000
+edges, everything trains), so that reading and starting are the same on both sides. The cost is the
+difference of the medians, divided by the epochs, as a share of an epoch. Goes to
+bench/results/checkpoints.md.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from machine import machine  # noqa: E402
+
+DATA = "synthetic:power-law"
+CASES = {"tgcn": 60, "evolvegcn-o": 150, "mpnn-lstm": 20}
+GOAL = 0.03
+
+
+def run(program, model, epochs, every):
+    """Seconds of a whole run, the median of its epochs, and the bytes of a checkpoint."""
+    with tempfile.TemporaryDirectory(dir=ROOT / "target") as folder:
+        command = [program, "train", "--json", "--quiet", "--data", DATA, "--model", model, "--epochs", str(epochs)]
+        command += ["--frame", "8", "--stride", "8", "--hidden", "32", "--set", "data.split=none", "--out", f"{folder}/run"]
+        if every:
+            command += ["--checkpoint-every", "1"]
+        begun = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - begun
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
+        summary = json.loads(done.stdout)
+        saved = sum(file.stat().st_size for file in Path(folder, "run/checkpoints").glob("step-*/*"))
+        epoch = statistics.median(epoch["seconds"] for epoch in summary["epochs"])
+        return seconds, epoch, saved / max(1, len(list(Path(folder, "run/checkpoints").glob("step-*"))))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--program", default=str(ROOT / "target/release/zoetrope"))
+    parser.add_argument("models", nargs="*", default=list(CASES))
+    asked = parser.parse_args()
+    where = machine()
+    lines = [
+        "# What a checkpoint after every epoch costs",
+        "",
+        f"`bench/checkpoints/run.sh --rounds {asked.rounds}`, {where['date']}, {where['commit'][:9]}, {where['cpu']}, {where['cores']} cores. D4 "
+        "of bench/peers, whole runs with and without, in turn; medians. Goal: at most 3 % of an epoch.",
+        "",
+        "| model | epochs | epoch, ms | checkpoint, kB | run without, s | run with, s | cost of an epoch | |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for model in asked.models:
+        epochs = CASES[model]
+        with_it, without = [], []
+        for _ in range(asked.rounds):
+            without.append(run(asked.program, model, epochs, False))
+            with_it.append(run(asked.program, model, epochs, True))
+        plain, saving = (statistics.median(row[0] for row in rows) for rows in (without, with_it))
+        epoch = statistics.median(row[1] for row in without)
+        cost = (saving - plain) / epochs / epoch
+        tick = "reached" if cost <= GOAL else "**missed**"
+        size = with_it[0][2] / 1e3
+        lines.append(
+            f"| {model} | {epochs} | {1e3 * epoch:.1f} | {size:.0f} | {plain:.2f} | {saving:.2f} | {100 * cost:+.1f} % | {tick} |"
+        )
+        print(lines[-1], flush=True)
+    (ROOT / "bench/results/checkpoints.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
