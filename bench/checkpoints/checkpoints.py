@@ -20,15 +20,16 @@ sys.path.insert(0, str(ROOT / "bench"))
 from machine import machine  # noqa: E402
 
 DATA = "synthetic:power-law"
-CASES = {"tgcn": 60, "evolvegcn-o": 150, "mpnn-lstm": 20}
+# Epochs and layers, as in bench/peers.
+CASES = {"tgcn": (60, 1), "evolvegcn-o": (150, 2), "mpnn-lstm": (20, 2)}
 GOAL = 0.03
 
 
-def run(program, model, epochs, every):
+def run(program, model, epochs, layers, every):
     """Seconds of a whole run, the median of its epochs, and the bytes of a checkpoint."""
     with tempfile.TemporaryDirectory(dir=ROOT / "target") as folder:
         command = [program, "train", "--json", "--quiet", "--data", DATA, "--model", model, "--epochs", str(epochs)]
-        command += ["--frame", "8", "--stride", "8", "--hidden", "32", "--set", "data.split=none", "--out", f"{folder}/run"]
+        command += ["--frame", "8", "--stride", "8", "--hidden", "32", "--layers", str(layers), "--set", "data.split=none", "--out", f"{folder}/run"]
         if every:
             command += ["--checkpoint-every", "1"]
         begun = time.perf_counter()
@@ -59,11 +60,11 @@ def main():
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for model in asked.models:
-        epochs = CASES[model]
+        epochs, layers = CASES[model]
         with_it, without = [], []
         for _ in range(asked.rounds):
-            without.append(run(asked.program, model, epochs, False))
-            with_it.append(run(asked.program, model, epochs, True))
+            without.append(run(asked.program, model, epochs, layers, False))
+            with_it.append(run(asked.program, model, epochs, layers, True))
         plain, saving = (statistics.median(row[0] for row in rows) for rows in (without, with_it))
         epoch = statistics.median(row[1] for row in without)
         cost = (saving - plain) / epochs / epoch
