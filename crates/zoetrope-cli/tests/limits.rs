@@ -129,6 +129,19 @@ fn a_table_and_smoothed_snapshots_that_do_not_fit_are_refused_before_they_are_ma
 }
 
 #[test]
+fn a_network_that_does_not_fit_is_refused_before_it_is_made() {
+    let folder = Folder::new();
+    let few =
+        ["--data", "synthetic:demo?vertices=20&steps=20", "--model", "evolvegcn-o", "--quiet"];
+    let wide = ["--set", "data.features=learned", "--set", "data.learned_width=65536"];
+    let refused = folder.run(&[&["plan"], &few[..], &wide].concat());
+    let text = refused.stderr_text();
+    assert_eq!(refused.code(), Some(4), "{text}");
+    assert!(text.contains("parameters would take") && text.contains("learned_width"), "{text}");
+    assert!(refused.peak_rss_bytes < 64 << 20, "{}", refused.peak_rss_bytes);
+}
+
+#[test]
 fn a_system_without_memory_is_exit_code_4_and_never_a_signal() {
     let folder = Folder::new();
     for (kibibytes, model) in

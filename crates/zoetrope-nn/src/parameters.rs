@@ -54,6 +54,8 @@ pub struct Parameter {
 #[derive(Debug, Default)]
 pub struct Parameters {
     entries: Vec<Parameter>,
+    /// Values that were counted and not made.
+    counted: u64,
     /// Another number for every state of the values, whichever table has them.
     stamp: u64,
     device: Mutex<Option<OnDevice>>,
@@ -74,7 +76,12 @@ fn fresh_stamp() -> u64 {
 impl Clone for Parameters {
     /// The values; the clone has no copy on a card until it is used there.
     fn clone(&self) -> Self {
-        Self { entries: self.entries.clone(), stamp: self.stamp, device: Mutex::default() }
+        Self {
+            entries: self.entries.clone(),
+            counted: self.counted,
+            stamp: self.stamp,
+            device: Mutex::default(),
+        }
     }
 
     /// Takes the values and keeps the block of the card, which is brought up to date when next used.
@@ -159,6 +166,11 @@ impl Parameters {
         self.entries.is_empty()
     }
 
+    /// The values that a builder counted instead of making them.
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+
     /// The number of values that the optimiser changes.
     pub fn weights(&self) -> usize {
         let weights = self.entries.iter().filter(|entry| entry.role == Role::Weight);
@@ -172,18 +184,26 @@ pub struct Builder<'a> {
     parameters: &'a mut Parameters,
     prefix: String,
     seed: u64,
+    /// Whether values are counted instead of made.
+    counts: bool,
 }
 
 impl<'a> Builder<'a> {
     /// A builder at the root, drawing first values from `seed`.
     pub fn new(parameters: &'a mut Parameters, seed: u64) -> Self {
-        Self { parameters, prefix: String::new(), seed }
+        Self { parameters, prefix: String::new(), seed, counts: false }
+    }
+
+    /// A builder that adds parameters without values and counts how many they would have
+    /// ([`Parameters::counted`]), so that a network can be refused before it is made.
+    pub fn counting(parameters: &'a mut Parameters) -> Self {
+        Self { parameters, prefix: String::new(), seed: 0, counts: true }
     }
 
     /// A builder for a part: its names begin with `name` and a dot.
     pub fn child(&mut self, name: &str) -> Builder<'_> {
         let prefix = format!("{}{name}.", self.prefix);
-        Builder { parameters: self.parameters, prefix, seed: self.seed }
+        Builder { parameters: self.parameters, prefix, seed: self.seed, counts: self.counts }
     }
 
     /// The position in the table of the parameter that is added next.
@@ -215,11 +235,16 @@ impl<'a> Builder<'a> {
     ) -> ParameterId {
         let id = ParameterId(self.parameters.entries.len() as u32);
         let cols = dims.last().copied().unwrap_or(1);
-        let rows = dims.split_last().map_or(1, |(_, rest)| rest.iter().product());
-        let mut matrix = Matrix::zeros(rows, cols);
-        let random = Random::new(self.seed, STREAM).at_step(id.0);
-        let high = if dims.len() < 2 { 1 } else { dims[dims.len() - 2] };
-        initialise.fill(random, high, cols, matrix.as_mut_slice());
+        let rows = dims.split_last().map_or(1, |(_, rest)| rest.iter().product::<usize>());
+        let mut matrix = Matrix::zeros(if self.counts { 0 } else { rows }, cols);
+        if self.counts {
+            let values = dims.iter().fold(1_u64, |all, &size| all.saturating_mul(size as u64));
+            self.parameters.counted = self.parameters.counted.saturating_add(values);
+        } else {
+            let random = Random::new(self.seed, STREAM).at_step(id.0);
+            let high = if dims.len() < 2 { 1 } else { dims[dims.len() - 2] };
+            initialise.fill(random, high, cols, matrix.as_mut_slice());
+        }
         let name = format!("{}{name}", self.prefix);
         self.parameters.stamp = fresh_stamp();
         self.parameters.entries.push(Parameter { name, dims: dims.to_vec(), role, matrix });

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use zoetrope_plan::Plan;
+use zoetrope_train::TrainError;
 use zoetrope_train::config::Config;
 use zoetrope_train::course::Course;
 use zoetrope_train::run::Timeline;
@@ -102,7 +103,12 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     match args.json {
         true => Ok(text),
         false => {
-            let seconds = rayon::scope(|_| session.predict_epoch_seconds())?;
+            let seconds = match rayon::scope(|_| session.predict_epoch_seconds()) {
+                Ok(seconds) => Ok(seconds),
+                // The layout stands, whatever the numbers do.
+                Err(error @ TrainError::Diverged { .. }) => Err(error.to_string()),
+                Err(error) => return Err(error.into()),
+            };
             Ok(report::render(&session, seconds, args.out.as_deref()))
         }
     }

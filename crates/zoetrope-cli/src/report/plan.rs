@@ -15,7 +15,11 @@ use super::table::{Align, Table};
 use crate::terminal::{Style, WIDTH, wrap};
 
 /// The report of `zoetrope plan`.
-pub(crate) fn render(session: &Session, epoch_seconds: f64, saved: Option<&Path>) -> String {
+pub(crate) fn render(
+    session: &Session,
+    epoch_seconds: Result<f64, String>,
+    saved: Option<&Path>,
+) -> String {
     let style = Style::stdout();
     let plan = session.plan();
     let mut text =
@@ -23,8 +27,13 @@ pub(crate) fn render(session: &Session, epoch_seconds: f64, saved: Option<&Path>
     for reason in &plan.reasons {
         text.push_str(&format!("  {reason}\n"));
     }
-    let time = human::elapsed(epoch_seconds);
-    text.push_str(&format!("  an epoch is done in {time}, judged by one frame on this machine\n"));
+    text.push_str(&match epoch_seconds {
+        Ok(seconds) => {
+            let time = human::elapsed(seconds);
+            format!("  an epoch is done in {time}, judged by one frame on this machine\n")
+        }
+        Err(why) => format!("  the time of an epoch is not known: {why}\n"),
+    });
     text.push_str(&format!("\n{}", memory(&plan.memory, "memory", style)));
     text.push_str(&where_saved(saved));
     text

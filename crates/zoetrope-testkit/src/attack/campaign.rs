@@ -258,7 +258,10 @@ fn change(
         }
         let other = random.pick(honest);
         let donor = fs::read(other.folder.join(random.pick(&other.files)))?;
-        // An earlier change may have put something else here.
+        // An earlier change may have put something else here; a link leads to what must not change.
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+            continue;
+        }
         let Ok(mut bytes) = fs::read(&path) else { continue };
         let inside = random.once_in(2) && mutate_inside(random, &path, &mut bytes, &donor);
         if !inside {

@@ -13,6 +13,7 @@ mod share;
 mod team;
 
 pub use estimate::{Extent, StepCost, step_cost};
+pub(crate) use network::parameters_must_fit;
 pub use network::{Head, Network};
 pub use piece::Piece;
 pub(crate) use runner::evaluating;

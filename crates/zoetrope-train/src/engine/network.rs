@@ -30,6 +30,9 @@ pub struct Network {
     pub vertex_embedding: Option<ParameterId>,
 }
 
+/// What a builder makes: the model, its head, and the features of vertices if they are learned.
+type Layers = (Box<dyn Model>, Head, Option<ParameterId>);
+
 /// The deviation of the first values of learned features.
 const LEARNED_DEVIATION: f32 = 0.1;
 
@@ -55,8 +58,6 @@ impl Network {
         frame: usize,
         vertices: usize,
     ) -> Result<Self, TrainError> {
-        let mut parameters = Parameters::default();
-        let mut builder = Builder::new(&mut parameters, config.train.seed);
         let options = ModelOptions {
             features,
             hidden: config.model.hidden,
@@ -74,7 +75,23 @@ impl Network {
             vertices,
             paper: config.model.variant == Variant::Paper,
         };
-        let model = model::build(config.model.name.name(), &mut builder, &options)?;
+        parameters_must_fit(|builder| Self::layers(config, task, outputs, &options, builder))?;
+        let mut parameters = Parameters::default();
+        let builder = Builder::new(&mut parameters, config.train.seed);
+        let (model, head, vertex_embedding) =
+            Self::layers(config, task, outputs, &options, builder)?;
+        Ok(Self { model, head, parameters, vertex_embedding })
+    }
+
+    /// The model, its head and learned features, made by a builder.
+    fn layers(
+        config: &Config,
+        task: TaskName,
+        outputs: usize,
+        options: &ModelOptions,
+        mut builder: Builder<'_>,
+    ) -> Result<Layers, TrainError> {
+        let model = model::build(config.model.name.name(), &mut builder, options)?;
         let width = model.width();
         let vertex = |builder: &mut Builder<'_>, rule| {
             Head::Vertex(VertexDecoder::new(builder, rule, width, outputs))
@@ -107,8 +124,27 @@ impl Network {
         // Last, so that all other first values are those of a network without it.
         let vertex_embedding = (config.data.features == FeatureRule::Learned).then(|| {
             let first = Initialise::Normal(LEARNED_DEVIATION);
-            builder.child("vertex_embedding").weight("weight", &[vertices, features], first)
+            builder.child("vertex_embedding").weight(
+                "weight",
+                &[options.vertices, options.features],
+                first,
+            )
         });
-        Ok(Self { model, head, parameters, vertex_embedding })
+        Ok((model, head, vertex_embedding))
     }
+}
+
+/// Refuses a network whose parameters, gradients and optimiser do not fit into the memory, before any of
+/// them is made.
+pub(crate) fn parameters_must_fit<T>(
+    make: impl FnOnce(Builder<'_>) -> Result<T, TrainError>,
+) -> Result<(), TrainError> {
+    // A value, its gradient, and two numbers of the optimiser; four bytes each.
+    const BYTES: u64 = 16;
+    let mut counted = Parameters::default();
+    make(Builder::counting(&mut counted))?;
+    let values = counted.counted();
+    let advice = "choose a smaller model.hidden, data.learned_width or model.layers";
+    let what = format!("a network of {values} parameters");
+    Ok(zoetrope_heap::need(&what, values.saturating_mul(BYTES), advice)?)
 }

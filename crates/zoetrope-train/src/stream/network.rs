@@ -13,6 +13,7 @@ use crate::config::{
     CombineName, Config, DecoderName, EmbeddingName, FeatureRule, MessageName, ModelConfig,
     UpdaterName, Variant,
 };
+use crate::engine::parameters_must_fit;
 use crate::error::TrainError;
 
 /// The head of a network over events.
@@ -46,8 +47,22 @@ impl StreamNetwork {
         target: &Target,
         own_features: bool,
     ) -> Result<Self, TrainError> {
+        let layers =
+            |builder: Builder<'_>| Self::layers(config, material, target, own_features, builder);
+        parameters_must_fit(layers)?;
         let mut parameters = Parameters::default();
-        let mut builder = Builder::new(&mut parameters, config.train.seed);
+        let (model, head) = layers(Builder::new(&mut parameters, config.train.seed))?;
+        Ok(Self { model, head, parameters })
+    }
+
+    /// The model and its head, made by a builder.
+    fn layers(
+        config: &Config,
+        material: &StreamMaterial,
+        target: &Target,
+        own_features: bool,
+        mut builder: Builder<'_>,
+    ) -> Result<(StreamModel, StreamHead), TrainError> {
         let learned = config.data.features == FeatureRule::Learned;
         let vertex_features = match learned {
             true => config.data.learned_width_for(config.model.hidden, material.vertices()),
@@ -83,7 +98,7 @@ impl StreamNetwork {
             // Last, so that all other first values are those of a model without them.
             model.learn_vertex_features(&mut builder, material.vertices());
         }
-        Ok(Self { model, head, parameters })
+        Ok((model, head))
     }
 }
 
