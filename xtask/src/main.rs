@@ -11,6 +11,7 @@ mod kernels;
 mod limits;
 mod readme;
 mod repository;
+mod sanitize;
 mod steps;
 mod test_counts;
 mod tidy;
@@ -40,6 +41,7 @@ usage: cargo xtask COMMAND
              [--kills N] [--minutes M] [--seed S] [--release | --program FILE]
   defaults   trains on every data set of ../shared/data and every generator with nothing said but
              --data, and writes bench/results/defaults.md; names of rows run these alone
+  sanitize   runs the tests of the crates with unsafe code under AddressSanitizer; words choose tests
   limits     trains every model under limits on memory that are drawn at random, and writes the peaks
              to bench/results/limits.md: [--seed S] [--program FILE] [MODEL …]";
 
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         ["faults", flags @ ..] => exit(campaigns::faults(&root, flags)),
         ["defaults", rows @ ..] => exit(defaults::run(&root, rows)),
         ["limits", flags @ ..] => exit(limits::run(&root, flags)),
+        ["sanitize", words @ ..] => exit(sanitize::run(&root, words)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

@@ -169,3 +169,24 @@ fn snapshots_are_judged_by_ap_and_auc_and_weigh_classes() {
     let outcome = folder.run(&[&job[..], &["three"], &three].concat());
     assert_eq!(outcome.code(), Some(2), "{}", outcome.stderr_text());
 }
+
+#[test]
+fn transactions_without_the_label_of_the_run_are_scored_and_not_judged() {
+    let folder = Folder::new();
+    folder.write("fraud.csv", &transactions(0, 1000, true));
+    folder.write("new.csv", &transactions(0, 1000, false));
+    folder.text(&[JOB, &["--epochs", "1", "--out", "run"]].concat());
+    // An amount above 0 is no fraud, although a weight stands for a class if there is no label.
+    let judged = folder.run(&["eval", "--run", "run", "--data", "new.csv", "--quiet"]);
+    let text = judged.stderr_text();
+    assert_eq!(judged.code(), Some(3), "{text}");
+    let own = ["predict", "--run", "run", "--data", "new.csv", "--quiet", "--out", "own.csv"];
+    let refused = folder.run(&own);
+    assert_eq!(refused.code(), Some(3), "{}", refused.stderr_text());
+    assert!(refused.stderr_text().contains("--pairs"), "{}", refused.stderr_text());
+    let pairs = [&own[..7], &["scores.csv", "--pairs", "new.csv"]].concat();
+    let scored = folder.run(&pairs);
+    assert_eq!(scored.code(), Some(0), "{}", scored.stderr_text());
+    let rows = String::from_utf8(folder.bytes("scores.csv")).unwrap();
+    assert_eq!(rows.lines().count(), 1001, "{rows}");
+}

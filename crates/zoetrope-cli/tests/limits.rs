@@ -118,7 +118,7 @@ fn a_table_and_smoothed_snapshots_that_do_not_fit_are_refused_before_they_are_ma
     let long = train(&folder, "tgn", "long.csv", &["--memory-limit", "40MB"]);
     let text = long.stderr_text();
     assert_eq!(long.code(), Some(4), "{text}");
-    assert!(text.contains("reading long.csv would take 3"), "{text}");
+    assert!(text.contains("reading long.csv would take"), "{text}");
     let power = "synthetic:power-law?vertices=2000&steps=64&edges=10000&change=1";
     let smooth = ["--set", "data.edge_life=64", "--memory-limit", "60MB"];
     let smoothed = train(&folder, "tgcn", power, &smooth);

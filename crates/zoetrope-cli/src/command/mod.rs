@@ -61,10 +61,37 @@ pub(crate) fn start_threads(wanted: Option<usize>) -> Result<(), Failure> {
     )
 }
 
+/// JSON allows some control characters in strings as they are (DEL and those from 128 to 159), which a
+/// terminal would obey: they are written as numbers. Outside of strings a document has none but line ends.
+fn escape_controls(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if letter.is_control() && letter != '\n' {
+            text.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        } else {
+            text.push(letter);
+        }
+    }
+    text
+}
+
 /// One JSON document with a line end.
 fn document(value: &impl Serialize) -> Result<String, Failure> {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => Ok(text + "\n"),
+        Ok(text) => Ok(escape_controls(&text) + "\n"),
         Err(error) => Err(Failure::resource(format!("the report cannot be serialised: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_has_no_control_characters_and_reads_back_equal() {
+        let value = serde_json::json!({"name": "a\u{7f}b\u{9b}c\u{1b}d\n"});
+        let text = document(&value).unwrap();
+        assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

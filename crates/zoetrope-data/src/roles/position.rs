@@ -20,17 +20,15 @@ pub(super) fn by_position(columns: &Columns<'_>) -> Result<Judged, DataError> {
         true => Relation::None,
         false => relation(&columns.facts),
     };
-    let (roles, time_rival) = assign(columns, &first, relation)?;
-    let doubt = match (&first, relation, time_rival) {
+    let (roles, time_doubt) = assign(columns, &first, relation)?;
+    let doubt = match (&first, relation, time_doubt) {
         (First::Doubtful { what, .. }, ..) => Some(what.clone()),
         (_, Relation::Likely, _) => Some(
             "columns 0 and 2 share their values, and column 1 has few, as the relation between a \
              subject and an object has"
                 .to_owned(),
         ),
-        (_, _, Some(rival)) if !time_given => Some(format!(
-            "column {rival} could be the time as well (no column rises from row to row)"
-        )),
+        (_, _, Some(doubt)) if !time_given => Some(doubt),
         _ => None,
     };
     if let Some(what) = doubt {
@@ -106,12 +104,12 @@ fn first_column(facts: &[Facts]) -> First {
     First::Vertex
 }
 
-/// The roles, and a column that could be the time as well.
+/// The roles, and why the time may be another column or none.
 fn assign(
     columns: &Columns<'_>,
     first: &First,
     relation: Relation,
-) -> Result<(Roles, Option<usize>), DataError> {
+) -> Result<(Roles, Option<String>), DataError> {
     let given = &columns.given;
     let taken = given.taken();
     let count = columns.facts.len();
@@ -122,7 +120,7 @@ fn assign(
     };
     let between = (relation != Relation::None).then_some(1);
     let free = |column: &usize| !taken.contains(column) && Some(*column) != skipped;
-    let (guess, rival) = match (first_is_time, given.no_time) {
+    let (guess, doubt) = match (first_is_time, given.no_time) {
         (_, true) => (None, None),
         (true, _) => (Some(0), None),
         _ => guess_time(&columns.facts, skipped, between, &taken),
@@ -160,17 +158,17 @@ fn assign(
     let (label, kind) = (given.label, given.kind);
     let time_parts = Vec::new();
     let roles = Roles { src, dst, time, time_parts, weight, label, kind, features, classes };
-    Ok((roles, rival))
+    Ok((roles, doubt))
 }
 
 /// A date column; else a column of plausible Unix times; else, from the third on, one that rises,
-/// or nearly so, or the only one that changes; and another one that could be it as well.
+/// or nearly so, or the only one that changes; and why that may be wrong.
 fn guess_time(
     facts: &[Facts],
     skipped: Option<usize>,
     between: Option<usize>,
     taken: &[usize],
-) -> (Option<usize>, Option<usize>) {
+) -> (Option<usize>, Option<String>) {
     let columns =
         || (0..facts.len()).filter(|&column| Some(column) != skipped && !taken.contains(&column));
     if let Some(column) =
@@ -200,6 +198,15 @@ fn guess_time(
             && facts.kind == ColumnKind::Integer
             && !facts.has_two_numbers()
     };
-    let rival = changing.iter().skip(1).find(telling).copied();
-    (changing.first().or(later.first()).copied(), rival)
+    let guess = changing.first().or(later.first()).copied();
+    let rival = changing.iter().skip(1).find(telling).map(|rival| {
+        format!("column {rival} could be the time as well (no column rises from row to row)")
+    });
+    let weight = guess.filter(|&column| facts[column].looks_like_a_weight()).map(|column| {
+        format!(
+            "column {column} falls as often as it rises and has few values, or fractions of 1, as \
+             weights have: if it is the time, say --time {column}; if it is a weight, say --no-time"
+        )
+    });
+    (guess, rival.or(weight))
 }

@@ -394,3 +394,22 @@ fn what_the_user_rules_out_is_not_looked_for() {
     let Roles { time, weight, label, .. } = judged.roles;
     assert_eq!((time, weight, label), (None, None, None));
 }
+
+#[test]
+fn weights_behind_two_ends_without_names_are_not_taken_for_times() {
+    let few = |draw: &dyn Fn(u64, u64) -> u64| format!("{}", 1 + draw(2, 5));
+    let fraction = |draw: &dyn Fn(u64, u64) -> u64| format!("0.{:03}", draw(2, 1000));
+    type Third<'a> = &'a dyn Fn(&dyn Fn(u64, u64) -> u64) -> String;
+    for third in [&few as Third<'_>, &fraction] {
+        let mut text = String::new();
+        for row in 0..400_u64 {
+            let draw = |salt: u64, below: u64| {
+                let mixed = (7 * row + salt + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) % below
+            };
+            text.push_str(&format!("{},{},{}\n", draw(0, 50), draw(1, 50), third(&draw)));
+        }
+        let error = roles_of(&text).unwrap_err();
+        assert!(error.to_string().contains("as weights have"), "{error}");
+    }
+}

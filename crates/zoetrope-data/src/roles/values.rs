@@ -96,6 +96,18 @@ impl Facts {
         self.present >= TELLING_ROWS && self.distinct() > 2 && 20 * self.falls <= self.present
     }
 
+    /// Whether numbers come in no order and have few values, or are fractions of 1: a time of so many rows
+    /// would have more.
+    pub(super) fn looks_like_a_weight(&self) -> bool {
+        let few = 10 * self.distinct() <= self.present;
+        let fractions =
+            !self.whole && self.range.is_some_and(|(low, high)| low >= 0.0 && high <= 1.0);
+        self.present >= TELLING_ROWS
+            && self.kind.is_number()
+            && 4 * self.falls > self.present
+            && (few || fractions)
+    }
+
     /// Whether no value is above the one beside it in the other column, as the start of a time is
     /// not above its end.
     pub(super) fn never_exceeds(&self, other: &Self) -> bool {

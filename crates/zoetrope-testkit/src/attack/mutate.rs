@@ -226,6 +226,8 @@ fn change_lines(random: &mut Random, bytes: &mut Vec<u8>, kind: usize) {
         12 => drop(lines.remove(one)),
         13 => {
             let times = *random.pick(&[1, 2, 500]);
+            // What this program holds would count as memory of the child that it starts.
+            let times = times.min(MOST_BYTES / lines[one].len().max(1));
             let copies = vec![lines[one].clone(); times];
             lines.splice(other..other, copies);
         }

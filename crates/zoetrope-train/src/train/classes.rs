@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use zoetrope_data::split::Split;
+use zoetrope_data::table::TableReading;
 use zoetrope_data::{Dataset, Loaded};
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, TextTable};
@@ -162,6 +163,36 @@ pub(super) fn number(
         }
     }
     Ok(notes)
+}
+
+/// Gives events of a run that learned from labels a column of labels that are not known, if they have
+/// none: what else a column could mean was decided by the run. Returns what the user should know.
+///
+/// # Errors
+/// If columns do not fit, which they do.
+pub(super) fn leave_unknown(
+    loaded: &mut Loaded,
+    config: &Config,
+    reading: Option<&TableReading>,
+) -> Result<Option<String>, TrainError> {
+    let Dataset::Events(store) = &mut loaded.dataset else { return Ok(None) };
+    let by_label = matches!(
+        config.task.name,
+        Some(TaskName::EdgeClassification | TaskName::NodeClassification)
+    );
+    let Some(label) = reading.filter(|_| by_label && store.label().is_none()).and_then(|reading| {
+        let column = reading.label?;
+        let name = reading.header.as_ref().and_then(|names| names.get(column)).cloned();
+        Some(name.unwrap_or_else(|| column.to_string()))
+    }) else {
+        return Ok(None);
+    };
+    let unknown = vec![f32::NAN; store.len()];
+    let columns = EventColumns { label: Some(unknown.into()), ..store.columns().clone() };
+    *store = std::mem::replace(store, empty()?).with_columns(columns)?;
+    Ok(Some(format!(
+        "there is no label `{label}` as in the data of the run: nothing can be judged"
+    )))
 }
 
 fn empty() -> Result<EventStore, TrainError> {

@@ -71,11 +71,13 @@ impl Opened {
         let mut loaded = material::read(config, usual.clone(), progress)?;
         drop(reading);
         let _shaping = during(&stages::SHAPING);
+        let unknown = classes::leave_unknown(&mut loaded, config, usual.as_ref())?;
         config.provenance.reading = loaded.notes.reading.clone().or(usual);
         let run_classes = folder.map(RunClasses::read).transpose()?;
         let numbered = classes::number(&mut loaded, config, run_classes.as_ref())?;
         let mut notes = settle(config, &loaded);
         notes.extend(numbered);
+        notes.extend(unknown);
         classes::keep_count(config, &loaded);
         config.check()?;
         loaded.notes.warnings.extend(notes);

@@ -95,7 +95,7 @@ pub fn read(
     let sizes = notes.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
     progress.begin("reading", Some(sizes.sum()));
     let strict = ReadOptions { header: Some(false), lenient: false, ..options.clone() };
-    let table = Table::read(&pair.values, true, options, progress)?;
+    let mut table = Table::read(&pair.values, true, options, progress)?;
     let mut named_by_matrix = None;
     let (vertices, edges) = match pair.list {
         true => {
@@ -135,6 +135,12 @@ pub fn read(
     let steps = table.rows;
     let mut sequence = SnapshotSequence::constant(vertices as u32, steps, src, dst, Some(weight))
         .map_err(graph)?;
+    if let Some(order) = table.times.as_deref().and_then(rising_order) {
+        notes.warnings.push(
+            "the rows of the table are not in the order of their times: they were sorted".into(),
+        );
+        table.sort(&order);
+    }
     if let Some(times) = &table.times {
         match boundaries(times) {
             Some(boundaries) => {
@@ -142,7 +148,8 @@ pub fn read(
                 sequence = sequence.with_boundaries(boundaries).map_err(graph)?;
             }
             None => notes.warnings.push(
-                "the times of the table do not rise: its rows are taken in their order".into(),
+                "times of the table repeat: its rows are numbered in their order, without dates"
+                    .into(),
             ),
         }
     }
@@ -153,6 +160,21 @@ pub fn read(
     let data =
         SnapshotDataset { sequence, names, features: None, targets: None, signal: Some(signal) };
     Ok(Loaded { dataset: Dataset::Snapshots(data), notes })
+}
+
+/// The order of rows by time, rows of one time as they stand; `None` if they stand so already.
+fn rising_order(times: &[Stamp]) -> Option<Vec<usize>> {
+    // Exact whatever the number of decimals.
+    let key = |stamp: &Stamp| {
+        let finest = 10i128.pow(18 - u32::from(stamp.digits.min(18)));
+        i128::from(stamp.ticks).saturating_mul(finest)
+    };
+    if times.windows(2).all(|pair| key(&pair[0]) <= key(&pair[1])) {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by_key(|&row| key(&times[row]));
+    Some(order)
 }
 
 /// Boundaries in whole seconds: a row holds until the next, the last one for as long as the one

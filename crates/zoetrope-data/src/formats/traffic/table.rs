@@ -185,6 +185,17 @@ pub(super) fn is_header(others: &Others, first: &[String], second: Option<&[Stri
 }
 
 impl Table {
+    /// Puts the rows into another order.
+    pub(super) fn sort(&mut self, order: &[usize]) {
+        let row = |row: usize| &self.values[row * self.columns..(row + 1) * self.columns];
+        let values = order.iter().flat_map(|&at| row(at).to_vec()).collect();
+        self.times = self.times.take().map(|times| order.iter().map(|&at| times[at]).collect());
+        if self.index.len() == order.len() {
+            self.index = order.iter().map(|&at| self.index[at].clone()).collect();
+        }
+        self.values = values;
+    }
+
     /// Reads all of a table; with `takes_times` a column may be the time or name the rows.
     ///
     /// # Errors

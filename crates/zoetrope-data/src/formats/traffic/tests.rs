@@ -214,3 +214,17 @@ fn a_matrix_is_never_read_as_a_list_of_edges() {
     let events = folder(&[("e.csv", "1,2,0,5,1\n2,3,1,4,2\n3,4,2,3,3\n4,5,3,2,4\n5,6,4,1,5\n")]);
     assert!(open(&events.path().join("e.csv")).is_ok());
 }
+
+#[test]
+fn rows_with_the_newest_first_are_sorted() {
+    let falling = "timestamp,a,b,c,d,e\n2012-03-01 02:00:00,3,4,5,6,7\n2012-03-01 01:00:00,2,3,4,5,6\n\
+                   2012-03-01 00:00:00,1,2,3,4,5\n";
+    let files = folder(&[("adj.csv", MATRIX), ("speed.csv", falling)]);
+    let (data, notes) = load(files.path()).unwrap();
+    assert!(notes.warnings.iter().any(|note| note.contains("sorted")), "{:?}", notes.warnings);
+    let first = 1_330_560_000;
+    let ends = [first, first + 3600, first + 7200, first + 10_800];
+    assert_eq!(data.sequence.boundaries(), Some(&Boundaries::from(ends.to_vec())));
+    let values = data.signal.unwrap().values;
+    assert_eq!([values.at(0)[0], values.at(1)[0], values.at(2)[0]], [1.0, 2.0, 3.0]);
+}
