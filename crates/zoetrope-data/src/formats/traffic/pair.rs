@@ -230,7 +230,7 @@ pub(super) fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>,
             delimiter = options.delimiter.unwrap_or_else(|| table::delimiter(text));
         }
         let wide = || text.iter().filter(|&&byte| byte == delimiter).count();
-        if shape.rows < 2 && wide() >= options.limits.columns {
+        if wide() >= options.limits.columns {
             return Ok(None);
         }
         if shape.rows == 0 {
