@@ -59,6 +59,7 @@ impl StreamSession {
     /// Judges the answers at all events of a part, then the state knows them.
     fn judge(&mut self, part: Part, ranked: bool) -> Result<Metrics, TrainError> {
         let _judging = zoetrope_heap::during(&stages::JUDGING);
+        self.fit_tape();
         self.enter(part);
         let mut judge = Verdict::new(&self.target, self.config.task.hits as u32);
         let range = self.material.split.part(part);
@@ -140,9 +141,18 @@ impl StreamSession {
             })
         })();
         self.fixed_negatives = fixed;
+        self.fit_tape();
         result?;
         self.known = Some(range.end);
         Ok(judge.metrics())
+    }
+
+    /// Under a limit on memory, lets the blocks of the tape go between training and judging: batches of
+    /// the two differ in size, and few blocks fit both.
+    fn fit_tape(&mut self) {
+        if zoetrope_heap::limit().is_some() {
+            self.tape.shrink();
+        }
     }
 
     /// The head's answers to the questions of a batch; the new rows of memory are kept aside.
