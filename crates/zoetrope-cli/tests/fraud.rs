@@ -175,7 +175,7 @@ fn transactions_without_the_label_of_the_run_are_scored_and_not_judged() {
     let folder = Folder::new();
     folder.write("fraud.csv", &transactions(0, 1000, true));
     folder.write("new.csv", &transactions(0, 1000, false));
-    folder.text(&[JOB, &["--epochs", "1", "--out", "run"]].concat());
+    folder.text(&[JOB, &["--out", "run"]].concat());
     // An amount above 0 is no fraud, although a weight stands for a class if there is no label.
     let judged = folder.run(&["eval", "--run", "run", "--data", "new.csv", "--quiet"]);
     let text = judged.stderr_text();
