@@ -91,8 +91,8 @@ impl Pool {
         account.free.give(buffer.room(), buffer);
     }
 
-    /// Frees the blocks that nobody uses. Those of a card stay where they are: recordings know their
-    /// addresses.
+    /// Frees the blocks that nobody uses. On a GPU it does nothing: recorded CUDA graphs hold the addresses of
+    /// its blocks.
     pub fn free_unused(&self) {
         if matches!(self.device, Device::Cuda(_)) {
             return;

@@ -96,8 +96,8 @@ impl Facts {
         self.present >= TELLING_ROWS && self.distinct() > 2 && 20 * self.falls <= self.present
     }
 
-    /// Whether numbers come in no order and have few values, or are fractions of 1: a time of so many rows
-    /// would have more.
+    /// Whether the numbers are unsorted, and either few of them are distinct or all lie between 0 and 1: times
+    /// of as many rows would be more varied.
     pub(super) fn looks_like_a_weight(&self) -> bool {
         let few = 10 * self.distinct() <= self.present;
         let fractions =

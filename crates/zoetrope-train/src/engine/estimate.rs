@@ -102,8 +102,8 @@ pub fn step_cost(
     if zoetrope_heap::limit().is_none() || steps <= FIRST_STEPS {
         return Ok(cost(steps)?.0);
     }
-    // The least that a miniature of `times` as many snapshots is sure to fit into: attention over time
-    // grows with the square of their number.
+    // Whether a miniature of `times` as many snapshots is sure to fit: what it takes grows at most with the
+    // square of their number (attention over time).
     let fits = |took: u64, times: f64| {
         let most = took as f64 * times * times;
         zoetrope_heap::room().is_none_or(|room| most <= room as f64)
