@@ -1,9 +1,13 @@
 //! What can be wrong with a plan or with what is asked of a planner.
 
+use zoetrope_graph::GraphError;
 use zoetrope_heap::Bytes;
 
+/// Models whose cells ranks can share, for messages.
+const CELL_MODELS: &str = "tgcn, cd-gcn, wd-gcn, tm-gcn and evolvegcn-o";
+
 /// A refusal of a planner, or of a plan that does not fit its workload.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// A frame is longer than the part of the timeline that it should walk through.
@@ -39,6 +43,120 @@ pub enum PlanError {
         /// What the run has.
         found: String,
     },
+    /// A planner was asked for a way of another one.
+    #[error(
+        "plan.name = \"{planner}\" does not have that plan.strategy: it is one of `{of}`; leave one of them out"
+    )]
+    StrategyOfAnother {
+        /// The planner asked for.
+        planner: String,
+        /// The planner whose strategy it is.
+        of: &'static str,
+    },
+    /// A planner has no way to lay out such work.
+    #[error("the planner `{planner}` does not lay out what this model learns from; leave plan.name out")]
+    NothingProposed {
+        /// The planner asked for.
+        planner: String,
+    },
+    /// A planner for several ranks was asked to plan for one.
+    #[error("the planner `{planner}` shares work between ranks, and there is one; choose --ranks, or leave plan.name out")]
+    OneRank {
+        /// The planner asked for.
+        planner: &'static str,
+    },
+    /// Ranks cannot share the cells of a model.
+    #[error(
+        "{model} cannot be shared cell by cell by {ranks} ranks; use plan.strategy = \"frames\" with a \
+         train.batch_size of {ranks} or more, --ranks 1, or one of {CELL_MODELS}"
+    )]
+    ModelOfOneRank {
+        /// The model.
+        model: String,
+        /// The ranks.
+        ranks: u32,
+    },
+    /// What is dropped would depend on how cells are shared.
+    #[error(
+        "model.dropout = {rate} with {ranks} ranks that share cells: what is dropped would depend on them; \
+         set model.dropout = 0, or plan.strategy = \"frames\""
+    )]
+    DropoutAcrossRanks {
+        /// The share of values that are dropped.
+        rate: f64,
+        /// The ranks.
+        ranks: u32,
+    },
+    /// A hidden state goes on from frame to frame, which several ranks begin anew.
+    #[error(
+        "train.carry_state with {ranks} ranks: every frame begins anew on them; leave train.carry_state out"
+    )]
+    StateAcrossRanks {
+        /// The ranks.
+        ranks: u32,
+    },
+    /// Frames are cut into stretches that gradients do not cross.
+    #[error(
+        "train.truncate with {ranks} ranks that share cells; leave it out (plan.blocks saves memory), or use \
+         plan.strategy = \"frames\""
+    )]
+    StretchesAcrossRanks {
+        /// The ranks.
+        ranks: u32,
+    },
+    /// There are more ranks than vertices.
+    #[error("{ranks} ranks for {vertices} vertices; choose fewer ranks")]
+    TooFewVertices {
+        /// The vertices.
+        vertices: usize,
+        /// The ranks.
+        ranks: u32,
+    },
+    /// Batches of events are computed by one rank.
+    #[error("train.ranks = {ranks} for {model}; event models train on one rank: use --ranks 1")]
+    EventsAcrossRanks {
+        /// The model.
+        model: String,
+        /// The ranks.
+        ranks: u32,
+    },
+    /// Groups of a size do not divide the ranks.
+    #[error("plan.members = {members} with {ranks} ranks; choose a number that divides the ranks")]
+    UnevenGroups {
+        /// Ranks of a group.
+        members: u32,
+        /// The ranks.
+        ranks: u32,
+    },
+    /// NCCL was asked for and cannot be had.
+    #[error("plan.device_transport = \"nccl\" ({why}); leave it out to go by way of the host")]
+    NotLinked {
+        /// Why not.
+        why: String,
+    },
+    /// The vertices of a graph cannot be renamed as a partition says.
+    #[error("the vertices cannot be renamed: {why}; make a new plan with `zoetrope plan`")]
+    Renaming {
+        /// What does not fit.
+        why: String,
+    },
+    /// A saved plan is of another version of the format.
+    #[error(
+        "the plan is of version {found} of the format, this program reads {known}; make a new one with \
+         `zoetrope plan`"
+    )]
+    Schema {
+        /// The version of the plan.
+        found: u64,
+        /// The version that is read.
+        known: u32,
+    },
+    /// A saved plan has a key that no plan has.
+    #[error("not a plan: unknown key `{key}`")]
+    UnknownKey {
+        /// The key.
+        key: String,
+    },
     /// A saved plan contradicts itself.
     #[error("the plan is broken: {0}")]
     Broken(String),
@@ -64,4 +182,10 @@ pub enum PlanError {
         /// What to change.
         advice: &'static str,
     },
+}
+
+impl From<GraphError> for PlanError {
+    fn from(error: GraphError) -> Self {
+        Self::Renaming { why: error.to_string() }
+    }
 }

@@ -1,9 +1,7 @@
-//! Strategies for many ranks side by side: bytes, balance, memory, and which one to take.
+//! Ways for many ranks to share the cells of frames, in numbers: bytes, balance, memory, time.
 //!
-//! A strategy is a [`Grid`] and, where it has members, a partition of the vertices. [`compare`] makes the
-//! partitions, fills one [`Row`] for each strategy from formulas alone ([`assess`]), and recommends the one
-//! with the shortest predicted step among those whose memory fits. Everything is for one step of training:
-//! one frame, forward and backward.
+//! A strategy is a [`Grid`] and, if it has members, a partition of the vertices. [`assess`] fills a [`Row`]
+//! from formulas alone. Everything is for one step of training: one frame, forward and backward.
 
 mod assess;
 #[cfg(test)]
@@ -13,13 +11,14 @@ mod traffic;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use zoetrope_graph::{GraphError, SnapshotSequence};
+use zoetrope_graph::SnapshotSequence;
 
-use crate::frames::Frame;
+use crate::plan::frame::Frame;
 use crate::partition::{Objective, Options, Partition};
-use crate::placement::grid::{Grid, even_starts};
-use crate::workload::Workload;
+use crate::placement::grid::Grid;
+use crate::workload::FrameWorkload;
 
+pub(crate) use assess::reduced_bytes;
 pub use assess::{Balance, RankMemory, Row, assess};
 pub(crate) use traffic::Moved;
 pub use traffic::{LayerTraffic, Machine, Traffic};
@@ -104,7 +103,7 @@ const HYBRIDS: usize = 2;
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The graph and the model.
-    pub workload: &'a Workload,
+    pub workload: &'a FrameWorkload,
     /// What the model exchanges.
     pub traffic: &'a Traffic,
     /// The topology, with the vertices as they are numbered in the data.
@@ -125,91 +124,8 @@ pub struct Question<'a> {
     pub seed: u64,
 }
 
-/// Strategies side by side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// Ranks that share the work.
-    pub ranks: u32,
-    /// One row for each strategy.
-    pub rows: Vec<Row>,
-    /// The row to take.
-    pub recommended: usize,
-    /// Why.
-    pub reason: String,
-}
-
-impl Comparison {
-    /// The row to take.
-    pub fn best(&self) -> &Row {
-        &self.rows[self.recommended]
-    }
-}
-
-/// All strategies for the ranks of a question.
-///
-/// Partitions the vertices up to four times: seconds for a million edges.
-///
-/// # Errors
-/// [`GraphError`] where the graph cannot be renamed.
-pub fn compare(question: &Question<'_>) -> Result<Comparison, GraphError> {
-    let mut rows = Vec::new();
-    for strategy in Strategy::all(question.ranks) {
-        // Vertices stay where they are for all frames.
-        let training = question.workload.training.clone();
-        let partition = strategy.partition(question.graph, training, question.ranks, question.seed);
-        let row = match partition {
-            Some(partition) => {
-                let renaming = partition.renaming();
-                let graph = renaming.snapshots(question.graph)?;
-                assess(question, strategy, renaming.starts(), &graph)
-            }
-            None => {
-                let starts = even_starts(question.graph.vertices(), 1);
-                assess(question, strategy, &starts, question.graph)
-            }
-        };
-        rows.push(row);
-    }
-    let (recommended, reason) = recommend(&rows);
-    Ok(Comparison { ranks: question.ranks, rows, recommended, reason })
-}
-
-/// The row with the shortest step among those that fit, and why.
-fn recommend(rows: &[Row]) -> (usize, String) {
-    let order = |&at: &usize| {
-        let row: &Row = &rows[at];
-        // Predictions that differ by less than a part in a thousand are one: earlier rows are simpler.
-        (!row.fits, (row.step_seconds().max(1e-12).ln() * 1e3).round() as i64)
-    };
-    let all = 0..rows.len();
-    if rows.iter().all(|row| !row.fits) {
-        let least = all.min_by_key(|&at| rows[at].memory.total()).expect("there are strategies");
-        let (name, needed) = (rows[least].strategy.name(), size(rows[least].memory.total()));
-        let says = "no strategy fits into the memory of a rank";
-        return (least, format!("{says}; {name} comes nearest with {needed}"));
-    }
-    let best = all.min_by_key(order).expect("there are strategies");
-    let row = &rows[best];
-    let name = row.strategy.name();
-    let second = (0..rows.len()).filter(|&at| at != best && rows[at].fits).min_by_key(order);
-    let Some(second) = second.map(|at| &rows[at]) else {
-        return (best, format!("{name}: the only one that fits into the memory of a rank"));
-    };
-    let says = |row: &Row| {
-        let (moved, edges) = (size(row.row_bytes()), row.balance.edges);
-        format!("{moved} of rows move, the busiest rank has {edges:.2} × the mean of edges")
-    };
-    let reason = format!(
-        "{name}: the shortest predicted step; {}. Next {}: {}",
-        says(row),
-        second.strategy.name(),
-        says(second),
-    );
-    (best, reason)
-}
-
 /// Bytes for people.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes >= 1_000_000_000 => format!("{:.1} GB", bytes as f64 / 1e9),
         bytes if bytes >= 1_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),

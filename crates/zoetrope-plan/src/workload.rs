@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::memory::Memory;
+
 /// The memory of one step of training, as a function of the size of a frame.
 ///
 /// Found by running the real model on two miniature graphs: what a tape holds grows linearly with
@@ -18,9 +20,9 @@ pub struct ActivationCost {
     pub bytes_per_edge: f64,
 }
 
-/// The graph and the model of a run.
+/// The graph and the model of a run over snapshots.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Workload {
+pub struct FrameWorkload {
     /// The name of the data set.
     pub data: String,
     /// The name of the model.
@@ -35,8 +37,22 @@ pub struct Workload {
     pub features: usize,
     /// The widths `(in, out)` of the structure layers that may choose their order.
     pub structure_widths: Vec<(usize, usize)>,
+    /// Whether layers may take some snapshots in another order than others.
+    pub orders_by_snapshot: bool,
     /// Whether `Â·X` of the first layer depends on data alone.
     pub can_reuse: bool,
+    /// Whether a frame can be computed in blocks of snapshots.
+    pub works_in_blocks: bool,
+    /// Whether time encoders work on rows of vertices; EvolveGCN's work on weights.
+    pub time_on_features: bool,
+    /// Whether an update does the same again when its frames come again, so that it can be recorded.
+    pub is_recordable: bool,
+    /// Frames of an update.
+    pub frames_per_update: usize,
+    /// Whether the hidden state goes on from frame to frame.
+    pub carries_state: bool,
+    /// The share of values that dropout drops.
+    pub dropout: f64,
     /// The number of values that the optimiser changes.
     pub weights: usize,
     /// The arrays that the optimiser keeps for each of them.
@@ -47,7 +63,7 @@ pub struct Workload {
     pub evaluation_bytes: u64,
     /// The memory of a step.
     pub activations: ActivationCost,
-    /// The memory of a step in several blocks, where the model can be computed so: fewer blocks
+    /// The memory of a step in several blocks, if the model can be computed so: fewer blocks
     /// first.
     pub blocks: Vec<BlockCost>,
 }
@@ -67,7 +83,7 @@ pub(crate) struct CostIn {
 /// How much more than its largest one takes blocks of a frame take, measured (bench/ranks): up to 9 %.
 const BLOCK_SLACK: f64 = 1.1;
 
-impl Workload {
+impl FrameWorkload {
     /// The memory of a step in so many blocks. Blocks that are kept take what the whole frame takes.
     pub(crate) fn cost_in(&self, blocks: usize, recompute: bool) -> CostIn {
         let in_blocks = self.blocks.iter().find(|cost| recompute && cost.blocks == blocks);
@@ -95,4 +111,60 @@ pub struct BlockCost {
     pub activations: ActivationCost,
     /// Bytes that one block passes to the next.
     pub state_bytes: u64,
+}
+
+/// What some events take on their way through the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BatchCost {
+    /// Bytes to prepare them.
+    pub prepared: u64,
+    /// Bytes to compute them.
+    pub computed: u64,
+}
+
+impl BatchCost {
+    /// Both.
+    pub fn total(self) -> u64 {
+        self.prepared + self.computed
+    }
+}
+
+/// What batches of a run take, as measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeasuredBatches {
+    /// A step of training.
+    pub step: BatchCost,
+    /// As many events as are judged at once.
+    pub judged: BatchCost,
+    /// How many these are.
+    pub judged_events: usize,
+    /// What is known without measuring: data, states, parameters, scores, the program.
+    pub counted: Memory,
+}
+
+/// The events and the model of a run over a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchWorkload {
+    /// The name of the data set.
+    pub data: String,
+    /// The name of the model.
+    pub model: String,
+    /// The number of vertices.
+    pub vertices: usize,
+    /// The events to train on.
+    pub events: usize,
+    /// The events of each batch of the first epoch, as the rule cuts them.
+    pub batches: Vec<usize>,
+    /// Steps that the model goes through in an epoch: large batches take several.
+    pub steps: usize,
+    /// Whether batches have to end where time moves on.
+    pub whole_times: bool,
+    /// Levels of neighbours that are read.
+    pub layers: usize,
+    /// How neighbours are sampled, in words.
+    pub sampling: String,
+    /// Questions that an event makes when it is judged.
+    pub questions_of_an_event: usize,
+    /// What batches take, if it was measured.
+    pub measured: Option<MeasuredBatches>,
 }

@@ -10,7 +10,7 @@ use super::{Question, Strategy};
 use crate::checkpoint::fewest_blocks;
 use crate::placement::grid::{Grid, blocks};
 use crate::placement::{Placement, Placements};
-use crate::planner::{EDGE_BYTES, PROGRAM_BYTES, TOGETHER};
+use crate::planners::{EDGE_BYTES, PROGRAM_BYTES, SAME_PROCESS_PEAK_FACTOR};
 use crate::volume;
 
 /// How much more than the mean the busiest rank has: 1 is even.
@@ -68,7 +68,7 @@ impl Row {
         let RankMemory { data, evaluation, program, activations, exchanged, messages, .. } =
             self.memory;
         let once = data + evaluation + program;
-        let together = if self.blocks > 1 { TOGETHER - 1.0 } else { 0.0 };
+        let together = if self.blocks > 1 { SAME_PROCESS_PEAK_FACTOR - 1.0 } else { 0.0 };
         let more = (activations + exchanged + messages) as f64 * together;
         once + u64::from(self.grid.ranks()) * (self.memory.total() - once + more as u64)
     }
@@ -131,7 +131,7 @@ const ONE_ROUND_BYTES: u64 = 4096;
 
 /// Bytes of a sum of so many values: everyone sends its own to all others where they are few; otherwise to
 /// those who add up a part each, and who send that to all others.
-fn reduced_bytes(ranks: u32, values: usize) -> u64 {
+pub(crate) fn reduced_bytes(ranks: u32, values: usize) -> u64 {
     let (ranks, bytes) = (u64::from(ranks), values as u64 * VALUE);
     let sent = if bytes <= ONE_ROUND_BYTES { ranks } else { 2 };
     sent * (ranks - 1) * bytes

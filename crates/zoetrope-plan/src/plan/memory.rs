@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::PlanError;
 
 /// Bytes by consumer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Memory {
     /// Features, targets, topology and the matrices made of it.
     pub data: u64,

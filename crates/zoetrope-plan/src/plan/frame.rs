@@ -13,13 +13,31 @@ pub struct Frame {
     pub start: usize,
     /// The number of snapshots.
     pub steps: usize,
+    /// The number of snapshots that a structure encoder takes at once.
+    pub group: usize,
 }
 
 impl Frame {
+    /// Some snapshots that structure encoders take all at once.
+    pub fn whole(snapshots: Range<usize>) -> Self {
+        let steps = snapshots.len();
+        Self { start: snapshots.start, steps, group: steps }
+    }
+
     /// The snapshots.
     pub fn range(self) -> Range<usize> {
         self.start..self.start + self.steps
     }
+}
+
+/// The most groups of a frame that a model takes.
+pub const MAX_GROUPS: usize = 64;
+
+/// The groups of `steps` snapshots, `group` in each, as ranges within them. A pass that is longer than the
+/// planned frames (evaluation) has larger groups if there would be too many.
+pub fn groups(steps: usize, group: usize) -> Vec<Range<usize>> {
+    let size = group.max(steps.div_ceil(MAX_GROUPS)).clamp(1, steps.max(1));
+    (0..steps).step_by(size).map(|start| start..(start + size).min(steps)).collect()
 }
 
 /// How frames are cut.
@@ -37,7 +55,7 @@ impl FrameRule {
     /// The frames of a range of snapshots: those that lie in it wholly, in time order.
     ///
     /// # Errors
-    /// Where the range is empty or shorter than a frame.
+    /// If the range is empty or shorter than a frame.
     pub fn cut(self, snapshots: Range<usize>) -> Result<Vec<Frame>, PlanError> {
         if snapshots.is_empty() {
             return Err(PlanError::NoSnapshots);
@@ -48,7 +66,7 @@ impl FrameRule {
         }
         let last = snapshots.end - steps;
         let starts = (snapshots.start..=last).step_by(self.stride.max(1));
-        Ok(starts.map(|start| Frame { start, steps }).collect())
+        Ok(starts.map(|start| Frame::whole(start..start + steps)).collect())
     }
 
     /// The stretches of a frame between which the gradient does not flow.
@@ -57,6 +75,7 @@ impl FrameRule {
         (0..frame.steps).step_by(step).map(move |from| Frame {
             start: frame.start + from,
             steps: step.min(frame.steps - from),
+            group: frame.group,
         })
     }
 }
@@ -82,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_whole_range_is_one_frame_where_no_length_is_given() {
-        assert_eq!(rule(None, 1).cut(3..9).unwrap(), [Frame { start: 3, steps: 6 }]);
+        assert_eq!(rule(None, 1).cut(3..9).unwrap(), [Frame::whole(3..9)]);
     }
 
     #[test]
@@ -93,9 +112,16 @@ mod tests {
     }
 
     #[test]
+    fn groups_cover_a_frame() {
+        assert_eq!(groups(8, 3), [0..3, 3..6, 6..8]);
+        assert_eq!(groups(700, 1).len(), MAX_GROUPS);
+        assert_eq!(groups(4, 9), vec![0..4; 1]);
+    }
+
+    #[test]
     fn stretches_cover_a_frame_in_order() {
         let rule = FrameRule { frame: Some(7), stride: 1, truncate: Some(3) };
-        let stretches: Vec<_> = rule.stretches(Frame { start: 2, steps: 7 }).collect();
+        let stretches: Vec<_> = rule.stretches(Frame::whole(2..9)).collect();
         assert_eq!(
             stretches.iter().map(|s| (s.start, s.steps)).collect::<Vec<_>>(),
             [(2, 3), (5, 3), (8, 1)]

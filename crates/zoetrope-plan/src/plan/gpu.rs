@@ -1,0 +1,76 @@
+//! What a plan says about GPUs: where data lies, how it gets there, what is recorded, in which precision.
+
+use serde::{Deserialize, Serialize};
+
+/// Where data lies that a GPU reads again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Residency {
+    /// On the GPU.
+    Resident,
+    /// On the host, from where every frame's or batch's share is sent.
+    Stream,
+}
+
+/// How consecutive snapshots are written down when they are sent to a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coding {
+    /// As what differs from the snapshot before, if that is faster.
+    Auto,
+    /// As what differs from the snapshot before, wherever that takes fewer bytes.
+    Differences,
+    /// Whole.
+    Whole,
+}
+
+/// How dense products round their operands; sums are always f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// Not at all.
+    F32,
+    /// To TF32.
+    Tf32,
+    /// To bfloat16.
+    Bf16,
+}
+
+/// How what several ranks have on GPUs goes from one to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// From GPU to GPU by NCCL.
+    Nccl,
+    /// By way of the host.
+    Host,
+}
+
+/// How frames are computed on GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FramesOnGpu {
+    /// How dense products round.
+    pub precision: Precision,
+    /// Where the graph lies.
+    pub residency: Residency,
+    /// How snapshots are written down when they are sent.
+    pub coding: Coding,
+    /// Frames or blocks whose snapshots are sent ahead of their use: 0 or 1; none if the graph is resident.
+    pub look_ahead: usize,
+    /// Whether updates that repeat are recorded as CUDA graphs and launched as a whole.
+    pub record: bool,
+    /// How what several ranks have goes from one to the other; nothing for one rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+}
+
+/// How batches of events are computed on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchesOnGpu {
+    /// How dense products round.
+    pub precision: Precision,
+    /// Where the index of events lies, and with it where neighbours are sampled.
+    pub residency: Residency,
+}

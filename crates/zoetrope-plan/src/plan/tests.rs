@@ -1,0 +1,186 @@
+use std::collections::BTreeMap;
+
+use super::frame::{Frame, FrameRule};
+use super::frame_plan::{Blocks, LayerOrder, OperatorOrder, Reuse, Update};
+use super::gpu::{Coding, FramesOnGpu, Precision, Residency};
+use super::memory::Memory;
+use super::sharing::{CellSharing, Sharing};
+use super::*;
+use crate::strategy::Strategy;
+use crate::workload::{ActivationCost, FrameWorkload};
+
+fn plan() -> FramePlan {
+    FramePlan {
+        head: Head {
+            schema: Head::SCHEMA,
+            planner: "frames".to_owned(),
+            data: "made up".to_owned(),
+            model: "tgcn".to_owned(),
+            vertices: 10,
+            ranks: 1,
+            memory: Memory::default(),
+            reasons: Vec::new(),
+            candidates: Vec::new(),
+        },
+        rule: FrameRule { frame: Some(4), stride: 2, truncate: None },
+        frames: vec![Frame::whole(0..4), Frame::whole(2..6)],
+        updates: Update::of(2, 1),
+        blocks: Blocks::default(),
+        judged_group: 4,
+        orders: vec![LayerOrder {
+            inputs: 2,
+            outputs: 3,
+            order: OperatorOrder::AggregateFirst,
+            otherwise: BTreeMap::new(),
+        }],
+        reuse: Reuse { first_aggregation: false, bytes: 0, products_saved: 0 },
+        sharing: None,
+        gpu: None,
+    }
+}
+
+fn workload() -> FrameWorkload {
+    FrameWorkload {
+        data: "made up".to_owned(),
+        model: "tgcn".to_owned(),
+        training: 0..6,
+        vertices: 10,
+        edges: vec![3; 8],
+        features: 2,
+        structure_widths: vec![(2, 3)],
+        orders_by_snapshot: true,
+        can_reuse: true,
+        works_in_blocks: true,
+        time_on_features: true,
+        is_recordable: true,
+        frames_per_update: 1,
+        carries_state: false,
+        dropout: 0.0,
+        weights: 1,
+        optimiser_slots: 0,
+        data_bytes: 0,
+        evaluation_bytes: 0,
+        activations: ActivationCost {
+            fixed_bytes: 0.0,
+            bytes_per_vertex: 0.0,
+            bytes_per_edge: 0.0,
+        },
+        blocks: Vec::new(),
+    }
+}
+
+#[test]
+fn a_plan_for_another_run_is_refused() {
+    let refused = |workload: FrameWorkload| plan().fits(&workload).unwrap_err();
+    plan().fits(&workload()).unwrap();
+    let other = refused(FrameWorkload { vertices: 99, ..workload() });
+    assert!(matches!(other, PlanError::Mismatch { field: "vertices", .. }));
+    let shorter = refused(FrameWorkload { training: 0..5, ..workload() });
+    assert!(matches!(shorter, PlanError::Mismatch { field: "snapshots", .. }));
+    let kept = Reuse { first_aggregation: true, bytes: 0, products_saved: 0 };
+    let fixed = FrameWorkload { can_reuse: false, ..workload() };
+    let error = FramePlan { reuse: kept, ..plan() }.fits(&fixed).unwrap_err();
+    assert!(matches!(error, PlanError::Mismatch { field: "reuse", .. }));
+    let mut ordered = plan();
+    ordered.orders[0].otherwise.insert(3, OperatorOrder::UpdateFirst);
+    ordered.fits(&workload()).unwrap();
+    let whole = FrameWorkload { orders_by_snapshot: false, ..workload() };
+    assert!(ordered.fits(&whole).is_err());
+    ordered.orders[0].otherwise.insert(8, OperatorOrder::UpdateFirst);
+    assert!(ordered.fits(&workload()).is_err());
+}
+
+/// What is wrong with a plan after a change.
+fn refusal(change: impl FnOnce(&mut FramePlan)) -> String {
+    let mut plan = plan();
+    change(&mut plan);
+    Plan::from_json(&Plan::from(plan).to_json()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_plan_that_contradicts_itself_is_refused_with_the_contradiction() {
+    let cells = |owners: Vec<u32>| {
+        Some(Sharing::Cells(CellSharing {
+            strategy: Strategy::Hybrid { members: 2 },
+            owners,
+            time_on_features: true,
+            overlap: false,
+        }))
+    };
+    let gpu = FramesOnGpu {
+        precision: Precision::F32,
+        residency: Residency::Resident,
+        coding: Coding::Auto,
+        look_ahead: 0,
+        record: true,
+        transport: None,
+    };
+    type Change = Box<dyn FnOnce(&mut FramePlan)>;
+    let changes: Vec<(&str, Change)> = vec![
+        ("no frame", Box::new(|plan| plan.frames.clear())),
+        ("3 snapshots, not 4", Box::new(|plan| plan.frames[1].steps = 3)),
+        ("no snapshot", Box::new(|plan| plan.frames[0].group = 0)),
+        (
+            "65 groups",
+            Box::new(|plan| {
+                plan.rule.frame = Some(65);
+                plan.frames = vec![Frame { start: 0, steps: 65, group: 1 }];
+            }),
+        ),
+        ("updates have 3 frames", Box::new(|plan| plan.updates[0].frames = 2)),
+        ("update 1 names ranks", Box::new(|plan| plan.updates[1].ranks = vec![0])),
+        ("no block", Box::new(|plan| plan.blocks.count = 0)),
+        ("how 2 ranks share it", Box::new(|plan| plan.head.ranks = 2)),
+        ("one rank shares it", Box::new(|plan| plan.sharing = Some(Sharing::Frames))),
+        (
+            "owned by member 2 of 2",
+            Box::new(move |plan| {
+                plan.head.ranks = 4;
+                plan.sharing = cells([vec![0; 9], vec![2]].concat());
+            }),
+        ),
+        (
+            "owners of 9 vertices instead of 10",
+            Box::new(move |plan| {
+                plan.head.ranks = 4;
+                plan.sharing = cells(vec![0; 9]);
+            }),
+        ),
+        (
+            "looks ahead",
+            Box::new(move |plan| plan.gpu = Some(FramesOnGpu { look_ahead: 1, ..gpu })),
+        ),
+        (
+            "records updates in blocks",
+            Box::new(move |plan| {
+                plan.gpu = Some(gpu);
+                plan.blocks.count = 2;
+            }),
+        ),
+        ("version 1", Box::new(|plan| plan.head.schema = 1)),
+    ];
+    for (says, change) in changes {
+        let refused = refusal(change);
+        assert!(refused.contains(says), "{refused} does not say {says}");
+    }
+}
+
+#[test]
+fn keys_that_nobody_reads_are_refused() {
+    assert!(matches!(Plan::from_json("{}"), Err(PlanError::NotAPlan(_))));
+    let text = Plan::from(plan()).to_json();
+    let strange = text.replacen("\"vertices\"", "\"vertexes\": 1,\n  \"vertices\"", 1);
+    let error = Plan::from_json(&strange).unwrap_err();
+    assert!(matches!(&error, PlanError::UnknownKey { key } if key == "vertexes"), "{error}");
+    let inside = text.replacen("\"inputs\"", "\"input\": 1, \"inputs\"", 1);
+    assert!(Plan::from_json(&inside).is_err());
+}
+
+#[test]
+fn a_plan_of_several_ranks_can_be_taken_over_by_one() {
+    let mut shared = plan();
+    (shared.head.ranks, shared.sharing) = (2, Some(Sharing::Frames));
+    shared.updates.iter_mut().for_each(|update| update.ranks = vec![1]);
+    shared.check().unwrap();
+    assert_eq!(shared.alone(), plan());
+}

@@ -1,0 +1,219 @@
+//! The planner of ESDG: several ranks share the cells of every frame, by snapshot (§4.2), by vertex (§4.1),
+//! or by both (§6.5).
+
+use zoetrope_graph::{GraphError, SnapshotSequence};
+
+use super::layout::{FrameLayout, Parts};
+use super::memory::{SharedCells, SharedMemory};
+use super::{Candidate, Planner, Question, Workload};
+use crate::error::PlanError;
+use crate::plan::frame::Frame;
+use crate::plan::sharing::{CellSharing, Sharing};
+use crate::partition::{Partition, Renaming};
+use crate::placement::Placement;
+use crate::placement::grid::even_starts;
+use crate::strategy::{self, Row, Strategy, Traffic, assess};
+use crate::volume;
+use crate::wishes::{StrategyWish, Wishes};
+use crate::workload::FrameWorkload;
+
+/// Lets ranks share the cells of every frame.
+#[derive(Debug)]
+pub struct Esdg;
+
+const NAME: &str = "esdg";
+
+impl Planner for Esdg {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn propose(&self, question: &Question<'_>) -> Result<Vec<Candidate>, PlanError> {
+        let &Question { workload: Workload::Frames { facts, graph, traffic }, wishes, .. } = question
+        else {
+            return Ok(Vec::new());
+        };
+        if wishes.ranks < 2 {
+            return match wishes.planner.as_deref() {
+                Some(NAME) => Err(PlanError::OneRank { planner: NAME }),
+                _ => Ok(Vec::new()),
+            };
+        }
+        let layout = FrameLayout::new(facts, wishes)?;
+        let traffic = traffic(&layout.orders, layout.reuse.first_aggregation)
+            .ok_or_else(|| PlanError::ModelOfOneRank { model: facts.model.clone(), ranks: wishes.ranks })?;
+        refuse(facts, wishes)?;
+        let ways = ways(&layout, wishes)?;
+        let proposer = Proposer { question, facts, graph, traffic: &traffic, layout: &layout };
+        ways.into_iter().map(|(strategy, reason)| proposer.candidate(strategy, reason)).collect()
+    }
+}
+
+/// Refuses what several ranks that share cells cannot compute to the same result as one.
+fn refuse(facts: &FrameWorkload, wishes: &Wishes) -> Result<(), PlanError> {
+    let ranks = wishes.ranks;
+    if facts.dropout > 0.0 {
+        return Err(PlanError::DropoutAcrossRanks { rate: facts.dropout, ranks });
+    }
+    if facts.carries_state {
+        return Err(PlanError::StateAcrossRanks { ranks });
+    }
+    if wishes.rule.truncate.is_some() {
+        return Err(PlanError::StretchesAcrossRanks { ranks });
+    }
+    if facts.vertices < ranks as usize {
+        return Err(PlanError::TooFewVertices { vertices: facts.vertices, ranks });
+    }
+    Ok(())
+}
+
+/// The strategies to look at, and why.
+fn ways(layout: &FrameLayout, wishes: &Wishes) -> Result<Vec<(Strategy, Reason)>, PlanError> {
+    let ranks = wishes.ranks;
+    let smallest = || (2..=ranks).find(|&members| ranks.is_multiple_of(members));
+    let members = wishes.members.or_else(smallest).unwrap_or(1);
+    if wishes.strategy == Some(StrategyWish::Hybrid) && !ranks.is_multiple_of(members) {
+        return Err(PlanError::UnevenGroups { members, ranks });
+    }
+    let named = wishes.strategy.and_then(|strategy| strategy.cells(members));
+    let steps = layout.frames[0].steps;
+    let blocks = wishes.blocks.unwrap_or(1).min(steps);
+    let is_even = steps / blocks >= ranks as usize;
+    let reason = |strategy: Strategy| match (wishes.strategy, named) {
+        (_, Some(named)) if named == strategy => Reason::Asked,
+        (Some(_), _) => Reason::Shown,
+        // Every rank has a snapshot of every block: that is even, and needs no partition.
+        (None, _) if is_even && strategy == Strategy::Snapshot => Reason::OneForEverybody,
+        (None, _) if is_even => Reason::Shown,
+        (None, _) => Reason::Compared,
+    };
+    let mut all = Strategy::all(ranks);
+    all.extend(named.filter(|named| !Strategy::all(ranks).contains(named)));
+    let ways = all.into_iter().map(|strategy| (strategy, reason(strategy)));
+    Ok(ways.filter(|&(_, reason)| wishes.compare || reason != Reason::Shown).collect())
+}
+
+/// Why a strategy is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// It was asked for.
+    Asked,
+    /// It is even and needs no partition.
+    OneForEverybody,
+    /// Nothing was asked for, and no way is good without a look at the others.
+    Compared,
+    /// Another one is taken.
+    Shown,
+}
+
+impl Reason {
+    fn says(self, ranks: u32, strategy: Strategy) -> String {
+        let name = strategy.name();
+        match self {
+            Self::Asked => format!("{ranks} ranks share it as asked: {name}"),
+            Self::OneForEverybody => {
+                format!("{ranks} ranks share it by {name}: each block of a frame has one for everybody")
+            }
+            Self::Compared | Self::Shown => format!("{ranks} ranks share it by {name}"),
+        }
+    }
+}
+
+/// What is the same for all strategies.
+struct Proposer<'a> {
+    question: &'a Question<'a>,
+    facts: &'a FrameWorkload,
+    graph: &'a SnapshotSequence,
+    traffic: &'a Traffic,
+    layout: &'a FrameLayout,
+}
+
+impl Proposer<'_> {
+    fn candidate(&self, strategy: Strategy, reason: Reason) -> Result<Candidate, PlanError> {
+        let (facts, wishes) = (self.facts, self.question.wishes);
+        let (ranks, frame) = (wishes.ranks, self.layout.largest(facts));
+        // Vertices stay where they are for all frames.
+        let partition = strategy.partition(self.graph, facts.training.clone(), ranks, wishes.seed);
+        let renaming = partition.as_ref().map(Partition::renaming);
+        let gathered = match &renaming {
+            Some(renaming) => gathered_rows(self.graph, renaming, &frame)?,
+            None => 0,
+        };
+        let cells = SharedCells { strategy, traffic: self.traffic, gathered };
+        let shared = SharedMemory { ranks, in_process: wishes.in_process, cells: Some(cells) };
+        let (blocks, in_blocks) = self.layout.blocks(facts, wishes, Some(&shared));
+        let memory = self.layout.memory(facts, blocks, Some(&shared));
+        let row = self.row(strategy, renaming.as_ref(), frame, blocks.count)?;
+        let sharing = Sharing::Cells(CellSharing {
+            strategy,
+            owners: partition.map_or_else(Vec::new, |partition| partition.of),
+            time_on_features: self.traffic.time_on_features,
+            overlap: wishes.overlap,
+        });
+        let reasons = in_blocks.into_iter().chain([reason.says(ranks, strategy)]).collect();
+        let (sharing, gpu) = (Some(sharing), self.question.gpu);
+        let parts = Parts { planner: NAME, wishes, blocks, memory, sharing, gpu, reasons };
+        let plan = self.layout.clone().plan(facts, parts)?;
+        let steps = plan.frames.len() as f64;
+        let why = format!(
+            "{} of rows move in a step, the busiest rank has {:.2} × the mean of edges",
+            strategy::size(row.row_bytes()),
+            row.balance.edges
+        );
+        Ok(Candidate {
+            seconds: row.step_seconds() * steps,
+            bytes: row.row_bytes() * plan.frames.len() as u64
+                + row.reduced_bytes * plan.updates.len() as u64,
+            asked: reason != Reason::Shown,
+            plan: plan.into(),
+            cells: Some(row),
+            why,
+        })
+    }
+
+    fn row(
+        &self,
+        strategy: Strategy,
+        renaming: Option<&Renaming>,
+        frame: Frame,
+        blocks: usize,
+    ) -> Result<Row, GraphError> {
+        let wishes = self.question.wishes;
+        let question = strategy::Question {
+            workload: self.facts,
+            traffic: self.traffic,
+            graph: self.graph,
+            frame,
+            ranks: wishes.ranks,
+            blocks: Some(blocks),
+            recompute: wishes.recompute,
+            memory_limit: wishes.memory_limit,
+            machine: self.question.machine,
+            seed: wishes.seed,
+        };
+        Ok(match renaming {
+            Some(renaming) => {
+                let graph = renaming.snapshots(self.graph)?;
+                assess(&question, strategy, renaming.starts(), &graph)
+            }
+            None => {
+                let starts = even_starts(self.graph.vertices(), 1);
+                assess(&question, strategy, &starts, self.graph)
+            }
+        })
+    }
+}
+
+/// Rows that members of a group gather from each other over a frame.
+fn gathered_rows(
+    graph: &SnapshotSequence,
+    renaming: &Renaming,
+    frame: &Frame,
+) -> Result<u64, GraphError> {
+    let renamed = renaming.snapshots(graph)?;
+    let starts = renaming.starts().to_vec();
+    let members = starts.len() as u32 - 1;
+    let group = Placement::ByVertex { starts, ranks: (0..members).collect() };
+    let at = |step: usize| renamed.at(frame.start + step);
+    Ok(volume::halo(&group, graph.vertices(), 0..frame.steps, members, at).total())
+}

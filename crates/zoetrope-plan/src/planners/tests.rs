@@ -1,0 +1,342 @@
+use zoetrope_graph::SnapshotSequence;
+use zoetrope_graph::random::Random;
+
+use super::*;
+use crate::plan::batch_plan::BatchRule;
+use crate::plan::frame::{Frame, FrameRule};
+use crate::plan::frame_plan::{Blocks, FramePlan, OperatorOrder};
+use crate::plan::gpu::{Coding, Precision, Residency, Transport};
+use crate::plan::sharing::Sharing;
+use crate::strategy::{LayerTraffic, Strategy};
+use crate::wishes::StrategyWish;
+use crate::workload::{ActivationCost, BatchCost, BlockCost, MeasuredBatches};
+use crate::placement::Placement;
+use crate::plan::memory::Memory;
+
+const STEPS: usize = 12;
+const VERTICES: u32 = 100;
+
+fn graph() -> SnapshotSequence {
+    let random = Random::new(7, 0);
+    let (mut offsets, mut src, mut dst) = (vec![0], Vec::new(), Vec::new());
+    for step in 0..STEPS as u64 {
+        for number in 0..300 {
+            let [a, b, _, _] = random.block(number + step * 300);
+            src.push(a % VERTICES);
+            dst.push(b % VERTICES);
+        }
+        offsets.push(src.len() as u64);
+    }
+    SnapshotSequence::new(VERTICES, offsets, src, dst, None).unwrap()
+}
+
+fn workload() -> FrameWorkload {
+    FrameWorkload {
+        data: "made up".to_owned(),
+        model: "tgcn".to_owned(),
+        training: 0..10,
+        vertices: VERTICES as usize,
+        edges: vec![300; STEPS],
+        features: 4,
+        structure_widths: vec![(4, 8), (8, 2)],
+        orders_by_snapshot: true,
+        can_reuse: true,
+        works_in_blocks: true,
+        time_on_features: true,
+        is_recordable: true,
+        frames_per_update: 1,
+        carries_state: false,
+        dropout: 0.0,
+        weights: 1000,
+        optimiser_slots: 2,
+        data_bytes: 1 << 20,
+        evaluation_bytes: 0,
+        activations: ActivationCost {
+            fixed_bytes: 1000.0,
+            bytes_per_vertex: 10.0,
+            bytes_per_edge: 1.0,
+        },
+        blocks: Vec::new(),
+    }
+}
+
+fn wishes() -> Wishes {
+    Wishes {
+        planner: None,
+        ranks: 1,
+        in_process: 1,
+        strategy: None,
+        members: None,
+        overlap: false,
+        rule: FrameRule { frame: Some(4), stride: 2, truncate: None },
+        batches: BatchRule { events: 10, chunks: None, whole_times: false },
+        group: None,
+        order: None,
+        reuse: true,
+        blocks: None,
+        recompute: true,
+        deduplicate: true,
+        prefetch: true,
+        precision: Precision::F32,
+        residency: None,
+        coding: Coding::Auto,
+        record: true,
+        transport: None,
+        memory_limit: None,
+        seed: 0,
+        compare: false,
+    }
+}
+
+fn traffic(_: &[LayerOrder], kept: bool) -> Option<Traffic> {
+    let layer = |at: usize| LayerTraffic {
+        gathered: 4,
+        gathered_once: at == 0 && kept,
+        gathered_goes_back: at > 0,
+        to_time: 8,
+        to_time_goes_back: true,
+        from_time: 2,
+    };
+    Some(Traffic {
+        layers: vec![layer(0)],
+        answered: 2,
+        summed: 1000,
+        time_on_features: true,
+        state_bytes_per_vertex: 8,
+    })
+}
+
+fn ask(facts: &FrameWorkload, wishes: &Wishes, gpu: Option<&GpuFacts>) -> Result<Plan, PlanError> {
+    let graph = graph();
+    let workload = Workload::Frames { facts, graph: &graph, traffic: &traffic };
+    choose(&Question { workload, machine: Machine::one_host(), gpu, wishes })
+}
+
+fn plan(facts: &FrameWorkload, wishes: &Wishes) -> Result<FramePlan, PlanError> {
+    match ask(facts, wishes, None)? {
+        Plan::Frames(plan) => Ok(plan),
+        Plan::Batches(_) => unreachable!("frames were asked for"),
+    }
+}
+
+#[test]
+fn a_plan_reads_back_equal_and_fits_its_workload() {
+    let made = plan(&workload(), &wishes()).unwrap();
+    let whole = Plan::from(made.clone());
+    assert_eq!(Plan::from_json(&whole.to_json()).unwrap(), whole);
+    made.fits(&workload()).unwrap();
+    assert_eq!((made.frames.len(), made.updates.len()), (4, 4));
+    assert_eq!(made.orders[1].order, OperatorOrder::UpdateFirst);
+    assert_eq!(made.head.memory.activations, 1000 + 1000 + 4 * 400);
+    assert_eq!(made.reuse.bytes, 12 * 100 * 4 * 4);
+    assert_eq!((made.head.planner.as_str(), made.head.ranks), ("frames", 1));
+}
+
+#[test]
+fn a_limit_that_is_too_small_names_the_largest_consumer() {
+    let tight = Wishes { memory_limit: Some(1 << 20), ..wishes() };
+    let error = plan(&workload(), &tight).unwrap_err();
+    assert!(matches!(error, PlanError::TooLarge { largest: "the data set", .. }), "{error}");
+}
+
+#[test]
+fn a_limit_is_kept_to_by_blocks_if_the_model_allows_them() {
+    let cost = |blocks: usize| BlockCost {
+        blocks,
+        activations: ActivationCost {
+            fixed_bytes: 0.0,
+            bytes_per_vertex: 4e6 / blocks as f64,
+            bytes_per_edge: 0.0,
+        },
+        state_bytes: 1000,
+    };
+    let heavy = ActivationCost { bytes_per_vertex: 4e6, ..workload().activations };
+    let heavy = FrameWorkload {
+        activations: heavy,
+        blocks: vec![cost(2), cost(4)],
+        ..workload()
+    };
+    let whole = plan(&heavy, &wishes()).unwrap();
+    assert_eq!(whole.blocks, Blocks::default());
+    let total = whole.head.memory.total();
+    let limit = |limit: u64| Wishes { memory_limit: Some(limit), ..wishes() };
+    assert_eq!(plan(&heavy, &limit(total)).unwrap().blocks.count, 1);
+    let halves = plan(&heavy, &limit(total - 1)).unwrap();
+    let memory = halves.head.memory;
+    assert_eq!((halves.blocks.count, memory.checkpoints), (2, 3000));
+    assert!(memory.total() < total * 6 / 10, "{memory:?}");
+    let kept = Wishes { recompute: false, ..limit(total - 1) };
+    assert!(matches!(plan(&heavy, &kept), Err(PlanError::TooLarge { .. })));
+    let asked = Wishes { blocks: Some(9), ..wishes() };
+    assert_eq!(plan(&heavy, &asked).unwrap().blocks.count, 4);
+}
+
+#[test]
+fn ranks_share_cells_as_asked_and_the_plan_says_who_owns_which_vertex() {
+    let two = Wishes { ranks: 2, in_process: 2, ..wishes() };
+    let made = plan(&workload(), &two).unwrap();
+    // Frames of 4 snapshots of 100 vertices: rows of 8 and of 2 values at their new places, and
+    // the widest on their way, twice; two lists of them for each way.
+    assert_eq!(made.head.memory.exchanged, 400 * (8 + 2 + 2 * 8 + 4) * 4);
+    assert_eq!(made.cells().unwrap().strategy, Strategy::Snapshot);
+    assert_eq!(made.placements(4).structure, Placement::BySnapshot { ranks: vec![0, 0, 1, 1] });
+    let vertex = Wishes { strategy: Some(StrategyWish::Hypergraph), ..two };
+    let mut made = plan(&workload(), &vertex).unwrap();
+    assert_eq!(made.head.planner, "esdg");
+    let owners = &mut match &mut made.sharing {
+        Some(Sharing::Cells(cells)) => cells,
+        other => panic!("{other:?}"),
+    }
+    .owners;
+    assert_eq!(owners.len(), 100);
+    owners[7] = 1 - owners[7];
+    made.check().unwrap();
+    let starts = |plan: &FramePlan| match plan.placements(4).structure {
+        Placement::ByVertex { starts, .. } => starts,
+        other => panic!("{other:?}"),
+    };
+    let before = starts(&plan(&workload(), &vertex).unwrap());
+    assert_ne!(starts(&made), before, "an edited owner moves a vertex");
+}
+
+#[test]
+fn ranks_take_different_frames_of_an_update_if_it_has_several() {
+    let facts = FrameWorkload { frames_per_update: 3, ..workload() };
+    let asked = Wishes { ranks: 2, in_process: 2, ..wishes() };
+    let by_frames = Wishes { strategy: Some(StrategyWish::Frames), ..asked.clone() };
+    let made = plan(&facts, &by_frames).unwrap();
+    assert_eq!(made.sharing, Some(Sharing::Frames));
+    let ranks: Vec<&[u32]> = made.updates.iter().map(|update| &update.ranks[..]).collect();
+    assert_eq!(ranks, [&[0, 1, 0][..], &[0]]);
+    // Nobody asked for a way: the planner of frames has nothing to offer to updates of one frame.
+    assert_ne!(plan(&workload(), &asked).unwrap().sharing, Some(Sharing::Frames));
+    let one = plan(&workload(), &by_frames).unwrap();
+    assert!(one.updates.iter().all(|update| update.ranks == [0]));
+}
+
+#[test]
+fn all_ways_are_shown_side_by_side_and_the_one_that_was_asked_for_is_taken() {
+    let facts = FrameWorkload { frames_per_update: 4, ..workload() };
+    let all = Wishes {
+        ranks: 2,
+        compare: true,
+        strategy: Some(StrategyWish::Vertex),
+        ..wishes()
+    };
+    let made = plan(&facts, &all).unwrap();
+    let names: Vec<&str> =
+        made.head.candidates.iter().map(|candidate| candidate.strategy.as_str()).collect();
+    assert_eq!(names, ["frames", "snapshot", "vertex, edge cut", "vertex, hypergraph"]);
+    let taken: Vec<_> = made.head.candidates.iter().filter(|candidate| candidate.taken).collect();
+    assert_eq!(taken.len(), 1);
+    assert_eq!(taken[0].strategy, "vertex, edge cut");
+    assert_eq!(made.head.candidates.iter().filter(|one| one.recommended).count(), 1);
+}
+
+#[test]
+fn wishes_that_no_planner_fulfils_are_refused() {
+    let named = |name: &str| Wishes { planner: Some(name.to_owned()), ..wishes() };
+    let refused = |wishes: &Wishes| plan(&workload(), wishes).unwrap_err();
+    assert!(matches!(refused(&named("framez")), PlanError::UnknownPlanner { .. }));
+    assert!(matches!(refused(&named("esdg")), PlanError::OneRank { .. }));
+    assert!(matches!(refused(&named("batches")), PlanError::NothingProposed { .. }));
+    let other = Wishes { strategy: Some(StrategyWish::Vertex), ..named("frames") };
+    assert!(matches!(refused(&other), PlanError::StrategyOfAnother { .. }));
+    let three = Wishes {
+        ranks: 3,
+        strategy: Some(StrategyWish::Hybrid),
+        members: Some(2),
+        ..wishes()
+    };
+    assert!(matches!(refused(&three), PlanError::UnevenGroups { .. }));
+    let dropping = FrameWorkload { dropout: 0.5, ..workload() };
+    let two = Wishes { ranks: 2, ..wishes() };
+    let error = plan(&dropping, &two).unwrap_err();
+    assert!(matches!(error, PlanError::DropoutAcrossRanks { .. }), "{error}");
+}
+
+#[test]
+fn a_graph_that_takes_more_than_half_of_a_gpu_is_streamed() {
+    let on_gpu = |wishes: &Wishes, bytes: u64| {
+        let linked = Err("one GPU".to_owned());
+        let facts = GpuFacts { memory_limit: 100, data_bytes: bytes, linked };
+        match ask(&workload(), wishes, Some(&facts)).unwrap() {
+            Plan::Frames(plan) => plan.gpu.unwrap(),
+            Plan::Batches(_) => unreachable!("frames were asked for"),
+        }
+    };
+    let fits = on_gpu(&wishes(), 50);
+    assert_eq!((fits.residency, fits.look_ahead, fits.record), (Residency::Resident, 0, true));
+    let large = on_gpu(&wishes(), 51);
+    assert_eq!((large.residency, large.look_ahead), (Residency::Stream, 1));
+    let asked = Wishes { residency: Some(Residency::Resident), record: false, ..wishes() };
+    let asked = on_gpu(&asked, 51);
+    assert_eq!((asked.residency, asked.record), (Residency::Resident, false));
+    let ranks = Wishes { ranks: 2, ..wishes() };
+    let shared = on_gpu(&ranks, 51);
+    assert_eq!(shared.transport, Some(Transport::Host));
+    assert_eq!((shared.residency, shared.record), (Residency::Resident, false));
+    let linked = Wishes { transport: Some(Transport::Nccl), ..ranks };
+    let facts =
+        GpuFacts { memory_limit: 100, data_bytes: 1, linked: Err("no library".to_owned()) };
+    let error = ask(&workload(), &linked, Some(&facts)).unwrap_err();
+    assert!(matches!(error, PlanError::NotLinked { .. }), "{error}");
+}
+
+fn stream() -> BatchWorkload {
+    let cost = |prepared, computed| BatchCost { prepared, computed };
+    BatchWorkload {
+        data: "made up".to_owned(),
+        model: "tgn".to_owned(),
+        vertices: 50,
+        events: 35,
+        batches: vec![10, 10, 15],
+        steps: 3,
+        whole_times: false,
+        layers: 1,
+        sampling: "10 recent neighbours".to_owned(),
+        questions_of_an_event: 4,
+        measured: Some(MeasuredBatches {
+            step: cost(1000, 5000),
+            judged: cost(4000, 20_000),
+            judged_events: 20,
+            counted: Memory { data: 100_000, ..Memory::default() },
+        }),
+    }
+}
+
+#[test]
+fn batches_that_wait_go_first_if_memory_is_short_and_judging_in_smaller_pieces_next() {
+    let facts = stream();
+    let planned = |limit: Option<u64>| {
+        let wishes = Wishes { memory_limit: limit, ..wishes() };
+        let workload = Workload::Batches(&facts);
+        let machine = Machine::one_host();
+        match choose(&Question { workload, machine, gpu: None, wishes: &wishes }) {
+            Ok(Plan::Batches(plan)) => Ok(plan),
+            Ok(Plan::Frames(_)) => unreachable!("batches were asked for"),
+            Err(error) => Err(error),
+        }
+    };
+    let free = planned(None).unwrap();
+    assert_eq!((free.prefetch, free.questions), (2, batches::QUESTIONS_MAX));
+    assert_eq!(free.batches, facts.batches);
+    let whole = Plan::from(free.clone());
+    assert_eq!(Plan::from_json(&whole.to_json()).unwrap(), whole);
+    let total = free.head.memory.total();
+    assert_eq!(planned(Some(total)).unwrap().prefetch, 2);
+    let tight = planned(Some(total - 1)).unwrap();
+    assert_eq!((tight.prefetch, tight.questions), (0, batches::QUESTIONS_MAX));
+    let less = tight.head.memory.total();
+    let tighter = planned(Some(less - 1)).unwrap();
+    assert!(tighter.questions < 80 && tighter.head.memory.total() < less);
+    assert!(matches!(planned(Some(100_000)), Err(PlanError::TooLarge { .. })));
+}
+
+#[test]
+fn a_frame_is_the_group_of_its_snapshots_unless_asked_otherwise() {
+    let made = plan(&workload(), &wishes()).unwrap();
+    assert_eq!(made.frames[1], Frame { start: 2, steps: 4, group: 4 });
+    let two = Wishes { group: Some(2), ..wishes() };
+    assert!(plan(&workload(), &two).unwrap().frames.iter().all(|frame| frame.group == 2));
+}
