@@ -202,7 +202,7 @@ impl SavedModel {
             let _ = writeln!(std::io::stderr(), "{} {warning}", Style::stderr().yellow("warning:"));
             self.other_data.get_or_init(|| warning);
         }
-        let given = load_plan(&config.plan.name)?;
+        let given = load_plan(&config)?;
         let mut run = opened.start(config, given, Timeline::new())?;
         let rows = vertex_rows(run.course(), self.run_folder())?;
         let rows = rows.as_ref();

@@ -132,9 +132,9 @@ fn variables() -> impl Iterator<Item = (String, String)> {
 /// From now on the process holds no more memory than the configuration allows. On a GPU the limit is
 /// on the memory of the GPU.
 pub(crate) fn keep_to_limit(config: &Config) -> Result<(), Failure> {
-    let limit = config.plan.memory_limit.filter(|_| config.train.device == Device::Cpu);
+    let limit = config.memory_limit().filter(|_| config.train.device == Device::Cpu);
     let Some(limit) = limit else { return Ok(()) };
-    zoetrope_heap::keep_to(limit.0).map_err(|error| Failure::resource(error.to_string()))
+    zoetrope_heap::keep_to(limit).map_err(|error| Failure::resource(error.to_string()))
 }
 
 /// What every command does before it opens the data: looks whether it is there, and starts as many

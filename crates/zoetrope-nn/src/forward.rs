@@ -39,22 +39,78 @@ impl Updates {
                 tape.update_running_statistics(normalised, views, epsilon, momentum);
                 continue;
             }
-            let Some(batch) = tape.batch_statistics(update.normalised) else { continue };
-            let rows = tape.shape(update.normalised).rows as f32;
-            // PyTorch keeps the unbiased variance, but normalises with the biased one.
-            let unbiased = if rows > 1.0 { rows / (rows - 1.0) } else { 1.0 };
-            let toward = |kept: &mut f32, new: f32| {
-                *kept = (1.0 - update.momentum) * *kept + update.momentum * new;
-            };
-            let means = parameters.get_mut(update.mean).as_mut_slice();
-            means.iter_mut().zip(batch.mean).for_each(|(kept, &new)| toward(kept, new));
-            let variances = parameters.get_mut(update.variance).as_mut_slice();
-            for (kept, &inverse) in variances.iter_mut().zip(batch.inverse_deviation) {
-                let variance = 1.0 / (inverse * inverse) - update.epsilon;
-                toward(kept, variance * unbiased);
+            if let Some(statistics) = update.of_batch(tape) {
+                statistics.apply(parameters);
             }
-            parameters.get_mut(update.count).as_mut_slice()[0] += 1.0;
         }
+    }
+
+    /// The statistics of the last batch, to be applied later or elsewhere; none on a GPU, where they stay.
+    /// Call it before the backward pass, which gives the statistics away.
+    pub fn take(&mut self, tape: &Tape) -> Vec<BatchStatistics> {
+        self.statistics.drain(..).filter_map(|update| update.of_batch(tape)).collect()
+    }
+}
+
+impl StatisticsUpdate {
+    fn of_batch(&self, tape: &Tape) -> Option<BatchStatistics> {
+        let batch = tape.batch_statistics(self.normalised)?;
+        let rows = tape.shape(self.normalised).rows as f32;
+        // PyTorch keeps the unbiased variance, but normalises with the biased one.
+        let unbiased = if rows > 1.0 { rows / (rows - 1.0) } else { 1.0 };
+        let variance = |inverse: &f32| (1.0 / (inverse * inverse) - self.epsilon) * unbiased;
+        Some(BatchStatistics {
+            running: [self.mean, self.variance, self.count],
+            momentum: self.momentum,
+            mean: batch.mean.to_vec(),
+            variance: batch.inverse_deviation.iter().map(variance).collect(),
+        })
+    }
+}
+
+/// Mean and variance of a batch, for the running statistics of one batch norm.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchStatistics {
+    /// The running mean, variance and count.
+    running: [ParameterId; 3],
+    momentum: f32,
+    mean: Vec<f32>,
+    variance: Vec<f32>,
+}
+
+impl BatchStatistics {
+    /// Moves the running statistics towards these.
+    pub fn apply(&self, parameters: &mut Parameters) {
+        let [mean, variance, count] = self.running;
+        for (id, batch) in [(mean, &self.mean), (variance, &self.variance)] {
+            let running = parameters.get_mut(id).as_mut_slice();
+            for (kept, &new) in running.iter_mut().zip(batch) {
+                *kept = (1.0 - self.momentum) * *kept + self.momentum * new;
+            }
+        }
+        parameters.get_mut(count).as_mut_slice()[0] += 1.0;
+    }
+
+    /// Appends them as words, for other ranks.
+    pub fn pack(&self, words: &mut Vec<u32>) {
+        words.extend(self.running.map(|id| id.index() as u32));
+        words.extend([self.momentum.to_bits(), self.mean.len() as u32]);
+        words.extend(self.mean.iter().chain(&self.variance).map(|value| value.to_bits()));
+    }
+
+    /// Takes what was packed from the front of some words; None if that is not all there.
+    pub fn unpack(words: &mut &[u32]) -> Option<Self> {
+        let (&[mean, variance, count, momentum, width], rest) = words.split_first_chunk()?;
+        let width = width as usize;
+        let (values, rest) = rest.split_at_checked(2 * width)?;
+        let numbers = |words: &[u32]| words.iter().map(|&bits| f32::from_bits(bits)).collect();
+        *words = rest;
+        Some(Self {
+            running: [mean, variance, count].map(ParameterId::at),
+            momentum: f32::from_bits(momentum),
+            mean: numbers(&values[..width]),
+            variance: numbers(&values[width..]),
+        })
     }
 }
 

@@ -35,5 +35,5 @@ pub use frame_share::{Arrival, Movement, Rows, Shared, SharedLayer, Sharing};
 pub use graph::{Adjacency, PreparedGraph};
 pub use initialise::Initialise;
 pub use model::{Embedding, Model};
-pub use parameters::{Builder, ParameterId, Parameters};
+pub use parameters::{Builder, ParameterId, Parameters, Role};
 pub use state::State;

@@ -21,6 +21,11 @@ impl ParameterId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// The parameter at a position of the table.
+    pub(crate) fn at(index: u32) -> Self {
+        Self(index)
+    }
 }
 
 /// What a parameter is for.

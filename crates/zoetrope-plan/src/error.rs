@@ -95,6 +95,17 @@ pub enum PlanError {
         /// The ranks.
         ranks: u32,
     },
+    /// Running statistics of a batch norm stay on the GPU that found them.
+    #[error(
+        "plan.strategy = \"frames\" with {ranks} GPUs and {model}: its batch norms keep statistics of all \
+         frames, which GPUs do not exchange; use --device cpu or --ranks 1"
+    )]
+    StatisticsAcrossGpus {
+        /// The model.
+        model: String,
+        /// The ranks.
+        ranks: u32,
+    },
     /// Frames are cut into stretches that gradients do not cross.
     #[error(
         "train.truncate with {ranks} ranks that share cells; leave it out (plan.blocks saves memory), or use \

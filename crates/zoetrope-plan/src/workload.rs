@@ -47,6 +47,8 @@ pub struct FrameWorkload {
     pub time_on_features: bool,
     /// Whether an update does the same again when its frames come again, so that it can be recorded.
     pub is_recordable: bool,
+    /// Whether a batch norm keeps running statistics.
+    pub keeps_statistics: bool,
     /// Frames of an update.
     pub frames_per_update: usize,
     /// Whether the hidden state goes on from frame to frame.

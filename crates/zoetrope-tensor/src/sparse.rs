@@ -384,9 +384,9 @@ impl SparseGroup {
         self.sequence.backward.load(Ordering::Relaxed)
     }
 
-    /// The bytes that one side of the group (the matrices or their transposes) takes on a card.
-    pub fn bytes_on_gpu(&self) -> usize {
-        self.members().iter().map(|member| Slices::bytes(member.rows(), member.entries())).sum()
+    /// The bytes that a matrix of so many rows and entries takes on a GPU.
+    pub fn matrix_bytes(rows: usize, entries: usize) -> usize {
+        Slices::bytes(rows, entries)
     }
 
     /// What the group was cut from, and where.

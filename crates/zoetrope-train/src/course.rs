@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use zoetrope_data::split::Part;
 use zoetrope_graph::VertexNames;
 use zoetrope_nn::Parameters;
+use zoetrope_plan::Plan;
 use zoetrope_tensor::Device;
 
 use crate::checkpoint::SavedState;
@@ -214,14 +215,10 @@ impl Course for Session {
             material.steps(),
             material.width()
         );
-        match self.plan.strategy {
-            None => data,
-            Some(strategy) => {
-                let by = self.device_transport.as_ref().map(|by| format!(", by {}", by.name));
-                let (ranks, by) = (self.plan.ranks, by.unwrap_or_default());
-                format!("{data}; {ranks} ranks ({}{by})", strategy.name())
-            }
-        }
+        let Some(sharing) = &self.plan.sharing else { return data };
+        let by = self.device_transport.as_ref().map(|by| format!(", by {}", by.name));
+        let (ranks, by) = (self.plan.head.ranks, by.unwrap_or_default());
+        format!("{data}; {ranks} ranks ({}{by})", sharing.name())
     }
 
     fn vertex_names(&self) -> &VertexNames {
@@ -242,7 +239,7 @@ impl Course for Session {
     }
 
     fn layout(&self) -> serde_json::Value {
-        serde_json::to_value(&self.plan).unwrap_or_default()
+        serde_json::to_value(Plan::from(self.plan.clone())).unwrap_or_default()
     }
 
     fn steps_per_epoch(&self) -> usize {

@@ -1,14 +1,15 @@
 //! The device that a configuration names, ready to compute.
 
 use zoetrope_dist::Ranks;
+use zoetrope_plan::Precision;
 use zoetrope_tensor::cuda::{self, CudaError, Queue, TraceStart};
 use zoetrope_tensor::{Device, Gpu};
 
-use crate::config::{self, Config, Precision};
+use crate::config::{self, Config};
 use crate::error::TrainError;
 use crate::run::Timeline;
 
-/// Opens the device, with the precision and the memory that the configuration allows.
+/// Opens the device, with the memory that the configuration allows.
 ///
 /// # Errors
 /// [`TrainError::Device`] where it, its driver or a library is missing.
@@ -26,13 +27,8 @@ pub(crate) fn open(
             Gpu::open((number as usize + local_rank(ranks)) % cards)?
         }
     };
-    gpu.set_precision(match config.train.precision {
-        Precision::F32 => cuda::Precision::F32,
-        Precision::Tf32 => cuda::Precision::Tf32,
-        Precision::Bf16 => cuda::Precision::Bf16,
-    });
-    if let Some(limit) = config.plan.memory_limit {
-        gpu.limit_memory(limit.0 as usize);
+    if let Some(limit) = config.memory_limit() {
+        gpu.limit_memory(limit as usize);
     }
     if timeline.is_traced() {
         let TraceStart { zero, fallback, end } = gpu.start_trace();
@@ -40,6 +36,17 @@ pub(crate) fn open(
         tell(&gpu, timeline, fallback);
     }
     Ok(Device::Cuda(gpu))
+}
+
+/// From now on dense products of a GPU round as a plan says.
+pub(crate) fn obey(device: &Device, precision: Option<Precision>) {
+    if let (Some(gpu), Some(precision)) = (device.gpu(), precision) {
+        gpu.set_precision(match precision {
+            Precision::F32 => cuda::Precision::F32,
+            Precision::Tf32 => cuda::Precision::Tf32,
+            Precision::Bf16 => cuda::Precision::Bf16,
+        });
+    }
 }
 
 /// The number of a rank among those of its machine, as the launcher tells; among all where it does not.

@@ -175,6 +175,14 @@ pub enum TrainError {
         /// What is wrong with each, newest first.
         reasons: Vec<TrainError>,
     },
+    /// The first of several ranks could not plan the run, and the others end with it.
+    #[error("{message}")]
+    OfFirstRank {
+        /// What it said.
+        message: String,
+        /// What that means.
+        kind: FailureKind,
+    },
     /// A number is NaN or infinite. Nothing was stored.
     #[error(
         "{what} [{index}] is {value} after {step} updates; a lower train.lr or a train.clip may help, and NaN in the data is found by `zoetrope data inspect`"
@@ -211,6 +219,12 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// The kind of failure that an exit code stands for.
+    pub(crate) fn of_exit_code(code: u8) -> Self {
+        let known = [Self::Configuration, Self::Data, Self::Resource, Self::Rank];
+        known.into_iter().find(|kind| kind.exit_code() == code).unwrap_or(Self::Other)
+    }
+
     /// The exit code of the command line for this kind of failure.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -251,6 +265,7 @@ impl TrainError {
             Self::Interrupted { .. } | Self::Stopped => FailureKind::Other,
             Self::Ranks(DistError::NoMpi { .. }) => FailureKind::Resource,
             Self::Ranks(_) => FailureKind::Rank,
+            Self::OfFirstRank { kind, .. } => *kind,
             Self::Diverged { .. } => FailureKind::NonFinite,
         }
     }
@@ -300,8 +315,14 @@ fn graph_kind(error: &GraphError) -> FailureKind {
 
 fn plan_kind(error: &PlanError) -> FailureKind {
     match error {
-        PlanError::TooLarge { .. } => FailureKind::Resource,
-        PlanError::NoSnapshots | PlanError::Broken(_) | PlanError::NotAPlan(_) => FailureKind::Data,
+        PlanError::TooLarge { .. }
+        | PlanError::NotLinked { .. }
+        | PlanError::EventsAcrossRanks { .. } => FailureKind::Resource,
+        PlanError::NoSnapshots
+        | PlanError::Broken(_)
+        | PlanError::NotAPlan(_)
+        | PlanError::Schema { .. }
+        | PlanError::UnknownKey { .. } => FailureKind::Data,
         _ => FailureKind::Configuration,
     }
 }

@@ -1,42 +1,76 @@
-//! How what ranks have on cards goes from one to the other: from card to card, or by way of the host.
+//! How what ranks have on GPUs goes from one to the other: from GPU to GPU, or by way of the host.
 
 use zoetrope_dist::Ranks;
+use zoetrope_plan::{FramePlan, Transport};
 use zoetrope_tensor::Device;
 
-use crate::config::{self, Config};
+use crate::config::{Config, PlannedRanks};
 use crate::error::TrainError;
 use crate::run::DeviceTransport;
 
-/// Chooses the way that the configuration asks for, and links the cards where it is theirs. All ranks call
-/// it, and all get the same; None where they compute on processors.
+/// What was asked for: by a saved plan, or by the configuration.
+fn asked(config: &Config, given: Option<&FramePlan>) -> Option<Transport> {
+    let planned = given.and_then(|plan| plan.gpu.and_then(|gpu| gpu.transport));
+    planned.or_else(|| config.transport())
+}
+
+/// Links the GPUs of ranks with each other, unless rows are to go by way of the host. All ranks call it, and
+/// all get the same: why they are not linked, if they are not.
 ///
 /// # Errors
-/// [`TrainError::Unavailable`] where NCCL is asked for and cannot be had; where a rank is lost.
-pub(crate) fn choose(
+/// If NCCL is asked for where ranks compute on processors; if a rank is lost.
+pub(crate) fn link(
     config: &Config,
+    given: Option<&FramePlan>,
     device: &Device,
     ranks: &Ranks,
-) -> Result<Option<DeviceTransport>, TrainError> {
-    let asked = config.plan.device_transport;
-    let refuse = |why: String| TrainError::Unavailable {
-        what: format!("plan.device_transport = \"nccl\" ({why})"),
-        advice: "leave it out to go by way of the host".to_owned(),
-    };
-    let by =
-        |name: &str, reason: String| Ok(Some(DeviceTransport { name: name.to_owned(), reason }));
+) -> Result<Result<(), String>, TrainError> {
+    let asked = asked(config, given);
     let Some(gpu) = device.gpu() else {
+        let why = "ranks compute on processors".to_owned();
         return match asked {
-            config::DeviceTransport::Nccl => Err(refuse("ranks compute on processors".to_owned())),
-            _ => Ok(None),
+            Some(Transport::Nccl) => Err(not_linked(&why)),
+            _ => Ok(Err(why)),
         };
     };
-    if asked == config::DeviceTransport::Host {
-        return by("host", "as asked".to_owned());
+    if asked == Some(Transport::Host) {
+        return Ok(Err("as asked".to_owned()));
     }
-    match (ranks.link_cards(gpu)?, asked) {
-        (Ok(()), config::DeviceTransport::Nccl) => by("nccl", "as asked".to_owned()),
-        (Ok(()), _) => by("nccl", "every rank has a card of its own".to_owned()),
-        (Err(reason), config::DeviceTransport::Nccl) => Err(refuse(reason.to_string())),
-        (Err(reason), _) => by("host", reason.to_string()),
+    Ok(ranks.link_cards(gpu)?.map_err(|reason| reason.to_string()))
+}
+
+/// The way that a plan takes, for the summary; None if ranks compute on processors, or there is one.
+///
+/// # Errors
+/// If a plan says NCCL and GPUs are not linked.
+pub(crate) fn declare(
+    config: &Config,
+    plan: &FramePlan,
+    linked: &Result<(), String>,
+) -> Result<Option<DeviceTransport>, TrainError> {
+    let Some(transport) = plan.gpu.and_then(|gpu| gpu.transport) else { return Ok(None) };
+    let asked = asked(config, None) == Some(transport);
+    let (name, reason) = match (transport, linked) {
+        (Transport::Nccl, Ok(())) if asked => ("nccl", "as asked"),
+        (Transport::Nccl, Ok(())) => ("nccl", "every rank has a GPU of its own"),
+        (Transport::Nccl, Err(why)) => return Err(not_linked(why)),
+        (Transport::Host, Err(why)) => ("host", why.as_str()),
+        (Transport::Host, Ok(())) => ("host", "as planned"),
+    };
+    Ok(Some(DeviceTransport { name: name.to_owned(), reason: reason.to_owned() }))
+}
+
+fn not_linked(why: &str) -> TrainError {
+    TrainError::Unavailable {
+        what: format!("plan.device_transport = \"nccl\" ({why})"),
+        advice: "leave it out to go by way of the host".to_owned(),
+    }
+}
+
+impl Config {
+    /// How what ranks have on GPUs is asked to go from one to the other.
+    fn transport(&self) -> Option<Transport> {
+        let rule = zoetrope_plan::FrameRule { frame: None, stride: 1, truncate: None };
+        self.wishes(PlannedRanks::ALONE, rule, false).transport
     }
 }

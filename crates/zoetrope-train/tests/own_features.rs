@@ -46,7 +46,7 @@ fn start(settings: &str) -> Result<StreamRun, zoetrope_train::TrainError> {
     let all = usual.split_whitespace().chain(settings.split_whitespace());
     let config = all.fold(Config::builder(), |builder, setting| builder.set(setting)).build()?;
     let material = StreamMaterial::new(transactions(2), &config)?;
-    Ok(StreamRun { session: StreamSession::start(config, material, Timeline::new())? })
+    Ok(StreamRun { session: StreamSession::start(config, material, None, Timeline::new())? })
 }
 
 /// AP on the test part after fifteen epochs.

@@ -3,7 +3,7 @@
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Patience, Traffic, threads};
 use zoetrope_plan::strategy::Row;
-use zoetrope_plan::{Plan, Strategy};
+use zoetrope_plan::{FramePlan, Plan, Strategy};
 use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::session::{EpochEnd, Session, Watch, plan_for_ranks};
@@ -51,16 +51,20 @@ fn measured(ranks: usize, settings: &[String]) -> Vec<Traffic> {
     found.unwrap()
 }
 
-fn predicted(ranks: usize, settings: &[String]) -> Plan {
+fn predicted(ranks: usize, settings: &[String]) -> FramePlan {
     let config = config(ranks, settings);
     let material = Material::open(&config, &Quiet).unwrap();
     plan_for_ranks(config, &material, None).unwrap()
 }
 
 /// The row of the strategy that is planned.
-fn planned(plan: &Plan) -> &Row {
-    let rows = &plan.comparison.as_ref().unwrap().rows;
-    rows.iter().find(|row| Some(row.strategy) == plan.strategy).unwrap()
+fn planned(plan: &FramePlan) -> &Row {
+    let taken = plan.head.candidates.iter().find(|candidate| candidate.taken).unwrap();
+    taken.cells.as_ref().unwrap()
+}
+
+fn strategy(plan: &FramePlan) -> Strategy {
+    plan.cells().unwrap().strategy
 }
 
 fn expect_exact(ranks: usize, settings: &[String]) -> Row {
@@ -132,18 +136,20 @@ fn blocks_variants_and_other_models_move_what_is_predicted() {
 fn fewer_snapshots_than_ranks_are_shared_as_recommended() {
     let list = settings(&["model.name=tm-gcn", "train.frame=3"]);
     let plan = predicted(4, &list);
-    let comparison = plan.comparison.as_ref().unwrap();
-    assert_eq!(plan.strategy, Some(comparison.best().strategy));
-    assert_ne!(plan.strategy, Some(Strategy::Snapshot), "one rank would have nothing to do");
+    let recommended = plan.head.candidates.iter().find(|candidate| candidate.recommended).unwrap();
+    assert_eq!(recommended.cells.as_ref().unwrap().strategy, strategy(&plan));
+    assert_ne!(strategy(&plan), Strategy::Snapshot, "one rank would have nothing to do");
     let enough = predicted(4, &settings(&["model.name=tm-gcn", "train.frame=4"]));
-    assert_eq!(enough.strategy, Some(Strategy::Snapshot));
+    assert_eq!(strategy(&enough), Strategy::Snapshot);
 }
 
 #[test]
-fn a_plan_with_its_comparison_is_read_back() {
+fn a_plan_with_its_candidates_is_read_back() {
     let plan = predicted(3, &settings(&["model.name=cd-gcn"]));
-    let back = Plan::from_json(&plan.to_json()).unwrap();
-    assert_eq!(back.comparison.as_ref().unwrap().rows.len(), 3);
-    assert_eq!(back.placement, plan.placement);
-    assert!(back.alone().comparison.is_none());
+    let Plan::Frames(back) = Plan::from_json(&Plan::from(plan.clone()).to_json()).unwrap() else {
+        panic!("a plan of frames");
+    };
+    assert_eq!(back.head.candidates.len(), 3);
+    assert_eq!(back, plan);
+    assert!(back.alone().head.candidates.is_empty());
 }

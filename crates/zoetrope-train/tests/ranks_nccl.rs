@@ -97,8 +97,8 @@ fn as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it() {
                 zoetrope_train::material::Material::open(&config, &zoetrope_data::Quiet).unwrap();
             let plan = plan_for_ranks(config, &material, None).unwrap();
             assert_eq!(plan.frames.len(), 1);
-            let rows = &plan.comparison.as_ref().unwrap().rows;
-            let row: &Row = rows.iter().find(|row| Some(row.strategy) == plan.strategy).unwrap();
+            let taken = plan.head.candidates.iter().find(|candidate| candidate.taken).unwrap();
+            let row: &Row = taken.cells.as_ref().unwrap();
             let rows: u64 = nccl.iter().map(|one| one.0.all_to_all.bytes).sum();
             assert_eq!(rows, row.row_bytes(), "{model} {shared}");
             let sums: u64 = nccl.iter().map(|one| one.0.all_reduce.bytes).sum();

@@ -1,17 +1,14 @@
 //! `zoetrope plan`: how a run would be laid out, and why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zoetrope_plan::Plan;
 use zoetrope_train::TrainError;
-use zoetrope_train::config::Config;
-use zoetrope_train::course::Course;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::session::plan_for_ranks;
-use zoetrope_train::train::{Opened, Run, load_plan, models_of_events};
+use zoetrope_train::train::{Opened, Run, load_plan};
 
-use crate::command::document;
 use crate::exit::Failure;
 use crate::input::may_write;
 use crate::progress::{Bars, Unit};
@@ -45,27 +42,6 @@ Examples:
   zoetrope plan job.toml --ranks 8                   the ways to share it, side by side
   zoetrope train job.toml --plan plan.json";
 
-/// The plan of several ranks, none of which is there yet.
-fn shared(
-    args: &PlanArgs,
-    config: Config,
-    opened: Opened,
-    given: Option<Plan>,
-) -> Result<String, Failure> {
-    let Opened::Snapshots(material) = opened else {
-        return Err(models_of_events(&config).into());
-    };
-    let plan = rayon::scope(|_| plan_for_ranks(config, &material, given))?;
-    let text = plan.to_json();
-    if let Some(out) = &args.out {
-        std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;
-    }
-    match args.json {
-        true => Ok(text),
-        false => Ok(report::render_shared(&plan, args.out.as_deref())),
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let mut config = args.settings.layers().build()?;
@@ -76,40 +52,52 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let bars = Bars::new(Unit::Bytes, args.quiet || args.json);
     let opened = Opened::open(&mut config, &bars)?;
     bars.finish();
-    let given = load_plan(&config.plan.name)?;
-    if config.train.ranks > 1 {
-        return shared(args, config, opened, given);
-    }
-    let mut session = match opened.start(config, given, Timeline::new())? {
-        Run::Snapshots(session) => session,
-        Run::Events(mut session) => {
-            if session.memory().is_none() {
-                rayon::scope(|_| session.plan_memory())?;
-            }
-            if let Some(out) = &args.out {
-                let message = format!("{}: batches of events need no saved plan", out.display());
-                return Err(Failure::usage(message).hint("leave --out out"));
-            }
-            return match args.json {
-                true => document(&session.layout()),
-                false => Ok(report::render_batches(&session)),
-            };
+    let given = load_plan(&config)?;
+    match opened {
+        Opened::Snapshots(material) if config.train.ranks > 1 => {
+            let plan = rayon::scope(|_| plan_for_ranks(config, &material, given))?;
+            args.tell(&plan.clone().into(), |saved| Ok(report::render_shared(&plan, saved)))
         }
-    };
-    let text = session.plan().to_json();
-    if let Some(out) = &args.out {
-        std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;
+        opened => match opened.start(config, given, Timeline::new())? {
+            Run::Snapshots(mut session) => {
+                let plan = Plan::from(session.plan().clone());
+                args.tell(&plan, |saved| {
+                    let seconds = rayon::scope(|_| session.predict_epoch_seconds());
+                    Ok(report::render(&session, told(seconds)?, saved))
+                })
+            }
+            Run::Events(mut session) => {
+                // Under a limit on memory it was measured already.
+                if session.plan().head.memory.total() == 0 {
+                    rayon::scope(|_| session.plan_memory())?;
+                }
+                let plan = Plan::from(session.plan().clone());
+                args.tell(&plan, |saved| Ok(report::render_batches(&session, saved)))
+            }
+        },
     }
-    match args.json {
-        true => Ok(text),
-        false => {
-            let seconds = match rayon::scope(|_| session.predict_epoch_seconds()) {
-                Ok(seconds) => Ok(seconds),
-                // The layout stands, whatever the numbers do.
-                Err(error @ TrainError::Diverged { .. }) => Err(error.to_string()),
-                Err(error) => return Err(error.into()),
-            };
-            Ok(report::render(&session, seconds, args.out.as_deref()))
+}
+
+/// The layout stands, whatever the numbers do: a loss that is not finite is told.
+fn told(seconds: Result<f64, TrainError>) -> Result<Result<f64, String>, Failure> {
+    match seconds {
+        Ok(seconds) => Ok(Ok(seconds)),
+        Err(error @ TrainError::Diverged { .. }) => Ok(Err(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl PlanArgs {
+    /// Saves a plan if asked to; prints it, or a report.
+    fn tell(
+        &self,
+        plan: &Plan,
+        report: impl FnOnce(Option<&Path>) -> Result<String, Failure>,
+    ) -> Result<String, Failure> {
+        let text = plan.to_json();
+        if let Some(out) = &self.out {
+            std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;
         }
+        if self.json { Ok(text) } else { report(self.out.as_deref()) }
     }
 }

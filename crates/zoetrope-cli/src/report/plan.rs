@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use zoetrope_plan::partition::Objective;
-use zoetrope_plan::strategy::Comparison;
-use zoetrope_plan::{Memory, Plan, Strategy};
+use zoetrope_plan::strategy::Row;
+use zoetrope_plan::{FramePlan, Memory, Proposal, Strategy};
 use zoetrope_train::config::StrategyName;
-use zoetrope_train::course::Course;
 use zoetrope_train::session::Session;
 use zoetrope_train::stream::StreamSession;
 
@@ -23,8 +22,8 @@ pub(crate) fn render(
     let style = Style::stdout();
     let plan = session.plan();
     let mut text =
-        format!("{} {} on {}\n", style.bold("Plan"), style.bold(&plan.model), plan.data,);
-    for reason in &plan.reasons {
+        format!("{} {} on {}\n", style.bold("Plan"), style.bold(&plan.head.model), plan.head.data,);
+    for reason in &plan.head.reasons {
         text.push_str(&format!("  {reason}\n"));
     }
     text.push_str(&match epoch_seconds {
@@ -34,30 +33,30 @@ pub(crate) fn render(
         }
         Err(why) => format!("  the time of an epoch is not known: {why}\n"),
     });
-    text.push_str(&format!("\n{}", memory(&plan.memory, "memory", style)));
+    text.push_str(&format!("\n{}", memory(&plan.head.memory, "memory", style)));
     text.push_str(&where_saved(saved));
     text
 }
 
 /// The report of `zoetrope plan` for several ranks: the ways to share it, and what this one takes.
-pub(crate) fn render_shared(plan: &Plan, saved: Option<&Path>) -> String {
+pub(crate) fn render_shared(plan: &FramePlan, saved: Option<&Path>) -> String {
     let style = Style::stdout();
-    let (heading, ranks) = (style.bold("Plan"), plan.ranks);
+    let (heading, ranks) = (style.bold("Plan"), plan.head.ranks);
     let mut text =
-        format!("{heading} {} on {}, {ranks} ranks\n", style.bold(&plan.model), plan.data);
-    for reason in &plan.reasons {
+        format!("{heading} {} on {}, {ranks} ranks\n", style.bold(&plan.head.model), plan.head.data);
+    for reason in &plan.head.reasons {
         text.push_str(&format!("  {reason}\n"));
     }
-    if let Some(comparison) = &plan.comparison {
-        text.push_str(&compared(comparison, plan.strategy, style));
+    if !plan.head.candidates.is_empty() {
+        text.push_str(&compared(&plan.head.candidates, style));
     }
-    text.push_str(&format!("\n{}", memory(&plan.memory, "memory of a rank", style)));
+    text.push_str(&format!("\n{}", memory(&plan.head.memory, "memory of a rank", style)));
     text.push_str(&where_saved(saved));
     text
 }
 
-/// Strategies side by side. What is recommended has a mark, what is planned another one.
-fn compared(comparison: &Comparison, planned: Option<Strategy>, style: Style) -> String {
+/// Ways to share a run side by side. What is recommended has a mark, what is planned instead another one.
+fn compared(candidates: &[Proposal], style: Style) -> String {
     let right = |heading| (heading, Align::Right);
     let mut moved = Table::new(&[
         ("bytes of a step", Align::Left),
@@ -69,76 +68,87 @@ fn compared(comparison: &Comparison, planned: Option<Strategy>, style: Style) ->
     ]);
     let mut taken = Table::new(&[
         ("ranks and time", Align::Left),
+        right("planner"),
         right("grid"),
         right("blocks"),
         right("edges"),
         right("memory"),
         ("fits", Align::Left),
         right("threads"),
-        right("step"),
+        right("epoch"),
     ]);
-    for (at, row) in comparison.rows.iter().enumerate() {
-        let mark = match (at == comparison.recommended, planned == Some(row.strategy)) {
+    for candidate in candidates {
+        let mark = match (candidate.recommended, candidate.taken) {
             (true, _) => "▸",
             (false, true) => "·",
             (false, false) => " ",
         };
-        let name = match at == comparison.recommended {
-            true => style.bold(&row.strategy.name()),
-            false => row.strategy.name(),
+        let name = if candidate.recommended {
+            style.bold(&candidate.strategy)
+        } else {
+            candidate.strategy.clone()
         };
         let name = format!("{mark} {name}");
-        let bytes =
-            [row.exchanged_bytes, row.gathered_bytes, row.answered_bytes, row.reduced_bytes];
-        let bytes = bytes.into_iter().chain([row.bytes()]).map(|bytes| match bytes {
-            0 => "–".to_owned(),
-            bytes => human::bytes(bytes),
-        });
-        moved.row(std::iter::once(name.clone()).chain(bytes));
+        let cells = candidate.cells.as_ref();
+        if let Some(row) = cells {
+            let bytes =
+                [row.exchanged_bytes, row.gathered_bytes, row.answered_bytes, row.reduced_bytes];
+            let bytes = bytes.into_iter().chain([row.bytes()]).map(some_bytes);
+            moved.row(std::iter::once(name.clone()).chain(bytes));
+        }
+        let of_cells = |tell: &dyn Fn(&Row) -> String| cells.map_or_else(|| "–".to_owned(), tell);
         taken.row([
             name,
-            format!("{} × {}", row.grid.groups, row.grid.members),
-            row.blocks.to_string(),
-            format!("{:.2} ×", row.balance.edges),
-            human::bytes(row.memory.total()),
-            if row.fits { "yes" } else { "no" }.to_owned(),
-            human::bytes(row.memory_of_threads()),
-            match row.step_seconds() {
-                seconds if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
-                seconds => human::elapsed(seconds),
+            candidate.planner.clone(),
+            of_cells(&|row| format!("{} × {}", row.grid.groups, row.grid.members)),
+            of_cells(&|row| row.blocks.to_string()),
+            of_cells(&|row| format!("{:.2} ×", row.balance.edges)),
+            human::bytes(cells.map_or(candidate.memory_bytes, |row| row.memory.total())),
+            if candidate.fits { "yes" } else { "no" }.to_owned(),
+            of_cells(&|row| human::bytes(row.memory_of_threads())),
+            if candidate.seconds < 1e-3 {
+                format!("{:.0} µs", candidate.seconds * 1e6)
+            } else {
+                human::elapsed(candidate.seconds)
             },
         ]);
     }
     let mut text = format!("\n{}\n{}\n", moved.render(style), taken.render(style));
-    let reason = format!("▸ recommended: {}", comparison.reason);
-    for (at, line) in wrap(&reason, WIDTH - 4).iter().enumerate() {
-        text.push_str(&format!("  {}{line}\n", if at == 0 { "" } else { "  " }));
-    }
-    let best = comparison.best().strategy;
-    if planned != Some(best) {
-        text.push_str(&format!("  · planned; take the other with {}\n", asked(best)));
+    if let Some(best) = candidates.iter().find(|candidate| candidate.recommended) {
+        let reason = format!("▸ recommended: {}: {}", best.strategy, best.why);
+        for (at, line) in wrap(&reason, WIDTH - 4).iter().enumerate() {
+            text.push_str(&format!("  {}{line}\n", if at == 0 { "" } else { "  " }));
+        }
+        if !best.taken {
+            text.push_str(&format!("  · planned; take the other with {}\n", asked(best)));
+        }
     }
     let notes = [
         "grid: groups that share snapshots × members that share vertices.",
         "edges: those of the busiest rank, as a multiple of the mean.",
         "memory: of the rank that needs most, as a process (mpirun); --memory-limit holds for a process.",
         "threads: of all ranks together in one process (train --ranks).",
-        "step: predicted for ranks of one machine; good to compare, not to promise.",
+        "epoch: predicted for ranks of one machine; good to compare, not to promise.",
     ];
     notes.iter().for_each(|note| text.push_str(&format!("  {}\n", style.dim(note))));
     text
 }
 
-/// The settings that ask for a strategy.
-fn asked(strategy: Strategy) -> String {
-    let name = match strategy {
+fn some_bytes(bytes: u64) -> String {
+    if bytes == 0 { "–".to_owned() } else { human::bytes(bytes) }
+}
+
+/// The settings that ask for a way to share a run.
+fn asked(candidate: &Proposal) -> String {
+    let Some(row) = &candidate.cells else { return "--set plan.strategy=frames".to_owned() };
+    let name = match row.strategy {
         Strategy::Snapshot => StrategyName::Snapshot,
         Strategy::Vertex { objective: Objective::EdgeCut } => StrategyName::Vertex,
         Strategy::Vertex { objective: Objective::Connectivity } => StrategyName::Hypergraph,
         Strategy::Hybrid { .. } => StrategyName::Hybrid,
     };
     let set = format!("--set plan.strategy={}", name.name());
-    match strategy {
+    match row.strategy {
         Strategy::Hybrid { members } => format!("{set} --set plan.members={members}"),
         _ => set,
     }
@@ -170,16 +180,16 @@ fn where_saved(saved: Option<&Path>) -> String {
     })
 }
 
-/// The report of `zoetrope plan` for a model of events.
-pub(crate) fn render_batches(session: &StreamSession) -> String {
+/// The report of `zoetrope plan` for an event model.
+pub(crate) fn render_batches(session: &StreamSession, saved: Option<&Path>) -> String {
     let style = Style::stdout();
-    let (model, data) = (session.config().model.name.name(), session.data().name);
-    let mut text = format!("{} {} on {data}\n", style.bold("Plan"), style.bold(model));
-    for reason in session.reasons() {
+    let head = &session.plan().head;
+    let mut text =
+        format!("{} {} on {}\n", style.bold("Plan"), style.bold(&head.model), head.data);
+    for reason in &head.reasons {
         text.push_str(&format!("  {reason}\n"));
     }
-    if let Some(taken) = session.memory() {
-        text.push_str(&format!("\n{}", memory(&taken, "memory", style)));
-    }
+    text.push_str(&format!("\n{}", memory(&head.memory, "memory", style)));
+    text.push_str(&where_saved(saved));
     text
 }

@@ -36,6 +36,10 @@ impl Planner for Frames {
         if several && facts.carries_state {
             return Err(PlanError::StateAcrossRanks { ranks: wishes.ranks });
         }
+        if several && facts.keeps_statistics && gpu.is_some() {
+            let model = facts.model.clone();
+            return Err(PlanError::StatisticsAcrossGpus { model, ranks: wishes.ranks });
+        }
         let shared = several.then_some(SharedMemory {
             ranks: wishes.ranks,
             in_process: wishes.in_process,

@@ -39,6 +39,7 @@ fn workload() -> FrameWorkload {
         works_in_blocks: true,
         time_on_features: true,
         is_recordable: true,
+        keeps_statistics: false,
         frames_per_update: 1,
         carries_state: false,
         dropout: 0.0,

@@ -34,6 +34,7 @@ mod stream;
 mod task;
 mod tgl;
 mod train;
+mod wishes;
 
 pub use class_weights::ClassWeights;
 pub use columns::{Column, Columns};
@@ -56,6 +57,7 @@ pub use section::Key;
 pub use stream::{CombineName, EmbeddingName, MessageName, SamplingName, UpdaterName};
 pub use task::{EqualTimesRule, MetricName, NegativePool, NeighbourRule, TaskConfig, TaskName};
 pub use train::{Device, Frame, LossOn, OptimiserName, Precision, ScheduleName, TrainConfig};
+pub use wishes::PlannedRanks;
 
 use section::Section;
 use toml::Value;

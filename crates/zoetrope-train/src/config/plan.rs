@@ -24,7 +24,7 @@ section! {
         /// Whether blocks are computed again on the way back instead of being kept. It does not
         /// change the result.
         recompute: bool = true;
-        /// How ranks share the snapshots and vertices of a frame.
+        /// How ranks share frames, or the snapshots and vertices of each.
         strategy: StrategyName = StrategyName::Auto;
         /// Ranks that share the vertices of a snapshot where `strategy` is "hybrid"; the fewest
         /// that fit if not set.
@@ -120,10 +120,12 @@ names! {
 }
 
 names! {
-    /// How ranks share the snapshots and vertices of a frame.
+    /// How ranks share frames, or the snapshots and vertices of each.
     StrategyName {
-        /// Whole snapshots where there are enough for all ranks, else what is predicted to be fastest.
+        /// Whole snapshots if there are enough for all ranks, else what is predicted to be fastest.
         Auto = "auto",
+        /// Different frames of an update on different ranks; only gradients meet.
+        Frames = "frames",
         /// Each snapshot on one rank, redistributed for time encoders (ESDG §4.2).
         Snapshot = "snapshot",
         /// Each vertex on one rank, with few edges between ranks (§4.1).

@@ -179,8 +179,7 @@ fn taken(
     let network =
         Network::new(config, task, material.width(), outputs, steps, material.vertices())?;
     let model = network.model.as_ref();
-    let reuse = config.plan.reuse && material.learned.is_none();
-    let layout = Layout::plain(model, steps, reuse);
+    let layout = Layout::plain(model, config.keeps_aggregations() && material.learned.is_none());
     let mut runner = FrameRunner::new(
         &material.sequence,
         &material.features,
@@ -193,14 +192,14 @@ fn taken(
     let mut asked = task::make(config, task, material)?;
     let (mut tape, mut updates) = (Tape::new(), Updates::default());
     let (seed, parameters) = (config.train.seed, &network.parameters);
-    let (mut piece, mut before) = (Piece::whole(0..steps), Carried::default());
+    let (mut piece, mut before) = (Piece::whole(0..steps, steps), Carried::default());
     if extent == Extent::Block {
         // A block that has one before it takes more than the first.
         let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
         let output = runner.embed(&mut forward, model, &piece, State::default())?;
         output.state.detach(&tape, &mut before);
         tape.reset();
-        piece = Piece::whole(steps..2 * steps);
+        piece = Piece::whole(steps..2 * steps, steps);
     }
     let state = before.attach_variables(&mut tape)?;
     let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);

@@ -5,12 +5,12 @@
 //! nothing itself.
 
 mod estimate;
+mod local_graph;
 mod network;
 mod piece;
 mod reuse;
 mod runner;
-mod share;
-mod team;
+mod sharing;
 
 pub use estimate::{Extent, StepCost, step_cost};
 pub(crate) use network::parameters_must_fit;
@@ -18,4 +18,4 @@ pub use network::{Head, Network};
 pub use piece::Piece;
 pub(crate) use runner::evaluating;
 pub use runner::{FrameRunner, Layout, Output};
-pub use team::Team;
+pub use sharing::FrameSharing;

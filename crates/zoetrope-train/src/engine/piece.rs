@@ -9,12 +9,14 @@ pub struct Piece {
     pub frame: Range<usize>,
     /// The snapshots.
     pub steps: Range<usize>,
+    /// How many of them structure encoders take at once.
+    pub group: usize,
 }
 
 impl Piece {
     /// All of a frame.
-    pub fn whole(frame: Range<usize>) -> Self {
-        Self { steps: frame.clone(), frame }
+    pub fn whole(frame: Range<usize>, group: usize) -> Self {
+        Self { steps: frame.clone(), frame, group }
     }
 
     /// The snapshots, counted from the start of the frame.

@@ -8,50 +8,46 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::{Forward, Updates};
 use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, State};
-use zoetrope_plan::{Grouping, OperatorOrder, Plan};
+use zoetrope_plan::{Coding, FramePlan, LayerOrder, OperatorOrder, groups};
 use zoetrope_tensor::{Device, Difference, Gpu, Matrix, Tape, Var};
 
 use super::piece::Piece;
 use super::reuse;
-use super::share::{Share, ShareCut};
-use super::team::Team;
+use super::local_graph::{LocalGraph, LocalPiece};
+use super::sharing::FrameSharing;
 
-/// What a plan says about the inside of a frame.
+/// What a plan says about the inside of every frame.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    group: Grouping,
     orders: Vec<Order>,
     reuse: bool,
 }
 
 impl Layout {
     /// The layout of a plan.
-    pub fn of(plan: &Plan) -> Self {
-        let order = |layer: &zoetrope_plan::LayerOrder| match layer.order {
-            OperatorOrder::AggregateFirst => Order::AggregateFirst,
-            OperatorOrder::UpdateFirst => Order::UpdateFirst,
-        };
-        Self {
-            group: plan.group,
-            orders: plan.orders.iter().map(order).collect(),
-            reuse: plan.reuse.first_aggregation,
-        }
+    pub fn of(plan: &FramePlan) -> Self {
+        let reuse = plan.reuse.first_aggregation;
+        Self { orders: Self::orders_of(&plan.orders), reuse }
     }
 
     /// The order of the products in each structure layer.
-    pub(crate) fn orders(&self) -> &[Order] {
-        &self.orders
+    pub(crate) fn orders_of(planned: &[LayerOrder]) -> Vec<Order> {
+        let order = |layer: &LayerOrder| match layer.order {
+            OperatorOrder::AggregateFirst => Order::AggregateFirst,
+            OperatorOrder::UpdateFirst => Order::UpdateFirst,
+        };
+        planned.iter().map(order).collect()
     }
 
-    /// Whole frames as groups, the cheaper order, kept aggregations where the model allows them.
-    pub fn plain(model: &dyn Model, steps: usize, reuse: bool) -> Self {
+    /// The cheaper order, kept aggregations if the model allows them.
+    pub fn plain(model: &dyn Model, reuse: bool) -> Self {
         let order = |&(inputs, outputs): &(usize, usize)| Order::cheaper(inputs, outputs);
         let mut orders: Vec<Order> = model.structure_widths().iter().map(order).collect();
         let reuse = reuse && model.can_reuse();
         if let Some(first) = orders.first_mut().filter(|_| reuse) {
             *first = Order::AggregateFirst;
         }
-        Self { group: Grouping { snapshots: steps.max(1) }, orders, reuse }
+        Self { orders, reuse }
     }
 }
 
@@ -62,15 +58,15 @@ struct Cut {
     groups: Vec<Range<usize>>,
     /// The rows of its features.
     rows: Range<usize>,
-    /// What the rank has of it, where several share it.
-    share: Option<ShareCut>,
+    /// What the rank has of it, if several share it.
+    local: Option<LocalPiece>,
 }
 
 /// The graph and the features of a run: all of them, or what a rank has.
 #[derive(Debug)]
 enum Source {
     Whole { graph: PreparedGraph, features: Arc<Matrix>, aggregated: Option<Arc<Matrix>> },
-    Share(Box<Share>),
+    Local(Box<LocalGraph>),
 }
 
 /// What a model says about a piece.
@@ -139,14 +135,14 @@ impl FrameRunner {
         model: &dyn Model,
         layout: Layout,
         device: &Device,
-        team: Option<Team>,
+        sharing: Option<FrameSharing>,
     ) -> Result<Self, NnError> {
         let vertices = sequence.vertices() as usize;
-        let source = match team {
-            Some(team) => {
+        let source = match sharing {
+            Some(sharing) => {
                 let (forms, reuse) = (model.forms(), layout.reuse);
-                let share = Share::new(team, device, sequence, features, forms, reuse)?;
-                Source::Share(Box::new(share))
+                let local = LocalGraph::new(sharing, device, sequence, features, forms, reuse)?;
+                Source::Local(Box::new(local))
             }
             None => {
                 let graph = PreparedGraph::on(device, sequence, &model.forms())?;
@@ -167,35 +163,27 @@ impl FrameRunner {
         Self { learned: features, ..self }
     }
 
-    /// The ranks that share frames, where several do.
-    pub fn team(&self) -> Option<&Team> {
+    /// How ranks share the cells of frames, if they do.
+    pub fn sharing(&self) -> Option<&FrameSharing> {
         match &self.source {
             Source::Whole { .. } => None,
-            Source::Share(share) => Some(share.team()),
+            Source::Local(local) => Some(local.sharing()),
         }
     }
 
-    /// Copies matrices to a card frame by frame, `at_once` snapshots at most, instead of keeping all
-    /// of them there. Ranks keep what they have.
-    pub fn stream(&self, at_once: usize, difference: Difference) {
+    /// Sends matrices to a GPU frame by frame, `at_once` snapshots at most, instead of keeping all of
+    /// them there. Ranks that share cells keep what they have.
+    pub fn stream(&self, at_once: usize, coding: Coding) {
         if let Source::Whole { graph, .. } = &self.source {
-            graph.products().for_each(|group| group.stream(at_once, difference));
+            graph.products().for_each(|group| group.stream(at_once, difference(coding)));
         }
     }
 
-    /// Sends matrices that stay on a card there in that way.
-    pub fn send_as(&self, difference: Difference) {
+    /// Sends matrices that stay on a GPU there in that way.
+    pub fn send_as(&self, coding: Coding) {
         if let Source::Whole { graph, .. } = &self.source {
-            graph.products().for_each(|group| group.send_as(difference));
+            graph.products().for_each(|group| group.send_as(difference(coding)));
         }
-    }
-
-    /// The bytes that matrices and features take on a card; 0 where they are not known beforehand.
-    pub fn bytes_on_gpu(&self) -> usize {
-        let Source::Whole { graph, features, aggregated } = &self.source else { return 0 };
-        let matrices: usize = graph.products().map(|group| 2 * group.bytes_on_gpu()).sum();
-        let kept = [Some(features), aggregated.as_ref()];
-        matrices + kept.into_iter().flatten().map(|matrix| matrix.bytes()).sum::<usize>()
     }
 
     /// Before the launches of a frame whose matrices are streamed: waits for them on the card, and
@@ -236,7 +224,7 @@ impl FrameRunner {
         let cut = &self.cuts[piece];
         let (features, aggregated) = match &self.source {
             Source::Whole { features, aggregated, .. } => (features, aggregated.as_ref()),
-            Source::Share(share) => (share.features(), share.aggregated()),
+            Source::Local(local) => (local.features(), local.aggregated()),
         };
         let features = match self.learned {
             Some(learned) => {
@@ -261,19 +249,19 @@ impl FrameRunner {
             groups: &cut.groups,
             orders: &self.layout.orders,
             first_step: steps.start,
-            shared: cut.share.as_ref().map(|share| Shared {
+            shared: cut.local.as_ref().map(|local| Shared {
                 steps: steps.len(),
-                first: share.first,
-                time_vertices: share.time_vertices,
-                movement: &share.moves,
+                first: local.first,
+                time_vertices: local.time_vertices,
+                movement: &local.moves,
             }),
         };
         let Embedding { mut rows, mut state } = model.embed(forward, &frame, state)?;
         state.advance(steps.len());
-        let described = match (&cut.share, model.coverage()) {
-            (Some(share), _) => {
-                rows = share.moves.to_answers(forward.tape, rows)?;
-                share.answers.clone()
+        let described = match (&cut.local, model.coverage()) {
+            (Some(local), _) => {
+                rows = local.moves.to_answers(forward.tape, rows)?;
+                local.answers.clone()
             }
             (None, Coverage::Every) => steps,
             (None, Coverage::Last) => steps.end - 1..steps.end,
@@ -286,26 +274,25 @@ impl FrameRunner {
         if self.cuts.contains_key(piece) {
             return Ok(());
         }
-        let group = self.layout.group;
         let cut = match &mut self.source {
             Source::Whole { graph, .. } => {
                 let steps = &piece.steps;
-                let (graph, groups) = (graph.cut(steps.clone()), group.ranges(steps.len()));
+                let (graph, groups) = (graph.cut(steps.clone()), groups(steps.len(), piece.group));
                 let rows = steps.start * self.vertices..steps.end * self.vertices;
-                Cut { graph, groups, rows, share: None }
+                Cut { graph, groups, rows, local: None }
             }
-            Source::Share(share) => {
-                let made = share.cut(piece)?;
+            Source::Local(local) => {
+                let made = local.cut(piece)?;
                 // Rows of others are gathered for all snapshots of a piece at once.
-                let groups = match share.team().grid.members {
-                    1 => group.ranges(made.graph.steps()),
+                let groups = match local.sharing().grid.members {
+                    1 => groups(made.graph.steps(), piece.group),
                     _ => Vec::new(),
                 };
                 Cut {
                     graph: made.graph.clone(),
                     groups,
                     rows: made.rows.clone(),
-                    share: Some(made),
+                    local: Some(made),
                 }
             }
         };
@@ -316,6 +303,14 @@ impl FrameRunner {
 
 // What a plan may ask for is what a model can take.
 const _: () = assert!(zoetrope_plan::MAX_GROUPS == zoetrope_nn::frame::MAX_GROUPS);
+
+fn difference(coding: Coding) -> Difference {
+    match coding {
+        Coding::Auto => Difference::Auto,
+        Coding::Differences => Difference::On,
+        Coding::Whole => Difference::Off,
+    }
+}
 
 /// A forward pass that only evaluates, on a tape of its own.
 pub(crate) fn evaluating<'a>(

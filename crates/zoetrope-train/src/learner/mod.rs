@@ -299,6 +299,36 @@ impl Learner {
         }
     }
 
+    /// A frame that another rank computes goes by.
+    pub(crate) fn pass_frame(&mut self) {
+        self.progress.frames += 1;
+        if let Some(card) = &mut self.card {
+            card.end_frame(0.0);
+        }
+    }
+
+    /// A frame is through that is counted with those of other ranks: its loss, if it has one. On a GPU losses
+    /// are counted when they are collected.
+    pub(crate) fn set_frame_aside(&mut self, share: f64) -> Option<f64> {
+        if self.card.is_some() {
+            self.end_frame(share);
+            return None;
+        }
+        self.progress.frames += 1;
+        let loss = std::mem::take(&mut self.frame_loss);
+        (share > 0.0).then(|| loss / share)
+    }
+
+    /// Counts losses of frames that were set aside, in their order.
+    pub(crate) fn add_losses(&mut self, losses: impl IntoIterator<Item = f64>) {
+        losses.into_iter().for_each(|loss| self.add_loss(loss));
+    }
+
+    /// Whether losses are counted when they are collected from a GPU.
+    pub(crate) fn is_on_gpu(&self) -> bool {
+        self.card.is_some()
+    }
+
     /// The same for a frame that a recording went through.
     pub(crate) fn count_frame(&mut self, share: f64) {
         self.progress.frames += 1;
@@ -351,7 +381,7 @@ impl Learner {
     }
 
     /// Waits for the steps of a card and takes over what they found; nothing where none computes.
-    /// `sum` adds up the losses of several ranks.
+    /// `share` puts the losses of several ranks together.
     ///
     /// # Errors
     /// [`TrainError::Diverged`] where a loss or a gradient was not finite: the weights are then those
@@ -360,18 +390,18 @@ impl Learner {
         &mut self,
         parameters: &mut Parameters,
         unit: &str,
-        sum: impl FnOnce(&mut [f64]) -> Result<(), TrainError>,
+        share: impl FnOnce(&mut Vec<f64>) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         let Some(card) = &mut self.card else { return Ok(()) };
         let (mut losses, failed) = card.collect(&mut self.optimiser, parameters)?;
-        sum(&mut losses)?;
+        share(&mut losses)?;
         if let Some(loss) = losses.iter().find(|loss| !loss.is_finite()) {
             return Err(self.not_finite("the loss", unit, *loss));
         }
         if failed.is_some() {
             return Err(self.not_finite("the norm of the gradients", unit, f64::NAN));
         }
-        losses.into_iter().for_each(|loss| self.add_loss(loss));
+        self.add_losses(losses);
         Ok(())
     }
 

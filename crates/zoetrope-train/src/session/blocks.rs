@@ -31,32 +31,33 @@ struct Asked {
 }
 
 impl Session {
-    /// Whether a frame is computed in blocks or by several ranks.
+    /// Whether a frame is computed in blocks, or its cells by several ranks.
     pub(super) fn works_in_blocks(&self) -> bool {
-        self.plan.blocks.count > 1 || self.runner.team().is_some()
+        self.plan.blocks.count > 1 || self.runner.sharing().is_some()
     }
 
-    /// The blocks of some consecutive snapshots.
-    pub(super) fn pieces(&self, frame: Range<usize>) -> Vec<Piece> {
-        let piece = |steps| Piece { frame: frame.clone(), steps };
+    /// The blocks of some consecutive snapshots, of which structure encoders take `group` at once.
+    pub(super) fn pieces(&self, frame: Range<usize>, group: usize) -> Vec<Piece> {
+        let piece = |steps| Piece { frame: frame.clone(), steps, group };
         self.plan.blocks.of(frame.clone()).into_iter().map(piece).collect()
     }
 
     /// Adds the gradients of one frame, times `share`, and its loss. Returns how much of the frame
-    /// there was something to learn from in.
+    /// has answers.
     pub(super) fn frame_in_blocks(&mut self, frame: Frame, share: f64) -> Result<f64, TrainError> {
         let last = frame.range().end - 1;
         let steps = if self.only_last() { last..last + 1 } else { frame.range() };
         let epoch = self.learner.progress.epoch as u32;
         let answers = self.task.answers(&Questions { steps: steps.clone(), epoch });
         let asked = Asked { steps, answers, share };
-        let pieces = self.pieces(frame.range());
-        match self.plan.blocks.recompute && pieces.len() > 1 {
-            true => self.compute_again(&pieces, &asked)?,
-            false => self.keep_all(&pieces, &asked)?,
+        let pieces = self.pieces(frame.range(), frame.group);
+        if self.plan.blocks.recompute && pieces.len() > 1 {
+            self.compute_again(&pieces, &asked)?;
+        } else {
+            self.keep_all(&pieces, &asked)?;
         }
-        if let Some(team) = self.runner.team() {
-            let ranks = team.ranks.clone();
+        if let Some(sharing) = self.runner.sharing() {
+            let ranks = sharing.ranks.clone();
             ranks.check()?;
             self.learner.reduce_loss(|loss| Ok(ranks.all_reduce_one(loss, Reduction::Sum)?))?;
         }
@@ -78,7 +79,7 @@ impl Session {
         if self.config.train.carry_state {
             state.detach(&self.tape, &mut self.carried);
         }
-        self.updates.apply(&self.tape, &mut self.network.parameters);
+        self.apply_updates();
         // Counted as they would be if blocks were computed again.
         losses.reverse();
         self.go_back(&losses, asked.share, &[])
@@ -110,7 +111,7 @@ impl Session {
             if number == last && self.config.train.carry_state {
                 after.detach(&self.tape, &mut self.carried);
             }
-            self.updates.apply(&self.tape, &mut self.network.parameters);
+            self.apply_updates();
             let of_state = |(place, var)| Some((var, Seed::Matrix(flowing.get(place)?)));
             let seeds: Vec<(Var, Seed<'_>)> = after.iter().filter_map(of_state).collect();
             self.go_back(loss.as_slice(), asked.share, &seeds)?;
@@ -123,7 +124,8 @@ impl Session {
     /// Where a card gets the graph piece by piece: waits there for that of a block, and begins to copy
     /// that of the one after it.
     fn stream_piece(&mut self, piece: &Piece, next: Option<&Piece>) -> Result<(), TrainError> {
-        match self.tape.device().gpu().filter(|_| self.streams).cloned() {
+        let next = next.filter(|_| self.looks_ahead());
+        match self.tape.device().gpu().filter(|_| self.streams()).cloned() {
             Some(gpu) => Ok(self.runner.enter(&gpu, piece, next)?),
             None => Ok(()),
         }

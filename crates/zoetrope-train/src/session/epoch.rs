@@ -1,17 +1,19 @@
 //! One epoch: every frame of the plan once.
 
 use zoetrope_data::split::Part;
+use zoetrope_dist::Ranks;
 use zoetrope_graph::random::Random;
 use zoetrope_nn::Forward;
-use zoetrope_plan::Frame;
+use zoetrope_plan::{Frame, Update};
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::TraceSource;
 
 use super::Session;
-use super::recorded::{Found, Recording};
+use super::cuda_graphs::{Found, Recording};
 use crate::device;
 use crate::engine::Piece;
 use crate::error::TrainError;
+use crate::learner::unfit;
 use crate::run::{EpochRecord, Metrics, Phase};
 use crate::task::{FRAMES_AHEAD, Questions};
 
@@ -51,21 +53,26 @@ impl Session {
         if let Some(&first) = frames.first() {
             self.check_precision(first)?;
         }
-        let batch = self.config.train.batch_size;
         let after = if epoch + 1 < self.config.train.epochs {
             self.frame_order(epoch + 1)
         } else {
             Vec::new()
         };
-        while self.learner.progress.frame < frames.len() {
-            let from = self.learner.progress.frame;
-            let until = (from + batch).min(frames.len());
-            let foreseen = self.foresee(epoch, &frames[from..], FRAMES_AHEAD);
-            self.foresee(epoch + 1, &after, FRAMES_AHEAD - foreseen);
-            let update = std::time::Instant::now();
-            self.update(&frames[from..until], frames.get(until).copied())?;
+        let all = self.updates();
+        let begun = self.learner.progress.frame;
+        let Some(first) = all.iter().position(|(from, _)| *from == begun).or_else(|| {
+            (begun == frames.len()).then_some(all.len())
+        }) else {
+            return Err(unfit("the updates of an epoch"));
+        };
+        for (at, (from, update)) in all.iter().enumerate().skip(first) {
+            let until = from + update.frames;
+            let ahead = self.draw_ahead(epoch, &frames, &all[at..], FRAMES_AHEAD);
+            self.draw_ahead(epoch + 1, &after, &all, FRAMES_AHEAD - ahead);
+            let timer = std::time::Instant::now();
+            self.update(update, &frames[*from..until], frames.get(until).copied())?;
             self.learner.pace()?;
-            self.timeline.add_scope("frames", from as u64, update);
+            self.timeline.add_scope("frames", *from as u64, timer);
             self.learner.progress.frame = until;
             let stops = !watch.frame(until, frames.len());
             if self.agree(stops)? && until < frames.len() {
@@ -75,7 +82,7 @@ impl Session {
                 return Ok(EpochEnd::Interrupted);
             }
         }
-        self.foresee(epoch + 1, &after, FRAMES_AHEAD);
+        self.draw_ahead(epoch + 1, &after, &all, FRAMES_AHEAD);
         self.collect()?;
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
         let loss = self.learner.mean_loss();
@@ -111,10 +118,21 @@ impl Session {
     }
 
     fn validate(&mut self) -> Result<Metrics, TrainError> {
-        match self.steps_of(Part::Validation).is_empty() {
-            true => Ok(Metrics::new()),
-            false => self.evaluate(Part::Validation),
+        if self.steps_of(Part::Validation).is_empty() {
+            return Ok(Metrics::new());
         }
+        self.evaluate(Part::Validation)
+    }
+
+    /// The updates of an epoch, each with the place of its first frame in the order of the epoch.
+    fn updates(&self) -> Vec<(usize, Update)> {
+        let mut from = 0;
+        let place = |update: &Update| {
+            let first = from;
+            from += update.frames;
+            (first, update.clone())
+        };
+        self.plan.updates.iter().map(place).collect()
     }
 
     /// The frames in the order of an epoch: as planned, or shuffled by (seed, epoch).
@@ -131,23 +149,31 @@ impl Session {
 
     /// One update of the weights from one or several frames: computed, or launched as it was
     /// recorded.
-    fn update(&mut self, frames: &[Frame], next: Option<Frame>) -> Result<(), TrainError> {
+    fn update(
+        &mut self,
+        update: &Update,
+        frames: &[Frame],
+        next: Option<Frame>,
+    ) -> Result<(), TrainError> {
         let gpu = self.tape.device().gpu().cloned();
-        if let Some(gpu) = gpu.as_ref().filter(|_| self.streams && !self.works_in_blocks()) {
+        if let Some(gpu) = gpu.as_ref().filter(|_| self.streams() && !self.works_in_blocks()) {
             // Several frames of one update come one after the other: the last one's successor is
             // copied while it computes, those between are copied when they are asked for.
-            let next = if frames.len() == 1 { next } else { None };
-            let piece = |frame: Frame| Piece::whole(frame.range());
-            self.runner.enter(gpu, &piece(frames[0]), next.map(piece).as_ref())?;
+            let ahead = self.looks_ahead() && frames.len() == 1;
+            let next = next.filter(|_| ahead);
+            let piece = |frame: Frame| Piece::whole(frame.range(), frame.group);
+            let own = (0..frames.len()).find(|&at| update.is_of(at, self.rank()));
+            if let Some(first) = own {
+                self.runner.enter(gpu, &piece(frames[first]), next.map(piece).as_ref())?;
+            }
         }
-        let (Some(gpu), Some(number), true) =
-            (gpu, self.learner.frame_counter(), self.can_record(frames))
+        let (Some(gpu), Some(number), true) = (gpu, self.learner.frame_counter(), self.can_record())
         else {
-            return self.compute_update(frames).map(drop);
+            return self.compute_update(update, frames).map(drop);
         };
         let is_known = !matches!(self.recorded.find(frames), Found::Unknown);
-        if is_known && !frames.iter().all(|&frame| self.place(&gpu, frame)) {
-            return self.compute_update(frames).map(drop);
+        if is_known && !frames.iter().all(|&frame| self.stage_on_device(&gpu, frame)) {
+            return self.compute_update(update, frames).map(drop);
         }
         match self.recorded.find(frames) {
             Found::Recording(recording) => {
@@ -156,15 +182,14 @@ impl Session {
             }
             Found::Unknown => {
                 // Kernels are compiled and lists are copied up while a step runs for the first time.
-                self.compute_update(frames)?;
+                self.compute_update(update, frames)?;
                 self.recorded.remember(frames);
             }
             Found::Seen => {
                 let mut shares = Vec::new();
-                let (frames_done, graph) = (
-                    self.learner.progress.frames,
-                    gpu.record(number, || self.compute_update(frames).map(|found| shares = found)),
-                );
+                let frames_done = self.learner.progress.frames;
+                let compute = || self.compute_update(update, frames).map(|found| shares = found);
+                let graph = gpu.record(number, compute);
                 debug_assert_eq!(self.learner.progress.frames, frames_done + frames.len() as u64);
                 let recording = Recording { graph: graph?, shares };
                 recording.graph.launch();
@@ -174,63 +199,83 @@ impl Session {
         Ok(())
     }
 
-    /// Puts what the task asks of a frame where a recording finds it.
-    fn place(&mut self, gpu: &Gpu, frame: Frame) -> bool {
-        let questions = self.questions(self.learner.progress.epoch, frame);
-        self.task.place(gpu, &questions)
+    /// The number of this rank.
+    fn rank(&self) -> usize {
+        self.ranks.as_ref().map_or(0, Ranks::rank)
     }
 
-    /// Lets the task prepare what [`Session::place`] will ask for in the next updates of an epoch, of so
-    /// many at most. Returns of how many.
-    fn foresee(&mut self, epoch: usize, frames: &[Frame], most: usize) -> usize {
-        let updates = frames.chunks(self.config.train.batch_size).take(most);
-        let count = updates.len();
-        for frames in updates {
+    /// Whether the snapshots of the next frame or block are sent to a GPU while one computes.
+    pub(super) fn looks_ahead(&self) -> bool {
+        self.plan.gpu.is_some_and(|gpu| gpu.look_ahead > 0)
+    }
+
+    /// Puts what the task asks of a frame where a recording finds it.
+    fn stage_on_device(&mut self, gpu: &Gpu, frame: Frame) -> bool {
+        let questions = self.questions(self.learner.progress.epoch, frame);
+        self.task.stage_on_device(gpu, &questions)
+    }
+
+    /// Lets the task prepare what [`Session::stage_on_device`] will ask for in these updates of an epoch, in
+    /// `most` of them at most. Returns in how many.
+    fn draw_ahead(
+        &mut self,
+        epoch: usize,
+        frames: &[Frame],
+        updates: &[(usize, Update)],
+        most: usize,
+    ) -> usize {
+        if frames.is_empty() {
+            return 0;
+        }
+        let updates = &updates[..most.min(updates.len())];
+        for (from, update) in updates {
+            let frames = &frames[*from..from + update.frames];
             if !matches!(self.recorded.find(frames), Found::Unknown) {
                 for &frame in frames {
                     let questions = self.questions(epoch, frame);
-                    self.task.foresee(&questions);
+                    self.task.draw_ahead(&questions);
                 }
             }
         }
-        count
+        updates.len()
     }
 
     /// What a frame asks in an epoch.
     fn questions(&self, epoch: usize, frame: Frame) -> Questions {
-        let steps = match self.only_last() {
-            true => frame.range().end - 1..frame.range().end,
-            false => frame.range(),
-        };
+        let range = frame.range();
+        let steps = if self.only_last() { range.end - 1..range.end } else { range };
         Questions { steps, epoch: epoch as u32 }
     }
 
-    /// Whether an update does the same again when its frames come again.
-    fn can_record(&self, frames: &[Frame]) -> bool {
-        let settings = &self.config.train;
-        self.config.plan.record
-            && !(self.streams && frames.len() > 1)
-            && self.task.repeats()
-            && self.network.model.repeats()
-            && !settings.carry_state
-            && settings.truncate.is_none()
-            && !self.works_in_blocks()
+    /// Whether updates are recorded. A trace that is kept by events cannot see into recordings.
+    fn can_record(&self) -> bool {
+        self.plan.gpu.is_some_and(|gpu| gpu.record)
             && self.tape.device().gpu().and_then(Gpu::trace_source) != Some(TraceSource::Events)
     }
 
-    /// Goes through frames and changes the weights. Returns the share of each frame that had a loss.
-    fn compute_update(&mut self, frames: &[Frame]) -> Result<Vec<f64>, TrainError> {
+    /// Goes through the frames of an update that are this rank's and changes the weights. Returns the share of
+    /// each of them that had a loss.
+    fn compute_update(
+        &mut self,
+        update: &Update,
+        frames: &[Frame],
+    ) -> Result<Vec<f64>, TrainError> {
         self.learner.clear_gradients(&self.network.parameters);
         let share = 1.0 / frames.len() as f64;
         let mut shares = Vec::with_capacity(frames.len());
-        for &frame in frames {
+        for (at, &frame) in frames.iter().enumerate() {
+            if !update.is_of(at, self.rank()) {
+                self.learner.pass_frame();
+                continue;
+            }
             if !self.config.train.carry_state {
                 self.carried.clear();
             }
             let with_loss = self.frame(frame, share)?;
-            self.learner.end_frame(with_loss);
+            self.end_frame(at, with_loss);
             shares.push(with_loss);
         }
+        self.share_frames()?;
         self.share_gradients()?;
         let span = self.timeline.phase(Phase::Update);
         self.learner.step(&self.config, &mut self.network.parameters, "frame")?;
@@ -238,8 +283,8 @@ impl Session {
         Ok(shares)
     }
 
-    /// Adds the gradients of one frame, times `share`, and its loss. Returns how much of the frame
-    /// there was something to learn from in.
+    /// Adds the gradients of one frame, times `share`, and its loss. Returns the share of the frame's
+    /// snapshots whose targets are known.
     fn frame(&mut self, frame: Frame, share: f64) -> Result<f64, TrainError> {
         if self.works_in_blocks() {
             return self.frame_in_blocks(frame, share);
@@ -281,7 +326,7 @@ impl Session {
             Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step);
         let model = self.network.model.as_ref();
         let state = self.carried.attach(forward.tape)?;
-        let piece = Piece::whole(stretch.range());
+        let piece = Piece::whole(stretch.range(), stretch.group);
         let output = self.runner.embed(&mut forward, model, &piece, state)?;
         let mut loss = None;
         if let Some(asked) = asked {
@@ -293,8 +338,8 @@ impl Session {
         if goes_on {
             output.state.detach(&self.tape, &mut self.carried);
         }
-        self.updates.apply(&self.tape, &mut self.network.parameters);
         drop(span);
+        self.apply_updates();
         let Some((loss, _)) = loss else { return Ok(false) };
         let span = self.timeline.phase(Phase::Backward);
         let parameters = &self.network.parameters;

@@ -148,7 +148,12 @@ impl Session {
         mut look: impl FnMut(&mut Self, usize) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         let mut carried = Carried::default();
-        for piece in self.pieces_of_pass(&pass.steps) {
+        let pieces = self.pieces_of_pass(&pass.steps);
+        if self.shares_frames() && self.ranks.as_ref().is_some_and(|ranks| ranks.rank() > 0) {
+            return self.stand_by(pieces.len());
+        }
+        for piece in pieces {
+            self.take_time();
             if self.agree(self.interrupt.is_asked())? {
                 return Err(TrainError::Stopped);
             }
@@ -171,6 +176,17 @@ impl Session {
         Ok(())
     }
 
+    /// While the first rank judges so many pieces: agrees with it whether to stop.
+    fn stand_by(&mut self, pieces: usize) -> Result<(), TrainError> {
+        for _ in 0..pieces {
+            self.take_time();
+            if self.agree(self.interrupt.is_asked())? {
+                return Err(TrainError::Stopped);
+            }
+        }
+        Ok(())
+    }
+
     /// The snapshots of a block of training.
     fn training_block(&self) -> usize {
         self.plan.frames[0].steps.div_ceil(self.plan.blocks.count.max(1))
@@ -189,22 +205,23 @@ impl Session {
     /// The snapshots of a pass as they are computed one after the other: none takes more memory than a
     /// step of training.
     fn pieces_of_pass(&self, steps: &Range<usize>) -> Vec<Piece> {
+        let group = self.plan.judged_group;
         if !self.sequential() {
-            return self.pieces(steps.clone());
+            return self.pieces(steps.clone(), group);
         }
         let cut = |length: usize| {
             let starts = steps.clone().step_by(length.max(1));
             starts.map(move |start| start..(start + length).min(steps.end))
         };
         if self.plan.rule.frame.is_none() && !self.network.model.works_in_blocks() {
-            return self.pieces(steps.clone());
+            return self.pieces(steps.clone(), group);
         }
-        if self.runner.team().is_some() {
+        if self.runner.sharing().is_some() {
             let frames = cut(self.plan.frames[0].steps);
-            return frames.flat_map(|frame| self.pieces(frame)).collect();
+            return frames.flat_map(|frame| self.pieces(frame, group)).collect();
         }
         // As long as a block of training: what the tape keeps fits all of them but the last.
-        cut(self.training_block()).map(Piece::whole).collect()
+        cut(self.training_block()).map(|steps| Piece::whole(steps, group)).collect()
     }
 
     fn embed_piece(&mut self, piece: &Piece, carried: &Carried) -> Result<Output, TrainError> {
@@ -224,39 +241,39 @@ impl Session {
         step: usize,
     ) -> Result<bool, TrainError> {
         let place = Arc::make_mut(&mut self.embeddings).as_mut_slice();
-        let Some(team) = self.runner.team() else {
+        let Some(sharing) = self.runner.sharing() else {
             output.read(&self.tape, step, place);
             return Ok(true);
         };
-        team.ranks.check()?;
-        let owner = team.answerer(piece, step);
-        if owner == team.ranks.rank() {
+        sharing.ranks.check()?;
+        let owner = sharing.answerer(piece, step);
+        if owner == sharing.ranks.rank() {
             output.read(&self.tape, step, place);
             if owner != 0 {
-                team.ranks.send(0, EMBEDDINGS, place.to_vec())?;
+                sharing.ranks.send(0, EMBEDDINGS, place.to_vec())?;
             }
-        } else if team.ranks.rank() == 0 {
-            place.copy_from_slice(&team.ranks.receive(owner, EMBEDDINGS, place.len())?);
+        } else if sharing.ranks.rank() == 0 {
+            place.copy_from_slice(&sharing.ranks.receive(owner, EMBEDDINGS, place.len())?);
         }
-        team.ranks.take_time();
-        Ok(team.ranks.rank() == 0)
+        sharing.ranks.take_time();
+        Ok(sharing.ranks.rank() == 0)
     }
 
     /// The metrics that the first rank found, on all of them.
     fn share_metrics(&self, metrics: Metrics) -> Result<Metrics, TrainError> {
-        let Some(team) = self.runner.team() else { return Ok(metrics) };
+        let Some(ranks) = &self.ranks else { return Ok(metrics) };
         // By their bits: decimal text may come back with another last digit.
         let bits = |(name, value): (String, f64)| (name, value.to_bits());
-        let own: BTreeMap<String, u64> = match team.ranks.rank() {
+        let own: BTreeMap<String, u64> = match ranks.rank() {
             0 => metrics.into_iter().map(bits).collect(),
             _ => BTreeMap::new(),
         };
         let own = serde_json::to_vec(&own).unwrap_or_default();
         let mut length = [own.len() as u64];
-        team.ranks.broadcast(0, &mut length)?;
+        ranks.broadcast(0, &mut length)?;
         let mut text = own;
         text.resize(length[0] as usize, 0);
-        team.ranks.broadcast(0, &mut text)?;
+        ranks.broadcast(0, &mut text)?;
         let shared: BTreeMap<String, u64> = serde_json::from_slice(&text).unwrap_or_default();
         Ok(shared.into_iter().map(|(name, bits)| (name, f64::from_bits(bits))).collect())
     }

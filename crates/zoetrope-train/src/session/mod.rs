@@ -4,16 +4,15 @@
 //! business of [`train`](crate::train).
 
 mod blocks;
+mod collectives;
+mod cuda_graphs;
 mod epoch;
 mod evaluate;
-mod layout;
 mod pairs;
+mod planning;
 mod precision;
-mod recorded;
 mod restore;
-mod share;
 mod start;
-mod together;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +21,8 @@ use zoetrope_data::split::Part;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::model::Coverage;
 use zoetrope_nn::state::Carried;
-use zoetrope_plan::Plan;
+use zoetrope_dist::Ranks;
+use zoetrope_plan::{FramePlan, Residency, Sharing};
 use zoetrope_tensor::{Matrix, Tape};
 
 use crate::config::{Config, LossOn, TaskName};
@@ -36,16 +36,20 @@ use crate::task::{self, Task};
 
 pub use epoch::{EpochEnd, Watch};
 pub use evaluate::Answers;
-pub use layout::plan_for_ranks;
+pub(crate) use planning::of_frames;
+pub use planning::plan_for_ranks;
 pub use pairs::PairQuestion;
-use recorded::Recorded;
+use collectives::OwnFrames;
+use cuda_graphs::CudaGraphs;
 
 /// A run in progress.
 pub struct Session {
     pub(crate) config: Config,
     pub(crate) material: Material,
     pub(crate) task_name: TaskName,
-    pub(crate) plan: Plan,
+    pub(crate) plan: FramePlan,
+    /// The ranks of the run, if there are several.
+    pub(crate) ranks: Option<Ranks>,
     pub(crate) network: Network,
     task: Box<dyn Task>,
     runner: FrameRunner,
@@ -59,9 +63,10 @@ pub struct Session {
     /// The states before the blocks of a frame.
     checkpoints: Vec<Carried>,
     pub(crate) learner: Learner,
-    recorded: Recorded,
-    /// Whether a card gets the graph frame by frame.
-    streams: bool,
+    recorded: CudaGraphs,
+    /// The places in the epoch of the losses that this rank found, if ranks take different frames.
+    own_losses: Vec<u64>,
+    own_frames: OwnFrames,
     /// Embeddings of one snapshot, off the tape, for judging.
     embeddings: Arc<Matrix>,
     pub(crate) timeline: Timeline,
@@ -82,7 +87,7 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     /// The plan that is executed.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &FramePlan {
         &self.plan
     }
 
@@ -121,7 +126,7 @@ impl Session {
     ) -> Result<std::collections::BTreeMap<String, Metrics>, TrainError> {
         let found =
             || task::baselines(&self.config, self.task_name, &self.material, self.steps_of(part));
-        match self.runner.team().map(|team| &team.ranks) {
+        match &self.ranks {
             None => found(),
             Some(ranks) if ranks.rank() == 0 => {
                 ranks.take_time();
@@ -164,6 +169,16 @@ impl Session {
             "weights": chosen,
             "task": self.task.protocol(),
         })
+    }
+
+    /// Whether ranks take different frames of an update.
+    fn shares_frames(&self) -> bool {
+        self.plan.sharing == Some(Sharing::Frames)
+    }
+
+    /// Whether a GPU gets the graph frame by frame.
+    fn streams(&self) -> bool {
+        self.plan.gpu.is_some_and(|gpu| gpu.residency == Residency::Stream)
     }
 
     /// Whether the loss looks at the last snapshot of a frame only.

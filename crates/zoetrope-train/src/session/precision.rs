@@ -2,11 +2,10 @@
 
 use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
-use zoetrope_plan::Frame;
-use zoetrope_tensor::cuda::Precision;
+use zoetrope_plan::{Frame, Precision};
+use zoetrope_tensor::cuda;
 
 use super::Session;
-use crate::config;
 use crate::engine::Piece;
 use crate::error::TrainError;
 use crate::task::Questions;
@@ -15,17 +14,18 @@ impl Session {
     /// Before the first update on a card in a lower precision: refuses it where the loss of the
     /// first frame is not that of f32. Nothing of the run changes.
     pub(super) fn check_precision(&mut self, frame: Frame) -> Result<(), TrainError> {
-        let asked = self.config.train.precision;
+        let Some(planned) = self.plan.gpu else { return Ok(()) };
+        let asked = planned.precision;
         let Some(gpu) = self.tape.device().gpu().cloned() else { return Ok(()) };
-        if asked == config::Precision::F32 || self.learner.progress.frames > 0 {
+        if asked == Precision::F32 || self.learner.progress.frames > 0 {
             return Ok(());
         }
-        if self.streams {
-            self.runner.enter(&gpu, &Piece::whole(frame.range()), None)?;
+        if self.streams() {
+            self.runner.enter(&gpu, &Piece::whole(frame.range(), frame.group), None)?;
         }
         let lower = gpu.precision();
         let found = self.first_loss(frame)?;
-        gpu.set_precision(Precision::F32);
+        gpu.set_precision(cuda::Precision::F32);
         let exact = self.first_loss(frame);
         gpu.set_precision(lower);
         match (exact?, found) {
@@ -46,7 +46,7 @@ impl Session {
         let mut forward = Forward::training(&mut self.tape, parameters, &mut updates, seed, 0);
         let model = self.network.model.as_ref();
         let state = self.carried.attach(forward.tape)?;
-        let piece = Piece::whole(stretch.range());
+        let piece = Piece::whole(stretch.range(), stretch.group);
         let output = self.runner.embed(&mut forward, model, &piece, state)?;
         let rows = output.rows_of(&mut forward, &steps, self.runner.vertices())?;
         let questions = Questions { steps, epoch: 0 };
@@ -57,20 +57,20 @@ impl Session {
 
 /// How far a loss may be from that of f32, relative to it: some hundred roundings of an operand
 /// (2⁻¹¹ and 2⁻⁸), which mostly cancel in a mean.
-fn tolerance(precision: config::Precision) -> f64 {
+fn tolerance(precision: Precision) -> f64 {
     match precision {
-        config::Precision::F32 => 0.0,
-        config::Precision::Tf32 => 1e-3,
-        config::Precision::Bf16 => 1e-2,
+        Precision::F32 => 0.0,
+        Precision::Tf32 => 1e-3,
+        Precision::Bf16 => 1e-2,
     }
 }
 
-fn judge(asked: config::Precision, exact: f64, found: f64) -> Result<(), TrainError> {
+fn judge(asked: Precision, exact: f64, found: f64) -> Result<(), TrainError> {
     // Where f32 itself fails, training says so.
     if !exact.is_finite() || (found - exact).abs() <= tolerance(asked) * exact.abs() {
         return Ok(());
     }
-    let name = asked.name();
+    let name = name_of(asked);
     Err(TrainError::Unfit {
         what: format!(
             "train.precision = {name}: the loss of the first frame is {found:.6} instead of {exact:.6}, more than {} % apart",
@@ -80,6 +80,14 @@ fn judge(asked: config::Precision, exact: f64, found: f64) -> Result<(), TrainEr
     })
 }
 
+fn name_of(precision: Precision) -> &'static str {
+    match precision {
+        Precision::F32 => "f32",
+        Precision::Tf32 => "tf32",
+        Precision::Bf16 => "bf16",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,10 +95,10 @@ mod tests {
     #[test]
     fn a_loss_close_to_that_of_f32_passes_and_another_is_refused_with_both() {
         let judge = |precision, found| judge(precision, 2.0, found);
-        assert!(judge(config::Precision::Tf32, 2.0019).is_ok());
-        assert!(judge(config::Precision::Bf16, 1.981).is_ok());
-        assert!(judge(config::Precision::Bf16, 2.021).is_err());
-        let refusal = judge(config::Precision::Tf32, 1.99).unwrap_err().to_string();
+        assert!(judge(Precision::Tf32, 2.0019).is_ok());
+        assert!(judge(Precision::Bf16, 1.981).is_ok());
+        assert!(judge(Precision::Bf16, 2.021).is_err());
+        let refusal = judge(Precision::Tf32, 1.99).unwrap_err().to_string();
         for part in ["tf32", "1.990000", "2.000000", "0.1 %", "--precision f32"] {
             assert!(refusal.contains(part), "{refusal}");
         }
@@ -98,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_loss_that_is_not_finite_is_refused_unless_f32_has_none_either() {
-        assert!(judge(config::Precision::Bf16, 2.0, f64::NAN).is_err());
-        assert!(judge(config::Precision::Bf16, f64::NAN, f64::NAN).is_ok());
+        assert!(judge(Precision::Bf16, 2.0, f64::NAN).is_err());
+        assert!(judge(Precision::Bf16, f64::NAN, f64::NAN).is_ok());
     }
 }

@@ -5,21 +5,20 @@ use std::sync::Arc;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
-use zoetrope_plan::Plan;
-use zoetrope_tensor::{Device, Matrix, Tape};
+use zoetrope_plan::{FramePlan, Residency};
+use zoetrope_tensor::{Matrix, Tape};
 
-use super::layout::{self, Compares, Drafted};
-use super::share::Sharers;
-use super::{Recorded, Session};
-use crate::config::{Config, Residency};
+use super::collectives::OwnFrames;
+use super::planning::Draft;
+use super::{CudaGraphs, Session};
+use crate::config::{Config, PlannedRanks};
 use crate::device;
-use crate::engine::{FrameRunner, Layout};
+use crate::engine::{FrameRunner, FrameSharing, Layout};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::material::Material;
 use crate::run::{Phase, Timeline};
-use crate::train::agreement;
 use crate::{task, transport};
 
 impl Session {
@@ -31,7 +30,7 @@ impl Session {
     pub fn start(
         config: Config,
         material: Material,
-        given: Option<Plan>,
+        given: Option<FramePlan>,
         timeline: Timeline,
     ) -> Result<Self, TrainError> {
         Self::start_shared(config, material, given, timeline, None)
@@ -44,40 +43,36 @@ impl Session {
     pub fn start_shared(
         mut config: Config,
         material: Material,
-        given: Option<Plan>,
+        given: Option<FramePlan>,
         timeline: Timeline,
         ranks: Option<Ranks>,
     ) -> Result<Self, TrainError> {
         let span = timeline.phase(Phase::Plan);
-        let sharers = ranks.as_ref().map(Sharers::Here);
-        let Drafted { task_name, network, decided, plan } =
-            layout::draft(&mut config, &material, given, sharers, Compares::Never)?;
-        if let Some(ranks) = &ranks {
-            agreement::must_plan_alike(ranks, &plan)?;
-        }
+        let device = device::open(&config, &timeline, ranks.as_ref())?;
+        let linked = match &ranks {
+            Some(ranks) => transport::link(&config, given.as_ref(), &device, ranks)?,
+            None => Err("one rank has nobody to send to".to_owned()),
+        };
+        let planned_ranks = planned_ranks(ranks.as_ref());
+        let draft = Draft::new(&mut config, &material, given, planned_ranks)?;
+        let plan = draft.plan_together(&material, &device, linked.clone(), ranks.as_ref())?;
+        let (task_name, network) = (draft.task_name, draft.network);
         drop(span);
         let span = timeline.phase(Phase::Load);
-        let device = device::open(&config, &timeline, ranks.as_ref())?;
-        let device_transport = match &ranks {
-            Some(ranks) => transport::choose(&config, &device, ranks)?,
-            None => None,
-        };
+        device::obey(&device, plan.gpu.map(|gpu| gpu.precision));
+        let device_transport = transport::declare(&config, &plan, &linked)?;
         let model = network.model.as_ref();
-        let layout = Layout::of(&plan);
-        let team = ranks
-            .zip(decided)
-            .map(|(ranks, decided)| decided.team(ranks, &plan, config.plan.overlap));
-        let (sequence, features) = (&material.sequence, &material.features);
-        let runner = FrameRunner::new(sequence, features, model, layout, &device, team)?
+        let sharing = ranks.as_ref().and_then(|ranks| FrameSharing::of(&plan, ranks));
+        let (sequence, features, layout) =
+            (&material.sequence, &material.features, Layout::of(&plan));
+        let runner = FrameRunner::new(sequence, features, model, layout, &device, sharing)?
             .learning(network.vertex_embedding);
-        let (streams, difference) =
-            (streams(&config, &device, &runner), config.plan.difference.into());
-        if streams {
-            let longest = plan.frames.iter().map(|frame| frame.steps).max().unwrap_or(1);
-            let at_once = longest.div_ceil(plan.blocks.count);
-            runner.stream(at_once, difference);
-        } else {
-            runner.send_as(difference);
+        match plan.gpu {
+            Some(gpu) if gpu.residency == Residency::Stream => {
+                runner.stream(plan.longest_frame().div_ceil(plan.blocks.count), gpu.coding);
+            }
+            Some(gpu) => runner.send_as(gpu.coding),
+            None => {}
         }
         let task = task::make(&config, task_name, &material)?;
         drop(span);
@@ -92,6 +87,7 @@ impl Session {
             material,
             task_name,
             plan,
+            ranks,
             network,
             task,
             runner,
@@ -102,8 +98,9 @@ impl Session {
             carried: Carried::default(),
             checkpoints: Vec::new(),
             learner,
-            recorded: Recorded::default(),
-            streams,
+            recorded: CudaGraphs::default(),
+            own_losses: Vec::new(),
+            own_frames: OwnFrames::default(),
             embeddings,
             timeline,
             interrupt: Interrupt::new(),
@@ -112,13 +109,9 @@ impl Session {
     }
 }
 
-/// Whether a card gets the graph frame by frame: where that is asked for, or where it would take
-/// more than half of the memory that may be used.
-fn streams(config: &Config, device: &Device, runner: &FrameRunner) -> bool {
-    let Some(gpu) = device.gpu() else { return false };
-    match config.plan.residency {
-        Residency::Resident => false,
-        Residency::Stream => true,
-        Residency::Auto => runner.bytes_on_gpu() > gpu.memory_use().limit / 2,
-    }
+/// The ranks that there are, as planners want to know them.
+fn planned_ranks(ranks: Option<&Ranks>) -> PlannedRanks {
+    let Some(ranks) = ranks else { return PlannedRanks::ALONE };
+    let all = ranks.size() as u32;
+    PlannedRanks { all, in_process: if ranks.engine() == "threads" { all } else { 1 } }
 }

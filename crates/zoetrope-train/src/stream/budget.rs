@@ -1,4 +1,4 @@
-//! What a run over events takes, and what it does to keep to a limit.
+//! What a run over events takes.
 //!
 //! Data, states and weights are counted. What a batch takes depends on the model, on how often its
 //! vertices repeat and on their neighbours, so it is measured: real batches from the end of the
@@ -6,9 +6,7 @@
 //! each twice as large as the one before, as long as the next one is sure to fit. What is too large to
 //! be tried is extrapolated. Nothing that is learned or remembered changes.
 //!
-//! A batch is not made smaller than asked: that would change what is learned. Questions of evaluation
-//! go through the model in pieces as small as they must be, and batches are not prepared ahead if
-//! there is no room for them.
+//! What follows from that the planner of batches decides.
 
 use std::sync::Arc;
 
@@ -17,12 +15,12 @@ use zoetrope_data::split::Part;
 use zoetrope_heap::Gauge;
 use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
-use zoetrope_plan::{LaidOut, Memory};
+use zoetrope_plan::{BatchCost, MeasuredBatches, Memory};
 use zoetrope_tensor::Tape;
 
 use super::ask::{self, Asking, Negatives};
 use super::epoch::{decode, loss};
-use super::prefetch::BATCHES;
+use super::planning;
 use super::prepare::{Prepared, Preparer};
 use super::session::StreamSession;
 use super::target::Target;
@@ -31,35 +29,18 @@ use crate::learner::optimise;
 
 /// The smallest batch that is tried.
 const FIRST: usize = 32;
-/// Batches differ: what one of them took may be a little less than what the largest takes.
-const SLACK: f64 = 1.15;
 /// What the program takes before any data, in processes that do not count it.
 const PROGRAM_BYTES: u64 = 16 << 20;
 
-/// What some events take.
-#[derive(Debug, Clone, Copy, Default)]
-struct Taken {
-    /// To be prepared.
-    prepared: u64,
-    /// To go through the model.
-    computed: u64,
-}
-
-impl Taken {
-    fn total(self) -> u64 {
-        self.prepared + self.computed
-    }
-
-    /// As much for `to` events as these took for `from`, and `before` for half as many.
-    fn stretched(self, before: Self, from: usize, to: usize) -> Self {
-        let line = |now: u64, before: u64| {
-            let slope = now.saturating_sub(before) as f64 / (from - from / 2) as f64;
-            now + (slope * (to - from) as f64) as u64
-        };
-        Self {
-            prepared: line(self.prepared, before.prepared),
-            computed: line(self.computed, before.computed),
-        }
+/// As much for `to` events as `now` is for `from` of them, and `before` for half as many.
+fn stretched(now: BatchCost, before: BatchCost, from: usize, to: usize) -> BatchCost {
+    let line = |now: u64, before: u64| {
+        let slope = now.saturating_sub(before) as f64 / (from - from / 2) as f64;
+        now + (slope * (to - from) as f64) as u64
+    };
+    BatchCost {
+        prepared: line(now.prepared, before.prepared),
+        computed: line(now.computed, before.computed),
     }
 }
 
@@ -71,63 +52,21 @@ enum Pass {
 }
 
 impl StreamSession {
-    /// Measures what the run takes, by consumer.
+    /// Measures what batches take, by consumer, and lays the run out by that.
     ///
     /// # Errors
-    /// If a batch cannot be computed.
+    /// If a batch cannot be computed, or the run does not fit into the limit on memory.
     pub fn plan_memory(&mut self) -> Result<Memory, TrainError> {
-        let limit = zoetrope_heap::limit();
         let state = self.state.take();
         // The state in place knows nothing yet; what is tried out must not change that.
         let measured = self.measure_batches(state.as_ref());
         self.state = state;
         let (step, judged, judged_events) = measured?;
-        let mut memory = self.counted();
-        let slack = |bytes: u64| (bytes as f64 * SLACK) as u64;
-        let ahead = if self.config.plan.prefetch { BATCHES as u64 } else { 1 };
-        memory.activations = slack(step.computed + ahead * step.prepared);
-        // The tape of evaluation is that of training: it is as large as the larger of the two.
-        let judging = slack(judged.computed + ahead * judged.prepared);
-        memory.evaluation += judging.saturating_sub(memory.activations);
-        if let Some(limit) = limit
-            && memory.total() > limit
-        {
-            self.take_less(&mut memory, limit, (step, judged, judged_events));
-        }
-        memory.check(limit, LaidOut::Batches)?;
-        self.memory = Some(memory);
-        Ok(memory)
-    }
-
-    /// Prepares nothing ahead, then judges in smaller pieces, until it fits or there is nothing left
-    /// to be done.
-    fn take_less(
-        &mut self,
-        memory: &mut Memory,
-        limit: u64,
-        (step, judged, judged_events): (Taken, Taken, usize),
-    ) {
-        let slack = |bytes: u64| (bytes as f64 * SLACK) as u64;
-        let scores = self.score_bytes();
-        if self.config.plan.prefetch {
-            self.config.plan.prefetch = false;
-            let because = "there is no room for batches that wait in plan.memory_limit".to_owned();
-            self.config.settle("plan.prefetch", false, because);
-            memory.activations = slack(step.total());
-            memory.evaluation = scores + slack(judged.total()).saturating_sub(memory.activations);
-        }
-        if memory.total() <= limit || memory.evaluation == scores {
-            return;
-        }
-        let other = memory.total() - memory.evaluation + scores;
-        let room = memory.activations + limit.saturating_sub(other);
-        let each = slack(judged.total()).div_ceil(judged_events as u64).max(1);
-        let events = ((room / each) as usize).clamp(1, judged_events);
-        self.questions = events * self.questions_of_an_event();
-        let judging = each * events as u64;
-        memory.evaluation = scores + judging.saturating_sub(memory.activations);
-        let because = "more do not fit into plan.memory_limit".to_owned();
-        self.config.settle("questions at once", self.questions, because);
+        let measured = MeasuredBatches { step, judged, judged_events, counted: self.counted() };
+        let questions = self.questions_of_an_event();
+        self.plan =
+            planning::plan_measured(&self.config, &self.material, measured, questions, &self.plan)?;
+        Ok(self.plan.head.memory)
     }
 
     /// What is known without measuring.
@@ -177,7 +116,7 @@ impl StreamSession {
     fn measure_batches(
         &mut self,
         state: Option<&zoetrope_nn::memory::VertexState>,
-    ) -> Result<(Taken, Taken, usize), TrainError> {
+    ) -> Result<(BatchCost, BatchCost, usize), TrainError> {
         let material = Arc::clone(&self.material);
         let training = material.training_events();
         let batches = self.schedule.epoch(training, 0, material.clock(Part::Train));
@@ -185,7 +124,7 @@ impl StreamSession {
         let step = longest.max().unwrap_or(1);
         let step = self.tried(step, Pass::Training, state)?;
         let each = self.questions_of_an_event();
-        let judged = (self.questions / each).max(1).min(2 * self.schedule.batch).min(training);
+        let judged = (self.plan.questions / each).max(1).min(2 * self.schedule.batch).min(training);
         let pass = Pass::Judging { candidates: each - 2 - self.config.task.negatives };
         Ok((step, self.tried(judged, pass, state)?, judged))
     }
@@ -196,9 +135,9 @@ impl StreamSession {
         events: usize,
         pass: Pass,
         state: Option<&zoetrope_nn::memory::VertexState>,
-    ) -> Result<Taken, TrainError> {
+    ) -> Result<BatchCost, TrainError> {
         let mut count = FIRST.min(events);
-        let (mut before, mut now) = (Taken::default(), self.try_batch(count, pass, state)?);
+        let (mut before, mut now) = (BatchCost::default(), self.try_batch(count, pass, state)?);
         if count < events {
             (before, now) = (self.try_batch(count / 2, pass, state)?, now);
         }
@@ -206,7 +145,7 @@ impl StreamSession {
             let next = (2 * count).min(events);
             let most = 2 * now.total();
             if zoetrope_heap::room().is_some_and(|room| most > room) {
-                return Ok(now.stretched(before, count, events));
+                return Ok(stretched(now, before, count, events));
             }
             let found = self.try_batch(next, pass, state)?;
             if next < 2 * count {
@@ -223,7 +162,7 @@ impl StreamSession {
         events: usize,
         pass: Pass,
         state: Option<&zoetrope_nn::memory::VertexState>,
-    ) -> Result<Taken, TrainError> {
+    ) -> Result<BatchCost, TrainError> {
         let (material, target) = (Arc::clone(&self.material), Arc::clone(&self.target));
         let training = pass == Pass::Training;
         let few = if matches!(*target, Target::Links) { self.config.task.negatives } else { 0 };
@@ -278,6 +217,6 @@ impl StreamSession {
         let computed = gauge.peak().saturating_sub(held).max(tape.allocated_bytes() as u64);
         drop(tape);
         self.network.model.begin_pass();
-        Ok(Taken { prepared: held, computed })
+        Ok(BatchCost { prepared: held, computed })
     }
 }

@@ -45,7 +45,7 @@ impl StreamSession {
         self.still = settling.then(|| Still::new(&self.network.parameters, memory));
         // Boundaries that move from epoch to epoch would grow another memory than replay.
         let chunks = self.schedule.chunks.filter(|_| !settling);
-        let schedule = Schedule { chunks, ..self.schedule };
+        let schedule = Schedule { chunks, ..self.schedule.clone() };
         let batches =
             schedule.epoch(material.training_events(), epoch as u32, material.clock(Part::Train));
         let pieces = pieces(&batches, usize::MAX);
@@ -69,7 +69,7 @@ impl StreamSession {
             0 => 0,
             first => 1 + ends_of_steps(&pieces).nth(first - 1).unwrap_or(pieces.len()),
         };
-        let (rest, ahead) = (&pieces[done..], self.config.plan.prefetch);
+        let (rest, ahead) = (&pieces[done..], self.plan.prefetch);
         self.learner.begin_epoch(&self.config, &self.network.parameters, steps - first);
         let prepare = |at: usize, prepared: &mut Prepared| {
             let piece = &rest[at];

@@ -26,9 +26,6 @@ use crate::error::TrainError;
 use crate::run::{Metrics, Phase};
 use crate::stages;
 
-/// Questions that go through the model together: more would take memory and save no time.
-pub(super) const QUESTIONS: usize = 8192;
-
 impl StreamSession {
     /// The metrics on a part, from a state that knows exactly what came before it.
     pub(super) fn measure(&mut self, part: Part) -> Result<Metrics, TrainError> {
@@ -91,7 +88,7 @@ impl StreamSession {
                 full_rows: true,
             };
             let wide = listed.map_or(many, |list| list.metadata.per_event * usize::from(many > 0));
-            let most = (self.questions / (2 + few + wide)).max(1);
+            let most = (self.plan.questions / (2 + few + wide)).max(1);
             let batches = self.schedule.fixed(range.clone(), |event| material.store.time()[event]);
             let pieces = pieces(&batches, most);
             let mut preparer = Preparer::new(&material, material.neighbours(part), self.rules);
@@ -113,7 +110,7 @@ impl StreamSession {
                 preparer.finish(EVALUATION, !piece.asked.is_empty(), prepared);
                 Ok(())
             };
-            prefetch::run(self.config.plan.prefetch, pieces.len(), prepare, |at, prepared| {
+            prefetch::run(self.plan.prefetch, pieces.len(), prepare, |at, prepared| {
                 if self.interrupt.is_asked() {
                     return Err(TrainError::Stopped);
                 }

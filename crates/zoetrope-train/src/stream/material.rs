@@ -9,13 +9,14 @@ use zoetrope_data::{Dataset, Loaded, Progress};
 use zoetrope_graph::sampler::{Moment, Sampled, Sampler};
 use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time, VertexId};
 use zoetrope_nn::memory::EventData;
+use zoetrope_plan::Residency;
 use zoetrope_tensor::cuda::TemporalSampler;
 use zoetrope_tensor::{Device, Fixed, Matrix};
 
 use super::features::{ChosenColumns, EventFeatures};
 use super::identity::EventRecord;
 use super::recall::{Agreement, SavedRun};
-use crate::config::{Config, FeatureRule, Residency, TaskName};
+use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
 use crate::material::{self, digest, one_hot_must_fit, short_name};
 use crate::run::DataSummary;
@@ -346,22 +347,19 @@ impl StreamMaterial {
         }
         let width = self.feature_width();
         self.on_card = (width > 0).then(|| Fixed::new(gpu, width, self.features()));
-        let indices = [Some(&self.index), self.training_index.as_ref()];
-        let bytes: usize = indices.iter().flatten().map(|at| TemporalSampler::bytes_of(at)).sum();
-        let sampled_there = match residency {
-            Residency::Resident => true,
-            Residency::Stream => false,
-            Residency::Auto => bytes <= gpu.memory_use().limit / 2,
-        };
-        if sampled_there {
-            self.samplers = indices.map(|index| Some(TemporalSampler::new(gpu, index?)));
+        if residency == Residency::Resident {
+            self.samplers = self.indices().map(|index| Some(TemporalSampler::new(gpu, index?)));
         }
         Ok(())
     }
 
-    /// Whether neighbours are sampled on a card.
-    pub(super) fn samples_on_card(&self) -> bool {
-        self.samplers[0].is_some()
+    fn indices(&self) -> [Option<&TemporalIndex>; 2] {
+        [Some(&self.index), self.training_index.as_ref()]
+    }
+
+    /// The bytes that the index of all events takes on a GPU.
+    pub(super) fn index_bytes_on_gpu(&self) -> usize {
+        self.indices().iter().flatten().map(|index| TemporalSampler::bytes_of(index)).sum()
     }
 
     /// Whether batches name the features of events by the numbers of these.

@@ -26,6 +26,7 @@ mod network;
 mod own_answers;
 mod own_features;
 mod pieces;
+mod planning;
 mod predict;
 mod prefetch;
 mod prepare;

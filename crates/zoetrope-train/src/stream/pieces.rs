@@ -84,7 +84,7 @@ mod tests {
         ) {
             let of = |(at, &size): (usize, &usize)| std::iter::repeat_n(at as i64, size);
             let times: Vec<i64> = groups.iter().enumerate().flat_map(of).collect();
-            let schedule = Schedule { batch, chunks: None, whole_times, seed: 0 };
+            let schedule = Schedule { batch, chunks: None, whole_times, seed: 0, planned: Default::default() };
             let batches = schedule.fixed(0..times.len(), |at| times[at]);
             let most = most.unwrap_or(usize::MAX);
             let made = pieces(&batches, most);

@@ -13,17 +13,15 @@ use std::sync::mpsc::sync_channel;
 use super::prepare::Prepared;
 use crate::error::TrainError;
 
-/// Batches that go round: one is trained on, one waits, one is being prepared.
-pub(super) const BATCHES: usize = 3;
-
-/// Prepares `count` batches in order and hands each to `consume`, which says whether to go on.
+/// Prepares `count` batches in order, `ahead` of them at most before they are asked for, and hands each to
+/// `consume`, which says whether to go on.
 pub(super) fn run(
-    ahead: bool,
+    ahead: usize,
     count: usize,
     mut prepare: impl FnMut(usize, &mut Prepared) -> Result<(), TrainError> + Send,
     mut consume: impl FnMut(usize, &mut Prepared) -> Result<bool, TrainError>,
 ) -> Result<(), TrainError> {
-    if !ahead || count < 2 {
+    if ahead == 0 || count < 2 {
         let mut batch = Prepared::default();
         for at in 0..count {
             prepare(at, &mut batch)?;
@@ -34,9 +32,11 @@ pub(super) fn run(
         return Ok(());
     }
     std::thread::scope(|scope| {
-        let (give_back, spare) = sync_channel::<Prepared>(BATCHES);
-        let (hand_over, ready) = sync_channel::<Result<Prepared, TrainError>>(1);
-        for _ in 0..BATCHES {
+        // One is computed, those ahead wait or are being prepared.
+        let batches = 1 + ahead;
+        let (give_back, spare) = sync_channel::<Prepared>(batches);
+        let (hand_over, ready) = sync_channel::<Result<Prepared, TrainError>>(ahead - 1);
+        for _ in 0..batches {
             give_back.send(Prepared::default()).expect("the channel has room for all");
         }
         let prepares = move || {

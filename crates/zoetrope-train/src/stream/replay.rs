@@ -70,7 +70,12 @@ impl StreamSession {
     fn absorb(&mut self, part: Part, events: Range<usize>) -> Result<(), TrainError> {
         self.enter(part);
         let material = Arc::clone(&self.material);
-        let batches = self.schedule.fixed(material.positions(part, events), material.clock(part));
+        let (positions, clock) = (material.positions(part, events), material.clock(part));
+        let batches = if part == Part::Train {
+            self.schedule.training(positions, clock)
+        } else {
+            self.schedule.fixed(positions, clock)
+        };
         let steps: Vec<(usize, Range<usize>)> = batches
             .iter()
             .flat_map(|batch| batch.steps().map(|step| (batch.events.start, step)))
@@ -85,7 +90,7 @@ impl StreamSession {
             preparer.finish(0, false, prepared);
             Ok(())
         };
-        prefetch::run(self.config.plan.prefetch, steps.len(), prepare, |_, prepared| {
+        prefetch::run(self.plan.prefetch, steps.len(), prepare, |_, prepared| {
             self.absorb_batch(prepared)?;
             Ok(true)
         })

@@ -15,6 +15,7 @@
 //! fewer than twice the events that were asked for, so that memory stays bounded.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use zoetrope_graph::Time;
 use zoetrope_graph::random::Random;
@@ -23,7 +24,7 @@ use zoetrope_graph::random::Random;
 const STREAM: u32 = 0x6368_756e;
 
 /// How a stream is cut into batches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Schedule {
     /// Events in a batch.
     pub(super) batch: usize,
@@ -33,6 +34,8 @@ pub(super) struct Schedule {
     pub(super) whole_times: bool,
     /// The seed of the moves.
     pub(super) seed: u64,
+    /// The events of each batch of an epoch as a plan lists them; nothing if they are cut as above.
+    pub(super) planned: Arc<[usize]>,
 }
 
 /// Consecutive events: all questions at them come before the state absorbs any.
@@ -66,9 +69,41 @@ impl Schedule {
                 let place = Random::new(self.seed, STREAM).at_step(epoch).below(0, chunks as u64);
                 (self.batch / chunks) * place as usize
             }
-            None => 0,
+            None => return self.training(0..events, time),
         };
         self.cut(0..events, first, time)
+    }
+
+    /// The batches of some training events while boundaries do not move: as a plan lists them, if it does and
+    /// they begin at a boundary.
+    pub(super) fn training(
+        &self,
+        events: Range<usize>,
+        time: impl Fn(usize) -> Time,
+    ) -> Vec<Batch> {
+        let mut end = 0;
+        let ends = self.planned.iter().map(|events| {
+            end += events;
+            end
+        });
+        let ends: Vec<usize> = ends.collect();
+        let begins = events.start == 0 || ends.contains(&events.start);
+        if ends.is_empty() || !begins {
+            return self.fixed(events, time);
+        }
+        let mut from = events.start;
+        let inside = ends.into_iter().filter(|&end| end > events.start);
+        let batches = inside.map_while(|end| {
+            let batch = (from < events.end).then(|| self.batch_of(from..end.min(events.end)))?;
+            from = end;
+            Some(batch)
+        });
+        batches.collect()
+    }
+
+    fn batch_of(&self, events: Range<usize>) -> Batch {
+        let steps = if self.whole_times { (events.len() / self.batch).max(1) } else { 1 };
+        Batch { events, steps }
     }
 
     /// The batches of some events that are not trained on: boundaries do not move.
@@ -85,8 +120,7 @@ impl Schedule {
             while self.whole_times && end < all.end && time(end) == time(end - 1) {
                 end += 1;
             }
-            let steps = if self.whole_times { ((end - from) / self.batch).max(1) } else { 1 };
-            batches.push(Batch { events: from..end, steps });
+            batches.push(self.batch_of(from..end));
             (from, size) = (end, self.batch);
         }
         batches
@@ -100,7 +134,7 @@ mod tests {
     use super::*;
 
     fn grid(batch: usize, chunks: Option<usize>) -> Schedule {
-        Schedule { batch, chunks, whole_times: false, seed: 3 }
+        Schedule { batch, chunks, whole_times: false, seed: 3, planned: Arc::default() }
     }
 
     #[test]
@@ -131,7 +165,7 @@ mod tests {
     fn without_equal_times_batches_are_those_of_the_grid() {
         for chunks in [None, Some(4)] {
             let plain = grid(20, chunks);
-            let whole = Schedule { whole_times: true, ..plain };
+            let whole = Schedule { whole_times: true, ..plain.clone() };
             for epoch in 0..5 {
                 let time = |at: usize| at as Time * 7 - 100;
                 assert_eq!(plain.epoch(133, epoch, time), whole.epoch(133, epoch, time));
@@ -145,6 +179,21 @@ mod tests {
         groups.iter().enumerate().flat_map(of).collect()
     }
 
+    #[test]
+    fn batches_that_a_plan_lists_are_the_batches() {
+        let sizes = [5, 30, 1, 4];
+        let listed = Schedule { planned: sizes.into(), whole_times: true, ..grid(10, None) };
+        let ranges = |batches: Vec<Batch>| -> Vec<Range<usize>> {
+            batches.into_iter().map(|batch| batch.events).collect()
+        };
+        let time = |at: usize| at as Time;
+        assert_eq!(ranges(listed.epoch(40, 0, time)), [0..5, 5..35, 35..36, 36..40]);
+        assert_eq!(listed.epoch(40, 0, time)[1].steps().count(), 3);
+        assert_eq!(ranges(listed.training(35..38, time)), [35..36, 36..38]);
+        // Not a boundary of the plan: as the rule cuts them.
+        assert_eq!(ranges(listed.training(7..20, time)), [7..17, 17..20]);
+    }
+
     proptest! {
         #[test]
         fn no_batch_ends_inside_a_time_and_no_step_is_large(
@@ -155,7 +204,7 @@ mod tests {
         ) {
             let times = times(&groups);
             let chunks = chunks.filter(|&chunks| chunks <= batch);
-            let schedule = Schedule { batch, chunks, whole_times: true, seed: 1 };
+            let schedule = Schedule { batch, chunks, whole_times: true, seed: 1, planned: Arc::default() };
             let batches = schedule.epoch(times.len(), epoch, |at| times[at]);
             let steps: Vec<_> = batches.iter().flat_map(Batch::steps).collect();
             let all: Vec<usize> = steps.iter().cloned().flatten().collect();
@@ -182,7 +231,7 @@ mod tests {
             let keep = keep.min(groups.len());
             let past: usize = groups[..keep].iter().sum();
             let changed: Vec<usize> = groups[..keep].iter().chain(&other).copied().collect();
-            let schedule = Schedule { batch, chunks: None, whole_times: true, seed: 0 };
+            let schedule = Schedule { batch, chunks: None, whole_times: true, seed: 0, planned: Arc::default() };
             let known = |groups: &[usize]| {
                 let times = times(groups);
                 let batches = schedule.fixed(0..times.len(), |at| times[at]);
@@ -204,7 +253,7 @@ mod tests {
             at in 0_usize..10,
         ) {
             let times = times(&groups);
-            let schedule = Schedule { batch, chunks: None, whole_times: true, seed: 0 };
+            let schedule = Schedule { batch, chunks: None, whole_times: true, seed: 0, planned: Arc::default() };
             let all = schedule.fixed(0..times.len(), |at| times[at]);
             let at = at.min(all.len() - 1);
             let rest = schedule.fixed(all[at].events.start..times.len(), |at| times[at]);

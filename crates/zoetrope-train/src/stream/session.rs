@@ -12,17 +12,17 @@ use zoetrope_graph::sampler::{Choice, EqualTimes, Sampler};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::{Still, Updates};
 use zoetrope_nn::memory::{Delivery, Updated, VertexState};
-use zoetrope_plan::{Memory, dispatch};
+use zoetrope_plan::{BatchPlan, Plan, dispatch};
 use zoetrope_tensor::{Device, Tape};
 
 use super::best::{Grown, Kept};
 use super::cost::Cost;
-use super::evaluate::QUESTIONS;
 use super::judge::{FixedNegatives, StreamProtocol, training_pool};
 use super::material::StreamMaterial;
 use super::memory_source::MemoryUse;
 use super::network::StreamNetwork;
 use super::own_answers::OwnAnswers;
+use super::planning;
 use super::prepare::Rules;
 use super::schedule::Schedule;
 use super::target::Target;
@@ -78,10 +78,8 @@ pub struct StreamSession {
     pub(super) timeline: Timeline,
     /// Says that validation should end.
     pub(super) interrupt: Interrupt,
-    /// Questions of evaluation that go through the model together.
-    pub(super) questions: usize,
-    /// What the run takes, if that was measured.
-    pub(super) memory: Option<Memory>,
+    /// How the epochs are laid out.
+    pub(super) plan: BatchPlan,
     /// Where the answers of evaluation are kept, while somebody wants them.
     pub(super) own_answers: Option<OwnAnswers>,
 }
@@ -103,14 +101,9 @@ impl StreamSession {
     pub fn start(
         mut config: Config,
         mut material: StreamMaterial,
+        given: Option<BatchPlan>,
         timeline: Timeline,
     ) -> Result<Self, TrainError> {
-        if config.train.ranks != 1 {
-            return Err(TrainError::Unavailable {
-                what: format!("train.ranks = {} for models of events", config.train.ranks),
-                advice: "use --ranks 1".to_owned(),
-            });
-        }
         let span = timeline.phase(Phase::Plan);
         let task_name = config.task.name.unwrap_or(TaskName::LinkPrediction);
         config.task.name = Some(task_name);
@@ -122,7 +115,12 @@ impl StreamSession {
             });
         }
         let device = device::open(&config, &timeline, None)?;
-        material.place_on(&device, config.plan.residency)?;
+        let planned = given.is_some();
+        let plan = planning::plan(&config, &material, &device, given)?;
+        device::obey(&device, plan.gpu.map(|gpu| gpu.precision));
+        if let Some(gpu) = plan.gpu {
+            material.place_on(&device, gpu.residency)?;
+        }
         let target = Target::new(&config, task_name, &material)?;
         let own_features = own_features(&config, task_name, &material)?;
         let cost = Cost::new(&config, &target, &material)?;
@@ -145,17 +143,12 @@ impl StreamSession {
             },
             neighbours: config.task.neighbours,
             layers: network.model.layers(),
-            deduplicate: config.plan.deduplicate,
+            deduplicate: plan.deduplicate,
             query_time: network.model.uses_query_time(),
             deliver: options.is_some_and(|options| options.delivery == Delivery::Neighbours),
             own_features,
         };
-        let schedule = Schedule {
-            batch: config.train.batch_size,
-            chunks: config.train.chunks,
-            whole_times: config.task.equal_times == EqualTimesRule::Future,
-            seed: config.train.seed,
-        };
+        let schedule = planning::schedule(&plan, config.train.seed);
         let fixed_negatives = match &config.task.negatives_file {
             Some(path) => {
                 let list = NegativeList::read(path, &Limits::default(), &Quiet)?;
@@ -196,11 +189,11 @@ impl StreamSession {
             updated: Updated::default(),
             timeline,
             interrupt: Interrupt::new(),
-            questions: QUESTIONS,
-            memory: None,
+            plan,
             own_answers: None,
         };
-        if zoetrope_heap::limit().is_some() {
+        // A saved plan is executed as it is, within the limit.
+        if zoetrope_heap::limit().is_some() && !planned {
             session.plan_memory()?;
         }
         Ok(session)
@@ -216,51 +209,15 @@ impl StreamSession {
         &self.network
     }
 
-    /// How the work is laid out, in words.
-    pub fn reasons(&self) -> Vec<String> {
-        let (batch, steps) = (self.schedule.batch, self.steps_per_epoch());
-        let rules = &self.rules;
-        let chosen = self.config.chosen().iter().map(|choice| format!("chosen: {choice}"));
-        let mut reasons: Vec<String> = chosen.collect();
-        reasons.push(match self.schedule.whole_times {
-            true => format!("{steps} steps of {batch} events or more, in time order"),
-            false => format!("{steps} batches of {batch} events in time order"),
-        });
-        if self.schedule.whole_times {
-            reasons.push(
-                "a batch ends where time moves on (task.equal_times = \"future\")".to_owned(),
-            );
-        }
-        if let Some(chunks) = self.schedule.chunks {
-            reasons.push(format!("boundaries move by {chunks}ths of a batch each epoch"));
-        }
-        reasons.push(match rules.layers {
-            0 => "no neighbours are read: the memory of a vertex is all that is known".to_owned(),
-            layers => format!(
-                "{layers} level(s) of {} {} neighbours, seen {}",
-                rules.sampler.neighbours,
-                self.config.model.sampling_in_force().name(),
-                self.config.task.neighbours.name()
-            ),
-        });
-        reasons.push(match rules.deduplicate {
-            true => "each vertex, question and event of a batch is computed once".to_owned(),
-            false => {
-                "every occurrence is computed for itself (plan.deduplicate = false)".to_owned()
-            }
-        });
-        reasons
+    /// The plan that is executed.
+    pub fn plan(&self) -> &BatchPlan {
+        &self.plan
     }
 
     /// The names of the features of a judged event that are part of the question; none if the head
     /// reads the embeddings only.
     pub fn own_features(&self) -> &[String] {
         if self.rules.own_features { self.material.feature_names() } else { &[] }
-    }
-
-    /// What the run takes by consumer, if that was measured.
-    pub fn memory(&self) -> Option<Memory> {
-        self.memory
     }
 
     /// The bytes of events, of their index by vertex, and of all states that a run keeps.
@@ -391,20 +348,7 @@ impl Course for StreamSession {
     }
 
     fn layout(&self) -> serde_json::Value {
-        serde_json::json!({
-            "kind": "event-batches",
-            "chosen": self.config.chosen(),
-            "batch_size": self.schedule.batch,
-            "batches": self.steps_per_epoch(),
-            "chunks": self.schedule.chunks,
-            "neighbours": self.rules.sampler.neighbours,
-            "layers": self.rules.layers,
-            "sampling": self.config.model.sampling_in_force().name(),
-            "deduplicate": self.rules.deduplicate,
-            "prefetch": self.config.plan.prefetch,
-            "memory": self.memory,
-            "sampled_on": if self.material.samples_on_card() { "card" } else { "host" },
-        })
+        serde_json::to_value(Plan::from(self.plan.clone())).unwrap_or_default()
     }
 
     fn steps_per_epoch(&self) -> usize {

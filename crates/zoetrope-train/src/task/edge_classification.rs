@@ -182,10 +182,6 @@ impl Task for EdgeClassification {
         })
     }
 
-    fn repeats(&self) -> bool {
-        true
-    }
-
     fn begin(&mut self) {
         self.right.clear();
     }

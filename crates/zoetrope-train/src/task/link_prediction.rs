@@ -190,15 +190,11 @@ impl Task for LinkPrediction {
     }
 
     /// Pairs are drawn anew in every epoch, but as many.
-    fn repeats(&self) -> bool {
-        true
+    fn draw_ahead(&mut self, questions: &Questions) {
+        self.ahead.draw_ahead(questions);
     }
 
-    fn foresee(&mut self, questions: &Questions) {
-        self.ahead.foresee(questions);
-    }
-
-    fn place(&mut self, gpu: &Gpu, questions: &Questions) -> bool {
+    fn stage_on_device(&mut self, gpu: &Gpu, questions: &Questions) -> bool {
         let drawn = self.ahead.take(questions);
         drawn.pairs.len() == 0 || self.placed.put(gpu, questions, &drawn)
     }

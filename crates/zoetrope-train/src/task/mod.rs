@@ -65,19 +65,13 @@ pub trait Task: Send {
         0
     }
 
-    /// Whether the loss asks the same in every epoch, but for what [`Task::place`] places, so that it
-    /// can be recorded.
-    fn repeats(&self) -> bool {
-        false
-    }
-
-    /// Begins to draw what [`Task::place`] will be asked to place, beside everything else.
-    fn foresee(&mut self, _questions: &Questions) {}
+    /// Begins to draw what [`Task::stage_on_device`] will be asked to place, beside everything else.
+    fn draw_ahead(&mut self, _questions: &Questions) {}
 
     /// Draws what the loss of these questions asks and puts it on a card, where the loss and a
     /// recording of it find it. Returns false, and the questions are not recorded, where that would
     /// take too much of the card.
-    fn place(&mut self, _gpu: &Gpu, _questions: &Questions) -> bool {
+    fn stage_on_device(&mut self, _gpu: &Gpu, _questions: &Questions) -> bool {
         true
     }
 

@@ -147,10 +147,6 @@ impl Task for NodeClassification {
         self.answers.count(self.answers.rows(&questions.steps))
     }
 
-    fn repeats(&self) -> bool {
-        true
-    }
-
     fn begin(&mut self) {
         self.right.clear();
     }

@@ -74,10 +74,6 @@ impl Task for NodeRegression {
         self.answers.count(self.answers.rows(&questions.steps))
     }
 
-    fn repeats(&self) -> bool {
-        true
-    }
-
     fn begin(&mut self) {
         self.errors.clear();
         self.own_errors.clear();

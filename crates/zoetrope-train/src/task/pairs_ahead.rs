@@ -54,7 +54,7 @@ impl PairsAhead {
     }
 
     /// Begins to draw, unless that has begun.
-    pub(super) fn foresee(&mut self, questions: &Questions) {
+    pub(super) fn draw_ahead(&mut self, questions: &Questions) {
         if self.pending.iter().any(|(known, _)| known == questions) {
             return;
         }
@@ -63,17 +63,17 @@ impl PairsAhead {
         if orders.send((questions.clone(), answer)).is_ok() {
             self.pending.push_back((questions.clone(), drawn));
         }
-        // What was foreseen and did not come about.
+        // What was draw_aheadn and did not come about.
         while self.pending.len() > 2 * FRAMES_AHEAD {
             self.pending.pop_front();
         }
     }
 
-    /// The pairs, drawn now where they were not foreseen.
+    /// The pairs, drawn now where they were not draw_aheadn.
     pub(super) fn take(&mut self, questions: &Questions) -> Drawn {
         let known = self.pending.iter().position(|(known, _)| known == questions);
-        let foreseen = known.and_then(|at| self.pending.drain(..=at).next_back());
-        let drawn = foreseen.and_then(|(_, drawn)| drawn.recv().ok());
+        let draw_aheadn = known.and_then(|at| self.pending.drain(..=at).next_back());
+        let drawn = draw_aheadn.and_then(|(_, drawn)| drawn.recv().ok());
         drawn.unwrap_or_else(|| self.targets.drawer().draw(questions))
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_the_same_whether_they_were_foreseen_or_not() {
+    fn pairs_are_the_same_whether_they_were_draw_aheadn_or_not() {
         let (src, dst): (Vec<u32>, Vec<u32>) =
             (0..90).map(|edge| (edge * 7 % 20, edge * 11 % 19)).unzip();
         let graph = SnapshotSequence::new(20, vec![0, 30, 60, 60, 90], src, dst, None).unwrap();
@@ -158,7 +158,7 @@ mod tests {
         let mut ahead = PairsAhead::new(&graph, sampling);
         let asked = |epoch, steps| Questions { steps, epoch };
         let order = [asked(0, 0..2), asked(0, 1..3), asked(1, 0..2), asked(1, 0..3)];
-        order.iter().for_each(|questions| ahead.foresee(questions));
+        order.iter().for_each(|questions| ahead.draw_ahead(questions));
         // The second is never asked for, the first one twice.
         for questions in [&order[0], &order[2], &order[3], &order[0]] {
             let found = ahead.take(questions);

@@ -2,9 +2,10 @@
 //!
 //! Processes of a job are started one by one and could differ in anything: another learning rate would
 //! give a mixed result, another width messages of other lengths. So before the first exchange of a run
-//! every rank tells what it was started with, and before the first frame which plan it has made; a
-//! difference ends them all with its name.
+//! every rank tells what it was started with; a difference ends them all with its name. The plan is then
+//! made by the first rank, for all of them.
 
+use serde::{Deserialize, Serialize};
 use zoetrope_dist::watch::Cause;
 use zoetrope_dist::{DistError, Ranks};
 use zoetrope_plan::Plan;
@@ -12,7 +13,7 @@ use zoetrope_tensor::cpu::simd;
 
 use super::open::Opened;
 use crate::config::Config;
-use crate::error::TrainError;
+use crate::error::{FailureKind, TrainError};
 use crate::material::digest;
 
 /// Keys that may differ from rank to rank: where files lie (contents are compared), and what changes
@@ -60,13 +61,47 @@ pub(super) fn must_agree(
     compare(ranks, &lines, "was started with")
 }
 
-/// Refuses to execute plans that differ, which every rank made for itself. All ranks call it at the same
-/// place.
+/// The plan that the first rank makes, on all ranks, which all call this. If it cannot make one, all end with
+/// its refusal.
 ///
 /// # Errors
-/// As [`must_agree`].
-pub(crate) fn must_plan_alike(ranks: &Ranks, plan: &Plan) -> Result<(), TrainError> {
-    compare(ranks, &parts(plan), "plans")
+/// What the first rank found; and if a rank is lost.
+pub(crate) fn told_by_first(
+    ranks: &Ranks,
+    make: impl FnOnce() -> Result<Plan, TrainError>,
+) -> Result<Plan, TrainError> {
+    ranks.take_time();
+    let own = (ranks.rank() == 0).then(make);
+    let told = match &own {
+        None => Told::default(),
+        Some(Ok(plan)) => Told { plan: Some(plan.to_json()), refusal: None },
+        Some(Err(error)) => {
+            Told { plan: None, refusal: Some((error.to_string(), error.kind().exit_code())) }
+        }
+    };
+    let mut text = serde_json::to_vec(&told).unwrap_or_default();
+    let mut length = [text.len() as u64];
+    ranks.broadcast(0, &mut length)?;
+    text.resize(length[0] as usize, 0);
+    ranks.broadcast(0, &mut text)?;
+    if let Some(own) = own {
+        return own;
+    }
+    let told: Told = serde_json::from_slice(&text).unwrap_or_default();
+    match told {
+        Told { plan: Some(text), .. } => Ok(Plan::from_json(&text)?),
+        Told { refusal, .. } => {
+            let (message, exit_code) = refusal.unwrap_or_default();
+            Err(TrainError::OfFirstRank { message, kind: FailureKind::of_exit_code(exit_code) })
+        }
+    }
+}
+
+/// What the first rank tells of its plan.
+#[derive(Default, Serialize, Deserialize)]
+struct Told {
+    plan: Option<String>,
+    refusal: Option<(String, u8)>,
 }
 
 fn compare(ranks: &Ranks, own: &[String], does: &str) -> Result<(), TrainError> {
@@ -86,29 +121,24 @@ fn compare(ranks: &Ranks, own: &[String], does: &str) -> Result<(), TrainError> 
     }
 }
 
-/// What of a plan decides who computes and sends what, a line for each thing.
+/// What of a saved plan decides who computes and sends what, a line for each thing.
 fn parts(plan: &Plan) -> Vec<String> {
-    let Plan { ranks, strategy, placement, rule, frames, blocks, group, orders, reuse, .. } = plan;
-    let parts = [
-        ("ranks", serde_json::to_string(ranks)),
-        ("strategy", serde_json::to_string(strategy)),
-        ("rule", serde_json::to_string(rule)),
-        ("frames", serde_json::to_string(frames)),
-        ("blocks", serde_json::to_string(blocks)),
-        ("group", serde_json::to_string(group)),
-        ("orders", serde_json::to_string(orders)),
-        ("reuse", serde_json::to_string(reuse)),
-        ("placement", serde_json::to_string(placement)),
-    ];
-    let line = |(name, text): (&str, serde_json::Result<String>)| {
-        let text = text.unwrap_or_default();
-        match text.len() <= TOLD_CHARACTERS {
-            true => format!("plan: {name} = {text}"),
-            false => format!("plan: {name} of sha256 {}", digest::of_bytes(text.as_bytes())),
+    let document = serde_json::to_value(plan).unwrap_or_default();
+    let fields = document.as_object().into_iter().flatten();
+    let told = fields.filter(|(name, _)| !DESCRIBING.contains(&name.as_str()));
+    told.map(|(name, value)| {
+        let text = value.to_string();
+        if text.len() <= TOLD_CHARACTERS {
+            format!("plan: {name} = {text}")
+        } else {
+            format!("plan: {name} of sha256 {}", digest::of_bytes(text.as_bytes()))
         }
-    };
-    parts.into_iter().map(line).collect()
+    })
+    .collect()
 }
+
+/// Parts of a plan that nobody executes.
+const DESCRIBING: [&str; 4] = ["data", "memory", "reasons", "candidates"];
 
 /// What a rank was started with, a line for each thing.
 fn told(config: &Config, opened: &Opened) -> Vec<String> {

@@ -6,22 +6,32 @@ use zoetrope_nn::Parameters;
 use zoetrope_nn::weights::{VertexRows, load_safetensors_for};
 use zoetrope_plan::Plan;
 
+use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::read;
+use crate::run::{RunFolder, read};
 
-/// The plan of a file, where `name` names one rather than a planner.
+/// The saved plan that a configuration names, if it names one rather than a planner.
 ///
 /// # Errors
-/// Where the file cannot be read or holds no plan.
-pub fn load_plan(name: &str) -> Result<Option<Plan>, TrainError> {
-    let path = Path::new(name);
-    let is_file = path.extension().is_some_and(|extension| extension == "json")
-        || name.contains(std::path::MAIN_SEPARATOR)
-        || path.is_file();
-    is_file.then(|| read_plan(path)).transpose()
+/// If the file cannot be read or holds no plan.
+pub fn load_plan(config: &Config) -> Result<Option<Plan>, TrainError> {
+    config.plan_file().map(read_plan).transpose()
 }
 
-pub(super) fn read_plan(path: &Path) -> Result<Plan, TrainError> {
+/// The saved plan of a run that is continued, or the one that a configuration names. A plan is for the data
+/// that it was made for: a run whose data has changed is planned anew.
+pub(super) fn plan_of(
+    config: &Config,
+    resumed: Option<&Path>,
+    changes: &[String],
+) -> Result<Option<Plan>, TrainError> {
+    match resumed.filter(|_| changes.is_empty()) {
+        Some(root) => read_plan(&RunFolder::plan_of(root)).map(Some),
+        None => load_plan(config),
+    }
+}
+
+fn read_plan(path: &Path) -> Result<Plan, TrainError> {
     let fail = |error| TrainError::io(path, error);
     let text = String::from_utf8(read(path).map_err(fail)?)
         .map_err(|error| fail(std::io::Error::other(error)))?;

@@ -46,7 +46,7 @@ pub use open::{Opened, Run};
 pub use peak::peak_host_bytes;
 #[cfg(feature = "mpi")]
 pub use ranks::train_by_mpi;
-pub use ranks::{models_of_events, train_by_threads};
+pub use ranks::train_by_threads;
 
 use folder::Records;
 use saver::Saver;
@@ -133,13 +133,7 @@ fn lead(
         }
     };
     let changes = data_changes(resumed.as_deref(), &mut config, &opened)?;
-    let plan = match (&resumed, &opened) {
-        // A plan lays out the snapshots that it was made for.
-        (Some(root), Opened::Snapshots(_)) if changes.is_empty() => {
-            Some(loading::read_plan(&RunFolder::plan_of(root))?)
-        }
-        _ => load_plan(&config.plan.name)?,
-    };
+    let plan = loading::plan_of(&config, resumed.as_deref(), &changes)?;
     if let Some(ranks) = &ranks {
         agreement::must_agree(ranks, &config, &opened, plan.as_ref())?;
     }

@@ -13,7 +13,7 @@ use crate::error::TrainError;
 use crate::material::{self, Material};
 use crate::run::{DataSource, DataSummary, Timeline};
 use crate::scaling::FittedScaling;
-use crate::session::Session;
+use crate::session::{Session, of_frames};
 use crate::stages;
 use crate::stream::{SavedRun, StreamMaterial, StreamSession};
 use crate::train::classes::{self, RunClasses};
@@ -111,7 +111,7 @@ impl Opened {
         }
     }
 
-    /// Starts a session on it. A plan can be given for snapshots only.
+    /// Starts a session on it.
     ///
     /// # Errors
     /// Where data, task, model and plan do not go together.
@@ -138,19 +138,28 @@ impl Opened {
         let _planning = during(&stages::PLANNING);
         match (self, plan) {
             (Self::Snapshots(material), plan) => {
+                let plan = of_frames(plan, &config)?;
                 Session::start_shared(config, material, plan, timeline, ranks).map(Run::Snapshots)
             }
-            (Self::Events(material), None) => {
-                StreamSession::start(config, material, timeline).map(Run::Events)
+            (Self::Events(material), plan) => {
+                let plan = match plan {
+                    None => None,
+                    Some(Plan::Batches(plan)) => Some(plan),
+                    Some(Plan::Frames(_)) => {
+                        return Err(snapshots_plan(config.model.name.name()));
+                    }
+                };
+                StreamSession::start(config, material, plan, timeline).map(Run::Events)
             }
-            (Self::Events(_), Some(_)) => Err(TrainError::Unfit {
-                what: format!(
-                    "a saved plan lays out snapshots, but {} learns from events",
-                    config.model.name.name()
-                ),
-                advice: "leave --plan out".to_owned(),
-            }),
         }
+    }
+}
+
+/// The refusal of a plan of frames by a run over events.
+fn snapshots_plan(model: &str) -> TrainError {
+    TrainError::Unfit {
+        what: format!("the plan lays out frames of snapshots, but {model} learns from events"),
+        advice: "make another plan with `zoetrope plan`, or leave --plan out".to_owned(),
     }
 }
 

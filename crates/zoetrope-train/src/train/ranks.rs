@@ -4,11 +4,12 @@
 //! measures. What they decide (whether to stop, which epoch was best) they decide together.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
 use zoetrope_dist::{Failure, Patience, Ranks, threads};
+use zoetrope_plan::PlanError;
 
 use super::{
     Finished, GoingOn, Listener, Opened, STOPPED, agreement, check_parts, data_changes, lead,
@@ -17,14 +18,12 @@ use super::{
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
-use crate::run::{RunFolder, Timeline};
+use crate::run::Timeline;
 use crate::session::Watch;
 
 /// How long ranks wait for each other.
 fn patience(config: &Config) -> Patience {
-    // Longer than a century is for ever, and a time that far away can be reckoned with.
-    let seconds = config.plan.timeout.min(1e9 * 3.2);
-    Patience { timeout: Duration::from_secs_f64(seconds), ..Patience::default() }
+    Patience { timeout: config.rank_timeout(), ..Patience::default() }
 }
 
 /// Threads that compute for one rank where `here` ranks are on this machine.
@@ -61,14 +60,6 @@ fn plain(failure: Failure<TrainError>) -> TrainError {
     }
 }
 
-/// The error of a model that several ranks cannot train.
-pub fn models_of_events(config: &Config) -> TrainError {
-    TrainError::Unavailable {
-        what: format!("train.ranks = {} for {}", config.train.ranks, config.model.name.name()),
-        advice: "models of events train on one rank: use --ranks 1".to_owned(),
-    }
-}
-
 /// [`train`](super::train) by `train.ranks` threads. They read the data once.
 ///
 /// # Errors
@@ -86,7 +77,10 @@ pub fn train_by_threads(
     interrupt.nothing_to_save(STOPPED.to_owned(), || {});
     let material = match Opened::open(&mut config, listener.reading())? {
         Opened::Snapshots(material) => material,
-        Opened::Events(_) => return Err(models_of_events(&config)),
+        Opened::Events(_) => {
+            let (model, ranks) = (config.model.name.name().to_owned(), size as u32);
+            return Err(PlanError::EventsAcrossRanks { model, ranks }.into());
+        }
     };
     let listener = Mutex::new(Some(listener));
     let (patience, interrupt) = (patience(&config), interrupt.clone());
@@ -183,10 +177,7 @@ fn follow(
         None => Opened::open_for(&mut config, &Quiet, None, resumed.as_deref())?,
     };
     let changes = data_changes(resumed.as_deref(), &mut config, &opened)?;
-    let plan = match &resumed {
-        Some(root) if changes.is_empty() => Some(loading::read_plan(&RunFolder::plan_of(root))?),
-        _ => loading::load_plan(&config.plan.name)?,
-    };
+    let plan = loading::plan_of(&config, resumed.as_deref(), &changes)?;
     agreement::must_agree(&ranks, &config, &opened, plan.as_ref())?;
     let mut run = opened.start_shared(config, plan, Timeline::new(), Some(ranks))?;
     let course = run.course_mut();

@@ -89,7 +89,7 @@ pub(crate) fn run(events: EventStore, settings: &[&str]) -> StreamRun {
     let config = all.fold(Config::builder(), |builder, setting| builder.set(setting));
     let config = config.build().unwrap();
     let material = StreamMaterial::new(events, &config).unwrap();
-    StreamRun { session: StreamSession::start(config, material, Timeline::new()).unwrap() }
+    StreamRun { session: StreamSession::start(config, material, None, Timeline::new()).unwrap() }
 }
 
 impl StreamRun {

@@ -1,4 +1,4 @@
-//! Ranks that share frames, and which cells of a frame each of them has.
+//! Ranks that share the cells of frames, and which cells of a frame each of them has.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use zoetrope_dist::{Exchange, ExchangePlan, Ranks};
 use zoetrope_nn::frame::part_of;
 use zoetrope_plan::placement::grid::even_parts;
-use zoetrope_plan::{Blocks, Grid, Halo, Placements, Renaming, Route};
+use zoetrope_plan::{Blocks, FramePlan, Grid, Halo, Placements, Renaming, Route};
 
 use super::piece::Piece;
 
 /// The ranks of a run and how they share its frames.
 #[derive(Debug, Clone)]
-pub struct Team {
+pub struct FrameSharing {
     /// This rank's handle.
     pub ranks: Ranks,
     /// Groups that share time steps × members that share vertices.
@@ -30,7 +30,23 @@ pub struct Team {
     pub overlap: bool,
 }
 
-impl Team {
+impl FrameSharing {
+    /// How the ranks of a plan share cells, as it says; None if they do not.
+    pub fn of(plan: &FramePlan, ranks: &Ranks) -> Option<Self> {
+        let cells = plan.cells()?;
+        let size = plan.head.ranks as u32;
+        let renaming = cells.renaming(size).map(Arc::new);
+        Some(Self {
+            ranks: ranks.clone(),
+            grid: cells.grid(size),
+            starts: cells.starts(plan.head.vertices as u32, renaming.as_deref()),
+            renaming,
+            time_on_features: cells.time_on_features,
+            blocks: plan.blocks,
+            overlap: cells.overlap,
+        })
+    }
+
     pub(super) fn rank(&self) -> u32 {
         self.ranks.rank() as u32
     }

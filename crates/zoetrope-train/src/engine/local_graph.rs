@@ -11,7 +11,7 @@ use zoetrope_plan::{Halo, Placements};
 use zoetrope_tensor::{Device, Matrix, SparseGroup, SparseMatrix, Tape, TensorError, Var};
 
 use super::piece::Piece;
-use super::team::Team;
+use super::sharing::FrameSharing;
 
 /// How rows of a piece move; None where they are where they have to be.
 #[derive(Debug)]
@@ -36,13 +36,13 @@ struct Overlap {
 }
 
 impl Overlap {
-    fn new(team: &Team, placements: &Placements, piece: &Piece, vertices: usize) -> Self {
+    fn new(sharing: &FrameSharing, placements: &Placements, piece: &Piece, vertices: usize) -> Self {
         let mut made =
             Self { to_time: Vec::new(), to_structure: Vec::new(), steps: Vec::new(), vertices };
         for part in 0..PARTS {
-            let (steps, exchange) = team.to_time_of_part(placements, piece, part, PARTS);
+            let (steps, exchange) = sharing.to_time_of_part(placements, piece, part, PARTS);
             let back = exchange.plan().reversed().expect("each cell is in one place");
-            made.to_structure.push(Exchange::new(&team.ranks, back));
+            made.to_structure.push(Exchange::new(&sharing.ranks, back));
             made.to_time.push(exchange);
             made.steps.push(steps);
         }
@@ -144,7 +144,7 @@ impl Moves {
 
 /// A rank's share of a piece.
 #[derive(Debug)]
-pub(super) struct ShareCut {
+pub(super) struct LocalPiece {
     /// The matrices of its structure encoders.
     pub(super) graph: PreparedGraph,
     /// The rows of its features.
@@ -160,8 +160,8 @@ pub(super) struct ShareCut {
 
 /// A rank's share of a sequence.
 #[derive(Debug)]
-pub(super) struct Share {
-    team: Team,
+pub(super) struct LocalGraph {
+    sharing: FrameSharing,
     device: Device,
     /// The snapshots between renamed vertices.
     sequence: Arc<SnapshotSequence>,
@@ -179,29 +179,29 @@ pub(super) struct Share {
     is_aggregated: Vec<bool>,
 }
 
-impl Share {
+impl LocalGraph {
     pub(super) fn new(
-        team: Team,
+        sharing: FrameSharing,
         device: &Device,
         sequence: &Arc<SnapshotSequence>,
         features: &Arc<Matrix>,
         forms: Vec<Adjacency>,
         reuse: bool,
     ) -> Result<Self, NnError> {
-        let sequence = match &team.renaming {
+        let sequence = match &sharing.renaming {
             Some(renaming) => Arc::new(renaming.snapshots(sequence)?),
             None => Arc::clone(sequence),
         };
         let (steps, data) = (sequence.steps(), Arc::clone(features));
-        let features = match team.renaming {
-            Some(_) => Arc::new(own_features(&team, &data)?),
+        let features = match sharing.renaming {
+            Some(_) => Arc::new(own_features(&sharing, &data)?),
             None => Arc::clone(&data),
         };
         let shape = features.shape();
         Ok(Self {
             aggregated: reuse.then(|| Arc::new(Matrix::zeros(shape.rows, shape.cols))),
             is_aggregated: vec![false; steps],
-            team,
+            sharing,
             device: device.clone(),
             sequence,
             forms,
@@ -212,8 +212,8 @@ impl Share {
         })
     }
 
-    pub(super) fn team(&self) -> &Team {
-        &self.team
+    pub(super) fn sharing(&self) -> &FrameSharing {
+        &self.sharing
     }
 
     pub(super) fn features(&self) -> &Arc<Matrix> {
@@ -225,32 +225,32 @@ impl Share {
     }
 
     /// The rank's share of a piece.
-    pub(super) fn cut(&mut self, piece: &Piece) -> Result<ShareCut, NnError> {
+    pub(super) fn cut(&mut self, piece: &Piece) -> Result<LocalPiece, NnError> {
         let length = piece.frame.len();
         let placements = match self.placements.get(&length) {
             Some(placements) => Arc::clone(placements),
             None => {
-                let made = Arc::new(self.team.placements(length));
+                let made = Arc::new(self.sharing.placements(length));
                 self.placements.insert(length, Arc::clone(&made));
                 made
             }
         };
-        let team = &self.team;
-        let own = team.own_steps(&placements, piece);
-        let halo = team.halo(&placements, piece, |step| self.sequence.at(step));
-        let to_time = team.to_time(&placements, piece);
+        let sharing = &self.sharing;
+        let own = sharing.own_steps(&placements, piece);
+        let halo = sharing.halo(&placements, piece, |step| self.sequence.at(step));
+        let to_time = sharing.to_time(&placements, piece);
         let to_structure = to_time.as_ref().map(|exchange| {
             let back = exchange.plan().reversed().expect("each cell is in one place");
-            Exchange::new(&team.ranks, back)
+            Exchange::new(&sharing.ranks, back)
         });
-        let (answers, to_answers) = team.to_answers(&own);
-        let vertices = team.own_vertices().len();
-        let time = placements.time.share(team.rank(), team.vertices(), piece.within());
+        let (answers, to_answers) = sharing.to_answers(&own);
+        let vertices = sharing.own_vertices().len();
+        let time = placements.time.share(sharing.rank(), sharing.vertices(), piece.within());
         // Rows of other ranks are gathered for all snapshots at once: nothing is left to compute beside.
-        let overlap = (team.overlap && to_time.is_some() && halo.is_none())
-            .then(|| Overlap::new(team, &placements, piece, time.vertices.len()));
+        let overlap = (sharing.overlap && to_time.is_some() && halo.is_none())
+            .then(|| Overlap::new(sharing, &placements, piece, time.vertices.len()));
         let moves = Moves {
-            gather: halo.as_ref().map(|halo| team.exchange(&halo.route)),
+            gather: halo.as_ref().map(|halo| sharing.exchange(&halo.route)),
             to_time,
             to_structure,
             to_answers,
@@ -265,7 +265,7 @@ impl Share {
             let matrices = steps.clone().map(|step| Arc::clone(&self.matrices[&step][form]));
             (name, matrices.collect())
         });
-        Ok(ShareCut {
+        Ok(LocalPiece {
             graph: PreparedGraph::of_share(vertices, steps.len(), forms),
             rows: steps.start * vertices..steps.end * vertices,
             first: steps.start - piece.steps.start,
@@ -301,7 +301,7 @@ impl Share {
         let form = self.forms.iter().position(|&form| form == Adjacency::Gcn);
         let form = form.expect("what can be kept is of a convolution");
         let group = SparseGroup::new(Arc::new([Arc::clone(&self.matrices[&step][form])]));
-        let team = &self.team;
+        let sharing = &self.sharing;
         let mut tape = Tape::on(self.device.clone());
         let x = match halo.map(|halo| &halo.steps[at]) {
             None => {
@@ -310,12 +310,12 @@ impl Share {
             }
             // Every rank has read all features: nothing has to be sent for this.
             Some(halo) => {
-                let (all, own) = (team.vertices() as usize, team.own_vertices());
+                let (all, own) = (sharing.vertices() as usize, sharing.own_vertices());
                 let (below, above) = halo.ghosts.split_at(halo.below);
                 let here = below.iter().copied().chain(own).chain(above.iter().copied());
                 let mut values = Vec::with_capacity(halo.rows() * self.data.shape().cols);
                 for vertex in here {
-                    values.extend_from_slice(self.data.row(step * all + team.old(vertex) as usize));
+                    values.extend_from_slice(self.data.row(step * all + sharing.old(vertex) as usize));
                 }
                 tape.copied(halo.rows(), self.data.shape().cols, &values)?
             }
@@ -330,14 +330,14 @@ impl Share {
 }
 
 /// The features of a rank's vertices, stacked by time.
-fn own_features(team: &Team, data: &Matrix) -> Result<Matrix, TensorError> {
-    let (all, cols) = (team.vertices() as usize, data.shape().cols);
+fn own_features(sharing: &FrameSharing, data: &Matrix) -> Result<Matrix, TensorError> {
+    let (all, cols) = (sharing.vertices() as usize, data.shape().cols);
     let steps = data.shape().rows / all.max(1);
-    let own = team.own_vertices();
+    let own = sharing.own_vertices();
     let mut values = Vec::with_capacity(steps * own.len() * cols);
     for step in 0..steps {
         for vertex in own.clone() {
-            values.extend_from_slice(data.row(step * all + team.old(vertex) as usize));
+            values.extend_from_slice(data.row(step * all + sharing.old(vertex) as usize));
         }
     }
     Matrix::from_slice(steps * own.len(), cols, &values)

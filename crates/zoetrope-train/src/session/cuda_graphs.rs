@@ -1,4 +1,4 @@
-//! Updates that were recorded on a card, by their frames.
+//! Updates that were recorded on a GPU as CUDA graphs, by their frames.
 //!
 //! A frame comes again every epoch with the same shapes and addresses: what it launches can be
 //! recorded once and launched as a whole, which costs the host one call instead of some hundred.
@@ -10,7 +10,7 @@ use zoetrope_plan::Frame;
 use zoetrope_tensor::cuda::Graph;
 
 /// The most updates that are remembered: a recording takes some hundred kilobytes.
-const MOST: usize = 1024;
+const RECORDINGS_MAX: usize = 1024;
 
 /// A recorded update.
 pub(super) struct Recording {
@@ -21,7 +21,7 @@ pub(super) struct Recording {
 
 /// Recordings by the starts of their frames.
 #[derive(Default)]
-pub(super) struct Recorded {
+pub(super) struct CudaGraphs {
     known: HashMap<Vec<usize>, Option<Recording>>,
 }
 
@@ -39,7 +39,7 @@ fn key(frames: &[Frame]) -> Vec<usize> {
     frames.iter().map(|frame| frame.start).collect()
 }
 
-impl Recorded {
+impl CudaGraphs {
     pub(super) fn find(&self, frames: &[Frame]) -> Found<'_> {
         match self.known.get(&key(frames)) {
             None => Found::Unknown,
@@ -52,7 +52,7 @@ impl Recorded {
 
     /// An update was computed.
     pub(super) fn remember(&mut self, frames: &[Frame]) {
-        if self.known.len() < MOST {
+        if self.known.len() < RECORDINGS_MAX {
             self.known.entry(key(frames)).or_default();
         }
     }
