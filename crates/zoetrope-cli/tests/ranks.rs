@@ -160,12 +160,12 @@ fn a_plan_of_ranks_compares_strategies_and_is_executed() {
     }
     let document = folder.json(&plan(&["--json"]));
     assert_eq!(document, serde_json::from_slice::<Value>(&folder.bytes("plan.json")).unwrap());
-    let rows = document["comparison"]["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 4);
-    assert_eq!(document["strategy"]["kind"], "snapshot");
+    let candidates = document["candidates"].as_array().unwrap();
+    assert_eq!(candidates.len(), 4);
+    assert_eq!(document["sharing"]["strategy"]["kind"], "snapshot");
     // 9 snapshots of 40 vertices on 4 ranks: one has 3 of them.
     let units = 9 * 40 - (3 + 2 + 2 + 2) * 10;
-    assert_eq!(rows[0]["exchanged_units"], units);
+    assert_eq!(candidates[0]["cells"]["exchanged_units"], units);
     let run = |out: &'static str, more: &[&'static str]| {
         folder.text(&train(out, &[&job[..], &["--epochs", "2"], more].concat()));
         hash(&folder, out)
@@ -183,7 +183,8 @@ fn a_limit_on_memory_shows_who_fits() {
     let base = [&["plan", "--model", "cd-gcn", "--ranks", "2", "--json"], SMALL].concat();
     let rows = |more: &[&'static str]| {
         let document = folder.json(&[&base[..], more].concat());
-        document["comparison"]["rows"].as_array().unwrap().clone()
+        let candidates = document["candidates"].as_array().unwrap().clone();
+        candidates.into_iter().map(|candidate| candidate["cells"].clone()).collect::<Vec<_>>()
     };
     let free = rows(&[]);
     assert!(free.iter().all(|row| row["fits"] == true && row["blocks"] == 1));
