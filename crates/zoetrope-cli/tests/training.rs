@@ -129,7 +129,8 @@ fn a_continued_run_comes_to_the_same_bits() {
 #[test]
 fn a_run_that_is_killed_again_and_again_comes_to_the_same_bits() {
     let folder = Folder::new();
-    let job = ["--epochs", "60", "--checkpoint-every", "1"];
+    let each = ["--checkpoint-every", "1", "--set", "train.checkpoint_share=none"];
+    let job = [&["--epochs", "60"][..], &each].concat();
     let whole = [&job[..], &["--out", "whole"]].concat();
     folder.text(&arguments("train", &whole));
     let start = [&job[..], &["--out", "killed"]].concat();

@@ -37,7 +37,7 @@ pub(crate) struct TrainArgs {
     /// Weights to start from, as safetensors (a state_dict)
     #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Run")]
     weights: Option<PathBuf>,
-    /// Epochs between two checkpoints
+    /// Epochs after which a checkpoint is due; see train.checkpoint_share for very short epochs
     #[arg(long, value_name = "N", help_heading = "Run", allow_hyphen_values = true)]
     checkpoint_every: Option<String>,
     /// Write trace.json for Perfetto or chrome://tracing

@@ -172,8 +172,10 @@ impl Maker {
             if data.contains("npz") {
                 self.run(&folder, "data generate demo vertices=24 steps=20 --out e.npz -q")?;
             }
-            let train =
-                format!("train {data} --hidden 4 --epochs 2 --checkpoint-every 1 --out run -q");
+            let train = format!(
+                "train {data} --hidden 4 --epochs 2 --checkpoint-every 1 --out run -q \
+                         --set train.checkpoint_share=none"
+            );
             self.run(&folder, &train)?;
             let files = files_below(&folder.join("run"));
             let files = files.into_iter().map(|file| Path::new("run").join(file)).collect();

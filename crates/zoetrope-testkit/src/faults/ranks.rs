@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 const TRAIN: &str = "train --data synthetic:sbm?vertices=40&steps=20&communities=4 --task \
                      link-prediction --model tm-gcn --hidden 6 --epochs 15 --checkpoint-every 1 --set \
-                     plan.timeout=3 --quiet";
+                     train.checkpoint_share=none --set plan.timeout=3 --quiet";
 
 /// Where the victim is struck: before the first collective of the run, between two, and in one.
 const MOMENTS: [(u64, &str); 3] = [(1, "before"), (400, "before"), (400, "in")];

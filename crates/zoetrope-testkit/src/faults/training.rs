@@ -75,7 +75,9 @@ impl Training {
             command.arg("--resume").arg(out).args(["--epochs", &epochs.to_string()]);
         } else {
             command.args(self.arguments.split_whitespace());
-            command.args(["--checkpoint-every", "1", "--epochs", &epochs.to_string()]);
+            // Each, however short the epochs: a fault point is met as often in every run.
+            command.args(["--checkpoint-every", "1", "--set", "train.checkpoint_share=none"]);
+            command.args(["--epochs", &epochs.to_string()]);
             command.arg("--out").arg(out);
         }
         command.arg("--quiet").env("RUST_BACKTRACE", "0");

@@ -15,11 +15,17 @@ pub trait FileLayer {
     /// What the system says.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Writes a new file and flushes it to the disk.
+    /// Writes a new file. Until it is flushed, a power cut may leave any part of it.
     ///
     /// # Errors
     /// What the system says; the file may then be there in part.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+
+    /// Flushes what was written into a file to the disk.
+    ///
+    /// # Errors
+    /// What the system says, also of what went wrong behind a write.
+    fn flush(&self, path: &Path) -> io::Result<()>;
 
     /// Flushes the names in a folder to the disk.
     ///
@@ -77,8 +83,13 @@ impl FileLayer for Disk {
         if !whole {
             return Err(io::ErrorKind::StorageFull.into());
         }
+        Ok(())
+    }
+
+    fn flush(&self, path: &Path) -> io::Result<()> {
         fault::point("disk.flush")?;
-        file.sync_all()
+        // Windows flushes only what may be written.
+        open_file(path, OpenOptions::new().read(cfg!(unix)).write(!cfg!(unix)))?.sync_all()
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
@@ -117,10 +128,12 @@ impl FileLayer for Disk {
 
     fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let file = open_file(path, OpenOptions::new().read(true))?;
-        if file.metadata()?.len() > most {
+        let length = file.metadata()?.len();
+        if length > most {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        let mut bytes = Vec::new();
+        // A byte more, so that the end of the file is seen without another allocation.
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
         file.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

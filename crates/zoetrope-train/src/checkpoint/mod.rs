@@ -11,12 +11,20 @@
 //! | `cursor.json` | epoch, frame, counters of random streams, schedules, metrics so far |
 //! | `MANIFEST` | length and SHA-256 of each of them, and a SHA-256 of itself |
 //!
-//! Saving writes `step-N.tmp`, flushes every file, then the manifest, then the folder, reads everything
-//! back, renames the folder, flushes its parent, moves `latest` in the same way, and only then deletes
-//! what is older. Killed or failing at any point, the checkpoint before still loads.
+//! Saving writes `step-N.tmp`, flushes its files and the folder, reads everything back, renames the
+//! folder, moves `latest`, flushes the folder of both names, and only then deletes what is older. Killed or
+//! failing at any point, the checkpoint before still loads. Each flush guards one thing:
+//!
+//! | flushed | so that after a power cut |
+//! | --- | --- |
+//! | the five files of `step-N.tmp` | a folder named `step-N` has every byte of them |
+//! | `step-N.tmp` | it has their names |
+//! | the folder of checkpoints | the new name is there before an older checkpoint is deleted |
+//! | the run folder, at the first save of a process | so is the folder of checkpoints |
 //!
 //! Loading trusts nothing but manifests: it takes the newest folder whose every byte is as it was
-//! written. `latest` is for people and scripts.
+//! written. `latest` is for people and scripts; it is not flushed by itself, and a power cut may leave it
+//! empty or with the name of another checkpoint.
 //!
 //! Numbers that are not finite are refused before anything is written.
 //!

@@ -1,6 +1,8 @@
 //! The folder of a run's checkpoints: saving, finding, deleting.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::digest::state_hash;
 use super::encode::encode;
@@ -19,6 +21,8 @@ pub struct CheckpointStore<F = Disk> {
     folder: PathBuf,
     keep: usize,
     files: F,
+    /// Whether the name of the folder itself is on the disk.
+    is_anchored: Arc<AtomicBool>,
 }
 
 /// A checkpoint that was written and read back.
@@ -51,7 +55,7 @@ impl CheckpointStore {
 impl<F: FileLayer> CheckpointStore<F> {
     /// The checkpoints in a folder of another file system.
     pub fn with_files(folder: impl Into<PathBuf>, keep: usize, files: F) -> Self {
-        Self { folder: folder.into(), keep: keep.max(1), files }
+        Self { folder: folder.into(), keep: keep.max(1), files, is_anchored: Arc::default() }
     }
 
     /// Saves a state as the newest checkpoint. When this returns it is on the disk and was read
@@ -72,6 +76,7 @@ impl<F: FileLayer> CheckpointStore<F> {
             None => self.replace(state, &hash, &target)?,
         };
         self.point_to(&name)?;
+        self.flush_names()?;
         self.delete_old(&name)?;
         Ok(Written { path: target, state_hash: hash, bytes })
     }
@@ -134,7 +139,8 @@ impl<F: FileLayer> CheckpointStore<F> {
         })
     }
 
-    /// Writes all files of a checkpoint, the manifest last, and flushes them.
+    /// Writes all files of a checkpoint, the manifest last, and then flushes them: the system may
+    /// write to the disk what came first while the rest is encoded.
     fn write(&self, state: &SavedState, hash: &str, folder: &Path) -> Result<(), TrainError> {
         let at = |path: &Path| {
             let path = path.to_owned();
@@ -158,10 +164,14 @@ impl<F: FileLayer> CheckpointStore<F> {
         let path = folder.join(manifest::NAME);
         let content = manifest.encode().map_err(encoding)?;
         self.files.write(&path, &content).map_err(at(&path))?;
+        for name in manifest::FILES.into_iter().chain([manifest::NAME]) {
+            let path = folder.join(name);
+            self.files.flush(&path).map_err(at(&path))?;
+        }
         self.files.sync_folder(folder).map_err(at(folder))
     }
 
-    /// Gives a finished folder its name. Another one of that name is removed first where it is
+    /// Gives a finished folder its name, which is not yet on the disk. Another one of that name is removed first where it is
     /// damaged; where it is whole (of a run that went another way) it is moved aside, where it can
     /// still be read until this one can.
     fn publish(&self, unfinished: &Path, target: &Path) -> Result<(), TrainError> {
@@ -176,21 +186,30 @@ impl<F: FileLayer> CheckpointStore<F> {
                 self.files.remove_folder(target).map_err(fail)?;
             }
         }
-        self.files.rename(unfinished, target).map_err(fail)?;
-        self.files.sync_folder(&self.folder).map_err(fail)?;
-        // The first checkpoint also made the folder, whose own name must be on the disk.
-        let parent = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        self.files.sync_folder(parent.unwrap_or(Path::new("."))).map_err(fail)
+        self.files.rename(unfinished, target).map_err(fail)
     }
 
-    /// Moves `latest`.
+    /// Brings the names in the folder to the disk; what is older may be deleted afterwards.
+    fn flush_names(&self) -> Result<(), TrainError> {
+        let fail = |error| TrainError::io(&self.folder, error);
+        self.files.sync_folder(&self.folder).map_err(fail)?;
+        // The first save of a process may have made the folder, whose own name must be on the disk.
+        if !self.is_anchored.load(Ordering::Relaxed) {
+            let parent = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+            self.files.sync_folder(parent.unwrap_or(Path::new("."))).map_err(fail)?;
+            self.is_anchored.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Moves `latest`. It is not flushed: nothing here reads it, and a power cut may leave it empty or
+    /// with another name.
     fn point_to(&self, name: &str) -> Result<(), TrainError> {
         let path = self.folder.join(LATEST);
         let fail = |error| TrainError::io(&path, error);
         let unfinished = self.folder.join(format!("{LATEST}{UNFINISHED}"));
         self.files.write(&unfinished, format!("{name}\n").as_bytes()).map_err(fail)?;
-        self.files.rename(&unfinished, &path).map_err(fail)?;
-        self.files.sync_folder(&self.folder).map_err(fail)
+        self.files.rename(&unfinished, &path).map_err(fail)
     }
 
     /// Deletes all but the newest checkpoints up to the one that was just read back, and what

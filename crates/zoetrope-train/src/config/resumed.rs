@@ -9,7 +9,7 @@ use crate::error::TrainError;
 /// Keys that may change without making it another run: how long it goes on, how fast it learns, where
 /// the same data lies, and what does not change the result. With the flag that sets each, if there is
 /// one.
-const ALLOWED: [(&str, Option<&str>); 19] = [
+const ALLOWED: [(&str, Option<&str>); 20] = [
     ("train.epochs", Some("--epochs")),
     ("train.lr", Some("--lr")),
     ("train.threads", Some("--threads")),
@@ -19,6 +19,7 @@ const ALLOWED: [(&str, Option<&str>); 19] = [
     ("output.trace", Some("--trace")),
     ("data.path", Some("--data")),
     ("plan.memory_limit", Some("--memory-limit")),
+    ("train.checkpoint_share", None),
     ("train.min_lr", None),
     ("train.patience", None),
     ("train.keep_checkpoints", None),

@@ -112,3 +112,13 @@ impl Rule<Option<f64>> for Positive {
         value.as_ref().is_none_or(|value| self.holds(value))
     }
 }
+
+impl Rule<Option<f64>> for Share {
+    fn expected(&self) -> String {
+        Rule::<f64>::expected(self)
+    }
+
+    fn holds(&self, value: &Option<f64>) -> bool {
+        value.as_ref().is_none_or(|value| self.holds(value))
+    }
+}

@@ -83,8 +83,13 @@ section! {
         precision: Precision = Precision::F32;
         /// Processes that share the work.
         ranks: usize = 1, Whole(1, 1 << 16);
-        /// Epochs between two checkpoints; only one at the end if not set.
+        /// Epochs after which a checkpoint is due; only one at the end if not set.
         checkpoint_every: Option<usize> = Some(10), Whole(1, 1 << 30);
+        /// The share of the time that saving may take: a save that took t seconds is followed by the
+        /// next one t / share after it began at the earliest, and a checkpoint that is due waits until
+        /// then, at most ten seconds. Those at the end of a run and at a stop never wait. If not set,
+        /// every due one is written, and training waits for a slow disk.
+        checkpoint_share: Option<f64> = Some(0.03), Share;
         /// Checkpoints that are kept.
         keep_checkpoints: usize = 2, Whole(1, 1 << 16);
         /// Weights to start from, as safetensors.

@@ -10,6 +10,7 @@ pub(crate) mod classes;
 mod folder;
 mod loading;
 mod open;
+mod pace;
 mod peak;
 mod ranks;
 mod saver;
@@ -166,7 +167,7 @@ fn lead(
     interrupt.something_to_save();
     course.stop_on(interrupt);
     let first_step_seconds = begun.elapsed().as_secs_f64();
-    let mut saver = Saver::new(store);
+    let mut saver = Saver::new(store, course.config().train.checkpoint_share);
     run_epochs(course, &mut folder, &mut saver, &mut records, interrupt, listener)?;
     listener.testing();
     let finished = finish(course, &folder, &mut saver, interrupt, first_step_seconds)?;
@@ -329,8 +330,9 @@ fn run_epochs(
             folder.keep();
             listener.epoch(course, record);
             let due = course.config().train.checkpoint_every;
-            if due.is_some_and(|every| record.epoch.is_multiple_of(every)) && !course.is_over() {
-                saver.begin(course.save())?;
+            let is_due = due.is_some_and(|every| record.epoch.is_multiple_of(every));
+            if !course.is_over() {
+                saver.epoch(is_due, || course.save())?;
             }
         }
         if course.agree(interrupt.is_asked())? && !course.is_over() {

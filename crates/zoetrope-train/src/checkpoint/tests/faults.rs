@@ -67,6 +67,10 @@ impl FileLayer for Failing {
         )
     }
 
+    fn flush(&self, path: &Path) -> io::Result<()> {
+        self.act(|| Ok(()), || self.base.flush(path))
+    }
+
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         self.act(|| Ok(()), || self.base.sync_folder(path))
     }

@@ -1,29 +1,47 @@
 //! A machine with a disk in memory.
 //!
 //! What disks promise: the bytes of a file are safe once they are flushed, its name once its folder
-//! is. Names that were changed since may each be the old or the new one after a power cut, in any
-//! combination; a rename within a folder is one change.
+//! is. Names that were changed since may each be the old or the new one after a power cut, and bytes may
+//! be there or missing, in any combination; a rename within a folder is one change. Of a file that was
+//! not flushed two parts come to the disk each by itself, so that it may be torn.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
+use std::mem::take;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::checkpoint::{CheckpointStore, FileLayer};
 
 type Inode = usize;
 
-#[derive(Clone)]
-enum Node {
-    File(Vec<u8>),
-    Folder,
+/// What a process sees of an inode, and what is on the disk of it for certain: nothing of folders, whose
+/// names are kept apart.
+#[derive(Clone, Default)]
+struct Node {
+    is_folder: bool,
+    seen: Vec<u8>,
+    safe: Vec<u8>,
 }
 
-/// Names of a folder that change together.
+/// What comes to the disk in one piece.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
-    folder: Inode,
-    names: Vec<(String, Option<Inode>)>,
+pub(super) enum Change {
+    /// Names of a folder that change together.
+    Names { folder: Inode, names: Vec<(String, Option<Inode>)> },
+    /// A part of a file.
+    Bytes { file: Inode, at: Range<usize> },
+}
+
+impl Change {
+    /// Whether a flush of the inode brings it to the disk.
+    fn is_of(&self, inode: Inode) -> bool {
+        match self {
+            Self::Names { folder, .. } => *folder == inode,
+            Self::Bytes { file, .. } => *file == inode,
+        }
+    }
 }
 
 /// What folders hold, by inode.
@@ -40,6 +58,8 @@ pub(super) struct Machine {
     pub(super) pending: Vec<Change>,
     /// Operations until the power goes off.
     pub(super) left: usize,
+    /// Flushes so far.
+    pub(super) flushes: usize,
 }
 
 impl Machine {
@@ -47,13 +67,14 @@ impl Machine {
     pub(super) fn new() -> Self {
         let tree: Tree = [(0, BTreeMap::new())].into();
         let mut machine = Self {
-            nodes: vec![Node::Folder],
+            nodes: vec![Node { is_folder: true, ..Node::default() }],
             seen: tree.clone(),
             safe: tree,
             pending: vec![],
             left: usize::MAX,
+            flushes: 0,
         };
-        machine.add(0, "run".into(), Node::Folder);
+        machine.add(0, "run".into(), true);
         machine.after_cut(|_| true)
     }
 
@@ -72,17 +93,17 @@ impl Machine {
     }
 
     fn change(&mut self, folder: Inode, names: Vec<(String, Option<Inode>)>) {
-        apply(&mut self.seen, &Change { folder, names: names.clone() });
-        self.pending.push(Change { folder, names });
+        apply(&mut self.seen, folder, &names);
+        self.pending.push(Change::Names { folder, names });
     }
 
-    fn add(&mut self, folder: Inode, name: String, node: Node) -> Inode {
+    fn add(&mut self, folder: Inode, name: String, is_folder: bool) -> Inode {
         let inode = self.nodes.len();
-        if matches!(node, Node::Folder) {
+        if is_folder {
             self.seen.insert(inode, BTreeMap::new());
             self.safe.insert(inode, BTreeMap::new());
         }
-        self.nodes.push(node);
+        self.nodes.push(Node { is_folder, ..Node::default() });
         self.change(folder, vec![(name, Some(inode))]);
         inode
     }
@@ -98,23 +119,42 @@ impl Machine {
 
     /// The machine after a cut at which the chosen pending changes have reached the disk.
     pub(super) fn after_cut(&self, reached: impl Fn(usize) -> bool) -> Self {
-        let mut safe = self.safe.clone();
+        let (mut safe, mut nodes) = (self.safe.clone(), self.nodes.clone());
         for (_, change) in self.pending.iter().enumerate().filter(|(index, _)| reached(*index)) {
-            apply(&mut safe, change);
+            bring(&mut safe, &mut nodes, change);
         }
-        Self {
-            seen: safe.clone(),
-            safe,
-            pending: vec![],
-            left: usize::MAX,
-            nodes: self.nodes.clone(),
+        for node in &mut nodes {
+            node.seen.clone_from(&node.safe);
+        }
+        Self { seen: safe.clone(), safe, pending: vec![], left: usize::MAX, flushes: 0, nodes }
+    }
+
+    /// Brings everything of an inode to the disk.
+    fn settle(&mut self, inode: Inode) {
+        self.flushes += 1;
+        let (settled, pending) = take(&mut self.pending).into_iter().partition(|c| c.is_of(inode));
+        self.pending = pending;
+        let settled: Vec<Change> = settled;
+        settled.iter().for_each(|change| bring(&mut self.safe, &mut self.nodes, change));
+    }
+}
+
+/// Brings a change to the disk.
+fn bring(tree: &mut Tree, nodes: &mut [Node], change: &Change) {
+    match change {
+        Change::Names { folder, names } => apply(tree, *folder, names),
+        Change::Bytes { file, at } => {
+            let node = &mut nodes[*file];
+            // What is missing before it is a hole.
+            node.safe.resize(node.safe.len().max(at.end), 0);
+            node.safe[at.clone()].copy_from_slice(&node.seen[at.clone()]);
         }
     }
 }
 
-fn apply(tree: &mut Tree, change: &Change) {
-    let folder = tree.get_mut(&change.folder).expect("folders are never forgotten");
-    for (name, inode) in &change.names {
+fn apply(tree: &mut Tree, folder: Inode, names: &[(String, Option<Inode>)]) {
+    let folder = tree.get_mut(&folder).expect("folders are never forgotten");
+    for (name, inode) in names {
         match inode {
             Some(inode) => drop(folder.insert(name.clone(), *inode)),
             None => drop(folder.remove(name)),
@@ -142,7 +182,7 @@ impl FileLayer for Modelled {
             for folder in path.ancestors().collect::<Vec<_>>().into_iter().rev() {
                 if machine.find(folder).is_err() {
                     let (parent, name) = machine.place(folder)?;
-                    machine.add(parent, name, Node::Folder);
+                    machine.add(parent, name, true);
                 }
             }
             Ok(())
@@ -152,7 +192,20 @@ impl FileLayer for Modelled {
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.operate(|machine| {
             let (parent, name) = machine.place(path)?;
-            machine.add(parent, name, Node::File(bytes.to_vec()));
+            let file = machine.add(parent, name, false);
+            machine.nodes[file].seen = bytes.to_vec();
+            let (all, half) = (bytes.len(), bytes.len() / 2);
+            for at in [0..half, half..all] {
+                machine.pending.push(Change::Bytes { file, at });
+            }
+            Ok(())
+        })
+    }
+
+    fn flush(&self, path: &Path) -> io::Result<()> {
+        self.operate(|machine| {
+            let file = machine.find(path)?;
+            machine.settle(file);
             Ok(())
         })
     }
@@ -160,9 +213,7 @@ impl FileLayer for Modelled {
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         self.operate(|machine| {
             let folder = machine.find(path)?;
-            let names = machine.seen[&folder].clone();
-            machine.safe.insert(folder, names);
-            machine.pending.retain(|change| change.folder != folder);
+            machine.settle(folder);
             Ok(())
         })
     }
@@ -202,7 +253,8 @@ impl FileLayer for Modelled {
 
     fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         self.operate(|machine| match &machine.nodes[machine.find(path)?] {
-            Node::File(bytes) if bytes.len() as u64 <= most => Ok(bytes.clone()),
+            node if node.is_folder => Err(ErrorKind::IsADirectory.into()),
+            node if node.seen.len() as u64 <= most => Ok(node.seen.clone()),
             _ => Err(ErrorKind::FileTooLarge.into()),
         })
     }

@@ -156,6 +156,10 @@ impl FileLayer for Damaged<'_> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
+    fn flush(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
     fn sync_folder(&self, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
