@@ -7,6 +7,7 @@ mod campaigns;
 mod ci;
 mod datasets;
 mod defaults;
+mod hashes;
 mod kernels;
 mod limits;
 mod readme;
@@ -41,6 +42,10 @@ usage: cargo xtask COMMAND
              [--kills N] [--minutes M] [--seed S] [--release | --program FILE]
   defaults   trains on every data set of ../shared/data and every generator with nothing said but
              --data, and writes bench/results/defaults.md; names of rows run these alone
+  hashes     trains a table of small configurations and keeps their state_hash, losses, metrics, bytes and
+             predictions; compares them with those of another program or an earlier call:
+             --program FILE [--out FILE] [--against FILE | --against-program FILE] [--reasons FILE]
+             [--markdown FILE] [--list] [WORD …]
   sanitize   runs the tests of the crates with unsafe code under AddressSanitizer; words choose tests
   limits     trains every model under limits on memory that are drawn at random, and writes the peaks
              to bench/results/limits.md: [--seed S] [--program FILE] [MODEL …]";
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         ["attack", flags @ ..] => exit(campaigns::attack(&root, flags)),
         ["faults", flags @ ..] => exit(campaigns::faults(&root, flags)),
         ["defaults", rows @ ..] => exit(defaults::run(&root, rows)),
+        ["hashes", words @ ..] => exit(hashes::run(&root, words)),
         ["limits", flags @ ..] => exit(limits::run(&root, flags)),
         ["sanitize", words @ ..] => exit(sanitize::run(&root, words)),
         ["help" | "--help" | "-h"] => {
