@@ -31,11 +31,16 @@ impl Config {
     /// What planners are asked. `compare` says whether to look at everything that there is to choose from.
     pub fn wishes(&self, ranks: PlannedRanks, rule: FrameRule, compare: bool) -> Wishes {
         let plan = &self.plan;
+        // A run of several ranks is asked questions by one, who shares with nobody.
+        let shares = ranks.all > 1;
+        let named = !self.names_plan_file() && plan.name != "auto";
+        let planner = named && (shares || self.train.ranks == 1);
         Wishes {
-            planner: (!self.names_plan_file() && plan.name != "auto").then(|| plan.name.clone()),
+            planner: planner.then(|| plan.name.clone()),
             ranks: ranks.all,
             in_process: ranks.in_process,
             strategy: match plan.strategy {
+                _ if !shares => None,
                 StrategyName::Auto => None,
                 StrategyName::Frames => Some(StrategyWish::Frames),
                 StrategyName::Snapshot => Some(StrategyWish::Snapshot),
@@ -43,8 +48,8 @@ impl Config {
                 StrategyName::Hypergraph => Some(StrategyWish::Hypergraph),
                 StrategyName::Hybrid => Some(StrategyWish::Hybrid),
             },
-            members: plan.members.map(|members| members as u32),
-            overlap: plan.overlap,
+            members: plan.members.filter(|_| shares).map(|members| members as u32),
+            overlap: plan.overlap && shares,
             rule,
             batches: BatchRule {
                 events: self.train.batch_size,
