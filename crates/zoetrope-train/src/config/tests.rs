@@ -365,14 +365,3 @@ fn keys_of_links_are_refused_for_other_tasks_even_if_the_data_chose_them() {
         assert!(text.contains("task.name = \"node-regression\""), "{setting}: {text}");
     }
 }
-
-#[test]
-fn a_width_that_a_model_does_not_have_is_refused() {
-    let text = message(|layers| layers.set("model.name=evolvegcn-o").set("model.hidden=12"));
-    assert!(text.contains("model.hidden") && text.contains("as wide as the features"), "{text}");
-    for more in ["model.variant=paper", "data.features=learned"] {
-        let layers =
-            Config::builder().set("model.name=evolvegcn-h").set("model.hidden=12").set(more);
-        layers.build().unwrap();
-    }
-}

@@ -2,7 +2,7 @@
 
 use super::{ignored_unless, unread_if};
 use crate::config::problem::ConfigProblem;
-use crate::config::{Config, EmbeddingName, FeatureRule, ModelName, UpdaterName, Variant};
+use crate::config::{Config, EmbeddingName, FeatureRule, ModelName, UpdaterName};
 
 /// Keys that only models of snapshots read.
 const OF_SNAPSHOTS: &[&str] = &[
@@ -86,21 +86,7 @@ pub(super) fn model(config: &Config, default: &Config) -> Vec<Option<ConfigProbl
     let (model, usual) = (&config.model, &default.model);
     let name = model.name;
     let of = |read, key, readers| ignored_unless(read, (key, "model.name", name.name(), readers));
-    let evolves = matches!(name, ModelName::EvolveGcnO | ModelName::EvolveGcnH);
-    // Features that are learned are as wide as the hidden layer if no other width is given.
-    let learned =
-        config.data.features == FeatureRule::Learned && config.data.learned_width.is_none();
     vec![
-        unread_if(
-            evolves && model.variant == Variant::Pygt && !learned,
-            config,
-            (
-                "model.hidden",
-                &format!("model.variant = \"pygt\" of {name}"),
-                "that source's layers are as wide as the features",
-                "leave model.hidden out, or use model.variant = \"paper\"",
-            ),
-        ),
         unread_if(
             matches!(name, ModelName::GcLstm | ModelName::Dysat)
                 || config.data.features == FeatureRule::Learned,

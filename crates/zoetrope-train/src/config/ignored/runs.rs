@@ -43,7 +43,7 @@ pub(super) fn by_blocks(config: &Config) -> Vec<Option<ConfigProblem>> {
     let (train, plan) = (&config.train, &config.plan);
     let events = config.model.name.is_stream();
     let blocks = plan.blocks.unwrap_or(1);
-    let whole = blocks == 1 && plan.memory_limit.is_none();
+    let whole = plan.blocks.is_none() && plan.memory_limit.is_none();
     let again = "an update does not do the same again, so that it is never recorded";
     let leave = "leave plan.record out";
     let recording = [
