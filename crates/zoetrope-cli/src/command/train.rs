@@ -175,10 +175,11 @@ fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
         }
     }
     let origins = builder.origins();
-    let mut config = builder.build()?;
-    if let Some(root) = &args.resume {
-        config.continues(&RunFolder::read_config(root)?, &origins)?;
-        RunFolder::find_files(root, &mut config)?;
-    }
+    let Some(root) = &args.resume else { return Ok(builder.build()?) };
+    // That the run has another value says more than that nobody would read the new one.
+    let mut config = builder.build_unchecked()?;
+    config.continues(&RunFolder::read_config(root)?, &origins)?;
+    config.check()?;
+    RunFolder::find_files(root, &mut config)?;
     Ok(config)
 }

@@ -37,6 +37,8 @@ struct Wish {
     key: String,
     given: Given,
     origin: Origin,
+    /// Whether it is what the run was told that is continued or used.
+    of_run: bool,
 }
 
 impl ConfigBuilder {
@@ -68,7 +70,7 @@ impl ConfigBuilder {
                     |Entry { section, key, value, line }| {
                         let value = paths::beside(&path, section.as_deref(), &key, value);
                         let origin = Origin::File { path: path.clone(), line };
-                        Wish { section, key, given: Given::Value(value), origin }
+                        Wish { section, key, given: Given::Value(value), origin, of_run: false }
                     },
                 ));
             }
@@ -84,6 +86,7 @@ impl ConfigBuilder {
             key: key.to_owned(),
             given: Given::Value(value),
             origin: Origin::File { path: path.into(), line },
+            of_run: false,
         }));
         self.notes.extend(notes);
         self.problems.extend(problems);
@@ -93,6 +96,13 @@ impl ConfigBuilder {
     /// What a user should know of the layers although nothing is wrong with it.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Says that the files so far are what a run was told that is continued or used. It was accepted then:
+    /// what this call does not read of it is no error.
+    pub(crate) fn of_run(mut self) -> Self {
+        self.files.iter_mut().for_each(|wish| wish.of_run = true);
+        self
     }
 
     /// Adds environment variables: `ZOETROPE_SECTION_KEY`. Others are none of ours.
@@ -106,7 +116,13 @@ impl ConfigBuilder {
             }
             let (section, key) = (Some(section.to_owned()), key.to_owned());
             let origin = Origin::Environment { variable };
-            self.variables.push(Wish { section, key, given: Given::Text(value), origin });
+            self.variables.push(Wish {
+                section,
+                key,
+                given: Given::Text(value),
+                origin,
+                of_run: false,
+            });
         }
         // The order in which a system lists variables must not decide anything.
         self.variables.sort_by(|left, right| left.key.cmp(&right.key));
@@ -125,6 +141,7 @@ impl ConfigBuilder {
                 key: key.to_owned(),
                 given: Given::Text(value.to_owned()),
                 origin,
+                of_run: false,
             }),
             None => {
                 self.problems.push(ConfigProblem::NotASetting { origin, got: shorten(setting) });
@@ -144,6 +161,7 @@ impl ConfigBuilder {
             key: name,
             given: Given::Text(value.into()),
             origin: Origin::Flag { flag: flag.to_owned() },
+            of_run: false,
         });
         self
     }
@@ -169,8 +187,9 @@ impl ConfigBuilder {
         config.provenance = super::Provenance::default();
         for wish in self.files.into_iter().chain(self.variables).chain(self.flags) {
             let key = wish.section.as_ref().map(|section| format!("{section}.{}", wish.key));
+            let of_run = wish.of_run;
             match put(&mut config, wish) {
-                Ok(()) => config.provenance.given.extend(key),
+                Ok(()) => config.provenance.note(key, of_run),
                 Err(problem) => self.problems.push(problem),
             }
         }
@@ -214,7 +233,7 @@ impl ConfigBuilder {
 }
 
 fn put(config: &mut Config, wish: Wish) -> Result<(), ConfigProblem> {
-    let Wish { section, key, given, origin } = wish;
+    let Wish { section, key, given, origin, of_run: _ } = wish;
     let Some(name) = section else {
         let nearest = nearest_key("", &key);
         return Err(ConfigProblem::UnknownSection { origin, got: shorten(&key), nearest });

@@ -143,6 +143,16 @@ impl Config {
         if problems.is_empty() { Ok(()) } else { Err(TrainError::Config { problems }) }
     }
 
+    /// Refuses what a run with this task, which the data may have decided, and so many ranks would not read.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] with every key that was changed in vain.
+    pub(crate) fn check_read(&self, task: TaskName) -> Result<(), TrainError> {
+        let mut problems = ignored::by_task(self, task);
+        problems.extend(ignored::by_ranks(self, self.train.ranks));
+        if problems.is_empty() { Ok(()) } else { Err(TrainError::Config { problems }) }
+    }
+
     /// Refuses a watched metric that a task with the classes of the data is not judged by.
     ///
     /// # Errors

@@ -31,10 +31,25 @@ impl fmt::Display for Choice {
 pub struct Provenance {
     /// The keys that a file, a variable or a flag set.
     pub(super) given: BTreeSet<String>,
+    /// The keys that the run which is continued or used was told, and this call was not.
+    pub(super) of_run: BTreeSet<String>,
     /// What the data decided, in the order of the decisions.
     pub(super) chosen: Vec<Choice>,
     /// How the table of the data was read, once it was opened: what pairs are read by, too.
     pub reading: Option<TableReading>,
+}
+
+impl Provenance {
+    /// Notes that a layer set a key: what a run was told, or this call.
+    pub(super) fn note(&mut self, key: Option<String>, of_run: bool) {
+        let Some(key) = key else { return };
+        if of_run {
+            self.of_run.insert(key.clone());
+        } else {
+            self.of_run.remove(&key);
+        }
+        self.given.insert(key);
+    }
 }
 
 impl PartialEq for Provenance {

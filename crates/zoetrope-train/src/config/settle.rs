@@ -21,6 +21,20 @@ impl Config {
         self.value(key) != default.value(key)
     }
 
+    /// Whether somebody asks for another value of a key than the default: it is not what the data
+    /// decided, and not what a run that is continued or used was once told.
+    pub(crate) fn is_asked(&self, key: &str) -> bool {
+        let default = Self::defaults_of(self.model.name, self.model.variant);
+        let decided = self.provenance.chosen.iter().any(|choice| choice.key == key)
+            || self.provenance.of_run.contains(key);
+        !decided && self.value(key) != default.value(key)
+    }
+
+    /// The value of a key as a file has it.
+    pub(super) fn shown(&self, key: &str) -> String {
+        self.value(key).map_or_else(String::new, |value| value.to_string())
+    }
+
     /// What the data decided of this tree.
     pub fn chosen(&self) -> &[Choice] {
         &self.provenance.chosen

@@ -282,3 +282,86 @@ fn every_key_has_a_meaning_and_a_range() {
         assert!(!key.expected.is_empty(), "{}", key.name);
     }
 }
+
+/// What stands against a tree that is built, with the task that the data decides.
+fn unread(settings: &[&str], task: TaskName) -> String {
+    let layers = settings.iter().fold(Config::builder(), |layers, text| layers.set(text));
+    layers
+        .build()
+        .unwrap()
+        .check_read(task)
+        .map_or_else(|error| error.to_string(), |()| String::new())
+}
+
+#[test]
+fn keys_of_a_gpu_are_refused_on_the_processor() {
+    for (key, value) in [
+        ("train.precision", "tf32"),
+        ("plan.residency", "stream"),
+        ("plan.difference", "off"),
+        ("plan.record", "false"),
+    ] {
+        let text = message(|layers| layers.set(&format!("{key}={value}")));
+        assert!(text.contains(key) && text.contains("train.device = \"cpu\""), "{text}");
+        let on_gpu = Config::builder().set("train.device=cuda").set(&format!("{key}={value}"));
+        on_gpu.build().unwrap();
+    }
+    let text = message(|layers| {
+        layers.set("train.device=cuda").set("plan.record=false").set("plan.blocks=2")
+    });
+    assert!(text.contains("plan.record = false and plan.blocks = 2"), "{text}");
+}
+
+#[test]
+fn what_a_run_was_told_is_not_asked_again_elsewhere() {
+    let saved = "[train]\ndevice = \"cuda\"\n[plan]\nrecord = false\nresidency = \"stream\"\n";
+    let of_run = || Config::builder().text(saved, "config.toml").of_run();
+    let config = of_run().set("train.device=cpu").build().unwrap();
+    assert!(!config.plan.record);
+    let asked = of_run().set("train.device=cpu").set("plan.residency=stream").build();
+    let text = asked.unwrap_err().to_string();
+    assert!(text.contains("plan.residency") && !text.contains("plan.record"), "{text}");
+}
+
+#[test]
+fn keys_about_ranks_are_refused_for_one_and_keys_of_one_for_several() {
+    let task = TaskName::NodeRegression;
+    for setting in [
+        "plan.strategy=vertex",
+        "plan.overlap=true",
+        "plan.timeout=5",
+        "plan.device_transport=host",
+    ] {
+        let text = unread(&[setting], task);
+        let key = setting.split('=').next().unwrap();
+        assert!(text.contains(key) && text.contains("train.ranks = 1"), "{setting}: {text}");
+    }
+    let shared =
+        |more: &[&str]| unread(&[&["train.ranks=2", "train.device=cuda"], more].concat(), task);
+    assert_eq!(
+        shared(&["plan.strategy=vertex", "plan.timeout=5", "plan.device_transport=host"]),
+        ""
+    );
+    for setting in ["plan.record=false", "plan.residency=stream", "plan.difference=on"] {
+        let text = shared(&[setting]);
+        assert!(text.contains("train.ranks = 2"), "{setting}: {text}");
+    }
+    assert_eq!(shared(&["plan.overlap=true"]), "");
+    for (with, word) in [
+        ("plan.strategy=vertex", "plan.strategy = \"vertex\""),
+        ("model.name=evolvegcn-o", "evolvegcn-o"),
+        ("plan.device_transport=nccl", "NCCL"),
+    ] {
+        let text = shared(&["plan.overlap=true", with]);
+        assert!(text.contains("plan.overlap = true") && text.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn keys_of_links_are_refused_for_other_tasks_even_if_the_data_chose_them() {
+    for setting in ["task.theta=0.5", "task.negatives=3", "task.candidates=5", "task.hits=3"] {
+        assert_eq!(unread(&[setting], TaskName::LinkPrediction), "");
+        let text = unread(&[setting], TaskName::NodeRegression);
+        assert!(text.contains("task.name = \"node-regression\""), "{setting}: {text}");
+    }
+}

@@ -57,11 +57,7 @@ impl Config {
                 whole_times: self.task.equal_times == EqualTimesRule::Future,
             },
             group: plan.group,
-            order: match plan.order {
-                OperatorOrder::Auto => None,
-                OperatorOrder::AggregateFirst => Some(PlannedOrder::AggregateFirst),
-                OperatorOrder::UpdateFirst => Some(PlannedOrder::UpdateFirst),
-            },
+            order: self.wished_order(),
             reuse: plan.reuse,
             blocks: plan.blocks,
             recompute: plan.recompute,
@@ -91,6 +87,15 @@ impl Config {
             memory_limit: self.memory_limit(),
             seed: self.train.seed,
             compare,
+        }
+    }
+
+    /// Which of the two products of a structure layer is to come first, if that is asked for.
+    pub(crate) fn wished_order(&self) -> Option<PlannedOrder> {
+        match self.plan.order {
+            OperatorOrder::Auto => None,
+            OperatorOrder::AggregateFirst => Some(PlannedOrder::AggregateFirst),
+            OperatorOrder::UpdateFirst => Some(PlannedOrder::UpdateFirst),
         }
     }
 

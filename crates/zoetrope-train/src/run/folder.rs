@@ -270,7 +270,7 @@ impl RunFolder {
     /// [`TrainError::NotARun`] where the folder holds no run.
     pub fn config_layer(root: &Path) -> Result<ConfigBuilder, TrainError> {
         must_be_run(root)?;
-        Ok(Config::builder().file(&root.join(CONFIG)))
+        Ok(Config::builder().file(&root.join(CONFIG)).of_run())
     }
 
     /// The data that a run learns from; None if it is not recorded.

@@ -15,6 +15,7 @@ mod peak;
 mod ranks;
 mod saver;
 mod settle;
+mod unread;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
 use zoetrope_plan::Plan;
 
-use crate::config::Config;
+use crate::config::{Config, TaskName};
 use crate::course::Course;
 use crate::error::TrainError;
 use crate::material::{self, Material};
@@ -16,8 +16,10 @@ use crate::scaling::FittedScaling;
 use crate::session::{Session, of_frames};
 use crate::stages;
 use crate::stream::{SavedRun, StreamMaterial, StreamSession};
+use crate::task;
 use crate::train::classes::{self, RunClasses};
 use crate::train::settle::settle;
+use crate::train::unread;
 
 /// A data set in the form that the model of a configuration learns from.
 // One of them exists at a time: boxing the larger one would only add a pointer.
@@ -81,9 +83,15 @@ impl Opened {
         classes::keep_count(config, &loaded);
         config.check()?;
         loaded.notes.warnings.extend(notes);
-        match config.model.name.is_stream() {
-            true => StreamMaterial::from_loaded(loaded, config, run, saved).map(Self::Events),
-            false => Material::from_loaded(loaded, config, saved).map(Self::Snapshots),
+        unread::by_data(config, &loaded.dataset)?;
+        if config.model.name.is_stream() {
+            let material = StreamMaterial::from_loaded(loaded, config, run, saved)?;
+            config.check_read(config.task.name.unwrap_or(TaskName::LinkPrediction))?;
+            Ok(Self::Events(material))
+        } else {
+            let material = Material::from_loaded(loaded, config, saved)?;
+            config.check_read(task::choose(config, &material)?)?;
+            Ok(Self::Snapshots(material))
         }
     }
 
@@ -138,8 +146,10 @@ impl Opened {
         let _planning = during(&stages::PLANNING);
         match (self, plan) {
             (Self::Snapshots(material), plan) => {
-                let plan = of_frames(plan, &config)?;
-                Session::start_shared(config, material, plan, timeline, ranks).map(Run::Snapshots)
+let plan = of_frames(plan, &config)?;
+                let session = Session::start_shared(config, material, plan, timeline, ranks)?;
+                unread::by_plan(session.config(), session.plan())?;
+                Ok(Run::Snapshots(session))
             }
             (Self::Events(material), plan) => {
                 let plan = match plan {

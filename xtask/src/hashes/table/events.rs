@@ -41,9 +41,17 @@ fn streams() -> Vec<Row> {
             LINKS,
             TIES,
             CPU,
+            &["task.equal_times=batch", "task.equal_times=past"],
+        ));
+    }
+    // JODIE has no neighbours.
+    for model in ["tgn", "apan", "tgat"] {
+        rows.extend(each(
+            model,
+            LINKS,
+            TIES,
+            CPU,
             &[
-                "task.equal_times=batch",
-                "task.equal_times=past",
                 "task.neighbours=batch-stale",
                 "task.equal_times=batch task.neighbours=batch-stale train.batch_size=100",
             ],
@@ -79,7 +87,7 @@ fn stream_parts() -> Vec<Row> {
             "task.pool=all",
             "task.pool=historical",
             "task.pool=inductive",
-            "task.pool=mixed",
+            "task.pool=mixed task.negatives=2",
             "task.negatives=3 task.candidates=20",
             "data.drop_features=[0]",
             "data.feature_scaling=standard",
