@@ -128,7 +128,9 @@ fn a_flag_that_a_continued_run_cannot_take_is_named() {
         (&["--hidden", "16"], "--hidden: the run has model.hidden = 4"),
         (&["--frame", "5"], "--frame: "),
         (&["--set", "task.theta=0.5"], "--set task.theta: "),
-        (&["--model", "gc-lstm"], "--model: "),
+        (&["--model", "gc-lstm"], "--model: the run has model.name"),
+        (&["--model", "jodie"], "--model: the run has model.name"),
+        (&["--model", "dysat"], "--model: the run has model.name"),
     ] {
         let outcome = folder.run(&[&["train", "--resume", "run", "--epochs", "2"], more].concat());
         let said = outcome.stderr_text();
@@ -145,6 +147,23 @@ fn a_flag_that_a_continued_run_cannot_take_is_named() {
     assert!(outcome.stderr_text().contains("ZOETROPE_TRAIN_SEED"), "{}", outcome.stderr_text());
     let allowed = ["--epochs", "2", "--lr", "0.002", "--threads", "1", "--seed", "0", "--quiet"];
     folder.text(&[&["train", "--resume", "run"], &allowed[..]].concat());
+}
+
+#[test]
+fn a_run_is_not_taken_back_to_fewer_epochs() {
+    let folder = Folder::new();
+    folder.text(&[&["train"], SMALL, &["--epochs", "4", "--out", "run"]].concat());
+    let files = ["config.toml", "summary.json", "metrics.jsonl", "weights.safetensors"];
+    let all = || files.map(|file| folder.bytes(&format!("run/{file}")));
+    let before = all();
+    let outcome = folder.run(&["train", "--resume", "run", "--epochs", "2", "--quiet"]);
+    let said = outcome.stderr_text();
+    assert_eq!(outcome.code(), Some(2), "{said}");
+    assert!(said.contains("4 epochs already") && said.contains("--epochs"), "{said}");
+    assert!(all() == before, "a refused command changed the run");
+    folder.text(&["train", "--resume", "run", "--epochs", "4", "--quiet"]);
+    folder.text(&["train", "--resume", "run", "--epochs", "5", "--quiet"]);
+    assert_eq!(folder.summary("run")["epochs"].as_array().unwrap().len(), 5);
 }
 
 #[test]

@@ -174,11 +174,8 @@ fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
             let _ = writeln!(std::io::stderr(), "{} {note}", Style::stderr().yellow("note:"));
         }
     }
-    let origins = builder.origins();
-    let mut config = builder.build()?;
-    if let Some(root) = &args.resume {
-        config.continues(&RunFolder::read_config(root)?, &origins)?;
-        RunFolder::find_files(root, &mut config)?;
-    }
+    let Some(root) = &args.resume else { return Ok(builder.build()?) };
+    let mut config = builder.build_to_continue(&RunFolder::read_config(root)?)?;
+    RunFolder::find_files(root, &mut config)?;
     Ok(config)
 }
