@@ -467,6 +467,14 @@ fn beside_a_time_what_rows_are_ordered_by_is_a_feature() {
         format!("{},{},{},{}", draw(0, 30), draw(1, 30), 1_600_000_000 + row, row / 5)
     });
     assert_eq!(roles_of(&text).unwrap(), "src dst time - - [block]");
+    let dated = table("src,dst,col,round", |row, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), day(row), draw(2, 90))
+    });
+    assert_eq!(roles_of(&dated).unwrap(), "src dst col - - [round]");
+    let rising = table("src,dst,col,round", |row, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), row / 3, draw(2, 90))
+    });
+    assert!(question_of(&rising).0.contains("`round` could be the time as well"));
     // Roads between places have a start and a target, and no time.
     let roads = table("start,target,length", |_, draw| {
         format!("{},{},{}", draw(0, 30), draw(1, 30), draw(2, 900))

@@ -58,8 +58,8 @@ impl Scored<'_> {
         let free = || (0..self.points.len()).filter(|column| !taken.contains(column));
         let ordering = free().find(|&column| Some(column) != best && self.may_order(column));
         match (best, ordering) {
-            // Found by its values alone, beside a name that says more.
-            (Some(best), Some(other)) if !self.is_called_a_time(best) => {
+            // Found because it rises, beside a name that says more.
+            (Some(best), Some(other)) if self.only_rises(best) => {
                 let doubt = Some(format!("{} could be the time as well", name(other)));
                 return Timing { time: Some(best), doubt, ..Timing::default() };
             }
@@ -145,9 +145,11 @@ impl Scored<'_> {
             && !facts.binary
     }
 
-    /// Whether the name of a column speaks of time.
-    fn is_called_a_time(&self, column: usize) -> bool {
-        self.points[column].time > 0.0 || self.points[column].order || self.is_interval(column)
+    /// Whether nothing but rising numbers says that a column is the time.
+    fn only_rises(&self, column: usize) -> bool {
+        let (facts, points) = (self.facts(column), &self.points[column]);
+        let named = points.time > 0.0 || points.order || self.is_interval(column);
+        !named && facts.kind.is_number() && !facts.unix
     }
 
     /// Whether a column holds whole numbers that all differ and rise, under a name that says
@@ -203,10 +205,12 @@ impl Scored<'_> {
             ColumnKind::Text if name > 9.0 && self.has_times(column) => return name - 4.0,
             ColumnKind::Empty | ColumnKind::NumberList(_) | ColumnKind::Text => return -20.0,
         };
-        let rises = match self.rises_enough(column) {
-            true => 2.0,
-            false if points.order && facts.nearly_rises() => 1.0,
-            false => 0.0,
+        let rises = if self.rises_enough(column) {
+            2.0
+        } else if points.order && facts.nearly_rises() {
+            1.0
+        } else {
+            0.0
         };
         let mut total = name + values + rises;
         for (is, cost) in [
