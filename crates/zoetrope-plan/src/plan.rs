@@ -129,6 +129,10 @@ pub struct Plan {
     pub memory: Memory,
     /// Why the planner chose what it chose.
     pub reasons: Vec<String>,
+    /// What a user should know about the data that it was made for. Like the reasons it is read by
+    /// nobody who executes the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Plan {

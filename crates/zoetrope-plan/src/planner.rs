@@ -119,6 +119,7 @@ pub fn plan(workload: &Workload, choice: &Choice) -> Result<Plan, PlanError> {
         reuse,
         memory,
         reasons,
+        warnings: Vec::new(),
     })
 }
 

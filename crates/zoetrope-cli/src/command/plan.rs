@@ -16,6 +16,7 @@ use crate::exit::Failure;
 use crate::input::may_write;
 use crate::progress::{Bars, Unit};
 use crate::report::plan as report;
+use crate::saved_model::{self, add_warnings};
 use crate::settings::{Settings, prepare};
 
 /// Show how a run would be laid out, what it would take, and why
@@ -45,6 +46,13 @@ Examples:
   zoetrope plan job.toml --ranks 8                   the ways to share it, side by side
   zoetrope train job.toml --plan plan.json";
 
+/// Says what a user should know about the data, if progress may be shown and no document is.
+fn tell(args: &PlanArgs, warnings: &[String]) {
+    for warning in warnings.iter().filter(|_| !args.quiet && !args.json) {
+        saved_model::tell("note:", warning);
+    }
+}
+
 /// The plan of several ranks, none of which is there yet.
 fn shared(
     args: &PlanArgs,
@@ -55,7 +63,9 @@ fn shared(
     let Opened::Snapshots(material) = opened else {
         return Err(models_of_events(&config).into());
     };
-    let plan = rayon::scope(|_| plan_for_ranks(config, &material, given))?;
+    let mut plan = rayon::scope(|_| plan_for_ranks(config, &material, given))?;
+    tell(args, &material.warnings);
+    plan.warnings = material.warnings;
     let text = plan.to_json();
     if let Some(out) = &args.out {
         std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;
@@ -90,13 +100,18 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
                 let message = format!("{}: batches of events need no saved plan", out.display());
                 return Err(Failure::usage(message).hint("leave --out out"));
             }
-            return match args.json {
-                true => document(&session.layout()),
-                false => Ok(report::render_batches(&session)),
-            };
+            tell(args, Course::warnings(&session));
+            if !args.json {
+                return Ok(report::render_batches(&session));
+            }
+            let mut layout = session.layout();
+            add_warnings(&mut layout, Course::warnings(&session));
+            return document(&layout);
         }
     };
-    let text = session.plan().to_json();
+    let warnings = Course::warnings(&session);
+    tell(args, warnings);
+    let text = Plan { warnings: warnings.to_vec(), ..session.plan().clone() }.to_json();
     if let Some(out) = &args.out {
         std::fs::write(out, &text).map_err(|error| Failure::writing(out, error))?;
     }
