@@ -136,11 +136,9 @@ pub(crate) fn truth(meaning: &Meaning, values: &[f32]) -> Column {
             Column::new("happened", Values::Whole(happened))
         }
         Meaning::Classes(classes) => {
-            let unknown = classes.len() as u32;
-            let row = |&class: &f32| if class.is_nan() { unknown } else { class as u32 };
+            let row = |&class: &f32| if class.is_nan() { Values::NO_NAME } else { class as u32 };
             let rows = values.iter().map(row).collect();
-            let names = classes.iter().cloned().chain([String::new()]).collect();
-            Column::new("truth", Values::names(names, rows))
+            Column::new("truth", Values::names(classes.clone(), rows))
         }
         Meaning::Value => Column::new("truth", Values::Numbers(values.to_vec())),
     }

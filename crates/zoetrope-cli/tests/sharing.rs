@@ -355,7 +355,8 @@ fn data_that_is_not_what_the_run_learnt_from_is_said_to_be_so() {
     let events: String = (1..12).map(shifted).collect();
     folder.write("project/e.csv", &format!("src,dst,t,w\n{events}"));
     let report = folder.json(&["eval", "--run", "project/run", "--json"]);
-    assert_eq!((&report["metrics"], &report["warnings"]), (&expected, &Value::Null));
+    assert_eq!(report["metrics"], expected);
+    assert!(!report["warnings"].to_string().contains("not the data"), "{report}");
     // No place has the right content.
     fs::remove_file(folder.path("project/run/e.csv")).unwrap();
     for (command, more) in
@@ -371,7 +372,8 @@ fn data_that_is_not_what_the_run_learnt_from_is_said_to_be_so() {
     }
     // Who names data means it.
     let named = ["eval", "--run", "project/run", "--data", "project/../project/e.csv", "--json"];
-    assert_eq!(folder.json(&named)["warnings"], Value::Null);
+    let report = folder.json(&named);
+    assert!(!report["warnings"].to_string().contains("not the data"), "{report}");
 }
 
 #[cfg(unix)]
