@@ -147,12 +147,12 @@ def regression(program, epochs, sets, models, results, keep):
             row["historical mean"] = summary["baselines"]["historical_mean"]["mse"]
             row["persistence"] = summary["baselines"]["persistence"]["mse"]
         results[name] = row
-        keep()
+        keep(name)
         cells = [row["historical mean"], row["persistence"], *(row[model] for model in models)]
         print(f"| {name} | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
 
 
-def against_pygt(program, seeds, results):
+def against_pygt(program, seeds, results, commit):
     print("\nT-GCN against PyG-Temporal's own training, the same initial weights, test MSE, mean over seeds\n")
     print("| data | frames of 8: zoetrope | PyG-Temporal | as its examples train: zoetrope | PyG-Temporal |")
     print("| --- | --- | --- | --- | --- |")
@@ -172,7 +172,7 @@ def against_pygt(program, seeds, results):
                 rows["examples, pygt"].append(pygt_tgcn(name, 200, None, seed, weights))
                 whole = [*common, "--epochs", "200", "--frame", "1", "--batch-size", "100000"]
                 rows["examples, zoetrope"].append(zoetrope(program, whole)["test"]["mse"])
-        results["pygt " + name] = rows
+        results["pygt " + name] = {**rows, "commit": commit}
         means = [sum(values) / len(values) for values in rows.values()]
         print(f"| {name} | " + " | ".join(f"{mean:.4f}" for mean in means) + " |", flush=True)
 
@@ -198,7 +198,7 @@ def others(program, results, keep):
             continue
         summary = zoetrope(program, arguments)
         results[name] = {"test": summary["test"], "baselines": summary["baselines"], "seconds": sum(e["seconds"] for e in summary["epochs"])}
-        keep()
+        keep(name)
         keys = [key for key in ["ap", "mrr", "accuracy"] if key in summary["test"]]
         cell = lambda metrics: ", ".join(f"{key} {metrics[key]:.3f}" for key in keys if metrics.get(key) is not None)
         rules = summary["baselines"]
@@ -224,8 +224,9 @@ def as_evolvegcn(program, results, keep):
                              "--frame", "10", "--epochs", "15", "--set", "task.all_pairs=true", "--set", "data.split=80/20", *more]
                 summary = zoetrope(program, arguments)
                 rule = summary["baselines"]["edgebank_window"]
-                results[f"{name}, all pairs, {model}"] = {"test": summary["test"], "baselines": summary["baselines"]}
-                keep()
+                row = f"{name}, all pairs, {model}"
+                results[row] = {"test": summary["test"], "baselines": summary["baselines"]}
+                keep(row)
                 cells = [summary["test"]["map"], summary["test"]["row_mrr"], rule["map"], rule["row_mrr"]]
                 print(f"| {name} | {model} | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
 
@@ -261,11 +262,17 @@ def main():
     results = json.loads(options.out.read_text())["results"] if options.out.exists() else {}
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     about = {"commit": commit, "machine": platform.processor() or platform.machine(), "epochs": options.epochs, "seeds": options.seeds}
-    keep = lambda: options.out.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+
+    def keep(row=None):
+        # Rows of one file are measured at different times.
+        if row is not None:
+            results[row]["commit"] = commit
+        options.out.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+
     if "regression" in options.parts:
         regression(options.zoetrope, options.epochs, options.sets, options.models, results, keep)
     if "pygt" in options.parts:
-        against_pygt(options.zoetrope, options.seeds, results)
+        against_pygt(options.zoetrope, options.seeds, results, commit)
         keep()
     if "others" in options.parts:
         others(options.zoetrope, results, keep)

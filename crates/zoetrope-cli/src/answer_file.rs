@@ -128,7 +128,7 @@ pub(crate) fn answers(
     columns
 }
 
-/// What is right, as the data has it.
+/// What is right, as the data has it; empty if it is not known.
 pub(crate) fn truth(meaning: &Meaning, values: &[f32]) -> Column {
     match meaning {
         Meaning::Link => {
@@ -136,7 +136,8 @@ pub(crate) fn truth(meaning: &Meaning, values: &[f32]) -> Column {
             Column::new("happened", Values::Whole(happened))
         }
         Meaning::Classes(classes) => {
-            let rows = values.iter().map(|&class| class as u32).collect();
+            let row = |&class: &f32| if class.is_nan() { Values::NO_NAME } else { class as u32 };
+            let rows = values.iter().map(row).collect();
             Column::new("truth", Values::names(classes.clone(), rows))
         }
         Meaning::Value => Column::new("truth", Values::Numbers(values.to_vec())),

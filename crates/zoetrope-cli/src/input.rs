@@ -32,7 +32,9 @@ pub(crate) fn open(source: &str, options: &ReadOptions, quiet: bool) -> Result<O
     let outcome = zoetrope_data::open(source, options, &bars);
     let seconds = start.elapsed().as_secs_f64();
     bars.finish();
-    let loaded = outcome?;
+    let mut loaded = outcome?;
+    let counted = loaded.notes.counted();
+    loaded.notes.warnings.extend(counted);
     let piped = loaded.notes.piped.as_ref().map(|piped| piped.bytes);
     let size = || piped.unwrap_or_else(|| size_of_all(&loaded.notes.files, &path_of(source)));
     let bytes = (!synthetic).then(size);

@@ -38,18 +38,12 @@ impl MemoryNote {
         note
     }
 
-    /// Adds `memory`, `warnings` if memory was rebuilt, and the `notes` about the data to a JSON
-    /// document.
-    pub(crate) fn add_to(&self, document: &mut serde_json::Value, notes: &[String]) {
+    /// Adds `memory` to a JSON document, and to its `warnings` that memory was rebuilt.
+    pub(crate) fn add_to(&self, document: &mut serde_json::Value) {
         if let Some(source) = self.source {
             document["memory"] = source.name().into();
         }
-        if let Some(warning) = &self.warning {
-            document["warnings"] = serde_json::json!([warning]);
-        }
-        if !notes.is_empty() {
-            document["notes"] = serde_json::json!(notes);
-        }
+        add_warnings(document, self.warning.iter());
     }
 
     /// The line of a report, without its end; None for snapshot models.
@@ -58,7 +52,21 @@ impl MemoryNote {
     }
 }
 
-fn tell(kind: &str, text: &str) {
+/// Adds to the `warnings` of a JSON document, which is absent while there are none.
+pub(crate) fn add_warnings<'a>(
+    document: &mut serde_json::Value,
+    warnings: impl IntoIterator<Item = &'a String>,
+) {
+    for warning in warnings {
+        match &mut document["warnings"] {
+            serde_json::Value::Array(list) => list.push(warning.as_str().into()),
+            absent => *absent = serde_json::json!([warning]),
+        }
+    }
+}
+
+/// A line on standard error.
+pub(crate) fn tell(kind: &str, text: &str) {
     let style = Style::stderr();
     // A closed standard error must not end the command.
     let _ = writeln!(std::io::stderr(), "{} {}", style.yellow(kind), harmless(text, style));
@@ -145,23 +153,13 @@ impl SavedModel {
 
     /// Adds what a user should know of the data, and `more`, to the `warnings` of a JSON document.
     pub(crate) fn add_warnings(&self, document: &mut serde_json::Value, more: &[String]) {
-        let own = self.other_data.get().into_iter().chain(more);
-        for warning in own {
-            match &mut document["warnings"] {
-                serde_json::Value::Array(list) => list.push(warning.as_str().into()),
-                absent => *absent = serde_json::json!([warning]),
-            }
-        }
+        let notes = self.notes.get().into_iter().flatten();
+        add_warnings(document, self.other_data.get().into_iter().chain(more).chain(notes));
     }
 
     /// Whether no progress is shown.
     pub(crate) fn is_silent(&self, silent: bool) -> bool {
         self.quiet || silent
-    }
-
-    /// What a user should know about the data, known once the model is open.
-    pub(crate) fn notes(&self) -> &[String] {
-        self.notes.get().map_or(&[], Vec::as_slice)
     }
 
     /// Says what a user should know about the data, where its scale comes from if that is not the run,

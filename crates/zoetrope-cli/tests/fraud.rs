@@ -180,13 +180,118 @@ fn transactions_without_the_label_of_the_run_are_scored_and_not_judged() {
     let judged = folder.run(&["eval", "--run", "run", "--data", "new.csv", "--quiet"]);
     let text = judged.stderr_text();
     assert_eq!(judged.code(), Some(3), "{text}");
-    let own = ["predict", "--run", "run", "--data", "new.csv", "--quiet", "--out", "own.csv"];
-    let refused = folder.run(&own);
-    assert_eq!(refused.code(), Some(3), "{}", refused.stderr_text());
-    assert!(refused.stderr_text().contains("--pairs"), "{}", refused.stderr_text());
-    let pairs = [&own[..7], &["scores.csv", "--pairs", "new.csv"]].concat();
-    let scored = folder.run(&pairs);
+    let own = ["predict", "--run", "run", "--data", "new.csv", "--quiet", "--json", "--out"];
+    let report = folder.json(&[&own[..], &["own.csv"]].concat());
+    assert!(report["metrics"]["ap"].is_null(), "{report}");
+    let (header, scores) = table(&folder, "own.csv");
+    assert_eq!(header.last().unwrap(), "truth");
+    assert!(scores.iter().all(|row| row.last().unwrap().is_empty()), "{scores:?}");
+    // The scores are those that the same events get if their labels are known.
+    let known = ["predict", "--run", "run", "--quiet", "--out", "known.csv"];
+    folder.text(&known);
+    let (_, known) = table(&folder, "known.csv");
+    assert_eq!(scores.len(), known.len());
+    for (new, known) in scores.iter().zip(&known) {
+        assert_eq!(new[..new.len() - 1], known[..known.len() - 1]);
+        assert!(!known.last().unwrap().is_empty());
+    }
+    folder.json(&[&own[..], &["all.csv", "--split", "all"]].concat());
+    assert_eq!(table(&folder, "all.csv").1.len(), 1000);
+    folder.json(&[&own[..], &["scores.csv", "--pairs", "new.csv"]].concat());
+    assert_eq!(table(&folder, "scores.csv").1.len(), 1000);
+}
+
+/// The header and the rows of a table that was written.
+fn table(folder: &Folder, name: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let text = String::from_utf8(folder.bytes(name)).unwrap();
+    let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect());
+    let header = rows.next().unwrap();
+    (header, rows.collect())
+}
+
+/// The transactions without the labels of every third of them, or of none.
+fn gaps(every: usize) -> String {
+    let mut text = String::new();
+    for (at, line) in transactions(0, 1000, true).lines().enumerate() {
+        let cut = at > 0 && at % every == 0;
+        text.push_str(if cut { line.trim_end_matches(['0', '1']) } else { line });
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn events_without_a_label_are_counted_and_scored() {
+    let folder = Folder::new();
+    folder.write("fraud.csv", &gaps(3));
+    let summary = folder.json(&[JOB, &["--out", "run", "--json"]].concat());
+    let warnings = summary["warnings"].to_string();
+    assert!(warnings.contains("333 of 1000 events have no label"), "{warnings}");
+    let own = ["predict", "--run", "run", "--quiet", "--split", "all", "--out"];
+    // What lies before the end of training is asked with memory that is rebuilt, which is told.
+    assert_eq!(folder.run(&[&own[..], &["own.csv"]].concat()).code(), Some(0));
+    let (_, rows) = table(&folder, "own.csv");
+    assert_eq!(rows.len(), 1000);
+    let unknown = rows.iter().filter(|row| row.last().unwrap().is_empty()).count();
+    assert_eq!(unknown, 333);
+    // What is judged is what is known.
+    let judged = folder.json(&["eval", "--run", "run", "--json"]);
+    let report = folder.json(&["predict", "--run", "run", "--out", "test.csv", "--json"]);
+    let [one, two] = [&judged, &report].map(|report| report["metrics"]["ap"].as_f64().unwrap());
+    assert!((one - two).abs() < 1e-9, "{one} {two}");
+    assert_eq!(folder.run(&[&own[..], &["own.parquet"]].concat()).code(), Some(0));
+}
+
+#[test]
+fn edges_of_snapshots_without_a_label_are_scored() {
+    let folder = Folder::new();
+    folder.write("fraud.csv", &gaps(3));
+    folder.write("new.csv", &transactions(0, 1000, false));
+    let job = ["train", "--data", "fraud.csv", "--model", "tgcn", "--task", "edge-classification"];
+    let more = ["--set", "data.window=20 parts", "--frame", "3", "--hidden", "4", "--epochs", "1"];
+    let summary = folder.json(&[&job, &more[..], &["--out", "run", "--json", "-q"]].concat());
+    let warnings = summary["warnings"].to_string();
+    assert!(warnings.contains("333 of 1000 events have no label"), "{warnings}");
+    let own = ["predict", "--run", "run", "--quiet", "--out"];
+    folder.text(&[&own[..], &["own.csv"]].concat());
+    let new = [&own[..], &["new.out.csv", "--data", "new.csv"]].concat();
+    let scored = folder.run(&new);
     assert_eq!(scored.code(), Some(0), "{}", scored.stderr_text());
-    let rows = String::from_utf8(folder.bytes("scores.csv")).unwrap();
-    assert_eq!(rows.lines().count(), 1001, "{rows}");
+    let ((header, own), (_, new)) = (table(&folder, "own.csv"), table(&folder, "new.out.csv"));
+    let truth = header.iter().position(|name| name == "truth").unwrap();
+    let unknown = own.iter().filter(|row| row[truth].is_empty()).count();
+    assert!(0 < unknown && unknown < own.len(), "{unknown} of {}", own.len());
+    assert_eq!(own.len(), new.len());
+    for (own, new) in own.iter().zip(&new) {
+        assert!(new[truth].is_empty());
+        assert_eq!(own[..truth], new[..truth]);
+    }
+}
+
+#[test]
+fn amounts_that_are_not_known_are_predicted() {
+    let folder = Folder::new();
+    folder.write("paid.csv", &transactions(0, 600, false));
+    let mut job = JOB.to_vec();
+    job.splice(1..7, ["--data", "paid.csv", "--model", "tgn", "--task", "edge-regression"]);
+    folder.text(&[&job[..], &["--out", "run"]].concat());
+    let unknown: String = transactions(0, 600, false)
+        .lines()
+        .map(|line| {
+            let mut cells: Vec<&str> = line.split(',').collect();
+            cells.remove(3);
+            format!("{}\n", cells.join(","))
+        })
+        .collect();
+    folder.write("new.csv", &unknown);
+    let own = ["predict", "--run", "run", "--quiet", "--out"];
+    folder.text(&[&own[..], &["own.csv"]].concat());
+    let scored = folder.run(&[&own[..], &["new.out.csv", "--data", "new.csv"]].concat());
+    assert_eq!(scored.code(), Some(0), "{}", scored.stderr_text());
+    let ((_, own), (_, new)) = (table(&folder, "own.csv"), table(&folder, "new.out.csv"));
+    for (own, new) in own.iter().zip(&new) {
+        assert_eq!(own[..own.len() - 1], new[..new.len() - 1]);
+        assert!(new.last().unwrap().is_empty());
+    }
+    assert_eq!(own.len(), new.len());
 }

@@ -73,7 +73,7 @@ fn the_same_events_have_the_memory_of_the_run_whatever_their_file_is() {
         for data in files {
             let measured = eval(&folder, &["--data", data]);
             assert_eq!(measured["memory"], "run", "{data}");
-            assert_eq!(measured["warnings"], Value::Null, "{data}");
+            assert!(!measured["warnings"].to_string().contains("replay"), "{data}: {measured}");
             assert_eq!(measured["metrics"], summary["test"], "{data}");
         }
     }

@@ -63,7 +63,7 @@ fn learned_features_follow_the_names_of_vertices() {
         assert_eq!(own.len(), 2);
         assert_eq!(predictions(&folder, "longer.csv", "p.csv", "longer-out.csv"), own, "{model}");
         let told = folder.json(&["eval", "--run", "run", "--data", "longer.csv", "--json"]);
-        let notes = told["notes"].to_string();
+        let notes = told["warnings"].to_string();
         assert!(notes.contains("1 vertices are not in the run's data"), "{model}: {notes}");
         let strangers = folder.run(&["eval", "--run", "run", "--data", "others.csv"]);
         assert_eq!(strangers.code(), Some(2), "{}", strangers.stderr_text());
@@ -120,7 +120,7 @@ fn classes_keep_their_names() {
     };
     assert_eq!(column(&own), column(&calm));
     let scam = folder.json(&["eval", "--run", "run", "--data", "scam.csv", "--json"]);
-    let notes = scam["notes"].to_string();
+    let notes = scam["warnings"].to_string();
     assert!(notes.contains("a label that the run was not trained on"), "{notes}");
 }
 
@@ -234,4 +234,37 @@ fn parts_without_anything_in_them_are_refused_before_training() {
         "1",
         "--json",
     ]);
+}
+
+#[test]
+fn a_feature_that_is_missing_is_named() {
+    let folder = Folder::new();
+    let mut draw = Draw(4);
+    let (mut full, mut half, mut bare) = (String::new(), String::new(), String::new());
+    full.push_str("src,dst,time,speed,height\n");
+    half.push_str("src,dst,time,height\n");
+    bare.push_str("src,dst,time\n");
+    for event in 0..400 {
+        let (src, dst, time) = (draw.below(20), draw.below(20), 10 * event);
+        let (speed, height) = (draw.below(90), draw.below(7));
+        writeln!(full, "{src},{dst},{time},{speed},{height}").unwrap();
+        writeln!(half, "{src},{dst},{time},{height}").unwrap();
+        writeln!(bare, "{src},{dst},{time}").unwrap();
+    }
+    folder.write("full.csv", &full);
+    folder.write("half.csv", &half);
+    folder.write("bare.csv", &bare);
+    run(&folder, "full.csv", &["--model", "tgn", "--epochs", "1"]);
+    for (data, columns) in
+        [("half.csv", "column `speed`"), ("bare.csv", "columns `speed`, `height`")]
+    {
+        for command in [&["eval"][..], &["predict", "--out", "p.csv"], &["embed", "--out", "e.csv"]]
+        {
+            let outcome = folder.run(&[command, &["--run", "run", "--data", data, "-q"]].concat());
+            let said = outcome.stderr_text();
+            assert_eq!(outcome.code(), Some(2), "{data}: {said}");
+            let named = said.contains(&format!("no {columns}, which the run was trained with"));
+            assert!(named, "{data}: {said}");
+        }
+    }
 }

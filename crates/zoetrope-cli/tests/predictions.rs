@@ -339,6 +339,14 @@ fn pairs_of_dated_snapshots_have_dates() {
     folder.text(&ask);
     let found = table(&folder, "p.csv");
     assert_eq!(numbers(&found, "snapshot"), [19.0, 24.0]);
+    // Nothing is known of what comes later than the day after the data.
+    folder.write("far.csv", "src,dst,time\np1,p2,2020-03-20\np1,p2,2020-03-26\n");
+    let far = ["predict", "--run", "run", "--pairs", "far.csv", "--out", "far.out.csv", "--quiet"];
+    let refused = folder.run(&far);
+    let said = refused.stderr_text();
+    assert_eq!(refused.code(), Some(3), "{said}");
+    assert!(said.contains("pair 2, 2020-03-26") && said.contains("before 2020-03-26"), "{said}");
+    assert!(!folder.path("far.out.csv").exists());
     folder.write("n.csv", "src,dst,snapshot\np1,p2,19\np1,p2,24\n");
     folder.text(&["predict", "--run", "run", "--pairs", "n.csv", "--out", "n.out.csv", "--quiet"]);
     let by_number = numbers(&table(&folder, "n.out.csv"), "probability");

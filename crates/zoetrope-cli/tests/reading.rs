@@ -297,3 +297,52 @@ fn flags_that_name_columns_are_refused_where_there_are_none() {
     }
     folder.json(&["data", "inspect", "fraud.zoe", "--no-features", "--json"]);
 }
+
+#[test]
+fn what_reading_found_is_in_documents_and_in_the_run_folder_however_quiet_a_command_is() {
+    let folder = Folder::new();
+    let mut rows: Vec<String> = transactions().lines().map(str::to_owned).collect();
+    for broken in [20, 40, 60] {
+        rows[broken] = "90000,1001,nobody,when,1600000000".into();
+    }
+    folder.write("fraud.csv", &rows.join("\n"));
+    let data = ["--data", "fraud.csv", "--lenient", "--model", "jodie", "--hidden", "8"];
+    let job = ["--epochs", "1", "--out", "run", "--quiet", "--json"];
+    let summary = folder.json(&[&["train"], &data[..], &job].concat());
+    let told = |document: &serde_json::Value| {
+        let warnings = document["warnings"].to_string();
+        assert!(warnings.contains("3 bad rows skipped"), "{warnings}");
+    };
+    told(&summary);
+    for file in ["run/summary.json", "run/data.json"] {
+        told(&serde_json::from_slice(&folder.bytes(file)).unwrap());
+    }
+    let run = ["--run", "run", "--quiet", "--json"];
+    told(&folder.json(&[&["eval"], &run[..]].concat()));
+    told(&folder.json(&[&["predict", "--out", "p.csv"], &run[..]].concat()));
+    told(&folder.json(&[&["embed", "--out", "e.csv"], &run[..]].concat()));
+    told(&folder.json(&[&["plan", "--quiet", "--json"], &data[..]].concat()));
+    let negatives = ["data", "negatives", "fraud.csv", "--out", "n.npz", "--lenient", "--json"];
+    told(&folder.json(&negatives));
+}
+
+#[test]
+fn files_that_were_not_read_are_told_by_a_plan_that_can_be_executed() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("days")).unwrap();
+    for day in 1..25 {
+        let mut text = "src,dst\n".to_owned();
+        for at in 0..20 {
+            writeln!(text, "{},{}", draw(day * 20 + at, 0, 9), draw(day * 20 + at, 1, 9)).unwrap();
+        }
+        folder.write(&format!("days/2020-03-{day:02}.csv"), &text);
+    }
+    folder.write("days/labels.csv", "place,label\n1,1\n2,0\n");
+    let data = ["--data", "days", "--model", "tgcn", "--hidden", "4", "--quiet"];
+    let plan = folder.json(&[&["plan", "--json"], &data[..]].concat());
+    assert!(plan["warnings"].to_string().contains("labels.csv"), "{}", plan["warnings"]);
+    folder.write("plan.json", &plan.to_string());
+    let job = ["train", "--plan", "plan.json", "--epochs", "1", "--out", "run", "--json"];
+    let summary = folder.json(&[&job, &data[..]].concat());
+    assert!(summary["warnings"].to_string().contains("labels.csv"), "{}", summary["warnings"]);
+}

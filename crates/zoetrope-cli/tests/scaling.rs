@@ -216,3 +216,42 @@ fn features_of_events_are_scaled_on_the_training_events_and_gaps_are_filled() {
     let dropped = job("events.csv", "dropped", &["--set", "data.drop_features=weight"]);
     assert_eq!(dropped["data"]["features"], 2);
 }
+
+/// A file of PyG-Temporal's layout of edges and a series `X`.
+fn edges_and_series(value: impl Fn(usize, usize) -> f64) -> String {
+    let rows: Vec<Vec<f64>> =
+        (0..60).map(|step| (0..5).map(|vertex| value(step, vertex)).collect()).collect();
+    serde_json::json!({
+        "edges": [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]],
+        "weights": [1.0, 1.0, 1.0, 1.0, 1.0],
+        "X": rows,
+    })
+    .to_string()
+}
+
+#[test]
+fn a_series_that_is_not_standardised_in_its_file_is_scaled_and_said_to_be() {
+    let folder = Folder::new();
+    let wave = |step: usize, vertex: usize| (step as f64 * 0.4 + vertex as f64).sin();
+    folder.write("wave.json", &edges_and_series(wave));
+    folder.write(
+        "people.json",
+        &edges_and_series(|step, vertex| 1000.0 * (1 + vertex) as f64 + 300.0 * wave(step, vertex)),
+    );
+    let plain = train(&folder, "wave.json", "plain", &[]);
+    assert!(!plain["warnings"].to_string().contains("scaled by vertex"), "{}", plain["warnings"]);
+    let scaled = train(&folder, "people.json", "scaled", &[]);
+    assert!(scaled["warnings"].to_string().contains("data.scaling=raw"), "{}", scaled["warnings"]);
+    let error = |summary: &Value| summary["test"]["mse"].as_f64().unwrap();
+    assert!(error(&scaled) < 10.0, "{}", scaled["test"]);
+    // What was asked for is done without a word.
+    let raw = train(&folder, "people.json", "raw", &["--set", "data.scaling=raw"]);
+    assert_eq!(raw["warnings"], Value::Null);
+    assert!(error(&raw) > 1000.0, "{}", raw["test"]);
+    // The run's numbers scale new data, also if that looks standardised.
+    let judged = ["eval", "--run", "scaled", "--data", "wave.json", "--json", "--quiet"];
+    let judged = folder.json(&judged);
+    let again = folder.json(&["eval", "--run", "scaled", "--json", "--quiet"]);
+    assert_eq!(again["metrics"]["mse"], scaled["test"]["mse"]);
+    assert!(error(&serde_json::json!({ "test": judged["metrics"] })) > 1.0, "{judged}");
+}

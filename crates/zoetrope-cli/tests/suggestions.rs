@@ -115,6 +115,36 @@ fn what_a_report_suggests_runs_with_the_file_of_data_that_came_through_a_pipe() 
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_report_suggests_names_the_file_behind_standard_input() {
+    let folder = Folder::new();
+    folder.text(&["data", "convert", VISITS, "visits.csv", "--quiet", "--drop"]);
+    let job = "zoetrope train --quiet --model jodie --epochs 1 --hidden 4 --batch-size 100";
+    for (out, line) in [
+        ("in", format!("{job} --out in --data /dev/stdin < visits.csv")),
+        ("fd", format!("{job} --out fd --data /dev/fd/3 3< visits.csv")),
+    ] {
+        let outcome = shell(&folder, &line);
+        assert_eq!(outcome.code(), Some(0), "{line}: {}", outcome.stderr_text());
+        let found = suggested(&outcome.stdout_text());
+        assert!(found.len() >= 2, "{}", outcome.stdout_text());
+        for line in found {
+            let outcome = shell(&folder, &format!("{line} < /dev/null"));
+            assert_eq!(outcome.code(), Some(0), "{line}: {}", outcome.stderr_text());
+        }
+        let source: serde_json::Value =
+            serde_json::from_slice(&folder.bytes(&format!("{out}/data.json"))).unwrap();
+        assert!(source["path"].as_str().unwrap().ends_with("/visits.csv"), "{source}");
+    }
+    // A file without a name is like a pipe: it is gone when the run has ended.
+    let gone = format!("exec 3< gone.csv; rm gone.csv; {job} --out gone --data /dev/fd/3");
+    let outcome = shell(&folder, &format!("cp visits.csv gone.csv; {gone}"));
+    assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());
+    let found = suggested(&outcome.stdout_text());
+    assert!(found.iter().all(|line| line.contains(" --data FILE")), "{found:?}");
+}
+
 #[test]
 fn what_plans_inspections_and_errors_suggest_runs() {
     let folder = Folder::new();
@@ -129,9 +159,10 @@ fn what_plans_inspections_and_errors_suggest_runs() {
     texts.push(folder.text(&["eval", "--run", "half done", "--quiet"]));
     let found: Vec<String> = texts.iter().flat_map(|text| suggested(text)).collect();
     assert!(found.iter().filter(|line| line.contains("--resume 'half done'")).count() >= 2);
+    let done = String::from_utf8(folder.bytes("half done/metrics.jsonl")).unwrap().lines().count();
     for line in found {
-        // Enough epochs are done already, so that a continued run only measures.
-        let outcome = shell(&folder, &format!("ZOETROPE_TRAIN_EPOCHS=1 {line}"));
+        // As many epochs as are done already, so that a continued run only measures.
+        let outcome = shell(&folder, &format!("ZOETROPE_TRAIN_EPOCHS={done} {line}"));
         assert_eq!(outcome.code(), Some(0), "{line}: {}", outcome.stderr_text());
     }
 }

@@ -161,6 +161,29 @@ impl Notes {
             reading: None,
         }
     }
+
+    /// What was counted and no warning tells yet: rows that were skipped and values that are missing.
+    pub fn counted(&self) -> Vec<String> {
+        let untold = |word: &str| !self.warnings.iter().any(|warning| warning.contains(word));
+        let skipped = (self.skipped_rows > 0 && untold("skipped"))
+            .then(|| format!("{} bad rows skipped", grouped(self.skipped_rows)));
+        let missing = (self.missing_values > 0 && untold("missing"))
+            .then(|| format!("{} missing values", grouped(self.missing_values)));
+        skipped.into_iter().chain(missing).collect()
+    }
+}
+
+/// Digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A data set and what reading it found out.

@@ -77,9 +77,36 @@ pub fn short_name(name: &str) -> String {
     last.unwrap_or_else(|| name.to_owned())
 }
 
-/// Whether what a name stands for can be read only once: standard input or a pipe.
+/// Whether what a name stands for can be read only once: standard input, a pipe, or an open file that
+/// has no name any more.
 pub fn is_read_once(name: &str) -> bool {
-    is_standard_input(name) || is_pipe(&path_of(name))
+    let is_gone = || is_open_file(name) && file_behind(name).is_none();
+    is_standard_input(name) || is_pipe(&path_of(name)) || is_gone()
+}
+
+/// A name that still holds when this process has ended: `/dev/stdin` and the like become the path of
+/// the file that they were redirected from. Other names stay as they are.
+pub fn lasting(name: &str) -> String {
+    match is_open_file(name).then(|| file_behind(name)).flatten() {
+        Some(path) => name_of(path.as_os_str()),
+        None => name.to_owned(),
+    }
+}
+
+/// Whether a name stands for a file that this process has open.
+fn is_open_file(name: &str) -> bool {
+    let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|start| name.strip_prefix(start));
+    name == "/dev/stdin"
+        || number.is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+}
+
+/// The path of the file behind the name of an open one, if it is a plain file and has a path.
+fn file_behind(name: &str) -> Option<PathBuf> {
+    let path = std::fs::canonicalize(name).ok()?;
+    let lasts = !["/dev/", "/proc/"].iter().any(|folder| path.starts_with(folder));
+    (lasts && path.is_file()).then_some(path)
 }
 
 /// Whether a name is an address of a path that is not UTF-8, which is absolute as it is.
@@ -90,9 +117,8 @@ pub fn is_address(name: &str) -> bool {
 /// Whether a name stands for standard input, also as a path.
 pub(crate) fn is_standard_input(name: &str) -> bool {
     let paths = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-    // A file that was redirected has a length and can be opened again like any other.
-    let piped = |path: &str| std::fs::metadata(path).map_or(true, |data| !data.is_file());
-    name == STANDARD_INPUT || paths.contains(&name) && piped(name)
+    // A file that was redirected can be opened again like any other, as long as it has a name.
+    name == STANDARD_INPUT || paths.contains(&name) && file_behind(name).is_none()
 }
 
 /// Whether a path is a pipe, which can be read only once.

@@ -82,6 +82,23 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn names_that_are_not_known_are_empty_as_text_and_null_in_parquet() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = Values::names(vec!["ok".into(), "fraud".into()], vec![1, Values::NO_NAME, 0]);
+        let columns =
+            [Column::new("row", Values::Whole(vec![7, 8, 9])), Column::new("truth", names)];
+        let text = folder.path().join("t.csv");
+        write_table(&text, FileKind::Csv, &columns).unwrap();
+        assert_eq!(std::fs::read_to_string(text).unwrap(), "row,truth\n7,fraud\n8,\n9,ok\n");
+        let packed = folder.path().join("t.parquet");
+        write_table(&packed, FileKind::Parquet, &columns).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(packed).unwrap()).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let truth: Vec<Option<&String>> = rows.iter().map(|row| row.get_string(1).ok()).collect();
+        assert_eq!(truth, [Some(&"fraud".to_owned()), None, Some(&"ok".to_owned())]);
+    }
+
     fn columns() -> Vec<Column> {
         let dates = Values::Dates { ticks: vec![0, 86_400], scale: TimeScale::UNIX_SECONDS };
         vec![

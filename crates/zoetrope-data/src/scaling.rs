@@ -140,6 +140,19 @@ impl Signal {
 }
 
 impl SeriesScaling {
+    /// Whether every channel lies about 0 and 1 as it is, as a series does that was standardised before
+    /// it was written, or one of shares and ratios.
+    pub fn fits_as_it_is(&self) -> bool {
+        const MEAN_MAX: f64 = 3.0;
+        const DEVIATIONS: std::ops::RangeInclusive<f64> = 0.03..=3.0;
+        std::iter::once(&self.values).chain(&self.target).all(|moments| {
+            let Moments { mean, deviation } = &moments.channel;
+            mean.iter().zip(deviation).all(|(mean, deviation)| {
+                mean.abs() <= MEAN_MAX && (*deviation == 0.0 || DEVIATIONS.contains(deviation))
+            })
+        })
+    }
+
     /// The moments of the series to predict.
     fn of_target(&self) -> &SeriesMoments {
         self.target.as_ref().unwrap_or(&self.values)

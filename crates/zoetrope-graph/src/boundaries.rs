@@ -53,6 +53,17 @@ impl Boundaries {
         self.len().checked_sub(1).map(|last| self.at(last))
     }
 
+    /// When the window after the last one would end: it is as long as the longest. None without a window.
+    pub fn end_of_next(&self) -> Option<Time> {
+        let longest = match self {
+            Self::Regular { width, count, .. } => (*count > 1).then_some(*width),
+            Self::Listed(times) => {
+                times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max()
+            }
+        };
+        self.last().zip(longest).map(|(last, longest)| last.saturating_add(longest))
+    }
+
     /// All of them, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Time> + Clone + '_ {
         (0..self.len()).map(|index| self.at(index))

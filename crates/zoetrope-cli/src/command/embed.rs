@@ -81,7 +81,7 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
             });
             report[unit] = json!(at);
             report["interrupted"] = json!(args.model.interrupted());
-            memory.add_to(&mut report, args.model.notes());
+            memory.add_to(&mut report);
             args.model.add_warnings(&mut report, &[]);
             document(&report)
         }

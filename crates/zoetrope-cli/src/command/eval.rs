@@ -87,7 +87,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
                 "protocol": course.declared(),
                 "interrupted": args.model.interrupted(),
             });
-            memory.add_to(&mut measured, args.model.notes());
+            memory.add_to(&mut measured);
             args.model.add_warnings(&mut measured, &[]);
             document(&measured)
         }

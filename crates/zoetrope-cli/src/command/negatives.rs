@@ -14,6 +14,7 @@ use crate::input::{self, may_write};
 use crate::progress::{Bars, Unit};
 use crate::reading::{Reading, data_name};
 use crate::report::human::{bytes, plural, whole};
+use crate::saved_model::add_warnings;
 
 /// Flags of `data negatives`.
 #[derive(Debug, Args)]
@@ -86,12 +87,14 @@ pub(crate) fn run(args: &NegativesArgs) -> Result<String, Failure> {
     bars.finish();
     let size = std::fs::metadata(out).map_or(0, |metadata| metadata.len());
     if args.running.json {
-        return document(&json!({
+        let mut written = json!({
             "schema": 1,
             "out": out.display().to_string(),
             "bytes": size,
             "list": list.metadata,
-        }));
+        });
+        add_warnings(&mut written, &opened.loaded.notes.warnings);
+        return document(&written);
     }
     let metadata = &list.metadata;
     let mut text = format!(
@@ -114,6 +117,9 @@ pub(crate) fn run(args: &NegativesArgs) -> Result<String, Failure> {
             "note: {} are missing (4294967295): there was no candidate left\n",
             whole(metadata.missing)
         ));
+    }
+    for warning in &opened.loaded.notes.warnings {
+        text.push_str(&format!("note: {warning}\n"));
     }
     Ok(text)
 }

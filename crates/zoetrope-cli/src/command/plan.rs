@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zoetrope_plan::Plan;
 use zoetrope_train::TrainError;
+use zoetrope_train::course::Course;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::session::plan_for_ranks;
 use zoetrope_train::train::{Opened, Run, load_plan};
@@ -13,6 +14,7 @@ use crate::exit::Failure;
 use crate::input::may_write;
 use crate::progress::{Bars, Unit};
 use crate::report::plan as report;
+use crate::saved_model;
 use crate::settings::{Settings, prepare};
 
 /// Show how a run would be laid out, what it would take, and why
@@ -42,6 +44,13 @@ Examples:
   zoetrope plan job.toml --ranks 8                   the ways to share it, side by side
   zoetrope train job.toml --plan plan.json";
 
+/// Says what a user should know about the data, if progress may be shown and no document is.
+fn tell(args: &PlanArgs, warnings: &[String]) {
+    for warning in warnings.iter().filter(|_| !args.quiet && !args.json) {
+        saved_model::tell("note:", warning);
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let mut config = args.settings.layers().build()?;
@@ -55,13 +64,15 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     let given = load_plan(&config)?;
     match opened {
         Opened::Snapshots(material) if config.train.ranks > 1 => {
-            let plan = rayon::scope(|_| plan_for_ranks(config, &material, given))?;
-            args.tell(&plan.clone().into(), |saved| Ok(report::render_shared(&plan, saved)))
+            let mut plan = rayon::scope(|_| plan_for_ranks(config, &material, given))?;
+            tell(args, &material.warnings);
+            plan.head.warnings = material.warnings;
+            args.show(&plan.clone().into(), |saved| Ok(report::render_shared(&plan, saved)))
         }
         opened => match opened.start(config, given, Timeline::new())? {
             Run::Snapshots(mut session) => {
-                let plan = Plan::from(session.plan().clone());
-                args.tell(&plan, |saved| {
+                let plan = args.with_warnings(session.plan().clone().into(), &session);
+                args.show(&plan, |saved| {
                     let seconds = rayon::scope(|_| session.predict_epoch_seconds());
                     Ok(report::render(&session, told(seconds)?, saved))
                 })
@@ -71,8 +82,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
                 if session.plan().head.memory.total() == 0 {
                     rayon::scope(|_| session.plan_memory())?;
                 }
-                let plan = Plan::from(session.plan().clone());
-                args.tell(&plan, |saved| Ok(report::render_batches(&session, saved)))
+                let plan = args.with_warnings(session.plan().clone().into(), &session);
+                args.show(&plan, |saved| Ok(report::render_batches(&session, saved)))
             }
         },
     }
@@ -88,8 +99,15 @@ fn told(seconds: Result<f64, TrainError>) -> Result<Result<f64, String>, Failure
 }
 
 impl PlanArgs {
+    /// A plan with what a user should know about the data that it was made for, which is also said.
+    fn with_warnings(&self, mut plan: Plan, course: &dyn Course) -> Plan {
+        tell(self, course.warnings());
+        plan.head_mut().warnings = course.warnings().to_vec();
+        plan
+    }
+
     /// Saves a plan if asked to; prints it, or a report.
-    fn tell(
+    fn show(
         &self,
         plan: &Plan,
         report: impl FnOnce(Option<&Path>) -> Result<String, Failure>,

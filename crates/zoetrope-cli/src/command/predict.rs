@@ -176,7 +176,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
         if let (Value::Object(report), Value::Object(fields)) = (&mut report, fields) {
             report.extend(fields);
         }
-        memory.add_to(&mut report, args.model.notes());
+        memory.add_to(&mut report);
         args.model.add_warnings(&mut report, &predicted.warnings);
         return document(&report);
     }

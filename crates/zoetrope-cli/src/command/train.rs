@@ -174,12 +174,8 @@ fn configuration(args: &TrainArgs) -> Result<Config, Failure> {
             let _ = writeln!(std::io::stderr(), "{} {note}", Style::stderr().yellow("note:"));
         }
     }
-    let origins = builder.origins();
     let Some(root) = &args.resume else { return Ok(builder.build()?) };
-    // That the run has another value says more than that nobody would read the new one.
-    let mut config = builder.build_unchecked()?;
-    config.continues(&RunFolder::read_config(root)?, &origins)?;
-    config.check()?;
+    let mut config = builder.build_to_continue(&RunFolder::read_config(root)?)?;
     RunFolder::find_files(root, &mut config)?;
     Ok(config)
 }

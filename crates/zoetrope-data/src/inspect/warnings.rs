@@ -3,7 +3,7 @@
 use super::labels::LabelSummary;
 use super::numbers::FeatureSummary;
 use super::report::{Report, Topology};
-use crate::dataset::Notes;
+use crate::dataset::{Notes, grouped};
 
 /// Self-loops below this share are not worth a line.
 const NOTABLE_SELF_LOOPS: f64 = 0.01;
@@ -18,19 +18,6 @@ pub(super) fn collect(report: &Report, notes: &Notes) -> Vec<String> {
     about_structure(report, &mut warnings);
     about_values(report, &mut warnings);
     warnings
-}
-
-/// Digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Whether the reader said something on a subject already.
@@ -62,12 +49,7 @@ fn about_rows(report: &Report, notes: &Notes, warnings: &mut Vec<String>) {
     if report.events == 0 {
         warnings.push("there is not a single event or edge".into());
     }
-    if notes.skipped_rows > 0 && !told(warnings, "skipped") {
-        warnings.push(format!("{} bad rows skipped", grouped(notes.skipped_rows)));
-    }
-    if notes.missing_values > 0 && !told(warnings, "missing") {
-        warnings.push(format!("{} missing values", grouped(notes.missing_values)));
-    }
+    warnings.extend(notes.counted());
 }
 
 fn about_structure(report: &Report, warnings: &mut Vec<String>) {

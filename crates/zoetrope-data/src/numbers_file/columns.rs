@@ -25,7 +25,7 @@ pub enum Values {
     Names {
         /// The texts.
         names: Vec<String>,
-        /// Which of them stands in each row.
+        /// Which of them stands in each row; [`Values::NO_NAME`] where none does.
         rows: Vec<u32>,
     },
     /// Whole numbers: snapshots, times in the data's own ticks.
@@ -49,6 +49,14 @@ pub enum Values {
 }
 
 impl Values {
+    /// Stands for a text that is not known: an empty field as text, null in Parquet.
+    pub const NO_NAME: u32 = u32::MAX;
+
+    /// Whether texts of some rows are not known.
+    pub(super) fn lacks_names(&self) -> bool {
+        matches!(self, Self::Names { rows, .. } if rows.contains(&Self::NO_NAME))
+    }
+
     /// Texts by their place among `names`.
     pub fn names(names: Vec<String>, rows: Vec<u32>) -> Self {
         Self::Names { names, rows }

@@ -78,6 +78,7 @@ fn separate(place: usize, block: &mut Vec<u8>) {
 
 fn append(field: &Field<'_>, row: usize, block: &mut Vec<u8>) {
     match field {
+        Field::Names(_, rows) if rows[row] == Values::NO_NAME => {}
         Field::Names(names, rows) => block.extend_from_slice(&names[rows[row] as usize]),
         Field::Whole(values) => integer(values[row], block),
         Field::Dates(format, ticks) => format.append(ticks[row], block),

@@ -64,8 +64,10 @@ fn schema(column: &Column) -> Result<TypePtr, ParquetError> {
         Values::Decimals { .. } => (Type::DOUBLE, None),
         Values::Numbers(_) => (Type::FLOAT, None),
     };
+    let gaps = column.values.lacks_names();
+    let repetition = if gaps { Repetition::OPTIONAL } else { Repetition::REQUIRED };
     SchemaType::primitive_type_builder(&column.name, physical)
-        .with_repetition(Repetition::REQUIRED)
+        .with_repetition(repetition)
         .with_logical_type(logical)
         .build()
         .map(Arc::new)
@@ -80,34 +82,41 @@ fn write_column<W: std::io::Write + Send>(
         Values::Names { names, rows } => {
             let names: Vec<ByteArray> =
                 names.iter().map(|name| ByteArray::from(name.as_bytes().to_vec())).collect();
-            let texts: Vec<ByteArray> =
-                rows[range].iter().map(|&row| names[row as usize].clone()).collect();
-            put::<ByteArrayType, W>(group, &texts)
+            let known = |row: &&u32| **row != Values::NO_NAME;
+            let texts: Vec<ByteArray> = rows[range.clone()]
+                .iter()
+                .filter(known)
+                .map(|&row| names[row as usize].clone())
+                .collect();
+            let levels: Vec<i16> = rows[range].iter().map(|row| i16::from(known(&row))).collect();
+            put::<ByteArrayType, W>(group, &texts, values.lacks_names().then_some(&levels))
         }
-        Values::Whole(values) => put::<Int64Type, W>(group, &values[range]),
+        Values::Whole(values) => put::<Int64Type, W>(group, &values[range], None),
         Values::Dates { ticks, scale } => {
             let (_, factor) = timestamp_unit(scale.unit);
             let stamps: Vec<i64> =
                 ticks[range].iter().map(|tick| tick.saturating_mul(factor)).collect();
-            put::<Int64Type, W>(group, &stamps)
+            put::<Int64Type, W>(group, &stamps, None)
         }
         Values::Decimals { ticks, digits } => {
             let one = 10f64.powi(i32::from(*digits));
             let times: Vec<f64> = ticks[range].iter().map(|&ticks| ticks as f64 / one).collect();
-            put::<DoubleType, W>(group, &times)
+            put::<DoubleType, W>(group, &times, None)
         }
-        Values::Numbers(values) => put::<FloatType, W>(group, &values[range]),
+        Values::Numbers(values) => put::<FloatType, W>(group, &values[range], None),
     }
 }
 
-/// Writes the next column of a row group.
+/// Writes the next column of a row group; `levels` says 0 for each row without a value, if there are
+/// such.
 fn put<T: DataType, W: std::io::Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],
+    levels: Option<&Vec<i16>>,
 ) -> Result<(), ParquetError> {
     let Some(mut column) = group.next_column()? else {
         return Err(ParquetError::General("the schema has fewer columns than the data".into()));
     };
-    column.typed::<T>().write_batch(values, None, None)?;
+    column.typed::<T>().write_batch(values, levels.map(Vec::as_slice), None)?;
     column.close()
 }

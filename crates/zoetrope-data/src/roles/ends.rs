@@ -171,6 +171,9 @@ impl Scored<'_> {
         if self.is_interval(column) {
             return -20.0;
         }
+        if self.orders_others(column) {
+            return -20.0;
+        }
         match facts.kind {
             ColumnKind::Date(_) | ColumnKind::NumberList(_) => return -20.0,
             ColumnKind::Empty => return -8.0,
@@ -190,6 +193,33 @@ impl Scored<'_> {
             points -= 4.0;
         }
         points
+    }
+
+    /// Whether a column that is called what rows are ordered by, such as `start`, orders them: two
+    /// other columns are called the ends of an edge, or they share values that this one has not.
+    fn orders_others(&self, column: usize) -> bool {
+        let (facts, points) = (self.facts(column), &self.points[column]);
+        let given = &self.columns.given;
+        let count = self.points.len().min(MOST_CANDIDATES);
+        let measured = facts.kind.is_number() || matches!(facts.kind, ColumnKind::Date(_));
+        if !points.order || !measured || [given.src, given.dst].contains(&Some(column)) {
+            return false;
+        }
+        let names = &self.columns.names;
+        let vertices: Vec<usize> = (0..count)
+            .filter(|&other| other != column && self.may_be_vertex(other))
+            .filter(|&other| !self.points[other].order)
+            .collect();
+        let mut pairs =
+            vertices.iter().flat_map(|&one| vertices.iter().map(move |&two| (one, two)));
+        pairs.any(|(one, two)| {
+            let of = |column: usize| &self.points[column];
+            let named = of(one).src > 2.0 && of(two).dst > 2.0;
+            let beside = self.facts(one).shared(facts).max(self.facts(two).shared(facts));
+            let alike = self.facts(one).shared(self.facts(two)) >= 0.2
+                && (beside <= 0.05 || self.rises_enough(column));
+            one != two && (named || names::are_opposite(&names[one], &names[two]) || alike)
+        })
     }
 
     /// Whether a column holds identifiers of rows: every value differs, and there are two other

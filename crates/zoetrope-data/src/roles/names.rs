@@ -23,6 +23,8 @@ pub(super) struct NamePoints {
     pub(super) other_date: bool,
     /// Whether it names a vertex of whatever kind.
     pub(super) entity: bool,
+    /// Whether it names what rows may be ordered by, such as a round or a block.
+    pub(super) order: bool,
 }
 
 /// The words of a name, in lower case: `fromAccount_ID2` is `from account id 2`.
@@ -86,6 +88,7 @@ pub(super) fn points(name: &str) -> NamePoints {
     let lasting = any(&words, DURATIONS);
     points.measure |= lasting && any(&words, TIME_WORDS);
     points.other_date = any(&words, OTHER_DATES);
+    points.order = orders_rows(&words) && !lasting && !points.other_date;
     let timed = (any(&words, TIME_WORDS) && !lasting) || points.other_date;
     let labelled = any(&words, LABEL_WORDS);
     let (from, to) = (any(&words, FROM_WORDS), any(&words, TO_WORDS));
@@ -132,6 +135,17 @@ pub(super) fn points(name: &str) -> NamePoints {
         None => 0.0,
     };
     points
+}
+
+/// Whether words name what rows may be ordered by: `blockNumber`, `game round`, `contact start`,
+/// and not `number of rounds`, `from block` or `start station`.
+fn orders_rows(words: &[String]) -> bool {
+    let counted = words.iter().rev().take_while(|word| COUNTED.contains(&word.as_str())).count();
+    let Some((last, before)) = words[..words.len() - counted].split_last() else { return false };
+    let other_end = |word: &String| among(word, FROM_WORDS) || among(word, TO_WORDS);
+    let many = before.first().is_some_and(|word| HOW_MANY.contains(&word.as_str()));
+    let other = |word: &String| other_end(word) || among(word, MEASURES);
+    among(last, ORDER_WORDS) && !many && !before.iter().any(other)
 }
 
 /// Whether a name is that of a row number or of a row's own name, which is no feature.
@@ -224,6 +238,16 @@ mod tests {
             ["candidate", "update", "mandate", "overtime", "time_since_last", "birth_date", "dob"]
         {
             assert_eq!(points(name).time, 0.0, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_rows_are_ordered_by_is_known_by_the_last_word() {
+        for name in ["start", "blockNumber", "turn_number", "Round", "contact_start", "block_id"] {
+            assert!(points(name).order, "{name}");
+        }
+        for name in ["number_of_turns", "num_rounds", "from_block", "start_station", "block_size"] {
+            assert!(!points(name).order, "{name}");
         }
     }
 

@@ -413,3 +413,88 @@ fn weights_behind_two_ends_without_names_are_not_taken_for_times() {
         assert!(error.to_string().contains("as weights have"), "{error}");
     }
 }
+
+/// Three hundred times: some repeat, some are consecutive, some are in no order.
+const TIMES: [(&str, bool); 4] =
+    [("repeated", true), ("steps", true), ("consecutive", true), ("shuffled", false)];
+
+fn time_of(kind: &str, row: u64, draw: &dyn Fn(u64, u64) -> u64) -> u64 {
+    match kind {
+        "repeated" => 1000 + row / 4 * 3,
+        "steps" => row / 10,
+        "consecutive" => 5000 + row,
+        _ => draw(7, 100_000),
+    }
+}
+
+#[test]
+fn what_rows_are_ordered_by_is_the_time_if_it_rises_and_is_asked_about_otherwise() {
+    for ends in ["src,dst", "person1,person2", "caller,callee", "user_id,item_id", "u,v", "a,b"] {
+        for name in ["start", "blockNumber", "turn_number", "round", "contact_start"] {
+            for (kind, rises) in TIMES {
+                let text = table(&format!("{ends},{name},amount"), |row, draw| {
+                    let time = time_of(kind, row, draw);
+                    format!("{},{},{time},{}", draw(0, 40), draw(1, 40), draw(2, 9))
+                });
+                let what = format!("{ends} {name} {kind}");
+                let (src, dst) = ends.split_once(',').unwrap();
+                if rises {
+                    let expected = format!("{src} {dst} {name} amount - []");
+                    assert_eq!(roles_of(&text).unwrap(), expected, "{what}");
+                } else {
+                    let (asked, confirm) = question_of(&text);
+                    assert!(asked.contains(name), "{what}: {asked}");
+                    let flags = format!("--src {src} --dst {dst} --time {name} --weight amount");
+                    assert_eq!(confirm, flags, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_few_rows_out_of_order_do_not_make_a_block_a_feature() {
+    let blocks = table("from,to,block_number,gas", |row, draw| {
+        let late = if row % 40 == 39 { 5 } else { 0 };
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), 700 + row / 3 - late, draw(2, 900))
+    });
+    assert_eq!(roles_of(&blocks).unwrap(), "from to block_number - - [gas]");
+}
+
+#[test]
+fn beside_a_time_what_rows_are_ordered_by_is_a_feature() {
+    let text = table("src,dst,time,block", |row, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), 1_600_000_000 + row, row / 5)
+    });
+    assert_eq!(roles_of(&text).unwrap(), "src dst time - - [block]");
+    let dated = table("src,dst,col,round", |row, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), day(row), draw(2, 90))
+    });
+    assert_eq!(roles_of(&dated).unwrap(), "src dst col - - [round]");
+    let rising = table("src,dst,col,round", |row, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), row / 3, draw(2, 90))
+    });
+    assert!(question_of(&rising).0.contains("`round` could be the time as well"));
+    // Roads between places have a start and a target, and no time.
+    let roads = table("start,target,length", |_, draw| {
+        format!("{},{},{}", draw(0, 30), draw(1, 30), draw(2, 900))
+    });
+    assert_eq!(roles_of(&roads).unwrap(), "start target - - - [length]");
+    let counts = table("src,dst,num_rounds,start_lat", |_, draw| {
+        format!("{},{},{},{}", draw(0, 30), draw(1, 30), draw(2, 20), draw(3, 90))
+    });
+    assert_eq!(roles_of(&counts).unwrap(), "src dst - - - [num_rounds start_lat]");
+}
+
+#[test]
+fn numbers_that_rise_in_groups_are_asked_about() {
+    let orders = table("src,dst,order_key", |row, draw| {
+        format!("{},{},{}", draw(0, 30), draw(1, 30), 100 + row / 3)
+    });
+    assert_eq!(question_of(&orders).1, "--src src --dst dst --time order_key");
+    // Rows sorted by source: what belongs to the source rises with it.
+    let sorted = table("src,dst,index_of_bank", |row, draw| {
+        format!("{},{},{}", row / 10, draw(1, 30), row / 50)
+    });
+    assert_eq!(roles_of(&sorted).unwrap(), "src dst - - - [index_of_bank]");
+}

@@ -11,6 +11,9 @@ const TIME_MARGIN: f64 = 1.0;
 /// A column with fewer points is no time.
 const LEAST_POINTS: f64 = 2.0;
 
+/// A name that says what rows may be ordered by is no time yet: its values must rise, too.
+const ORDER_POINTS: f64 = 1.5;
+
 /// What was found out about the time.
 #[derive(Debug, Default)]
 pub(super) struct Timing {
@@ -52,10 +55,25 @@ impl Scored<'_> {
             let doubt = format!("{} and {} make no time without a year", name(best), name(finer));
             return Timing { time: Some(best), doubt: Some(doubt), ..Timing::default() };
         }
-        if best.is_some() {
-            return Timing { time: best, ..Timing::default() };
-        }
         let free = || (0..self.points.len()).filter(|column| !taken.contains(column));
+        let ordering = free().find(|&column| Some(column) != best && self.may_order(column));
+        match (best, ordering) {
+            // Found because it rises, beside a name that says more.
+            (Some(best), Some(other)) if self.only_rises(best) => {
+                let doubt = Some(format!("{} could be the time as well", name(other)));
+                return Timing { time: Some(best), doubt, ..Timing::default() };
+            }
+            (Some(_), _) => return Timing { time: best, ..Timing::default() },
+            (None, Some(column)) => {
+                let doubt = format!(
+                    "{} is called what rows are ordered by, but its values do not rise from row to row \
+                     (--no-time, if it is no time and the rows are in order)",
+                    name(column)
+                );
+                return Timing { time: Some(column), doubt: Some(doubt), ..Timing::default() };
+            }
+            (None, None) => {}
+        }
         if let Some(column) = free().find(|&column| self.is_unreadable_time(column)) {
             let doubt = format!(
                 "{} is called a time, but its values are not read as times ({ACCEPTED} are); if the \
@@ -72,7 +90,9 @@ impl Scored<'_> {
             );
             return Timing { doubt: Some(doubt), ..Timing::default() };
         }
-        if let Some(column) = free().find(|&column| self.rises_unnamed(column)) {
+        if let Some(column) =
+            free().find(|&column| self.rises_unnamed(column) || self.rises_in_groups(column, taken))
+        {
             let doubt = format!(
                 "{} never falls, as a time does, but is not called one (--no-time, if it is none)",
                 name(column)
@@ -91,6 +111,45 @@ impl Scored<'_> {
     /// Whether a column without a telling name rises from row to row, other than by one.
     fn rises_unnamed(&self, column: usize) -> bool {
         self.numbers_rows_by_value(column) && !self.facts(column).counts
+    }
+
+    /// Whether numbers that repeat rise from row to row under the name of something else, which is
+    /// none of a measure, and do not come from a vertex by whose number the rows are sorted.
+    fn rises_in_groups(&self, column: usize, taken: &[usize]) -> bool {
+        let (facts, points) = (self.facts(column), &self.points[column]);
+        let ends = taken.iter().filter(|&&end| end != column);
+        facts.kind.is_number()
+            && self.rises_enough(column)
+            && !facts.is_unique()
+            && !points.measure
+            && points.weight == 0.0
+            && points.label == 0.0
+            && !super::judge::is_numbered_feature(&self.columns.names[column])
+            && !ends.into_iter().any(|&end| self.facts(end).determines(facts))
+    }
+
+    /// Whether there are enough values to judge, and they rise.
+    pub(super) fn rises_enough(&self, column: usize) -> bool {
+        let facts = self.facts(column);
+        facts.rises && facts.present >= TELLING_ROWS && facts.distinct() > 2
+    }
+
+    /// Whether a column is called what rows may be ordered by, and holds numbers that change.
+    fn may_order(&self, column: usize) -> bool {
+        let facts = self.facts(column);
+        self.points[column].order
+            && facts.kind.is_number()
+            && facts.present > 0
+            && !facts.is_constant()
+            && !facts.has_two_numbers()
+            && !facts.binary
+    }
+
+    /// Whether nothing but rising numbers says that a column is the time.
+    fn only_rises(&self, column: usize) -> bool {
+        let (facts, points) = (self.facts(column), &self.points[column]);
+        let named = points.time > 0.0 || points.order || self.is_interval(column);
+        !named && facts.kind.is_number() && !facts.unix
     }
 
     /// Whether a column holds whole numbers that all differ and rise, under a name that says
@@ -129,6 +188,7 @@ impl Scored<'_> {
         let name = match self.interval {
             Some(interval) if interval.start == column => 7.0,
             Some(interval) if interval.end == column => 5.0,
+            _ if points.time == 0.0 && points.order => ORDER_POINTS,
             _ => points.time,
         };
         if points.other_date || self.comes_round(column) {
@@ -145,8 +205,14 @@ impl Scored<'_> {
             ColumnKind::Text if name > 9.0 && self.has_times(column) => return name - 4.0,
             ColumnKind::Empty | ColumnKind::NumberList(_) | ColumnKind::Text => return -20.0,
         };
-        let rises = facts.rises && facts.present >= TELLING_ROWS && facts.distinct() > 2;
-        let mut total = name + values + if rises { 2.0 } else { 0.0 };
+        let rises = if self.rises_enough(column) {
+            2.0
+        } else if points.order && facts.nearly_rises() {
+            1.0
+        } else {
+            0.0
+        };
+        let mut total = name + values + rises;
         for (is, cost) in [
             (facts.is_constant(), 3.0),
             (facts.binary && facts.present >= TELLING_ROWS, 6.0),

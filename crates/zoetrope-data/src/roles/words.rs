@@ -342,6 +342,50 @@ pub(super) const TIME_WORDS: &[&str] = &[
     "departuretime",
     "pickuptime",
 ];
+/// What rows are counted or ordered by in some tables and what is measured in others: a time only
+/// if the values agree. A name is judged by its last word, behind which a number may be named
+/// (`blockNumber`).
+pub(super) const ORDER_WORDS: &[&str] = &[
+    "start",
+    "begin",
+    "beginning",
+    "onset",
+    "started",
+    "opened",
+    "created",
+    "posted",
+    "sent",
+    "published",
+    "submitted",
+    "admitted",
+    "joined",
+    "block",
+    "ledger",
+    "slot",
+    "turn",
+    "round",
+    "period",
+    "frame",
+    "wave",
+    "season",
+    "generation",
+    "iteration",
+    "iter",
+    "cycle",
+    "phase",
+    "stage",
+    "snapshot",
+    "moment",
+    "instant",
+    "seq",
+    "sequence",
+    "decade",
+    "century",
+];
+/// Behind a word of [`ORDER_WORDS`] these say that it is counted.
+pub(super) const COUNTED: &[&str] = &["number", "num", "no", "nr", "id", "idx", "index", "height"];
+/// In front of one they say how many there are, which is no time.
+pub(super) const HOW_MANY: &[&str] = &["number", "num", "n", "count", "total", "max", "min"];
 pub(super) const WEIGHT_WORDS: &[&str] =
     &["weight", "amount", "amt", "rating", "count", "strength", "volume"];
 pub(super) const LABEL_WORDS: &[&str] = &[

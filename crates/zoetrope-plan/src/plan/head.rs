@@ -24,6 +24,10 @@ pub struct Head {
     pub memory: Memory,
     /// Why the planner chose what it chose.
     pub reasons: Vec<String>,
+    /// What a user should know about the data that it was made for. Like the reasons it is read by nobody
+    /// who executes the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What there was to choose from, if several ways were compared. Nobody who executes a plan reads it; it
     /// stands here, like the reasons, so that what `plan --json` prints is what `train --plan` reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -51,6 +51,7 @@ impl Planner for Batches {
                 ranks: 1,
                 memory: room.memory,
                 reasons,
+                warnings: Vec::new(),
                 candidates: Vec::new(),
             },
             events: facts.events,

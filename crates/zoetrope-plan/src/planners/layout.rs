@@ -118,6 +118,7 @@ impl FrameLayout {
                 ranks: wishes.ranks as usize,
                 memory,
                 reasons: all,
+                warnings: Vec::new(),
                 candidates: Vec::new(),
             },
             rule: wishes.rule,

@@ -14,6 +14,7 @@ use super::setting::{Given, shorten};
 use super::tgl::{self, Translation};
 use super::{Config, ModelConfig, ModelName, Variant};
 use crate::error::TrainError;
+use zoetrope_data::given::lasting;
 use zoetrope_graph::spelling::nearest;
 
 /// What the names of environment variables start with: `ZOETROPE_TRAIN_EPOCHS`.
@@ -193,6 +194,7 @@ impl ConfigBuilder {
                 Err(problem) => self.problems.push(problem),
             }
         }
+        config.data.path = lasting(&config.data.path);
         match self.problems.is_empty() {
             true => Ok(config),
             false => Err(TrainError::Config { problems: self.problems }),
@@ -224,11 +226,20 @@ impl ConfigBuilder {
     /// # Errors
     /// [`TrainError::Config`] with every problem of every layer, or with every contradiction.
     pub fn build(self) -> Result<Config, TrainError> {
+        self.build_unchecked()?.free_of_contradictions()
+    }
+
+    /// The same for a run that is continued. What differs from the run is told before what it
+    /// contradicts: whoever gives another model should hear of that and not of keys that the run's
+    /// model had.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build), and as [`Config::continues`].
+    pub fn build_to_continue(self, saved: &Config) -> Result<Config, TrainError> {
+        let origins = self.origins();
         let config = self.build_unchecked()?;
-        match config.suits_a_model() {
-            true => Ok(config),
-            false => config.check().map(|()| config),
-        }
+        config.continues(saved, &origins)?;
+        config.free_of_contradictions()
     }
 }
 

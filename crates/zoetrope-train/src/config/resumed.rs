@@ -51,7 +51,7 @@ impl Config {
     ///
     /// # Errors
     /// [`TrainError::Config`] that names every flag, variable or line that differs.
-    pub fn continues(
+    pub(super) fn continues(
         &self,
         saved: &Self,
         origins: &BTreeMap<String, Origin>,

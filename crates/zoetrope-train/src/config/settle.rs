@@ -5,6 +5,7 @@ use toml::Value;
 use super::problem::ConfigProblem;
 use super::setting::Given;
 use super::{Choice, Config, DataConfig, ModelConfig, ModelName, check};
+use crate::error::TrainError;
 
 impl Config {
     /// Whether somebody asked for the value of a key, `section.key`: a layer set it, or a program
@@ -71,8 +72,16 @@ impl Config {
         config
     }
 
+    /// The same, if it has no contradictions.
+    pub(super) fn free_of_contradictions(self) -> Result<Self, TrainError> {
+        if !self.suits_a_model() {
+            self.check()?;
+        }
+        Ok(self)
+    }
+
     /// Whether nobody named a model and at least one kind of models takes what was given.
-    pub(super) fn suits_a_model(&self) -> bool {
+    fn suits_a_model(&self) -> bool {
         let kinds = [ModelName::DEFAULT_OF_EVENTS, ModelName::DEFAULT_OF_SNAPSHOTS];
         !self.is_given("model.name")
             && kinds.into_iter().any(|model| self.with_model(model).problems().is_empty())

@@ -142,8 +142,10 @@ fn scale_features(
     warnings: &mut Vec<String>,
 ) -> Result<(), TrainError> {
     let of_series = cut.scaled.fitted.series.is_some();
+    let saved = saved.and_then(|saved| saved.vertex_features.as_ref());
     let Some(features) = cut.data.features.as_ref().filter(|features| features.width() > 0) else {
-        return Ok(());
+        let used = config.features == FeatureRule::Auto && !of_series;
+        return Table::absent("vertex", saved.filter(|_| used));
     };
     // A missing value that may not be is refused with its step and vertex when features are stacked.
     let refused = config.missing_features == MissingFeatures::Refuse
@@ -158,7 +160,6 @@ fn scale_features(
     };
     let names: Vec<String> = (0..features.width()).map(|column| column.to_string()).collect();
     let table = Table { values: features.values(), names: &names, row: "vertex" };
-    let saved = saved.and_then(|saved| saved.vertex_features.as_ref());
     // The references train on the features of snapshots as they are given, and weights that were
     // trained there must fit here: unless a rule is named, so does Zoetrope.
     let mut rules = config.clone();

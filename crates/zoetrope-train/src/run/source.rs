@@ -32,6 +32,10 @@ pub struct DataSource {
     /// How its table was read, so that new data and pairs are read the same way; None for other formats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<TableReading>,
+    /// What a user should know about the data: rows that were skipped, files that were not read and the
+    /// like.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The changes of data that were accepted since the run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<DataChange>,
@@ -47,7 +51,7 @@ impl DataSource {
             // What is not text has no place in the file; the other places are looked at anyway.
             .filter(|path| path.to_str().is_some());
         let reading = config.provenance.reading.clone();
-        Self { path, relative_path, data, reading, changes: Vec::new() }
+        Self { path, relative_path, data, reading, warnings: Vec::new(), changes: Vec::new() }
     }
 
     /// Reads what a run learns from; None where the run is older than this file.

@@ -46,6 +46,10 @@ pub struct Summary {
     /// The changes of data that were accepted since the run began (`--accept-changed-data`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_changes: Vec<DataChange>,
+    /// What a user should know about the data: rows that were skipped, files that were not read and the
+    /// like.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// How it was evaluated: split, negatives, tie rule and the like.
     pub protocol: serde_json::Value,
     /// The epochs.
@@ -120,6 +124,7 @@ impl Default for Summary {
             plan: serde_json::Value::Object(serde_json::Map::new()),
             data: DataSummary::default(),
             data_changes: Vec::new(),
+            warnings: Vec::new(),
             protocol: serde_json::Value::Object(serde_json::Map::new()),
             epochs: Vec::new(),
             test: Metrics::new(),

@@ -27,6 +27,12 @@ pub enum EdgeClassRule {
     WeightIsClass,
 }
 
+const TWO_CLASSES: &str = "edges of at least two classes";
+
+fn bad(value: String, expected: &'static str) -> GraphError {
+    GraphError::BadParameter { parameter: "edge classes", value, expected }
+}
+
 impl EdgeClassRule {
     /// The number of classes in a sequence.
     ///
@@ -34,11 +40,21 @@ impl EdgeClassRule {
     /// [`GraphError::BadParameter`] where the edges have no weights, a weight is not a class, or
     /// all edges are of one class.
     pub fn classes(self, sequence: &SnapshotSequence) -> Result<u32, GraphError> {
-        let bad = |value: String, expected| {
-            Err(GraphError::BadParameter { parameter: "edge classes", value, expected })
-        };
+        match self.found(sequence)? {
+            Some((least, most)) if least < most => Ok(most + 1),
+            Some((only, _)) => Err(bad(format!("class {only} only"), TWO_CLASSES)),
+            None => Err(bad("no edge with a class".into(), TWO_CLASSES)),
+        }
+    }
+
+    /// The least and the greatest class in a sequence; None if no edge has a class.
+    ///
+    /// # Errors
+    /// [`GraphError::BadParameter`] where the edges have no weights, or a weight is not a class.
+    pub fn found(self, sequence: &SnapshotSequence) -> Result<Option<(u32, u32)>, GraphError> {
         let Some(weight) = sequence.weight() else {
-            return bad("edges without weights".into(), "edges whose weights tell their classes");
+            let expected = "edges whose weights tell their classes";
+            return Err(bad("edges without weights".into(), expected));
         };
         let whole = |weight: &&f32| {
             weight.is_nan() || (**weight >= 0.0 && **weight < 65_536.0 && weight.fract() == 0.0)
@@ -46,14 +62,11 @@ impl EdgeClassRule {
         if self == Self::WeightIsClass
             && let Some(wrong) = weight.iter().find(|weight| !whole(weight))
         {
-            return bad(wrong.to_string(), "whole numbers from 0 to 65535 as edge weights");
+            let expected = "whole numbers from 0 to 65535 as edge weights";
+            return Err(bad(wrong.to_string(), expected));
         }
         let known = || weight.iter().filter_map(|&weight| self.class(weight));
-        match (known().min(), known().max()) {
-            (Some(least), Some(most)) if least < most => Ok(most + 1),
-            (Some(only), _) => bad(format!("class {only} only"), "edges of at least two classes"),
-            (None, _) => bad("no edge with a class".into(), "edges of at least two classes"),
-        }
+        Ok(known().min().zip(known().max()))
     }
 
     /// The class of an edge of this weight; `None` where it has none.
@@ -73,6 +86,16 @@ impl EdgeClassRule {
             if let Some(class) = self.class(snapshot.weight_of(edge)) {
                 pairs.push(snapshot.src[edge], snapshot.dst[edge], class as f32);
             }
+        }
+    }
+
+    /// The same with all edges; the label of those without a class is NaN.
+    pub fn fill_all(self, snapshot: SnapshotView<'_>, pairs: &mut Pairs) {
+        pairs.clear();
+        for edge in 0..snapshot.len() {
+            let class = self.class(snapshot.weight_of(edge));
+            let label = class.map_or(f32::NAN, |class| class as f32);
+            pairs.push(snapshot.src[edge], snapshot.dst[edge], label);
         }
     }
 }

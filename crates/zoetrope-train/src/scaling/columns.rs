@@ -67,6 +67,15 @@ pub(crate) struct Table<'a> {
     pub(crate) row: &'static str,
 }
 
+/// The first names of a list, for messages.
+fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+    const MOST: usize = 12;
+    let more = names.len().saturating_sub(MOST);
+    let shown: Vec<String> = names.take(MOST).map(|name| format!("`{name}`")).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    shown.join(", ") + &more
+}
+
 /// A scaled table, if anything of it changed.
 #[derive(Debug)]
 pub(crate) struct ScaledTable {
@@ -132,12 +141,43 @@ impl Table<'_> {
         }
     }
 
+    /// Fails if a run has columns of a table that this data does not have at all.
+    ///
+    /// # Errors
+    /// [`TrainError::Unfit`] that names the columns.
+    pub(crate) fn absent(
+        row: &'static str,
+        saved: Option<&FittedColumns>,
+    ) -> Result<(), TrainError> {
+        match saved {
+            None => Ok(()),
+            Some(saved) => Table { values: &[], names: &[], row }.checked(saved).map(|_| ()),
+        }
+    }
+
     /// The run's columns, if they are those of the table.
     fn checked<'s>(&self, saved: &'s FittedColumns) -> Result<&'s FittedColumns, TrainError> {
         let unfit = |what: String| TrainError::Unfit {
             what,
-            advice: "give data with the columns that the run was trained on".to_owned(),
+            advice: format!(
+                "give data with the columns that the run was trained on: {}",
+                listed(saved.columns.iter().map(|column| column.name.as_str()))
+            ),
         };
+        let named = |name: &str| name.parse::<usize>().is_err();
+        let absent: Vec<&str> = saved.columns.iter().map(|column| column.name.as_str()).collect();
+        let there = |name: &str| self.names.iter().any(|own| own == name);
+        let absent = absent.into_iter().filter(|name| named(name) && !there(name));
+        let absent: Vec<&str> = absent.collect();
+        // Without names of its own the data may still have them all.
+        let comparable = self.names.is_empty() || self.names.iter().any(|name| named(name));
+        if comparable && !absent.is_empty() {
+            return Err(unfit(format!(
+                "this data has no {} {}, which the run was trained with",
+                if absent.len() == 1 { "column" } else { "columns" },
+                listed(absent.into_iter())
+            )));
+        }
         if saved.columns.len() != self.width() {
             return Err(unfit(format!(
                 "the run was trained with {} features of each {}, but this data has {}",
@@ -146,7 +186,6 @@ impl Table<'_> {
                 self.width()
             )));
         }
-        let named = |name: &str| name.parse::<usize>().is_err();
         for (column, name) in saved.columns.iter().zip(self.names) {
             if column.name != *name && named(&column.name) && named(name) {
                 return Err(unfit(format!(

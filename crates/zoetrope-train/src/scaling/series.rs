@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use zoetrope_data::SnapshotDataset;
-use zoetrope_data::dataset::Standardise;
+use zoetrope_data::dataset::{Signal, Standardise};
 use zoetrope_data::scaling::SeriesScaling;
 use zoetrope_data::split::Split;
 use zoetrope_graph::{VertexId, VertexNames};
@@ -47,6 +47,25 @@ impl FittedSeries {
 
 fn all_names(names: &VertexNames) -> Vec<String> {
     (0..names.len()).map(|vertex| names.name(vertex as VertexId).into_owned()).collect()
+}
+
+/// The scale that the format of a series has, by numbers of the training steps. Files without one hold
+/// standardised values, or else other values than their format is for: these are scaled by vertex.
+fn automatic(signal: &Signal, steps: usize, warnings: &mut Vec<String>) -> SeriesScaling {
+    let usual = signal.fit(signal.standardise, steps);
+    let plain = signal.standardise == Standardise::No
+        && !signal.log_target
+        && signal.one_hot.is_none()
+        && !usual.fits_as_it_is();
+    if !plain {
+        return usual;
+    }
+    warnings.push(
+        "files of this layout hold series that are standardised already, but this one is not: it is \
+         scaled by vertex (data.scaling=raw trains on the values as they are)"
+            .to_owned(),
+    );
+    signal.fit(Standardise::ByVertex { epsilon: 0.0 }, steps)
 }
 
 /// Scales the series of a data set and takes its lags: by the numbers of a run if it has been scaled
@@ -96,7 +115,7 @@ pub(crate) fn scale_series(
             let steps = training + lags;
             let scaling = match config.scaling {
                 Scaling::Pygt => signal.fit_reference(),
-                Scaling::Auto => signal.fit(signal.standardise, steps),
+                Scaling::Auto => automatic(signal, steps, warnings),
                 Scaling::Raw => signal.fit(Standardise::No, steps),
                 Scaling::ByVertex => signal.fit(Standardise::ByVertex { epsilon: 0.0 }, steps),
                 Scaling::Overall => signal.fit(Standardise::Overall, steps),

@@ -67,14 +67,14 @@ impl Session {
     }
 
     /// The pairs by which a part is judged, with what is right: for links each edge with its
-    /// negatives (those of AP and AUC), for classes the edges that have one.
-    pub fn judged_pairs(&mut self, part: Part) -> (Vec<PairQuestion>, Vec<f32>) {
+    /// negatives (those of AP and AUC), for classes the edges; NaN if it is not known.
+    pub fn own_pairs(&mut self, part: Part) -> (Vec<PairQuestion>, Vec<f32>) {
         let range = self.steps_of(part);
         let ahead = usize::from(self.task_name == TaskName::LinkPrediction);
         let (mut questions, mut labels) = (Vec::new(), Vec::new());
         let mut pairs = Pairs::default();
         for step in range.start.max(self.earliest())..range.end {
-            self.task.judged_pairs(step, &mut pairs);
+            self.task.own_pairs(step, &mut pairs);
             let ends = pairs.src.iter().zip(&pairs.dst);
             questions.extend(ends.map(|(&src, &dst)| PairQuestion {
                 src,

@@ -38,6 +38,8 @@ impl Negatives<'_> {
 pub(super) struct Asking<'a> {
     /// What is predicted.
     pub(super) target: &'a Target,
+    /// Whether events are asked about of which nobody knows what is right: their labels are NaN.
+    pub(super) unknown: bool,
     /// Pairs of one-versus-one, with how many for each event.
     pub(super) few: (Negatives<'a>, usize),
     /// Pairs of one-versus-many, with how many for each event.
@@ -67,15 +69,15 @@ pub(super) fn fill(
                     .map(|vertex| preparer.ask(vertex, time, Some(event)))
             }
         };
+        if !asking.unknown && !asking.target.knows(event) {
+            continue;
+        }
         match asking.target {
             Target::Links => push(prepared, src, dst, 1.0),
-            Target::Values { values, .. } if values[event].is_nan() => {}
             Target::Values { values, .. } => {
                 preparer.bring(event, prepared);
                 push(prepared, src, dst, values[event]);
             }
-            // What is not known cannot be asked.
-            Target::Classes { labels, .. } if labels[event].is_nan() => {}
             Target::Classes { labels, edges: true, .. } => {
                 preparer.bring(event, prepared);
                 push(prepared, src, dst, labels[event]);

@@ -179,7 +179,14 @@ impl StreamSession {
             count => (Negatives::Drawn(sampler, 1), count),
         };
         let (few, many) = (drawn(&sampler, few), drawn(&crowd, many));
-        let asking = Asking { target: &target, few, many, absorb: true, full_rows: !training };
+        let asking = Asking {
+            target: &target,
+            unknown: !training,
+            few,
+            many,
+            absorb: true,
+            full_rows: !training,
+        };
         let gauge = Gauge::start();
         let mut preparer = Preparer::new(&material, material.neighbours(Part::Train), self.rules);
         let (mut prepared, mut room) = (Prepared::default(), Vec::new());

@@ -58,6 +58,7 @@ impl StreamSession {
         let sampler = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
         let asks = [false, true].map(|absorb| Asking {
             target: &target,
+            unknown: false,
             few: (Negatives::Drawn(&sampler, epoch as u32 + 1), per_event),
             many: (Negatives::Absent, 0),
             absorb,

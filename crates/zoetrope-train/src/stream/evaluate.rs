@@ -73,8 +73,11 @@ impl StreamSession {
             let options = self.negative_options(many.max(1));
             let crowd = NegativeSampler::new(&material.store, split, part, options)?;
             let listed = fixed.as_ref().map(|(list, _)| list).filter(|_| part != Part::Train);
+            // A prediction file has the events without a label, too.
+            let unknown = self.own_answers.is_some();
             let asking = |absorb: bool| Asking {
                 target: &target,
+                unknown,
                 few: match links {
                     true => (Negatives::Drawn(&sampler, EVALUATION), few),
                     false => (Negatives::Absent, 0),

@@ -44,6 +44,7 @@ impl EventFeatures {
         (scaled, warnings): (&mut Scaled, &mut Vec<String>),
     ) -> Result<Self, TrainError> {
         if chosen.names.is_empty() {
+            Table::absent("event", saved)?;
             return Ok(Self { chosen, names: Vec::new(), values: None });
         }
         let values = chosen.values(store);

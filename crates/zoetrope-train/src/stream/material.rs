@@ -433,12 +433,13 @@ fn vertex_features(
         return Ok(Some(Arc::new(rows)));
     }
     let given = store.vertex_features.as_ref().filter(|(width, _)| *width > 0);
-    let Some((width, values)) = given.filter(|_| config.data.features == FeatureRule::Auto) else {
-        return Ok(None);
+    let saved = saved.and_then(|saved| saved.vertex_features.as_ref());
+    let by_data = config.data.features == FeatureRule::Auto;
+    let Some((width, values)) = given.filter(|_| by_data) else {
+        return Table::absent("vertex", saved.filter(|_| by_data)).map(|()| None);
     };
     let names: Vec<String> = (0..*width).map(|column| column.to_string()).collect();
     let table = Table { values, names: &names, row: "vertex" };
-    let saved = saved.and_then(|saved| saved.vertex_features.as_ref());
     let found = table.scale(&config.data, saved, |vertex| !unseen[vertex], warnings)?;
     scaled.of_run |= found.of_run;
     scaled.missing_features += found.missing;

@@ -24,7 +24,7 @@ pub struct OwnAnswers {
     pub dst: Vec<VertexId>,
     /// When it was asked about.
     pub time: Vec<Time>,
-    /// What is right: 1 or 0 for links, a class, or a number.
+    /// What is right: 1 or 0 for links, a class, or a number; NaN if nobody knows.
     pub truth: Vec<f32>,
     /// The raw answers, one or several numbers for each.
     pub values: Vec<f32>,
@@ -41,9 +41,8 @@ impl OwnAnswers {
         answers: &[f32],
     ) {
         let outputs = target.outputs();
-        let asked = events.filter(|&event| target.asks_about(event));
         let few = prepared.negatives / prepared.positives.max(1);
-        for (place, event) in asked.enumerate() {
+        for (place, event) in events.enumerate() {
             let store = &material.store;
             let (src, dst, time) = (store.src()[event], store.dst()[event], store.time()[event]);
             let own = &answers[place * outputs..(place + 1) * outputs];
@@ -68,6 +67,7 @@ impl OwnAnswers {
 
 impl StreamSession {
     /// The answers about a part's own events, as evaluation asks them, and the metrics that follow.
+    /// Events are asked about whether or not it is known what is right.
     ///
     /// # Errors
     /// Where shapes do not fit.

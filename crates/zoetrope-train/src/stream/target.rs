@@ -92,8 +92,8 @@ impl Target {
         }
     }
 
-    /// Whether an event is asked about: what is right must be known.
-    pub(super) fn asks_about(&self, event: usize) -> bool {
+    /// Whether it is known what is right at an event.
+    pub(super) fn knows(&self, event: usize) -> bool {
         match self {
             Self::Links => true,
             Self::Classes { labels, .. } => !labels[event].is_nan(),

@@ -57,8 +57,9 @@ struct Asked {
 /// The number of classes.
 pub(super) fn classes(config: &Config, material: &Material) -> Result<usize, TrainError> {
     let (labelled, rule) = edge_labels(material)?;
-    let found = rule.classes(labelled)? as usize;
-    let classes = config.task.classes.unwrap_or(found);
+    let Some(classes) = config.task.classes else { return Ok(rule.classes(labelled)? as usize) };
+    // Data of a run that is to be predicted may lack classes, or have none at all.
+    let found = rule.found(labelled)?.map_or(0, |(_, most)| most as usize + 1);
     match classes >= found {
         true => Ok(classes),
         false => Err(TrainError::Unfit {
@@ -227,8 +228,8 @@ impl Task for EdgeClassification {
         })
     }
 
-    fn judged_pairs(&mut self, step: usize, pairs: &mut Pairs) {
-        self.rule.fill(self.labelled.at(step), pairs);
+    fn own_pairs(&mut self, step: usize, pairs: &mut Pairs) {
+        self.rule.fill_all(self.labelled.at(step), pairs);
     }
 
     fn answers_per_vertex(&self) -> Option<usize> {

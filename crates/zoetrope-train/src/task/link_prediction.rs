@@ -281,7 +281,7 @@ impl Task for LinkPrediction {
         })
     }
 
-    fn judged_pairs(&mut self, step: usize, pairs: &mut Pairs) {
+    fn own_pairs(&mut self, step: usize, pairs: &mut Pairs) {
         pairs.clear();
         let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
         for chunk in 0..self.judge.few.load(target) {

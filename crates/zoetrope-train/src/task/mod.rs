@@ -97,8 +97,9 @@ pub trait Task: Send {
     fn protocol(&self) -> serde_json::Value;
 
     /// Replaces `pairs` by those that the answers at this snapshot are judged by, labelled with what is
-    /// right; none where a task is not about pairs.
-    fn judged_pairs(&mut self, _step: usize, pairs: &mut Pairs) {
+    /// right, and by those that would be judged if it were known, labelled NaN; none where a task is not
+    /// about pairs.
+    fn own_pairs(&mut self, _step: usize, pairs: &mut Pairs) {
         pairs.clear();
     }
 

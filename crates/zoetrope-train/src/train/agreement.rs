@@ -138,7 +138,7 @@ fn parts(plan: &Plan) -> Vec<String> {
 }
 
 /// Parts of a plan that nobody executes.
-const DESCRIBING: [&str; 4] = ["data", "memory", "reasons", "candidates"];
+const DESCRIBING: [&str; 5] = ["data", "memory", "reasons", "warnings", "candidates"];
 
 /// What a rank was started with, a line for each thing.
 fn told(config: &Config, opened: &Opened) -> Vec<String> {

@@ -165,8 +165,9 @@ pub(super) fn number(
     Ok(notes)
 }
 
-/// Gives events of a run that learned from labels a column of labels that are not known, if they have
-/// none: what else a column could mean was decided by the run. Returns what the user should know.
+/// Gives events of a run that learned from labels, or from weights, a column of which nothing is known,
+/// if they have none: what else a column could mean was decided by the run. Returns what the user should
+/// know.
 ///
 /// # Errors
 /// If columns do not fit, which they do.
@@ -175,23 +176,27 @@ pub(super) fn leave_unknown(
     config: &Config,
     reading: Option<&TableReading>,
 ) -> Result<Option<String>, TrainError> {
-    let Dataset::Events(store) = &mut loaded.dataset else { return Ok(None) };
-    let by_label = matches!(
-        config.task.name,
-        Some(TaskName::EdgeClassification | TaskName::NodeClassification)
-    );
-    let Some(label) = reading.filter(|_| by_label && store.label().is_none()).and_then(|reading| {
-        let column = reading.label?;
-        let name = reading.header.as_ref().and_then(|names| names.get(column)).cloned();
-        Some(name.unwrap_or_else(|| column.to_string()))
-    }) else {
+    let (Dataset::Events(store), Some(reading)) = (&mut loaded.dataset, reading) else {
         return Ok(None);
     };
-    let unknown = vec![f32::NAN; store.len()];
-    let columns = EventColumns { label: Some(unknown.into()), ..store.columns().clone() };
+    let columns = store.columns().clone();
+    let unknown = || Some(vec![f32::NAN; store.len()].into());
+    let (column, what, columns) = match config.task.name {
+        Some(TaskName::EdgeClassification | TaskName::NodeClassification)
+            if store.label().is_none() =>
+        {
+            (reading.label, "label", EventColumns { label: unknown(), ..columns })
+        }
+        Some(TaskName::EdgeRegression) if store.weight().is_none() => {
+            (reading.weight, "weight", EventColumns { weight: unknown(), ..columns })
+        }
+        _ => return Ok(None),
+    };
+    let Some(column) = column else { return Ok(None) };
+    let name = reading.name(column).map_or_else(|| column.to_string(), str::to_owned);
     *store = std::mem::replace(store, empty()?).with_columns(columns)?;
     Ok(Some(format!(
-        "there is no label `{label}` as in the data of the run: nothing can be judged"
+        "there is no {what} `{name}` as in the data of the run: nothing can be judged"
     )))
 }
 

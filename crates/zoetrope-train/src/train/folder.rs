@@ -45,6 +45,7 @@ impl Records {
             }
         }
         let mut source = DataSource::new(course.config(), folder.root(), course.data());
+        source.warnings = course.warnings().to_vec();
         if !changes.is_empty() {
             source.changes =
                 DataSource::read(folder.root())?.map_or_else(Vec::new, |was| was.changes);

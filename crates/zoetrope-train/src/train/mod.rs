@@ -15,6 +15,7 @@ mod peak;
 mod ranks;
 mod saver;
 mod settle;
+mod unlabelled;
 mod unread;
 
 use std::path::{Path, PathBuf};
@@ -162,6 +163,9 @@ fn lead(
     check_parts(course)?;
     let going_on = resumed.as_ref().map(|_| GoingOn { root: folder.root(), changes: &changes });
     let store = start_from(course, going_on, |text| listener.warning(text))?;
+    if resumed.is_some() {
+        must_go_on(course)?;
+    }
     let store = store.unwrap_or_else(|| store_of(course, folder.root()));
     let mut records = Records::open(&folder, course, resumed.is_some(), &changes)?;
     listener.started(course, folder.root());
@@ -184,6 +188,18 @@ struct GoingOn<'a> {
     root: &'a Path,
     /// What differs between its data and the data that it began with.
     changes: &'a [String],
+}
+
+/// Fails if a run that is continued has more epochs than are asked for: what is done is not taken back.
+fn must_go_on(course: &dyn Course) -> Result<(), TrainError> {
+    let (done, asked) = (course.epochs().len(), course.config().train.epochs);
+    if done <= asked {
+        return Ok(());
+    }
+    Err(TrainError::Unfit {
+        what: format!("this run has {done} epochs already, and train.epochs = {asked} are fewer"),
+        advice: format!("ask for {done} or more with --epochs, or start a new run"),
+    })
 }
 
 /// What differs between the data of the run that is continued, if any, and the data that was opened.
@@ -388,6 +404,7 @@ fn finish(
         plan: without_lists(&course.layout(), RunFolder::PLAN),
         data: course.data(),
         data_changes: DataSource::read(folder.root())?.map_or_else(Vec::new, |data| data.changes),
+        warnings: course.warnings().to_vec(),
         protocol: course.declared(),
         epochs: course.epochs().to_vec(),
         verdict: Verdict::of(course, &test, &baselines),

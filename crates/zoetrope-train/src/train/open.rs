@@ -19,6 +19,7 @@ use crate::stream::{SavedRun, StreamMaterial, StreamSession};
 use crate::task;
 use crate::train::classes::{self, RunClasses};
 use crate::train::settle::settle;
+use crate::train::unlabelled::Unlabelled;
 use crate::train::unread;
 
 /// A data set in the form that the model of a configuration learns from.
@@ -72,7 +73,10 @@ impl Opened {
         let reading = during(&stages::READING);
         let mut loaded = material::read(config, usual.clone(), progress)?;
         drop(reading);
+        let counted = loaded.notes.counted();
+        loaded.notes.warnings.extend(counted);
         let _shaping = during(&stages::SHAPING);
+        let unlabelled = Unlabelled::count(&loaded.dataset);
         let unknown = classes::leave_unknown(&mut loaded, config, usual.as_ref())?;
         config.provenance.reading = loaded.notes.reading.clone().or(usual);
         let run_classes = folder.map(RunClasses::read).transpose()?;
@@ -80,6 +84,7 @@ impl Opened {
         let mut notes = settle(config, &loaded);
         notes.extend(numbered);
         notes.extend(unknown);
+        notes.extend(unlabelled.note(config));
         classes::keep_count(config, &loaded);
         config.check()?;
         loaded.notes.warnings.extend(notes);

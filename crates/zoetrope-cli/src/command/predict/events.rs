@@ -85,11 +85,6 @@ fn own(args: &PredictArgs, session: &mut StreamSession) -> Result<Predicted, Fai
     let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
     let about = format!(" of the events in the {} part", names.join(", "));
     let fields = json!({ "split": names, "metrics": measured });
-    if all.src.is_empty() {
-        let message = format!("there is nothing to predict{about}: no label of them is known");
-        let hint = "--pairs FILE scores events without a label: give the same file";
-        return Err(Failure::input(message).hint(hint));
-    }
     let subjects = subjects(session, all.src, all.dst, all.time);
     let predicted = predicted(session, subjects, all.values, about, fields);
     Ok(Predicted { truth: Some(all.truth), ..predicted })

@@ -102,16 +102,27 @@ fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predi
                 .hint(format!("snapshots are counted from 0; the last is {}", material.steps() - 1))
         }),
         Some(&time) => {
-            // A time before the first window has no snapshot; one after the last is asked about as
-            // soon as it can be.
-            let windows = material.boundaries.as_ref().map_or(0, |starts| starts.up_to(time));
-            match windows.checked_sub(1) {
+            // A time before the first window has no snapshot; one in the window after the last is
+            // asked about as soon as it can be, and nothing is known of later ones.
+            let starts = material.boundaries.as_ref();
+            let end = starts.and_then(Boundaries::end_of_next);
+            let of_pair = |what: &str| {
+                let shown = scale.map_or_else(|| time.to_string(), |scale| scale.format_time(time));
+                let (path, pair) = (path.display(), row + 1);
+                Failure::input(format!("{path}: the time of pair {pair}, {shown}, {what}"))
+            };
+            match starts.map_or(0, |starts| starts.up_to(time)).checked_sub(1) {
+                _ if end.is_some_and(|end| time >= end) => {
+                    let end = end.unwrap_or(time);
+                    let end = scale.map_or_else(|| end.to_string(), |scale| scale.format_time(end));
+                    let what = "lies beyond the snapshot that follows the data";
+                    Err(of_pair(what).hint(format!(
+                        "ask about times before {end}, or leave the column of times out to ask about \
+                         what follows the data; an event model can be asked about any time"
+                    )))
+                }
                 Some(window) => Ok(window.min(*askable.end())),
-                None => Err(Failure::input(format!(
-                    "{}: the time {time} of pair {} lies before the data",
-                    path.display(),
-                    row + 1
-                ))),
+                None => Err(of_pair("lies before the data")),
             }
         }
     };
@@ -138,7 +149,7 @@ fn own(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Failure> 
     let parts = parts(args, session)?;
     let (mut asked, mut truth) = (Vec::new(), Vec::new());
     for &part in &parts {
-        let (questions, labels) = session.judged_pairs(part);
+        let (questions, labels) = session.own_pairs(part);
         asked.extend(questions);
         truth.extend(labels);
     }
