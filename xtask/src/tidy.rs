@@ -8,6 +8,7 @@ mod manifests;
 mod names;
 mod rust_code;
 mod unsafety;
+mod wishes;
 
 use std::fmt;
 use std::path::Path;
@@ -68,6 +69,7 @@ fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings.extend(manifests::check(files));
     findings.extend(kernels::check(files));
     findings.extend(leftovers::check(files));
+    findings.extend(wishes::check(files));
     findings
 }
 

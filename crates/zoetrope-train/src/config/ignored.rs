@@ -30,6 +30,7 @@ pub(super) fn ignored(config: &Config) -> Vec<ConfigProblem> {
     all.extend(inputs::by_input(config));
     all.extend(runs::by_device(config));
     all.extend(runs::by_blocks(config));
+    all.extend(runs::by_plan_file(config));
     let mut found: Vec<ConfigProblem> = all.into_iter().flatten().collect();
     if let Some(task) = config.task.name {
         found.extend(by_task(config, task));

@@ -117,6 +117,11 @@ impl Config {
         self.plan.memory_limit.map(|limit| limit.0)
     }
 
+    /// Whether batches of events may be prepared ahead.
+    pub(crate) fn prefetches(&self) -> bool {
+        self.plan.prefetch
+    }
+
     /// Whether aggregations of the first layer may be kept.
     pub(crate) fn keeps_aggregations(&self) -> bool {
         self.plan.reuse

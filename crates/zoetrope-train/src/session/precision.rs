@@ -1,5 +1,6 @@
 //! Whether a lower precision is good enough: the loss of the first frame, in it and in f32.
 
+use zoetrope_dist::Reduction;
 use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
 use zoetrope_plan::{Frame, Precision};
@@ -34,11 +35,12 @@ impl Session {
         }
     }
 
-    /// The loss of the first stretch of a frame as training computes it, where it has one.
+    /// The loss of the first stretch of a frame as training computes it, if it has one. Ranks that share cells
+    /// have some of its snapshots each, and find the loss together.
     fn first_loss(&mut self, frame: Frame) -> Result<Option<f64>, TrainError> {
         let Some(stretch) = self.plan.rule.stretches(frame).next() else { return Ok(None) };
         let last = stretch.range().end - 1;
-        let steps = if self.only_last() { last..last + 1 } else { stretch.range() };
+        let asked = if self.only_last() { last..last + 1 } else { stretch.range() };
         self.tape.reset();
         // Statistics of the batch are not kept: they are found again by the first update.
         let mut updates = Updates::default();
@@ -48,10 +50,21 @@ impl Session {
         let state = self.carried.attach(forward.tape)?;
         let piece = Piece::whole(stretch.range(), stretch.group);
         let output = self.runner.embed(&mut forward, model, &piece, state)?;
-        let rows = output.rows_of(&mut forward, &steps, self.runner.vertices())?;
-        let questions = Questions { steps, epoch: 0 };
-        let loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
-        Ok(loss.map(|(loss, _)| f64::from(self.tape.read(loss)[0])))
+        let steps = output.steps.start.max(asked.start)..output.steps.end.min(asked.end);
+        let mut sums = [0.0, 0.0];
+        if !steps.is_empty() {
+            let rows = output.rows_of(&mut forward, &steps, self.runner.vertices())?;
+            let questions = Questions { steps, epoch: 0 };
+            let loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
+            if let Some((loss, answers)) = loss {
+                sums = [f64::from(self.tape.read(loss)[0]) * answers, answers];
+            }
+        }
+        if let Some(sharing) = self.runner.sharing() {
+            sharing.ranks.all_reduce(&mut sums, Reduction::Sum)?;
+        }
+        let [sum, answers] = sums;
+        Ok((answers > 0.0).then(|| sum / answers))
     }
 }
 

@@ -25,10 +25,19 @@ pub(super) fn plan_of(
     resumed: Option<&Path>,
     changes: &[String],
 ) -> Result<Option<Plan>, TrainError> {
-    match resumed.filter(|_| changes.is_empty()) {
-        Some(root) => read_plan(&RunFolder::plan_of(root)).map(Some),
-        None => load_plan(config),
+    let Some(root) = resumed.filter(|_| changes.is_empty()) else { return load_plan(config) };
+    let mut plan = read_plan(&RunFolder::plan_of(root))?;
+    // What changes no result may be asked for anew, and the device may be another one.
+    match &mut plan {
+        Plan::Frames(plan) => plan.gpu = None,
+        Plan::Batches(plan) => {
+            plan.gpu = None;
+            if !config.prefetches() {
+                plan.prefetch = 0;
+            }
+        }
     }
+    Ok(Some(plan))
 }
 
 fn read_plan(path: &Path) -> Result<Plan, TrainError> {

@@ -68,6 +68,34 @@ pub(super) fn by_blocks(config: &Config) -> Vec<Option<ConfigProblem>> {
     found
 }
 
+/// What a saved plan says itself.
+const OF_PLANS: [&str; 14] = [
+    "plan.reuse",
+    "plan.group",
+    "plan.blocks",
+    "plan.recompute",
+    "plan.strategy",
+    "plan.members",
+    "plan.overlap",
+    "plan.device_transport",
+    "plan.order",
+    "plan.residency",
+    "plan.difference",
+    "plan.record",
+    "plan.deduplicate",
+    "plan.prefetch",
+];
+
+/// What is not read beside a saved plan, which is obeyed.
+pub(super) fn by_plan_file(config: &Config) -> Vec<Option<ConfigProblem>> {
+    let holds = config.names_plan_file();
+    let unread = |key: &str| {
+        let advice = format!("leave {key} out, or make another plan with `zoetrope plan`");
+        unread_if(holds, config, (key, "plan.name", "the saved plan says it already", &advice))
+    };
+    OF_PLANS.into_iter().map(unread).collect()
+}
+
 /// What is not read by so many ranks.
 pub(in crate::config) fn by_ranks(config: &Config, ranks: usize) -> Vec<ConfigProblem> {
     let chooser = format!("train.ranks = {ranks}");
@@ -82,7 +110,10 @@ pub(in crate::config) fn by_ranks(config: &Config, ranks: usize) -> Vec<ConfigPr
         let advice = format!("leave {key} out, or use --ranks 1");
         unread_if(true, config, (key, &chooser, reason, &advice))
     };
-    let mut found: Vec<ConfigProblem> = OF_ONE_RANK.into_iter().filter_map(shared).collect();
+    // Ranks that take whole frames keep and send the graph as one rank does.
+    let whole = config.plan.strategy == StrategyName::Frames;
+    let kept = OF_ONE_RANK.into_iter().filter(|(key, _)| !whole || *key == "plan.record");
+    let mut found: Vec<ConfigProblem> = kept.filter_map(shared).collect();
     found.extend(overlap(config).into_iter().flatten());
     found.extend(unread_if(
         config.train.device == Device::Cpu && config.plan.device_transport != DeviceTransport::Nccl,
