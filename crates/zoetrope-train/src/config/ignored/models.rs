@@ -24,7 +24,6 @@ const OF_SNAPSHOTS: &[&str] = &[
     "train.loss",
     "train.shuffle",
     "train.truncate",
-    "plan.name",
     "plan.reuse",
     "plan.group",
     "plan.record",
