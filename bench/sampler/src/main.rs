@@ -26,8 +26,7 @@ use pass::Pass;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// `recent`, `uniform`, or `table`: the last events of each vertex, kept while the stream goes
-    /// by.
+    /// `recent` or `uniform`.
     choice: String,
     neighbours: usize,
     /// Events in a batch.
@@ -98,7 +97,7 @@ fn serve(store: &EventStore) {
 fn alone(store: &EventStore) {
     let index = TemporalIndex::new(store, Direction::Both);
     println!("{} events, {} vertices, {} entries", store.len(), store.vertices(), index.len());
-    for choice in ["recent", "uniform", "table"] {
+    for choice in ["recent", "uniform"] {
         for batch in [200, 600, 1200] {
             let case = Case { choice: choice.to_owned(), neighbours: 10, batch, seconds: 1.0 };
             let answer = measure(store, &index, &case);

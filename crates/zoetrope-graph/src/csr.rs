@@ -174,16 +174,6 @@ impl Csr {
     pub fn into_arrays(self) -> (Vec<u32>, Vec<VertexId>, Vec<f32>) {
         (self.offsets, self.indices, self.values)
     }
-
-    /// Words of 4 bytes that the matrix needs: `2 × entries + rows + 1` (PiPAD §4.1).
-    pub fn space_words(&self) -> usize {
-        2 * self.entries() + self.rows as usize + 1
-    }
-
-    /// Words of 4 bytes that coordinate form would need: `3 × entries` (PiPAD §4.1).
-    pub fn coordinate_words(&self) -> usize {
-        3 * self.entries()
-    }
 }
 
 /// Fails where `count` entries cannot be named by 32-bit offsets.

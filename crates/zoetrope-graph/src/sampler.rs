@@ -132,28 +132,6 @@ impl Sampled {
     pub fn of(&self, moment: usize) -> std::ops::Range<usize> {
         self.offsets[moment] as usize..self.offsets[moment + 1] as usize
     }
-
-    /// Removes all moments; keeps the buffers.
-    pub(crate) fn clear(&mut self) {
-        self.offsets.clear();
-        self.offsets.push(0);
-        self.vertex.clear();
-        self.event.clear();
-        self.time.clear();
-    }
-
-    /// Appends an event to the moment that [`end_moment`](Self::end_moment) will end.
-    pub(crate) fn push(&mut self, vertex: VertexId, event: EventId, time: Time) {
-        self.vertex.push(vertex);
-        self.event.push(event);
-        self.time.push(time);
-    }
-
-    /// Ends a moment with the events pushed since the last one ended.
-    pub(crate) fn end_moment(&mut self) {
-        let end = u32::try_from(self.event.len()).expect("fewer than 2^32 sampled events");
-        self.offsets.push(end);
-    }
 }
 
 impl Sampler {

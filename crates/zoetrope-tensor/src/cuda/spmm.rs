@@ -14,17 +14,17 @@ use crate::cpu::matmul::Accumulate;
 use crate::sparse::{Sequence, Side, SparseGroup, SparseMatrix};
 
 mod coded;
+mod coded_rows;
 mod codes;
 mod difference;
 mod locked;
 mod packet;
 mod resident;
-mod rows;
 mod slices;
+mod snapshot_changes;
 mod streamed;
 #[cfg(test)]
 mod trial;
-mod union;
 
 use resident::Resident;
 pub(crate) use slices::{Factors, Slices};

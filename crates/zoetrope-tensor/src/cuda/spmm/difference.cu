@@ -1,6 +1,6 @@
 // The next snapshots from the one before them (ESDG §3.2): the host sends what differs
-// (cuda/spmm/union.rs), and five kernels make all the blocks that products read, the same words as if
-// they had been sent whole.
+// (difference.rs of zoetrope-graph), and five kernels make all the blocks that products read, the same words
+// as if they had been sent whole.
 //
 // A list holds the entries of all these snapshots by row and column, each with the step in which it
 // comes and the first one without it. It follows from the list before and two sorted lists of changes:

@@ -5,9 +5,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use zoetrope_graph::Difference;
+
 use super::packet::Sizes;
 use super::slices::{SLICE, WINDOW};
-use super::union::MOST_STEPS;
 use super::{THREADS, WARP};
 use crate::cuda::{Arg, ByValue, Gpu, Kernel, Queue, Scratch, View, grid_for};
 use crate::sparse::Side;
@@ -38,7 +39,7 @@ struct LivesArg([u64; 2]);
 /// Addresses of the blocks of the snapshots.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct BlocksArg([u64; MOST_STEPS]);
+struct BlocksArg([u64; Difference::STEPS_MAX]);
 
 /// What snapshots have, and the most that their lists have of each.
 #[derive(Debug, Clone, Copy, Default)]
@@ -174,7 +175,7 @@ impl Rebuild {
             let vertices = self.vertices.as_ref().filter(|_| sizes.by_vertex);
             vertices.map(|both| both[at].view())
         });
-        let mut addresses = [0; MOST_STEPS];
+        let mut addresses = [0; Difference::STEPS_MAX];
         addresses.iter_mut().zip(blocks).for_each(|(at, block)| *at = block.ptr());
         let (from, to, lives) = (ByValue(&from), ByValue(&to), ByValue(&lives));
         let (blocks, earlier) = (BlocksArg(addresses), before.map(|before| before.words));

@@ -2,9 +2,11 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use zoetrope_graph::difference::Changes;
+
 use super::Slices;
-use super::rows::Rows;
-use super::union::{Changes, Union, Vertices};
+use super::coded_rows::CodedRows;
+use super::snapshot_changes::{SnapshotChanges, VertexWords};
 
 /// Lists begin at multiples of this many words.
 const GRAIN: usize = 4;
@@ -110,14 +112,17 @@ impl Writer {
 }
 
 /// The words of a packet, for the snapshots of a list with their blocks on the host.
-pub(super) fn pack(union: &Union, snapshots: &[(&Slices, &Rows)]) -> (Vec<u32>, Sizes) {
+pub(super) fn pack(
+    sent: &SnapshotChanges,
+    snapshots: &[(&Slices, &CodedRows)],
+) -> (Vec<u32>, Sizes) {
     const HEAD: usize = size_of::<Head>() / size_of::<u32>();
     let mut writer = Writer(vec![0; HEAD]);
     let none = Changes::default();
-    let (changes, all, numbers, by_number) = match &union.vertices {
-        Vertices::Some(changes) => (changes, None, None, &[][..]),
-        Vertices::All(all) => (&none, Some(all), None, &[][..]),
-        Vertices::Numbered { numbers, words } => (&none, None, Some(numbers), &words[..]),
+    let (changes, all, numbers, by_number) = match &sent.vertices {
+        VertexWords::Some(changes) => (changes, None, None, &[][..]),
+        VertexWords::All(all) => (&none, Some(all), None, &[][..]),
+        VertexWords::Numbered { numbers, words } => (&none, None, Some(numbers), &words[..]),
     };
     let described: Vec<Snapshot> = (snapshots.iter().enumerate())
         .map(|(step, (slices, rows))| {
@@ -140,16 +145,16 @@ pub(super) fn pack(union: &Union, snapshots: &[(&Slices, &Rows)]) -> (Vec<u32>, 
         weighted: first.weights.is_some(),
         by_vertex: first.vertices.is_some(),
         steps: snapshots.len(),
-        entries: union.entries,
-        born: union.born_columns.len(),
-        dead: union.dead.len(),
-        weights: union.weights.places.len(),
+        entries: sent.entries.entries,
+        born: sent.entries.born_columns.len(),
+        dead: sent.entries.dead.len(),
+        weights: sent.entries.weights.places.len(),
         units: snapshots.iter().map(|(slices, _)| slices.units()).max().unwrap_or(0),
     };
-    let by_rows = sizes.born < union.born_before.len();
+    let by_rows = sizes.born < sent.entries.born_before.len();
     let head = Head {
         steps: sizes.steps as u32,
-        rows: (union.born_before.len() - 1) as u32,
+        rows: (sent.entries.born_before.len() - 1) as u32,
         entries: sizes.entries as u32,
         born: sizes.born as u32,
         dead: sizes.dead as u32,
@@ -157,18 +162,18 @@ pub(super) fn pack(union: &Union, snapshots: &[(&Slices, &Rows)]) -> (Vec<u32>, 
         vertices: changes.places.len() as u32,
         all_vertices_at: all.map_or(0, |all| writer.put(all)),
         born_at: match by_rows {
-            true => writer.put(&union.born_rows()),
-            false => writer.put(&union.born_before),
+            true => writer.put(&sent.entries.born_rows()),
+            false => writer.put(&sent.entries.born_before),
         },
-        born_columns_at: writer.put(&union.born_columns),
-        born_weights_at: writer.put_values(&union.born_weights, union.numbered),
-        born_steps_at: writer.put_bytes(&union.born_steps),
-        dead_at: writer.put(&union.dead),
-        dead_steps_at: writer.put_bytes(&union.dead_steps),
-        weights_at: writer.put_changes(&union.weights, union.numbered),
+        born_columns_at: writer.put(&sent.entries.born_columns),
+        born_weights_at: writer.put_values(&sent.entries.born_weights, sent.numbered),
+        born_steps_at: writer.put_bytes(&sent.entries.born_steps),
+        dead_at: writer.put(&sent.entries.dead),
+        dead_steps_at: writer.put_bytes(&sent.entries.dead_steps),
+        weights_at: writer.put_changes(&sent.entries.weights, sent.numbered),
         vertices_at: writer.put_changes(changes, false),
         snapshots_at: writer.put(bytemuck::cast_slice(&described)),
-        numbered: u32::from(union.numbered),
+        numbered: u32::from(sent.numbered),
         by_rows: u32::from(by_rows),
         vertex_numbers_at: numbers
             .map_or(0, |numbers| writer.put_bytes(bytemuck::cast_slice(numbers))),

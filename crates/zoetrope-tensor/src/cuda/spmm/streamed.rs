@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys;
 
-use super::coded::{Coded, Part};
+use super::coded::{Coded, SentRun};
 use super::locked::Lock;
 use super::{Limits, Slices, put_names};
 use crate::cuda::{Event, Gpu, Queue, Scratch, View, Work};
@@ -107,7 +107,7 @@ impl Streamed {
         }
         let mut group = self.place(steps);
         let parts = match &mut self.coded {
-            None => vec![Part::whole(group.new.clone())],
+            None => vec![SentRun::whole(group.new.clone())],
             Some(coded) => coded.choose(group.new.clone()),
         };
         for part in parts.iter().filter(|part| part.is_whole()) {
@@ -147,7 +147,7 @@ impl Streamed {
     }
 
     /// Makes the blocks that are sent as differences.
-    fn rebuild(&mut self, group: &Group, parts: &[Part]) {
+    fn rebuild(&mut self, group: &Group, parts: &[SentRun]) {
         let Self { gpu, coded: Some(coded), places, stride, .. } = self else { return };
         let begin = gpu.mark_copies();
         for part in parts {

@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use zoetrope_graph::Csr;
+use zoetrope_graph::{Csr, MatrixRows};
 
 use super::codes;
 use crate::sparse::{Side, SparseMatrix};
 
 #[cfg_attr(test, derive(Debug, Clone, PartialEq, Default))]
-pub(super) struct Rows {
+pub(super) struct CodedRows {
     pub(super) offsets: Vec<u32>,
     pub(super) columns: Vec<u32>,
     /// Bits of the weights or their numbers, in the order of the columns; None where each is 1.
@@ -27,7 +27,7 @@ pub(super) struct Rows {
     pub(super) lengths: Option<Vec<u32>>,
 }
 
-impl Rows {
+impl CodedRows {
     pub(super) fn of(matrix: &SparseMatrix, side: Side) -> Self {
         if let Some((weights, factors)) = matrix.scaled() {
             return Self::scaled(matrix, side, weights, factors);
@@ -58,11 +58,13 @@ impl Rows {
         Self { offsets, columns, weights, codes, vertices, lengths: None }
     }
 
-    /// The columns of a row, and its weights where there are any.
-    pub(super) fn row(&self, row: usize) -> (&[u32], &[u32]) {
-        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-        let weights = self.weights.as_ref().map_or(&[][..], |weights| &weights[range.clone()]);
-        (&self.columns[range], weights)
+    /// What differences are taken of.
+    pub(super) fn entries(&self) -> MatrixRows<'_> {
+        MatrixRows {
+            offsets: &self.offsets,
+            columns: &self.columns,
+            weights: self.weights.as_deref(),
+        }
     }
 }
 
