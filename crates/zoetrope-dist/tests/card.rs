@@ -23,12 +23,11 @@ fn rows_on_a_card_are_exchanged_as_on_the_processor() {
             let expected = bodies::there_and_back(&exchange, &x, cols, &weights, overlapped);
             let mut tape = Tape::on(device.clone());
             let input = tape.variable(rows, cols, &x).unwrap();
-            let output = match overlapped {
-                false => exchange.apply(&mut tape, input).unwrap(),
-                true => {
-                    let departed = exchange.start(&mut tape, input).unwrap();
-                    departed.arrive(&mut tape)
-                }
+            let output = if overlapped {
+                let departed = exchange.start(&mut tape, input).unwrap();
+                departed.arrive(&mut tape)
+            } else {
+                exchange.apply(&mut tape, input).unwrap()
             };
             assert_eq!(tape.read(output), expected.0);
             tape.backward_from(output, &weights).unwrap();

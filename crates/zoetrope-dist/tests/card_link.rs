@@ -54,9 +54,10 @@ fn there_and_back(
 ) -> [Vec<u32>; 2] {
     let mut tape = Tape::on(device.clone());
     let input = tape.variable(x.len() / cols, cols, x).unwrap();
-    let output = match overlapped {
-        false => exchange.apply(&mut tape, input).unwrap(),
-        true => exchange.start(&mut tape, input).unwrap().arrive(&mut tape),
+    let output = if overlapped {
+        exchange.start(&mut tape, input).unwrap().arrive(&mut tape)
+    } else {
+        exchange.apply(&mut tape, input).unwrap()
     };
     let weights = bodies::values(2, 7, tape.shape(output).len());
     let found = tape.read(output);

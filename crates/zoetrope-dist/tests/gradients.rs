@@ -18,11 +18,12 @@ fn loss(ranks: &Ranks, x: &[f32], overlapped: bool) -> Result<(f64, Vec<f32>), D
     let plan = ExchangePlan::between(rank, size, ROWS, |at| at * size / ROWS, |at| at % size);
     let there = Exchange::new(ranks, plan.unwrap());
     let back = Exchange::new(ranks, there.plan().reversed().unwrap());
-    let cross = |tape: &mut Tape, exchange: &Exchange, x: Var| match overlapped {
-        false => exchange.apply(tape, x).unwrap(),
-        true => {
+    let cross = |tape: &mut Tape, exchange: &Exchange, x: Var| {
+        if overlapped {
             let departed = exchange.start(tape, x).unwrap();
             departed.arrive(tape)
+        } else {
+            exchange.apply(tape, x).unwrap()
         }
     };
     let mut tape = Tape::new();

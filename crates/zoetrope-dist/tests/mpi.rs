@@ -259,16 +259,18 @@ fn disagree(ranks: &Ranks, scenario: &str) -> Result<(), DistError> {
             ranks.start_all_gather(vec![1.0f32; own], &lengths)?.wait().map(drop)
         }
         "spread" => {
-            let (sends, lengths) = match is_sender {
-                true => (vec![vec![1.0f32; sent], Vec::new()], [0, 0]),
-                false => (vec![Vec::new(), Vec::new()], [0, expected]),
+            let (sends, lengths) = if is_sender {
+                (vec![vec![1.0f32; sent], Vec::new()], [0, 0])
+            } else {
+                (vec![Vec::new(), Vec::new()], [0, expected])
             };
             ranks.all_to_all_known(sends, &lengths).map(drop)
         }
         _ => {
-            let (sends, receives) = match is_sender {
-                true => ([(0..sent as u32).collect(), Vec::new()], [Vec::new(), Vec::new()]),
-                false => ([Vec::new(), Vec::new()], [Vec::new(), (0..expected as u32).collect()]),
+            let (sends, receives) = if is_sender {
+                ([(0..sent as u32).collect(), Vec::new()], [Vec::new(), Vec::new()])
+            } else {
+                ([Vec::new(), Vec::new()], [Vec::new(), (0..expected as u32).collect()])
             };
             let rows = sent.max(expected);
             let plan = ExchangePlan::new(ranks.rank(), [rows, rows], sends.into(), receives.into());
@@ -390,19 +392,18 @@ fn suffer(ranks: &Ranks, scenario: &str, folder: &Path) -> Result<(), DistError>
     }
     if moment == "waiting" {
         // The others come late, so that the victim is struck while it waits for them.
-        match is_victim {
-            true => drop(std::thread::spawn(move || {
+        if is_victim {
+            drop(std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(200));
                 strike();
-            })),
-            false => {
-                let deadline = Instant::now() + LONGEST;
-                while !struck.exists() && Instant::now() < deadline {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                // It says so just before.
-                std::thread::sleep(Duration::from_millis(400));
+            }))
+        } else {
+            let deadline = Instant::now() + LONGEST;
+            while !struck.exists() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
             }
+            // It says so just before.
+            std::thread::sleep(Duration::from_millis(400));
         }
     }
     ranks.all_reduce(&mut vec![1.0f32; 1 << 20], Reduction::Sum)?;

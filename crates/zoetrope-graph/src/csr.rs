@@ -54,9 +54,12 @@ impl Csr {
         indices: Vec<VertexId>,
         values: Vec<f32>,
     ) -> Result<Self, GraphError> {
-        let expect = |column: &'static str, expected: usize, got: usize| match expected == got {
-            true => Ok(()),
-            false => Err(GraphError::LengthMismatch { column, expected, got }),
+        let expect = |column: &'static str, expected: usize, got: usize| {
+            if expected == got {
+                Ok(())
+            } else {
+                Err(GraphError::LengthMismatch { column, expected, got })
+            }
         };
         expect("row_offsets", rows as usize + 1, offsets.len())?;
         expect("values", indices.len(), values.len())?;

@@ -109,9 +109,12 @@ impl EventStore {
         names: VertexNames,
     ) -> Result<Self, GraphError> {
         let events = src.len();
-        let expect = |column: &'static str, expected: usize, got: usize| match expected == got {
-            true => Ok(()),
-            false => Err(GraphError::LengthMismatch { column, expected, got }),
+        let expect = |column: &'static str, expected: usize, got: usize| {
+            if expected == got {
+                Ok(())
+            } else {
+                Err(GraphError::LengthMismatch { column, expected, got })
+            }
         };
         expect("dst", events, dst.len())?;
         expect("time", events, time.len())?;

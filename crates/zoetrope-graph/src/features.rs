@@ -109,8 +109,9 @@ impl Targets {
 }
 
 fn expect_length(column: &'static str, expected: usize, values: &[f32]) -> Result<(), GraphError> {
-    match values.len() == expected {
-        true => Ok(()),
-        false => Err(GraphError::LengthMismatch { column, expected, got: values.len() }),
+    if values.len() == expected {
+        Ok(())
+    } else {
+        Err(GraphError::LengthMismatch { column, expected, got: values.len() })
     }
 }

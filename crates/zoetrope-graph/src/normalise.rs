@@ -233,13 +233,14 @@ fn map_rows(matrix: Csr, change: impl Fn(u32, &[u32], &mut [f32]) + Sync) -> Csr
 }
 
 fn expect_square(matrix: &Csr) -> Result<(), GraphError> {
-    match matrix.rows() == matrix.cols() {
-        true => Ok(()),
-        false => Err(GraphError::ShapeMismatch {
+    if matrix.rows() == matrix.cols() {
+        Ok(())
+    } else {
+        Err(GraphError::ShapeMismatch {
             what: "rows and columns of a matrix that needs both to be the vertices",
             left: matrix.rows() as usize,
             right: matrix.cols() as usize,
-        }),
+        })
     }
 }
 

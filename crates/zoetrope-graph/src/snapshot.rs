@@ -141,10 +141,8 @@ impl SnapshotSequence {
     /// If there are fewer.
     pub fn first_steps(&self, steps: usize) -> Self {
         assert!(steps <= self.steps, "{steps} of {} snapshots", self.steps);
-        let ranges = match self.is_constant() {
-            true => self.ranges.clone(),
-            false => self.ranges.first(steps),
-        };
+        let ranges =
+            if self.is_constant() { self.ranges.clone() } else { self.ranges.first(steps) };
         let edges = ranges.end() as usize;
         Self {
             vertices: self.vertices,
@@ -312,10 +310,7 @@ fn permute<T: Copy + Send + Sync>(order: &[u64], values: &mut [T]) {
 }
 
 fn check_length(column: &'static str, expected: usize, got: usize) -> Result<(), GraphError> {
-    match expected == got {
-        true => Ok(()),
-        false => Err(GraphError::LengthMismatch { column, expected, got }),
-    }
+    if expected == got { Ok(()) } else { Err(GraphError::LengthMismatch { column, expected, got }) }
 }
 
 fn check_range(column: &'static str, values: &[VertexId], vertices: u32) -> Result<(), GraphError> {

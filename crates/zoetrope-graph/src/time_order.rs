@@ -25,10 +25,7 @@ impl TimeOrder {
     /// # Errors
     /// [`GraphError::TooMany`] where times are not in order and positions do not fit 32 bits.
     pub fn sort(time: &mut [Time]) -> Result<Self, GraphError> {
-        match is_ordered(time) {
-            true => Ok(Self(None)),
-            false => sort(time).map(|order| Self(Some(order))),
-        }
+        if is_ordered(time) { Ok(Self(None)) } else { sort(time).map(|order| Self(Some(order))) }
     }
 
     /// For each place the place that its event came from; `None` where nothing moved.
@@ -60,9 +57,10 @@ fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
     let keys: &mut [u64] = bytemuck::cast_slice_mut(time);
     let packing = Packing { low: low as u64, position_bits };
     let passes = (u64::BITS - span.leading_zeros()).div_ceil(DIGIT_BITS);
-    match passes <= 4 && events >= 1 << 12 {
-        true => Ok(sort_by_digits(keys, packing, passes)),
-        false => Ok(sort_by_comparison(keys, packing)),
+    if passes <= 4 && events >= 1 << 12 {
+        Ok(sort_by_digits(keys, packing, passes))
+    } else {
+        Ok(sort_by_comparison(keys, packing))
     }
 }
 

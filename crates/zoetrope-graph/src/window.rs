@@ -128,13 +128,16 @@ impl Windows {
             let boundaries = Boundaries::Listed(vec![0]);
             return Ok(Self { boundaries, ranges: Ranges::empty(0, 0) });
         };
-        let limited = |windows: i128| match windows <= i128::from(MAX_WINDOWS) {
-            true => Ok(()),
-            false => Err(GraphError::TooManyWindows {
-                windows,
-                limit: MAX_WINDOWS,
-                suggestion: suggest_window(store).to_string(),
-            }),
+        let limited = |windows: i128| {
+            if windows <= i128::from(MAX_WINDOWS) {
+                Ok(())
+            } else {
+                Err(GraphError::TooManyWindows {
+                    windows,
+                    limit: MAX_WINDOWS,
+                    suggestion: suggest_window(store).to_string(),
+                })
+            }
         };
         let boundaries = match windowing {
             Windowing::Boundaries(given) => Boundaries::Listed(given.clone()),

@@ -31,9 +31,10 @@ thread_local! {
 
 /// What a block takes, with what the allocator of the system adds to it.
 fn taken(size: usize) -> i64 {
-    let bytes = match size < LARGE {
-        true => (size + 8).next_multiple_of(16).max(32),
-        false => size.saturating_add(16).div_ceil(4096).saturating_mul(4096),
+    let bytes = if size < LARGE {
+        (size + 8).next_multiple_of(16).max(32)
+    } else {
+        size.saturating_add(16).div_ceil(4096).saturating_mul(4096)
     };
     i64::try_from(bytes).unwrap_or(i64::MAX / 4)
 }

@@ -266,10 +266,7 @@ impl Group<'_> {
             Some(shared) => shared.movement.gather(forward.tape, x)?,
             None => x,
         };
-        match self.steps.is_empty() {
-            true => Ok(x),
-            false => Ok(forward.tape.spmm(&self.form(form), x)?),
-        }
+        if self.steps.is_empty() { Ok(x) } else { Ok(forward.tape.spmm(&self.form(form), x)?) }
     }
 
     /// The number of snapshots.

@@ -55,9 +55,10 @@ impl Adjacency {
     }
 
     fn finite(self, matrix: Csr, step: usize) -> Result<Csr, NnError> {
-        match matrix.values().iter().all(|value| value.is_finite()) {
-            true => Ok(matrix),
-            false => Err(NnError::GraphNotFinite { step, form: self.name() }),
+        if matrix.values().iter().all(|value| value.is_finite()) {
+            Ok(matrix)
+        } else {
+            Err(NnError::GraphNotFinite { step, form: self.name() })
         }
     }
 
@@ -133,9 +134,10 @@ impl PreparedGraph {
         }
         let prepare = |&form: &Adjacency| -> Result<(Adjacency, SparseGroup), NnError> {
             let one = |step| form.prepare(device, sequence.at(step), step).map(Arc::new);
-            let matrices: Vec<Arc<SparseMatrix>> = match sequence.is_constant() {
-                true => vec![one(0)?; steps],
-                false => (0..steps).into_par_iter().map(one).collect::<Result<_, NnError>>()?,
+            let matrices: Vec<Arc<SparseMatrix>> = if sequence.is_constant() {
+                vec![one(0)?; steps]
+            } else {
+                (0..steps).into_par_iter().map(one).collect::<Result<_, NnError>>()?
             };
             Ok((form, SparseGroup::new(matrices.into())))
         };

@@ -182,9 +182,10 @@ impl Table {
             (Values::Host(from), place) => *place = Place::Host(from.to_vec()),
             (Values::Device(from), Place::Device(gpu, values)) => {
                 let block = std::mem::take(values);
-                let mut block = match block.room() >= from.len() {
-                    true => block.reshaped(from.len()),
-                    false => Buffer::on_device(gpu, from.len() + from.len() / 4),
+                let mut block = if block.room() >= from.len() {
+                    block.reshaped(from.len())
+                } else {
+                    Buffer::on_device(gpu, from.len() + from.len() / 4)
                 }
                 .reshaped(from.len());
                 gpu.copy(from, block.view_mut());

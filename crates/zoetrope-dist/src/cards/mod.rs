@@ -172,9 +172,10 @@ impl Onlooker for CardLink {
 /// Rests between two looks.
 fn pause(waited: Duration) {
     const BRISK: Duration = Duration::from_micros(200);
-    match waited < BRISK {
-        true => std::thread::yield_now(),
-        false => std::thread::sleep((waited / 20).min(Duration::from_millis(1))),
+    if waited < BRISK {
+        std::thread::yield_now()
+    } else {
+        std::thread::sleep((waited / 20).min(Duration::from_millis(1)))
     }
 }
 

@@ -158,9 +158,10 @@ impl Exchange {
         let got = tape.shape(x);
         let expected = Shape::new(self.plan.rows_in(), got.cols);
         let (operator, operand) = ("exchange", "the rows to send");
-        match got == expected {
-            true => Ok(got.cols),
-            false => Err(TensorError::Shape { operator, operand, expected, got }),
+        if got == expected {
+            Ok(got.cols)
+        } else {
+            Err(TensorError::Shape { operator, operand, expected, got })
         }
     }
 

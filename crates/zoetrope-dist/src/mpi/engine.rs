@@ -276,16 +276,18 @@ impl<H: Handle> Engine<H> {
         let mut inside = self.enter()?;
         let mut at = 0;
         while at < requests.awaited.len() {
-            match self.receive(&mut inside, requests, at)? {
-                true => drop(requests.awaited.remove(at)),
-                false => at += 1,
+            if self.receive(&mut inside, requests, at)? {
+                drop(requests.awaited.remove(at))
+            } else {
+                at += 1
             }
         }
         let mut at = 0;
         while at < requests.open.len() {
-            match self.test(&mut requests.open[at])? {
-                true => drop(requests.open.swap_remove(at)),
-                false => at += 1,
+            if self.test(&mut requests.open[at])? {
+                drop(requests.open.swap_remove(at))
+            } else {
+                at += 1
             }
         }
         Ok(requests.is_through())

@@ -77,10 +77,7 @@ impl Link {
             frames.push(serde_json::from_slice(line).map_err(|_| Broken::Garbled)?);
         }
         self.inbox.drain(..whole);
-        match closed && frames.is_empty() {
-            true => Err(Broken::Closed),
-            false => Ok(frames),
-        }
+        if closed && frames.is_empty() { Err(Broken::Closed) } else { Ok(frames) }
     }
 
     /// Whether everything said has left.

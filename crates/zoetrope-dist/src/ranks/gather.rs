@@ -52,10 +52,8 @@ impl Ranks {
             let (expected, got) = (lengths[self.rank()], values.len());
             return Err(self.refuse(site, "the number of own values", expected, got));
         }
-        let copies = (0..self.size()).map(|to| match to == self.rank() {
-            true => Vec::new(),
-            false => self.spare().copy(&values),
-        });
+        let copies = (0..self.size())
+            .map(|to| if to == self.rank() { Vec::new() } else { self.spare().copy(&values) });
         let mut sends: Vec<Vec<T>> = copies.collect();
         sends[self.rank()] = values;
         self.spread(site, Tag::round(site, 0), sends, lengths, mode)
@@ -115,9 +113,10 @@ impl Ranks {
     }
 
     fn expect_lengths(&self, site: Site, got: usize) -> Result<(), DistError> {
-        match got == self.size() {
-            true => Ok(()),
-            false => Err(self.refuse(site, "the number of lists", self.size(), got)),
+        if got == self.size() {
+            Ok(())
+        } else {
+            Err(self.refuse(site, "the number of lists", self.size(), got))
         }
     }
 
@@ -188,12 +187,11 @@ impl Ranks {
             if self.size() == 1 || values.is_empty() {
                 return Ok(Stage::Done(values));
             }
-            let (outgoing, incoming) = match root == self.rank() {
-                true => (self.to_all(&values), Vec::new()),
-                false => {
-                    let expected = Incoming { from: root, kind: T::KIND, len: values.len() };
-                    (Vec::new(), vec![expected])
-                }
+            let (outgoing, incoming) = if root == self.rank() {
+                (self.to_all(&values), Vec::new())
+            } else {
+                let expected = Incoming { from: root, kind: T::KIND, len: values.len() };
+                (Vec::new(), vec![expected])
             };
             let tag = Tag::round(site, 0);
             let flight = self.launch(site, tag, mode, outgoing, incoming)?;

@@ -95,12 +95,11 @@ impl Ranks {
     }
 
     fn expect_peer(&self, site: Site, peer: usize) -> Result<(), DistError> {
-        match peer < self.size() && peer != self.rank() {
-            true => Ok(()),
-            false => {
-                let expected = format!("below {} and not {}", self.size(), self.rank());
-                Err(self.refuse(site, "the other rank", expected, peer))
-            }
+        if peer < self.size() && peer != self.rank() {
+            Ok(())
+        } else {
+            let expected = format!("below {} and not {}", self.size(), self.rank());
+            Err(self.refuse(site, "the other rank", expected, peer))
         }
     }
 }

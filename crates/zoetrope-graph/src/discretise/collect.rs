@@ -53,10 +53,7 @@ impl<'a> Job<'a> {
 
     /// Bits of position that a window of `events` events needs.
     pub(super) fn position_bits(&self, events: usize) -> u32 {
-        match self.positions() {
-            true => usize::BITS - events.leading_zeros(),
-            false => 0,
-        }
+        if self.positions() { usize::BITS - events.leading_zeros() } else { 0 }
     }
 
     pub(super) fn key_bits(&self) -> u32 {

@@ -35,9 +35,10 @@ struct Edge {
 
 pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, GraphError> {
     let longest = windows.ranges().filled().map(|(_, events)| events.len()).max().unwrap_or(0);
-    match job.narrow(longest) {
-        true => snapshots_of::<u64>(job, windows, longest),
-        false => snapshots_of::<u128>(job, windows, longest),
+    if job.narrow(longest) {
+        snapshots_of::<u64>(job, windows, longest)
+    } else {
+        snapshots_of::<u128>(job, windows, longest)
     }
 }
 

@@ -77,9 +77,10 @@ fn tasks(windows: &Windows) -> Vec<Task> {
 fn batch(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> Part {
     let events = |place: usize| windows.ranges().nth_filled(place).1.len();
     let longest = range.clone().map(events).max().unwrap_or(0);
-    match job.narrow(longest) {
-        true => batch_of::<u64>(job, windows, range),
-        false => batch_of::<u128>(job, windows, range),
+    if job.narrow(longest) {
+        batch_of::<u64>(job, windows, range)
+    } else {
+        batch_of::<u128>(job, windows, range)
     }
 }
 
@@ -103,9 +104,10 @@ fn batch_of<W: Word>(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> P
 
 /// The parts of one large window, in key order; the last carries the window's count.
 fn large(job: &Job<'_>, (window, events): (usize, Range<usize>)) -> Vec<Part> {
-    let mut parts = match job.narrow(events.len()) {
-        true => large_of::<u64>(job, events),
-        false => large_of::<u128>(job, events),
+    let mut parts = if job.narrow(events.len()) {
+        large_of::<u64>(job, events)
+    } else {
+        large_of::<u128>(job, events)
     };
     let total = parts.iter().map(|part| part.len() as u64).sum();
     parts.push(Part { counts: vec![(window, total)], ..Part::default() });

@@ -50,9 +50,10 @@ impl StoreFile {
         let metadata = std::fs::metadata(path).map_err(io)?;
         if !metadata.is_file() || metadata.len() < layout::HEADER_BYTES as u64 {
             let expected = format!("a file of at least {} bytes", layout::HEADER_BYTES);
-            let found = match metadata.is_file() {
-                true => format!("{} bytes", metadata.len()),
-                false => "something that is not a plain file".into(),
+            let found = if metadata.is_file() {
+                format!("{} bytes", metadata.len())
+            } else {
+                "something that is not a plain file".into()
             };
             return Err(damaged(StoreProblem::new(0, "header", expected, found)));
         }

@@ -140,10 +140,7 @@ fn narrow(what: &'static str, count: usize) -> Result<u32, GraphError> {
 }
 
 fn same(column: &'static str, expected: usize, got: usize) -> Result<(), GraphError> {
-    match expected == got {
-        true => Ok(()),
-        false => Err(GraphError::LengthMismatch { column, expected, got }),
-    }
+    if expected == got { Ok(()) } else { Err(GraphError::LengthMismatch { column, expected, got }) }
 }
 
 /// A column on its way to the store.

@@ -182,8 +182,5 @@ impl Drop for Temporary {
 /// Makes the rename itself survive a power failure.
 fn sync_folder(target: &Path) -> io::Result<()> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match cfg!(unix) {
-        true => File::open(folder.unwrap_or(Path::new(".")))?.sync_all(),
-        false => Ok(()),
-    }
+    if cfg!(unix) { File::open(folder.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
 }

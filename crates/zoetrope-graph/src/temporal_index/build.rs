@@ -62,9 +62,10 @@ pub(super) fn build(
     wide: bool,
     keep: impl Fn(EventId) -> bool + Sync,
 ) -> TemporalIndex {
-    match wide {
-        false => build_of(store, direction, keep, EventIds::Narrow),
-        true => build_of(store, direction, keep, EventIds::Wide),
+    if wide {
+        build_of(store, direction, keep, EventIds::Wide)
+    } else {
+        build_of(store, direction, keep, EventIds::Narrow)
     }
 }
 

@@ -113,10 +113,7 @@ impl VertexState {
         let list = integers(find, "vertices", None, 2, 1)?;
         let count = Some(list.len());
         let memory = array(find, "memory", count, width)?;
-        let cells = match self.options.cells {
-            true => array(find, "cell", count, width)?,
-            false => &[],
-        };
+        let cells = if self.options.cells { array(find, "cell", count, width)? } else { &[] };
         let since = integers(find, "last_update", count, 4, 1)?;
         let mut vertices = Vec::with_capacity(list.len());
         for (&number, &since) in list.iter().zip(&since) {
@@ -136,10 +133,11 @@ impl VertexState {
 
     fn put_mails<'a>(&mut self, find: &Find<'_, 'a>, list: &[VertexId]) -> Result<(), String> {
         let count = Some(list.len());
-        let (slots, fits) = (self.options.slots, |fits: bool| match fits {
-            true => Ok(()),
-            false => Err("mail_events".to_owned()),
-        });
+        let (slots, fits) =
+            (
+                self.options.slots,
+                |fits: bool| if fits { Ok(()) } else { Err("mail_events".to_owned()) },
+            );
         if find("mail_rows").is_some() {
             self.make_rows();
         }

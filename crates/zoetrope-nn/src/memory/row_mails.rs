@@ -269,9 +269,12 @@ impl Letters {
     /// Writes the rows of the mails.
     fn write(&self, table: &mut Table, sources: [Source<'_>; 3], means: bool) {
         let lists = [&self.own, &self.other, &self.events].map(Reused::shared);
-        let part = |at: usize| match means {
-            true => Part::means(sources[at], lists[at], self.terms.shared()),
-            false => Part::new(sources[at], lists[at]),
+        let part = |at: usize| {
+            if means {
+                Part::means(sources[at], lists[at], self.terms.shared())
+            } else {
+                Part::new(sources[at], lists[at])
+            }
         };
         table.put(self.to.shared(), &[part(0), part(1), part(2)]);
     }

@@ -54,9 +54,10 @@ impl Classification {
     pub fn add_numbers(&mut self, predicted: &[f32], truth: &[f32]) {
         assert_eq!(predicted.len(), truth.len(), "predictions and true classes");
         for (&predicted, &truth) in predicted.iter().zip(truth) {
-            match truth.is_nan() {
-                true => self.missing += 1,
-                false => self.add_one(class_of(predicted), class_of(truth)),
+            if truth.is_nan() {
+                self.missing += 1
+            } else {
+                self.add_one(class_of(predicted), class_of(truth))
             }
         }
     }
@@ -158,9 +159,10 @@ impl Classification {
     pub fn f1_of(&self, class: u32) -> Result<f64, Undefined> {
         check(self.observations(), self.not_finite)?;
         let class_index = class as usize;
-        match class_index < self.right.len() && self.occurs(class_index) {
-            true => Ok(self.f1_at(class_index)),
-            false => Err(Undefined::AbsentClass { class }),
+        if class_index < self.right.len() && self.occurs(class_index) {
+            Ok(self.f1_at(class_index))
+        } else {
+            Err(Undefined::AbsentClass { class })
         }
     }
 

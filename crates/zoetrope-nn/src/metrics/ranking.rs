@@ -140,20 +140,20 @@ impl Ranking {
             row.sort_unstable();
         }
         for score in positives().map(|at| ordered(scores[at])) {
-            let (higher, equal) = match sorts {
-                true => {
-                    let below = row.partition_point(|&negative| negative < score);
-                    let not_above = row.partition_point(|&negative| negative <= score);
-                    (row.len() - not_above, not_above - below)
-                }
-                false => (
+            let (higher, equal) = if sorts {
+                let below = row.partition_point(|&negative| negative < score);
+                let not_above = row.partition_point(|&negative| negative <= score);
+                (row.len() - not_above, not_above - below)
+            } else {
+                (
                     row.iter().filter(|&&negative| negative > score).count(),
                     row.iter().filter(|&&negative| negative == score).count(),
-                ),
+                )
             };
-            match row.is_empty() {
-                true => self.without_negatives += 1,
-                false => self.add_counts(higher as u64, equal as u64),
+            if row.is_empty() {
+                self.without_negatives += 1
+            } else {
+                self.add_counts(higher as u64, equal as u64)
             }
         }
         self.row = row;

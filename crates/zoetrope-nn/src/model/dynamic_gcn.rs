@@ -56,9 +56,10 @@ impl DynamicGcn {
     /// # Errors
     /// Where there would be more layers than states can be carried.
     pub fn concatenate(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
-        match options.paper {
-            false => Self::new(builder, options, "cd-gcn", Skip::Aggregated, 2),
-            true => Self::new(builder, options, "cd-gcn", Skip::Features, 1),
+        if options.paper {
+            Self::new(builder, options, "cd-gcn", Skip::Features, 1)
+        } else {
+            Self::new(builder, options, "cd-gcn", Skip::Aggregated, 2)
         }
     }
 

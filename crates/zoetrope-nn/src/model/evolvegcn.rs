@@ -59,12 +59,13 @@ impl Layer {
     }
 
     fn paper(builder: &mut Builder<'_>, inputs: usize, outputs: usize, summarised: bool) -> Self {
-        let evolution = match summarised {
-            false => Evolution::ColumnLstm(ColumnLstm::new(builder, inputs, outputs)),
-            true => Evolution::ColumnGru {
+        let evolution = if summarised {
+            Evolution::ColumnGru {
                 evolution: ColumnGru::new(builder, inputs, outputs),
                 summary: Summary::new(builder, "scorer", inputs, outputs),
-            },
+            }
+        } else {
+            Evolution::ColumnLstm(ColumnLstm::new(builder, inputs, outputs))
         };
         Self { evolution, inputs, outputs }
     }

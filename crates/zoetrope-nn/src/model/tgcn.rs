@@ -241,9 +241,8 @@ impl Model for Tgcn {
             to_time_goes_back: goes_back,
             from_time: hidden,
         };
-        let layers = match self.cell.has_second_layers() {
-            false => vec![first],
-            true => vec![
+        let layers = if self.cell.has_second_layers() {
+            vec![
                 SharedLayer { to_time: 0, from_time: 0, ..first },
                 SharedLayer {
                     gathered: 3 * hidden,
@@ -252,7 +251,9 @@ impl Model for Tgcn {
                     to_time_goes_back: true,
                     from_time: hidden,
                 },
-            ],
+            ]
+        } else {
+            vec![first]
         };
         Some(Sharing { layers, time_on_features: true })
     }

@@ -38,9 +38,10 @@ impl Gradients {
     /// Adds to the gradient of a parameter.
     pub fn add(&mut self, id: ParameterId, gradient: &[f32], factor: f32) {
         let kept = self.values[id.index()].as_mut_slice();
-        match std::mem::replace(&mut self.present[id.index()], true) {
-            true => elementwise::scale_add(factor, gradient, kept),
-            false => elementwise::scale(factor, gradient, kept),
+        if std::mem::replace(&mut self.present[id.index()], true) {
+            elementwise::scale_add(factor, gradient, kept)
+        } else {
+            elementwise::scale(factor, gradient, kept)
         }
     }
 
@@ -58,9 +59,10 @@ impl Gradients {
     /// several ranks can add up.
     pub fn pack(&self, to: &mut Vec<f32>) {
         for (buffer, &here) in self.values.iter().zip(&self.present) {
-            match here {
-                true => to.extend_from_slice(buffer.as_slice()),
-                false => to.resize(to.len() + buffer.len(), 0.0),
+            if here {
+                to.extend_from_slice(buffer.as_slice())
+            } else {
+                to.resize(to.len() + buffer.len(), 0.0)
             }
         }
         to.extend(self.present.iter().map(|&here| f32::from(u8::from(here))));

@@ -154,9 +154,12 @@ impl Mailbag {
         let own = Part::new(state.memory_rows(), self.vertices.shared());
         let pair = forward.tape.picked(self.len(), &[own, self.part(1, other)]);
         let distinct = self.distinct.shared();
-        let features = (features.width() > 0).then(|| match distinct.is_empty() {
-            false => forward.tape.picked(distinct.len(), &[Part::new(features, distinct)]),
-            true => forward.tape.picked(self.len(), &[self.part(2, features)]),
+        let features = (features.width() > 0).then(|| {
+            if distinct.is_empty() {
+                forward.tape.picked(self.len(), &[self.part(2, features)])
+            } else {
+                forward.tape.picked(distinct.len(), &[Part::new(features, distinct)])
+            }
         });
         Ok(MessageParts { pair, features, feature_rows: self.feature_rows.shared().clone(), time })
     }
@@ -168,9 +171,10 @@ impl Mailbag {
     /// A part of the mail of each vertex with mail; the mean of several.
     fn part<'a>(&'a self, which: usize, source: Source<'a>) -> Part<'a> {
         let rows = self.rows[which].shared();
-        match self.several() {
-            true => Part::means(source, rows, self.offsets.shared()),
-            false => Part::new(source, rows),
+        if self.several() {
+            Part::means(source, rows, self.offsets.shared())
+        } else {
+            Part::new(source, rows)
         }
     }
 

@@ -93,9 +93,10 @@ impl Run {
     fn forward(&mut self, training: bool, updates: &mut Updates) -> Var {
         self.tape.reset();
         let (tape, parameters) = (&mut self.tape, &self.parameters);
-        let mut forward = match training {
-            true => Forward::training(tape, parameters, updates, 0, 0),
-            false => Forward::evaluating(tape, parameters, updates),
+        let mut forward = if training {
+            Forward::training(tape, parameters, updates, 0, 0)
+        } else {
+            Forward::evaluating(tape, parameters, updates)
         };
         let steps = 0..self.graph.steps();
         let model = self.model.as_ref();

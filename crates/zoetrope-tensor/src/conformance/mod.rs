@@ -122,9 +122,10 @@ impl Case {
         vars.clear();
         for (input, values) in self.inputs.iter().zip(values) {
             let (rows, cols) = (input.rows, input.cols);
-            vars.push(match input.wants_gradient() {
-                true => tape.variable(rows, cols, values).expect("the length fits"),
-                false => tape.copied(rows, cols, values).expect("the length fits"),
+            vars.push(if input.wants_gradient() {
+                tape.variable(rows, cols, values).expect("the length fits")
+            } else {
+                tape.copied(rows, cols, values).expect("the length fits")
             });
         }
     }

@@ -87,9 +87,10 @@ impl AttentionShape {
 
     /// The number of blocks.
     fn blocks(&self) -> usize {
-        match self.steps == 0 || self.width == 0 {
-            true => 0,
-            false => self.vertices.div_ceil(self.block_vertices()),
+        if self.steps == 0 || self.width == 0 {
+            0
+        } else {
+            self.vertices.div_ceil(self.block_vertices())
         }
     }
 

@@ -254,9 +254,10 @@ pub fn gru_backward(
         return input.of_nothing();
     }
     let gradients = GruGradients { input, h0: d_h0, u: d_u, bias: d_bias };
-    match one_step::pays(call) {
-        true => one_step::backward(call, saved, d_out, gradients),
-        false => sequence_backward(call, out, saved, d_out, gradients),
+    if one_step::pays(call) {
+        one_step::backward(call, saved, d_out, gradients)
+    } else {
+        sequence_backward(call, out, saved, d_out, gradients)
     }
 }
 

@@ -177,9 +177,10 @@ impl Back<'_> {
         for (row, dy) in self.dy.chunks_exact(O).enumerate() {
             let place = row * width + at;
             let whole = place + lanes <= self.x.len();
-            let x = match whole {
-                true => S::as_simd_f32s(&self.x[place..place + lanes]).0[0],
-                false => simd.partial_load_f32s(&self.x[place..place + count]),
+            let x = if whole {
+                S::as_simd_f32s(&self.x[place..place + lanes]).0[0]
+            } else {
+                simd.partial_load_f32s(&self.x[place..place + count])
             };
             let (relu, mut d) = (simd.max_f32s(x, zero), zero);
             for o in 0..O {

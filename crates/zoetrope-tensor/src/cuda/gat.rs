@@ -60,9 +60,10 @@ impl Rows {
         let (own, other) = (matrix.csr(), matrix.transposed_csr());
         let mut packed = Vec::new();
         let matrix_part = pack(own, &mut packed);
-        let transposed = match std::ptr::eq(own.offsets, other.offsets) {
-            true => matrix_part,
-            false => pack(other, &mut packed),
+        let transposed = if std::ptr::eq(own.offsets, other.offsets) {
+            matrix_part
+        } else {
+            pack(other, &mut packed)
         };
         let edge_of = packed.len();
         packed.extend_from_slice(matrix.edge_of());

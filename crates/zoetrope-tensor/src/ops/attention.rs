@@ -91,14 +91,17 @@ impl Tape {
         if let Some(mask) = mask {
             expect_shape("attention", "the mask", Shape::new(shape.rows, 1), self.shape(mask))?;
         }
-        let divides = |name, count: usize, by: usize| match by > 0 && count.is_multiple_of(by) {
-            true => Ok(()),
-            false => Err(TensorError::Argument {
-                operator: "attention",
-                name,
-                expected: "a divisor of the rows or the width",
-                got: format!("{by} for {count}"),
-            }),
+        let divides = |name, count: usize, by: usize| {
+            if by > 0 && count.is_multiple_of(by) {
+                Ok(())
+            } else {
+                Err(TensorError::Argument {
+                    operator: "attention",
+                    name,
+                    expected: "a divisor of the rows or the width",
+                    got: format!("{by} for {count}"),
+                })
+            }
         };
         divides("the number of steps", shape.rows, options.steps)?;
         divides("the number of heads", shape.cols, options.heads)?;

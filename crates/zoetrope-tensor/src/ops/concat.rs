@@ -240,8 +240,9 @@ fn expect_range(
     range: &Range<usize>,
     count: usize,
 ) -> Result<(), TensorError> {
-    match range.start <= range.end && range.end <= count {
-        true => Ok(()),
-        false => Err(TensorError::OutOfRange { operator, what, index: range.end, count }),
+    if range.start <= range.end && range.end <= count {
+        Ok(())
+    } else {
+        Err(TensorError::OutOfRange { operator, what, index: range.end, count })
     }
 }

@@ -60,9 +60,10 @@ impl Tape {
             });
         }
         let (inner, high) = (input.cols / heads, stored.rows / heads);
-        let expected = match transposed {
-            false => Shape::new(input.cols, stored.cols),
-            true => Shape::new(stored.rows, inner),
+        let expected = if transposed {
+            Shape::new(stored.rows, inner)
+        } else {
+            Shape::new(input.cols, stored.cols)
         };
         expect_shape("head_products", "the weight", expected, stored)?;
         let width = if transposed { high } else { stored.cols };

@@ -110,17 +110,19 @@ impl Tape {
         // layout in which the operand is stored.
         let (dc, dc_turned) = (Factor::Given(dy, out, false), Factor::Given(dy, out, true));
         if let Some(mut da) = self.open_to_overwrite(a) {
-            let factors = match a_transposed {
-                false => [dc, Factor::Of(b, !b_transposed)],
-                true => [Factor::Of(b, b_transposed), dc_turned],
+            let factors = if a_transposed {
+                [Factor::Of(b, b_transposed), dc_turned]
+            } else {
+                [dc, Factor::Of(b, !b_transposed)]
             };
             self.product(factors, &mut da, left);
             self.close([Some(da)]);
         }
         if let Some(mut db) = self.open_to_overwrite(b) {
-            let factors = match b_transposed {
-                false => [Factor::Of(a, !a_transposed), dc],
-                true => [dc_turned, Factor::Of(a, a_transposed)],
+            let factors = if b_transposed {
+                [dc_turned, Factor::Of(a, a_transposed)]
+            } else {
+                [Factor::Of(a, !a_transposed), dc]
             };
             self.product(factors, &mut db, right);
             self.close([Some(db)]);

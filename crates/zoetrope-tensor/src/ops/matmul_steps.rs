@@ -72,9 +72,10 @@ impl Tape {
         let parts = Parts::new(input, stored, steps, transposed);
         let divided = Shape::new(steps * parts.x.rows, input.cols);
         expect_shape("matmul_steps", "the rows", divided, input)?;
-        let expected = match transposed {
-            false => Shape::new(steps * input.cols, stored.cols),
-            true => Shape::new(steps * parts.weight.rows, input.cols),
+        let expected = if transposed {
+            Shape::new(steps * parts.weight.rows, input.cols)
+        } else {
+            Shape::new(steps * input.cols, stored.cols)
         };
         expect_shape("matmul_steps", "the weights", expected, stored)?;
         let shape = Shape::new(input.rows, parts.out.cols);

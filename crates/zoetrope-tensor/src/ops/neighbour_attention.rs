@@ -245,8 +245,9 @@ fn argument<T>(name: &'static str, expected: &'static str, got: usize) -> Result
 }
 
 fn expect_count(name: &'static str, expected: usize, got: usize) -> Result<(), TensorError> {
-    match expected == got {
-        true => Ok(()),
-        false => argument(name, "that of the layout and the operands", got),
+    if expected == got {
+        Ok(())
+    } else {
+        argument(name, "that of the layout and the operands", got)
     }
 }

@@ -265,9 +265,10 @@ impl Tape {
 
     /// The gradient of a node of which a block has the values from `base` on.
     fn gradient_from(&self, root: Var, block: Buffer, base: usize) -> Gradient {
-        match block.len() == self.shape(root).len() {
-            true => Gradient::Held(block),
-            false => Gradient::Part(block, base),
+        if block.len() == self.shape(root).len() {
+            Gradient::Held(block)
+        } else {
+            Gradient::Part(block, base)
         }
     }
 

@@ -476,8 +476,9 @@ pub(crate) fn expect_shape(
     expected: Shape,
     got: Shape,
 ) -> Result<(), TensorError> {
-    match expected == got {
-        true => Ok(()),
-        false => Err(TensorError::Shape { operator, operand, expected, got }),
+    if expected == got {
+        Ok(())
+    } else {
+        Err(TensorError::Shape { operator, operand, expected, got })
     }
 }

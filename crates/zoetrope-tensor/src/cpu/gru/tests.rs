@@ -164,9 +164,10 @@ fn one_step_of_many_vertices_has_the_gradients_of_the_general_way() {
                     u: Some(&mut u),
                     bias: Some(&mut bias),
                 };
-                match one_step {
-                    true => one_step::backward(&call, &saved, &d_out, gradients),
-                    false => sequence_backward(&call, &out, &saved, &d_out, gradients),
+                if one_step {
+                    one_step::backward(&call, &saved, &d_out, gradients)
+                } else {
+                    sequence_backward(&call, &out, &saved, &d_out, gradients)
                 }
                 [d_x, d_more, d_h0, u, bias, weight, input_bias].concat()
             };

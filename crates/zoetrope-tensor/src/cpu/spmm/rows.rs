@@ -308,10 +308,7 @@ impl Terms<'_> {
                 tail = simd.add_f32s(tail, tails[u]);
             }
             for k in 0..K {
-                match part.past {
-                    true => store_past(simd, sum[k], &mut y[k]),
-                    false => y[k] = sum[k],
-                }
+                if part.past { store_past(simd, sum[k], &mut y[k]) } else { y[k] = sum[k] }
             }
             if TAIL {
                 simd.partial_store_f32s(y_tail, tail);

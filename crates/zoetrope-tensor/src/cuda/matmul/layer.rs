@@ -59,9 +59,10 @@ impl Layer {
     }
 
     fn weights<'a>(&self, data: View<'a>) -> MatRef<'a> {
-        match self.transposed {
-            false => MatRef::new(data, self.ins, self.outs),
-            true => MatRef::new(data, self.outs, self.ins).t(),
+        if self.transposed {
+            MatRef::new(data, self.outs, self.ins).t()
+        } else {
+            MatRef::new(data, self.ins, self.outs)
         }
     }
 

@@ -93,9 +93,10 @@ impl Writer {
 
     /// Words, or bytes where they are numbers.
     fn put_values(&mut self, values: &[u32], numbered: bool) -> u32 {
-        match numbered {
-            true => self.put_bytes(&values.iter().map(|&number| number as u8).collect::<Vec<_>>()),
-            false => self.put(values),
+        if numbered {
+            self.put_bytes(&values.iter().map(|&number| number as u8).collect::<Vec<_>>())
+        } else {
+            self.put(values)
         }
     }
 
@@ -161,9 +162,10 @@ pub(super) fn pack(
         weights: sizes.weights as u32,
         vertices: changes.places.len() as u32,
         all_vertices_at: all.map_or(0, |all| writer.put(all)),
-        born_at: match by_rows {
-            true => writer.put(&sent.entries.born_rows()),
-            false => writer.put(&sent.entries.born_before),
+        born_at: if by_rows {
+            writer.put(&sent.entries.born_rows())
+        } else {
+            writer.put(&sent.entries.born_before)
         },
         born_columns_at: writer.put(&sent.entries.born_columns),
         born_weights_at: writer.put_values(&sent.entries.born_weights, sent.numbered),

@@ -208,10 +208,7 @@ impl Slices {
 
     /// What of the block has to be copied: all but the values where these follow from the rest.
     pub(super) fn essence(&self) -> &[u32] {
-        match self.is_factored() {
-            true => &self.words()[..self.at(Section::Values)],
-            false => self.words(),
-        }
+        if self.is_factored() { &self.words()[..self.at(Section::Values)] } else { self.words() }
     }
 
     /// What a receiver that has the rows cannot tell at once: the header with the starts of slices, and

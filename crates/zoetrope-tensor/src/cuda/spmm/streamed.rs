@@ -160,9 +160,10 @@ impl Streamed {
 
     /// A group whose matrices stay where they are or get places that the current one does not use.
     fn place(&self, steps: Range<usize>) -> Group {
-        let kept = match self.current.steps.contains(&steps.start) && self.keeps {
-            true => steps.start..self.current.steps.end,
-            false => steps.start..steps.start,
+        let kept = if self.current.steps.contains(&steps.start) && self.keeps {
+            steps.start..self.current.steps.end
+        } else {
+            steps.start..steps.start
         };
         let new = kept.end..steps.end;
         let free = (0..2 * self.forms.len()).filter(|at| !self.current.places.contains(at));

@@ -67,10 +67,11 @@ impl Cupti {
         let mut text = std::ptr::null();
         // SAFETY: the library writes a pointer to a static string, or leaves null.
         unsafe { (self.describe)(status, &mut text) };
-        let reason = match text.is_null() {
-            true => format!("error {status}"),
+        let reason = if text.is_null() {
+            format!("error {status}")
+        } else {
             // SAFETY: not null, so it is a string of the library that ends with 0 and lives for ever.
-            false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         };
         Err(CudaError::Call { call, reason })
     }
