@@ -42,7 +42,7 @@ impl Order {
     }
 
     /// Whether those rows follow from weights: in the first layer they may be the features.
-    pub fn goes_back(self, layer: usize) -> bool {
+    pub fn needs_gradient(self, layer: usize) -> bool {
         layer > 0 || self == Self::UpdateFirst
     }
 }

@@ -127,11 +127,11 @@ pub struct SharedLayer {
     /// Of those that its structure encoder gathers.
     pub gathered: usize,
     /// Whether those follow from weights, so that gradients come back for them.
-    pub gathered_goes_back: bool,
+    pub gathered_needs_gradient: bool,
     /// Of those that go to its time encoder; 0 where it has none.
     pub to_time: usize,
     /// Whether those follow from weights.
-    pub to_time_goes_back: bool,
+    pub to_time_needs_gradient: bool,
     /// Of those that come back.
     pub from_time: usize,
 }

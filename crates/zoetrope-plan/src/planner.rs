@@ -420,9 +420,9 @@ mod tests {
                 layers: vec![LayerTraffic {
                     gathered: 4,
                     gathered_once: true,
-                    gathered_goes_back: false,
+                    gathered_needs_gradient: false,
                     to_time: 8,
-                    to_time_goes_back: true,
+                    to_time_needs_gradient: true,
                     from_time: 2,
                 }],
                 answered: 2,

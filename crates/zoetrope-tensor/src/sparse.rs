@@ -380,7 +380,7 @@ impl SparseGroup {
     }
 
     /// Whether a backward pass on a card has needed the transposes so far.
-    pub fn goes_back(&self) -> bool {
+    pub fn uses_transposes(&self) -> bool {
         self.sequence.backward.load(Ordering::Relaxed)
     }
 

@@ -161,16 +161,16 @@ impl Model for DynamicGcn {
                 Skip::Aggregated => Order::AggregateFirst,
                 _ => Order::at(orders, at, inputs, hidden),
             };
-            let (to_time, to_time_goes_back) = match self.skip {
-                Skip::Aggregated => (inputs, order.goes_back(at)),
+            let (to_time, to_time_needs_gradient) = match self.skip {
+                Skip::Aggregated => (inputs, order.needs_gradient(at)),
                 Skip::Features => (inputs + hidden, true),
-                Skip::Nothing => (order.aggregated(inputs, hidden), order.goes_back(at)),
+                Skip::Nothing => (order.aggregated(inputs, hidden), order.needs_gradient(at)),
             };
             SharedLayer {
                 gathered: order.aggregated(inputs, hidden),
-                gathered_goes_back: order.goes_back(at),
+                gathered_needs_gradient: order.needs_gradient(at),
                 to_time,
-                to_time_goes_back,
+                to_time_needs_gradient,
                 from_time: hidden,
             }
         };

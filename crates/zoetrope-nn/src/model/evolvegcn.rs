@@ -305,9 +305,9 @@ impl Model for EvolveGcn {
             let order = Order::at(orders, at, inputs, outputs);
             SharedLayer {
                 gathered: order.aggregated(inputs, outputs),
-                gathered_goes_back: order.goes_back(at),
+                gathered_needs_gradient: order.needs_gradient(at),
                 to_time: 0,
-                to_time_goes_back: false,
+                to_time_needs_gradient: false,
                 from_time: 0,
             }
         };

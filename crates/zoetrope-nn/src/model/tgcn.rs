@@ -233,12 +233,12 @@ impl Model for Tgcn {
         let (features, hidden) = (self.cell.features, self.cell.hidden);
         let order = Order::at(orders, 0, features, 3 * hidden);
         let gathered = order.aggregated(features, 3 * hidden);
-        let goes_back = order.goes_back(0);
+        let needs_gradient = order.needs_gradient(0);
         let first = SharedLayer {
             gathered,
-            gathered_goes_back: goes_back,
+            gathered_needs_gradient: needs_gradient,
             to_time: gathered,
-            to_time_goes_back: goes_back,
+            to_time_needs_gradient: needs_gradient,
             from_time: hidden,
         };
         let layers = if self.cell.has_second_layers() {
@@ -246,9 +246,9 @@ impl Model for Tgcn {
                 SharedLayer { to_time: 0, from_time: 0, ..first },
                 SharedLayer {
                     gathered: 3 * hidden,
-                    gathered_goes_back: true,
+                    gathered_needs_gradient: true,
                     to_time: 3 * hidden,
-                    to_time_goes_back: true,
+                    to_time_needs_gradient: true,
                     from_time: hidden,
                 },
             ]

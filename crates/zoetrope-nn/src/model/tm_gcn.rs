@@ -93,12 +93,13 @@ impl Model for TmGcn {
         let widths = self.structure_widths();
         let layer = |(at, &(inputs, outputs)): (usize, &(usize, usize))| {
             let order = Order::at(orders, at, inputs, outputs);
-            let (width, goes_back) = (order.aggregated(inputs, outputs), order.goes_back(at));
+            let (width, needs_gradient) =
+                (order.aggregated(inputs, outputs), order.needs_gradient(at));
             SharedLayer {
                 gathered: width,
-                gathered_goes_back: goes_back,
+                gathered_needs_gradient: needs_gradient,
                 to_time: width,
-                to_time_goes_back: goes_back,
+                to_time_needs_gradient: needs_gradient,
                 from_time: self.hidden,
             }
         };

@@ -206,12 +206,12 @@ impl FrameRunner {
     pub fn enter(&mut self, gpu: &Gpu, piece: &Piece, next: Option<&Piece>) -> Result<(), NnError> {
         self.cut(piece)?;
         for group in self.cuts[piece].graph.products() {
-            gpu.enter(group, group.goes_back());
+            gpu.enter(group, group.uses_transposes());
         }
         let Some(next) = next else { return Ok(()) };
         self.cut(next)?;
         for group in self.cuts[next].graph.products() {
-            gpu.prefetch(group, group.goes_back());
+            gpu.prefetch(group, group.uses_transposes());
         }
         Ok(())
     }

@@ -109,9 +109,9 @@ impl Shareable<'_> {
         let layer = |(at, layer): (usize, &SharedLayer)| LayerTraffic {
             gathered: layer.gathered,
             gathered_once: at == 0 && reuse,
-            gathered_goes_back: layer.gathered_goes_back,
+            gathered_needs_gradient: layer.gathered_needs_gradient,
             to_time: layer.to_time,
-            to_time_goes_back: layer.to_time_goes_back,
+            to_time_needs_gradient: layer.to_time_needs_gradient,
             from_time: layer.from_time,
         };
         Some(Traffic {
