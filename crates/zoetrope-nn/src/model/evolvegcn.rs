@@ -291,7 +291,7 @@ impl Model for EvolveGcn {
     }
 
     /// Which vertices are summarised follows from weights that change.
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         !self.layers.iter().any(Layer::is_summarised)
     }
 

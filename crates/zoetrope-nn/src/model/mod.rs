@@ -99,7 +99,7 @@ pub trait Model: Send + Sync {
 
     /// Whether the same operators read the same rows whenever a frame comes again, so that a card
     /// can record it.
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         true
     }
 

@@ -210,8 +210,8 @@ impl Session {
         let settings = &self.config.train;
         self.config.plan.record
             && !(self.streams && frames.len() > 1)
-            && self.task.repeats()
-            && self.network.model.repeats()
+            && self.task.is_recordable()
+            && self.network.model.is_recordable()
             && !settings.carry_state
             && settings.truncate.is_none()
             && !self.works_in_blocks()

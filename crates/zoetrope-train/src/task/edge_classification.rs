@@ -182,7 +182,7 @@ impl Task for EdgeClassification {
         })
     }
 
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         true
     }
 

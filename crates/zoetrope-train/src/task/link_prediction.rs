@@ -190,7 +190,7 @@ impl Task for LinkPrediction {
     }
 
     /// Pairs are drawn anew in every epoch, but as many.
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         true
     }
 

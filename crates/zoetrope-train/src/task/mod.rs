@@ -67,7 +67,7 @@ pub trait Task: Send {
 
     /// Whether the loss asks the same in every epoch, but for what [`Task::place`] places, so that it
     /// can be recorded.
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         false
     }
 

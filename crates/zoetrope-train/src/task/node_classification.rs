@@ -147,7 +147,7 @@ impl Task for NodeClassification {
         self.answers.count(self.answers.rows(&questions.steps))
     }
 
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         true
     }
 

@@ -74,7 +74,7 @@ impl Task for NodeRegression {
         self.answers.count(self.answers.rows(&questions.steps))
     }
 
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         true
     }
 
