@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use zoetrope_tensor::CudaError;
 
-use crate::exchange::Shelf;
+use crate::exchange::SharedRows;
 use crate::message::{Kind, Message};
 use crate::site::Site;
 use crate::spare::Spare;
@@ -138,7 +138,7 @@ pub trait Communicator: Debug + Send + Sync {
     fn look_after(&self) {}
 
     /// Where ranks of one process show each other rows; None where ranks do not share memory.
-    fn shelf(&self) -> Option<&Shelf> {
+    fn shared_rows(&self) -> Option<&SharedRows> {
         None
     }
 

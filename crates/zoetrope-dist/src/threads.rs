@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::communicator::{Communicator, Fault, Flight, Parcel};
 use crate::error::{DistError, Failure};
-use crate::exchange::Shelf;
+use crate::exchange::SharedRows;
 use crate::ranks::Ranks;
 use crate::spare::Spare;
 use crate::threads::mailbox::{Arrival, Letter, Mailbox};
@@ -30,13 +30,13 @@ const BRISK: Duration = Duration::from_micros(5);
 struct Shared {
     board: Board,
     mailboxes: Vec<Mailbox>,
-    shelf: Shelf,
+    shared_rows: SharedRows,
 }
 
 impl Shared {
     fn new(size: usize, patience: Patience) -> Self {
         let mailboxes = (0..size).map(|_| Mailbox::default()).collect();
-        Self { board: Board::new(size, patience), mailboxes, shelf: Shelf::new(size) }
+        Self { board: Board::new(size, patience), mailboxes, shared_rows: SharedRows::new(size) }
     }
 
     fn condemn(&self, verdict: Verdict) {
@@ -81,8 +81,8 @@ impl Communicator for ThreadRank {
         }
     }
 
-    fn shelf(&self) -> Option<&Shelf> {
-        Some(&self.shared.shelf)
+    fn shared_rows(&self) -> Option<&SharedRows> {
+        Some(&self.shared.shared_rows)
     }
 
     fn start(&self, parcel: Parcel, _: &Spare) -> Result<Box<dyn Flight>, Fault> {

@@ -3,7 +3,7 @@
 //! Forward: rows are gathered into one message for each rank and put where the plan says. Backward:
 //! the same with the lists swapped, where a row that went to several ranks adds up its gradients in
 //! the order of ranks. Both ways of the same call give the same bits. Ranks of one process that wait at
-//! once need no messages: they take rows from each other's matrices ([`Shelf`]).
+//! once need no messages: they take rows from each other's matrices ([`SharedRows`]).
 //!
 //! [`Exchange::apply`] blocks. [`Exchange::start`] sends and lets the caller compute until
 //! [`Departed::arrive`]; on the way back the gradients of the result leave when the tape comes to
@@ -27,7 +27,7 @@
 mod card;
 mod plan;
 mod rows;
-mod shelf;
+mod shared_rows;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -41,7 +41,7 @@ use crate::sync::lock;
 use card::{CardLists, OnCard};
 pub use plan::{ExchangePlan, PlanError};
 use rows::{Arrive, Runs};
-pub use shelf::Shelf;
+pub use shared_rows::SharedRows;
 
 /// Rows on their way from everyone.
 type Rows = Pending<Vec<Vec<f32>>>;
@@ -174,8 +174,8 @@ impl Exchange {
         cols: usize,
         y: &mut [f32],
     ) -> Result<(), DistError> {
-        if let Some(shelf) = self.ranks.shelf() {
-            return self.go_by_shelf(shelf, way, arrive, x, cols, y);
+        if let Some(shared_rows) = self.ranks.shared_rows() {
+            return self.go_by_shared_rows(shared_rows, way, arrive, x, cols, y);
         }
         let received = self.send(way, x, cols, Own::Stays, Mode::Blocking)?.wait()?;
         self.unpack(way, arrive, received, Some(x), cols, y);
