@@ -18,7 +18,7 @@ pub mod matrix;
 pub mod neighbourhood;
 pub mod ops;
 pub mod pool;
-mod shelves;
+mod size_classes;
 pub mod sparse;
 pub mod table;
 pub mod tape;

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::shelves::{Shelves, size_class};
+use crate::size_classes::{SizeClasses, size_class};
 
 /// Blocks of one device by size class.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct Account {
-    free: Shelves<Buffer>,
+    free: SizeClasses<Buffer>,
     allocated_bytes: usize,
     used_bytes: usize,
     peak_bytes: usize,

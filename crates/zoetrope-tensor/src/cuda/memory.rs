@@ -14,7 +14,7 @@ use super::driver::check;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::view::{View, ViewMut};
-use crate::shelves::{Shelves, size_class};
+use crate::size_classes::{SizeClasses, size_class};
 
 /// Blocks are whole multiples of this many bytes, and start at one.
 const GRAIN: usize = 256;
@@ -24,10 +24,10 @@ const LARGE: usize = 1 << 20;
 /// Lists of free blocks, and the account of all.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    free: Shelves<u64>,
+    free: SizeClasses<u64>,
     /// Blocks that recordings use: their launches write there whenever they are repeated, so that
     /// only other recordings may have them.
-    free_to_recordings: Shelves<u64>,
+    free_to_recordings: SizeClasses<u64>,
     /// Where a recording in the making finds the number of its step.
     recording: Option<u64>,
     limit: usize,
@@ -56,7 +56,7 @@ impl Arena {
         Self { limit, ..Self::default() }
     }
 
-    fn free(&mut self, recorded: bool) -> &mut Shelves<u64> {
+    fn free(&mut self, recorded: bool) -> &mut SizeClasses<u64> {
         if recorded { &mut self.free_to_recordings } else { &mut self.free }
     }
 
