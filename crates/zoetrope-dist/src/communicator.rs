@@ -8,10 +8,10 @@ use std::fmt::Debug;
 
 use zoetrope_tensor::CudaError;
 
+use crate::buffer_pool::BufferPool;
 use crate::exchange::SharedRows;
 use crate::message::{Kind, Message};
 use crate::site::Site;
-use crate::spare::Spare;
 use crate::watch::{Board, Verdict};
 
 /// Which message belongs to which call.
@@ -112,8 +112,8 @@ pub trait Flight: Debug + Send {
     fn wait(&mut self) -> Result<(), Fault>;
 
     /// What arrived, in the order in which it was expected. Blocks of what was sent, where the
-    /// engine has them back, go to `spare`.
-    fn land(self: Box<Self>, spare: &Spare) -> Vec<Message>;
+    /// engine has them back, go to `buffers`.
+    fn land(self: Box<Self>, buffers: &BufferPool) -> Vec<Message>;
 }
 
 /// An engine that moves messages between ranks: one value for each rank.
@@ -146,5 +146,5 @@ pub trait Communicator: Debug + Send + Sync {
     ///
     /// # Errors
     /// Where the engine fails at once.
-    fn start(&self, parcel: Parcel, spare: &Spare) -> Result<Box<dyn Flight>, Fault>;
+    fn start(&self, parcel: Parcel, buffers: &BufferPool) -> Result<Box<dyn Flight>, Fault>;
 }

@@ -43,6 +43,7 @@
 //! - Every call ends: with its result, or with an error that names the rank to blame ([`watch`]).
 //! - Every byte that leaves a rank for another one is counted ([`Traffic`]), and no other.
 
+pub mod buffer_pool;
 pub mod cards;
 pub mod communicator;
 pub mod error;
@@ -54,7 +55,6 @@ pub mod message;
 pub mod mpi;
 pub mod ranks;
 mod site;
-pub mod spare;
 mod sync;
 pub mod threads;
 mod traffic;

@@ -13,11 +13,11 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::buffer_pool::BufferPool;
 use crate::communicator::{Communicator, Fault, Flight, Parcel};
 use crate::error::{DistError, Failure};
 use crate::exchange::SharedRows;
 use crate::ranks::Ranks;
-use crate::spare::Spare;
 use crate::threads::mailbox::{Arrival, Letter, Mailbox};
 use crate::watch::{Board, Cause, Patience, Verdict, panics};
 
@@ -85,7 +85,7 @@ impl Communicator for ThreadRank {
         Some(&self.shared.shared_rows)
     }
 
-    fn start(&self, parcel: Parcel, _: &Spare) -> Result<Box<dyn Flight>, Fault> {
+    fn start(&self, parcel: Parcel, _: &BufferPool) -> Result<Box<dyn Flight>, Fault> {
         for out in parcel.outgoing {
             let letter = Letter { call: parcel.site.call, message: out.message };
             self.shared.mailboxes[out.to].post((self.rank, parcel.tag), letter);
@@ -152,7 +152,7 @@ impl Flight for ThreadFlight {
         }
     }
 
-    fn land(self: Box<Self>, _: &Spare) -> Vec<crate::message::Message> {
+    fn land(self: Box<Self>, _: &BufferPool) -> Vec<crate::message::Message> {
         self.arrival.into_messages()
     }
 }

@@ -197,7 +197,7 @@ impl Exchange {
             if stays(peer) {
                 return Vec::new();
             }
-            let mut message = self.ranks.spare().empty(runs.len() * cols);
+            let mut message = self.ranks.buffers().empty(runs.len() * cols);
             runs.gather(x, cols, &mut message);
             message
         });
@@ -224,7 +224,7 @@ impl Exchange {
                 }
                 _ => Runs::all(places.len()).carry(&message, places, cols, arrive, y),
             }
-            self.ranks.spare().give(message);
+            self.ranks.buffers().give(message);
         }
     }
 }

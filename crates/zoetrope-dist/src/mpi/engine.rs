@@ -17,10 +17,10 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use crate::buffer_pool::BufferPool;
 use crate::communicator::{Fault, Flight, Incoming, Outgoing, Parcel, Tag};
 use crate::message::Message;
 use crate::mpi::library::{Functions, Handle, Status};
-use crate::spare::Spare;
 use crate::sync::lock;
 use crate::watch::Board;
 
@@ -172,11 +172,11 @@ impl<H: Handle> Engine<H> {
     pub(super) fn start(
         self: &Arc<Self>,
         parcel: Parcel,
-        spare: &Spare,
+        buffers: &BufferPool,
         board: &Arc<Board>,
     ) -> Result<Box<dyn Flight>, Fault> {
         let Parcel { tag, outgoing, incoming, overlapped, .. } = parcel;
-        let requests = self.post(tag, outgoing, &incoming, spare)?;
+        let requests = self.post(tag, outgoing, &incoming, buffers)?;
         let requests = Arc::new(Mutex::new(requests));
         if overlapped {
             self.attend(&requests);
@@ -195,7 +195,7 @@ impl<H: Handle> Engine<H> {
         tag: Tag,
         outgoing: Vec<Outgoing>,
         expected: &[Incoming],
-        spare: &Spare,
+        buffers: &BufferPool,
     ) -> Result<Requests<H>, Fault> {
         let (plane, tag) = match tag {
             Tag::Collective { number, round } => {
@@ -203,7 +203,7 @@ impl<H: Handle> Engine<H> {
             }
             Tag::Point(tag) => (1, c_int::from(tag)),
         };
-        let expect = |one: &Incoming| spare.message(one.kind, one.len);
+        let expect = |one: &Incoming| buffers.message(one.kind, one.len);
         let incoming: Vec<Message> = expected.iter().map(expect).collect();
         let to: Vec<usize> = outgoing.iter().map(|out| out.to).collect();
         let outgoing: Vec<Message> = outgoing.into_iter().map(|out| out.message).collect();
@@ -428,13 +428,13 @@ impl<H: Handle> Flight for MpiFlight<H> {
         Ok(())
     }
 
-    fn land(self: Box<Self>, spare: &Spare) -> Vec<Message> {
+    fn land(self: Box<Self>, buffers: &BufferPool) -> Vec<Message> {
         let mut requests = lock(&self.requests);
         if !requests.is_through() {
             return Vec::new();
         }
         for message in std::mem::take(&mut requests.outgoing) {
-            spare.give_message(message);
+            buffers.give_message(message);
         }
         std::mem::take(&mut requests.incoming)
     }

@@ -19,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::buffer_pool::BufferPool;
 use crate::communicator::{Communicator, Fault, Flight, Parcel};
 use crate::error::{DistError, Failure};
 use crate::mpi::channel::Channel;
@@ -27,7 +28,6 @@ use crate::mpi::library::{Found, Functions, Handle};
 use crate::mpi::start::Start;
 use crate::ranks::{Mode, Ranks};
 use crate::site::Call;
-use crate::spare::Spare;
 use crate::watch::{Board, Patience, Verdict, panics};
 
 pub use library::{launched, version};
@@ -64,8 +64,8 @@ impl<H: Handle> Communicator for MpiRank<H> {
         self.board.record(verdict);
     }
 
-    fn start(&self, parcel: Parcel, spare: &Spare) -> Result<Box<dyn Flight>, Fault> {
-        self.engine.start(parcel, spare, &self.board)
+    fn start(&self, parcel: Parcel, buffers: &BufferPool) -> Result<Box<dyn Flight>, Fault> {
+        self.engine.start(parcel, buffers, &self.board)
     }
 }
 

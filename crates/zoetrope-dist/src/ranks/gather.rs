@@ -53,7 +53,7 @@ impl Ranks {
             return Err(self.refuse(site, "the number of own values", expected, got));
         }
         let copies = (0..self.size())
-            .map(|to| if to == self.rank() { Vec::new() } else { self.spare().copy(&values) });
+            .map(|to| if to == self.rank() { Vec::new() } else { self.buffers().copy(&values) });
         let mut sends: Vec<Vec<T>> = copies.collect();
         sends[self.rank()] = values;
         self.spread(site, Tag::round(site, 0), sends, lengths, mode)
@@ -155,9 +155,9 @@ impl Ranks {
     /// # Errors
     /// Where a rank is lost or ranks disagree, or there is no such root.
     pub fn broadcast<T: Element>(&self, root: usize, values: &mut [T]) -> Result<(), DistError> {
-        let result = self.cast(root, self.spare().copy(values), Mode::Blocking)?.wait()?;
+        let result = self.cast(root, self.buffers().copy(values), Mode::Blocking)?.wait()?;
         values.copy_from_slice(&result);
-        self.spare().give_message(T::pack(result));
+        self.buffers().give_message(T::pack(result));
         Ok(())
     }
 

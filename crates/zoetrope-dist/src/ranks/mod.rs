@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use crate::buffer_pool::BufferPool;
 use crate::cards::CardLink;
 use crate::communicator::{Communicator, Fault, Flight, Incoming, Outgoing, Parcel, Tag};
 use crate::error::DistError;
@@ -31,7 +32,6 @@ use crate::error::DistError;
 use crate::fault_point;
 use crate::message::{Element, Message};
 use crate::site::{Call, Position, Site};
-use crate::spare::Spare;
 use crate::sync::lock;
 use crate::traffic::Traffic;
 use crate::watch::panics;
@@ -55,7 +55,7 @@ struct Inner {
     points: AtomicU64,
     traffic: Mutex<Traffic>,
     fault: OnceLock<DistError>,
-    spare: Spare,
+    buffers: BufferPool,
     /// The link of this rank's card with those of the others, where there is one.
     cards: OnceLock<Arc<CardLink>>,
 }
@@ -64,7 +64,7 @@ impl Ranks {
     /// The handle of one rank of an engine.
     pub fn new(communicator: Arc<dyn Communicator>) -> Self {
         // Forward and backward lists of several exchanges, each with a block for each peer.
-        let spare = Spare::new(16 * communicator.size());
+        let buffers = BufferPool::new(16 * communicator.size());
         Self {
             inner: Arc::new(Inner {
                 communicator,
@@ -72,7 +72,7 @@ impl Ranks {
                 points: AtomicU64::new(0),
                 traffic: Mutex::default(),
                 fault: OnceLock::new(),
-                spare,
+                buffers,
                 cards: OnceLock::new(),
             }),
         }
@@ -167,8 +167,8 @@ impl Ranks {
         lock(&self.inner.traffic).count_bytes(call, bytes);
     }
 
-    pub(crate) fn spare(&self) -> &Spare {
-        &self.inner.spare
+    pub(crate) fn buffers(&self) -> &BufferPool {
+        &self.inner.buffers
     }
 
     /// Ranks other than this one.
@@ -244,7 +244,7 @@ impl Ranks {
         self.count_bytes(site.call, bytes);
         let overlapped = mode == Mode::Overlapped;
         let parcel = Parcel { site, tag, outgoing, incoming, overlapped };
-        let flight = self.inner.communicator.start(parcel, &self.inner.spare);
+        let flight = self.inner.communicator.start(parcel, &self.inner.buffers);
         #[cfg(feature = "faults")]
         if !matches!(site.call, Call::Send | Call::Receive) {
             fault_point::pass_rank(self.rank(), site, fault_point::Moment::In);

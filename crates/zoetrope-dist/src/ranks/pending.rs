@@ -92,7 +92,7 @@ impl<R> Pending<R> {
     /// Takes what has arrived to the next stage.
     fn advance(&mut self) -> Result<(), DistError> {
         if let Stage::Flying(flight, next) = std::mem::replace(&mut self.stage, Stage::Spent) {
-            let messages = flight.land(self.ranks.spare());
+            let messages = flight.land(self.ranks.buffers());
             self.stage = next(&self.ranks, messages)?;
         }
         Ok(())

@@ -9,12 +9,12 @@ use crate::sync::lock;
 /// Blocks of f32 that wait for their next message. Other types travel in small messages, which are
 /// not worth keeping.
 #[derive(Debug)]
-pub struct Spare {
+pub struct BufferPool {
     blocks: Mutex<Vec<Vec<f32>>>,
     most: usize,
 }
 
-impl Spare {
+impl BufferPool {
     /// Keeps up to `most` blocks.
     pub fn new(most: usize) -> Self {
         Self { blocks: Mutex::default(), most }
@@ -90,20 +90,20 @@ mod tests {
 
     #[test]
     fn the_smallest_block_that_fits_is_used_again() {
-        let spare = Spare::new(2);
-        spare.give(Vec::with_capacity(100));
-        spare.give(Vec::with_capacity(10));
-        assert_eq!(spare.take(5).capacity(), 10);
-        assert_eq!(spare.take(5).capacity(), 100);
-        assert_eq!(spare.take(5).len(), 5);
+        let buffers = BufferPool::new(2);
+        buffers.give(Vec::with_capacity(100));
+        buffers.give(Vec::with_capacity(10));
+        assert_eq!(buffers.take(5).capacity(), 10);
+        assert_eq!(buffers.take(5).capacity(), 100);
+        assert_eq!(buffers.take(5).len(), 5);
     }
 
     #[test]
     fn no_more_blocks_are_kept_than_said() {
-        let spare = Spare::new(1);
-        spare.give(Vec::with_capacity(10));
-        spare.give(Vec::with_capacity(20));
-        assert_eq!(spare.take(1).capacity(), 20);
-        assert!(spare.take(1).capacity() < 10);
+        let buffers = BufferPool::new(1);
+        buffers.give(Vec::with_capacity(10));
+        buffers.give(Vec::with_capacity(20));
+        assert_eq!(buffers.take(1).capacity(), 20);
+        assert!(buffers.take(1).capacity() < 10);
     }
 }
