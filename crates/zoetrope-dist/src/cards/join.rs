@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use zoetrope_tensor::Gpu;
-use zoetrope_tensor::cuda::{CudaError, ID_BYTES, Link, Onlooker, link_version};
+use zoetrope_tensor::cuda::{CudaError, ID_BYTES, Link, WaitHook, link_version};
 
 use super::CardLink;
 use crate::communicator::Fault;
@@ -123,8 +123,8 @@ impl Ranks {
             return Ok(Err(NoLink::Refused { rank, problem }));
         }
         if let Ok(Some(cards)) = met {
-            let watched: Arc<dyn Onlooker> = Arc::clone(&cards) as _;
-            gpu.set_onlooker(Arc::downgrade(&watched));
+            let watched: Arc<dyn WaitHook> = Arc::clone(&cards) as _;
+            gpu.set_wait_hook(Arc::downgrade(&watched));
             self.keep_cards(cards);
         }
         Ok(Ok(()))

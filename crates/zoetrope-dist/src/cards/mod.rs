@@ -6,7 +6,7 @@
 //!
 //! The host launches messages and goes on; its card waits for those of others. So the card's wait is what
 //! supervision has to see: each message lies between two events, and whenever the host waits for the
-//! card it looks where that is ([`Onlooker`]). Once a rank is lost the link is ended, which lets the
+//! card it looks where that is ([`WaitHook`]). Once a rank is lost the link is ended, which lets the
 //! card run on to nothing, and [`Ranks::check`] tells.
 
 mod join;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use zoetrope_tensor::Gpu;
-use zoetrope_tensor::cuda::{CudaError, Event, Incoming, Link, Onlooker, RowLists, View, ViewMut};
+use zoetrope_tensor::cuda::{CudaError, Event, Incoming, Link, RowLists, View, ViewMut, WaitHook};
 
 use crate::communicator::{Communicator, Fault};
 use crate::error::DistError;
@@ -146,7 +146,7 @@ impl State {
     }
 }
 
-impl Onlooker for CardLink {
+impl WaitHook for CardLink {
     fn look(&self) {
         if self.communicator.board().verdict().is_some() {
             return self.end();

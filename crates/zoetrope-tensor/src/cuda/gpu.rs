@@ -12,12 +12,12 @@ use super::error::CudaError;
 use super::kernel::{Arg, Dim, Kernel, MOST_ARGUMENTS};
 use super::library;
 use super::memory::Arena;
-use super::onlooker::Onlooker;
 use super::resident::Residents;
 use super::sources;
 use super::streaming::StreamingAccount;
 use super::trace::{Queue, Trace};
 use super::transfer::Ring;
+use super::wait_hook::WaitHook;
 
 /// The least compute capability, times ten.
 const LEAST_COMPUTE: u32 = 75;
@@ -59,7 +59,7 @@ struct Inner {
     trace: Trace,
     streaming: Mutex<StreamingAccount>,
     fault: Mutex<Option<CudaError>>,
-    onlooker: RwLock<Option<Weak<dyn Onlooker>>>,
+    wait_hook: RwLock<Option<Weak<dyn WaitHook>>>,
     precision: AtomicU8,
     uploaded: AtomicU64,
     downloaded: AtomicU64,
@@ -217,7 +217,7 @@ impl Gpu {
             trace: Trace::default(),
             streaming: Mutex::default(),
             fault: Mutex::default(),
-            onlooker: RwLock::default(),
+            wait_hook: RwLock::default(),
             precision: AtomicU8::default(),
             uploaded: AtomicU64::default(),
             downloaded: AtomicU64::default(),
@@ -333,7 +333,7 @@ impl Gpu {
 
     /// Waits until everything launched so far is done.
     pub fn wait(&self) {
-        if self.onlooker().is_some() {
+        if self.wait_hook().is_some() {
             return self.mark().wait();
         }
         self.make_current();
@@ -343,12 +343,12 @@ impl Gpu {
     }
 
     /// Lets someone look on whenever the host waits for the card from now on, for as long as he lives.
-    pub fn set_onlooker(&self, onlooker: Weak<dyn Onlooker>) {
-        *self.0.onlooker.write().unwrap_or_else(PoisonError::into_inner) = Some(onlooker);
+    pub fn set_wait_hook(&self, wait_hook: Weak<dyn WaitHook>) {
+        *self.0.wait_hook.write().unwrap_or_else(PoisonError::into_inner) = Some(wait_hook);
     }
 
-    pub(super) fn onlooker(&self) -> Option<Arc<dyn Onlooker>> {
-        self.0.onlooker.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()
+    pub(super) fn wait_hook(&self) -> Option<Arc<dyn WaitHook>> {
+        self.0.wait_hook.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()
     }
 
     /// Bytes copied to the card and from it so far.

@@ -14,8 +14,8 @@ use super::error::CudaError;
 use super::gather::gather_rows;
 use super::gpu::lock;
 use super::nccl::{Comm, Message, Nccl, Progress};
-use super::onlooker::rest;
 use super::trace::Queue;
+use super::wait_hook::rest;
 use super::{Gpu, Kernel, Scratch, View, ViewMut};
 use crate::cpu::matmul::Accumulate;
 

@@ -162,7 +162,7 @@ impl Gpu {
             None => {
                 // A copy into memory that is not page-locked keeps the caller inside of the driver
                 // until its turn has come, where nobody could look on.
-                if self.onlooker().is_some() {
+                if self.wait_hook().is_some() {
                     self.wait();
                 }
                 copy(place);

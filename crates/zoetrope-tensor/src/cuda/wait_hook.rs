@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 /// Someone who looks after the others that a card waits for.
-pub trait Onlooker: Debug + Send + Sync {
+pub trait WaitHook: Debug + Send + Sync {
     /// Called again and again while the host waits. It ends what the card waits for where that will
     /// not come.
     fn look(&self);
