@@ -223,7 +223,7 @@ impl Arranged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::sparse;
+    use crate::cpu::test_support::sparse;
 
     #[test]
     fn every_row_is_there_once_with_its_entries_in_order() {

@@ -200,7 +200,7 @@ impl WithSimd for Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{everywhere, numbers};
+    use crate::cpu::test_support::{everywhere, numbers};
 
     const KEY: DropoutKey = DropoutKey { seed: 7, stream: 3, step: 11 };
 

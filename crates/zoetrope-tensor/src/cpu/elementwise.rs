@@ -253,7 +253,7 @@ fn for_each_row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{assert_close, everywhere, exact, numbers};
+    use crate::cpu::test_support::{assert_close, everywhere, exact, numbers};
 
     #[test]
     fn element_wise_operations_agree_with_f64() {

@@ -229,7 +229,7 @@ impl Gather<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{everywhere, sparse};
+    use crate::cpu::test_support::{everywhere, sparse};
 
     #[test]
     fn every_gathered_row_is_added_once() {

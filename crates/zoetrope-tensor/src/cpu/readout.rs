@@ -210,7 +210,7 @@ impl Back<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{assert_close, everywhere, numbers};
+    use crate::cpu::test_support::{assert_close, everywhere, numbers};
 
     fn exact(x: &[f32]) -> Vec<f64> {
         x.iter().map(|&x| f64::from(x)).collect()

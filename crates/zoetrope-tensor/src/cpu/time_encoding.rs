@@ -228,7 +228,9 @@ impl WithSimd for Backward<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
+    use crate::cpu::test_support::{
+        added, assert_close, everywhere, exact, numbers, slopes, weighted,
+    };
 
     fn reference(deltas: &[f64], weight: &[f64], bias: &[f64]) -> Vec<f64> {
         let row = |delta: &f64| {

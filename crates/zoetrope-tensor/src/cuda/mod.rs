@@ -50,11 +50,11 @@ mod steps;
 mod streaming;
 pub(crate) mod table;
 mod temporal;
+#[cfg(test)]
+mod test_support;
 pub(crate) mod time_encoding;
 mod trace;
 mod transfer;
-#[cfg(test)]
-mod trial;
 mod view;
 mod wait_hook;
 

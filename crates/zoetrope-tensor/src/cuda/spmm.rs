@@ -24,7 +24,7 @@ mod slices;
 mod snapshot_changes;
 mod streamed;
 #[cfg(test)]
-mod trial;
+mod test_support;
 
 use resident::Resident;
 pub(crate) use slices::{Factors, Slices};

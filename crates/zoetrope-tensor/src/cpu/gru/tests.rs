@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cpu::recurrent::InputRows;
-use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
+use crate::cpu::test_support::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())

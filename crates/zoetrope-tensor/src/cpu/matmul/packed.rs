@@ -359,7 +359,7 @@ mod tests {
     use super::super::kernels::available;
     use super::super::{MatMut, MatRef};
     use super::*;
-    use crate::cpu::trial::numbers;
+    use crate::cpu::test_support::numbers;
 
     fn check(kernels: &Kernels, [m, k, n]: [usize; 3], turned: [bool; 2], accumulate: Accumulate) {
         let (a, b) = (numbers(1, m * k, 1.0), numbers(2, k * n, 1.0));

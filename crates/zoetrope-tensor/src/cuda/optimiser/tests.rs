@@ -1,6 +1,6 @@
 use super::*;
 use crate::cpu::optimiser::{Adam, RmsProp, Sgd, adam_step, rmsprop_step, sgd_step};
-use crate::cuda::trial::card;
+use crate::cuda::test_support::card;
 
 const LENGTHS: [usize; 5] = [5, 0, 2100, 3, 7];
 /// The parameter that no gradient flows into.

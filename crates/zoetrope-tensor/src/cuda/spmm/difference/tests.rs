@@ -3,9 +3,9 @@ use std::sync::Arc;
 use super::super::coded_rows::CodedRows;
 use super::super::packet::pack;
 use super::super::snapshot_changes::SnapshotChanges;
-use super::super::trial::{Kind, SIDES, sequence};
+use super::super::test_support::{Kind, SIDES, sequence};
 use super::*;
-use crate::cuda::trial::card;
+use crate::cuda::test_support::card;
 use crate::sparse::SparseMatrix;
 
 /// Sends matrices in parts of the given lengths, the first from nothing and the others as what differs,

@@ -2,7 +2,7 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_graph::normalise::{GcnOptions, gcn};
 
 use super::*;
-use crate::cpu::trial::{Sparse, sparse};
+use crate::cpu::test_support::{Sparse, sparse};
 
 const PIECE: usize = PIECE_ENTRIES_MAX.get() as usize;
 
@@ -16,7 +16,7 @@ fn with_lengths(lengths: &[usize], cols: usize) -> Sparse {
     let columns =
         lengths.iter().flat_map(|&len| (0..len).map(move |at| (at * cols / len.max(1)) as u32));
     let columns: Vec<u32> = columns.collect();
-    let values = crate::cpu::trial::numbers(5, columns.len(), 1.0);
+    let values = crate::cpu::test_support::numbers(5, columns.len(), 1.0);
     Sparse { rows: lengths.len(), offsets, columns, values }
 }
 

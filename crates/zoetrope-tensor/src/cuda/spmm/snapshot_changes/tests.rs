@@ -1,4 +1,4 @@
-use super::super::trial::{Kind, SIDES, sequence};
+use super::super::test_support::{Kind, SIDES, sequence};
 use super::*;
 
 #[test]
