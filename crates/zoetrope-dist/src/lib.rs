@@ -6,13 +6,13 @@
 //! [`Ranks`] and is the same program:
 //!
 //! ```
-//! use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, Reduction, threads};
+//! use zoetrope_dist::{DistError, Exchange, ExchangePlan, Timeouts, Reduction, threads};
 //! use zoetrope_tensor::Tape;
 //!
 //! // Two steps of three vertices: rank 0 holds the first step, rank 1 the second. After the exchange
 //! // each holds both steps of its vertices.
 //! let (steps, vertices, size) = (2, 3, 2);
-//! let sums = threads::run(size, Patience::default(), move |ranks| {
+//! let sums = threads::run(size, Timeouts::default(), move |ranks| {
 //!     let plan = ExchangePlan::between(
 //!         ranks.rank(),
 //!         ranks.size(),
@@ -68,4 +68,4 @@ pub use message::{Element, Number};
 pub use ranks::{Pending, Ranks, Reduction, all_reduce_bytes};
 pub use site::{Call, Position, Site};
 pub use traffic::{Cost, Traffic};
-pub use watch::Patience;
+pub use watch::Timeouts;

@@ -19,7 +19,7 @@ use crate::error::{DistError, Failure};
 use crate::exchange::SharedRows;
 use crate::ranks::Ranks;
 use crate::threads::mailbox::{Arrival, Letter, Mailbox};
-use crate::watch::{Board, Cause, Patience, Verdict, panics};
+use crate::watch::{Board, Cause, Timeouts, Verdict, panics};
 
 /// How long a rank that waits looks for itself before it sleeps: about what falling asleep and being
 /// woken take.
@@ -34,9 +34,9 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(size: usize, patience: Patience) -> Self {
+    fn new(size: usize, timeouts: Timeouts) -> Self {
         let mailboxes = (0..size).map(|_| Mailbox::default()).collect();
-        Self { board: Board::new(size, patience), mailboxes, shared_rows: SharedRows::new(size) }
+        Self { board: Board::new(size, timeouts), mailboxes, shared_rows: SharedRows::new(size) }
     }
 
     fn condemn(&self, verdict: Verdict) {
@@ -122,7 +122,7 @@ impl Flight for ThreadFlight {
         let shared = Arc::clone(&self.shared);
         let (board, mailbox) = (&shared.board, &shared.mailboxes[self.rank]);
         let start = Instant::now();
-        let mut deadline = start + board.patience().timeout;
+        let mut deadline = start + board.timeouts().timeout;
         // On free cores the others may be a moment away. Yielding instead would hand a busy core to
         // strangers for milliseconds, while one that sleeps is let in again as soon as it is woken.
         while start.elapsed() < BRISK {
@@ -147,7 +147,7 @@ impl Flight for ThreadFlight {
                 shared.condemn(verdict);
             } else if Instant::now() >= deadline {
                 // Somebody moved meanwhile, or this rank waits a little shorter than others.
-                deadline = Instant::now() + board.patience().timeout.div_f64(16.0);
+                deadline = Instant::now() + board.timeouts().timeout.div_f64(16.0);
             }
         }
     }
@@ -159,7 +159,7 @@ impl Flight for ThreadFlight {
 
 /// The handle of a job of one rank, in the calling thread.
 pub fn alone() -> Ranks {
-    let shared = Arc::new(Shared::new(1, Patience::default()));
+    let shared = Arc::new(Shared::new(1, Timeouts::default()));
     Ranks::new(Arc::new(ThreadRank { rank: 0, shared }))
 }
 
@@ -173,7 +173,7 @@ enum End<T, E> {
 /// ranks.
 ///
 /// If a rank returns an error or panics, or hangs while others wait for it, the others' calls
-/// fail; a panic is known to them before it is printed ([`Ranks::thread_claim`]). They have [`Patience::grace`] to return. A thread that does not is left behind: only the
+/// fail; a panic is known to them before it is printed ([`Ranks::thread_claim`]). They have [`Timeouts::grace`] to return. A thread that does not is left behind: only the
 /// end of the process ends it.
 ///
 /// # Errors
@@ -181,14 +181,14 @@ enum End<T, E> {
 ///
 /// # Panics
 /// Where `size` is 0 or the system gives no thread.
-pub fn run<T, E, F>(size: usize, patience: Patience, body: F) -> Result<Vec<T>, Failure<E>>
+pub fn run<T, E, F>(size: usize, timeouts: Timeouts, body: F) -> Result<Vec<T>, Failure<E>>
 where
     T: Send + 'static,
     E: Display + Send + 'static,
     F: Fn(Ranks) -> Result<T, E> + Send + Sync + 'static,
 {
     assert!(size > 0, "a job has at least one rank");
-    let shared = Arc::new(Shared::new(size, patience));
+    let shared = Arc::new(Shared::new(size, timeouts));
     let body = Arc::new(body);
     let (sender, ends) = mpsc::channel();
     for rank in 0..size {
@@ -240,7 +240,7 @@ fn gather<T, E>(
         let end = match shared.board.verdict() {
             None => ends.recv().ok(),
             Some(_) => {
-                let over = over.get_or_init(|| Instant::now() + shared.board.patience().grace);
+                let over = over.get_or_init(|| Instant::now() + shared.board.timeouts().grace);
                 ends.recv_timeout(over.saturating_duration_since(Instant::now())).ok()
             }
         };

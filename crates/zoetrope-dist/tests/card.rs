@@ -2,7 +2,7 @@
 
 mod bodies;
 
-use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, threads};
+use zoetrope_dist::{DistError, Exchange, ExchangePlan, Timeouts, threads};
 use zoetrope_tensor::{Device, Gpu, Tape};
 use zoetrope_testkit::emulator;
 
@@ -12,7 +12,7 @@ fn rows_on_a_card_are_exchanged_as_on_the_processor() {
         assert!(!emulator::is_pointed(), "{error}");
         return emulator::rerun("rows_on_a_card_are_exchanged_as_on_the_processor");
     }
-    threads::run(2, Patience::default(), |ranks| {
+    threads::run(2, Timeouts::default(), |ranks| {
         // Each rank has its own handle, as processes on one card have.
         let device = Device::Cuda(Gpu::open(0).unwrap());
         let (rows, cols) = (10, 3);

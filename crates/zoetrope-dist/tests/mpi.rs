@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, Ranks, Reduction, mpi, threads};
+use zoetrope_dist::{DistError, Exchange, ExchangePlan, Ranks, Reduction, Timeouts, mpi, threads};
 
 const SCENARIO: &str = "ZOETROPE_TEST_SCENARIO";
 const FOLDER: &str = "ZOETROPE_TEST_FOLDER";
@@ -133,7 +133,7 @@ fn the_same_comes_out_as_on_threads() {
         for size in [1, 2, 3, 4, 8] {
             let ended = job(launcher, size, "conform");
             assert_eq!(ended.code, Some(0), "{launcher:?} {size}: {}", ended.output);
-            let expected = threads::run(size, Patience::default(), |ranks| conform(&ranks));
+            let expected = threads::run(size, Timeouts::default(), |ranks| conform(&ranks));
             for (rank, expected) in expected.unwrap().into_iter().enumerate() {
                 let expected = format!("{expected:x}");
                 assert_eq!(ended.said(rank, "hash"), Some(expected), "{launcher:?} {size} {rank}");
@@ -335,8 +335,8 @@ fn as_a_rank() {
     }
     let hangs = ["stop", "loop", "asleep"].iter().any(|word| scenario.starts_with(word));
     let timeout = if hangs { TIMEOUT } else { LONGEST };
-    let patience = Patience { timeout, grace: Duration::from_secs(2) };
-    let result = mpi::run(patience, |ranks| {
+    let timeouts = Timeouts { timeout, grace: Duration::from_secs(2) };
+    let result = mpi::run(timeouts, |ranks| {
         write(&folder, "pid", ranks.rank(), std::process::id());
         let result = match scenario.as_str() {
             "conform" => conform(&ranks).map(|hash| {

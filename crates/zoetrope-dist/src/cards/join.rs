@@ -141,7 +141,7 @@ impl Ranks {
             Err(error) => return Ok(Err(error)),
         };
         let cards = Arc::new(CardLink::new(Arc::clone(self.communicator()), link));
-        let most = JOINING.min(self.communicator().board().patience().timeout / 2);
+        let most = JOINING.min(self.communicator().board().timeouts().timeout / 2);
         match self.timed(site.call, || cards.settle(site, Some(most))) {
             Ok(()) => Ok(Ok(cards)),
             Err(Fault::Card(error)) => {

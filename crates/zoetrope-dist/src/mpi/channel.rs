@@ -112,7 +112,7 @@ impl Channel {
             self.tick();
             if let Some(verdict) = self.board.verdict() {
                 let since = *since_verdict.get_or_insert_with(Instant::now);
-                if since.elapsed() > self.board.patience().grace && !over.load(Ordering::Acquire) {
+                if since.elapsed() > self.board.timeouts().grace && !over.load(Ordering::Acquire) {
                     overdue(verdict);
                 }
             }
@@ -195,7 +195,7 @@ impl Channel {
     fn expect_host(&self) {
         let Some(host) = self.links.first().filter(|host| !host.left) else { return };
         let silent = self.board.silence(host.rank);
-        if silent >= self.board.patience().timeout {
+        if silent >= self.board.timeouts().timeout {
             let cause = Cause::Hung { manner: Manner::Silent, seconds: silent.as_secs_f64() };
             let positions = self.board.positions();
             self.board.record(Verdict { rank: host.rank, cause, positions });

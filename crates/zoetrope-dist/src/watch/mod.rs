@@ -18,14 +18,14 @@ pub use verdict::{Cause, Manner, Verdict};
 
 /// How long ranks are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// How long a rank may wait for others before the one that keeps it waiting counts as hung.
     pub timeout: Duration,
     /// How long a rank may take to leave once another one is lost.
     pub grace: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self { timeout: Duration::from_secs(60), grace: Duration::from_secs(5) }
     }

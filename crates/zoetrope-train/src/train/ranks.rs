@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
-use zoetrope_dist::{Failure, Patience, Ranks, threads};
+use zoetrope_dist::{Failure, Ranks, Timeouts, threads};
 
 use super::{
     Finished, GoingOn, Listener, Opened, STOPPED, agreement, check_parts, data_changes, lead,
@@ -21,10 +21,10 @@ use crate::run::{RunFolder, Timeline};
 use crate::session::Watch;
 
 /// How long ranks wait for each other.
-fn patience(config: &Config) -> Patience {
+fn timeouts(config: &Config) -> Timeouts {
     // Longer than a century is for ever, and a time that far away can be reckoned with.
     let seconds = config.plan.timeout.min(1e9 * 3.2);
-    Patience { timeout: Duration::from_secs_f64(seconds), ..Patience::default() }
+    Timeouts { timeout: Duration::from_secs_f64(seconds), ..Timeouts::default() }
 }
 
 /// Threads that compute for one rank where `here` ranks are on this machine.
@@ -89,9 +89,9 @@ pub fn train_by_threads(
         Opened::Events(_) => return Err(models_of_events(&config)),
     };
     let listener = Mutex::new(Some(listener));
-    let (patience, interrupt) = (patience(&config), interrupt.clone());
+    let (timeouts, interrupt) = (timeouts(&config), interrupt.clone());
     let threads = threads_of_a_rank(&config, size);
-    let ends = threads::run(size, patience, move |ranks| {
+    let ends = threads::run(size, timeouts, move |ranks| {
         let (config, opened) = (config.clone(), Opened::Snapshots(material.clone()));
         // Taken by the first rank; nobody holds the lock while it computes.
         let first = match ranks.rank() {
@@ -125,7 +125,7 @@ pub fn train_by_mpi(
     interrupt: &Interrupt,
     listener: &mut (dyn Listener + Send),
 ) -> Result<Option<Finished>, TrainError> {
-    zoetrope_dist::mpi::run(patience(&config), |ranks| {
+    zoetrope_dist::mpi::run(timeouts(&config), |ranks| {
         let asked = config.train.ranks;
         if asked != 1 && asked != ranks.size() {
             return Err(TrainError::Unfit {
