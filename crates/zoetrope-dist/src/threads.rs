@@ -21,9 +21,8 @@ use crate::ranks::Ranks;
 use crate::threads::mailbox::{Arrival, Letter, Mailbox};
 use crate::watch::{Board, Cause, Timeouts, Verdict, panics};
 
-/// How long a rank that waits looks for itself before it sleeps: about what falling asleep and being
-/// woken take.
-const BRISK: Duration = Duration::from_micros(5);
+/// How long a waiting rank spins before it sleeps: about what falling asleep and being woken take.
+const SPIN_LIMIT: Duration = Duration::from_micros(5);
 
 /// What the threads share.
 #[derive(Debug)]
@@ -125,7 +124,7 @@ impl Flight for ThreadFlight {
         let mut deadline = start + board.timeouts().timeout;
         // On free cores the others may be a moment away. Yielding instead would hand a busy core to
         // strangers for milliseconds, while one that sleeps is let in again as soon as it is woken.
-        while start.elapsed() < BRISK {
+        while start.elapsed() < SPIN_LIMIT {
             if self.poll()? {
                 return Ok(());
             }

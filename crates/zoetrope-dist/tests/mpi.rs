@@ -221,10 +221,12 @@ fn a_rank_that_is_not_there_when_mpi_comes_up_is_named() {
 #[test]
 fn messages_of_a_wrong_length_are_refused_before_they_are_written() {
     // Short ones come with their envelope, long ones are fetched by the receiver.
-    const LARGE: usize = 1 << 20;
-    let lengths = [(10, 5), (5, 10), (LARGE, 10), (10, LARGE), (LARGE, LARGE / 2)];
+    const LONG_VALUES: usize = 1 << 20;
+    let lengths =
+        [(10, 5), (5, 10), (LONG_VALUES, 10), (10, LONG_VALUES), (LONG_VALUES, LONG_VALUES / 2)];
     let cases = lengths.iter().flat_map(|lengths| [("point", lengths), ("exchange", lengths)]);
-    let cases: Vec<_> = cases.chain([("gather", &(LARGE, 10)), ("spread", &(LARGE, 10))]).collect();
+    let cases: Vec<_> =
+        cases.chain([("gather", &(LONG_VALUES, 10)), ("spread", &(LONG_VALUES, 10))]).collect();
     for launcher in launchers() {
         for &(how, (sent, expected)) in &cases {
             let context = format!("{} {how} {sent} {expected}", launcher.program);

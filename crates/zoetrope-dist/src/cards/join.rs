@@ -22,7 +22,7 @@ use crate::site::Call;
 pub const SHARE_VARIABLE: &str = "ZOETROPE_SHARE_CARD";
 
 /// The most time that linking cards may take; less where ranks wait less long for each other.
-const JOINING: Duration = Duration::from_secs(30);
+const LINK_TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
 /// Why cards cannot be linked. All ranks get the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -141,7 +141,7 @@ impl Ranks {
             Err(error) => return Ok(Err(error)),
         };
         let cards = Arc::new(CardLink::new(Arc::clone(self.communicator()), link));
-        let most = JOINING.min(self.communicator().board().timeouts().timeout / 2);
+        let most = LINK_TIMEOUT_MAX.min(self.communicator().board().timeouts().timeout / 2);
         match self.timed(site.call, || cards.settle(site, Some(most))) {
             Ok(()) => Ok(Ok(cards)),
             Err(Fault::Card(error)) => {

@@ -29,7 +29,7 @@ use crate::sync::lock;
 pub use join::{NoLink, SHARE_VARIABLE};
 
 /// How long a failure of NCCL may wait for a verdict that names the rank behind it.
-const BLAME: Duration = Duration::from_secs(2);
+const VERDICT_WAIT: Duration = Duration::from_secs(2);
 
 /// Messages that are in the stream.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl CardLink {
     /// who watch it. Where they find none, it is this rank that cannot go on.
     fn failed(&self, error: &CudaError) {
         let since = *lock(&self.state).failed.get_or_insert_with(Instant::now);
-        if since.elapsed() > BLAME {
+        if since.elapsed() > VERDICT_WAIT {
             let board = self.communicator.board();
             let how = format!("its card lost the link with the others: {error}");
             self.communicator.condemn(board.ended(self.communicator.rank(), how));
@@ -171,8 +171,8 @@ impl WaitHook for CardLink {
 
 /// Rests between two looks.
 fn pause(waited: Duration) {
-    const BRISK: Duration = Duration::from_micros(200);
-    if waited < BRISK {
+    const SPIN_LIMIT: Duration = Duration::from_micros(200);
+    if waited < SPIN_LIMIT {
         std::thread::yield_now()
     } else {
         std::thread::sleep((waited / 20).min(Duration::from_millis(1)))

@@ -25,14 +25,14 @@ use crate::sync::lock;
 use crate::watch::Board;
 
 /// A message is sent in pieces of at most this many bytes: MPI counts in 32-bit integers.
-const PIECE: usize = 1 << 30;
+const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// MPI allows tags up to 32767 everywhere. Numbers of collectives come again after this many, when
 /// the messages of the earlier one are long through.
 const TAGS: u64 = 8192;
 
 /// How often the engine's thread looks after overlapped messages.
-const KEEP_MOVING: Duration = Duration::from_micros(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_micros(100);
 
 /// MPI, entered by one thread at a time.
 pub(super) struct Engine<H: Handle> {
@@ -165,7 +165,7 @@ impl<H: Handle> Engine<H> {
             // One that failed is left to whoever waits for it.
             unattended.retain(|requests| matches!(engine.advance(&mut lock(requests)), Ok(false)));
             drop(unattended);
-            std::thread::sleep(KEEP_MOVING);
+            std::thread::sleep(PROGRESS_INTERVAL);
         }
     }
 
@@ -386,8 +386,8 @@ impl<H> Requests<H> {
 
 /// The bytes of a message in pieces that MPI can count; an empty message is one empty piece.
 fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
-    let count = bytes.div_ceil(PIECE).max(1);
-    (0..count).map(move |at| at * PIECE..((at + 1) * PIECE).min(bytes))
+    let count = bytes.div_ceil(PIECE_BYTES_MAX).max(1);
+    (0..count).map(move |at| at * PIECE_BYTES_MAX..((at + 1) * PIECE_BYTES_MAX).min(bytes))
 }
 
 fn check<H: Handle>(
@@ -453,8 +453,8 @@ impl<H: Handle> Drop for MpiFlight<H> {
 fn pause(waited: Duration) {
     // Others on the same host answer within this time where each has its own core. Yielding would hand
     // a busy core to strangers for milliseconds; one that sleeps is let in again.
-    const BRISK: Duration = Duration::from_micros(20);
-    if waited < BRISK {
+    const SPIN_LIMIT: Duration = Duration::from_micros(20);
+    if waited < SPIN_LIMIT {
         std::hint::spin_loop();
     } else {
         // A twentieth of the time waited so far, up to a millisecond.

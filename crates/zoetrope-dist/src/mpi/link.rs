@@ -28,7 +28,7 @@ pub(super) enum Frame {
 }
 
 /// No frame is longer: a table of 100,000 ranks fits.
-const LONGEST: usize = 32 << 20;
+const FRAME_BYTES_MAX: usize = 32 << 20;
 
 /// A connection.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Link {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => closed = true,
             }
-            if self.inbox.len() > LONGEST {
+            if self.inbox.len() > FRAME_BYTES_MAX {
                 return Err(Broken::Garbled);
             }
         }
@@ -174,6 +174,6 @@ mod tests {
             near.mention(&table);
         }
         assert!(!near.is_quiet());
-        assert!(near.outbox.len() < LONGEST);
+        assert!(near.outbox.len() < FRAME_BYTES_MAX);
     }
 }

@@ -100,7 +100,7 @@ impl Ranks {
 
     /// Tells the others that what this rank does before its next communication may take longer than
     /// they wait for one that computes: reading and writing files, measuring, dividing a graph.
-    /// [`watch::LONGER`](crate::watch::LONGER) says how much longer.
+    /// [`watch::SLOW_TIMEOUT_FACTOR`](crate::watch::SLOW_TIMEOUT_FACTOR) says how much longer.
     pub fn take_time(&self) {
         self.inner.communicator.board().update(self.rank(), |position| position.takes_time = true);
     }

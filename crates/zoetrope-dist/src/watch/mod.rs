@@ -13,7 +13,7 @@ mod verdict;
 use std::time::Duration;
 
 pub use board::Board;
-pub use judge::LONGER;
+pub use judge::SLOW_TIMEOUT_FACTOR;
 pub use verdict::{Cause, Manner, Verdict};
 
 /// How long ranks are waited for.

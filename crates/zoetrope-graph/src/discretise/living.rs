@@ -16,7 +16,7 @@ use super::Merge;
 use super::collect::Job;
 use super::fold::Additions;
 use super::join::{ADVICE, Columns, Part, edge_bytes, ranges};
-use super::partition::{self, LARGE};
+use super::partition::{self, WINDOW_EVENTS_MAX};
 use super::sort::{Word, sort};
 use crate::error::GraphError;
 use crate::ranges::Ranges;
@@ -88,7 +88,7 @@ fn refused(job: &Job<'_>, fits: u64) -> GraphError {
 
 fn sorted_window<W: Word>(job: &Job<'_>, events: Range<usize>, bits: u32) -> Vec<W> {
     let start = events.start;
-    if events.len() > LARGE {
+    if events.len() > WINDOW_EVENTS_MAX {
         let pieces = partition::sorted::<W, Vec<W>>(job, events, |words, own, base, piece| {
             piece.extend(
                 words

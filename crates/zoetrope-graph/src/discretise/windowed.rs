@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::collect::Job;
 use super::fold::emit;
 use super::join::{Columns, Part, concatenate, expect_room, ranges};
-use super::partition::{self, LARGE};
+use super::partition::{self, WINDOW_EVENTS_MAX};
 use super::sort::{Word, sort};
 use crate::error::GraphError;
 use crate::window::Windows;
@@ -54,7 +54,7 @@ fn tasks(windows: &Windows) -> Vec<Task> {
     let count = filled.len();
     for (window, (_, events)) in filled.enumerate() {
         let events = events.len();
-        if events > LARGE {
+        if events > WINDOW_EVENTS_MAX {
             if from < window {
                 tasks.push(Task::Batch(from..window));
             }

@@ -6,9 +6,9 @@
 
 use pulp::Simd;
 
-/// Bytes of a result from which on it is stored past the caches: the next operator would find
-/// little of it there, and what was read stays.
-pub const LARGE: usize = 8 << 20;
+/// Least bytes of a result that is stored past the caches: the next operator would find little of a
+/// larger one there, and what was read stays.
+pub const STREAMING_BYTES_MIN: usize = 8 << 20;
 
 /// Copies long pieces of memory past the caches: 16 to 18 GB/s where an ordinary copy has 7 to 10, and 10 to 12
 /// where it has 7 to 8 with both cores at it (16 November 2026, pieces of 400 kB of 100 MB, a two-core

@@ -18,8 +18,8 @@ use crate::size_classes::{SizeClasses, size_class};
 
 /// Blocks are whole multiples of this many bytes, and start at one.
 const GRAIN: usize = 256;
-/// Bytes from which on a block is large.
-const LARGE: usize = 1 << 20;
+/// Least bytes of a large block, which gets a size class of its own.
+const LARGE_BLOCK_BYTES_MIN: usize = 1 << 20;
 
 /// Lists of free blocks, and the account of all.
 #[derive(Debug, Default)]
@@ -135,7 +135,7 @@ impl Drop for Memory {
 impl Gpu {
     /// A block with unspecified contents.
     pub(crate) fn allocate(&self, bytes: usize) -> Memory {
-        let bytes = size_class(bytes, GRAIN, LARGE);
+        let bytes = size_class(bytes, GRAIN, LARGE_BLOCK_BYTES_MIN);
         let mut arena = self.arena();
         let recorded = arena.recording.is_some();
         if let Some((bytes, ptr)) = arena.free(recorded).take(bytes) {

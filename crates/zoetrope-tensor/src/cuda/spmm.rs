@@ -41,8 +41,8 @@ const AT_ONCE: usize = 65_535;
 const WARP: usize = 32;
 /// Lanes that share a row up to which columns and values are read only once.
 const NARROW: usize = 4;
-/// Bytes of y from which on it would not be found in the cache of the largest cards again.
-const LARGE: usize = 32 << 20;
+/// Bytes of y beyond which the cache of the largest GPUs would not have it for the next reader.
+const STREAMING_BYTES_MIN: usize = 32 << 20;
 /// Values of a sector, the least that memory takes.
 const SECTOR: usize = 8;
 
@@ -266,7 +266,7 @@ fn launch(
     let tiles = width.div_ceil(lanes.elements * lanes.lanes * lanes.times);
     let partial = gpu.take(forms.len() * limits.slots * width);
     // As in spmm.cu. Rows that are not whole sectors of memory are put together in the cache.
-    let past = size_of::<f32>() * y.len() > LARGE && width.is_multiple_of(SECTOR);
+    let past = size_of::<f32>() * y.len() > STREAMING_BYTES_MIN && width.is_multiple_of(SECTOR);
     let mode: u32 = match mode {
         Accumulate::Add => 1,
         Accumulate::Overwrite if past => 2,

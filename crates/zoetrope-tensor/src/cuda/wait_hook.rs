@@ -19,8 +19,8 @@ pub trait WaitHook: Debug + Send + Sync {
 /// Rests between two looks at something that was not there yet.
 pub(super) fn rest(waited: Duration) {
     // Most waits are for a kernel or a copy that is about to end; a sleep costs some 60 µs.
-    const BRISK: Duration = Duration::from_micros(100);
-    if waited < BRISK {
+    const SPIN_LIMIT: Duration = Duration::from_micros(100);
+    if waited < SPIN_LIMIT {
         std::hint::spin_loop();
     } else {
         // A twentieth of the time waited so far, up to a millisecond.

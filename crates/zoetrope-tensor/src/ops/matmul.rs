@@ -4,7 +4,7 @@ use crate::buffer::Buffer;
 use crate::cpu::activation::{self, Activation};
 use crate::cpu::matmul::backward::LargeLayer;
 use crate::cpu::matmul::{self, Accumulate, MatMut, MatRef};
-use crate::cpu::past_caches::LARGE;
+use crate::cpu::past_caches::STREAMING_BYTES_MIN;
 use crate::cpu::{elementwise, reduce};
 use crate::cuda::matmul::{self as device, Layer, Members};
 use crate::cuda::{self, View};
@@ -288,7 +288,7 @@ impl Tape {
             cuda::activation::backward(gpu, activation, self.view(node), dy.view(), to, mode);
             return self.close([Some(dp)]);
         }
-        if size_of_val(dy.as_slice()) > LARGE && plus.is_none() && x != weight {
+        if size_of_val(dy.as_slice()) > STREAMING_BYTES_MIN && plus.is_none() && x != weight {
             return self.linear_backward_by_blocks(node, x, weight, bias, activation, dy);
         }
         let mut before = None;

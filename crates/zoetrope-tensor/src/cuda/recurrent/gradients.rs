@@ -19,8 +19,8 @@ const TILE: (usize, usize) = (64, 32);
 /// adds in the same order.
 const LEAST_ROWS: usize = 64;
 const BLOCKS: usize = 1056;
-/// Elements of a weight from which on the library's products are used instead.
-const LARGE: usize = 1 << 15;
+/// Least elements of a weight for which the products of the library are used instead.
+const LIBRARY_ELEMENTS_MIN: usize = 1 << 15;
 /// Products and segments of one launch, as the kernels declare them.
 const PRODUCT_ROOM: usize = 3;
 const SEGMENT_ROOM: usize = 6;
@@ -197,7 +197,7 @@ pub(in crate::cuda) fn add_sums<const W: usize, const B: usize>(
     let mut segments = Segments::default();
     let mut products = [Product::zeroed(); PRODUCT_ROOM];
     let mut parts = none();
-    let small = |sum: &WeightSum| sum.to.len() < LARGE && !sum.to.is_empty();
+    let small = |sum: &WeightSum| sum.to.len() < LIBRARY_ELEMENTS_MIN && !sum.to.is_empty();
     let tiles: usize =
         weights.iter().flatten().filter(|sum| small(sum)).map(WeightSum::tiles).sum();
     let slabs = (BLOCKS / tiles.max(1)).clamp(1, rows.div_ceil(LEAST_ROWS).max(1));

@@ -4,11 +4,11 @@
 //! window fills all of them change with every step, but not which multiple each is. So 1, the weight of
 //! loops, has number 0, and the others that of the multiple where that is possible, or of their rank.
 
-/// The most different weights: numbers are bytes.
-const MOST: usize = 256;
+/// The most different weights that get numbers: numbers are bytes.
+const CODES_MAX: usize = 256;
 
 /// Slots of a table of weights: few of them are filled.
-const SLOTS: usize = 4 * MOST;
+const TABLE_SLOTS: usize = 4 * CODES_MAX;
 
 const ONE: u32 = 1.0f32.to_bits();
 
@@ -19,14 +19,14 @@ struct Table {
 
 impl Table {
     fn new() -> Self {
-        Self { slots: vec![None; SLOTS] }
+        Self { slots: vec![None; TABLE_SLOTS] }
     }
 
     /// Where a weight is or would be.
     fn slot(&self, weight: u32) -> usize {
-        let mut at = weight.wrapping_mul(0x9e37_79b1) as usize >> (u32::BITS - SLOTS.ilog2());
+        let mut at = weight.wrapping_mul(0x9e37_79b1) as usize >> (u32::BITS - TABLE_SLOTS.ilog2());
         while self.slots[at].is_some_and(|(other, _)| other != weight) {
-            at = (at + 1) % SLOTS;
+            at = (at + 1) % TABLE_SLOTS;
         }
         at
     }
@@ -41,7 +41,7 @@ pub(super) fn number(weights: &mut [u32]) -> Option<Vec<u32>> {
         if table.slots[slot].is_none() {
             table.slots[slot] = Some((weight, 0));
             different.push(weight);
-            if different.len() > MOST {
+            if different.len() > CODES_MAX {
                 return None;
             }
         }
@@ -68,7 +68,7 @@ fn multiples(different: &mut [u32]) -> Option<Vec<usize>> {
     let number = |&bits: &u32| match bits {
         ONE => Some(0),
         bits => Some((value(bits) / least).round())
-            .filter(|at| (1.0..MOST as f32).contains(at))
+            .filter(|at| (1.0..CODES_MAX as f32).contains(at))
             .map(|at| at as usize),
     };
     let numbers: Vec<usize> = different.iter().map(number).collect::<Option<_>>()?;
