@@ -187,7 +187,7 @@ impl Sampler {
         vertex.resize(total, 0);
         event.resize(total, 0);
         time.resize(total, 0);
-        let whole = fill::Part { moments, ends, offsets, vertex, event, time };
+        let whole = fill::MomentRun { moments, ends, offsets, vertex, event, time };
         self.fill(index, step, grain, whole);
     }
 

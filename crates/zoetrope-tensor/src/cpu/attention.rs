@@ -32,7 +32,7 @@ use super::scattered::Scattered;
 use super::scratch;
 use super::simd::current;
 use attending::Attending;
-use lanes::Block;
+use lanes::VertexBlock;
 use layer::{Sums, Turned, Weights};
 use rayon::prelude::*;
 
@@ -94,10 +94,10 @@ impl AttentionShape {
         }
     }
 
-    fn block(&self, index: usize) -> Block {
+    fn block(&self, index: usize) -> VertexBlock {
         let size = self.block_vertices();
         let to = self.vertices.min((index + 1) * size);
-        Block { shape: *self, from: index * size, to }
+        VertexBlock { shape: *self, from: index * size, to }
     }
 
     fn block_vertices(&self) -> usize {

@@ -164,12 +164,12 @@ fn each(x: &[f32], p: f32, key: DropoutKey, y: &mut [f32], add: bool) {
     let cpu = current();
     for_each_block(y, ELEMENTS, |i, y| {
         let x = &x[i * ELEMENTS..][..y.len()];
-        cpu.run(Block { mask, first: (i * ELEMENTS) as u64, x, y, add });
+        cpu.run(DropoutBlock { mask, first: (i * ELEMENTS) as u64, x, y, add });
     });
 }
 
 /// A block that begins at element `first`.
-struct Block<'a> {
+struct DropoutBlock<'a> {
     mask: Mask,
     first: u64,
     x: &'a [f32],
@@ -177,7 +177,7 @@ struct Block<'a> {
     add: bool,
 }
 
-impl WithSimd for Block<'_> {
+impl WithSimd for DropoutBlock<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -28,8 +28,8 @@ mod one_step;
 
 use super::matmul::{Accumulate, WHOLE_VECTOR};
 use super::recurrent::{
-    BackInput, Bias, Block, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, Weight,
-    add_weight_gradient, sum_features, to_rows,
+    BackInput, Bias, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, SequenceBlock,
+    Weight, add_weight_gradient, sum_features, to_rows,
 };
 use super::scattered::Scattered;
 use super::scratch::{self, Scratch};
@@ -198,7 +198,7 @@ impl Step<'_> {
     #[allow(clippy::too_many_arguments)]
     fn run(
         &self,
-        block: Block,
+        block: SequenceBlock,
         t: usize,
         bias: Bias,
         mask: Option<&[f32]>,
@@ -335,7 +335,7 @@ impl Back<'_> {
     ///
     /// No other thread goes back through this block.
     #[allow(unsafe_code)]
-    unsafe fn block(&self, block: Block, carry: &mut [f32], sums: &mut [f32]) {
+    unsafe fn block(&self, block: SequenceBlock, carry: &mut [f32], sums: &mut [f32]) {
         let GruCall { kind, shape, h0, mask, .. } = *self.call;
         let (h, plane) = (shape.hidden, block.plane());
         let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
@@ -435,7 +435,7 @@ impl Back<'_> {
 
 /// One step of a block on the way back.
 struct StepBack<'a> {
-    block: Block,
+    block: SequenceBlock,
     saved: &'a [f32],
     /// The state before the step.
     rows: RowsAt<'a>,

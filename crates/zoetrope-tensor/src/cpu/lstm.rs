@@ -25,7 +25,7 @@ mod cell;
 
 use super::matmul::Accumulate;
 use super::recurrent::{
-    BackInput, Block, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, Weight,
+    BackInput, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, SequenceBlock, Weight,
     add_weight_gradient, sum_features, to_planes, to_rows,
 };
 use super::scattered::Scattered;
@@ -267,7 +267,7 @@ impl Back<'_> {
     ///
     /// No other thread goes back through this block.
     #[allow(unsafe_code)]
-    unsafe fn block(&self, block: Block, carries: &mut [Scratch; 2], sums: &mut [f32]) {
+    unsafe fn block(&self, block: SequenceBlock, carries: &mut [Scratch; 2], sums: &mut [f32]) {
         let [carry_h, carry_c] = carries;
         let LstmCall { shape, h0, c0, mask, .. } = *self.call;
         let (h, plane) = (shape.hidden, block.plane());

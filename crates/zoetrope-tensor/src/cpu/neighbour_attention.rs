@@ -44,7 +44,7 @@ use super::matmul::Accumulate;
 use super::scattered::Scattered;
 use super::scratch::{self, Scratch};
 use super::simd::current;
-use super::sparse_rows::{Part, for_each_range};
+use super::sparse_rows::{SplitOutput, for_each_range};
 use super::spmm::CsrRef;
 use super::time_encoding::{Turns, subtract};
 use crate::neighbourhood::Neighbourhood;
@@ -172,7 +172,11 @@ pub fn neighbour_attention_forward(call: &NeighbourCall, out: &mut [f32], alpha:
         columns: &layout.source,
         values: &[],
     };
-    let parts = [Part::rows(out, wide), Part::entries(alpha, call.heads), Part::none()];
+    let parts = [
+        SplitOutput::rows(out, wide),
+        SplitOutput::entries(alpha, call.heads),
+        SplitOutput::none(),
+    ];
     for_each_range(slots, BLOCK, parts, &|from, to, [out, alpha, _]| {
         let (out, alpha) = (out.data, alpha.data);
         cpu.run(Forward { call, turns, factors, from, to, out, alpha });
@@ -288,7 +292,7 @@ fn rows_backward(
     assert_eq!(slots.offsets.len(), slots.rows + 1, "a layout indexed for these rows");
     assert_eq!(call.layout.target_of_slot.len(), call.layout.slots(), "a layout indexed");
     let cpu = current();
-    let parts = [Part::rows(d_rows, width), Part::none(), Part::none()];
+    let parts = [SplitOutput::rows(d_rows, width), SplitOutput::none(), SplitOutput::none()];
     let readers = Readers { call, slots, terms, d_out, mode };
     for_each_range(slots, READERS, parts, &|from, to, [d_rows, _, _]| {
         cpu.run(Sources { readers, from, to, d_rows: d_rows.data });

@@ -167,7 +167,8 @@ impl Job {
         let Self { width, accumulate, past, cpu } = self;
         // SAFETY: an arranged matrix has checked that its columns lie below `cols`, of which x
         // has the rows, as was asserted.
-        let rows = unsafe { rows::Rows::new(m.window(window), x, width, y, accumulate, past) };
+        let rows =
+            unsafe { rows::WindowProduct::new(m.window(window), x, width, y, accumulate, past) };
         cpu.run(rows);
     }
 }

@@ -79,7 +79,7 @@ impl Fused {
 
 /// Rows of one matrix of an input, and the columns of the weight from which on they are multiplied.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct InputColumns<'a> {
     pub(super) rows: View<'a>,
     pub(super) width: usize,
     weight: View<'a>,
@@ -87,7 +87,7 @@ pub(super) struct Part<'a> {
     wide: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> InputColumns<'a> {
     /// The weight from the part's first column on.
     pub(super) fn weights(&self) -> View<'a> {
         self.weight
@@ -105,11 +105,11 @@ pub(super) fn parts<'a>(
     input: &Input<View<'a>>,
     shape: Sequence,
     gates: usize,
-) -> [Option<Part<'a>>; 2] {
+) -> [Option<InputColumns<'a>>; 2] {
     let Input::Rows(InputRows { x, beside, weight, .. }) = *input else { return [None, None] };
     let (wide, cells) = (gates * shape.hidden, shape.cells().max(1));
     let (left, inner) = (x.len() / cells, weight.len() / wide.max(1));
-    let part = |rows: View<'a>, from: usize, width: usize| Part {
+    let part = |rows: View<'a>, from: usize, width: usize| InputColumns {
         rows,
         width,
         weight: weight.slice(from..weight.len()),

@@ -11,13 +11,13 @@ use crate::cpu::scattered::Scattered;
 
 /// Some consecutive vertices.
 #[derive(Clone, Copy)]
-pub(super) struct Block {
+pub(super) struct VertexBlock {
     pub(super) shape: AttentionShape,
     pub(super) from: usize,
     pub(super) to: usize,
 }
 
-impl Block {
+impl VertexBlock {
     pub(super) fn groups(&self, lanes: usize) -> usize {
         (self.to - self.from).div_ceil(lanes)
     }

@@ -19,7 +19,7 @@ use super::super::prefetch::prefetch;
 const FAR: usize = 1 << 20;
 
 /// A window, with the x and the y that belong to it.
-pub(super) struct Rows<'a> {
+pub(super) struct WindowProduct<'a> {
     terms: Terms<'a>,
     y: &'a mut [f32],
     accumulate: Accumulate,
@@ -37,7 +37,7 @@ struct Terms<'a> {
     ahead: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> WindowProduct<'a> {
     /// Chooses how far ahead to ask for rows of x.
     ///
     /// # Safety
@@ -64,7 +64,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl WithSimd for Rows<'_> {
+impl WithSimd for WindowProduct<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -181,7 +181,7 @@ impl Terms<'_> {
     }
 }
 
-impl Rows<'_> {
+impl WindowProduct<'_> {
     /// Rows of `W` elements, fewer than a vector: four partial sums a row.
     #[inline(always)]
     fn narrow<S: Simd, const W: usize>(self, simd: S) {
@@ -225,7 +225,7 @@ impl Rows<'_> {
         let width = if TAIL { terms.width - from } else { K * S::F32_LANES };
         let mask = simd.mask_between_m32s(0, (width - K * S::F32_LANES) as u32);
         let past = self.past && !TAIL && lines::<S>(terms.width, self.y);
-        let part = Part { simd, mask, from, width, accumulate: self.accumulate, past };
+        let part = RowColumns { simd, mask, from, width, accumulate: self.accumulate, past };
         let (mut entry, mut places) = (0, terms.window.places);
         for run in terms.window.runs {
             let (own, rest) = places.split_at(run.rows as usize);
@@ -252,7 +252,7 @@ impl Rows<'_> {
 
 /// The elements `from..from + width` of rows, and how their sums are begun and stored.
 #[derive(Clone, Copy)]
-struct Part<S: Simd> {
+struct RowColumns<S: Simd> {
     simd: S,
     /// What is left beyond whole vectors.
     mask: MemMask<S::m32s>,
@@ -267,13 +267,13 @@ impl Terms<'_> {
     #[inline(always)]
     fn vector_run<S: Simd, const K: usize, const U: usize, const TAIL: bool>(
         &self,
-        part: Part<S>,
+        part: RowColumns<S>,
         mut entry: usize,
         len: usize,
         places: &[u16],
         y: &mut [f32],
     ) {
-        let Part { simd, from, width, .. } = part;
+        let RowColumns { simd, from, width, .. } = part;
         let (zero, whole) = (simd.splat_f32s(0.0), K * S::F32_LANES);
         for &place in places {
             let y = &mut y[place as usize * self.width + from..][..width];
@@ -321,7 +321,7 @@ impl Terms<'_> {
     #[allow(unsafe_code)]
     fn add<S: Simd, const K: usize, const TAIL: bool>(
         &self,
-        Part { simd, mask, from, width, .. }: Part<S>,
+        RowColumns { simd, mask, from, width, .. }: RowColumns<S>,
         entry: usize,
         sums: &mut [S::f32s; K],
         tail: &mut S::f32s,

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::Part;
+use super::InputColumns;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::recurrent::{Input, InputGradient, Sequence};
 use crate::cuda::kernel::{ByValue, Kernel};
@@ -66,7 +66,7 @@ pub(in crate::cuda) struct Left<'a> {
 #[derive(Clone, Copy)]
 pub(in crate::cuda) enum Right<'a> {
     /// The rows of an input.
-    Input([Option<Part<'a>>; 2]),
+    Input([Option<InputColumns<'a>>; 2]),
     /// States of this width before each step: those before the first one, then the others.
     States(View<'a>, View<'a>, usize),
     /// Rows of this width.
@@ -130,8 +130,8 @@ impl WeightSum<'_> {
 
     fn product(&self, rows: usize, parts: &Scratch) -> Product {
         let Left { rows: left, stride, from, cols } = self.left;
-        let width = |part: Option<Part>| part.map_or(0, |part| part.width as u32);
-        let address = |part: Option<Part>| part.map_or(0, |part| part.rows.ptr());
+        let width = |part: Option<InputColumns>| part.map_or(0, |part| part.width as u32);
+        let address = |part: Option<InputColumns>| part.map_or(0, |part| part.rows.ptr());
         let (a, b, rows_a, wide_a, wide_b) = match self.right {
             Right::Input([x, beside]) => {
                 (address(x), address(beside), rows, width(x), width(beside))

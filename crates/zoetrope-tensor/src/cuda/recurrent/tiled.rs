@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::Part;
+use super::InputColumns;
 use super::gradients::{Left, Segments};
 use crate::cuda::kernel::{ByValue, Kernel};
 use crate::cuda::{Gpu, View, ViewMut};
@@ -57,7 +57,7 @@ pub(in crate::cuda) struct TiledSums<'a> {
     /// Width of the states.
     pub(in crate::cuda) hidden: usize,
     /// Of the weight of these rows.
-    pub(in crate::cuda) weight: Option<([Option<Part<'a>>; 2], ViewMut<'a>)>,
+    pub(in crate::cuda) weight: Option<([Option<InputColumns<'a>>; 2], ViewMut<'a>)>,
     /// Of the weight of the states: those before the first step, and after each.
     pub(in crate::cuda) recurrent: Option<([View<'a>; 2], ViewMut<'a>)>,
     /// Of biases of the gates.
