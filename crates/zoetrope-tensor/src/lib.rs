@@ -47,5 +47,5 @@ pub use ops::norm::BatchStatistics;
 pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;
 pub use sparse::{Difference, SparseGroup, SparseMatrix};
-pub use table::{Fixed, Part, Source, Table};
+pub use table::{Fixed, PickedColumns, Source, Table};
 pub use tape::{Kept, Seed, Tape, Var};

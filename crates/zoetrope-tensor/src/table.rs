@@ -2,7 +2,7 @@
 //!
 //! A [`Table`] is written and read by lists of rows; it lies where the tape that reads it computes,
 //! so that a step moves rows on its own device and the host sends lists only. What is put together
-//! from tables is a list of [`Part`]s side by side.
+//! from tables is a list of [`PickedColumns`]s side by side.
 
 use std::sync::Arc;
 
@@ -129,11 +129,11 @@ impl Table {
         assert_eq!(rows.len() * width, values.len(), "a row for each");
         match &self.place {
             Place::Host(_) => {
-                self.put(&to, &[Part::new(Source::host(values, width), &from)]);
+                self.put(&to, &[PickedColumns::new(Source::host(values, width), &from)]);
             }
             Place::Device(gpu, _) => {
                 let values = Fixed::new(gpu, width, values);
-                self.put(&to, &[Part::new(values.all(), &from)]);
+                self.put(&to, &[PickedColumns::new(values.all(), &from)]);
             }
         }
     }
@@ -158,7 +158,7 @@ impl Table {
     ///
     /// # Panics
     /// Where lists do not fit each other, or rows are out of range or of another width.
-    pub fn put(&mut self, to: &Arc<Vec<u32>>, parts: &[Part<'_>]) {
+    pub fn put(&mut self, to: &Arc<Vec<u32>>, parts: &[PickedColumns<'_>]) {
         let width: usize = parts.iter().map(|part| part.source.width).sum();
         assert_eq!(width, self.width, "the parts of a row");
         assert!(to.iter().all(|&row| (row as usize) < self.rows), "rows of {}", self.rows);
@@ -271,13 +271,13 @@ impl<'a> Source<'a> {
 
 /// One part of rows that are put together: columns of a source, and which row of it each takes.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct PickedColumns<'a> {
     pub(crate) source: Source<'a>,
     pub(crate) rows: &'a Arc<Vec<u32>>,
     pub(crate) terms: Option<&'a Arc<Vec<u32>>>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> PickedColumns<'a> {
     /// Row `i` is the row `rows[i]` of the source.
     pub fn new(source: Source<'a>, rows: &'a Arc<Vec<u32>>) -> Self {
         Self { source, rows, terms: None }
@@ -291,7 +291,7 @@ impl<'a> Part<'a> {
 }
 
 /// Refuses parts that do not make `count` rows.
-pub(crate) fn expect_parts(parts: &[Part<'_>], count: usize) {
+pub(crate) fn expect_parts(parts: &[PickedColumns<'_>], count: usize) {
     assert!(parts.len() <= MOST_PARTS, "{} parts", parts.len());
     for part in parts.iter().filter(|part| part.source.width > 0) {
         let named = part.terms.map_or(count, |terms| {

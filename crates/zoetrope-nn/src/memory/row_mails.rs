@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use zoetrope_graph::VertexId;
-use zoetrope_tensor::{Device, Part, Source, Table};
+use zoetrope_tensor::{Device, PickedColumns, Source, Table};
 
 use super::event_mails::EventMail;
 use super::options::{Combine, StateOptions};
@@ -195,7 +195,7 @@ impl RowMails {
     /// Takes the rings of some vertices over, those of all others being empty in both.
     pub(super) fn copy_from(&mut self, other: &Self, vertices: &[VertexId]) {
         let places = Arc::new(self.places(vertices));
-        self.rows.put(&places, &[Part::new(other.rows.all(), &places)]);
+        self.rows.put(&places, &[PickedColumns::new(other.rows.all(), &places)]);
         for &place in &*places {
             self.events[place as usize] = other.events[place as usize];
         }
@@ -271,9 +271,9 @@ impl Letters {
         let lists = [&self.own, &self.other, &self.events].map(Reused::shared);
         let part = |at: usize| {
             if means {
-                Part::means(sources[at], lists[at], self.terms.shared())
+                PickedColumns::means(sources[at], lists[at], self.terms.shared())
             } else {
-                Part::new(sources[at], lists[at])
+                PickedColumns::new(sources[at], lists[at])
             }
         };
         table.put(self.to.shared(), &[part(0), part(1), part(2)]);

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use zoetrope_graph::{Time, VertexId};
-use zoetrope_tensor::{Device, Fixed, Part, Source, Table};
+use zoetrope_tensor::{Device, Fixed, PickedColumns, Source, Table};
 
 use super::event_mails::{EventMail, EventMails};
 use super::options::{Combine, MailRule, StateOptions};
@@ -249,9 +249,9 @@ impl VertexState {
         assert!(self.options == other.options && self.vertices == other.vertices, "one shape");
         self.reset();
         let list = Arc::new(other.touched.list().to_vec());
-        self.memory.put(&list, &[Part::new(other.memory.all(), &list)]);
+        self.memory.put(&list, &[PickedColumns::new(other.memory.all(), &list)]);
         if self.options.cells {
-            self.cells.put(&list, &[Part::new(other.cells.all(), &list)]);
+            self.cells.put(&list, &[PickedColumns::new(other.cells.all(), &list)]);
         }
         for &vertex in &*list {
             self.since[vertex as usize] = other.since[vertex as usize];
@@ -298,9 +298,9 @@ impl VertexState {
             self.touched.mark(end.vertex);
         }
         let (to, rows) = (to.shared(), from.shared());
-        self.memory.put(to, &[Part::new(updated.memory.all(), rows)]);
+        self.memory.put(to, &[PickedColumns::new(updated.memory.all(), rows)]);
         if self.options.cells {
-            self.cells.put(to, &[Part::new(updated.cell.all(), rows)]);
+            self.cells.put(to, &[PickedColumns::new(updated.cell.all(), rows)]);
         }
         let (options, touched) = (self.options, &mut self.touched);
         match &mut self.mails {

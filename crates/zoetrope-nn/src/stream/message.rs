@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use zoetrope_graph::{Time, VertexId};
-use zoetrope_tensor::{Activation, Part, Source, Var};
+use zoetrope_tensor::{Activation, PickedColumns, Source, Var};
 
 use super::cell::CellInput;
 use super::reused::Reused;
@@ -151,14 +151,14 @@ impl Mailbag {
         let encoded = time.encode(forward, self.deltas.shared())?;
         let time = if self.several() { self.mean(forward, encoded)? } else { encoded };
         let [.., other, features] = state.mail_parts(events);
-        let own = Part::new(state.memory_rows(), self.vertices.shared());
+        let own = PickedColumns::new(state.memory_rows(), self.vertices.shared());
         let pair = forward.tape.picked(self.len(), &[own, self.part(1, other)]);
         let distinct = self.distinct.shared();
         let features = (features.width() > 0).then(|| {
             if distinct.is_empty() {
                 forward.tape.picked(self.len(), &[self.part(2, features)])
             } else {
-                forward.tape.picked(distinct.len(), &[Part::new(features, distinct)])
+                forward.tape.picked(distinct.len(), &[PickedColumns::new(features, distinct)])
             }
         });
         Ok(MessageParts { pair, features, feature_rows: self.feature_rows.shared().clone(), time })
@@ -169,12 +169,12 @@ impl Mailbag {
     }
 
     /// A part of the mail of each vertex with mail; the mean of several.
-    fn part<'a>(&'a self, which: usize, source: Source<'a>) -> Part<'a> {
+    fn part<'a>(&'a self, which: usize, source: Source<'a>) -> PickedColumns<'a> {
         let rows = self.rows[which].shared();
         if self.several() {
-            Part::means(source, rows, self.offsets.shared())
+            PickedColumns::means(source, rows, self.offsets.shared())
         } else {
-            Part::new(source, rows)
+            PickedColumns::new(source, rows)
         }
     }
 
@@ -190,7 +190,7 @@ impl Mailbag {
         let (encoded, several) = (time.encode(forward, self.deltas.shared())?, self.several());
         let [own, other, features] = state.mail_parts(events);
         let Some(layers) = layers else {
-            let own = Part::new(state.memory_rows(), self.vertices.shared());
+            let own = PickedColumns::new(state.memory_rows(), self.vertices.shared());
             let parts = [own, self.part(1, other), self.part(2, features)];
             let mail = forward.tape.picked(self.len(), &parts);
             let encoded = if several { self.mean(forward, encoded)? } else { encoded };
@@ -198,9 +198,9 @@ impl Mailbag {
         };
         let [own_rows, other_rows, event_rows] = self.rows.each_ref().map(Reused::shared);
         let parts = [
-            Part::new(own, own_rows),
-            Part::new(other, other_rows),
-            Part::new(features, event_rows),
+            PickedColumns::new(own, own_rows),
+            PickedColumns::new(other, other_rows),
+            PickedColumns::new(features, event_rows),
         ];
         let mail = forward.tape.picked(own_rows.len(), &parts);
         let message = layers.apply(forward, [mail, encoded])?;
@@ -220,6 +220,6 @@ impl Mailbag {
 
     /// Rows of the state for the vertices with mail.
     pub(super) fn state_rows(&self, forward: &mut Forward<'_>, rows: Source<'_>) -> Var {
-        forward.tape.picked(self.len(), &[Part::new(rows, self.vertices.shared())])
+        forward.tape.picked(self.len(), &[PickedColumns::new(rows, self.vertices.shared())])
     }
 }
