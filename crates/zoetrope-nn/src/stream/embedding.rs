@@ -7,7 +7,7 @@ use zoetrope_graph::Time;
 use zoetrope_tensor::{Activation, Matrix, Var};
 
 use super::attention::{AttentionLayer, ConvolutionLayer, Level, Widths};
-use super::batch::{Block, EventBatch};
+use super::batch::{EventBatch, LayerBatch};
 use super::choices::Choices;
 use super::options::{Convention, EmbeddingKind};
 use super::projection::Projection;
@@ -183,7 +183,7 @@ impl Layer {
 impl BlockLists {
     /// The place of each target among the roots and the time difference of each slot: from the
     /// event to the question (TGL), or from the event to the neighbour's last update (PyG).
-    fn fill(&mut self, block: &Block, convention: Convention, times: &[Time]) {
+    fn fill(&mut self, block: &LayerBatch, convention: Convention, times: &[Time]) {
         let layout = &*block.layout;
         self.targets.refill().extend_from_slice(&layout.query);
         let deltas = self.deltas.refill();

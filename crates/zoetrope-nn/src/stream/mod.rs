@@ -21,7 +21,7 @@ mod time_encoder;
 mod updater;
 mod vertex_features;
 
-pub use batch::{Block, EventBatch, LastEvent};
+pub use batch::{EventBatch, LastEvent, LayerBatch};
 pub use model::{MemoryUpdate, NAMES, StreamEmbedding, StreamModel};
 pub use options::{Convention, EmbeddingKind, MessageKind, StreamOptions, UpdaterKind};
 pub(crate) use reused::Reused;
