@@ -60,7 +60,7 @@ pub(crate) struct Rules {
     pub(crate) unique: bool,
 }
 
-/// LevelRows of a level: (vertex, time), or vertices alone on the lowest.
+/// Rows of a level: (vertex, time), or vertices alone on the lowest.
 struct LevelRows {
     list: Vec<(VertexId, Time)>,
     place: HashMap<(VertexId, Time), u32>,
