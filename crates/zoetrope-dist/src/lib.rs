@@ -63,7 +63,7 @@ pub mod watch;
 pub use cards::NoLink;
 pub use communicator::Communicator;
 pub use error::{DistError, Failure};
-pub use exchange::{Departed, Exchange, ExchangePlan, PlanError};
+pub use exchange::{Exchange, ExchangePlan, PendingExchange, PlanError};
 pub use message::{Element, Number};
 pub use ranks::{Pending, Ranks, Reduction, all_reduce_bytes};
 pub use site::{Call, Position, Site};

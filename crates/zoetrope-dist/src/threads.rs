@@ -18,7 +18,7 @@ use crate::communicator::{Communicator, Fault, Flight, Parcel};
 use crate::error::{DistError, Failure};
 use crate::exchange::SharedRows;
 use crate::ranks::Ranks;
-use crate::threads::mailbox::{Arrival, Letter, Mailbox};
+use crate::threads::mailbox::{ExpectedMessages, Letter, Mailbox};
 use crate::watch::{Board, Cause, Timeouts, Verdict, panics};
 
 /// How long a waiting rank spins before it sleeps: about what falling asleep and being woken take.
@@ -89,14 +89,14 @@ impl Communicator for ThreadRank {
             let letter = Letter { call: parcel.site.call, message: out.message };
             self.shared.mailboxes[out.to].post((self.rank, parcel.tag), letter);
         }
-        let arrival = Arrival::new(parcel.site.call, parcel.tag, parcel.incoming);
-        Ok(Box::new(ThreadFlight { arrival, rank: self.rank, shared: Arc::clone(&self.shared) }))
+        let awaited = ExpectedMessages::new(parcel.site.call, parcel.tag, parcel.incoming);
+        Ok(Box::new(ThreadFlight { awaited, rank: self.rank, shared: Arc::clone(&self.shared) }))
     }
 }
 
 #[derive(Debug)]
 struct ThreadFlight {
-    arrival: Arrival,
+    awaited: ExpectedMessages,
     rank: usize,
     shared: Arc<Shared>,
 }
@@ -109,7 +109,7 @@ impl ThreadFlight {
 
 impl Flight for ThreadFlight {
     fn poll(&mut self) -> Result<bool, Fault> {
-        let arrived = self.shared.mailboxes[self.rank].collect(&mut self.arrival)?;
+        let arrived = self.shared.mailboxes[self.rank].collect(&mut self.awaited)?;
         // What has arrived counts, even if a rank was lost since.
         if !arrived {
             self.verdict()?;
@@ -133,13 +133,13 @@ impl Flight for ThreadFlight {
         loop {
             let enough = || {
                 let gone = |rank| board.position(rank).left;
-                board.verdict().is_some() || self.arrival.missing_from().any(gone)
+                board.verdict().is_some() || self.awaited.missing_from().any(gone)
             };
-            mailbox.sleep_until(deadline, &self.arrival, enough);
+            mailbox.sleep_until(deadline, &self.awaited, enough);
             if self.poll()? {
                 return Ok(());
             }
-            let gone = self.arrival.missing_from().find(|&rank| board.position(rank).left);
+            let gone = self.awaited.missing_from().find(|&rank| board.position(rank).left);
             if let Some(rank) = gone {
                 shared.condemn(board.ended(rank, "it finished while others still need it"));
             } else if let Some(verdict) = board.judge() {
@@ -152,7 +152,7 @@ impl Flight for ThreadFlight {
     }
 
     fn land(self: Box<Self>, _: &BufferPool) -> Vec<crate::message::Message> {
-        self.arrival.into_messages()
+        self.awaited.into_messages()
     }
 }
 

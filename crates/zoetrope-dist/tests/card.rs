@@ -24,8 +24,8 @@ fn rows_on_a_card_are_exchanged_as_on_the_processor() {
             let mut tape = Tape::on(device.clone());
             let input = tape.variable(rows, cols, &x).unwrap();
             let output = if overlapped {
-                let departed = exchange.start(&mut tape, input).unwrap();
-                departed.arrive(&mut tape)
+                let pending = exchange.start(&mut tape, input).unwrap();
+                pending.arrive(&mut tape)
             } else {
                 exchange.apply(&mut tape, input).unwrap()
             };

@@ -20,8 +20,8 @@ fn loss(ranks: &Ranks, x: &[f32], overlapped: bool) -> Result<(f64, Vec<f32>), D
     let back = Exchange::new(ranks, there.plan().reversed().unwrap());
     let cross = |tape: &mut Tape, exchange: &Exchange, x: Var| {
         if overlapped {
-            let departed = exchange.start(tape, x).unwrap();
-            departed.arrive(tape)
+            let pending = exchange.start(tape, x).unwrap();
+            pending.arrive(tape)
         } else {
             exchange.apply(tape, x).unwrap()
         }

@@ -180,8 +180,8 @@ fn an_operator_of_a_tape_fails_quietly_and_the_step_is_found_to_have_failed() {
             let mut tape = Tape::new();
             let x = tape.variable(2, 1, &[1.0, 2.0]).unwrap();
             let y = if overlapped {
-                let departed = exchange.start(&mut tape, x).unwrap();
-                departed.arrive(&mut tape)
+                let pending = exchange.start(&mut tape, x).unwrap();
+                pending.arrive(&mut tape)
             } else {
                 exchange.apply(&mut tape, x).unwrap()
             };

@@ -33,7 +33,7 @@ const VERDICT_WAIT: Duration = Duration::from_secs(2);
 
 /// Messages that are in the stream.
 #[derive(Debug)]
-struct UnderWay {
+struct RunningCall {
     site: Site,
     begin: Event,
     end: Event,
@@ -49,7 +49,7 @@ pub(crate) struct CardLink {
 
 #[derive(Debug, Default)]
 struct State {
-    under_way: VecDeque<UnderWay>,
+    under_way: VecDeque<RunningCall>,
     /// The message that this rank is shown to wait for.
     shown: Option<Site>,
     /// When NCCL first failed.
@@ -125,7 +125,7 @@ impl CardLink {
         let end = self.link.gpu().mark();
         let mut state = lock(&self.state);
         state.forget_done();
-        state.under_way.push_back(UnderWay { site, begin, end });
+        state.under_way.push_back(RunningCall { site, begin, end });
     }
 }
 

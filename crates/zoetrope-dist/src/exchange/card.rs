@@ -7,7 +7,7 @@
 use zoetrope_tensor::CardSide;
 use zoetrope_tensor::cuda::{Incoming, RowLists, View, ViewMut};
 
-use super::{Arrival, Crossing, Departure, Exchange, Through, Way};
+use super::{BlockingExchange, Exchange, OverlappedExchange, ReceiveEnd, SendEnd, Way};
 use crate::sync::lock;
 
 /// The lists of both ways.
@@ -33,7 +33,7 @@ impl Exchange {
         });
         match way {
             Way::Forward => &lists.forward,
-            Way::Back => &lists.back,
+            Way::Backward => &lists.back,
         }
     }
 
@@ -53,7 +53,7 @@ impl Exchange {
     /// Adds gradients to those of the rows that were sent, in the order of ranks.
     fn add_on_card(&self, incoming: Option<Incoming>, dx: ViewMut<'_>) {
         if let Some(incoming) = incoming {
-            incoming.arrive(self.card_lists(Way::Back), dx);
+            incoming.arrive(self.card_lists(Way::Backward), dx);
         }
     }
 
@@ -64,7 +64,7 @@ impl Exchange {
     }
 }
 
-impl CardSide for Through {
+impl CardSide for BlockingExchange {
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
         let incoming = self.exchange.depart_from_card(Way::Forward, inputs[0], self.cols);
         self.exchange.put_on_card(incoming, y);
@@ -72,12 +72,12 @@ impl CardSide for Through {
 
     fn backward(&self, dy: View<'_>, inputs: &mut [Option<ViewMut<'_>>]) {
         let Some(dx) = &mut inputs[0] else { return };
-        let incoming = self.exchange.depart_from_card(Way::Back, dy, self.cols);
+        let incoming = self.exchange.depart_from_card(Way::Backward, dy, self.cols);
         self.exchange.add_on_card(incoming, dx.reborrow());
     }
 }
 
-impl Crossing {
+impl OverlappedExchange {
     fn depart_from_card(&self, way: Way, x: View<'_>) {
         *lock(&self.between_cards) = self.exchange.depart_from_card(way, x, self.cols);
     }
@@ -87,7 +87,7 @@ impl Crossing {
     }
 }
 
-impl CardSide for Departure {
+impl CardSide for SendEnd {
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
         self.0.depart_from_card(Way::Forward, inputs[0]);
         self.0.exchange.clear(y);
@@ -99,12 +99,12 @@ impl CardSide for Departure {
     }
 }
 
-impl CardSide for Arrival {
+impl CardSide for ReceiveEnd {
     fn forward(&self, _: &[View<'_>], y: ViewMut<'_>) {
         self.0.exchange.put_on_card(self.0.arrive_on_card(), y);
     }
 
     fn backward(&self, dy: View<'_>, _: &mut [Option<ViewMut<'_>>]) {
-        self.0.depart_from_card(Way::Back, dy);
+        self.0.depart_from_card(Way::Backward, dy);
     }
 }

@@ -6,13 +6,13 @@
 //! once need no messages: they take rows from each other's matrices ([`SharedRows`]).
 //!
 //! [`Exchange::apply`] blocks. [`Exchange::start`] sends and lets the caller compute until
-//! [`Departed::arrive`]; on the way back the gradients of the result leave when the tape comes to
+//! [`PendingExchange::arrive`]; on the way back the gradients of the result leave when the tape comes to
 //! `arrive`, and are waited for where it comes to `start`: what was computed in between is computed in
 //! between again. ESDG's overlap (section 6.5) is a loop of these:
 //!
 //! ```text
-//! for each snapshot s:   h = gcn(s);  departed[s] = exchange[s].start(tape, h)
-//! for each snapshot s:   rows[s] = departed[s].arrive(tape)
+//! for each snapshot s:   h = gcn(s);  pending[s] = exchange[s].start(tape, h)
+//! for each snapshot s:   rows[s] = pending[s].arrive(tape)
 //! ```
 //!
 //! An operator of a tape cannot fail. Where a rank is lost, results are 0 and [`Ranks::check`] tells:
@@ -44,7 +44,7 @@ use rows::{Arrive, Runs};
 pub use shared_rows::SharedRows;
 
 /// Rows on their way from everyone.
-type Rows = Pending<Vec<Vec<f32>>>;
+type ReceivedRows = Pending<Vec<Vec<f32>>>;
 
 /// A redistribution of rows as an operator of a tape.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ impl Lists {
     fn leave(&self, way: Way) -> &[Runs] {
         match way {
             Way::Forward => &self.sends,
-            Way::Back => &self.receives,
+            Way::Backward => &self.receives,
         }
     }
 
@@ -89,7 +89,7 @@ impl Lists {
     fn come(&self, way: Way) -> &[Runs] {
         match way {
             Way::Forward => &self.receives,
-            Way::Back => &self.sends,
+            Way::Backward => &self.sends,
         }
     }
 }
@@ -117,7 +117,7 @@ impl Exchange {
     /// Where `x` has another number of rows than the plan.
     pub fn apply(&self, tape: &mut Tape, x: Var) -> Result<Var, TensorError> {
         let cols = self.expect_rows(tape, x)?;
-        let operator = Through { exchange: self.clone(), cols };
+        let operator = BlockingExchange { exchange: self.clone(), cols };
         Ok(tape.custom(Arc::new(operator), &[x], Shape::new(self.plan.rows_out(), cols)))
     }
 
@@ -125,17 +125,17 @@ impl Exchange {
     ///
     /// # Errors
     /// Where `x` has another number of rows than the plan.
-    pub fn start(&self, tape: &mut Tape, x: Var) -> Result<Departed, TensorError> {
+    pub fn start(&self, tape: &mut Tape, x: Var) -> Result<PendingExchange, TensorError> {
         let cols = self.expect_rows(tape, x)?;
-        let crossing = Arc::new(Crossing {
+        let exchange = Arc::new(OverlappedExchange {
             exchange: self.clone(),
             cols,
-            under_way: Mutex::new(None),
+            received: Mutex::new(None),
             between_cards: Mutex::new(None),
         });
-        let operator = Departure(Arc::clone(&crossing));
+        let operator = SendEnd(Arc::clone(&exchange));
         let token = tape.custom(Arc::new(operator), &[x], Shape::new(1, 1));
-        Ok(Departed { crossing, token })
+        Ok(PendingExchange { exchange, token })
     }
 
     /// Sends rows that are on no tape and receives those of others.
@@ -190,7 +190,7 @@ impl Exchange {
         cols: usize,
         own: Own,
         mode: Mode,
-    ) -> Result<Rows, DistError> {
+    ) -> Result<ReceivedRows, DistError> {
         self.ranks.check()?;
         let stays = |peer| own == Own::Stays && peer == self.plan.rank();
         let messages = self.lists.leave(way).iter().enumerate().map(|(peer, runs)| {
@@ -235,7 +235,7 @@ enum Way {
     /// As the plan says.
     Forward,
     /// With its lists swapped: gradients.
-    Back,
+    Backward,
 }
 
 /// What happens to the rows that a rank keeps.
@@ -249,12 +249,12 @@ enum Own {
 
 /// An exchange that is waited for at once.
 #[derive(Debug)]
-struct Through {
+struct BlockingExchange {
     exchange: Exchange,
     cols: usize,
 }
 
-impl Custom for Through {
+impl Custom for BlockingExchange {
     fn forward(&self, inputs: &[&[f32]], y: &mut [f32]) {
         if self.exchange.rows(inputs[0], self.cols, y).is_err() {
             y.fill(0.0);
@@ -264,7 +264,7 @@ impl Custom for Through {
     fn backward(&self, dy: &[f32], inputs: &mut [Option<&mut [f32]>]) {
         let Some(dx) = &mut inputs[0] else { return };
         // The ranks remember what failed.
-        let _ = self.exchange.go(Way::Back, Arrive::Add, dy, self.cols, dx);
+        let _ = self.exchange.go(Way::Backward, Arrive::Add, dy, self.cols, dx);
     }
 
     fn can_overwrite(&self) -> bool {
@@ -272,7 +272,7 @@ impl Custom for Through {
     }
 
     fn overwrite(&self, dy: &[f32], dx: &mut [f32]) {
-        if self.exchange.go(Way::Back, Arrive::Put, dy, self.cols, dx).is_err() {
+        if self.exchange.go(Way::Backward, Arrive::Put, dy, self.cols, dx).is_err() {
             dx.fill(0.0);
         }
     }
@@ -289,45 +289,45 @@ impl Custom for Through {
 /// Rows that have left and have not arrived yet.
 #[derive(Debug)]
 #[must_use = "rows that were sent are to be received"]
-pub struct Departed {
-    crossing: Arc<Crossing>,
+pub struct PendingExchange {
+    exchange: Arc<OverlappedExchange>,
     token: Var,
 }
 
-impl Departed {
+impl PendingExchange {
     /// Waits for the rows of others; the rows at their new places.
     pub fn arrive(self, tape: &mut Tape) -> Var {
-        let shape = Shape::new(self.crossing.exchange.plan.rows_out(), self.crossing.cols);
-        tape.custom(Arc::new(Arrival(self.crossing)), &[self.token], shape)
+        let shape = Shape::new(self.exchange.exchange.plan.rows_out(), self.exchange.cols);
+        tape.custom(Arc::new(ReceiveEnd(self.exchange)), &[self.token], shape)
     }
 }
 
 /// What the two ends of an overlapped exchange share.
 #[derive(Debug)]
-struct Crossing {
+struct OverlappedExchange {
     exchange: Exchange,
     cols: usize,
-    under_way: Mutex<Option<Rows>>,
+    received: Mutex<Option<ReceivedRows>>,
     between_cards: Mutex<Option<OnCard>>,
 }
 
-impl Crossing {
+impl OverlappedExchange {
     fn depart(&self, way: Way, x: &[f32]) {
         let rows = self.exchange.send(way, x, self.cols, Own::Travels, Mode::Overlapped);
         // The ranks remember what failed.
-        *lock(&self.under_way) = rows.ok();
+        *lock(&self.received) = rows.ok();
     }
 
     fn arrive(&self) -> Option<Vec<Vec<f32>>> {
-        lock(&self.under_way).take().and_then(|rows| rows.wait().ok())
+        lock(&self.received).take().and_then(|rows| rows.wait().ok())
     }
 }
 
 /// The end where rows leave and gradients arrive. Its value is a token that only orders the two.
 #[derive(Debug)]
-struct Departure(Arc<Crossing>);
+struct SendEnd(Arc<OverlappedExchange>);
 
-impl Custom for Departure {
+impl Custom for SendEnd {
     fn forward(&self, inputs: &[&[f32]], y: &mut [f32]) {
         self.0.depart(Way::Forward, inputs[0]);
         y.fill(0.0);
@@ -336,8 +336,8 @@ impl Custom for Departure {
     fn backward(&self, _: &[f32], inputs: &mut [Option<&mut [f32]>]) {
         let Some(dx) = &mut inputs[0] else { return };
         if let Some(received) = self.0.arrive() {
-            let Crossing { exchange, cols, .. } = &*self.0;
-            exchange.unpack(Way::Back, Arrive::Add, received, None, *cols, dx);
+            let OverlappedExchange { exchange, cols, .. } = &*self.0;
+            exchange.unpack(Way::Backward, Arrive::Add, received, None, *cols, dx);
         }
     }
 
@@ -346,9 +346,11 @@ impl Custom for Departure {
     }
 
     fn overwrite(&self, _: &[f32], dx: &mut [f32]) {
-        let Crossing { exchange, cols, .. } = &*self.0;
+        let OverlappedExchange { exchange, cols, .. } = &*self.0;
         match self.0.arrive() {
-            Some(received) => exchange.unpack(Way::Back, Arrive::Put, received, None, *cols, dx),
+            Some(received) => {
+                exchange.unpack(Way::Backward, Arrive::Put, received, None, *cols, dx)
+            }
             None => dx.fill(0.0),
         }
     }
@@ -364,22 +366,22 @@ impl Custom for Departure {
 
 /// The end where rows arrive and gradients leave.
 #[derive(Debug)]
-struct Arrival(Arc<Crossing>);
+struct ReceiveEnd(Arc<OverlappedExchange>);
 
-impl Custom for Arrival {
+impl Custom for ReceiveEnd {
     fn forward(&self, _: &[&[f32]], y: &mut [f32]) {
         let received = self.0.arrive();
         if received.is_none() || !self.0.exchange.plan.is_covered() {
             y.fill(0.0);
         }
         if let Some(received) = received {
-            let Crossing { exchange, cols, .. } = &*self.0;
+            let OverlappedExchange { exchange, cols, .. } = &*self.0;
             exchange.unpack(Way::Forward, Arrive::Put, received, None, *cols, y);
         }
     }
 
     fn backward(&self, dy: &[f32], _: &mut [Option<&mut [f32]>]) {
-        self.0.depart(Way::Back, dy);
+        self.0.depart(Way::Backward, dy);
     }
 
     fn is_collective(&self) -> bool {

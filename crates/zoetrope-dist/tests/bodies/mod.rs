@@ -288,8 +288,8 @@ pub(crate) fn there_and_back(
     let mut tape = Tape::new();
     let x = tape.variable(x.len() / cols, cols, x).unwrap();
     let y = if overlapped {
-        let departed = exchange.start(&mut tape, x).unwrap();
-        departed.arrive(&mut tape)
+        let pending = exchange.start(&mut tape, x).unwrap();
+        pending.arrive(&mut tape)
     } else {
         exchange.apply(&mut tape, x).unwrap()
     };

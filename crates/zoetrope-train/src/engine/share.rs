@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zoetrope_dist::{Departed, Exchange};
+use zoetrope_dist::{Exchange, PendingExchange};
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::{Adjacency, Arrival, Movement, NnError, PreparedGraph};
 use zoetrope_plan::{Halo, Placements};
@@ -56,7 +56,7 @@ impl Overlap {
 
 /// Rows that left through an exchange.
 #[derive(Debug)]
-struct UnderWay(Departed);
+struct UnderWay(PendingExchange);
 
 impl Arrival for UnderWay {
     fn arrive(self: Box<Self>, tape: &mut Tape) -> Result<Var, TensorError> {
