@@ -9,7 +9,7 @@ use crate::encoder::Sequence;
 use crate::encoder::StructureEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame_share::{Rows, Shared};
+use crate::frame_share::{Shared, StructureRows};
 use crate::graph::{Adjacency, PreparedGraph};
 
 /// Which of the two products of a graph convolution comes first.
@@ -101,7 +101,7 @@ impl<'a> Frame<'a> {
     /// Where there are not as many rows as this rank has.
     pub fn to_time(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Sequence, NnError> {
         let rows = match self.shared {
-            Some(shared) => shared.movement.to_time(forward.tape, rows)?,
+            Some(shared) => shared.exchange.to_time(forward.tape, rows)?,
             None => rows,
         };
         let (steps, vertices) = (self.all_steps(), self.time_vertices());
@@ -112,13 +112,17 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     /// Where there are not as many rows as this rank has.
-    pub fn to_structure(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Rows, NnError> {
-        Ok(match self.shared.map(|shared| shared.movement) {
-            Some(movement) if movement.parts() > 1 => {
-                Rows::OnTheWay(movement.depart_to_structure(forward.tape, rows)?)
+    pub fn to_structure(
+        &self,
+        forward: &mut Forward<'_>,
+        rows: Var,
+    ) -> Result<StructureRows, NnError> {
+        Ok(match self.shared.map(|shared| shared.exchange) {
+            Some(exchange) if exchange.parts() > 1 => {
+                StructureRows::Pending(exchange.start_to_structure(forward.tape, rows)?)
             }
-            Some(movement) => Rows::Here(movement.to_structure(forward.tape, rows)?),
-            None => Rows::Here(rows),
+            Some(exchange) => StructureRows::Here(exchange.to_structure(forward.tape, rows)?),
+            None => StructureRows::Here(rows),
         })
     }
 
@@ -132,39 +136,40 @@ impl<'a> Frame<'a> {
         forward: &mut Forward<'_>,
         encoder: &dyn StructureEncoder,
         layer: usize,
-        x: Rows,
+        x: StructureRows,
     ) -> Result<Sequence, NnError> {
-        let Some(movement) = self.shared.map(|shared| shared.movement).filter(|m| m.parts() > 1)
+        let Some(exchange) =
+            self.shared.map(|shared| shared.exchange).filter(|one| one.parts() > 1)
         else {
             let x = x.here(forward.tape)?;
             let rows = self.encode(forward, encoder, layer, x)?;
             return self.to_time(forward, rows);
         };
-        let (vertices, steps, count) = (self.vertices(), self.steps(), movement.parts());
+        let (vertices, steps, count) = (self.vertices(), self.steps(), exchange.parts());
         let mut inputs = match x {
-            Rows::Here(x) => (Some(x), Vec::new()),
-            Rows::OnTheWay(parts) => (None, parts),
+            StructureRows::Here(x) => (Some(x), Vec::new()),
+            StructureRows::Pending(parts) => (None, parts),
         };
-        let mut departed = Vec::with_capacity(count);
+        let mut pending = Vec::with_capacity(count);
         for part in 0..count {
             let of_part = part_of(steps, count, part);
             let rows = of_part.start * vertices..of_part.end * vertices;
             let x = match inputs.0 {
                 Some(x) => forward.tape.rows(x, rows.clone())?,
-                None => inputs.1.remove(0).arrive(forward.tape)?,
+                None => inputs.1.remove(0).receive(forward.tape)?,
             };
             let aggregated = match self.aggregated.filter(|_| layer == 0) {
                 Some(kept) => Some(forward.tape.rows(kept, rows)?),
                 None => None,
             };
             let found = encoder.encode(forward, &self.group(of_part, layer, aggregated), x)?;
-            departed.push(movement.depart_to_time(forward.tape, part, found)?);
+            pending.push(exchange.start_to_time(forward.tape, part, found)?);
         }
         let mut arrived = Vec::with_capacity(count);
-        for part in departed {
-            arrived.push(part.arrive(forward.tape)?);
+        for part in pending {
+            arrived.push(part.receive(forward.tape)?);
         }
-        let rows = movement.arrange(forward.tape, &arrived)?;
+        let rows = exchange.arrange(forward.tape, &arrived)?;
         let (steps, vertices) = (self.all_steps(), self.time_vertices());
         Ok(Sequence { rows, steps, vertices, mask: self.mask })
     }
@@ -263,7 +268,7 @@ impl Group<'_> {
         x: Var,
     ) -> Result<Var, NnError> {
         let x = match self.shared {
-            Some(shared) => shared.movement.gather(forward.tape, x)?,
+            Some(shared) => shared.exchange.gather(forward.tape, x)?,
             None => x,
         };
         if self.steps.is_empty() { Ok(x) } else { Ok(forward.tape.spmm(&self.form(form), x)?) }

@@ -16,7 +16,7 @@ use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
-use crate::frame_share::{Rows, SharedLayer, Sharing};
+use crate::frame_share::{SharedLayer, Sharing, StructureRows};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
 use crate::state::State;
@@ -102,7 +102,7 @@ impl DynamicGcn {
         &self,
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
-        x: Rows,
+        x: StructureRows,
         at: usize,
     ) -> Result<Sequence, NnError> {
         let layer = &self.layers[at];
@@ -184,7 +184,7 @@ impl Model for DynamicGcn {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let mut x = Rows::Here(frame.features);
+        let mut x = StructureRows::Here(frame.features);
         for (at, layer) in self.layers.iter().enumerate() {
             let sequence = self.structure(forward, frame, x, at)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;

@@ -20,7 +20,7 @@ use super::{Embedding, Model, ModelOptions};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
-use crate::frame_share::{Rows, SharedLayer, Sharing};
+use crate::frame_share::{SharedLayer, Sharing, StructureRows};
 use crate::graph::Adjacency;
 use crate::layer::Linear;
 use crate::parameters::Builder;
@@ -74,12 +74,12 @@ impl TgcnCell {
         let composed = self.composed(forward, &self.gates)?;
         let order = frame.order(0, composed.inputs, composed.outputs);
         if frame.aggregated.is_none() && order == Order::UpdateFirst {
-            let x = Rows::Here(frame.features);
+            let x = StructureRows::Here(frame.features);
             return Ok(frame.encode_to_time(forward, &composed, 0, x)?.rows.into());
         }
         // The unit multiplies the aggregated features by the weight itself.
         let aggregation = Aggregation { width: self.features };
-        let x = Rows::Here(frame.features);
+        let x = StructureRows::Here(frame.features);
         let x = frame.encode_to_time(forward, &aggregation, 0, x)?.rows;
         Ok(GateInput::Rows { x, weight: composed.weight, bias: composed.bias })
     }

@@ -15,7 +15,7 @@ use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
-use crate::frame_share::{Rows, SharedLayer, Sharing};
+use crate::frame_share::{SharedLayer, Sharing, StructureRows};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
 use crate::state::State;
@@ -113,7 +113,7 @@ impl Model for TmGcn {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let mut x = Rows::Here(frame.features);
+        let mut x = StructureRows::Here(frame.features);
         for (at, convolution) in self.convolutions.iter().enumerate() {
             let sequence = convolution.encode_to_time(forward, frame, at, x)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;

@@ -7,7 +7,7 @@ use crate::encoder::{Sequence, StructureEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Group, Order};
-use crate::frame_share::Rows;
+use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::initialise::Initialise;
 use crate::parameters::{Builder, ParameterId};
@@ -60,7 +60,7 @@ impl Gcn {
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
         layer: usize,
-        x: Rows,
+        x: StructureRows,
     ) -> Result<Sequence, NnError> {
         let kept = layer == 0 && frame.aggregated.is_some();
         if !kept && frame.order(layer, self.inputs, self.outputs) == Order::UpdateFirst {

@@ -265,14 +265,14 @@ impl FrameRunner {
                 steps: steps.len(),
                 first: share.first,
                 time_vertices: share.time_vertices,
-                movement: &share.moves,
+                exchange: &share.exchange,
             }),
         };
         let Embedding { mut rows, mut state } = model.embed(forward, &frame, state)?;
         state.advance(steps.len());
         let described = match (&cut.share, model.coverage()) {
             (Some(share), _) => {
-                rows = share.moves.to_answers(forward.tape, rows)?;
+                rows = share.exchange.to_answers(forward.tape, rows)?;
                 share.answers.clone()
             }
             (None, Coverage::Every) => steps,
