@@ -5,7 +5,7 @@
 //!
 //! `compare.py` beside this writes the stream's columns to the folder and asks this program and its
 //! twin in turn. Both take the time of each four-hundredth of the stream by itself; the sum of the
-//! shortest times of all is what a pass takes where nobody interrupts.
+//! shortest times of all is what a pass takes if nobody interrupts.
 #![forbid(unsafe_code)]
 
 mod pass;

@@ -1,5 +1,5 @@
 //! Blocks that messages are made of, used again: a step of training sends the same sizes as the
-//! step before, and what was received on the way forward is sent on the way back.
+//! step before, and what was received in the forward pass is sent in the backward pass.
 
 use std::sync::Mutex;
 
@@ -49,7 +49,7 @@ impl BufferPool {
         }
     }
 
-    /// A copy of values, in a block that was used before where there is one: fresh memory costs more
+    /// A copy of values, in a block that was used before if there is one: fresh memory costs more
     /// than the copy, because the system clears it page by page.
     pub fn copy<T: Element>(&self, values: &[T]) -> Vec<T> {
         match T::unpack(self.message(T::KIND, values.len())) {
@@ -61,7 +61,7 @@ impl BufferPool {
         }
     }
 
-    /// Keeps a block for later; where there are too many, the smallest goes.
+    /// Keeps a block for later; if there are too many, the smallest goes.
     pub fn give(&self, block: Vec<f32>) {
         if block.capacity() == 0 {
             return;

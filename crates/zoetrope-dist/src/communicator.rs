@@ -85,7 +85,7 @@ pub enum Fault {
         /// What came.
         got: String,
     },
-    /// A card, or its link with the others, failed.
+    /// A GPU, or its link with the others, failed.
     Card(CudaError),
     /// A function of the engine failed.
     Engine {
@@ -102,16 +102,16 @@ pub trait Flight: Debug + Send {
     /// Whether everything has left and arrived. Does not block.
     ///
     /// # Errors
-    /// Where it never will.
+    /// If it never will.
     fn poll(&mut self) -> Result<bool, Fault>;
 
     /// Blocks until it has, or until a rank is known to be lost.
     ///
     /// # Errors
-    /// Where it never will.
+    /// If it never will.
     fn wait(&mut self) -> Result<(), Fault>;
 
-    /// What arrived, in the order in which it was expected. Blocks of what was sent, where the
+    /// What arrived, in the order in which it was expected. Blocks of what was sent, if the
     /// engine has them back, go to `buffers`.
     fn land(self: Box<Self>, buffers: &BufferPool) -> Vec<Message>;
 }
@@ -133,11 +133,11 @@ pub trait Communicator: Debug + Send + Sync {
     /// Tells every rank that one is lost; the first verdict stands.
     fn condemn(&self, verdict: Verdict);
 
-    /// Looks for ranks that hang, while this one waits for something else than messages; nothing where
+    /// Looks for ranks that hang, while this one waits for something else than messages; nothing if
     /// someone else does that all the time.
     fn look_after(&self) {}
 
-    /// Where ranks of one process show each other rows; None where ranks do not share memory.
+    /// Where ranks of one process show each other rows; None if ranks do not share memory.
     fn shared_rows(&self) -> Option<&SharedRows> {
         None
     }
@@ -145,6 +145,6 @@ pub trait Communicator: Debug + Send + Sync {
     /// Starts sending and receiving. Does not wait for other ranks. A rank does not send to itself.
     ///
     /// # Errors
-    /// Where the engine fails at once.
+    /// If the engine fails at once.
     fn start(&self, parcel: Parcel, buffers: &BufferPool) -> Result<Box<dyn Flight>, Fault>;
 }

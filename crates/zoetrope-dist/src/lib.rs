@@ -1,4 +1,4 @@
-//! Bytes between ranks: who sends what to whom, counted, supervised, and differentiable where they
+//! Bytes between ranks: who sends what to whom, counted, supervised, and differentiable if they
 //! are rows of a matrix. The crate knows no model and no file.
 //!
 //! A job has ranks `0..P`. They are threads of this process ([`threads::run`], the embedded default)

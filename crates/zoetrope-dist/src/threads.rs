@@ -179,7 +179,7 @@ enum End<T, E> {
 /// With the first rank that failed, and how.
 ///
 /// # Panics
-/// Where `size` is 0 or the system gives no thread.
+/// If `size` is 0 or the system gives no thread.
 pub fn run<T, E, F>(size: usize, timeouts: Timeouts, body: F) -> Result<Vec<T>, Failure<E>>
 where
     T: Send + 'static,
@@ -213,7 +213,7 @@ where
                     End::Panicked
                 }
             };
-            // Nobody listens any more where the job is over.
+            // Nobody listens any more if the job is over.
             let _ = sender.send((rank, end));
         };
         let thread = std::thread::Builder::new().name(format!("rank {rank}"));

@@ -1,4 +1,4 @@
-//! Exchanges on tapes of a card: the rows go by way of the host.
+//! Exchanges on tapes of a GPU: the rows go by way of the host.
 
 mod bodies;
 
@@ -13,7 +13,7 @@ fn rows_on_a_card_are_exchanged_as_on_the_processor() {
         return emulator::rerun("rows_on_a_card_are_exchanged_as_on_the_processor");
     }
     threads::run(2, Timeouts::default(), |ranks| {
-        // Each rank has its own handle, as processes on one card have.
+        // Each rank has its own handle, as processes on one GPU have.
         let device = Device::Cuda(Gpu::open(0).unwrap());
         let (rows, cols) = (10, 3);
         let plan = ExchangePlan::between(ranks.rank(), 2, 2 * rows, |at| at / rows, |at| at % 2);

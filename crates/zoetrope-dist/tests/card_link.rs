@@ -1,4 +1,4 @@
-//! Ranks with an emulated card each, linked by an emulated NCCL: what goes from card to card has the bits
+//! Ranks with an emulated GPU each, linked by an emulated NCCL: what goes from GPU to GPU has the bits
 //! and the counted bytes of what goes by way of the host, and a rank that is lost is named.
 
 mod bodies;
@@ -16,7 +16,7 @@ use zoetrope_testkit::emulator;
 
 const CARDS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "4")];
 
-/// The card of a rank.
+/// The GPU of a rank.
 fn card(ranks: &Ranks) -> Gpu {
     Gpu::open(ranks.rank()).unwrap()
 }
@@ -171,7 +171,7 @@ fn where_nccl_itself_refuses_all_ranks_get_the_same_reason() {
     threads::run(2, Timeouts::default(), |ranks| {
         let reason = ranks.link_cards(&Gpu::open(0).unwrap())?.unwrap_err();
         let text = reason.to_string();
-        assert!(text.starts_with("rank 0 could not link its card: "), "{text}");
+        assert!(text.starts_with("rank 0 could not link its GPU: "), "{text}");
         assert!(text.contains("invalid usage"), "{text}");
         // They can still talk by way of the host.
         assert_eq!(ranks.all_reduce_one(1u64, Reduction::Sum)?, 2);
@@ -180,7 +180,7 @@ fn where_nccl_itself_refuses_all_ranks_get_the_same_reason() {
     .unwrap();
 }
 
-/// An exchange there and back on the linked card of a rank, as a step of training.
+/// An exchange there and back on the linked GPU of a rank, as a step of training.
 fn linked_step(ranks: &Ranks) -> Result<impl Fn() + use<>, DistError> {
     let gpu = card(ranks);
     let exchange = Exchange::new(ranks, halo(ranks, 10));
@@ -192,8 +192,8 @@ fn linked_step(ranks: &Ranks) -> Result<impl Fn() + use<>, DistError> {
     })
 }
 
-/// What the ranks that are left are told when rank 1 does something else than exchange, once their cards
-/// wait for its card, and how long it takes.
+/// What the ranks that are left are told when rank 1 does something else than exchange, once their GPUs
+/// wait for its GPU, and how long it takes.
 fn with_victim(
     timeout: Duration,
     fault: impl Fn() + Send + Sync + 'static,

@@ -119,7 +119,7 @@ fn job(launcher: Launcher, size: usize, scenario: &str) -> Ended {
         std::thread::sleep(Duration::from_millis(10));
     }
     let time = start.elapsed();
-    // Does nothing where it has ended.
+    // Does nothing if it has ended.
     let _ = running.kill();
     let code = running.wait().unwrap().code();
     let output = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();

@@ -79,7 +79,7 @@ pub fn changes(sequence: &SnapshotSequence) -> Vec<StepChange> {
 /// a last group that would be shorter is left out.
 ///
 /// # Errors
-/// [`GraphError::BadParameter`] where `group` or `stride` is 0.
+/// [`GraphError::BadParameter`] if `group` or `stride` is 0.
 pub fn overlap_rates(
     sequence: &SnapshotSequence,
     group: usize,
@@ -128,7 +128,7 @@ pub struct RateSummary {
 }
 
 impl RateSummary {
-    /// Summarises rates in their order; `None` where there is none.
+    /// Summarises rates in their order; `None` if there is none.
     pub fn of(rates: &[f64]) -> Option<Self> {
         let first = *rates.first()?;
         Some(Self {

@@ -45,7 +45,7 @@ impl Csr {
     /// Takes the arrays of a matrix after checking them.
     ///
     /// # Errors
-    /// Where offsets do not rise from 0 to the number of entries or are not `rows + 1`, the
+    /// If offsets do not rise from 0 to the number of entries or are not `rows + 1`, the
     /// columns are out of range or not ascending within a row, or values are missing.
     pub fn new(
         rows: u32,
@@ -108,7 +108,7 @@ impl Csr {
     /// The matrix of a snapshot, `vertices × vertices`; edges without a weight count 1.
     ///
     /// # Errors
-    /// [`GraphError::TooMany`] where there are more edges than 32-bit offsets can name.
+    /// [`GraphError::TooMany`] if there are more edges than 32-bit offsets can name.
     pub fn from_view(view: SnapshotView<'_>) -> Result<Self, GraphError> {
         check_entries("edges of a snapshot", view.len())?;
         Ok(Self {
@@ -158,7 +158,7 @@ impl Csr {
     /// The columns and values of a row.
     ///
     /// # Panics
-    /// Where `row` is not below [`rows`](Self::rows).
+    /// If `row` is not below [`rows`](Self::rows).
     pub fn row(&self, row: u32) -> (&[VertexId], &[f32]) {
         let row = row as usize;
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
@@ -179,7 +179,7 @@ impl Csr {
     }
 }
 
-/// Fails where `count` entries cannot be named by 32-bit offsets.
+/// Fails if `count` entries cannot be named by 32-bit offsets.
 pub(crate) fn check_entries(what: &'static str, count: usize) -> Result<(), GraphError> {
     match u32::try_from(count) {
         Ok(_) => Ok(()),

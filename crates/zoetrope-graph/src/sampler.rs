@@ -45,7 +45,7 @@ pub enum Choice {
     /// The newest.
     #[default]
     Recent,
-    /// Distinct events, each with the same chance; all of them where there are few.
+    /// Distinct events, each with the same chance; all of them if there are few.
     Uniform,
 }
 
@@ -128,7 +128,7 @@ impl Sampled {
     /// The positions of the events of one moment.
     ///
     /// # Panics
-    /// Where `moment` is not below [`moments`](Self::moments).
+    /// If `moment` is not below [`moments`](Self::moments).
     pub fn of(&self, moment: usize) -> std::ops::Range<usize> {
         self.offsets[moment] as usize..self.offsets[moment + 1] as usize
     }
@@ -139,7 +139,7 @@ impl Sampler {
     /// kept. `step` (an epoch, say) makes other draws from the same seed.
     ///
     /// # Panics
-    /// Where a moment names a vertex that the index does not have, or where the result has 2^32
+    /// If a moment names a vertex that the index does not have, or if the result has 2^32
     /// events or more.
     pub fn sample(
         &self,
@@ -151,7 +151,7 @@ impl Sampler {
         if moments.len() < PARALLEL || rayon::current_num_threads() == 1 {
             return self.sample_on::<false>(index, moments, step, sampled);
         }
-        // Enters the pool once, where the caller is not one of its threads.
+        // Enters the pool once, if the caller is not one of its threads.
         rayon::scope(|_| self.sample_on::<true>(index, moments, step, sampled));
     }
 

@@ -3,7 +3,7 @@
 //! One arena for all snapshots, each with a range of it, ordered by (destination, source), ties in
 //! input order; snapshots without edges take no memory. The compact form is what files hold
 //! and what differences and overlaps are computed on; a matrix with row offsets is derived per
-//! snapshot where it is needed. A graph whose topology never changes is stored once.
+//! snapshot if it is needed. A graph whose topology never changes is stored once.
 
 use rayon::prelude::*;
 
@@ -33,7 +33,7 @@ pub struct SnapshotView<'a> {
     pub src: &'a [VertexId],
     /// Where each edge ends; ascending.
     pub dst: &'a [VertexId],
-    /// The weight of each edge; 1 where there is none.
+    /// The weight of each edge; 1 if there is none.
     pub weight: Option<&'a [f32]>,
 }
 
@@ -68,7 +68,7 @@ impl SnapshotSequence {
     /// Takes edges grouped by snapshot and orders each snapshot by (destination, source).
     ///
     /// # Errors
-    /// Where the columns differ in length, offsets do not rise from 0 to the number of edges, or
+    /// If the columns differ in length, offsets do not rise from 0 to the number of edges, or
     /// an edge names a vertex outside `0..vertices`.
     pub fn new(
         vertices: u32,
@@ -190,7 +190,7 @@ impl SnapshotSequence {
     /// Attaches the window boundaries: snapshot `t` covers `boundaries[t]..boundaries[t + 1]`.
     ///
     /// # Errors
-    /// [`GraphError::LengthMismatch`] where there are not `steps + 1` of them.
+    /// [`GraphError::LengthMismatch`] if there are not `steps + 1` of them.
     pub fn with_boundaries(
         mut self,
         boundaries: impl Into<Boundaries>,
@@ -201,7 +201,7 @@ impl SnapshotSequence {
         Ok(self)
     }
 
-    /// The number of vertices; every snapshot has all of them, isolated where it has no edge.
+    /// The number of vertices; every snapshot has all of them, isolated if it has no edge.
     pub fn vertices(&self) -> u32 {
         self.vertices
     }
@@ -221,7 +221,7 @@ impl SnapshotSequence {
         self.src.len()
     }
 
-    /// The window boundaries, where the snapshots were cut from events.
+    /// The window boundaries, if the snapshots were cut from events.
     pub fn boundaries(&self) -> Option<&Boundaries> {
         self.boundaries.as_ref()
     }
@@ -250,7 +250,7 @@ impl SnapshotSequence {
     /// The edges of a snapshot.
     ///
     /// # Panics
-    /// Where `step` is not below [`steps`](Self::steps).
+    /// If `step` is not below [`steps`](Self::steps).
     pub fn at(&self, step: usize) -> SnapshotView<'_> {
         assert!(step < self.steps, "snapshot {step} of {}", self.steps);
         let stored = if self.is_constant() { 0 } else { step };

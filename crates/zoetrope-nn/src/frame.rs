@@ -16,9 +16,9 @@ use crate::graph::{Adjacency, PreparedGraph};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// `(Â·X)·W`: less work where the input is narrower than the output, and `Â·X` can be kept.
+    /// `(Â·X)·W`: less work if the input is narrower than the output, and `Â·X` can be kept.
     AggregateFirst,
-    /// `Â·(X·W)`: less work where the output is narrower.
+    /// `Â·(X·W)`: less work if the output is narrower.
     UpdateFirst,
 }
 
@@ -54,9 +54,9 @@ pub struct Frame<'a> {
     pub graph: &'a PreparedGraph,
     /// `T·N × F` features stacked by time.
     pub features: Var,
-    /// `Â·X` of the first layer where it was computed before.
+    /// `Â·X` of the first layer if it was computed before.
     pub aggregated: Option<Var>,
-    /// `T·N × 1`, 0 where a vertex is not there; None where all are.
+    /// `T·N × 1`, 0 if a vertex is not there; None if all are.
     pub mask: Option<Var>,
     /// How structure encoders take the snapshots: consecutive ranges that cover the frame.
     pub groups: &'a [Range<usize>],
@@ -64,7 +64,7 @@ pub struct Frame<'a> {
     pub orders: &'a [Order],
     /// The position of the first snapshot in the whole sequence.
     pub first_step: usize,
-    /// What this rank has of a frame that several share; None where it has all of it.
+    /// What this rank has of a frame that several share; None if it has all of it.
     pub shared: Option<Shared<'a>>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Frame<'a> {
     /// The rows of structure encoders where time encoders want them, as sequences.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     pub fn to_time(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Sequence, NnError> {
         let rows = match self.shared {
             Some(shared) => shared.exchange.to_time(forward.tape, rows)?,
@@ -111,7 +111,7 @@ impl<'a> Frame<'a> {
     /// The rows of time encoders where structure encoders want them, perhaps still on their way.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     pub fn to_structure(
         &self,
         forward: &mut Forward<'_>,
@@ -246,7 +246,7 @@ pub struct Group<'a> {
     layer: usize,
     orders: &'a [Order],
     shared: Option<Shared<'a>>,
-    /// `Â·X` where it was computed before.
+    /// `Â·X` if it was computed before.
     pub aggregated: Option<Var>,
 }
 
@@ -260,7 +260,7 @@ impl Group<'_> {
     /// are gathered.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     pub fn multiply(
         &self,
         forward: &mut Forward<'_>,

@@ -14,19 +14,19 @@ pub trait RowExchange: Debug {
     /// others that edges lead from.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     fn gather(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
 
     /// From the cells of structure encoders to those of time encoders.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     fn to_time(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
 
     /// From the cells of time encoders to those of structure encoders.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     fn to_structure(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
 
     /// In how many parts rows are exchanged, so that one is computed while another is sent (ESDG
@@ -39,7 +39,7 @@ pub trait RowExchange: Debug {
     /// of other ranks.
     ///
     /// # Errors
-    /// Where there are not as many rows as the part has.
+    /// If there are not as many rows as the part has.
     fn start_to_time(
         &self,
         tape: &mut Tape,
@@ -50,13 +50,13 @@ pub trait RowExchange: Debug {
     /// The parts that arrived, one sequence behind the other as time encoders want them.
     ///
     /// # Errors
-    /// Where a part has not as many rows as it should.
+    /// If a part has not as many rows as it should.
     fn arrange(&self, tape: &mut Tape, parts: &[Var]) -> Result<Var, TensorError>;
 
     /// Sends all parts of the rows of time encoders to structure encoders, without waiting for any.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     fn start_to_structure(
         &self,
         tape: &mut Tape,
@@ -144,7 +144,7 @@ pub struct SharedLayer {
     pub gathered: usize,
     /// Whether those follow from weights, so that gradients come back for them.
     pub gathered_needs_gradient: bool,
-    /// Of those that go to its time encoder; 0 where it has none.
+    /// Of those that go to its time encoder; 0 if it has none.
     pub to_time: usize,
     /// Whether those follow from weights.
     pub to_time_needs_gradient: bool,

@@ -22,7 +22,7 @@ struct Differences {
     memory: f32,
     gradients: f32,
     losses: f32,
-    /// Of the scores of batches after training has ended, where the reference has them.
+    /// Of the scores of batches after training has ended, if the reference has them.
     evaluation: f32,
 }
 

@@ -1,4 +1,4 @@
-//! Sparse products on a card: microseconds and bytes per second for power-law graphs.
+//! Sparse products on a GPU: microseconds and bytes per second for power-law graphs.
 //!
 //! ```sh
 //! cargo run --release --example gpu_spmm -- --out DIR [--cases D5,D6] [--widths 2,6] [--rounds 30]
@@ -27,7 +27,7 @@ const GROUP: usize = 8;
 const X_BYTES_MAX: usize = 2 << 30;
 /// Calls of a sample.
 const CALLS: usize = 5;
-/// What the card copies, bytes a second, read and written.
+/// What the GPU copies, bytes a second, read and written.
 const COPY: f64 = 4.3e12;
 
 struct Case {

@@ -1,6 +1,6 @@
 //! Dense f32 matrices, a reverse-mode tape and the operators that dynamic-graph models need.
 //!
-//! `cpu/` holds the kernels: plain functions over slices. `cuda/` holds the same for a card, under the
+//! `cpu/` holds the kernels: plain functions over slices. `cuda/` holds the same for a GPU, under the
 //! same names: functions over views of device memory that launch. `ops/` holds the operators of the
 //! tape: they check shapes, record what happened and call the kernel of the same file name on the
 //! tape's device. The crate knows no model and no file of the user.

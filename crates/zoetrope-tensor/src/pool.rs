@@ -2,7 +2,7 @@
 //!
 //! A step of training asks for the same sizes in the same order as the step before, so that after
 //! the first step every request is met by a block that came back. Sizes are rounded up to classes,
-//! an eighth apart where blocks are small and a sixty-fourth where they are large, and a request is
+//! an eighth apart if blocks are small and a sixty-fourth if they are large, and a request is
 //! met by a block that is up to a quarter larger: nearly equal sizes share blocks. A large block that
 //! was just too small makes room for the larger one.
 
@@ -54,7 +54,7 @@ impl Pool {
                 Device::Cpu => {
                     // A slightly smaller one would lie idle from now on: blocks of a frame differ by
                     // a snapshot, and what serves the largest serves all. Small ones are not worth
-                    // asking the system again. (A card's stay where they are: recordings know their
+                    // asking the system again. (A GPU's stay where they are: recordings know their
                     // addresses.)
                     if class >= LARGE_BLOCK_VALUES_MIN
                         && let Some((_, smaller)) = account.free.take_smaller(class)

@@ -1,4 +1,4 @@
-//! Free things by their size: where pools of memory keep blocks for the next user.
+//! Free things by size: what pools of memory keep for their next user.
 
 /// Things of different sizes, of which the smallest that is large enough is found.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl<T> SizeClasses<T> {
 }
 
 /// The size class of a request, a multiple of `grain`: eight classes between powers of two, and 64
-/// from `large` on, where what is wasted counts more than how many classes there are.
+/// from `large` on, if what is wasted counts more than how many classes there are.
 pub(crate) fn size_class(size: usize, grain: usize, large: usize) -> usize {
     let size = size.max(1).next_multiple_of(grain);
     let classes = if size < large { 16 } else { 128 };

@@ -15,7 +15,7 @@ use crate::{cpu, cuda};
 /// The most parts of a row.
 pub(crate) const MOST_PARTS: usize = 3;
 
-/// Rows of f32 values, on the host or on a card.
+/// Rows of f32 values, on the host or on a GPU.
 #[derive(Debug, Clone)]
 pub struct Table {
     width: usize,
@@ -53,7 +53,7 @@ impl Table {
     /// A table of the host with the given values, row by row.
     ///
     /// # Panics
-    /// Where the values are not whole rows.
+    /// If the values are not whole rows.
     pub fn of(width: usize, values: Vec<f32>) -> Self {
         let rows = values.len().checked_div(width).unwrap_or(0);
         assert_eq!(rows * width, values.len(), "whole rows");
@@ -86,7 +86,7 @@ impl Table {
     /// Some columns of all rows.
     ///
     /// # Panics
-    /// Where there are no such columns.
+    /// If there are no such columns.
     pub fn columns(&self, start: usize, width: usize) -> Source<'_> {
         assert!(
             start + width <= self.width,
@@ -101,10 +101,10 @@ impl Table {
         Source { values, stride: self.width, start, width, rows: self.rows }
     }
 
-    /// Copies of some rows on the host, one after another; waits for a card.
+    /// Copies of some rows on the host, one after another; waits for a GPU.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// If there is no such row.
     pub fn read(&self, rows: &[u32]) -> Vec<f32> {
         let pick = |values: &[f32]| {
             rows.iter()
@@ -121,7 +121,7 @@ impl Table {
     /// Overwrites some rows, each named once, with rows of the host.
     ///
     /// # Panics
-    /// Where there is no such row, or there are not as many.
+    /// If there is no such row, or there are not as many.
     pub fn write(&mut self, rows: &[u32], values: &[f32]) {
         let from = Arc::new((0..rows.len() as u32).collect());
         let to = Arc::new(rows.to_vec());
@@ -138,10 +138,10 @@ impl Table {
         }
     }
 
-    /// Sets some rows to 0; on a card all, which takes less time than a list of them.
+    /// Sets some rows to 0; on a GPU all, which takes less time than a list of them.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// If there is no such row.
     pub fn clear(&mut self, rows: &[u32]) {
         match &mut self.place {
             Place::Host(values) => {
@@ -157,7 +157,7 @@ impl Table {
     /// [`Tape::picked`](crate::Tape::picked) otherwise. No part may be of this table.
     ///
     /// # Panics
-    /// Where lists do not fit each other, or rows are out of range or of another width.
+    /// If lists do not fit each other, or rows are out of range or of another width.
     pub fn put(&mut self, to: &Arc<Vec<u32>>, parts: &[PickedColumns<'_>]) {
         let width: usize = parts.iter().map(|part| part.source.width).sum();
         assert_eq!(width, self.width, "the parts of a row");
@@ -192,7 +192,7 @@ impl Table {
                 *values = block;
             }
             (Values::Device(_), Place::Host(_)) => {
-                panic!("a table of the card that holds the rows")
+                panic!("a table of the GPU that holds the rows")
             }
         }
     }
@@ -209,7 +209,7 @@ impl Table {
     }
 }
 
-/// Rows on a card that never change: features of events, say.
+/// Rows on a GPU that never change: features of events, say.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     pub(crate) values: Arc<Scratch>,
@@ -217,10 +217,10 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Copies rows to a card.
+    /// Copies rows to a GPU.
     ///
     /// # Panics
-    /// Where the values are not whole rows.
+    /// If the values are not whole rows.
     pub fn new(gpu: &Gpu, width: usize, values: &[f32]) -> Self {
         let rows = values.len().checked_div(width).unwrap_or(0);
         assert_eq!(rows * width, values.len(), "whole rows");
@@ -284,7 +284,7 @@ impl<'a> PickedColumns<'a> {
     }
 
     /// Row `i` is the mean of the rows `rows[terms[i]..terms[i + 1]]` of the source, added in that
-    /// order; 0 where there is none.
+    /// order; 0 if there is none.
     pub fn means(source: Source<'a>, rows: &'a Arc<Vec<u32>>, terms: &'a Arc<Vec<u32>>) -> Self {
         Self { source, rows, terms: Some(terms) }
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use zoetrope_tensor::cuda::PATH_VARIABLE;
 use zoetrope_tensor::{Device, Fixed, Gpu, PickedColumns, Table, Tape};
 
-/// The processor, and a card where there is one.
+/// The processor, and a GPU if there is one.
 fn devices() -> Vec<Device> {
     match Gpu::open(0) {
         Ok(gpu) => vec![Device::Cpu, Device::Cuda(gpu)],
-        // Without a card nothing can be compared; where CUDA was promised that is a failure.
+        // Without a GPU nothing can be compared; if CUDA was promised that is a failure.
         Err(error) if std::env::var_os(PATH_VARIABLE).is_none() => {
-            eprintln!("not on a card: {error}");
+            eprintln!("not on a GPU: {error}");
             vec![Device::Cpu]
         }
         Err(error) => panic!("{error}"),

@@ -128,6 +128,6 @@ fn the_way_is_chosen_by_what_ranks_have_and_told() {
     let own = "every rank has a card of its own";
     assert_eq!(told(3, ""), ("nccl".to_owned(), own.to_owned()));
     assert_eq!(told(2, "plan.device_transport=host"), ("host".to_owned(), "as asked".to_owned()));
-    let shared = "ranks 0 and 3 share a card, and NCCL links one card a rank";
+    let shared = "ranks 0 and 3 share a GPU, and NCCL links one GPU for each rank";
     assert_eq!(told(4, ""), ("host".to_owned(), shared.to_owned()));
 }

@@ -1,7 +1,7 @@
-//! Exchanges between cards: what the operators do where rows never pass the host.
+//! Exchanges between GPUs: what the operators do where rows never pass the host.
 //!
 //! Gathering, messages, and putting or adding rows are launched one after the other on the compute
-//! stream. `start` launches the first two and `arrive` the last: the host has long gone on, and the card
+//! stream. `start` launches the first two and `arrive` the last: the host has long gone on, and the GPU
 //! does them in that order.
 
 use zoetrope_tensor::CardSide;
@@ -17,7 +17,7 @@ pub(super) struct CardLists {
     back: RowLists,
 }
 
-/// Rows on their way from card to card.
+/// Rows on their way from GPU to GPU.
 pub(super) type OnCard = Incoming;
 
 impl Exchange {
@@ -37,12 +37,12 @@ impl Exchange {
         }
     }
 
-    /// Sends rows of a card; None where a rank is lost, which the ranks remember.
+    /// Sends rows of a GPU; None if a rank is lost, which the ranks remember.
     fn depart_from_card(&self, way: Way, x: View<'_>, cols: usize) -> Option<Incoming> {
         self.ranks.send_rows(self.card_lists(way), x, cols).ok()
     }
 
-    /// Puts rows where they belong; zeros where a rank is lost.
+    /// Puts rows where they belong; zeros if a rank is lost.
     fn put_on_card(&self, incoming: Option<Incoming>, y: ViewMut<'_>) {
         match incoming {
             Some(incoming) => incoming.arrive(self.card_lists(Way::Forward), y),

@@ -1,12 +1,12 @@
 //! The differentiable redistribution of rows between ranks: all communication of activations.
 //!
 //! Forward: rows are gathered into one message for each rank and put where the plan says. Backward:
-//! the same with the lists swapped, where a row that went to several ranks adds up its gradients in
+//! the same with the lists swapped, and a row that went to several ranks adds up its gradients in
 //! the order of ranks. Both ways of the same call give the same bits. Ranks of one process that wait at
 //! once need no messages: they take rows from each other's matrices ([`SharedRows`]).
 //!
 //! [`Exchange::apply`] blocks. [`Exchange::start`] sends and lets the caller compute until
-//! [`PendingExchange::arrive`]; on the way back the gradients of the result leave when the tape comes to
+//! [`PendingExchange::arrive`]; in the backward pass the gradients of the result leave when the tape comes to
 //! `arrive`, and are waited for where it comes to `start`: what was computed in between is computed in
 //! between again. ESDG's overlap (section 6.5) is a loop of these:
 //!
@@ -15,13 +15,13 @@
 //! for each snapshot s:   rows[s] = pending[s].arrive(tape)
 //! ```
 //!
-//! An operator of a tape cannot fail. Where a rank is lost, results are 0 and [`Ranks::check`] tells:
+//! An operator of a tape cannot fail. If a rank is lost, results are 0 and [`Ranks::check`] tells:
 //! it is to be asked after every step, before anything is done with the gradients.
 //!
-//! On a tape of a card that is linked with those of the other ranks ([`cards`](crate::cards)), rows go from
-//! card to card; otherwise they go by way of the host. The bits are the same.
+//! On a tape of a GPU that is linked with those of the other ranks ([`cards`](crate::cards)), rows go from
+//! GPU to GPU; otherwise they go by way of the host. The bits are the same.
 //!
-//! The way back is a collective too, in which every rank takes part for whom the rows want a gradient,
+//! The backward pass is a collective too, in which every rank takes part for whom the rows want a gradient,
 //! even if none of its result reached the loss. Whether they do must be the same on all ranks.
 
 mod card;
@@ -61,7 +61,7 @@ struct Lists {
     receives: Vec<Runs>,
     /// Whether every row goes to exactly one rank: its gradient comes from there alone.
     once: bool,
-    /// The same for cards that are linked, made when they are first asked for.
+    /// The same for GPUs that are linked, made when they are first asked for.
     card: OnceLock<CardLists>,
 }
 
@@ -98,7 +98,7 @@ impl Exchange {
     /// The exchange of a plan between these ranks.
     ///
     /// # Panics
-    /// Where the plan is of another rank or another number of ranks.
+    /// If the plan is of another rank or another number of ranks.
     pub fn new(ranks: &Ranks, plan: ExchangePlan) -> Self {
         let place = (plan.rank(), plan.size());
         assert_eq!(place, (ranks.rank(), ranks.size()), "a plan is of its rank");
@@ -114,7 +114,7 @@ impl Exchange {
     /// The rows of `x` at their new places.
     ///
     /// # Errors
-    /// Where `x` has another number of rows than the plan.
+    /// If `x` has another number of rows than the plan.
     pub fn apply(&self, tape: &mut Tape, x: Var) -> Result<Var, TensorError> {
         let cols = self.expect_rows(tape, x)?;
         let operator = BlockingExchange { exchange: self.clone(), cols };
@@ -124,7 +124,7 @@ impl Exchange {
     /// Sends the rows of `x` and does not wait for those of others.
     ///
     /// # Errors
-    /// Where `x` has another number of rows than the plan.
+    /// If `x` has another number of rows than the plan.
     pub fn start(&self, tape: &mut Tape, x: Var) -> Result<PendingExchange, TensorError> {
         let cols = self.expect_rows(tape, x)?;
         let exchange = Arc::new(OverlappedExchange {
@@ -141,10 +141,10 @@ impl Exchange {
     /// Sends rows that are on no tape and receives those of others.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     ///
     /// # Panics
-    /// Where `x` and `y` are not the plan's rows of `cols` values.
+    /// If `x` and `y` are not the plan's rows of `cols` values.
     pub fn rows(&self, x: &[f32], cols: usize, y: &mut [f32]) -> Result<(), DistError> {
         assert_eq!(x.len(), self.plan.rows_in() * cols, "rows to send");
         assert_eq!(y.len(), self.plan.rows_out() * cols, "rows to receive");
@@ -165,7 +165,7 @@ impl Exchange {
         }
     }
 
-    /// Takes rows of `x`, or gradients of rows on the way back, to where they belong in `y` of each rank.
+    /// Takes rows of `x`, or gradients of rows in the backward pass, to where they belong in `y` of each rank.
     fn go(
         &self,
         way: Way,

@@ -3,7 +3,7 @@
 //!
 //! A rank shows a matrix for as long as one call takes. It says that the matrix is there and waits
 //! until everyone has taken their rows; both are messages without values, so that a rank that is lost
-//! is noticed and named as anywhere else. Where that fails the call ends all the same: nobody reads a
+//! is noticed and named as anywhere else. If that fails the call ends all the same: nobody reads a
 //! matrix after that, because it is taken away under a lock.
 
 use std::fmt;
@@ -42,7 +42,7 @@ impl SharedRows {
 
     /// Shows a rank's matrix while `during` runs.
     fn show<R>(&self, rank: usize, shown: Shown<'_>, during: impl FnOnce() -> R) -> R {
-        /// Takes the matrix away, also where `during` panics; waits for those who are reading.
+        /// Takes the matrix away, also if `during` panics; waits for those who are reading.
         struct Shows<'a>(&'a SharedRows, usize);
         impl Drop for Shows<'_> {
             fn drop(&mut self) {
@@ -63,7 +63,7 @@ impl SharedRows {
         *self.places[rank].write().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 
-    /// Hands to `take` what a rank shows in collective `number`; None where it shows nothing any more.
+    /// Hands to `take` what a rank shows in collective `number`; None if it shows nothing any more.
     fn look<R>(&self, rank: usize, number: u64, take: impl FnOnce(&Shown<'_>) -> R) -> Option<R> {
         let place = self.places[rank].read().unwrap_or_else(PoisonError::into_inner);
         place.as_ref().filter(|shown| shown.number == number).map(take)

@@ -361,7 +361,7 @@ impl<H: Handle> Engine<H> {
         check(&self.functions, "MPI_Finalize", unsafe { (self.functions.finalize)() })
     }
 
-    /// Ends all processes of the job, as far as MPI can; does not return where it can.
+    /// Ends all processes of the job, as far as MPI can; does not return if it can.
     pub(super) fn abort(&self, code: i32) {
         // A thread that is stuck inside must not keep the process alive.
         let deadline = Instant::now() + Duration::from_secs(1);
@@ -451,7 +451,7 @@ impl<H: Handle> Drop for MpiFlight<H> {
 
 /// Rests between two looks at messages that were not there yet.
 fn pause(waited: Duration) {
-    // Others on the same host answer within this time where each has its own core. Yielding would hand
+    // Others on the same host answer within this time if each has its own core. Yielding would hand
     // a busy core to strangers for milliseconds; one that sleeps is let in again.
     const SPIN_LIMIT: Duration = Duration::from_micros(20);
     if waited < SPIN_LIMIT {

@@ -108,7 +108,7 @@ fn is_pmi_launch() -> bool {
 /// The version of the library that would be used, for reports; or what was tried.
 ///
 /// # Errors
-/// Where there is none: what was tried, and why it did not do.
+/// If there is none: what was tried, and why it did not do.
 pub fn version() -> Result<String, Vec<String>> {
     load().map(|found| match found {
         Found::OpenMpi(functions) => functions.version,

@@ -71,7 +71,7 @@ impl<H: Handle> Communicator for MpiRank<H> {
 
 /// Runs `body` as this process's rank of the job and returns what it returns.
 ///
-/// Where any rank returns an error, panics, dies, or hangs while others wait for it, the calls of all
+/// If any rank returns an error, panics, dies, or hangs while others wait for it, the calls of all
 /// others fail; they have [`Timeouts::grace`] to return before their process is ended with
 /// [`EXIT_CODE`]. After an error the process should report it and exit with that code, without
 /// further ado: MPI is left as it is, which makes the launcher end what is left of the job.
@@ -79,7 +79,7 @@ impl<H: Handle> Communicator for MpiRank<H> {
 /// Called once in a process.
 ///
 /// # Errors
-/// Where there is no MPI, it cannot be started, or a rank failed.
+/// If there is no MPI, it cannot be started, or a rank failed.
 pub fn run<T, E, F>(timeouts: Timeouts, body: F) -> Result<T, Failure<E>>
 where
     E: Display,

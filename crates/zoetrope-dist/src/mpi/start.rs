@@ -82,7 +82,7 @@ impl Start {
 impl Others {
     /// What is wrong with what was seen after so much time.
     fn judge(&mut self, seen: &Seen, since: Duration, timeout: Duration) -> Option<String> {
-        // Nobody sees others where the system does not show them.
+        // Nobody sees others if the system does not show them.
         if seen.alive.is_empty() && since < timeout {
             return None;
         }

@@ -31,7 +31,7 @@ impl Ranks {
     /// the same number of values.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn all_reduce<T: Number>(
         &self,
         values: &mut [T],
@@ -47,7 +47,7 @@ impl Ranks {
     /// The same for one value.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn all_reduce_one<T: Number>(
         &self,
         value: T,
@@ -61,7 +61,7 @@ impl Ranks {
     /// Starts an all-reduce.
     ///
     /// # Errors
-    /// Where a rank is lost already.
+    /// If a rank is lost already.
     pub fn start_all_reduce<T: Number>(
         &self,
         values: Vec<T>,
@@ -183,7 +183,7 @@ fn slice(len: usize, rank: usize, size: usize) -> Range<usize> {
     len * rank / size..len * (rank + 1) / size
 }
 
-/// The slice that each rank adds up in an all-reduce of `len` values of `bytes` each; None where everyone
+/// The slice that each rank adds up in an all-reduce of `len` values of `bytes` each; None if everyone
 /// adds up everything.
 pub(crate) fn all_reduce_slices(
     len: usize,

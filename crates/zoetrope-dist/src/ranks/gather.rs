@@ -10,7 +10,7 @@ impl Ranks {
     /// Everyone's values, in the order of ranks; all have the same number of them.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn all_gather<T: Element>(&self, values: &[T]) -> Result<Vec<T>, DistError> {
         let lengths = vec![values.len(); self.size()];
         let parts = self.gather(values.to_vec(), &lengths, Mode::Blocking)?.wait()?;
@@ -21,7 +21,7 @@ impl Ranks {
     /// rank) go first.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn all_gather_varied<T: Element>(&self, values: &[T]) -> Result<Vec<Vec<T>>, DistError> {
         let lengths = self.all_gather(&[values.len() as u64])?;
         let lengths: Vec<usize> = lengths.into_iter().map(|len| len as usize).collect();
@@ -31,7 +31,7 @@ impl Ranks {
     /// Starts an all-gather of which everyone knows how many values each rank has.
     ///
     /// # Errors
-    /// Where a rank is lost already, or `lengths` does not fit.
+    /// If a rank is lost already, or `lengths` does not fit.
     pub fn start_all_gather<T: Element>(
         &self,
         values: Vec<T>,
@@ -63,7 +63,7 @@ impl Ranks {
     /// (8 bytes to every rank) go first.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree, or there is not one list for each rank.
+    /// If a rank is lost or ranks disagree, or there is not one list for each rank.
     pub fn all_to_all<T: Element>(&self, sends: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, DistError> {
         let site = self.enter(Call::AllToAll)?;
         self.expect_lengths(site, sends.len())?;
@@ -74,11 +74,11 @@ impl Ranks {
         self.spread(site, Tag::round(site, 1), sends, &lengths, mode)?.wait()
     }
 
-    /// The same where it is known that rank `r` sends `lengths[r]` values: only those travel, and
+    /// The same if it is known that rank `r` sends `lengths[r]` values: only those travel, and
     /// nothing at all between ranks that send none.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree, or there is not one list and length for each rank.
+    /// If a rank is lost or ranks disagree, or there is not one list and length for each rank.
     pub fn all_to_all_known<T: Element>(
         &self,
         sends: Vec<Vec<T>>,
@@ -90,7 +90,7 @@ impl Ranks {
     /// Starts an all-to-all of known lengths.
     ///
     /// # Errors
-    /// Where a rank is lost already, or there is not one list and length for each rank.
+    /// If a rank is lost already, or there is not one list and length for each rank.
     pub fn start_all_to_all<T: Element>(
         &self,
         sends: Vec<Vec<T>>,
@@ -153,7 +153,7 @@ impl Ranks {
     /// Overwrites everyone's values with those of `root`; all have the same number of them.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree, or there is no such root.
+    /// If a rank is lost or ranks disagree, or there is no such root.
     pub fn broadcast<T: Element>(&self, root: usize, values: &mut [T]) -> Result<(), DistError> {
         let result = self.cast(root, self.buffers().copy(values), Mode::Blocking)?.wait()?;
         values.copy_from_slice(&result);
@@ -164,7 +164,7 @@ impl Ranks {
     /// Starts a broadcast; the values of ranks other than `root` only tell how many there are.
     ///
     /// # Errors
-    /// Where a rank is lost already, or there is no such root.
+    /// If a rank is lost already, or there is no such root.
     pub fn start_broadcast<T: Element>(
         &self,
         root: usize,
@@ -208,7 +208,7 @@ impl Ranks {
     /// Returns when every rank has called it.
     ///
     /// # Errors
-    /// Where a rank is lost.
+    /// If a rank is lost.
     pub fn barrier(&self) -> Result<(), DistError> {
         self.meet(Call::Barrier, Mode::Blocking)?.wait()
     }
@@ -216,7 +216,7 @@ impl Ranks {
     /// Starts a barrier.
     ///
     /// # Errors
-    /// Where a rank is lost already.
+    /// If a rank is lost already.
     pub fn start_barrier(&self) -> Result<Pending<()>, DistError> {
         self.meet(Call::Barrier, Mode::Overlapped)
     }

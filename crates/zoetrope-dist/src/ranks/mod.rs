@@ -56,7 +56,7 @@ struct Inner {
     traffic: Mutex<Traffic>,
     fault: OnceLock<DistError>,
     buffers: BufferPool,
-    /// The link of this rank's card with those of the others, where there is one.
+    /// The link of this rank's GPU with those of the others, if there is one.
     cards: OnceLock<Arc<CardLink>>,
 }
 
@@ -115,7 +115,7 @@ impl Ranks {
         *lock(&self.inner.traffic)
     }
 
-    /// Fails where communication has failed before, also inside of an operator of a tape, which
+    /// Fails if communication has failed before, also inside of an operator of a tape, which
     /// cannot say so itself: to be asked after every step, before its results are used.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Ranks {
         self.inner.cards.get()
     }
 
-    /// Uses a link between cards from now on; the first one stays.
+    /// Uses a link between GPUs from now on; the first one stays.
     pub(crate) fn keep_cards(&self, cards: Arc<CardLink>) {
         self.inner.cards.get_or_init(|| cards);
     }

@@ -53,7 +53,7 @@ impl<R> Pending<R> {
     /// rounds (a large all-reduce has two) overlap better when asked now and then.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn poll(&mut self) -> Result<bool, DistError> {
         let ranks = self.ranks.clone();
         ranks.timed(self.site.call, || {
@@ -71,7 +71,7 @@ impl<R> Pending<R> {
     /// Blocks until the result is there.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn wait(mut self) -> Result<R, DistError> {
         let ranks = self.ranks.clone();
         ranks.timed(self.site.call, || {

@@ -8,7 +8,7 @@ use crate::ranks::{Mode, Ranks};
 use crate::site::{Call, Site};
 
 impl Ranks {
-    /// Where this rank and the others show each other rows; None where they do not share memory.
+    /// Where this rank and the others show each other rows; None if they do not share memory.
     pub(crate) fn shared_rows(&self) -> Option<&SharedRows> {
         self.communicator().shared_rows()
     }

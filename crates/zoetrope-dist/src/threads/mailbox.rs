@@ -75,7 +75,7 @@ impl ExpectedMessages {
 }
 
 impl Mailbox {
-    /// Puts a letter in; wakes the owner where it is the last one it waits for.
+    /// Puts a letter in; wakes the owner if it is the last one it waits for.
     pub(super) fn post(&self, key: Key, letter: Letter) {
         let mut letters = lock(&self.inside);
         letters.waiting.entry(key).or_default().push_back(letter);

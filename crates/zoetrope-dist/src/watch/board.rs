@@ -22,7 +22,7 @@ struct Entry {
     changed: Instant,
     /// When it last took its time: until then nobody waited in vain.
     excused: Option<Instant>,
-    /// The last sign of the rank's process; None where it is this process.
+    /// The last sign of the rank's process; None if it is this process.
     heard: Option<Instant>,
 }
 

@@ -117,7 +117,7 @@ fn emit_counted<W: Word>(job: &Job<'_>, words: &[W], bits: u32, base: u64, part:
     }
 }
 
-/// The weight of each record, where there are so many that their cache misses had better overlap
+/// The weight of each record, if there are so many that their cache misses had better overlap
 /// in a loop of their own; empty otherwise.
 fn gathered<W: Word>(job: &Job<'_>, start: usize, words: &[W], bits: u32) -> Vec<f32> {
     match job.weight {

@@ -64,7 +64,7 @@ impl Sampler {
     }
 
     /// Draws positions for some moments, then reads all of them: the reads, scattered as they are,
-    /// wait for each other less where no draws stand between them.
+    /// wait for each other less if no draws stand between them.
     fn uniform(&self, index: &TemporalIndex, step: u32, part: MomentRun<'_>) {
         let MomentRun { moments, ends, offsets, vertex, event, time } = part;
         let groups = moments.chunks(GROUP).zip(ends.chunks(GROUP)).enumerate();

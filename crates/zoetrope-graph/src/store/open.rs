@@ -37,7 +37,7 @@ impl StoreFile {
     /// number of events.
     ///
     /// # Errors
-    /// [`GraphError::Io`] where the system refuses, [`GraphError::Damaged`] where the header is
+    /// [`GraphError::Io`] if the system refuses, [`GraphError::Damaged`] if the header is
     /// wrong or the length is not the declared one.
     pub fn open(path: &Path) -> Result<Self, GraphError> {
         let io = |source| GraphError::Io { path: path.into(), source };
@@ -94,7 +94,7 @@ impl StoreFile {
     /// [`verify`](Self::verify) does that.
     ///
     /// # Errors
-    /// [`GraphError::Damaged`] where a text table does not match its checksum or its offsets do
+    /// [`GraphError::Damaged`] if a text table does not match its checksum or its offsets do
     /// not rise.
     pub fn events(&self) -> Result<EventStore, GraphError> {
         self.assemble().map_err(|problem| self.damaged(vec![problem]))?

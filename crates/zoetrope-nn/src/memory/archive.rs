@@ -3,7 +3,7 @@
 //! Only vertices that were written are saved. A 64-bit integer is four numbers of 16 bits, the
 //! lowest first, a 32-bit one two: f32 holds each exactly.
 //!
-//! - `vertices` (`k × 2`), `memory` (`k × width`), `cell` (likewise, where the state has cells),
+//! - `vertices` (`k × 2`), `memory` (`k × width`), `cell` (likewise, if the state has cells),
 //!   `last_update` (`k × 4`, since the origin),
 //! - of mails that are put together when they are read `mail_count` (`k × 2`) and `mail_events`
 //!   (`n × 4`),
@@ -176,7 +176,7 @@ fn digit(value: u64, part: u32) -> f32 {
     f32::from((value >> (16 * part)) as u16)
 }
 
-/// An array of `rows` rows (any number where None) of `cols` columns.
+/// An array of `rows` rows (any number if None) of `cols` columns.
 fn array<'a>(
     find: &Find<'_, 'a>,
     name: &str,

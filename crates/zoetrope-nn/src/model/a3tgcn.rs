@@ -47,7 +47,7 @@ impl A3tgcn {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where more than one layer is asked for.
+    /// If more than one layer is asked for.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         options.single_layer("a3tgcn")?;
         let mut builder = builder.child("recurrent");
@@ -78,7 +78,7 @@ impl A3tgcn {
         }
     }
 
-    /// `(1−σ(z))∘tanh(n)`: the state after one step from the state 0, zeros where a vertex is not
+    /// `(1−σ(z))∘tanh(n)`: the state after one step from the state 0, zeros if a vertex is not
     /// there.
     fn single_steps(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<Var, NnError> {
         use Instr::{Input, Mul, OneMinus, Sigmoid, Tanh};

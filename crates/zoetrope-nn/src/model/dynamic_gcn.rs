@@ -54,7 +54,7 @@ impl DynamicGcn {
     /// Adds the parameters of CD-GCN.
     ///
     /// # Errors
-    /// Where there would be more layers than states can be carried.
+    /// If there would be more layers than states can be carried.
     pub fn concatenate(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         if options.paper {
             Self::new(builder, options, "cd-gcn", Skip::Features, 1)
@@ -66,7 +66,7 @@ impl DynamicGcn {
     /// Adds the parameters of WD-GCN.
     ///
     /// # Errors
-    /// Where there would be more layers than states can be carried.
+    /// If there would be more layers than states can be carried.
     pub fn waterfall(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         Self::new(builder, options, "wd-gcn", Skip::Nothing, 1)
     }

@@ -119,7 +119,7 @@ impl Layer {
         Ok(all)
     }
 
-    /// The same where each step takes a summary of its snapshot.
+    /// The same if each step takes a summary of its snapshot.
     fn by_summaries(
         &self,
         forward: &mut Forward<'_>,
@@ -211,7 +211,7 @@ impl EvolveGcn {
     /// Adds the parameters of the version that evolves weights by themselves.
     ///
     /// # Errors
-    /// Where there would be more layers than states can be carried.
+    /// If there would be more layers than states can be carried.
     pub fn weights_only(
         builder: &mut Builder<'_>,
         options: &ModelOptions,
@@ -222,7 +222,7 @@ impl EvolveGcn {
     /// Adds the parameters of the version that evolves weights by the embeddings.
     ///
     /// # Errors
-    /// Where a layer would be wider than there are vertices to choose, or as
+    /// If a layer would be wider than there are vertices to choose, or as
     /// [`weights_only`](Self::weights_only).
     pub fn by_embeddings(
         builder: &mut Builder<'_>,

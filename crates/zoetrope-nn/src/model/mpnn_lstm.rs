@@ -46,7 +46,7 @@ impl MpnnLstm {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where more than one layer (of two convolutions and two LSTMs) is asked for.
+    /// If more than one layer (of two convolutions and two LSTMs) is asked for.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         options.single_layer("mpnn-lstm")?;
         let &ModelOptions { features, hidden, .. } = options;

@@ -54,7 +54,7 @@ impl Stack {
     /// The model with one more block.
     ///
     /// # Errors
-    /// Where its time encoders would carry more matrices than a [`State`] holds.
+    /// If its time encoders would carry more matrices than a [`State`] holds.
     pub fn block(
         mut self,
         structure: impl StructureEncoder + 'static,

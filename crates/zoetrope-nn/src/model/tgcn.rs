@@ -190,7 +190,7 @@ impl Tgcn {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where more than one layer is asked for.
+    /// If more than one layer is asked for.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         options.single_layer("tgcn")?;
         let cell = TgcnCell::new(&mut builder.child("recurrent"), options);

@@ -24,7 +24,7 @@ use crate::time::MProduct;
 
 /// TM-GCN: from `T·N × F` features to `T·N × H`.
 ///
-/// Parameters under `recurrent.layers.0.`, …: a [`Gcn`] `conv`. Two layers where not said
+/// Parameters under `recurrent.layers.0.`, …: a [`Gcn`] `conv`. Two layers if not said
 /// otherwise.
 #[derive(Debug)]
 pub struct TmGcn {
@@ -39,7 +39,7 @@ impl TmGcn {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where no layer is asked for.
+    /// If no layer is asked for.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         let &ModelOptions { features, hidden, bandwidth, dropout, .. } = options;
         let count = options.layers_within("tm-gcn", 2, 1)?;

@@ -9,7 +9,7 @@ use crate::memory::{Combine, Delivery, MailRule, StateOptions};
 pub(super) struct Choices {
     pub(super) name: &'static str,
     pub(super) convention: Convention,
-    /// None where the model keeps no memory.
+    /// None if the model keeps no memory.
     pub(super) updater: Option<UpdaterKind>,
     pub(super) embedding: EmbeddingKind,
     /// Levels of neighbours.

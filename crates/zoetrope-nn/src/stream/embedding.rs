@@ -46,7 +46,7 @@ pub(super) struct BlockLists {
 /// The rows that layers begin with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BaseRows<'a> {
-    /// A row for each vertex of the batch, or for each question where `per_query`.
+    /// A row for each vertex of the batch, or for each question if `per_query`.
     pub(super) rows: Option<Var>,
     pub(super) per_query: bool,
     /// The time up to which each row remembers; empty without memory.

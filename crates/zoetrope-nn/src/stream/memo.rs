@@ -23,7 +23,7 @@ pub(super) struct Memo {
     active: bool,
     rows: Table,
     since: Vec<Time>,
-    /// The mail with which the row of each vertex was computed: 0 where there is no row yet.
+    /// The mail with which the row of each vertex was computed: 0 if there is no row yet.
     mail: Vec<u64>,
     written: Vec<VertexId>,
     missing: Reused<Vec<VertexId>>,

@@ -54,18 +54,18 @@ impl MessageLayers {
 pub(super) struct Mailbag {
     /// The vertices with mail, in the order of the batch's vertices.
     vertices: Reused<Vec<VertexId>>,
-    /// For each vertex of the batch its place among those, or their number where it has no mail.
+    /// For each vertex of the batch its place among those, or their number if it has no mail.
     pub(super) place: Reused<Vec<u32>>,
     /// The time up to which each vertex of the batch remembers with its mails.
     pub(super) times: Reused<Vec<Time>>,
     /// Where the messages of each vertex with mail begin.
     offsets: Reused<Vec<u32>>,
-    /// The vertex with mail of each message, by place; used where messages are averaged.
+    /// The vertex with mail of each message, by place; used if messages are averaged.
     vertex_of_message: Reused<Vec<u32>>,
     /// The rows of `s_i`, `s_j` and `e_ij` of each message.
     rows: [Reused<Vec<u32>>; 3],
     deltas: Reused<Vec<f64>>,
-    /// The events whose features messages hold, each once; empty where they hold means or none.
+    /// The events whose features messages hold, each once; empty if they hold means or none.
     distinct: Reused<Vec<u32>>,
     row_of_event: HashMap<u32, u32>,
     /// For each vertex with mail the row of its features: that of its event, or its own.
@@ -77,7 +77,7 @@ pub(super) struct Mailbag {
 pub(super) struct MessageParts {
     /// `[s_i, s_j]` of each vertex.
     pub(super) pair: Var,
-    /// Features of events, and the row of each vertex; absent where events have none.
+    /// Features of events, and the row of each vertex; absent if events have none.
     pub(super) features: Option<Var>,
     pub(super) feature_rows: Arc<Vec<u32>>,
     /// `φ(t − t_i)` of each vertex.

@@ -50,11 +50,11 @@ impl Gcn {
 
     /// Runs the layer over a frame and moves what it finds to where time encoders want it.
     ///
-    /// What follows from the aggregation row by row is computed there, where the aggregation comes
+    /// What follows from the aggregation row by row is computed where the aggregation comes
     /// first: its rows are not wider than the result, and those of features alone need no gradient back.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn encode_to_time(
         &self,
         forward: &mut Forward<'_>,

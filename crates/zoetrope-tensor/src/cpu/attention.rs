@@ -12,7 +12,7 @@
 //! Vertices are independent, so blocks of them run in parallel with the vertices in the lanes of
 //! the vectors (`lanes`): no sum crosses a vector, no width leaves part of one empty, and a causal
 //! mask halves the work. [`layer_forward`] does the projections before and the linear layer after
-//! it in the same pass, where the weights allow; sums over vertices (gradients of weights) are
+//! it in the same pass, if the weights allow; sums over vertices (gradients of weights) are
 //! kept per fixed range of blocks and added in order.
 //!
 //! A whole layer needs about 8·D multiply-adds an element of x forward. Measured (15 November 2026,
@@ -171,7 +171,7 @@ pub struct AttentionLayer<'a> {
     pub bias: &'a [f32],
 }
 
-/// Where the gradients of a layer are added; None where one is not wanted.
+/// Where the gradients of a layer are added; None if one is not wanted.
 #[derive(Debug)]
 pub struct LayerGradients<'a> {
     /// Of the input, with whether to replace what is there.

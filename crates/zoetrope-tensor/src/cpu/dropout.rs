@@ -189,7 +189,7 @@ impl WithSimd for DropoutBlock<'_> {
             self.mask.fill(simd, at, factors);
             at += 256;
             for ((x, y), factor) in x.iter().zip(y).zip(factors) {
-                // An element that is dropped is 0 even where it was infinite or NaN.
+                // An element that is dropped is 0 even if it was infinite or NaN.
                 let kept = if *factor == 0.0 { 0.0 } else { x * *factor };
                 *y = if self.add { *y + kept } else { kept };
             }

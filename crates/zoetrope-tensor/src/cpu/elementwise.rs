@@ -176,7 +176,7 @@ pub fn row_scale(x: &[f32], s: &[f32], rows: usize, cols: usize, y: &mut [f32]) 
     });
 }
 
-/// `dx[i, j] += s[i]·dy[i, j]` and, where wanted, `ds[i] += Σⱼ x[i, j]·dy[i, j]`.
+/// `dx[i, j] += s[i]·dy[i, j]` and, if wanted, `ds[i] += Σⱼ x[i, j]·dy[i, j]`.
 ///
 /// # Panics
 ///

@@ -10,9 +10,9 @@
 //! h' = (1 − z)∘n + z∘h
 //! ```
 //!
-//! Where the mask is 0 the state passes unchanged. A block of vertices runs through all steps on
+//! If the mask is 0 the state passes unchanged. A block of vertices runs through all steps on
 //! one thread (`recurrent`); neither the input's share nor the gradients of the gates exist for
-//! more than one step of one block. The weight gradients of blocks are added in order. The way back
+//! more than one step of one block. The weight gradients of blocks are added in order. The backward pass
 //! through a single step of many vertices is another one (`one_step`). The forward pass saves the gates of every cell ([`gru_saved_len`]).
 //!
 //! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
@@ -80,7 +80,7 @@ pub struct GruCall<S> {
     pub u: S,
     /// A bias for each gate, `[3H]`.
     pub bias: Option<S>,
-    /// [T·N], 0 where a vertex is absent.
+    /// [T·N], 0 if a vertex is absent.
     pub mask: Option<S>,
 }
 
@@ -433,7 +433,7 @@ impl Back<'_> {
     }
 }
 
-/// One step of a block on the way back.
+/// One step of a block in the backward pass.
 struct StepBack<'a> {
     block: SequenceBlock,
     saved: &'a [f32],

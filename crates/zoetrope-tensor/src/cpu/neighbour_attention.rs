@@ -13,8 +13,8 @@
 //! The slots of one target are put side by side in a tile that the first-level cache holds
 //! (ten slots of 373 values: 15 KiB); scores and sums are small dense products with it. No matrix
 //! of all slots exists. What is saved is α before dropout [slots, heads]; its sign says whether
-//! the score was negative, where there is a leaky relu. Time encodings are made again on the way
-//! back: their sines are needed there as well, and both come from one range reduction.
+//! the score was negative, if there is a leaky relu. Time encodings are made again in the backward
+//! pass: their sines are needed there as well, and both come from one range reduction.
 //!
 //! Way back: over queries with their targets (gradients of queries and of the time encoder; ᾱ
 //! after dropout and the slopes of scores are left in a table), then over rows with the slots
@@ -55,7 +55,7 @@ use tile::Columns;
 
 /// Slots and targets of a block of the way there: some ten microseconds.
 const BLOCK: usize = 96;
-/// Blocks of queries on the way back.
+/// Blocks of queries in the backward pass.
 const BLOCKS: usize = 64;
 /// Slots below which a block of queries is not cut.
 const SLOTS: usize = 48;

@@ -84,7 +84,7 @@ fn dot<S: Simd>(simd: S, x: &[f32], w: &[f32]) -> f32 {
     simd.reduce_sum_f32s(sum)
 }
 
-/// Adds the gradients of [`forward`]; that of `x` is overwritten where `accumulate` says so.
+/// Adds the gradients of [`forward`]; that of `x` is overwritten if `accumulate` says so.
 ///
 /// # Panics
 ///
@@ -161,7 +161,7 @@ impl Back<'_> {
     /// One vector of columns from `at` on, for all rows.
     ///
     /// A row narrower than a vector is written as a whole vector; the next row puts right what that
-    /// wrote too much. Where there are several vectors a row, the last one is written in part.
+    /// wrote too much. If there are several vectors a row, the last one is written in part.
     // Indices instead of iterators: the sums have to stay in registers.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]

@@ -10,7 +10,7 @@ const BLOCK: usize = 64;
 /// Writes rows side by side into a matrix, one after another.
 ///
 /// # Panics
-/// Where a part is on a card or a row out of range.
+/// If a part is on a GPU or a row out of range.
 pub(crate) fn pick(parts: &[PickedColumns<'_>], y: &mut [f32]) {
     let width = width(parts);
     if width == 0 {
@@ -42,7 +42,7 @@ fn width(parts: &[PickedColumns<'_>]) -> usize {
 fn write(parts: &[PickedColumns<'_>], at: usize, mut row: &mut [f32]) {
     for part in parts.iter().filter(|part| part.source.width > 0) {
         let source = part.source;
-        let Values::Host(values) = source.values else { panic!("this part is on a card") };
+        let Values::Host(values) = source.values else { panic!("this part is on a GPU") };
         let (own, rest) = row.split_at_mut(source.width);
         row = rest;
         let values_of = |at: usize| {

@@ -14,7 +14,7 @@
 //! machine with AVX-512, shortest of many runs): 0.33 ns a value forward and 0.67 ns backward, rows
 //! of 100; the arithmetic alone would take about half of that.
 //!
-//! The way back makes the sines again instead of keeping them. Sums over rows are taken in blocks
+//! The backward pass makes the sines again instead of keeping them. Sums over rows are taken in blocks
 //! of `ROWS` rows, joined in order.
 
 use pulp::{Simd, WithSimd};

@@ -2,8 +2,8 @@
 // their gradients, all parts in one launch.
 //
 // The table of parts comes by value; a block finds its part by its number and moves as many
-// units of it as the table says. Where width, strides and addresses allow it, an element is 16 bytes. Moves 8 bytes
-// a value (12 where it adds).
+// units of it as the table says. If width, strides and addresses allow it, an element is 16 bytes. Moves 8 bytes
+// a value (12 if it adds).
 
 #define PARTS 64
 

@@ -39,7 +39,7 @@ impl Event {
         self.handle
     }
 
-    /// Waits until the stream has come to this point. Where others have a part in what the card does,
+    /// Waits until the stream has come to this point. If others have a part in what the GPU does,
     /// whoever looks after them looks on meanwhile.
     pub fn wait(&self) {
         let result = match self.gpu.wait_hook() {

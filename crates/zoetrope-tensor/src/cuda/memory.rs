@@ -4,7 +4,7 @@
 //! its last user was *launched*: the stream orders the two. Blocks go back to lists by size when
 //! they are dropped, and to the driver only when memory runs short.
 //!
-//! A request that does not fit is still met, from page-locked host memory that the card can reach,
+//! A request that does not fit is still met, from page-locked host memory that the GPU can reach,
 //! and remembered as a fault: an operator has no way to fail half-way, and whoever drives the
 //! computation asks for faults between steps and stops there.
 
@@ -74,7 +74,7 @@ impl Arena {
     }
 }
 
-/// A block of device memory; goes back to its card when dropped.
+/// A block of device memory; goes back to its GPU when dropped.
 #[derive(Debug)]
 pub struct Memory {
     gpu: Gpu,
@@ -82,7 +82,7 @@ pub struct Memory {
     bytes: usize,
     /// Whether a recording uses it.
     recorded: bool,
-    /// The host's address where the block is host memory, because the device had no room.
+    /// The host's address if the block is host memory, because the device had no room.
     spilled: Option<usize>,
 }
 
@@ -96,7 +96,7 @@ impl Memory {
         self.ptr
     }
 
-    /// The card that the block is on.
+    /// The GPU that the block is on.
     pub(crate) fn gpu(&self) -> &Gpu {
         &self.gpu
     }
@@ -177,7 +177,7 @@ impl Gpu {
         check("taking memory", result).map(|()| ptr).map_err(|_| full)
     }
 
-    /// Host memory that the card can reach.
+    /// Host memory that the GPU can reach.
     fn spill(&self, bytes: usize) -> Memory {
         self.make_current();
         let (mut host, mut ptr) = (std::ptr::null_mut(), 0);
@@ -189,7 +189,7 @@ impl Gpu {
             })
         };
         if let Err(error) = result {
-            // Neither the card nor the host has memory: there is nothing left to go on with.
+            // Neither the GPU nor the host has memory: there is nothing left to go on with.
             panic!("{error}, after the device's memory was spent");
         }
         Memory { gpu: self.clone(), ptr, bytes, recorded: false, spilled: Some(host as usize) }

@@ -1,8 +1,8 @@
-//! The device side: the card, its memory and the launchers of its kernels.
+//! The device side: the GPU, its memory and the launchers of its kernels.
 //!
 //! A launcher has the name and the arguments of the CPU's kernel, with views in place of slices, and
 //! lies in a file of the same name; the kernels it launches are in the `.cu` file beside it. Launches
-//! are asynchronous and in order: nothing here waits for the card except [`Gpu::wait`] and
+//! are asynchronous and in order: nothing here waits for the GPU except [`Gpu::wait`] and
 //! [`Gpu::download`].
 #![allow(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Sparse times dense on a GPU: `y (+)= diag(M₀, M₁, …)·x` for a group of snapshots.
 //!
-//! One launch for the group, and a second where a row of the sequence is too long for one warp. How
+//! One launch for the group, and a second if a row of the sequence is too long for one warp. How
 //! matrices lie on the device is told in [`slices`], how they come there in [`resident`] (once, to
 //! stay) and [`streamed`] (group by group, ahead of their use), either way perhaps as differences
 //! ([`coded`]); the kernels in `spmm.cu`.
@@ -138,7 +138,7 @@ pub(crate) fn multiply(
     }
 }
 
-/// The same where matrices differ in their columns: a launch for each.
+/// The same if matrices differ in their columns: a launch for each.
 fn multiply_one_by_one(
     gpu: &Gpu,
     group: &SparseGroup,
@@ -205,15 +205,15 @@ fn streamed(
 }
 
 impl Gpu {
-    /// Begins to copy the matrices of a group to the card (and their transposes for a backward pass),
-    /// beside what the card computes. What is there to stay is copied once, in time for its first use.
+    /// Begins to copy the matrices of a group to the GPU (and their transposes for a backward pass),
+    /// beside what the GPU computes. What is there to stay is copied once, in time for its first use.
     ///
     /// Groups that are [streamed](SparseGroup::stream) take turns in two areas, so a loop
     /// [enters](Self::enter) a group, prefetches the next, and then launches the products of the first:
     /// the copies wait only for what was launched before them.
     ///
     /// # Panics
-    /// Where a streamed group holds more snapshots than go at once.
+    /// If a streamed group holds more snapshots than go at once.
     pub fn prefetch(&self, group: &SparseGroup, backward: bool) {
         let (sequence, steps) = group.origin();
         for &side in sides(backward) {
@@ -228,7 +228,7 @@ impl Gpu {
     }
 
     /// Lets everything that is launched from here on wait until the matrices of a group are on the
-    /// card. Products do that by themselves, save in a recording, which has no place for it: so this is
+    /// GPU. Products do that by themselves, save in a recording, which has no place for it: so this is
     /// called before a recording is made or launched.
     ///
     /// # Panics

@@ -1,14 +1,14 @@
-//! Company for a host that waits for a card.
+//! Company for a host that waits for a GPU.
 //!
-//! What a card does may depend on others: a kernel of NCCL waits for the cards of other ranks. The host
+//! What a GPU does may depend on others: a kernel of NCCL waits for the GPUs of other ranks. The host
 //! must not sit inside of the driver then, where it would never hear that one of them is gone.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// Someone who looks after the others that a card waits for.
+/// Someone who looks after the others that a GPU waits for.
 pub trait WaitHook: Debug + Send + Sync {
-    /// Called again and again while the host waits. It ends what the card waits for where that will
+    /// Called again and again while the host waits. It ends what the GPU waits for if that will
     /// not come.
     fn look(&self);
 

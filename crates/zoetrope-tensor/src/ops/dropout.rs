@@ -26,7 +26,7 @@ impl Tape {
     /// The same key gives the same mask. A rate of 0 returns `x` itself.
     ///
     /// # Errors
-    /// Where the rate is not in `[0, 1)`.
+    /// If the rate is not in `[0, 1)`.
     pub fn dropout(&mut self, x: Var, rate: f32, key: DropoutKey) -> Result<Var, TensorError> {
         expect_rate("dropout", rate)?;
         if rate == 0.0 {

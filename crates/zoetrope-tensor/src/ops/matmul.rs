@@ -21,7 +21,7 @@ fn result(data: &mut [f32], shape: Shape) -> MatMut<'_> {
     MatMut { data, rows: shape.rows, cols: shape.cols, stride: shape.cols }
 }
 
-/// The same on a card.
+/// The same on a GPU.
 fn operand_on(data: View<'_>, shape: Shape, transposed: bool) -> device::MatRef<'_> {
     device::MatRef { transposed, ..device::MatRef::new(data, shape.rows, shape.cols) }
 }
@@ -46,7 +46,7 @@ impl Tape {
     /// `a · b`.
     ///
     /// # Errors
-    /// Where `b` has not as many rows as `a` has columns.
+    /// If `b` has not as many rows as `a` has columns.
     pub fn matmul(&mut self, a: Var, b: Var) -> Result<Var, TensorError> {
         self.matmul_turned(a, false, b, false)
     }
@@ -54,7 +54,7 @@ impl Tape {
     /// `a · b` with either operand transposed first.
     ///
     /// # Errors
-    /// Where the inner dimensions differ.
+    /// If the inner dimensions differ.
     pub fn matmul_turned(
         &mut self,
         a: Var,
@@ -151,7 +151,7 @@ impl Tape {
         }
     }
 
-    /// The gradients of a layer on a card: opened together, so that one pass can compute all.
+    /// The gradients of a layer on a GPU: opened together, so that one pass can compute all.
     pub(super) fn layer_backward(
         &mut self,
         layer: &Layer,
@@ -163,7 +163,7 @@ impl Tape {
         let (mut dx, mut dw) = (self.open_to_overwrite(x), self.open_to_overwrite(weight));
         let mut db = self.open_optional(bias);
         layer.backward(
-            self.gpu().expect("only called for tapes on a card"),
+            self.gpu().expect("only called for tapes on a GPU"),
             [self.view(x), self.view(weight)],
             [self.view(node), dy.view()],
             dx.as_mut().map(Opened::target),
@@ -176,7 +176,7 @@ impl Tape {
     /// `activation(x · weightᵀ + bias)`, `weight` being `out × in` as PyTorch stores it.
     ///
     /// # Errors
-    /// Where the shapes do not fit.
+    /// If the shapes do not fit.
     pub fn linear(
         &mut self,
         x: Var,
@@ -191,7 +191,7 @@ impl Tape {
     /// concatenation, its other half being `plus`.
     ///
     /// # Errors
-    /// Where the shapes do not fit.
+    /// If the shapes do not fit.
     pub fn linear_plus(
         &mut self,
         x: Var,

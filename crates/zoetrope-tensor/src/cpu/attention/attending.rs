@@ -27,7 +27,7 @@ pub(super) struct Room {
     /// Factors of dropout, and the probabilities times them.
     factors: Scratch,
     dropped: Scratch,
-    /// 1 or 0 for each row in lanes, where there is a mask.
+    /// 1 or 0 for each row in lanes, if there is a mask.
     there: Scratch,
 }
 

@@ -1,4 +1,4 @@
-//! The way back through a single step of many vertices: products of all rows at once.
+//! The backward pass through a single step of many vertices: products of all rows at once.
 //!
 //! Blocks of vertices keep weights in cache over many steps; with one step there is nothing to
 //! keep, and each block would sum a weight gradient of its own (300 × 572 values for the memory
@@ -34,7 +34,7 @@ struct GateRows {
     gates: Scratch,
     /// Of the product h·U_nᵀ + b_n, [N, H].
     product: Scratch,
-    /// What reaches the state past the gates, [N, H]; empty where not wanted.
+    /// What reaches the state past the gates, [N, H]; empty if not wanted.
     state: Scratch,
     /// Their sums over vertices but for the last, `[4H]`.
     sums: Scratch,

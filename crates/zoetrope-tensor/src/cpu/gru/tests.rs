@@ -8,7 +8,7 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// States of all cells, written from the formulas. `x` is the input, h0, u, bias and, where the
+/// States of all cells, written from the formulas. `x` is the input, h0, u, bias and, if the
 /// input has `width` features, its weight and bias.
 fn reference(case: &Case, x: &[Vec<f64>; 6]) -> Vec<f64> {
     let Case { kind, shape, width, .. } = *case;
@@ -54,7 +54,7 @@ struct Case {
     kind: GruKind,
     shape: GruShape,
     x: [Vec<f32>; 6],
-    /// Features of the input's rows; none where the gates' share is given.
+    /// Features of the input's rows; none if the gates' share is given.
     width: Option<usize>,
     mask: Option<Vec<f32>>,
 }

@@ -20,13 +20,13 @@ pub(super) struct Queries<'a> {
     pub(super) d_out: &'a [f32],
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Of the range, where wanted.
+    /// Of the range, if wanted.
     pub(super) d_queries: Option<&'a mut [f32]>,
     /// Whether those are replaced or added to.
     pub(super) mode: Accumulate,
     /// For each slot ᾱ of all heads, then the slopes of the scores of all heads.
     pub(super) terms: Scattered<'a>,
-    /// Sums of sin·Δt·dx and of sin·dx of the range; empty where not wanted.
+    /// Sums of sin·Δt·dx and of sin·dx of the range; empty if not wanted.
     pub(super) part: &'a mut [f32],
 }
 

@@ -44,7 +44,7 @@ pub struct InputGradient<M> {
 }
 
 impl InputGradient<&mut [f32]> {
-    /// The gradients where no gate depends on the input.
+    /// The gradients if no gate depends on the input.
     pub(crate) fn of_nothing(self) {
         for d_x in [self.x, self.beside].into_iter().flatten() {
             if let (d_x, Accumulate::Overwrite) = d_x {

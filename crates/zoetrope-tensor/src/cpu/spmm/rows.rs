@@ -1,8 +1,8 @@
 //! A window of rows on one thread.
 //!
 //! Sums stay in registers: all vectors of a row side by side, several partial sums one after
-//! another where the row is narrow (a single chain of additions would wait four cycles for each
-//! term). Rows of x are asked for some entries ahead where x is larger than the second-level cache.
+//! another if the row is narrow (a single chain of additions would wait four cycles for each
+//! term). Rows of x are asked for some entries ahead if x is larger than the second-level cache.
 
 // Loops over vectors are written out: iterators over them may end up outside the function that is
 // compiled for the vector instructions, and the vectors in memory.
@@ -230,7 +230,7 @@ impl WindowProduct<'_> {
         for run in terms.window.runs {
             let (own, rest) = places.split_at(run.rows as usize);
             let (len, y) = (run.len as usize, &mut *self.y);
-            // Where a row is a vector or two, short rows get loops of a constant length.
+            // If a row is a vector or two, short rows get loops of a constant length.
             match if K + usize::from(TAIL) <= 2 { len } else { 0 } {
                 1 => terms.vector_run::<S, K, U, TAIL>(part, entry, 1, own, y),
                 2 => terms.vector_run::<S, K, U, TAIL>(part, entry, 2, own, y),

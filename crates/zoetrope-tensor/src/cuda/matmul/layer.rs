@@ -95,7 +95,7 @@ impl Layer {
         thin::forward(gpu, Product { bias: Some(bias), ..bare }, true);
     }
 
-    /// The pass over the rows that computes dW, and dx and db where they are wanted.
+    /// The pass over the rows that computes dW, and dx and db if they are wanted.
     #[allow(clippy::too_many_arguments)]
     fn pass<'a>(
         &self,

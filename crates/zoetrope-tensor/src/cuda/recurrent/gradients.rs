@@ -15,7 +15,7 @@ static JOIN: Kernel = Kernel::new("recurrent", "recurrent_join");
 
 /// Outputs of a block of the products, along the gates and along the rows' features.
 const TILE: (usize, usize) = (64, 32);
-/// Rows that a block sums, at least, and blocks, about: shapes alone decide, so that every card
+/// Rows that a block sums, at least, and blocks, about: shapes alone decide, so that every GPU
 /// adds in the same order.
 const LEAST_ROWS: usize = 64;
 const BLOCKS: usize = 1056;
@@ -25,7 +25,7 @@ const LIBRARY_ELEMENTS_MIN: usize = 1 << 15;
 const PRODUCT_ROOM: usize = 3;
 const SEGMENT_ROOM: usize = 6;
 
-/// The gradients of gates as rows: those of a given share where they may be overwritten, else scratch.
+/// The gradients of gates as rows: those of a given share if they may be overwritten, else scratch.
 pub(in crate::cuda) struct GateRows {
     /// Keeps the memory that `ptr` is in, unless the gradient of the input does.
     _own: Option<Scratch>,
@@ -298,7 +298,7 @@ pub(in crate::cuda) fn send(
     }
 }
 
-/// The gradients of an input where no gate depends on it.
+/// The gradients of an input if no gate depends on it.
 pub(in crate::cuda) fn of_nothing(gpu: &Gpu, gradient: InputGradient<ViewMut<'_>>) {
     for d in [gradient.x, gradient.beside].into_iter().flatten() {
         if let (d, Accumulate::Overwrite) = d {

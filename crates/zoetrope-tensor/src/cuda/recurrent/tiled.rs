@@ -19,8 +19,8 @@ const WIDE: usize = 128;
 const ROWS: usize = 32;
 /// Chunks of rows in shared memory.
 const STAGES: usize = 3;
-/// Blocks, about: two for each multiprocessor of a large card. Shapes alone decide, so that every
-/// card adds in the same order.
+/// Blocks, about: two for each multiprocessor of a large GPU. Shapes alone decide, so that every
+/// GPU adds in the same order.
 const BLOCKS: usize = 264;
 
 /// As in `recurrent/tiled.cu`.

@@ -1,6 +1,6 @@
-//! One side of a sequence as differences, and what makes its blocks on the card again.
+//! One side of a sequence as differences, and what makes its blocks on the GPU again.
 //!
-//! Snapshots that follow the one that is on the card are sent as what differs; those that do not as
+//! Snapshots that follow the one that is on the GPU are sent as what differs; those that do not as
 //! differences from nothing, and those for which that is no shorter as they are. Packets are made when
 //! they are first asked for and kept: the same groups come again every epoch.
 
@@ -39,13 +39,13 @@ struct Made {
 #[derive(Debug, Clone)]
 pub(super) struct SentRun {
     pub(super) steps: Range<usize>,
-    /// Whether the snapshot before them is on the card.
+    /// Whether the snapshot before them is on the GPU.
     follows: bool,
     /// How they are sent, unless as they are.
     packet: Option<Place>,
 }
 
-/// A packet on the card.
+/// A packet on the GPU.
 #[derive(Debug, Clone)]
 struct Place {
     sizes: Sizes,
@@ -64,7 +64,7 @@ impl SentRun {
     }
 }
 
-/// A side of a sequence whose blocks are made on the card.
+/// A side of a sequence whose blocks are made on the GPU.
 #[derive(Debug)]
 pub(super) struct Coded {
     gpu: Gpu,
@@ -73,7 +73,7 @@ pub(super) struct Coded {
     /// By their snapshots and whether they follow the one before; None for those sent as they are.
     packets: HashMap<(Range<usize>, bool), Option<Made>>,
     rebuild: Rebuild,
-    /// The snapshot whose entries are on the card, and the packet that brought them.
+    /// The snapshot whose entries are on the GPU, and the packet that brought them.
     latest: Option<(usize, Place)>,
     /// Packets of the latest group and of the one that comes.
     staging: [Scratch<u32>; 2],
@@ -112,7 +112,7 @@ impl Coded {
         saved * at_once.min(Difference::STEPS_MAX) > WORTH * asked.count()
     }
 
-    /// What has to be sent for some consecutive snapshots that the card does not have, into room that is
+    /// What has to be sent for some consecutive snapshots that the GPU does not have, into room that is
     /// there: before anything of it is copied.
     pub(super) fn choose(&mut self, steps: Range<usize>) -> Vec<SentRun> {
         loop {
@@ -126,7 +126,7 @@ impl Coded {
             if fits && words <= self.staging[self.area].len() {
                 return parts;
             }
-            // With some slack, because groups grow; what is on the card goes.
+            // With some slack, because groups grow; what is on the GPU goes.
             let room = packets().fold(room, |room, place| room.with(&place.sizes));
             if !fits {
                 self.rebuild.grow(room.with_slack());

@@ -3,7 +3,7 @@
 //! From one snapshot to the next most values of a normalised matrix change, because degrees do, but
 //! few of the weights: so differences are taken of weights and of factors of vertices. A value is
 //! `(factor[source]·weight)·factor[destination]`, the order of `normalise::scale`. Without weights
-//! factors follow from lengths of rows, and where nothing is known of factors the weight is the value.
+//! factors follow from lengths of rows, and if nothing is known of factors the weight is the value.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::sparse::{Side, SparseMatrix};
 pub(super) struct CodedRows {
     pub(super) offsets: Vec<u32>,
     pub(super) columns: Vec<u32>,
-    /// Bits of the weights or their numbers, in the order of the columns; None where each is 1.
+    /// Bits of the weights or their numbers, in the order of the columns; None if each is 1.
     pub(super) weights: Option<Vec<u32>>,
-    /// The bits by number, where weights have one.
+    /// The bits by number, if weights have one.
     pub(super) codes: Option<Vec<u32>>,
     /// Of each vertex the bits of its factor, or, without weights, the length of the row that it
-    /// follows from, where that is not the vertex's own row.
+    /// follows from, if that is not the vertex's own row.
     pub(super) vertices: Option<Vec<u32>>,
-    /// Lengths that differ, ascending, where factors follow from lengths.
+    /// Lengths that differ, ascending, if factors follow from lengths.
     pub(super) lengths: Option<Vec<u32>>,
 }
 

@@ -1,8 +1,8 @@
-//! Weights by number, where a snapshot has few different ones.
+//! Weights by number, if a snapshot has few different ones.
 //!
 //! Smoothing adds up equal weights: those of a snapshot are then multiples of one number, and while the
 //! window fills all of them change with every step, but not which multiple each is. So 1, the weight of
-//! loops, has number 0, and the others that of the multiple where that is possible, or of their rank.
+//! loops, has number 0, and the others that of the multiple if that is possible, or of their rank.
 
 /// The most different weights that get numbers: numbers are bytes.
 const CODES_MAX: usize = 256;
@@ -33,7 +33,7 @@ impl Table {
 }
 
 /// Replaces the bits of weights by numbers. Returns the bits by number; None, and nothing is replaced,
-/// where too many differ.
+/// if too many differ.
 pub(super) fn number(weights: &mut [u32]) -> Option<Vec<u32>> {
     let (mut table, mut different) = (Table::new(), Vec::new());
     for &weight in &*weights {
@@ -59,7 +59,7 @@ pub(super) fn number(weights: &mut [u32]) -> Option<Vec<u32>> {
     Some(bits)
 }
 
-/// Sorts different weights, 1 first, and returns which multiple of the least each is; None where that
+/// Sorts different weights, 1 first, and returns which multiple of the least each is; None if that
 /// does not tell them apart.
 fn multiples(different: &mut [u32]) -> Option<Vec<usize>> {
     let value = |bits: u32| f32::from_bits(bits);

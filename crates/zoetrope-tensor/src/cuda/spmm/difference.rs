@@ -1,7 +1,7 @@
-//! Makes blocks on the card out of what differs from snapshot to snapshot (`difference.cu`).
+//! Makes blocks on the GPU out of what differs from snapshot to snapshot (`difference.cu`).
 //!
 //! Everything is launched on the queue that the packets were copied on, so that it runs beside what
-//! the card computes meanwhile: it reads and writes memory that nobody else has.
+//! the GPU computes meanwhile: it reads and writes memory that nobody else has.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -120,7 +120,7 @@ pub(super) struct Rebuild {
     places: Scratch<u32>,
 }
 
-/// A packet that lies on the card.
+/// A packet that lies on the GPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrived<'a> {
     pub(super) sizes: Sizes,
@@ -157,7 +157,7 @@ impl Rebuild {
     }
 
     /// Takes a packet and writes the blocks of its snapshots. It belongs to the list that the packet
-    /// before it made, which is still on the card; without one it brings all entries.
+    /// before it made, which is still on the GPU; without one it brings all entries.
     pub(super) fn apply(
         &mut self,
         before: Option<Arrived<'_>>,

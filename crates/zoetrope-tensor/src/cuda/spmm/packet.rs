@@ -24,7 +24,7 @@ struct Head {
     weights: u32,
     /// Changes of words of vertices.
     vertices: u32,
-    /// All words of vertices, where they are not told by changes; 0 otherwise.
+    /// All words of vertices, if they are not told by changes; 0 otherwise.
     all_vertices_at: u32,
     born_at: u32,
     born_columns_at: u32,
@@ -39,7 +39,7 @@ struct Head {
     numbered: u32,
     /// Whether there is a row for each that is born, in place of how many are before each row.
     by_rows: u32,
-    /// All numbers of words of vertices, 16 bits each, where these have some; 0 otherwise.
+    /// All numbers of words of vertices, 16 bits each, if these have some; 0 otherwise.
     vertex_numbers_at: u32,
 }
 
@@ -91,7 +91,7 @@ impl Writer {
         self.pad(at)
     }
 
-    /// Words, or bytes where they are numbers.
+    /// Words, or bytes if they are numbers.
     fn put_values(&mut self, values: &[u32], numbered: bool) -> u32 {
         if numbered {
             self.put_bytes(&values.iter().map(|&number| number as u8).collect::<Vec<_>>())

@@ -12,7 +12,7 @@
 //! length of each row, the pieces, the rows that have several of them, columns, factors and their
 //! numbers, values. It takes the room of compressed rows, and one copy brings it to the device.
 //!
-//! Factors are there where every value is the product of one factor of its row and one of its column,
+//! Factors are there if every value is the product of one factor of its row and one of its column,
 //! as in `D^-1/2 (A + I) D^-1/2` of a graph without weights. There are as many of them as different
 //! lengths of rows, so that 16 bits name one; in place of a value stands the name of its column's,
 //! half as many bytes, and products come to the same bits. This last part need not be copied, because
@@ -135,7 +135,7 @@ impl Slices {
     /// Arranges a matrix with `cols` columns, whose values may be products of the given factors.
     ///
     /// # Panics
-    /// Where the arrays do not belong together, or a column is not below `cols`.
+    /// If the arrays do not belong together, or a column is not below `cols`.
     pub(crate) fn new(m: CsrRef, cols: usize, factors: Option<&Factors>) -> Self {
         m.check();
         assert!(m.offsets.is_sorted(), "offsets ascend");
@@ -206,7 +206,7 @@ impl Slices {
         bytemuck::cast_slice(&self.pages)
     }
 
-    /// What of the block has to be copied: all but the values where these follow from the rest.
+    /// What of the block has to be copied: all but the values if these follow from the rest.
     pub(super) fn essence(&self) -> &[u32] {
         if self.is_factored() { &self.words()[..self.at(Section::Values)] } else { self.words() }
     }
@@ -337,7 +337,7 @@ pub(crate) struct Factors {
 }
 
 impl Factors {
-    /// The factors of a matrix, where it has them.
+    /// The factors of a matrix, if it has them.
     pub(crate) fn of(m: CsrRef, cols: usize) -> Option<Self> {
         if m.rows != cols {
             return None;
@@ -371,7 +371,7 @@ fn halves_mut(words: &mut [u32]) -> &mut [u16] {
     bytemuck::cast_slice_mut(words)
 }
 
-/// Writes entries and how they lie, windows in parallel; values only where there is room for them.
+/// Writes entries and how they lie, windows in parallel; values only if there is room for them.
 fn fill(m: CsrRef, long: &Long, parts: [&mut [u32]; 6]) {
     let [starts, rows, units, folds, columns, values] = parts;
     units.copy_from_slice(long.units.as_flattened());

@@ -6,8 +6,8 @@
 //! their group. Kernels find matrices through one table of addresses, which is changed when the next
 //! group is entered: a recorded launch serves all groups.
 //!
-//! Every matrix of every group is sent whole where [`Difference::Off`] is chosen. Otherwise one that
-//! the group before has as well stays where it is, and the others are sent as differences where that
+//! Every matrix of every group is sent whole if [`Difference::Off`] is chosen. Otherwise one that
+//! the group before has as well stays where it is, and the others are sent as differences if that
 //! pays ([`coded`](super::coded)); kernels on the copy stream make the same words out of them, beside
 //! what is computed meanwhile.
 
@@ -30,10 +30,10 @@ pub(super) struct Streamed {
     /// What keeps the pages of the matrices locked that are copied as they are, by their address.
     locks: HashMap<usize, Option<Lock>>,
     members: Vec<Arc<Slices>>,
-    /// What blocks are made from where they are not copied.
+    /// What blocks are made from if they are not copied.
     coded: Option<Coded>,
     limits: Limits,
-    /// Whether what is on the card is not sent again.
+    /// Whether what is on the GPU is not sent again.
     keeps: bool,
     /// Places of one matrix each, twice as many as a group has.
     places: Scratch<u32>,

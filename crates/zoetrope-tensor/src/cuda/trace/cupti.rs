@@ -37,7 +37,7 @@ impl Cupti {
     /// The library, which is loaded when it is first asked for.
     ///
     /// # Errors
-    /// Where it is missing.
+    /// If it is missing.
     pub(super) fn get() -> Result<&'static Self, CudaError> {
         static CUPTI: OnceLock<Result<Cupti, CudaError>> = OnceLock::new();
         CUPTI.get_or_init(Self::load).as_ref().map_err(CudaError::clone)

@@ -75,7 +75,7 @@ pub(super) struct Read<'a> {
     pub(super) end: u64,
 }
 
-/// Reads a record; None where it is of another kind or not complete.
+/// Reads a record; None if it is of another kind or not complete.
 ///
 /// # Safety
 /// The record came out of a buffer that CUPTI filled and that nobody changes for as long as `'a`.

@@ -13,7 +13,7 @@ use crate::cpu::scratch;
 
 /// Rows of C from which on this way pays.
 const MIN_ROWS: usize = 8;
-/// Largest inner dimension where two vectors are needed; the general product is as good beyond.
+/// Largest inner dimension if two vectors are needed; the general product is as good beyond.
 const MAX_INNER_OF_TWO: usize = 8;
 /// Largest inner dimension of all: the padded B stays in the first-level cache.
 const MAX_INNER: usize = 128;
