@@ -115,7 +115,7 @@ impl Choices {
                 return Err(refuse(model, "the message function", "identity", given.message));
             }
             if !reads || self.embedding == EmbeddingKind::Sum && given.vertex_features == 0 {
-                let expected = "attention, or sum where vertices have features";
+                let expected = "attention, or sum if vertices have features";
                 return Err(refuse(model, "the embedding", expected, self.embedding));
             }
             return Ok(());

@@ -165,7 +165,7 @@ impl Tape {
                 return Err(TensorError::Argument {
                     operator: "lstm",
                     name: "the number of steps",
-                    expected: "1 where the recurrent weight is absent",
+                    expected: "1 if the recurrent weight is absent",
                     got: shape.steps.to_string(),
                 });
             }
