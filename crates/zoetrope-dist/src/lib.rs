@@ -1,12 +1,12 @@
-//! Bytes between ranks: who sends what to whom, counted, supervised, and differentiable if they
-//! are rows of a matrix. The crate knows no model and no file.
+//! Communication between ranks: who sends what to whom. Bytes are counted, waiting ranks are supervised,
+//! and exchanges of rows are differentiable. The crate knows no model and no file.
 //!
 //! A job has ranks `0..P`. They are threads of this process ([`threads::run`], the embedded default)
 //! or processes of an MPI job (`mpi::run`, feature `mpi`). Each gets a
 //! [`Ranks`] and is the same program:
 //!
 //! ```
-//! use zoetrope_dist::{DistError, Exchange, ExchangePlan, Timeouts, Reduction, threads};
+//! use zoetrope_dist::{DistError, Exchange, ExchangePlan, Reduction, Timeouts, threads};
 //! use zoetrope_tensor::Tape;
 //!
 //! // Two steps of three vertices: rank 0 holds the first step, rank 1 the second. After the exchange

@@ -95,7 +95,7 @@ impl<'a> Frame<'a> {
         self.shared.map_or(self.vertices(), |shared| shared.time_vertices)
     }
 
-    /// The rows of structure encoders where time encoders want them, as sequences.
+    /// The rows of structure encoders at the rank whose time encoders read them, as sequences.
     ///
     /// # Errors
     /// If there are not as many rows as this rank has.
@@ -108,7 +108,7 @@ impl<'a> Frame<'a> {
         Ok(Sequence { rows, steps, vertices, mask: self.mask })
     }
 
-    /// The rows of time encoders where structure encoders want them, perhaps still on their way.
+    /// The rows of time encoders at the rank whose structure encoders read them, perhaps still pending.
     ///
     /// # Errors
     /// If there are not as many rows as this rank has.

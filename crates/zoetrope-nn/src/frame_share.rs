@@ -142,11 +142,11 @@ pub struct Sharing {
 pub struct SharedLayer {
     /// Of those that its structure encoder gathers.
     pub gathered: usize,
-    /// Whether those follow from weights, so that gradients come back for them.
+    /// Whether those depend on weights, so that their gradients are exchanged in the backward pass.
     pub gathered_needs_gradient: bool,
     /// Of those that go to its time encoder; 0 if it has none.
     pub to_time: usize,
-    /// Whether those follow from weights.
+    /// Whether those depend on weights.
     pub to_time_needs_gradient: bool,
     /// Of those that come back.
     pub from_time: usize,

@@ -26,11 +26,11 @@ pub(crate) enum Side {
 /// Whether snapshots are sent to a GPU as differences to those before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Difference {
-    /// If that is faster: group by group, if they change little. What is on the GPU is not sent
-    /// again.
+    /// If that is faster, decided for each sequence from a few of its snapshots. What is on the GPU is
+    /// not sent again.
     #[default]
     Auto,
-    /// Wherever it takes fewer bytes.
+    /// Always, except for snapshots whose difference is no smaller.
     On,
     /// Never: snapshots are sent whole, those that do not stay there with every group.
     Off,

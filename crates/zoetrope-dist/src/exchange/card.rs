@@ -1,4 +1,4 @@
-//! Exchanges between GPUs: what the operators do where rows never pass the host.
+//! Exchanges between GPUs: what the operators do if rows never pass the host.
 //!
 //! Gathering, messages, and putting or adding rows are launched one after the other on the compute
 //! stream. `start` launches the first two and `arrive` the last: the host has long gone on, and the GPU

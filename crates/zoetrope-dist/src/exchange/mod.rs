@@ -1,28 +1,29 @@
 //! The differentiable redistribution of rows between ranks: all communication of activations.
 //!
-//! Forward: rows are gathered into one message for each rank and put where the plan says. Backward:
-//! the same with the lists swapped, and a row that went to several ranks adds up its gradients in
-//! the order of ranks. Both ways of the same call give the same bits. Ranks of one process that wait at
-//! once need no messages: they take rows from each other's matrices ([`SharedRows`]).
+//! Forward pass: rows are gathered into one message for each rank and put where the plan says. Backward
+//! pass: the same with the lists swapped; a row that went to several ranks adds up its gradients in the
+//! order of ranks. The same call gives the same bits each time. Ranks of one process that wait for each
+//! other need no messages: they take rows from each other's matrices ([`SharedRows`]).
 //!
-//! [`Exchange::apply`] blocks. [`Exchange::start`] sends and lets the caller compute until
-//! [`PendingExchange::arrive`]; in the backward pass the gradients of the result leave when the tape comes to
-//! `arrive`, and are waited for where it comes to `start`: what was computed in between is computed in
-//! between again. ESDG's overlap (section 6.5) is a loop of these:
+//! [`Exchange::apply`] blocks. [`Exchange::start`] sends rows and returns; the caller computes and then
+//! calls [`PendingExchange::arrive`], which waits. In the backward pass it is the other way round: the
+//! gradients are sent when the tape reaches `arrive` and waited for when it reaches `start`, so that the
+//! same computation overlaps with them. ESDG's overlap (section 6.5) is a loop of these:
 //!
 //! ```text
 //! for each snapshot s:   h = gcn(s);  pending[s] = exchange[s].start(tape, h)
 //! for each snapshot s:   rows[s] = pending[s].arrive(tape)
 //! ```
 //!
-//! An operator of a tape cannot fail. If a rank is lost, results are 0 and [`Ranks::check`] tells:
-//! it is to be asked after every step, before anything is done with the gradients.
+//! An operator of a tape cannot fail. If a rank is lost, results are 0 and [`Ranks::check`] returns the
+//! error: call it after every step, before the gradients are used.
 //!
-//! On a tape of a GPU that is linked with those of the other ranks ([`cards`](crate::cards)), rows go from
-//! GPU to GPU; otherwise they go by way of the host. The bits are the same.
+//! On a tape of a GPU that is linked with the GPUs of the other ranks ([`cards`](crate::cards)), rows go
+//! from GPU to GPU; otherwise they go through the host. The results are bit-identical.
 //!
-//! The backward pass is a collective too, in which every rank takes part for whom the rows want a gradient,
-//! even if none of its result reached the loss. Whether they do must be the same on all ranks.
+//! The backward pass of an exchange is a collective, too: if the rows need a gradient, every rank takes
+//! part, even if none of its results reached the loss. Whether they need one must be the same on all
+//! ranks.
 
 mod card;
 mod plan;

@@ -1,4 +1,4 @@
-//! Supervision: who is how far, and who is to blame when nobody gets on.
+//! Supervision: how far each rank is, and which rank is to blame when none makes progress.
 //!
 //! Ranks are judged by their progress (step, number of the collective), not by signs of life: a
 //! process that hangs may still give those. Threads write into one [`Board`]; processes of an MPI

@@ -1,9 +1,9 @@
 //! Sparse times dense on a GPU: `y (+)= diag(M₀, M₁, …)·x` for a group of snapshots.
 //!
-//! One launch for the group, and a second if a row of the sequence is too long for one warp. How
-//! matrices lie on the device is told in [`slices`], how they come there in [`resident`] (once, to
-//! stay) and [`streamed`] (group by group, ahead of their use), either way perhaps as differences
-//! ([`coded`]); the kernels in `spmm.cu`.
+//! One launch for the group, and a second if a row of the sequence is too long for one warp. [`slices`]
+//! has the format of matrices on the device. [`resident`] copies them there once, to stay; [`streamed`]
+//! copies them group by group, ahead of their use; both can send differences instead ([`coded`]). The
+//! kernels are in `spmm.cu`.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

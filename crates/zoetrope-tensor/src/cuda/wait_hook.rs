@@ -1,15 +1,15 @@
-//! Company for a host that waits for a GPU.
+//! A hook that is called while the host waits for a GPU.
 //!
-//! What a GPU does may depend on others: a kernel of NCCL waits for the GPUs of other ranks. The host
-//! must not sit inside of the driver then, where it would never hear that one of them is gone.
+//! What a GPU does may depend on other ranks: a kernel of NCCL waits for their GPUs. The host must not
+//! block inside the driver then, because it would never learn that one of them is gone.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// Someone who looks after the others that a GPU waits for.
+/// Watches over what a GPU waits for.
 pub trait WaitHook: Debug + Send + Sync {
-    /// Called again and again while the host waits. It ends what the GPU waits for if that will
-    /// not come.
+    /// Called again and again while the host waits. Ends the wait of the GPU if what it waits for will
+    /// never come.
     fn look(&self);
 
     /// The host waits no longer.
