@@ -1,4 +1,4 @@
-//! Weights as safetensors: names, shapes and values of a `state_dict`, both ways.
+//! Weights as safetensors: names, shapes and values of a `state_dict`, read and written.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Models over events against PyG and against a transcription of their formulas: embeddings,
+//! Event models against PyG and against a transcription of their formulas: embeddings,
 //! scores, memory, gradients, and the losses of training steps.
 //!
 //! The golden values are made by `golden/stream_pyg.py` and `golden/stream_models.py`; run with

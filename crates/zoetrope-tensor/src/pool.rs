@@ -1,4 +1,4 @@
-//! Blocks that are used again instead of being freed: the arena of a tape.
+//! The memory pool of a tape: blocks are reused instead of being freed.
 //!
 //! A step of training asks for the same sizes in the same order as the step before, so that after
 //! the first step every request is met by a block that came back. Sizes are rounded up to classes,

@@ -1,4 +1,4 @@
-//! The head of models over events: whether two vertices meet.
+//! The head of event models: whether two vertices meet.
 
 use zoetrope_tensor::{Activation, PairLayers, Var};
 

@@ -1,4 +1,4 @@
-//! Models over streams of events: memory, mailbox, messages, embeddings of (vertex, time).
+//! Event models: memory, mailbox, messages, embeddings of (vertex, time).
 //!
 //! A batch of events is prepared once ([`EventBatch`], positions and times only), the state of
 //! all vertices is [`VertexState`](crate::memory::VertexState), and a [`StreamModel`] turns both

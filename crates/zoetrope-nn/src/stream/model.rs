@@ -1,4 +1,4 @@
-//! A model over events: an updater of memory and an embedding, composed by name and options.
+//! An event model: an updater of memory and an embedding, composed by name and options.
 //!
 //! | name | memory | embedding | reference |
 //! | --- | --- | --- | --- |
@@ -74,7 +74,7 @@ enum Memory {
     Mails(MailAttention, Rings),
 }
 
-/// A model over events.
+/// An event model.
 #[derive(Debug)]
 pub struct StreamModel {
     choices: Choices,

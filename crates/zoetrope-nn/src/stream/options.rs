@@ -1,4 +1,4 @@
-//! What a user chooses of a model over events.
+//! What a user chooses of an event model.
 
 use crate::memory::Combine;
 

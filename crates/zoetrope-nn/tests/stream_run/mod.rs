@@ -1,4 +1,4 @@
-//! A model over events with a head for links over a small stream.
+//! An event model with a head for links over a small stream.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub(crate) mod prepare;

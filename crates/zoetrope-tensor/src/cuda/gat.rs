@@ -1,5 +1,5 @@
 //! Graph attention on the device: the twin of [`cpu::gat`](crate::cpu::gat). All snapshots of a
-//! group go in one launch there and three back; one more joins rows that were cut.
+//! group go in one launch forward and three backward; one more joins rows that were cut.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Recorded launches: a whole frame as one call.
+//! CUDA graphs: the launches of a whole frame, recorded once and launched as one call.
 
 use cudarc::driver::sys::{self, CUgraphExec};
 

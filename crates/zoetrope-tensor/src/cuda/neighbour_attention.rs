@@ -1,5 +1,5 @@
 //! Attention of targets over sampled neighbours on the device: the twin of
-//! [`cpu::neighbour_attention`](crate::cpu::neighbour_attention), one launch there and two back.
+//! [`cpu::neighbour_attention`](crate::cpu::neighbour_attention), one launch forward and two backward.
 
 use bytemuck::{Pod, Zeroable};
 

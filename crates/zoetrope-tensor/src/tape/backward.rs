@@ -1,4 +1,4 @@
-//! The walk back: from a scalar to the gradients of the leaves.
+//! The backward pass: from a scalar to the gradients of the leaves.
 
 use crate::buffer::Buffer;
 use crate::error::TensorError;

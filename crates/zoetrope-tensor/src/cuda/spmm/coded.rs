@@ -1,8 +1,8 @@
-//! One side of a sequence as differences, and what makes its blocks on the GPU again.
+//! One side of a sequence, sent to the GPU as differences and rebuilt there.
 //!
-//! Snapshots that follow the one that is on the GPU are sent as what differs; those that do not as
-//! differences from nothing, and those for which that is no shorter as they are. Packets are made when
-//! they are first asked for and kept: the same groups come again every epoch.
+//! A snapshot that follows the one on the GPU is sent as the difference to it; one that does not, as the
+//! difference to an empty snapshot; and one whose difference is no smaller than itself, whole. Packets are
+//! made when they are first needed and kept, because the same groups come again every epoch.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,9 +24,9 @@ use crate::sparse::{Sequence, Side, SparseMatrix};
 const SAMPLES: usize = 4;
 const SAMPLE_STEPS: usize = 8;
 
-/// Bytes that the differences of a group have to save to be worth their five launches, about 40 µs on an
-/// H200: what goes over the bus meanwhile.
-const WORTH: usize = 2 << 20;
+/// Bytes that the differences of a group have to save to be worth their five launches: what the bus moves
+/// in the 40 µs that these take on an H200.
+const SAVED_BYTES_MIN: usize = 2 << 20;
 
 /// What is sent for some consecutive snapshots.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Coded {
             whole.saturating_sub(sent.map_or(whole, |changes| changes.words())) / steps
         });
         let saved = saved.sum::<usize>() * size_of::<u32>();
-        saved * at_once.min(Difference::STEPS_MAX) > WORTH * asked.count()
+        saved * at_once.min(Difference::STEPS_MAX) > SAVED_BYTES_MIN * asked.count()
     }
 
     /// What has to be sent for some consecutive snapshots that the GPU does not have, into room that is

@@ -1,4 +1,4 @@
-//! Weights by number, if a snapshot has few different ones.
+//! Weights replaced by numbers of one byte, if a snapshot has few different ones.
 //!
 //! Smoothing adds up equal weights: those of a snapshot are then multiples of one number, and while the
 //! window fills all of them change with every step, but not which multiple each is. So 1, the weight of

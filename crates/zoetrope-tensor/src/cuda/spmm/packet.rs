@@ -1,4 +1,4 @@
-//! What differs from snapshot to snapshot as it goes over the bus: words that describe themselves.
+//! The packet that is copied to the GPU for snapshots sent as differences: words that describe themselves.
 
 use bytemuck::{Pod, Zeroable};
 
