@@ -64,9 +64,12 @@ pub trait RowExchange: Debug {
     ) -> Result<Vec<PendingRows>, TensorError>;
 }
 
+/// Waits for rows and puts them on the tape.
+type Receive = dyn FnOnce(&mut Tape) -> Result<Var, TensorError>;
+
 /// Rows that were sent and are not waited for yet.
 #[must_use = "rows that were sent are to be received"]
-pub struct PendingRows(Box<dyn FnOnce(&mut Tape) -> Result<Var, TensorError>>);
+pub struct PendingRows(Box<Receive>);
 
 impl PendingRows {
     /// Rows that `receive` waits for.
