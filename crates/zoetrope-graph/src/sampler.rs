@@ -18,8 +18,7 @@
 //! million neighbours a second, 29 to 30 % of the floor; the binary searches are most of the rest.
 //! Uniform 29 to 30 million a second: ten draws, and thirty scattered reads for three stretches.
 //!
-//! It does not find duplicates and keeps no state between calls; what follows a stream and knows
-//! its present alone is [`crate::last_neighbours`].
+//! It does not find duplicates and keeps no state between calls.
 
 use rayon::prelude::*;
 
