@@ -76,8 +76,8 @@ class Side:
 
 
 def cases(has_tgl):
-    for choice in ["recent", "uniform", "table"]:
-        rivals = ["pyg"] if choice == "table" else ["numpy"] + ["tgl"] * has_tgl
+    for choice in ["recent", "uniform"]:
+        rivals = ["numpy"] + ["tgl"] * has_tgl + ["pyg"] * (choice == "recent")
         for batch in BATCHES:
             for contestant in ["zoetrope", *rivals]:
                 yield dict(contestant=contestant, choice=choice, neighbours=NEIGHBOURS, batch=batch)

@@ -5,7 +5,7 @@ use std::time::Instant;
 const RUNS: usize = 7;
 
 /// Processor seconds of all threads of this process so far, from Linux's scheduler statistics;
-/// 0 where there are none.
+/// 0 if there are none.
 pub(crate) fn cpu_seconds() -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     let nanoseconds = tasks.flatten().filter_map(|task| {

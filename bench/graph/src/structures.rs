@@ -6,9 +6,13 @@
 use zoetrope_graph::change::changes;
 use zoetrope_graph::normalise::{GcnOptions, gcn};
 use zoetrope_graph::random::Random;
+use zoetrope_graph::row_slices::WARP_SLICE_ENTRIES_MAX;
 use zoetrope_graph::smooth::edge_life;
 use zoetrope_graph::smooth_features::m_product_features;
-use zoetrope_graph::{Csr, Difference, Encoding, Overlap, SnapshotSequence, VertexFeatures};
+
+use zoetrope_graph::{
+    Csr, Difference, MatrixRows, Overlap, RowSlices, SnapshotSequence, VertexFeatures,
+};
 
 use crate::clock::median;
 
@@ -22,16 +26,25 @@ pub(crate) fn structures() {
     println!("{STEPS} snapshots of {EDGES} edges, {VERTICES} vertices");
     matrices(&graph, edges, rows);
 
-    let between = || Difference::between(graph.at(0), graph.at(1)).expect("one graph");
-    let changed = (between().removed().len() + between().added().0.len()) as f64;
-    report("difference", 2.0 * edges, 24.0 * edges + 6.0 * changed, between);
+    let matrices: Vec<Csr> =
+        graph.iter().map(|view| Csr::from_view(view).expect("few edges")).collect();
+    let all: Vec<MatrixRows<'_>> = matrices.iter().map(MatrixRows::of).collect();
+    for steps in [1, 4, 8] {
+        let of = || Difference::new(Some(all[0]), &all[1..=steps]).expect("one graph");
+        let (read, changed) = ((steps + 1) as f64 * edges, of());
+        let changes = changed.born_columns.len() + changed.dead.len() + changed.weights.len();
+        report(&format!("difference of {steps}"), read, 8.0 * read + 9.0 * changes as f64, of);
+    }
     report("changes", 2.0 * 9.0 * edges, 9.0 * 16.0 * edges, || changes(&graph));
     for group in [2, 4, 8] {
-        let views: Vec<_> = (0..group).map(|step| graph.at(step)).collect();
-        let of = || Overlap::of(&views).expect("one graph");
-        let (read, written) = (group as f64 * edges * 12.0, of().held_bytes(Encoding::COMPACT));
-        report(&format!("overlap of {group}"), group as f64 * edges, read + written as f64, of);
+        let of = || Overlap::of(&all[..group]).expect("one graph");
+        let (read, found) = (group as f64 * edges, of());
+        let exclusive: usize = (0..group).map(|step| found.exclusive(step).entries()).sum();
+        let written = found.common().entries() * (1 + group) + 2 * exclusive;
+        report(&format!("overlap of {group}"), read, 8.0 * read + 4.0 * written as f64, of);
     }
+    let slices = || RowSlices::new(matrices[0].row_offsets(), WARP_SLICE_ENTRIES_MAX);
+    report("slices", edges, 4.0 * rows + 8.0 * slices().len() as f64, slices);
     for life in [1, 3, 10] {
         let smooth = || edge_life(&graph, life).expect("a positive life");
         let (read, written) = (STEPS as f64 * edges, smooth().stored_edges() as f64);

@@ -10,7 +10,7 @@ use crate::case::{Answer, Case, numbers};
 use crate::clock::repeat;
 
 /// Elements of an array that no cache holds: 256 MiB.
-const LARGE: usize = 64 << 20;
+const ARRAY_ELEMENTS: usize = 64 << 20;
 /// Rows of a block that is copied.
 const BLOCK: usize = 1 << 16;
 /// Sizes of the products whose best rate counts: square, and as tall and narrow as a frame's.
@@ -31,10 +31,10 @@ pub(crate) fn measure(case: &Case) -> Answer {
 }
 
 fn rates(seconds: f64) -> [(&'static str, f64); 4] {
-    let a = Buffer::from_slice(&numbers(1, LARGE));
-    let b = Buffer::from_slice(&numbers(2, LARGE));
-    let mut c = Buffer::zeroed(LARGE);
-    let rate = |bytes: usize, runs: Vec<f64>| (bytes * LARGE) as f64 / least(&runs);
+    let a = Buffer::from_slice(&numbers(1, ARRAY_ELEMENTS));
+    let b = Buffer::from_slice(&numbers(2, ARRAY_ELEMENTS));
+    let mut c = Buffer::zeroed(ARRAY_ELEMENTS);
+    let rate = |bytes: usize, runs: Vec<f64>| (bytes * ARRAY_ELEMENTS) as f64 / least(&runs);
     let read = rate(4, repeat(seconds, || _ = black_box(reduce::sum(a.as_slice()))));
     let copy = rate(8, repeat(seconds, || copy(a.as_slice(), c.as_mut_slice())));
     let triad = rate(

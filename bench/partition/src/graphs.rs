@@ -8,7 +8,7 @@ use zoetrope_graph::{DiscretiseOptions, SnapshotSequence, Windowing, Windows, di
 /// `edge-life:N` or `m-product:N`.
 ///
 /// # Panics
-/// Where any of that is wrong: this is a benchmark.
+/// If any of that is wrong: this is a benchmark.
 pub(crate) fn snapshots(data: &str, windows: &str, smoothing: &str) -> SnapshotSequence {
     let loaded =
         open(data, &ReadOptions::default(), &Quiet).unwrap_or_else(|error| panic!("{error}"));

@@ -26,7 +26,7 @@ const PASSES: u64 = 2;
 struct Model {
     name: &'static str,
     smoothing: Option<&'static str>,
-    /// Numbers of a row on its way to the first time encoder, back, and to the second; 0 where
+    /// Numbers of a row on its way to the first time encoder, back, and to the second; 0 if
     /// those work on weights.
     exchanged: u64,
 }

@@ -5,7 +5,7 @@
 //!
 //! `compare.py` beside this writes the stream's columns to the folder and asks this program and its
 //! twin in turn. Both take the time of each four-hundredth of the stream by itself; the sum of the
-//! shortest times of all is what a pass takes where nobody interrupts.
+//! shortest times of all is what a pass takes if nobody interrupts.
 #![forbid(unsafe_code)]
 
 mod pass;
@@ -26,8 +26,7 @@ use pass::Pass;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// `recent`, `uniform`, or `table`: the last events of each vertex, kept while the stream goes
-    /// by.
+    /// `recent` or `uniform`.
     choice: String,
     neighbours: usize,
     /// Events in a batch.
@@ -98,7 +97,7 @@ fn serve(store: &EventStore) {
 fn alone(store: &EventStore) {
     let index = TemporalIndex::new(store, Direction::Both);
     println!("{} events, {} vertices, {} entries", store.len(), store.vertices(), index.len());
-    for choice in ["recent", "uniform", "table"] {
+    for choice in ["recent", "uniform"] {
         for batch in [200, 600, 1200] {
             let case = Case { choice: choice.to_owned(), neighbours: 10, batch, seconds: 1.0 };
             let answer = measure(store, &index, &case);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use zoetrope_graph::sampler::{Choice, EqualTimes, Moment, Sampled, Sampler};
-use zoetrope_graph::{EventId, EventStore, LastNeighbours, TemporalIndex};
+use zoetrope_graph::{EventId, EventStore, TemporalIndex};
 
 use crate::{Case, PARTS};
 
@@ -20,21 +20,17 @@ pub(crate) struct Pass<'a> {
     /// Events in a batch.
     batch: usize,
     sampled: Sampled,
-    table: Option<LastNeighbours>,
 }
 
 impl<'a> Pass<'a> {
     pub(crate) fn new(store: &'a EventStore, index: &'a TemporalIndex, case: &Case) -> Self {
         let choice = match case.choice.as_str() {
             "uniform" => Choice::Uniform,
-            "recent" | "table" => Choice::Recent,
-            other => panic!("{other}: expected recent, uniform or table"),
+            "recent" => Choice::Recent,
+            other => panic!("{other}: expected recent or uniform"),
         };
         let equal_times = EqualTimes::Future;
         let sampler = Sampler { choice, neighbours: case.neighbours, equal_times, seed: 1 };
-        let table = (case.choice == "table").then(|| {
-            LastNeighbours::new(store.vertices() as usize, case.neighbours, EqualTimes::Past)
-        });
         let ends = store.src().iter().zip(store.dst()).zip(store.time());
         let moment = |vertex, time| Moment { vertex, time, before: EventId::MAX };
         let moments: Vec<Moment> =
@@ -45,7 +41,7 @@ impl<'a> Pass<'a> {
         });
         let newest = newest.collect();
         let sampled = Sampled::default();
-        Self { store, index, sampler, newest, moments, batch: case.batch, sampled, table }
+        Self { store, index, sampler, newest, moments, batch: case.batch, sampled }
     }
 
     /// The batches of one part of the stream, as events.
@@ -58,21 +54,9 @@ impl<'a> Pass<'a> {
 
     /// Goes over a part of the stream; `look` gets what each batch sampled.
     fn go(&mut self, part: usize, mut look: impl FnMut(&Sampled)) {
-        if part == 0 {
-            self.table.iter_mut().for_each(LastNeighbours::clear);
-        }
         for events in self.batches(part) {
             let moments = &self.moments[2 * events.start..2 * events.end];
-            match &mut self.table {
-                None => self.sampler.sample(self.index, moments, 0, &mut self.sampled),
-                Some(table) => {
-                    table.sample(moments, &mut self.sampled);
-                    for event in events {
-                        let (src, dst) = (self.store.src()[event], self.store.dst()[event]);
-                        table.insert(src, dst, self.store.time()[event], event as EventId);
-                    }
-                }
-            }
+            self.sampler.sample(self.index, moments, 0, &mut self.sampled);
             look(&self.sampled);
         }
     }

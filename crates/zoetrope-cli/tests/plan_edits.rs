@@ -115,7 +115,8 @@ fn the_plan_of_any_run_repeats_it_to_the_same_bits() {
         let (first, plan) = runs.train(job, more, &format!("first{number}"));
         // What the plan says is not said again.
         let again: Vec<&str> = if more.contains(&"--ranks") { ranks.to_vec() } else { vec![] };
-        let chunks: Vec<&str> = if more.contains(&"train.chunks=5") { more.to_vec() } else { again };
+        let chunks: Vec<&str> =
+            if more.contains(&"train.chunks=5") { more.to_vec() } else { again };
         let (second, same) = runs.by(job, &chunks, &plan, &format!("second{number}"));
         assert_eq!(first["state_hash"], second["state_hash"], "{more:?}");
         let executed = |plan: &Value| edited(plan, |plan| plan["reasons"] = Value::Null);
@@ -145,7 +146,8 @@ fn edits_of_frames_groups_orders_blocks_and_updates_are_obeyed() {
     // Updates: one frame each is what a batch size of one learns.
     let singly = |plan: &mut Value| plan["updates"] = json!(vec![json!({ "frames": 1 }); 14]);
     let (single, _) = by(&singly, "single");
-    let job: Vec<&str> = SNAPSHOTS.iter().map(|&word| if word == "3" { "1" } else { word }).collect();
+    let job: Vec<&str> =
+        SNAPSHOTS.iter().map(|&word| if word == "3" { "1" } else { word }).collect();
     let (one, _) = runs.train(&job, &["--set", "plan.reuse=false"], "one");
     assert_eq!(single["state_hash"], one["state_hash"]);
     // Groups, of one frame and of all; the order of products; blocks: the same mathematics.

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, Ranks, Reduction, threads};
+use zoetrope_dist::{DistError, Exchange, ExchangePlan, Ranks, Reduction, Timeouts, threads};
 
 fn main() {
     let argument = std::env::args().nth(1).unwrap_or_else(|| "2".into());
@@ -11,14 +11,14 @@ fn main() {
         over_mpi();
     } else {
         let size = argument.parse().expect("a number of ranks, or `mpi`");
-        threads::run(size, Patience::default(), |ranks| measure(&ranks))
+        threads::run(size, Timeouts::default(), |ranks| measure(&ranks))
             .expect("all ranks go through");
     }
 }
 
 #[cfg(feature = "mpi")]
 fn over_mpi() {
-    zoetrope_dist::mpi::run(Patience::default(), |ranks| measure(&ranks))
+    zoetrope_dist::mpi::run(Timeouts::default(), |ranks| measure(&ranks))
         .expect("all ranks go through");
 }
 

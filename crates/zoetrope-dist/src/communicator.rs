@@ -8,10 +8,10 @@ use std::fmt::Debug;
 
 use zoetrope_tensor::CudaError;
 
-use crate::exchange::Shelf;
+use crate::buffer_pool::BufferPool;
+use crate::exchange::SharedRows;
 use crate::message::{Kind, Message};
 use crate::site::Site;
-use crate::spare::Spare;
 use crate::watch::{Board, Verdict};
 
 /// Which message belongs to which call.
@@ -85,7 +85,7 @@ pub enum Fault {
         /// What came.
         got: String,
     },
-    /// A card, or its link with the others, failed.
+    /// A GPU, or its link with the others, failed.
     Card(CudaError),
     /// A function of the engine failed.
     Engine {
@@ -102,18 +102,18 @@ pub trait Flight: Debug + Send {
     /// Whether everything has left and arrived. Does not block.
     ///
     /// # Errors
-    /// Where it never will.
+    /// If it never will.
     fn poll(&mut self) -> Result<bool, Fault>;
 
     /// Blocks until it has, or until a rank is known to be lost.
     ///
     /// # Errors
-    /// Where it never will.
+    /// If it never will.
     fn wait(&mut self) -> Result<(), Fault>;
 
-    /// What arrived, in the order in which it was expected. Blocks of what was sent, where the
-    /// engine has them back, go to `spare`.
-    fn land(self: Box<Self>, spare: &Spare) -> Vec<Message>;
+    /// What arrived, in the order in which it was expected. Blocks of what was sent, if the
+    /// engine has them back, go to `buffers`.
+    fn land(self: Box<Self>, buffers: &BufferPool) -> Vec<Message>;
 }
 
 /// An engine that moves messages between ranks: one value for each rank.
@@ -133,18 +133,18 @@ pub trait Communicator: Debug + Send + Sync {
     /// Tells every rank that one is lost; the first verdict stands.
     fn condemn(&self, verdict: Verdict);
 
-    /// Looks for ranks that hang, while this one waits for something else than messages; nothing where
+    /// Looks for ranks that hang, while this one waits for something else than messages; nothing if
     /// someone else does that all the time.
     fn look_after(&self) {}
 
-    /// Where ranks of one process show each other rows; None where ranks do not share memory.
-    fn shelf(&self) -> Option<&Shelf> {
+    /// Where ranks of one process show each other rows; None if ranks do not share memory.
+    fn shared_rows(&self) -> Option<&SharedRows> {
         None
     }
 
     /// Starts sending and receiving. Does not wait for other ranks. A rank does not send to itself.
     ///
     /// # Errors
-    /// Where the engine fails at once.
-    fn start(&self, parcel: Parcel, spare: &Spare) -> Result<Box<dyn Flight>, Fault>;
+    /// If the engine fails at once.
+    fn start(&self, parcel: Parcel, buffers: &BufferPool) -> Result<Box<dyn Flight>, Fault>;
 }

@@ -49,14 +49,14 @@ pub enum DistError {
         /// What it is.
         got: String,
     },
-    /// A card, or its link with those of other ranks, failed.
+    /// A GPU, or its link with those of other ranks, failed.
     #[error("rank {rank}{}: {source}", in_site(site))]
     Card {
         /// The rank that reports it.
         rank: usize,
         /// Where; None outside of a communication.
         site: Option<Site>,
-        /// What the card or NCCL says.
+        /// What the GPU or NCCL says.
         source: CudaError,
     },
     /// A function of MPI failed.

@@ -1,18 +1,18 @@
-//! Bytes between ranks: who sends what to whom, counted, supervised, and differentiable where they
-//! are rows of a matrix. The crate knows no model and no file.
+//! Communication between ranks: who sends what to whom. Bytes are counted, waiting ranks are supervised,
+//! and exchanges of rows are differentiable. The crate knows no model and no file.
 //!
 //! A job has ranks `0..P`. They are threads of this process ([`threads::run`], the embedded default)
 //! or processes of an MPI job (`mpi::run`, feature `mpi`). Each gets a
 //! [`Ranks`] and is the same program:
 //!
 //! ```
-//! use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, Reduction, threads};
+//! use zoetrope_dist::{DistError, Exchange, ExchangePlan, Reduction, Timeouts, threads};
 //! use zoetrope_tensor::Tape;
 //!
 //! // Two steps of three vertices: rank 0 holds the first step, rank 1 the second. After the exchange
 //! // each holds both steps of its vertices.
 //! let (steps, vertices, size) = (2, 3, 2);
-//! let sums = threads::run(size, Patience::default(), move |ranks| {
+//! let sums = threads::run(size, Timeouts::default(), move |ranks| {
 //!     let plan = ExchangePlan::between(
 //!         ranks.rank(),
 //!         ranks.size(),
@@ -43,6 +43,7 @@
 //! - Every call ends: with its result, or with an error that names the rank to blame ([`watch`]).
 //! - Every byte that leaves a rank for another one is counted ([`Traffic`]), and no other.
 
+pub mod buffer_pool;
 pub mod cards;
 pub mod communicator;
 pub mod error;
@@ -54,7 +55,6 @@ pub mod message;
 pub mod mpi;
 pub mod ranks;
 mod site;
-pub mod spare;
 mod sync;
 pub mod threads;
 mod traffic;
@@ -63,9 +63,9 @@ pub mod watch;
 pub use cards::NoLink;
 pub use communicator::Communicator;
 pub use error::{DistError, Failure};
-pub use exchange::{Departed, Exchange, ExchangePlan, PlanError};
+pub use exchange::{Exchange, ExchangePlan, PendingExchange, PlanError};
 pub use message::{Element, Number};
 pub use ranks::{Pending, Ranks, Reduction, all_reduce_bytes};
 pub use site::{Call, Position, Site};
 pub use traffic::{Cost, Traffic};
-pub use watch::Patience;
+pub use watch::Timeouts;

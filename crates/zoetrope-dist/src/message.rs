@@ -126,7 +126,7 @@ pub trait Element: bytemuck::Pod + Send + Sync + sealed::Sealed {
     /// Values on their way.
     fn pack(values: Vec<Self>) -> Message;
 
-    /// Values that arrived; None where they are of another type.
+    /// Values that arrived; None if they are of another type.
     fn unpack(message: Message) -> Option<Vec<Self>>;
 }
 
@@ -135,7 +135,7 @@ pub trait Number: Element {
     /// The sum.
     fn plus(self, other: Self) -> Self;
 
-    /// The larger one; not a number where one of both is none.
+    /// The larger one; not a number if one of both is none.
     fn larger(self, other: Self) -> Self;
 }
 

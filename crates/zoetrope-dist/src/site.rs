@@ -25,7 +25,7 @@ pub enum Call {
     Send,
     /// One receives from one.
     Receive,
-    /// The cards of all ranks are linked.
+    /// The GPUs of all ranks are linked.
     Link,
     /// The end of a job.
     Finish,
@@ -42,7 +42,7 @@ impl fmt::Display for Call {
             Self::Barrier => "barrier",
             Self::Send => "send",
             Self::Receive => "receive",
-            Self::Link => "link of cards",
+            Self::Link => "link of GPUs",
             Self::Finish => "finish",
         })
     }
@@ -72,7 +72,7 @@ pub struct Position {
     pub collectives: u64,
     /// The communication it started last.
     pub last: Option<Site>,
-    /// The communication it waits for; None where it computes.
+    /// The communication it waits for; None if it computes.
     pub waits: Option<Site>,
     /// Whether it said that it takes its time until its next communication.
     #[serde(default)]

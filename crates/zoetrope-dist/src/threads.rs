@@ -13,30 +13,29 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::buffer_pool::BufferPool;
 use crate::communicator::{Communicator, Fault, Flight, Parcel};
 use crate::error::{DistError, Failure};
-use crate::exchange::Shelf;
+use crate::exchange::SharedRows;
 use crate::ranks::Ranks;
-use crate::spare::Spare;
-use crate::threads::mailbox::{Arrival, Letter, Mailbox};
-use crate::watch::{Board, Cause, Patience, Verdict, panics};
+use crate::threads::mailbox::{ExpectedMessages, Letter, Mailbox};
+use crate::watch::{Board, Cause, Timeouts, Verdict, panics};
 
-/// How long a rank that waits looks for itself before it sleeps: about what falling asleep and being
-/// woken take.
-const BRISK: Duration = Duration::from_micros(5);
+/// How long a waiting rank spins before it sleeps: about what falling asleep and being woken take.
+const SPIN_LIMIT: Duration = Duration::from_micros(5);
 
 /// What the threads share.
 #[derive(Debug)]
 struct Shared {
     board: Board,
     mailboxes: Vec<Mailbox>,
-    shelf: Shelf,
+    shared_rows: SharedRows,
 }
 
 impl Shared {
-    fn new(size: usize, patience: Patience) -> Self {
+    fn new(size: usize, timeouts: Timeouts) -> Self {
         let mailboxes = (0..size).map(|_| Mailbox::default()).collect();
-        Self { board: Board::new(size, patience), mailboxes, shelf: Shelf::new(size) }
+        Self { board: Board::new(size, timeouts), mailboxes, shared_rows: SharedRows::new(size) }
     }
 
     fn condemn(&self, verdict: Verdict) {
@@ -81,23 +80,23 @@ impl Communicator for ThreadRank {
         }
     }
 
-    fn shelf(&self) -> Option<&Shelf> {
-        Some(&self.shared.shelf)
+    fn shared_rows(&self) -> Option<&SharedRows> {
+        Some(&self.shared.shared_rows)
     }
 
-    fn start(&self, parcel: Parcel, _: &Spare) -> Result<Box<dyn Flight>, Fault> {
+    fn start(&self, parcel: Parcel, _: &BufferPool) -> Result<Box<dyn Flight>, Fault> {
         for out in parcel.outgoing {
             let letter = Letter { call: parcel.site.call, message: out.message };
             self.shared.mailboxes[out.to].post((self.rank, parcel.tag), letter);
         }
-        let arrival = Arrival::new(parcel.site.call, parcel.tag, parcel.incoming);
-        Ok(Box::new(ThreadFlight { arrival, rank: self.rank, shared: Arc::clone(&self.shared) }))
+        let awaited = ExpectedMessages::new(parcel.site.call, parcel.tag, parcel.incoming);
+        Ok(Box::new(ThreadFlight { awaited, rank: self.rank, shared: Arc::clone(&self.shared) }))
     }
 }
 
 #[derive(Debug)]
 struct ThreadFlight {
-    arrival: Arrival,
+    awaited: ExpectedMessages,
     rank: usize,
     shared: Arc<Shared>,
 }
@@ -110,7 +109,7 @@ impl ThreadFlight {
 
 impl Flight for ThreadFlight {
     fn poll(&mut self) -> Result<bool, Fault> {
-        let arrived = self.shared.mailboxes[self.rank].collect(&mut self.arrival)?;
+        let arrived = self.shared.mailboxes[self.rank].collect(&mut self.awaited)?;
         // What has arrived counts, even if a rank was lost since.
         if !arrived {
             self.verdict()?;
@@ -122,10 +121,10 @@ impl Flight for ThreadFlight {
         let shared = Arc::clone(&self.shared);
         let (board, mailbox) = (&shared.board, &shared.mailboxes[self.rank]);
         let start = Instant::now();
-        let mut deadline = start + board.patience().timeout;
+        let mut deadline = start + board.timeouts().timeout;
         // On free cores the others may be a moment away. Yielding instead would hand a busy core to
         // strangers for milliseconds, while one that sleeps is let in again as soon as it is woken.
-        while start.elapsed() < BRISK {
+        while start.elapsed() < SPIN_LIMIT {
             if self.poll()? {
                 return Ok(());
             }
@@ -134,32 +133,32 @@ impl Flight for ThreadFlight {
         loop {
             let enough = || {
                 let gone = |rank| board.position(rank).left;
-                board.verdict().is_some() || self.arrival.missing_from().any(gone)
+                board.verdict().is_some() || self.awaited.missing_from().any(gone)
             };
-            mailbox.sleep_until(deadline, &self.arrival, enough);
+            mailbox.sleep_until(deadline, &self.awaited, enough);
             if self.poll()? {
                 return Ok(());
             }
-            let gone = self.arrival.missing_from().find(|&rank| board.position(rank).left);
+            let gone = self.awaited.missing_from().find(|&rank| board.position(rank).left);
             if let Some(rank) = gone {
                 shared.condemn(board.ended(rank, "it finished while others still need it"));
             } else if let Some(verdict) = board.judge() {
                 shared.condemn(verdict);
             } else if Instant::now() >= deadline {
                 // Somebody moved meanwhile, or this rank waits a little shorter than others.
-                deadline = Instant::now() + board.patience().timeout.div_f64(16.0);
+                deadline = Instant::now() + board.timeouts().timeout.div_f64(16.0);
             }
         }
     }
 
-    fn land(self: Box<Self>, _: &Spare) -> Vec<crate::message::Message> {
-        self.arrival.into_messages()
+    fn land(self: Box<Self>, _: &BufferPool) -> Vec<crate::message::Message> {
+        self.awaited.into_messages()
     }
 }
 
 /// The handle of a job of one rank, in the calling thread.
 pub fn alone() -> Ranks {
-    let shared = Arc::new(Shared::new(1, Patience::default()));
+    let shared = Arc::new(Shared::new(1, Timeouts::default()));
     Ranks::new(Arc::new(ThreadRank { rank: 0, shared }))
 }
 
@@ -173,22 +172,22 @@ enum End<T, E> {
 /// ranks.
 ///
 /// If a rank returns an error or panics, or hangs while others wait for it, the others' calls
-/// fail; a panic is known to them before it is printed ([`Ranks::thread_claim`]). They have [`Patience::grace`] to return. A thread that does not is left behind: only the
+/// fail; a panic is known to them before it is printed ([`Ranks::thread_claim`]). They have [`Timeouts::grace`] to return. A thread that does not is left behind: only the
 /// end of the process ends it.
 ///
 /// # Errors
 /// With the first rank that failed, and how.
 ///
 /// # Panics
-/// Where `size` is 0 or the system gives no thread.
-pub fn run<T, E, F>(size: usize, patience: Patience, body: F) -> Result<Vec<T>, Failure<E>>
+/// If `size` is 0 or the system gives no thread.
+pub fn run<T, E, F>(size: usize, timeouts: Timeouts, body: F) -> Result<Vec<T>, Failure<E>>
 where
     T: Send + 'static,
     E: Display + Send + 'static,
     F: Fn(Ranks) -> Result<T, E> + Send + Sync + 'static,
 {
     assert!(size > 0, "a job has at least one rank");
-    let shared = Arc::new(Shared::new(size, patience));
+    let shared = Arc::new(Shared::new(size, timeouts));
     let body = Arc::new(body);
     let (sender, ends) = mpsc::channel();
     for rank in 0..size {
@@ -214,7 +213,7 @@ where
                     End::Panicked
                 }
             };
-            // Nobody listens any more where the job is over.
+            // Nobody listens any more if the job is over.
             let _ = sender.send((rank, end));
         };
         let thread = std::thread::Builder::new().name(format!("rank {rank}"));
@@ -240,7 +239,7 @@ fn gather<T, E>(
         let end = match shared.board.verdict() {
             None => ends.recv().ok(),
             Some(_) => {
-                let over = over.get_or_init(|| Instant::now() + shared.board.patience().grace);
+                let over = over.get_or_init(|| Instant::now() + shared.board.timeouts().grace);
                 ends.recv_timeout(over.saturating_duration_since(Instant::now())).ok()
             }
         };

@@ -1,8 +1,8 @@
-//! Exchanges on tapes of a card: the rows go by way of the host.
+//! Exchanges on tapes of a GPU: the rows go by way of the host.
 
 mod bodies;
 
-use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, threads};
+use zoetrope_dist::{DistError, Exchange, ExchangePlan, Timeouts, threads};
 use zoetrope_tensor::{Device, Gpu, Tape};
 use zoetrope_testkit::emulator;
 
@@ -12,8 +12,8 @@ fn rows_on_a_card_are_exchanged_as_on_the_processor() {
         assert!(!emulator::is_pointed(), "{error}");
         return emulator::rerun("rows_on_a_card_are_exchanged_as_on_the_processor");
     }
-    threads::run(2, Patience::default(), |ranks| {
-        // Each rank has its own handle, as processes on one card have.
+    threads::run(2, Timeouts::default(), |ranks| {
+        // Each rank has its own handle, as processes on one GPU have.
         let device = Device::Cuda(Gpu::open(0).unwrap());
         let (rows, cols) = (10, 3);
         let plan = ExchangePlan::between(ranks.rank(), 2, 2 * rows, |at| at / rows, |at| at % 2);
@@ -23,12 +23,11 @@ fn rows_on_a_card_are_exchanged_as_on_the_processor() {
             let expected = bodies::there_and_back(&exchange, &x, cols, &weights, overlapped);
             let mut tape = Tape::on(device.clone());
             let input = tape.variable(rows, cols, &x).unwrap();
-            let output = match overlapped {
-                false => exchange.apply(&mut tape, input).unwrap(),
-                true => {
-                    let departed = exchange.start(&mut tape, input).unwrap();
-                    departed.arrive(&mut tape)
-                }
+            let output = if overlapped {
+                let pending = exchange.start(&mut tape, input).unwrap();
+                pending.arrive(&mut tape)
+            } else {
+                exchange.apply(&mut tape, input).unwrap()
             };
             assert_eq!(tape.read(output), expected.0);
             tape.backward_from(output, &weights).unwrap();

@@ -1,4 +1,4 @@
-//! Ranks with an emulated card each, linked by an emulated NCCL: what goes from card to card has the bits
+//! Ranks with an emulated GPU each, linked by an emulated NCCL: what goes from GPU to GPU has the bits
 //! and the counted bytes of what goes by way of the host, and a rank that is lost is named.
 
 mod bodies;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zoetrope_dist::{
-    Call, DistError, Exchange, ExchangePlan, NoLink, Patience, Ranks, Reduction, threads,
+    Call, DistError, Exchange, ExchangePlan, NoLink, Ranks, Reduction, Timeouts, threads,
 };
 use zoetrope_tensor::cuda::ParameterBlock;
 use zoetrope_tensor::{Device, Gpu, Tape};
@@ -16,7 +16,7 @@ use zoetrope_testkit::emulator;
 
 const CARDS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "4")];
 
-/// The card of a rank.
+/// The GPU of a rank.
 fn card(ranks: &Ranks) -> Gpu {
     Gpu::open(ranks.rank()).unwrap()
 }
@@ -54,9 +54,10 @@ fn there_and_back(
 ) -> [Vec<u32>; 2] {
     let mut tape = Tape::on(device.clone());
     let input = tape.variable(x.len() / cols, cols, x).unwrap();
-    let output = match overlapped {
-        false => exchange.apply(&mut tape, input).unwrap(),
-        true => exchange.start(&mut tape, input).unwrap().arrive(&mut tape),
+    let output = if overlapped {
+        exchange.start(&mut tape, input).unwrap().arrive(&mut tape)
+    } else {
+        exchange.apply(&mut tape, input).unwrap()
     };
     let weights = bodies::values(2, 7, tape.shape(output).len());
     let found = tape.read(output);
@@ -74,7 +75,7 @@ fn rows_go_from_card_to_card_with_the_bits_and_bytes_of_the_host() {
         return;
     }
     for size in [2, 3, 4] {
-        threads::run(size, Patience::default(), |ranks| {
+        threads::run(size, Timeouts::default(), |ranks| {
             let gpu = card(&ranks);
             let device = Device::Cuda(gpu.clone());
             let rows = 10;
@@ -123,7 +124,7 @@ fn sums_on_cards_have_the_bits_and_bytes_of_sums_on_the_host() {
         return;
     }
     for size in [2, 3, 4] {
-        threads::run(size, Patience::default(), |ranks| {
+        threads::run(size, Timeouts::default(), |ranks| {
             let gpu = card(&ranks);
             assert_eq!(ranks.link_cards(&gpu)?, Ok(()));
             for len in [4, 1024, 1028, 5000] {
@@ -151,7 +152,7 @@ fn ranks_that_share_a_card_agree_not_to_link_it() {
     if !emulator::is_here("ranks_that_share_a_card_agree_not_to_link_it", CARDS) {
         return;
     }
-    threads::run(3, Patience::default(), |ranks| {
+    threads::run(3, Timeouts::default(), |ranks| {
         let gpu = Gpu::open(ranks.rank() % 2).unwrap();
         assert_eq!(ranks.link_cards(&gpu)?, Err(NoLink::Shared { ranks: [0, 2] }));
         assert!(!ranks.are_linked(&gpu));
@@ -167,10 +168,10 @@ fn where_nccl_itself_refuses_all_ranks_get_the_same_reason() {
     if !emulator::is_here("where_nccl_itself_refuses_all_ranks_get_the_same_reason", &settings) {
         return;
     }
-    threads::run(2, Patience::default(), |ranks| {
+    threads::run(2, Timeouts::default(), |ranks| {
         let reason = ranks.link_cards(&Gpu::open(0).unwrap())?.unwrap_err();
         let text = reason.to_string();
-        assert!(text.starts_with("rank 0 could not link its card: "), "{text}");
+        assert!(text.starts_with("rank 0 could not link its GPU: "), "{text}");
         assert!(text.contains("invalid usage"), "{text}");
         // They can still talk by way of the host.
         assert_eq!(ranks.all_reduce_one(1u64, Reduction::Sum)?, 2);
@@ -179,7 +180,7 @@ fn where_nccl_itself_refuses_all_ranks_get_the_same_reason() {
     .unwrap();
 }
 
-/// An exchange there and back on the linked card of a rank, as a step of training.
+/// An exchange there and back on the linked GPU of a rank, as a step of training.
 fn linked_step(ranks: &Ranks) -> Result<impl Fn() + use<>, DistError> {
     let gpu = card(ranks);
     let exchange = Exchange::new(ranks, halo(ranks, 10));
@@ -191,16 +192,16 @@ fn linked_step(ranks: &Ranks) -> Result<impl Fn() + use<>, DistError> {
     })
 }
 
-/// What the ranks that are left are told when rank 1 does something else than exchange, once their cards
-/// wait for its card, and how long it takes.
+/// What the ranks that are left are told when rank 1 does something else than exchange, once their GPUs
+/// wait for its GPU, and how long it takes.
 fn with_victim(
     timeout: Duration,
     fault: impl Fn() + Send + Sync + 'static,
 ) -> (String, Vec<String>, Duration) {
-    let patience = Patience { timeout, grace: Duration::from_secs(600) };
+    let timeouts = Timeouts { timeout, grace: Duration::from_secs(600) };
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let (tell, start) = (Arc::clone(&told), Instant::now());
-    let failure = threads::run(3, patience, move |ranks| {
+    let failure = threads::run(3, timeouts, move |ranks| {
         let step = linked_step(&ranks).map_err(|error| error.to_string())?;
         step();
         ranks.barrier().map_err(|error| error.to_string())?;
@@ -229,7 +230,7 @@ fn a_rank_that_ends_or_hangs_while_cards_wait_for_its_card_is_named() {
         return;
     }
     // Kernels are compiled here, so that nobody seems to hang who compiles.
-    threads::run(3, Patience::default(), |ranks| linked_step(&ranks).map(|step| step())).unwrap();
+    threads::run(3, Timeouts::default(), |ranks| linked_step(&ranks).map(|step| step())).unwrap();
 
     let (text, told, time) = with_victim(Duration::from_secs(300), || panic!("out of luck"));
     assert!(text.contains("rank 1 ended: it panicked: out of luck"), "{text}");

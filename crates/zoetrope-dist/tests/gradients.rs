@@ -4,7 +4,7 @@ mod bodies;
 
 use std::sync::Arc;
 
-use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, Ranks, Reduction, threads};
+use zoetrope_dist::{DistError, Exchange, ExchangePlan, Ranks, Reduction, Timeouts, threads};
 use zoetrope_tensor::{Activation, Tape, Var};
 
 const ROWS: usize = 12;
@@ -18,11 +18,12 @@ fn loss(ranks: &Ranks, x: &[f32], overlapped: bool) -> Result<(f64, Vec<f32>), D
     let plan = ExchangePlan::between(rank, size, ROWS, |at| at * size / ROWS, |at| at % size);
     let there = Exchange::new(ranks, plan.unwrap());
     let back = Exchange::new(ranks, there.plan().reversed().unwrap());
-    let cross = |tape: &mut Tape, exchange: &Exchange, x: Var| match overlapped {
-        false => exchange.apply(tape, x).unwrap(),
-        true => {
-            let departed = exchange.start(tape, x).unwrap();
-            departed.arrive(tape)
+    let cross = |tape: &mut Tape, exchange: &Exchange, x: Var| {
+        if overlapped {
+            let pending = exchange.start(tape, x).unwrap();
+            pending.arrive(tape)
+        } else {
+            exchange.apply(tape, x).unwrap()
         }
     };
     let mut tape = Tape::new();
@@ -44,7 +45,7 @@ fn loss(ranks: &Ranks, x: &[f32], overlapped: bool) -> Result<(f64, Vec<f32>), D
 #[test]
 fn gradients_agree_with_central_differences() {
     for (size, overlapped) in [(1, false), (2, true), (3, false), (3, true), (4, false)] {
-        threads::run(size, Patience::default(), move |ranks| {
+        threads::run(size, Timeouts::default(), move |ranks| {
             let inputs = |rank| -> Vec<f32> {
                 let rows = (0..ROWS).filter(|at| at * size / ROWS == rank).count();
                 bodies::values(5, rank, rows * COLS).iter().map(|v| v.rem_euclid(1.0)).collect()
@@ -79,7 +80,7 @@ fn gradients_agree_with_central_differences() {
 
 #[test]
 fn a_rank_whose_result_does_not_reach_the_loss_still_takes_part() {
-    let gradients = threads::run(2, Patience::default(), |ranks| {
+    let gradients = threads::run(2, Timeouts::default(), |ranks| {
         let plan = ExchangePlan::between(ranks.rank(), 2, 4, |row| row / 2, |row| row % 2);
         let exchange = Exchange::new(&ranks, plan.unwrap());
         let mut tape = Tape::new();

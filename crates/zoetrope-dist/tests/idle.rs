@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use zoetrope_dist::{Patience, threads};
+use zoetrope_dist::{Timeouts, threads};
 
 #[test]
 fn ranks_that_wait_sleep() {
@@ -10,7 +10,7 @@ fn ranks_that_wait_sleep() {
     // the processor, or all of it that there is.
     let before = processor_time();
     let start = Instant::now();
-    threads::run(4, Patience::default(), |ranks| {
+    threads::run(4, Timeouts::default(), |ranks| {
         if ranks.rank() == 0 {
             std::thread::sleep(Duration::from_millis(500));
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use zoetrope_dist::{DistError, Exchange, ExchangePlan, Patience, Ranks, Reduction, mpi, threads};
+use zoetrope_dist::{DistError, Exchange, ExchangePlan, Ranks, Reduction, Timeouts, mpi, threads};
 
 const SCENARIO: &str = "ZOETROPE_TEST_SCENARIO";
 const FOLDER: &str = "ZOETROPE_TEST_FOLDER";
@@ -119,7 +119,7 @@ fn job(launcher: Launcher, size: usize, scenario: &str) -> Ended {
         std::thread::sleep(Duration::from_millis(10));
     }
     let time = start.elapsed();
-    // Does nothing where it has ended.
+    // Does nothing if it has ended.
     let _ = running.kill();
     let code = running.wait().unwrap().code();
     let output = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
@@ -133,7 +133,7 @@ fn the_same_comes_out_as_on_threads() {
         for size in [1, 2, 3, 4, 8] {
             let ended = job(launcher, size, "conform");
             assert_eq!(ended.code, Some(0), "{launcher:?} {size}: {}", ended.output);
-            let expected = threads::run(size, Patience::default(), |ranks| conform(&ranks));
+            let expected = threads::run(size, Timeouts::default(), |ranks| conform(&ranks));
             for (rank, expected) in expected.unwrap().into_iter().enumerate() {
                 let expected = format!("{expected:x}");
                 assert_eq!(ended.said(rank, "hash"), Some(expected), "{launcher:?} {size} {rank}");
@@ -221,10 +221,12 @@ fn a_rank_that_is_not_there_when_mpi_comes_up_is_named() {
 #[test]
 fn messages_of_a_wrong_length_are_refused_before_they_are_written() {
     // Short ones come with their envelope, long ones are fetched by the receiver.
-    const LARGE: usize = 1 << 20;
-    let lengths = [(10, 5), (5, 10), (LARGE, 10), (10, LARGE), (LARGE, LARGE / 2)];
+    const LONG_VALUES: usize = 1 << 20;
+    let lengths =
+        [(10, 5), (5, 10), (LONG_VALUES, 10), (10, LONG_VALUES), (LONG_VALUES, LONG_VALUES / 2)];
     let cases = lengths.iter().flat_map(|lengths| [("point", lengths), ("exchange", lengths)]);
-    let cases: Vec<_> = cases.chain([("gather", &(LARGE, 10)), ("spread", &(LARGE, 10))]).collect();
+    let cases: Vec<_> =
+        cases.chain([("gather", &(LONG_VALUES, 10)), ("spread", &(LONG_VALUES, 10))]).collect();
     for launcher in launchers() {
         for &(how, (sent, expected)) in &cases {
             let context = format!("{} {how} {sent} {expected}", launcher.program);
@@ -259,16 +261,18 @@ fn disagree(ranks: &Ranks, scenario: &str) -> Result<(), DistError> {
             ranks.start_all_gather(vec![1.0f32; own], &lengths)?.wait().map(drop)
         }
         "spread" => {
-            let (sends, lengths) = match is_sender {
-                true => (vec![vec![1.0f32; sent], Vec::new()], [0, 0]),
-                false => (vec![Vec::new(), Vec::new()], [0, expected]),
+            let (sends, lengths) = if is_sender {
+                (vec![vec![1.0f32; sent], Vec::new()], [0, 0])
+            } else {
+                (vec![Vec::new(), Vec::new()], [0, expected])
             };
             ranks.all_to_all_known(sends, &lengths).map(drop)
         }
         _ => {
-            let (sends, receives) = match is_sender {
-                true => ([(0..sent as u32).collect(), Vec::new()], [Vec::new(), Vec::new()]),
-                false => ([Vec::new(), Vec::new()], [Vec::new(), (0..expected as u32).collect()]),
+            let (sends, receives) = if is_sender {
+                ([(0..sent as u32).collect(), Vec::new()], [Vec::new(), Vec::new()])
+            } else {
+                ([Vec::new(), Vec::new()], [Vec::new(), (0..expected as u32).collect()])
             };
             let rows = sent.max(expected);
             let plan = ExchangePlan::new(ranks.rank(), [rows, rows], sends.into(), receives.into());
@@ -333,8 +337,8 @@ fn as_a_rank() {
     }
     let hangs = ["stop", "loop", "asleep"].iter().any(|word| scenario.starts_with(word));
     let timeout = if hangs { TIMEOUT } else { LONGEST };
-    let patience = Patience { timeout, grace: Duration::from_secs(2) };
-    let result = mpi::run(patience, |ranks| {
+    let timeouts = Timeouts { timeout, grace: Duration::from_secs(2) };
+    let result = mpi::run(timeouts, |ranks| {
         write(&folder, "pid", ranks.rank(), std::process::id());
         let result = match scenario.as_str() {
             "conform" => conform(&ranks).map(|hash| {
@@ -390,19 +394,18 @@ fn suffer(ranks: &Ranks, scenario: &str, folder: &Path) -> Result<(), DistError>
     }
     if moment == "waiting" {
         // The others come late, so that the victim is struck while it waits for them.
-        match is_victim {
-            true => drop(std::thread::spawn(move || {
+        if is_victim {
+            drop(std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(200));
                 strike();
-            })),
-            false => {
-                let deadline = Instant::now() + LONGEST;
-                while !struck.exists() && Instant::now() < deadline {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                // It says so just before.
-                std::thread::sleep(Duration::from_millis(400));
+            }))
+        } else {
+            let deadline = Instant::now() + LONGEST;
+            while !struck.exists() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
             }
+            // It says so just before.
+            std::thread::sleep(Duration::from_millis(400));
         }
     }
     ranks.all_reduce(&mut vec![1.0f32; 1 << 20], Reduction::Sum)?;

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zoetrope_dist::{
-    DistError, Exchange, ExchangePlan, Failure, Patience, Ranks, Reduction, threads,
+    DistError, Exchange, ExchangePlan, Failure, Ranks, Reduction, Timeouts, threads,
 };
 use zoetrope_tensor::Tape;
 
 /// For ranks that are to be found hanging: longer than a busy machine keeps a thread from running. Nobody
 /// waits for a rank that hangs, so that the grace is never used up.
-const SHORT: Patience =
-    Patience { timeout: Duration::from_secs(3), grace: Duration::from_secs(600) };
+const SHORT: Timeouts =
+    Timeouts { timeout: Duration::from_secs(3), grace: Duration::from_secs(600) };
 
 /// For ranks that end: the others are told at once, and not because they have waited long enough.
-const LONG: Patience =
-    Patience { timeout: Duration::from_secs(300), grace: Duration::from_secs(600) };
+const LONG: Timeouts =
+    Timeouts { timeout: Duration::from_secs(300), grace: Duration::from_secs(600) };
 
 /// What may be added to a time limit by a busy machine.
 const SLACK: Duration = Duration::from_secs(100);
@@ -32,14 +32,14 @@ fn work(ranks: &Ranks, calls: usize) -> Result<(), DistError> {
 /// Runs three ranks of which rank 1 does something else after some calls; what every rank and the
 /// whole say, and how long it took.
 fn with_victim(
-    patience: Patience,
+    timeouts: Timeouts,
     calls: usize,
     fault: impl Fn(&Ranks) -> Result<(), String> + Send + Sync + 'static,
 ) -> (Vec<String>, Failure<String>, Duration) {
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let tell = Arc::clone(&told);
     let start = Instant::now();
-    let failure = threads::run(3, patience, move |ranks| {
+    let failure = threads::run(3, timeouts, move |ranks| {
         if ranks.rank() == 1 {
             work(&ranks, calls).map_err(|error| error.to_string())?;
             return fault(&ranks);
@@ -179,12 +179,11 @@ fn an_operator_of_a_tape_fails_quietly_and_the_step_is_found_to_have_failed() {
             let exchange = Exchange::new(&ranks, plan);
             let mut tape = Tape::new();
             let x = tape.variable(2, 1, &[1.0, 2.0]).unwrap();
-            let y = match overlapped {
-                false => exchange.apply(&mut tape, x).unwrap(),
-                true => {
-                    let departed = exchange.start(&mut tape, x).unwrap();
-                    departed.arrive(&mut tape)
-                }
+            let y = if overlapped {
+                let pending = exchange.start(&mut tape, x).unwrap();
+                pending.arrive(&mut tape)
+            } else {
+                exchange.apply(&mut tape, x).unwrap()
             };
             let mean = tape.mean(y);
             tape.backward(mean).unwrap();

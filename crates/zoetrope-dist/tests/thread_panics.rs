@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use zoetrope_dist::{Patience, Ranks, threads};
+use zoetrope_dist::{Ranks, Timeouts, threads};
 
 /// A rank that is named only once its panic is printed hangs for this long, because it prints until the
 /// others have been told; one that is named before is named at once.
-const PATIENCE: Patience =
-    Patience { timeout: Duration::from_secs(30), grace: Duration::from_secs(600) };
+const TIMEOUTS: Timeouts =
+    Timeouts { timeout: Duration::from_secs(30), grace: Duration::from_secs(600) };
 
 #[test]
 fn a_rank_whose_panic_takes_long_to_print_is_named_as_one_that_panicked() {
@@ -23,7 +23,7 @@ fn a_rank_whose_panic_takes_long_to_print_is_named_as_one_that_panicked() {
     }));
     let told_by = |panic: fn(&Ranks)| {
         let tell = Mutex::new(tell.clone());
-        let failure = threads::run(3, PATIENCE, move |ranks| {
+        let failure = threads::run(3, TIMEOUTS, move |ranks| {
             if ranks.rank() == 1 {
                 panic(&ranks);
             }

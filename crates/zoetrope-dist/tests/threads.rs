@@ -5,7 +5,7 @@ mod bodies;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zoetrope_dist::{DistError, Patience, Reduction, threads};
+use zoetrope_dist::{DistError, Reduction, Timeouts, threads};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
@@ -13,7 +13,7 @@ proptest! {
     #[test]
     fn everything_arrives_where_it_should_and_sums_have_one_order(seed: u64, size in 1usize..=8) {
         let seed = seed >> 8;
-        let hashes = threads::run(size, Patience::default(), move |ranks| {
+        let hashes = threads::run(size, Timeouts::default(), move |ranks| {
             let hash = bodies::collectives(&ranks, seed)?;
             bodies::exchanges(&ranks, seed)?;
             Ok::<_, DistError>(hash)
@@ -32,19 +32,19 @@ fn one_rank_needs_no_threads() {
 
 #[test]
 fn results_come_in_the_order_of_ranks() {
-    let run = threads::run(4, Patience::default(), |ranks| Ok::<_, DistError>(ranks.rank()));
+    let run = threads::run(4, Timeouts::default(), |ranks| Ok::<_, DistError>(ranks.rank()));
     assert_eq!(run.unwrap(), [0, 1, 2, 3]);
 }
 
 #[test]
 fn ranks_that_disagree_are_told_so() {
-    let run = threads::run(2, Patience::default(), |ranks| match ranks.rank() {
+    let run = threads::run(2, Timeouts::default(), |ranks| match ranks.rank() {
         0 => ranks.all_reduce(&mut [1.0f32], Reduction::Sum),
         _ => ranks.barrier(),
     });
     let message = run.unwrap_err().to_string();
     assert!(message.contains("expected"), "{message}");
-    let run = threads::run(2, Patience::default(), |ranks| {
+    let run = threads::run(2, Timeouts::default(), |ranks| {
         ranks.all_reduce(&mut vec![1.0f32; 1 + ranks.rank()], Reduction::Sum)
     });
     let message = run.unwrap_err().to_string();
@@ -68,9 +68,9 @@ fn calls_that_cannot_be_right_are_refused_with_rank_and_call() {
 fn work_that_others_wait_for_may_take_longer_than_the_timeout() {
     // Longer than a busy machine keeps a thread from running.
     let timeout = Duration::from_secs(2);
-    let patience = Patience { timeout, grace: Duration::from_secs(600) };
+    let timeouts = Timeouts { timeout, grace: Duration::from_secs(600) };
     let sleep = move || std::thread::sleep(timeout * 2);
-    let found = threads::run(3, patience, move |ranks| {
+    let found = threads::run(3, timeouts, move |ranks| {
         if ranks.rank() == 1 {
             ranks.take_time();
             sleep();
@@ -79,7 +79,7 @@ fn work_that_others_wait_for_may_take_longer_than_the_timeout() {
     });
     assert_eq!(found.unwrap(), [3, 3, 3]);
     // What was said counts until the next communication.
-    let found = threads::run(3, patience, move |ranks| {
+    let found = threads::run(3, timeouts, move |ranks| {
         ranks.take_time();
         ranks.barrier()?;
         if ranks.rank() == 1 {

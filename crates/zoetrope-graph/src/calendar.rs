@@ -80,7 +80,7 @@ pub(crate) enum Grid {
 /// The boundaries of `unit` that cover `first..=last`.
 ///
 /// # Errors
-/// [`GraphError::BadParameter`] where times do not count from 1970, or months lie outside the
+/// [`GraphError::BadParameter`] if times do not count from 1970, or months lie outside the
 /// years −9999 to 9999.
 pub(crate) fn grid(
     unit: CalendarUnit,

@@ -14,10 +14,12 @@
 //!
 //! Snapshots without edges are alike: change rate 0, overlap rate 1, similarity 1.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::error::GraphError;
-use crate::intersect::{common_keys, walk_pair};
+use crate::intersect::{count_common, keep_common};
 use crate::key_blocks::{BLOCK_EDGES, key_blocks};
 use crate::smooth::expect_positive;
 use crate::snapshot::{SnapshotSequence, SnapshotView};
@@ -38,13 +40,7 @@ impl StepChange {
     pub fn between(from: SnapshotView<'_>, to: SnapshotView<'_>) -> Self {
         let common: u64 = key_blocks(&[from, to], BLOCK_EDGES)
             .into_par_iter()
-            .map(|block| {
-                let mut common = 0;
-                walk_pair((from, &block[0]), (to, &block[1]), |_, _, left, right| {
-                    common += u64::from(!left & !right);
-                });
-                common
-            })
+            .map(|block| count_common((from, &block[0]), (to, &block[1])))
             .sum();
         Self { removed: from.len() as u64 - common, added: to.len() as u64 - common, common }
     }
@@ -83,7 +79,7 @@ pub fn changes(sequence: &SnapshotSequence) -> Vec<StepChange> {
 /// a last group that would be shorter is left out.
 ///
 /// # Errors
-/// [`GraphError::BadParameter`] where `group` or `stride` is 0.
+/// [`GraphError::BadParameter`] if `group` or `stride` is 0.
 pub fn overlap_rates(
     sequence: &SnapshotSequence,
     group: usize,
@@ -104,10 +100,20 @@ pub fn overlap_rates(
 pub fn overlap_rate(snapshots: &[SnapshotView<'_>]) -> f64 {
     let common: u64 = key_blocks(snapshots, BLOCK_EDGES)
         .into_par_iter()
-        .map(|ranges| common_keys(snapshots, &ranges).len() as u64)
+        .map(|ranges| common_edges(snapshots, &ranges))
         .sum();
     let all = snapshots.iter().map(|view| view.len() as u64).sum();
     ratio(common * snapshots.len() as u64, all).unwrap_or(1.0)
+}
+
+/// How many edges all snapshots have within a range of each.
+fn common_edges(snapshots: &[SnapshotView<'_>], ranges: &[Range<usize>]) -> u64 {
+    let Some((first, others)) = snapshots.split_first() else { return 0 };
+    let mut common: Vec<u64> = ranges[0].clone().map(|edge| first.key(edge)).collect();
+    for (view, range) in others.iter().zip(&ranges[1..]) {
+        keep_common(&mut common, range.clone(), |edge| view.key(edge));
+    }
+    common.len() as u64
 }
 
 /// Smallest, mean and largest of a series of rates.
@@ -122,7 +128,7 @@ pub struct RateSummary {
 }
 
 impl RateSummary {
-    /// Summarises rates in their order; `None` where there is none.
+    /// Summarises rates in their order; `None` if there is none.
     pub fn of(rates: &[f64]) -> Option<Self> {
         let first = *rates.first()?;
         Some(Self {
@@ -140,6 +146,8 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csr::Csr;
+    use crate::matrix_rows::MatrixRows;
     use crate::overlap::Overlap;
 
     fn sample() -> SnapshotSequence {
@@ -165,8 +173,9 @@ mod tests {
         let sequence = sample();
         let rates = overlap_rates(&sequence, 2, 1).unwrap();
         assert_eq!(rates, [4.0 / 7.0, 0.0, 1.0]);
-        let views = [sequence.at(0), sequence.at(1)];
-        assert_eq!(Overlap::of(&views).unwrap().rate(), rates[0]);
+        let matrices = [0, 1].map(|step| Csr::from_view(sequence.at(step)).unwrap());
+        let overlap = Overlap::of(&matrices.each_ref().map(MatrixRows::of)).unwrap();
+        assert_eq!(overlap.rate(), rates[0]);
         assert_eq!(overlap_rates(&sequence, 3, 2).unwrap().len(), 1);
         assert!(overlap_rates(&sequence, 9, 1).unwrap().is_empty());
         assert!(overlap_rates(&sequence, 0, 1).is_err());

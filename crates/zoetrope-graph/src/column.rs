@@ -25,7 +25,7 @@ enum Inner<T: Pod> {
 }
 
 impl<T: Pod> Column<T> {
-    /// Cuts `bytes[start..end]` out as a column, or `None` where the range is out of bounds,
+    /// Cuts `bytes[start..end]` out as a column, or `None` if the range is out of bounds,
     /// misaligned for `T` or not a whole number of values.
     pub fn mapped(bytes: Arc<dyn Bytes>, start: usize, end: usize) -> Option<Self> {
         let range = bytes.bytes().get(start..end)?;
@@ -33,7 +33,7 @@ impl<T: Pod> Column<T> {
         Some(Self(Inner::Mapped { bytes, start, end }))
     }
 
-    /// The values as an owned vector, without a copy where they are owned already.
+    /// The values as an owned vector, without a copy if they are owned already.
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
             Inner::Owned(values) => values,

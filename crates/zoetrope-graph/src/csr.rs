@@ -45,7 +45,7 @@ impl Csr {
     /// Takes the arrays of a matrix after checking them.
     ///
     /// # Errors
-    /// Where offsets do not rise from 0 to the number of entries or are not `rows + 1`, the
+    /// If offsets do not rise from 0 to the number of entries or are not `rows + 1`, the
     /// columns are out of range or not ascending within a row, or values are missing.
     pub fn new(
         rows: u32,
@@ -54,9 +54,12 @@ impl Csr {
         indices: Vec<VertexId>,
         values: Vec<f32>,
     ) -> Result<Self, GraphError> {
-        let expect = |column: &'static str, expected: usize, got: usize| match expected == got {
-            true => Ok(()),
-            false => Err(GraphError::LengthMismatch { column, expected, got }),
+        let expect = |column: &'static str, expected: usize, got: usize| {
+            if expected == got {
+                Ok(())
+            } else {
+                Err(GraphError::LengthMismatch { column, expected, got })
+            }
         };
         expect("row_offsets", rows as usize + 1, offsets.len())?;
         expect("values", indices.len(), values.len())?;
@@ -105,7 +108,7 @@ impl Csr {
     /// The matrix of a snapshot, `vertices × vertices`; edges without a weight count 1.
     ///
     /// # Errors
-    /// [`GraphError::TooMany`] where there are more edges than 32-bit offsets can name.
+    /// [`GraphError::TooMany`] if there are more edges than 32-bit offsets can name.
     pub fn from_view(view: SnapshotView<'_>) -> Result<Self, GraphError> {
         check_entries("edges of a snapshot", view.len())?;
         Ok(Self {
@@ -155,7 +158,7 @@ impl Csr {
     /// The columns and values of a row.
     ///
     /// # Panics
-    /// Where `row` is not below [`rows`](Self::rows).
+    /// If `row` is not below [`rows`](Self::rows).
     pub fn row(&self, row: u32) -> (&[VertexId], &[f32]) {
         let row = row as usize;
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
@@ -174,19 +177,9 @@ impl Csr {
     pub fn into_arrays(self) -> (Vec<u32>, Vec<VertexId>, Vec<f32>) {
         (self.offsets, self.indices, self.values)
     }
-
-    /// Words of 4 bytes that the matrix needs: `2 × entries + rows + 1` (PiPAD §4.1).
-    pub fn space_words(&self) -> usize {
-        2 * self.entries() + self.rows as usize + 1
-    }
-
-    /// Words of 4 bytes that coordinate form would need: `3 × entries` (PiPAD §4.1).
-    pub fn coordinate_words(&self) -> usize {
-        3 * self.entries()
-    }
 }
 
-/// Fails where `count` entries cannot be named by 32-bit offsets.
+/// Fails if `count` entries cannot be named by 32-bit offsets.
 pub(crate) fn check_entries(what: &'static str, count: usize) -> Result<(), GraphError> {
     match u32::try_from(count) {
         Ok(_) => Ok(()),

@@ -15,7 +15,7 @@ pub enum Degree {
     /// 1, as in the papers.
     #[default]
     Edges,
-    /// Its weight; 1 where the graph has none.
+    /// Its weight; 1 if the graph has none.
     Weights,
 }
 
@@ -23,7 +23,7 @@ pub enum Degree {
 /// constant sequence. Parallel over snapshots.
 ///
 /// # Errors
-/// [`GraphError::TooMany`] where the features outnumber what memory can address.
+/// [`GraphError::TooMany`] if the features outnumber what memory can address.
 pub fn degree_features(
     sequence: &SnapshotSequence,
     degree: Degree,

@@ -1,286 +1,185 @@
-//! The difference between two snapshots, small enough to send instead of the second (ESDG §3.2).
+//! What differs from snapshot to snapshot, for several consecutive snapshots at once (ESDG §3.2).
 //!
-//! Of two consecutive snapshots `A` and `B`, the receiver has `A`. It is sent which edges of `A`
-//! are not in `B`, which edges of `B` are not in `A`, and all values of `B`: topologies overlap,
-//! values are not expected to. Applying that to `A` gives `B` back, bit for bit.
+//! A receiver has the entries of one snapshot, by rows. Together with the entries that are *born* in
+//! later snapshots they form one list, ordered by row and column, in which the entries of the first
+//! snapshot keep their order. The difference says in which step an entry of the list is born, in which
+//! step it *dies*, and in which steps its weight *changes*. So each row of each snapshot follows from
+//! the list alone, and all snapshots can be rebuilt at the same time. An entry that comes back is born
+//! again. Entries that are dead at the end are not in the list of the next difference.
 //!
-//! Snapshots are multisets: an edge that occurs `a` times in `A` and `b` times in `B` is shared
-//! `min(a, b)` times. A removed edge is named by its position in `A` (half the bytes of a pair
-//! of vertices, and no search when it is applied); [`Difference::paper_bytes`] still counts pairs,
-//! as the paper does. A snapshot without weights sends no values.
-//!
-//! Floor: 8 bytes read per edge of both, 8 bytes copied per value, the changes written. Measured
-//! on 1,000,000 edges each, of which a fifth differs: 9.4 ms, 210 million edges a second, 2.8 GB/s
-//! of that (conditions as in [`csr`](crate::csr)).
-//!
-//! A whole sequence, in blocks that start with a full snapshot, is
-//! [`DifferenceSequence`](crate::difference_sequence::DifferenceSequence).
+//! Matrices are multisets: entries of one column are shared as often as two snapshots have them, by
+//! their first copies. So those that live are always in the order of their row.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::csr::check_entries;
-use crate::edges::Edges;
-use crate::encoding::Encoding;
 use crate::error::GraphError;
 use crate::ids::VertexId;
-use crate::intersect::walk_pair;
-use crate::key_blocks::{BLOCK_EDGES, key_blocks};
-use crate::snapshot::{SnapshotView, edge_key};
+use crate::matrix_rows::MatrixRows;
 
-/// What turns one snapshot into another.
-///
-/// ```
-/// # use zoetrope_graph::{Difference, SnapshotSequence};
-/// let graph = SnapshotSequence::new(3, vec![0, 2, 4], vec![0, 1, 0, 2], vec![1, 2, 1, 2], None)?;
-/// let difference = Difference::between(graph.at(0), graph.at(1))?;
-/// assert_eq!(difference.removed(), [1]);
-/// assert_eq!(difference.added(), (&[2][..], &[2][..]));
-/// assert_eq!(difference.apply(graph.at(0))?.view(), graph.at(1));
-/// # Ok::<(), zoetrope_graph::GraphError>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
-    vertices: u32,
-    from_edges: usize,
-    removed: Vec<u32>,
-    added_src: Vec<VertexId>,
-    added_dst: Vec<VertexId>,
-    weight: Option<Vec<f32>>,
-}
+mod row_walk;
 
-impl Difference {
-    /// What turns `from` into `to`.
-    ///
-    /// # Errors
-    /// Where the snapshots have different vertices, or more edges than 32 bits can name.
-    pub fn between(from: SnapshotView<'_>, to: SnapshotView<'_>) -> Result<Self, GraphError> {
-        Self::between_in_blocks(from, to, BLOCK_EDGES)
-    }
+use row_walk::RowWalk;
 
-    fn between_in_blocks(
-        from: SnapshotView<'_>,
-        to: SnapshotView<'_>,
-        block_edges: usize,
-    ) -> Result<Self, GraphError> {
-        expect_same_vertices(from.vertices, to.vertices)?;
-        check_entries("edges of a snapshot", from.len())?;
-        let blocks = key_blocks(&[from, to], block_edges);
-        let parts: Vec<Changes> = blocks
-            .into_par_iter()
-            .map(|block| Changes::between((from, &block[0]), (to, &block[1])))
-            .collect();
-        let changes = Changes::join(&parts);
-        Ok(Self {
-            vertices: from.vertices,
-            from_edges: from.len(),
-            removed: changes.removed,
-            added_src: changes.added_src,
-            added_dst: changes.added_dst,
-            weight: to.weight.map(<[f32]>::to_vec),
-        })
-    }
+/// Rows that a task compares.
+const TASK_ROWS: usize = 2048;
 
-    /// The second snapshot again, from the first.
-    ///
-    /// # Errors
-    /// [`GraphError::ShapeMismatch`] where `from` has other numbers of vertices or edges than
-    /// the snapshot that the difference was taken from.
-    pub fn apply(&self, from: SnapshotView<'_>) -> Result<Edges, GraphError> {
-        expect_same_vertices(from.vertices, self.vertices)?;
-        if from.len() != self.from_edges {
-            return Err(GraphError::ShapeMismatch {
-                what: "edges of the snapshot that a difference applies to",
-                left: from.len(),
-                right: self.from_edges,
-            });
-        }
-        let edges = self.to_edges();
-        let (mut src, mut dst) = (Vec::with_capacity(edges), Vec::with_capacity(edges));
-        let mut added =
-            self.added_src.iter().zip(&self.added_dst).map(|(&src, &dst)| (src, dst)).peekable();
-        let mut kept = 0;
-        let ends = self.removed.iter().map(|&edge| edge as usize).chain([from.len()]);
-        for end in ends {
-            for edge in kept..end {
-                let key = from.key(edge);
-                while let Some((new_src, new_dst)) =
-                    added.next_if(|&(src, dst)| edge_key(src, dst) < key)
-                {
-                    src.push(new_src);
-                    dst.push(new_dst);
-                }
-                src.push(from.src[edge]);
-                dst.push(from.dst[edge]);
-            }
-            kept = end + 1;
-        }
-        for (new_src, new_dst) in added {
-            src.push(new_src);
-            dst.push(new_dst);
-        }
-        Ok(Edges::from_sorted(self.vertices, src, dst, self.weight.clone()))
-    }
-
-    /// Positions of the edges of the first snapshot that the second does not have; ascending.
-    pub fn removed(&self) -> &[u32] {
-        &self.removed
-    }
-
-    /// Sources and destinations of the edges that only the second snapshot has, ordered by
-    /// (destination, source).
-    pub fn added(&self) -> (&[VertexId], &[VertexId]) {
-        (&self.added_src, &self.added_dst)
-    }
-
-    /// All values of the second snapshot, in its order.
-    pub fn weight(&self) -> Option<&[f32]> {
-        self.weight.as_deref()
-    }
-
-    /// The number of edges of the first snapshot.
-    pub fn from_edges(&self) -> usize {
-        self.from_edges
-    }
-
-    /// The number of edges of the second snapshot.
-    pub fn to_edges(&self) -> usize {
-        self.common_edges() + self.added_src.len()
-    }
-
-    /// The number of edges that both snapshots have.
-    pub fn common_edges(&self) -> usize {
-        self.from_edges - self.removed.len()
-    }
-
-    /// Bytes by the paper's account: indices of removed and of added edges and all values.
-    pub fn paper_bytes(&self, encoding: Encoding) -> u64 {
-        encoding.indices(self.removed.len() + self.added_src.len()) + self.value_bytes(encoding)
-    }
-
-    /// Bytes of what this difference holds: one position per removed edge instead of a pair.
-    pub fn held_bytes(&self, encoding: Encoding) -> u64 {
-        encoding.vertex_bytes * self.removed.len() as u64
-            + encoding.indices(self.added_src.len())
-            + self.value_bytes(encoding)
-    }
-
-    /// Bytes of the second snapshot in plain (index, value) form.
-    pub fn plain_bytes(&self, encoding: Encoding) -> u64 {
-        encoding.indices(self.to_edges()) + self.value_bytes(encoding)
-    }
-
-    fn value_bytes(&self, encoding: Encoding) -> u64 {
-        self.weight.as_ref().map_or(0, |weight| encoding.values(weight.len()))
-    }
-}
-
-/// Removed and added edges within one range of edges.
-#[derive(Default)]
-struct Changes {
-    removed: Vec<u32>,
-    added_src: Vec<VertexId>,
-    added_dst: Vec<VertexId>,
+/// Values that some of a list's members get at some steps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Which member each change is of; ascending, changes of one member by step.
+    pub places: Vec<u32>,
+    /// When each change happens.
+    pub steps: Vec<u8>,
+    /// What the member is from then on.
+    pub values: Vec<u32>,
 }
 
 impl Changes {
-    fn between(
-        from: (SnapshotView<'_>, &Range<usize>),
-        to: (SnapshotView<'_>, &Range<usize>),
+    /// How lists of one length change, from `before` on; all members of the first list if there is
+    /// nothing before it.
+    ///
+    /// # Panics
+    /// If lists are shorter than the first one, or there are more than
+    /// [`Difference::STEPS_MAX`].
+    pub fn between(before: Option<&[u32]>, lists: &[&[u32]]) -> Self {
+        assert!(lists.len() <= Difference::STEPS_MAX, "{} lists", lists.len());
+        let mut changes = Self::default();
+        for place in 0..lists.first().map_or(0, |list| list.len()) {
+            let mut known = before.map(|before| before[place]);
+            for (step, list) in (0..).zip(lists) {
+                if known != Some(list[place]) {
+                    changes.push(place as u32, step, list[place]);
+                    known = Some(list[place]);
+                }
+            }
+        }
+        changes
+    }
+
+    /// The number of changes.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    fn push(&mut self, place: u32, step: u8, value: u32) {
+        self.places.push(place);
+        self.steps.push(step);
+        self.values.push(value);
+    }
+}
+
+/// What turns the entries of one snapshot into those of the next ones.
+///
+/// ```
+/// # use zoetrope_graph::{Difference, MatrixRows};
+/// let row = |columns| MatrixRows { offsets: &[0, 2], columns, weights: None };
+/// let difference = Difference::new(Some(row(&[1, 4])), &[row(&[1, 3]), row(&[3, 4])])?;
+/// assert_eq!(difference.entries, 4); // columns 1, 3, and 4 twice: it dies and comes back.
+/// assert_eq!((&difference.born_columns[..], &difference.born_steps[..]), (&[3, 4][..], &[0, 1][..]));
+/// assert_eq!((&difference.dead[..], &difference.dead_steps[..]), (&[0, 2][..], &[1, 0][..]));
+/// # Ok::<(), zoetrope_graph::GraphError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// The number of entries of the list: those before the first step and all that are born.
+    pub entries: usize,
+    /// For each row, and for the end, how many entries are born in rows before it.
+    pub born_before: Vec<u32>,
+    /// The column of each entry that is born, by row and column.
+    pub born_columns: Vec<VertexId>,
+    /// The first weight of each entry that is born; empty if there are no weights.
+    pub born_weights: Vec<u32>,
+    /// The first step that has each entry.
+    pub born_steps: Vec<u8>,
+    /// Places in the list of the entries that die; ascending.
+    pub dead: Vec<u32>,
+    /// The first step without each of them.
+    pub dead_steps: Vec<u8>,
+    /// Weights by place in the list.
+    pub weights: Changes,
+}
+
+impl Difference {
+    /// The most snapshots of one difference: steps are held in a byte.
+    pub const STEPS_MAX: usize = 64;
+
+    /// What turns the entries of `before`, or no entries, into those of each of `snapshots`.
+    ///
+    /// # Errors
+    /// If there is no snapshot or more than [`STEPS_MAX`](Self::STEPS_MAX), they differ in rows, or
+    /// only some have weights.
+    pub fn new(
+        before: Option<MatrixRows<'_>>,
+        snapshots: &[MatrixRows<'_>],
+    ) -> Result<Self, GraphError> {
+        let Some((first, others)) =
+            snapshots.split_first().filter(|_| snapshots.len() <= Self::STEPS_MAX)
+        else {
+            return Err(GraphError::BadParameter {
+                parameter: "snapshots of a difference",
+                value: snapshots.len().to_string(),
+                expected: "1 to 64",
+            });
+        };
+        first.expect_alike(others)?;
+        before.map_or(Ok(()), |before| first.expect_alike(&[before]))?;
+        let tasks: Vec<usize> = (0..first.rows()).step_by(TASK_ROWS).collect();
+        let parts: Vec<Self> = (tasks.into_par_iter())
+            .map(|from| Self::of_rows(before, snapshots, from..first.rows().min(from + TASK_ROWS)))
+            .collect();
+        let mut all = Self { born_before: vec![0], ..Self::default() };
+        parts.into_iter().for_each(|part| all.append(part));
+        Ok(all)
+    }
+
+    /// The same of some rows, with places from the first of their entries, and without the first
+    /// number of `born_before`.
+    fn of_rows(
+        before: Option<MatrixRows<'_>>,
+        snapshots: &[MatrixRows<'_>],
+        rows: Range<usize>,
     ) -> Self {
-        let (mut removed, mut added) = (vec![0; from.1.len() + 1], vec![0; to.1.len() + 1]);
-        let (mut gone, mut new) = (0, 0);
-        let (left, right) = walk_pair(from, to, |at_from, at_to, only_from, only_to| {
-            removed[gone] = at_from as u32;
-            added[new] = at_to;
-            gone += usize::from(only_from);
-            new += usize::from(only_to);
-        });
-        removed.truncate(gone);
-        removed.extend((left..from.1.end).map(|edge| edge as u32));
-        added.truncate(new);
-        added.extend(right..to.1.end);
-        Self {
-            removed,
-            added_src: added.iter().map(|&edge| to.0.src[edge]).collect(),
-            added_dst: added.iter().map(|&edge| to.0.dst[edge]).collect(),
+        let mut part = Self::default();
+        let mut walk = RowWalk::default();
+        let weighted = snapshots[0].weights.is_some();
+        for row in rows {
+            let old = before.map_or((&[][..], &[][..]), |before| before.row(row));
+            let same = before.is_some() && snapshots.iter().all(|rows| rows.row(row) == old);
+            if same {
+                part.entries += old.0.len();
+            } else {
+                walk.follow(old, snapshots.iter().map(|rows| rows.row(row)));
+                walk.append_to(&mut part, weighted);
+            }
+            part.born_before.push(part.born_columns.len() as u32);
         }
+        part
     }
 
-    fn join(parts: &[Self]) -> Self {
-        let mut joined = Self::default();
-        for part in parts {
-            joined.removed.extend_from_slice(&part.removed);
-            joined.added_src.extend_from_slice(&part.added_src);
-            joined.added_dst.extend_from_slice(&part.added_dst);
-        }
-        joined
-    }
-}
-
-pub(crate) fn expect_same_vertices(left: u32, right: u32) -> Result<(), GraphError> {
-    match left == right {
-        true => Ok(()),
-        false => Err(GraphError::ShapeMismatch {
-            what: "vertices of snapshots that are compared",
-            left: left as usize,
-            right: right as usize,
-        }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::snapshot::SnapshotSequence;
-
-    fn sample() -> SnapshotSequence {
-        // (0,0) once and twice, (1,0) twice and once, (2,1) only before, (3,2) only after.
-        let src = vec![0, 1, 1, 2, 0, 0, 1, 3];
-        let dst = vec![0, 0, 0, 1, 0, 0, 0, 2];
-        let weight = (0..8).map(|value| value as f32).collect();
-        SnapshotSequence::new(4, vec![0, 4, 8], src, dst, Some(weight)).unwrap()
+    fn append(&mut self, part: Self) {
+        let (first, born) = (self.entries as u32, self.born_columns.len() as u32);
+        self.entries += part.entries;
+        self.born_before.extend(part.born_before.iter().map(|before| before + born));
+        self.born_columns.extend(part.born_columns);
+        self.born_weights.extend(part.born_weights);
+        self.born_steps.extend(part.born_steps);
+        self.dead.extend(part.dead.iter().map(|place| place + first));
+        self.dead_steps.extend(part.dead_steps);
+        self.weights.places.extend(part.weights.places.iter().map(|place| place + first));
+        self.weights.steps.extend(part.weights.steps);
+        self.weights.values.extend(part.weights.values);
     }
 
-    #[test]
-    fn repeated_edges_are_compared_by_how_often_they_occur() {
-        let sequence = sample();
-        let difference = Difference::between(sequence.at(0), sequence.at(1)).unwrap();
-        assert_eq!(difference.removed(), [2, 3]);
-        assert_eq!(difference.added(), (&[0, 3][..], &[0, 2][..]));
-        assert_eq!((difference.common_edges(), difference.to_edges()), (2, 4));
-        assert_eq!(difference.apply(sequence.at(0)).unwrap().view(), sequence.at(1));
-    }
-
-    #[test]
-    fn bytes_follow_the_account_of_the_paper() {
-        let sequence = sample();
-        let difference = Difference::between(sequence.at(0), sequence.at(1)).unwrap();
-        assert_eq!(difference.plain_bytes(Encoding::COMPACT), 4 * 8 + 4 * 4);
-        assert_eq!(difference.paper_bytes(Encoding::COMPACT), (2 + 2) * 8 + 4 * 4);
-        assert_eq!(difference.held_bytes(Encoding::COMPACT), 2 * 4 + 2 * 8 + 4 * 4);
-        assert_eq!(difference.paper_bytes(Encoding::TORCH), (2 + 2) * 16 + 4 * 4);
-    }
-
-    #[test]
-    fn blocks_do_not_change_the_difference() {
-        let sequence = sample();
-        let whole = Difference::between(sequence.at(0), sequence.at(1)).unwrap();
-        for block_edges in 1..9 {
-            let (from, to) = (sequence.at(0), sequence.at(1));
-            assert_eq!(Difference::between_in_blocks(from, to, block_edges).unwrap(), whole);
-        }
-    }
-
-    #[test]
-    fn a_difference_refuses_another_graph() {
-        let sequence = sample();
-        let difference = Difference::between(sequence.at(0), sequence.at(1)).unwrap();
-        let other = SnapshotSequence::new(5, vec![0, 1], vec![0], vec![4], None).unwrap();
-        assert!(difference.apply(other.at(0)).is_err());
-        assert!(Difference::between(sequence.at(0), other.at(0)).is_err());
-        let fewer = SnapshotSequence::new(4, vec![0, 1], vec![0], vec![1], None).unwrap();
-        assert!(difference.apply(fewer.at(0)).is_err());
+    /// The row of each entry that is born.
+    pub fn born_rows(&self) -> Vec<u32> {
+        let before = self.born_before.windows(2).enumerate();
+        before.flat_map(|(row, pair)| (pair[0]..pair[1]).map(move |_| row as u32)).collect()
     }
 }

@@ -42,7 +42,7 @@ impl Duration {
     /// The length in ticks of `scale`.
     ///
     /// # Errors
-    /// [`GraphError::BadParameter`] where ticks have no length, or the length is not a whole,
+    /// [`GraphError::BadParameter`] if ticks have no length, or the length is not a whole,
     /// positive number of ticks below 2^63.
     pub fn ticks(self, scale: TimeScale) -> Result<Time, GraphError> {
         let bad = |expected| {
@@ -71,7 +71,7 @@ impl Duration {
         }
     }
 
-    /// `ticks` of `scale` as a length that prints in human units where the scale has them.
+    /// `ticks` of `scale` as a length that prints in human units if the scale has them.
     pub fn from_ticks(ticks: u64, scale: TimeScale) -> Self {
         let tick = scale.unit.ticks_per_second().map(|rate| 1_000_000_000 / rate as u64);
         tick.and_then(|tick| ticks.checked_mul(tick)).map_or(Self::Ticks(ticks), Self::Nanoseconds)

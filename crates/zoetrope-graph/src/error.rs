@@ -96,7 +96,7 @@ pub enum GraphError {
         /// How many edges there may be.
         limit: u64,
     },
-    /// An event earlier than the one before it, where time order is required.
+    /// An event earlier than the one before it, if time order is required.
     #[error("event {event} has time {time}, but the one before it has {before}")]
     NotInTimeOrder {
         /// Which event.

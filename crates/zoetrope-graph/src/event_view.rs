@@ -15,13 +15,13 @@ pub struct Event<'a> {
     pub dst: VertexId,
     /// When it happens.
     pub time: Time,
-    /// Its weight; 1 where the stream has none.
+    /// Its weight; 1 if the stream has none.
     pub weight: f32,
     /// Its label.
     pub label: Option<f32>,
     /// What it does to its edge.
     pub kind: EventKind,
-    /// Its features; empty where the stream has none.
+    /// Its features; empty if the stream has none.
     pub features: &'a [f32],
 }
 
@@ -42,7 +42,7 @@ impl EventStore {
     /// Events by position.
     ///
     /// # Panics
-    /// Where `range` does not lie within `0..len`.
+    /// If `range` does not lie within `0..len`.
     pub fn view(&self, range: Range<usize>) -> EventView<'_> {
         assert!(range.start <= range.end && range.end <= self.len(), "events {range:?}");
         EventView { store: self, start: range.start, end: range.end }
@@ -54,7 +54,7 @@ impl EventStore {
         EventView { store: self, start, end: self.position(times.end).max(start) }
     }
 
-    /// The position of the first event that is not before `time`; the length where all are.
+    /// The position of the first event that is not before `time`; the length if all are.
     pub fn position(&self, time: Time) -> usize {
         self.time().partition_point(|&at| at < time)
     }
@@ -67,7 +67,7 @@ impl EventStore {
     /// One event.
     ///
     /// # Panics
-    /// Where `event` is not below [`len`](Self::len).
+    /// If `event` is not below [`len`](Self::len).
     pub fn event(&self, event: EventId) -> Event<'_> {
         let at = event as usize;
         let width = self.feature_width();

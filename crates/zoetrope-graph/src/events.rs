@@ -26,11 +26,11 @@ pub struct EventColumns {
     pub weight: Option<Column<f32>>,
     /// The label of each event: a class number (exact up to 2^24) or a quantity.
     pub label: Option<Column<f32>>,
-    /// [`EventKind`] as a number; every event adds where there is no column.
+    /// [`EventKind`] as a number; every event adds if there is no column.
     pub kind: Option<Column<u8>>,
     /// `events × feature_width` values.
     pub features: Option<Column<f32>>,
-    /// Features per event; 0 where there are none.
+    /// Features per event; 0 if there are none.
     pub feature_width: usize,
 }
 
@@ -45,23 +45,23 @@ pub struct EventStore {
     columns: EventColumns,
     scale: TimeScale,
     names: VertexNames,
-    /// Names of the classes, where labels were text.
+    /// Names of the classes, if labels were text.
     pub label_names: TextTable,
-    /// Names of the features, where the data has them.
+    /// Names of the features, if the data has them.
     pub feature_names: TextTable,
     /// `vertices × width` constant features of vertices.
     pub vertex_features: Option<(usize, Column<f32>)>,
-    /// A constant label of each vertex; NaN where it has none.
+    /// A constant label of each vertex; NaN if it has none.
     pub vertex_labels: Option<Column<f32>>,
-    /// Names of the vertex classes, where they were text.
+    /// Names of the vertex classes, if they were text.
     pub vertex_label_names: TextTable,
 }
 
 impl EventStore {
-    /// Builds a store and sorts it by time (stable) where it is not sorted.
+    /// Builds a store and sorts it by time (stable) if it is not sorted.
     ///
     /// # Errors
-    /// Where columns differ in length or an event names a vertex that `names` does not have.
+    /// If columns differ in length or an event names a vertex that `names` does not have.
     pub fn new(
         src: Vec<VertexId>,
         dst: Vec<VertexId>,
@@ -109,9 +109,12 @@ impl EventStore {
         names: VertexNames,
     ) -> Result<Self, GraphError> {
         let events = src.len();
-        let expect = |column: &'static str, expected: usize, got: usize| match expected == got {
-            true => Ok(()),
-            false => Err(GraphError::LengthMismatch { column, expected, got }),
+        let expect = |column: &'static str, expected: usize, got: usize| {
+            if expected == got {
+                Ok(())
+            } else {
+                Err(GraphError::LengthMismatch { column, expected, got })
+            }
         };
         expect("dst", events, dst.len())?;
         expect("time", events, time.len())?;
@@ -145,7 +148,7 @@ impl EventStore {
     /// The same events with other optional columns, in the order of the events.
     ///
     /// # Errors
-    /// [`GraphError::LengthMismatch`] where a column does not have one entry per event.
+    /// [`GraphError::LengthMismatch`] if a column does not have one entry per event.
     pub fn with_columns(mut self, columns: EventColumns) -> Result<Self, GraphError> {
         let checked = Self::from_columns(
             std::mem::take(&mut self.src),
@@ -214,7 +217,7 @@ impl EventStore {
         self.columns.features.as_deref()
     }
 
-    /// Features per event; 0 where there are none.
+    /// Features per event; 0 if there are none.
     pub fn feature_width(&self) -> usize {
         self.columns.feature_width
     }
@@ -263,7 +266,7 @@ impl EventStore {
 }
 
 fn check_range(column: &'static str, values: &[VertexId], vertices: u32) -> Result<(), GraphError> {
-    // The largest vertex is found without a branch per event; its place only where it is wrong.
+    // The largest vertex is found without a branch per event; its place only if it is wrong.
     match values.par_iter().with_min_len(1 << 16).max() {
         Some(&largest) if largest >= vertices => {
             let position = values.iter().position(|&vertex| vertex >= vertices).unwrap_or(0);

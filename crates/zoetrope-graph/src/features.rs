@@ -15,7 +15,7 @@ impl VertexFeatures {
     /// Takes `values` in row-major order of (step, vertex, feature).
     ///
     /// # Errors
-    /// [`GraphError::LengthMismatch`] where `values` is not `steps × vertices × width` long.
+    /// [`GraphError::LengthMismatch`] if `values` is not `steps × vertices × width` long.
     pub fn new(
         steps: usize,
         vertices: usize,
@@ -26,7 +26,7 @@ impl VertexFeatures {
         Ok(Self { steps, vertices, width, values })
     }
 
-    /// The number of steps; 1 where the features do not change.
+    /// The number of steps; 1 if the features do not change.
     pub fn steps(&self) -> usize {
         self.steps
     }
@@ -54,7 +54,7 @@ impl VertexFeatures {
     /// The `vertices × width` matrix of a step; constant features hold for every step.
     ///
     /// # Panics
-    /// Where the features change and `step` is not below [`steps`](Self::steps).
+    /// If the features change and `step` is not below [`steps`](Self::steps).
     pub fn at(&self, step: usize) -> &[f32] {
         let size = self.vertices * self.width;
         let step = if self.steps == 1 { 0 } else { step };
@@ -76,7 +76,7 @@ impl Targets {
     /// number; without, a quantity to regress.
     ///
     /// # Errors
-    /// [`GraphError::LengthMismatch`] where `values` is not `steps × vertices` long.
+    /// [`GraphError::LengthMismatch`] if `values` is not `steps × vertices` long.
     pub fn new(
         steps: usize,
         vertices: usize,
@@ -87,7 +87,7 @@ impl Targets {
         Ok(Self { steps, vertices, classes, values })
     }
 
-    /// The number of steps; 1 where targets do not change (a static class per vertex).
+    /// The number of steps; 1 if targets do not change (a static class per vertex).
     pub fn steps(&self) -> usize {
         self.steps
     }
@@ -97,7 +97,7 @@ impl Targets {
         self.vertices
     }
 
-    /// The number of classes, where the targets are classes.
+    /// The number of classes, if the targets are classes.
     pub fn classes(&self) -> Option<u32> {
         self.classes
     }
@@ -109,8 +109,9 @@ impl Targets {
 }
 
 fn expect_length(column: &'static str, expected: usize, values: &[f32]) -> Result<(), GraphError> {
-    match values.len() == expected {
-        true => Ok(()),
-        false => Err(GraphError::LengthMismatch { column, expected, got: values.len() }),
+    if values.len() == expected {
+        Ok(())
+    } else {
+        Err(GraphError::LengthMismatch { column, expected, got: values.len() })
     }
 }

@@ -39,7 +39,7 @@ impl TextTable {
     /// The bytes of string `index`.
     ///
     /// # Panics
-    /// Where `index` is not below [`len`](Self::len).
+    /// If `index` is not below [`len`](Self::len).
     pub fn get(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]
@@ -55,7 +55,7 @@ impl TextTable {
         (&self.ends, &self.bytes)
     }
 
-    /// Rebuilds a table from [`parts`](Self::parts), or `None` where the offsets do not rise to
+    /// Rebuilds a table from [`parts`](Self::parts), or `None` if the offsets do not rise to
     /// the number of bytes.
     pub fn from_parts(ends: Vec<u64>, bytes: Vec<u8>) -> Option<Self> {
         let rising = ends.windows(2).all(|pair| pair[0] <= pair[1]);
@@ -103,7 +103,7 @@ impl NameTable {
     /// The original identifier of the vertex at `index`, as text.
     ///
     /// # Panics
-    /// Where `index` is not below [`len`](Self::len).
+    /// If `index` is not below [`len`](Self::len).
     pub fn name(&self, index: usize) -> Cow<'_, str> {
         assert!(index < self.len(), "vertex {index} of {}", self.len());
         match self {
@@ -113,7 +113,7 @@ impl NameTable {
         }
     }
 
-    /// The vertex with this original identifier. Logarithmic where names are in order (as every
+    /// The vertex with this original identifier. Logarithmic if names are in order (as every
     /// reader makes them), linear otherwise.
     pub fn find(&self, name: &str) -> Option<usize> {
         match self {
@@ -175,7 +175,7 @@ impl VertexNames {
     /// The original identifier of a vertex, as text.
     ///
     /// # Panics
-    /// Where `vertex` is not below [`len`](Self::len).
+    /// If `vertex` is not below [`len`](Self::len).
     pub fn name(&self, vertex: VertexId) -> Cow<'_, str> {
         let index = vertex as usize;
         match &self.second {

@@ -20,12 +20,11 @@ pub(crate) fn key_blocks(views: &[SnapshotView<'_>], block_edges: usize) -> Vec<
     let mut starts = vec![0; views.len()];
     let mut blocks = Vec::with_capacity(count);
     for block in 1..=count {
-        let ends: Vec<usize> = match block == count {
-            true => views.iter().map(SnapshotView::len).collect(),
-            false => {
-                let key = largest.key(largest.len() / count * block);
-                views.iter().map(|view| first_from(view, key)).collect()
-            }
+        let ends: Vec<usize> = if block == count {
+            views.iter().map(SnapshotView::len).collect()
+        } else {
+            let key = largest.key(largest.len() / count * block);
+            views.iter().map(|view| first_from(view, key)).collect()
         };
         blocks.push(starts.iter().zip(&ends).map(|(&start, &end)| start..end).collect());
         starts = ends;

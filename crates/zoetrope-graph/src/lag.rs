@@ -34,10 +34,10 @@ pub enum StandardOver {
 /// # Ok::<(), zoetrope_graph::GraphError>(())
 /// ```
 ///
-/// The target is value `target` of a vertex, 0 where there is only one.
+/// The target is value `target` of a vertex, 0 if there is only one.
 ///
 /// # Errors
-/// [`GraphError::BadParameter`] where `lags` is 0, no step remains, or there is no such value.
+/// [`GraphError::BadParameter`] if `lags` is 0, no step remains, or there is no such value.
 pub fn lagged(
     values: &VertexFeatures,
     lags: usize,

@@ -25,7 +25,7 @@ pub enum Laplacian {
 
 /// The scaled Laplacian of a snapshot.
 ///
-/// Where all of `L` is 0 (no edges, unnormalised), PyG divides by 0; here `L̂ = −I`.
+/// If all of `L` is 0 (no edges, unnormalised), PyG divides by 0; here `L̂ = −I`.
 ///
 /// ```
 /// # use zoetrope_graph::SnapshotSequence;
@@ -38,7 +38,7 @@ pub enum Laplacian {
 /// ```
 ///
 /// # Errors
-/// [`GraphError::TooMany`] where entries outnumber what 32-bit offsets can name.
+/// [`GraphError::TooMany`] if entries outnumber what 32-bit offsets can name.
 pub fn scaled(view: SnapshotView<'_>, kind: Laplacian) -> Result<Csr, GraphError> {
     let adjacency = Csr::from_view(view)?;
     let degree = out_degrees(&adjacency);

@@ -2,7 +2,8 @@
 //!
 //! This crate owns identifiers, exact 64-bit time, the columnar event store, the temporal index,
 //! the snapshot sequence and everything that can be derived from them by pure computation:
-//! normalised CSR matrices, sliced CSR, differences, overlaps, smoothing, window statistics.
+//! normalised CSR matrices and slices of their rows, differences, overlaps, smoothing, window
+//! statistics.
 //!
 //! It deliberately does not parse files that come from outside (that is `zoetrope-data`) and
 //! knows no device. The one file format it owns is its own memory-mappable store ([`store`]).
@@ -18,11 +19,8 @@ pub mod column;
 pub mod csr;
 pub mod degree;
 pub mod difference;
-pub mod difference_sequence;
 pub mod discretise;
 pub mod duration;
-pub mod edges;
-pub mod encoding;
 pub mod error;
 pub mod event_view;
 pub mod events;
@@ -32,15 +30,15 @@ mod intersect;
 mod key_blocks;
 pub mod lag;
 pub mod laplacian;
-pub mod last_neighbours;
+pub mod matrix_rows;
 pub mod normalise;
 pub mod overlap;
 pub mod presence;
 pub mod random;
 pub mod ranges;
 mod row_blocks;
+pub mod row_slices;
 pub mod sampler;
-pub mod sliced;
 pub mod smooth;
 mod smooth_arena;
 pub mod smooth_features;
@@ -59,22 +57,19 @@ pub use change::StepChange;
 pub use column::Column;
 pub use csr::Csr;
 pub use difference::Difference;
-pub use difference_sequence::DifferenceSequence;
 pub use discretise::{DiscretiseOptions, Lifetime, Merge, discretise};
 pub use duration::Duration;
-pub use edges::Edges;
-pub use encoding::Encoding;
 pub use error::GraphError;
 pub use event_view::{Event, EventView};
 pub use events::{EventKind, EventStore};
 pub use features::{Targets, VertexFeatures};
 pub use ids::{EventId, NameTable, TextTable, VertexId, VertexNames};
-pub use last_neighbours::{LastNeighbour, LastNeighbours};
+pub use matrix_rows::MatrixRows;
 pub use overlap::Overlap;
 pub use presence::Presence;
 pub use ranges::Ranges;
+pub use row_slices::RowSlices;
 pub use sampler::{EqualTimes, Moment, Sampled, Sampler};
-pub use sliced::SlicedCsr;
 pub use snapshot::{SnapshotSequence, SnapshotView};
 pub use temporal_index::{Direction, TemporalIndex, TemporalView};
 pub use time::{Time, TimeScale, TimeUnit};

@@ -3,7 +3,7 @@
 //! - [`gcn`]: `D^-1/2 (A + I) D^-1/2` with the convention of PyG's `gcn_norm` (edge-list path,
 //!   `flow = source_to_target`, release 2.8): the degree of a vertex is the sum of the weights
 //!   of its *in*-edges, directed or not; each vertex gets exactly one self-loop, with the weight
-//!   of its existing one (the last, where there are several; the others are dropped) or the fill
+//!   of its existing one (the last, if there are several; the others are dropped) or the fill
 //!   value; a degree of 0 or infinity scales by 0; a negative degree gives NaN, as it does there.
 //! - [`row`]: `D^-1 A`, each row divided by the sum of its weights.
 //! - [`mean`]: each row divided by its number of entries, PyG's `mean` aggregation.
@@ -56,7 +56,7 @@ impl Default for GcnOptions {
 /// ```
 ///
 /// # Errors
-/// [`GraphError::TooMany`] where entries outnumber what 32-bit offsets can name.
+/// [`GraphError::TooMany`] if entries outnumber what 32-bit offsets can name.
 pub fn gcn(view: SnapshotView<'_>, options: GcnOptions) -> Result<Csr, GraphError> {
     let (weights, factors) = gcn_parts(view, options)?;
     Ok(scale(weights, &factors))
@@ -88,7 +88,7 @@ pub fn gcn_parts(
 /// Each value times the factors of its two vertices: `(factor[column]·value)·factor[row]`.
 ///
 /// # Panics
-/// Where there is no factor for a row or column.
+/// If there is no factor for a row or column.
 pub fn scale(matrix: Csr, factors: &[f32]) -> Csr {
     map_rows(matrix, |row, columns, values| {
         for (value, &column) in values.iter_mut().zip(columns) {
@@ -101,7 +101,7 @@ pub fn scale(matrix: Csr, factors: &[f32]) -> Csr {
 /// weight `fill` (PyG's `add_remaining_self_loops`).
 ///
 /// # Errors
-/// Where the matrix is not square, or [`GraphError::TooMany`] as for [`gcn`].
+/// If the matrix is not square, or [`GraphError::TooMany`] as for [`gcn`].
 pub fn with_self_loops(matrix: &Csr, fill: f32) -> Result<Csr, GraphError> {
     expect_square(matrix)?;
     let rows = matrix.rows();
@@ -233,13 +233,14 @@ fn map_rows(matrix: Csr, change: impl Fn(u32, &[u32], &mut [f32]) + Sync) -> Csr
 }
 
 fn expect_square(matrix: &Csr) -> Result<(), GraphError> {
-    match matrix.rows() == matrix.cols() {
-        true => Ok(()),
-        false => Err(GraphError::ShapeMismatch {
+    if matrix.rows() == matrix.cols() {
+        Ok(())
+    } else {
+        Err(GraphError::ShapeMismatch {
             what: "rows and columns of a matrix that needs both to be the vertices",
             left: matrix.rows() as usize,
             right: matrix.cols() as usize,
-        }),
+        })
     }
 }
 

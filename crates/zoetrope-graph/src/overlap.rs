@@ -1,295 +1,317 @@
-//! What a group of snapshots has in common, and what each has besides (PiPAD §4.1).
+//! What the matrices of several snapshots have in common, and what each has besides (PiPAD §4.1).
 //!
-//! A group is regrouped into one common topology and one exclusive remainder per snapshot, so
-//! that the common part is sent once and multiplied with the features of all snapshots at once.
+//! The matrices of a group are regrouped into one common topology and one exclusive remainder for
+//! each, so that the common part is sent once and multiplied with the features of all snapshots at
+//! once.
 //!
-//! The overlap is one of *topology*: an edge belongs to the common part where every snapshot has
-//! it, whatever its weights. Snapshots are multisets: an edge that occurs `c_t` times in snapshot
-//! `t` is common `min c_t` times, by its first copies. The weights of the common edges are held
-//! once where all snapshots agree on every bit of them, otherwise once per snapshot
-//! ([`CommonWeights`]). Common and exclusive part together give each snapshot back, bit for bit.
-//!
-//! Floor: 12 bytes read per edge of the group and the result written. Measured on snapshots of
-//! 1,000,000 edges: groups of 2, 4 and 8 at 72, 93 and 87 million edges a second, 1.5 to 2.0
-//! GB/s of that (conditions as in [`csr`](crate::csr)).
+//! The overlap is one of *topology*: an entry belongs to the common part if every matrix has it,
+//! whatever its weights. Matrices are multisets: an entry that occurs `c_t` times in matrix `t` is
+//! common `min c_t` times, by its first copies. The weights of the common entries are held once if
+//! all matrices agree on every bit of them, otherwise once for each matrix ([`CommonWeights`]).
+//! Common and exclusive part together give each matrix back, bit for bit.
 //!
 //! The paper names a *topology overlap rate* of a group without a formula; [`Overlap::rate`] is
-//! the share of the group's edges that lie in the common part.
+//! the share of the group's entries that lie in the common part.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::difference::expect_same_vertices;
-use crate::edges::Edges;
-use crate::encoding::Encoding;
 use crate::error::GraphError;
-use crate::intersect::{Part, common_keys, merge, split_common};
-use crate::key_blocks::{BLOCK_EDGES, key_blocks};
-use crate::snapshot::SnapshotView;
+use crate::ids::VertexId;
+use crate::intersect::keep_common;
+use crate::matrix_rows::{MatrixRows, OwnedRows};
+use crate::row_blocks::{BLOCK_WORK, row_blocks};
 
-/// The weights of the edges that all snapshots of a group have.
-#[derive(Debug, Clone, PartialEq)]
+/// The weights of the entries that all matrices of a group have.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommonWeights {
-    /// The snapshots have no weights.
+    /// The matrices have no weights.
     Ones,
-    /// All snapshots give every common edge the same weight.
-    Shared(Vec<f32>),
-    /// The weights of each snapshot, in the order of the common edges.
-    PerSnapshot(Vec<Vec<f32>>),
+    /// All matrices give every common entry the same weight.
+    Shared(Vec<u32>),
+    /// The weights of each matrix, in the order of the common entries.
+    PerSnapshot(Vec<Vec<u32>>),
 }
 
-/// A group of snapshots as common topology and exclusive remainders.
+/// A group of matrices as common topology and exclusive remainders.
 ///
 /// ```
-/// # use zoetrope_graph::{Overlap, SnapshotSequence};
-/// let graph = SnapshotSequence::new(3, vec![0, 2, 4], vec![0, 1, 0, 2], vec![1, 2, 1, 2], None)?;
-/// let overlap = Overlap::of(&[graph.at(0), graph.at(1)])?;
-/// assert_eq!(overlap.common().src, [0]);
-/// assert_eq!((overlap.exclusive(0).src, overlap.exclusive(1).src), (&[1][..], &[2][..]));
+/// # use zoetrope_graph::{MatrixRows, Overlap};
+/// let rows = |columns| MatrixRows { offsets: &[0, 1, 2], columns, weights: None };
+/// let overlap = Overlap::of(&[rows(&[0, 1]), rows(&[0, 2])])?;
+/// assert_eq!(overlap.common().columns, [0]);
+/// assert_eq!((overlap.exclusive(0).row(1).0, overlap.exclusive(1).row(1).0), (&[1][..], &[2][..]));
 /// assert_eq!(overlap.rate(), 0.5);
 /// # Ok::<(), zoetrope_graph::GraphError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
-    common: Edges,
+    common: OwnedRows,
     weights: CommonWeights,
-    exclusive: Vec<Edges>,
+    exclusive: Vec<OwnedRows>,
 }
 
 impl Overlap {
-    /// Regroups `snapshots`, in parallel over ranges of edges.
+    /// Regroups matrices, in parallel over ranges of rows.
     ///
     /// # Errors
-    /// Where there is no snapshot, their vertices differ, or only some have weights.
-    pub fn of(snapshots: &[SnapshotView<'_>]) -> Result<Self, GraphError> {
-        Self::of_in_blocks(snapshots, BLOCK_EDGES)
+    /// If there is no matrix, they differ in rows, or only some have weights.
+    pub fn of(matrices: &[MatrixRows<'_>]) -> Result<Self, GraphError> {
+        Self::of_in_blocks(matrices, BLOCK_WORK)
     }
 
-    fn of_in_blocks(
-        snapshots: &[SnapshotView<'_>],
-        block_edges: usize,
-    ) -> Result<Self, GraphError> {
-        let vertices = expect_group(snapshots)?;
-        let blocks: Vec<Block> = key_blocks(snapshots, block_edges)
+    fn of_in_blocks(matrices: &[MatrixRows<'_>], block_work: usize) -> Result<Self, GraphError> {
+        let Some((first, others)) = matrices.split_first() else {
+            return Err(GraphError::BadParameter {
+                parameter: "matrices of a group",
+                value: "0".into(),
+                expected: "at least 1",
+            });
+        };
+        first.expect_alike(others)?;
+        let largest = matrices.iter().max_by_key(|matrix| matrix.entries()).unwrap_or(first);
+        let blocks: Vec<OverlapBlock> = row_blocks(largest.offsets, block_work)
             .into_par_iter()
-            .map(|ranges| Block::of(snapshots, &ranges))
+            .map(|rows| OverlapBlock::of(matrices, rows))
             .collect();
-        let exclusive = (0..snapshots.len())
-            .into_par_iter()
-            .map(|snapshot| {
-                let parts: Vec<&Part> =
-                    blocks.iter().map(|block| &block.exclusive[snapshot]).collect();
-                Part::join(&parts).into_edges(vertices, snapshots[snapshot].weight.is_some())
-            })
-            .collect();
-        let parts: Vec<&Part> = blocks.iter().map(|block| &block.common).collect();
-        let common = Part::join(&parts).into_edges(vertices, false);
-        let weights = common_weights(snapshots, &blocks);
-        Ok(Self { common, weights, exclusive })
+        let weighted = first.weights.is_some();
+        let exclusive = (0..matrices.len()).into_par_iter().map(|matrix| {
+            let parts = || blocks.iter().map(move |block| &block.exclusive[matrix]);
+            OwnedRows {
+                offsets: offsets(parts().map(|part| &part.lengths[..])),
+                columns: joined(parts().map(|part| &part.columns[..])),
+                weights: weighted.then(|| joined(parts().map(|part| &part.weights[..]))),
+            }
+        });
+        Ok(Self {
+            common: OwnedRows {
+                offsets: offsets(blocks.iter().map(|block| &block.lengths[..])),
+                columns: joined(blocks.iter().map(|block| &block.columns[..])),
+                weights: None,
+            },
+            weights: if weighted {
+                common_weights(matrices.len(), &blocks)
+            } else {
+                CommonWeights::Ones
+            },
+            exclusive: exclusive.collect(),
+        })
     }
 
-    /// The topology that all snapshots have; without weights.
-    pub fn common(&self) -> SnapshotView<'_> {
+    /// The topology that all matrices have; without weights.
+    pub fn common(&self) -> MatrixRows<'_> {
         self.common.view()
     }
 
-    /// The weights of the common edges.
+    /// The weights of the common entries.
     pub fn common_weights(&self) -> &CommonWeights {
         &self.weights
     }
 
-    /// The common edges with the weights of one snapshot.
+    /// The common entries with the weights of one matrix.
     ///
     /// # Panics
-    /// Where `snapshot` is not below [`snapshots`](Self::snapshots).
-    pub fn common_of(&self, snapshot: usize) -> SnapshotView<'_> {
-        let weight = match &self.weights {
+    /// If `matrix` is not below [`len`](Self::len).
+    pub fn common_of(&self, matrix: usize) -> MatrixRows<'_> {
+        let weights = match &self.weights {
             CommonWeights::Ones => None,
-            CommonWeights::Shared(weight) => Some(weight.as_slice()),
-            CommonWeights::PerSnapshot(weights) => Some(weights[snapshot].as_slice()),
+            CommonWeights::Shared(weights) => Some(&weights[..]),
+            CommonWeights::PerSnapshot(all) => Some(&all[matrix][..]),
         };
-        SnapshotView { weight, ..self.common.view() }
+        MatrixRows { weights, ..self.common.view() }
     }
 
-    /// The edges of one snapshot that are not common to all.
+    /// The entries of one matrix that are not common to all.
     ///
     /// # Panics
-    /// Where `snapshot` is not below [`snapshots`](Self::snapshots).
-    pub fn exclusive(&self, snapshot: usize) -> SnapshotView<'_> {
-        self.exclusive[snapshot].view()
+    /// If `matrix` is not below [`len`](Self::len).
+    pub fn exclusive(&self, matrix: usize) -> MatrixRows<'_> {
+        self.exclusive[matrix].view()
     }
 
-    /// The number of snapshots in the group.
-    pub fn snapshots(&self) -> usize {
+    /// The number of matrices of the group.
+    pub fn len(&self) -> usize {
         self.exclusive.len()
     }
 
-    /// One snapshot again, bit for bit.
-    ///
-    /// # Panics
-    /// Where `snapshot` is not below [`snapshots`](Self::snapshots).
-    pub fn reconstruct(&self, snapshot: usize) -> Edges {
-        merge(self.common_of(snapshot), self.exclusive(snapshot))
+    /// Never true: a group has at least one matrix.
+    pub fn is_empty(&self) -> bool {
+        self.exclusive.is_empty()
     }
 
-    /// The share of all edges of the group that lie in the common part, 0 to 1; 1 for a group
-    /// without edges, whose snapshots are alike.
+    /// The share of all entries of the group that lie in the common part, 0 to 1; 1 for a group
+    /// without entries, whose matrices are alike.
     pub fn rate(&self) -> f64 {
-        let exclusive: usize = self.exclusive.iter().map(Edges::len).sum();
-        let common = self.common.len() * self.snapshots();
-        match common + exclusive {
-            0 => 1.0,
-            all => common as f64 / all as f64,
+        let exclusive: usize = self.exclusive.iter().map(|rows| rows.columns.len()).sum();
+        let common = self.common.columns.len() * self.len();
+        let all = common + exclusive;
+        if all == 0 { 1.0 } else { common as f64 / all as f64 }
+    }
+}
+
+/// Common and exclusive entries of some consecutive rows.
+struct OverlapBlock {
+    /// Common entries of each row.
+    lengths: Vec<u32>,
+    columns: Vec<VertexId>,
+    /// The weights of the common entries in each matrix.
+    common_weights: Vec<Vec<u32>>,
+    exclusive: Vec<ExclusiveEntries>,
+}
+
+/// What a matrix has besides the common entries in some consecutive rows.
+struct ExclusiveEntries {
+    lengths: Vec<u32>,
+    columns: Vec<VertexId>,
+    weights: Vec<u32>,
+}
+
+impl OverlapBlock {
+    fn of(matrices: &[MatrixRows<'_>], rows: Range<usize>) -> Self {
+        let keys: Vec<Vec<u64>> = matrices.iter().map(|matrix| matrix.keys(rows.clone())).collect();
+        let mut common = keys[0].clone();
+        for other in &keys[1..] {
+            keep_common(&mut common, 0..other.len(), |at| other[at]);
         }
-    }
-
-    /// Bytes of the group: common indices once, their values as held, remainders plainly.
-    pub fn held_bytes(&self, encoding: Encoding) -> u64 {
-        let values = match &self.weights {
-            CommonWeights::Ones => 0,
-            CommonWeights::Shared(_) => encoding.values(self.common.len()),
-            CommonWeights::PerSnapshot(all) => encoding.values(self.common.len() * all.len()),
-        };
-        let exclusive: u64 =
-            self.exclusive.iter().map(|edges| encoding.snapshot(edges.view())).sum();
-        encoding.indices(self.common.len()) + values + exclusive
-    }
-
-    /// Bytes of the snapshots of the group in plain (index, value) form.
-    pub fn plain_bytes(&self, encoding: Encoding) -> u64 {
-        (0..self.snapshots())
-            .map(|snapshot| {
-                encoding.snapshot(self.common_of(snapshot))
-                    + encoding.snapshot(self.exclusive(snapshot))
-            })
-            .sum()
-    }
-}
-
-struct Block {
-    common: Part,
-    common_weights: Vec<Vec<f32>>,
-    exclusive: Vec<Part>,
-}
-
-impl Block {
-    fn of(snapshots: &[SnapshotView<'_>], ranges: &[Range<usize>]) -> Self {
-        let keys = common_keys(snapshots, ranges);
-        let (common_weights, exclusive) = snapshots
+        let mut lengths = vec![0; rows.len()];
+        for key in &common {
+            lengths[(key >> 32) as usize - rows.start] += 1;
+        }
+        let (common_weights, exclusive) = matrices
             .iter()
-            .zip(ranges)
-            .map(|(view, range)| split_common(*view, range.clone(), &keys))
+            .zip(&keys)
+            .map(|(matrix, keys)| split(matrix, rows.clone(), keys, &common, &lengths))
             .unzip();
-        Self { common: Part::from_keys(&keys), common_weights, exclusive }
+        let columns = common.iter().map(|&key| key as VertexId).collect();
+        Self { lengths, columns, common_weights, exclusive }
     }
 }
 
-fn common_weights(snapshots: &[SnapshotView<'_>], blocks: &[Block]) -> CommonWeights {
-    if snapshots[0].weight.is_none() {
-        return CommonWeights::Ones;
-    }
-    let same_bits = |block: &Block| {
-        let (first, rest) = (&block.common_weights[0], &block.common_weights[1..]);
-        rest.iter().all(|other| {
-            first.iter().zip(other).all(|(left, right)| left.to_bits() == right.to_bits())
-        })
-    };
-    let of = |snapshot: usize| -> Vec<f32> {
-        blocks
-            .iter()
-            .map(|block| block.common_weights[snapshot].as_slice())
-            .collect::<Vec<_>>()
-            .concat()
-    };
-    match blocks.par_iter().all(same_bits) {
-        true => CommonWeights::Shared(of(0)),
-        false => CommonWeights::PerSnapshot((0..snapshots.len()).map(of).collect()),
-    }
-}
-
-/// The number of vertices of a group that can be regrouped.
-fn expect_group(snapshots: &[SnapshotView<'_>]) -> Result<u32, GraphError> {
-    let Some(first) = snapshots.first() else {
-        return Err(GraphError::BadParameter {
-            parameter: "snapshots of a group",
-            value: "0".into(),
-            expected: "at least 1",
-        });
-    };
-    for other in snapshots {
-        expect_same_vertices(first.vertices, other.vertices)?;
-        if first.weight.is_some() != other.weight.is_some() {
-            return Err(GraphError::BadParameter {
-                parameter: "weights of a group",
-                value: "only some snapshots have them".into(),
-                expected: "weights in all snapshots or in none",
-            });
+/// Splits the entries of some rows, with their keys, into those of `common` (by their first
+/// copies), of which only the weights are returned, and the others.
+fn split(
+    matrix: &MatrixRows<'_>,
+    rows: Range<usize>,
+    keys: &[u64],
+    common: &[u64],
+    common_lengths: &[u32],
+) -> (Vec<u32>, ExclusiveEntries) {
+    let others = keys.len() - common.len();
+    let weights = matrix.weights.map(|weights| &weights[matrix.positions(rows.clone())]);
+    // One place to spare: the cursor that does not advance writes where the other kind would go.
+    let mut columns = vec![0; others + 1];
+    let room = |entries: usize| if weights.is_some() { vec![0; entries + 1] } else { vec![] };
+    let (mut own_weights, mut common_weights) = (room(others), room(common.len()));
+    let (mut shared, mut own) = (0, 0);
+    for (at, key) in keys.iter().enumerate() {
+        let hit = common.get(shared) == Some(key);
+        columns[own] = *key as VertexId;
+        if let Some(weights) = weights {
+            own_weights[own] = weights[at];
+            common_weights[shared] = weights[at];
         }
+        shared += usize::from(hit);
+        own += usize::from(!hit);
     }
-    Ok(first.vertices)
+    debug_assert_eq!((shared, own), (common.len(), others));
+    columns.truncate(others);
+    own_weights.truncate(others);
+    common_weights.truncate(common.len());
+    let lengths = matrix.offsets[rows.start..=rows.end].windows(2);
+    let lengths = lengths.zip(common_lengths).map(|(row, common)| row[1] - row[0] - common);
+    let exclusive = ExclusiveEntries { lengths: lengths.collect(), columns, weights: own_weights };
+    (common_weights, exclusive)
+}
+
+/// Where rows of the given lengths start, and where the last ends.
+fn offsets<'a>(lengths: impl Iterator<Item = &'a [u32]>) -> Vec<u32> {
+    let ends = lengths.flatten().scan(0, |end, length| {
+        *end += length;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+fn joined<'a>(parts: impl Iterator<Item = &'a [u32]> + Clone) -> Vec<u32> {
+    let mut joined = Vec::with_capacity(parts.clone().map(<[u32]>::len).sum());
+    parts.for_each(|part| joined.extend_from_slice(part));
+    joined
+}
+
+fn common_weights(matrices: usize, blocks: &[OverlapBlock]) -> CommonWeights {
+    let alike = |block: &OverlapBlock| {
+        let (first, others) = (&block.common_weights[0], &block.common_weights[1..]);
+        others.iter().all(|other| other == first)
+    };
+    let of = |matrix: usize| joined(blocks.iter().map(|block| &block.common_weights[matrix][..]));
+    if blocks.par_iter().all(alike) {
+        CommonWeights::Shared(of(0))
+    } else {
+        CommonWeights::PerSnapshot((0..matrices).map(of).collect())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::SnapshotSequence;
 
-    fn sample(weight: Option<Vec<f32>>) -> SnapshotSequence {
-        // (1,0) occurs 2, 1 and 3 times; (2,1) in all; the rest not in all.
-        let src = vec![1, 1, 2, 3, 0, 1, 2, 1, 1, 1, 2, 0];
-        let dst = vec![0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 3];
-        SnapshotSequence::new(4, vec![0, 4, 7, 12], src, dst, weight).unwrap()
+    const OFFSETS: [&[u32]; 3] = [&[0, 2, 4, 4, 4], &[0, 2, 3, 3, 3], &[0, 3, 4, 4, 5]];
+    // (0, 1) occurs 2, 1 and 3 times; (1, 2) in all; the rest not in all.
+    const COLUMNS: [&[u32]; 3] = [&[1, 1, 2, 3], &[0, 1, 2], &[1, 1, 1, 2, 0]];
+
+    fn sample<'a>(weights: Option<&'a [u32]>) -> Vec<MatrixRows<'a>> {
+        let mut first = 0;
+        let matrix = |at: usize| {
+            let own = first..first + COLUMNS[at].len();
+            first = own.end;
+            let weights = weights.map(|weights| &weights[own]);
+            MatrixRows { offsets: OFFSETS[at], columns: COLUMNS[at], weights }
+        };
+        (0..3).map(matrix).collect()
     }
 
     #[test]
-    fn an_edge_is_common_as_often_as_every_snapshot_has_it() {
-        let sequence = sample(None);
-        let views: Vec<_> = sequence.iter().collect();
-        let overlap = Overlap::of(&views).unwrap();
-        assert_eq!((overlap.common().src, overlap.common().dst), (&[1, 2][..], &[0, 1][..]));
-        assert_eq!(overlap.exclusive(2).src, [1, 1, 0]);
+    fn an_entry_is_common_as_often_as_every_matrix_has_it() {
+        let overlap = Overlap::of(&sample(None)).unwrap();
+        assert_eq!(overlap.common().columns, [1, 2]);
+        assert_eq!(overlap.common().offsets, [0, 1, 2, 2, 2]);
+        assert_eq!(overlap.exclusive(2).columns, [1, 1, 0]);
+        assert_eq!(overlap.exclusive(2).offsets, [0, 2, 2, 2, 3]);
         assert_eq!(overlap.rate(), 0.5);
         assert_eq!(overlap.common_weights(), &CommonWeights::Ones);
     }
 
     #[test]
-    fn weights_are_held_once_where_they_agree_and_per_snapshot_where_not() {
-        let agreeing = sample(Some(vec![2.0; 12]));
-        let views: Vec<_> = agreeing.iter().collect();
-        let overlap = Overlap::of(&views).unwrap();
-        assert_eq!(overlap.common_weights(), &CommonWeights::Shared(vec![2.0, 2.0]));
-        assert_eq!(overlap.held_bytes(Encoding::COMPACT), 2 * 8 + 2 * 4 + 6 * 12);
-        assert_eq!(overlap.plain_bytes(Encoding::COMPACT), 12 * 12);
-
-        let differing = sample(Some((0..12).map(|value| value as f32).collect()));
-        let views: Vec<_> = differing.iter().collect();
-        let overlap = Overlap::of(&views).unwrap();
-        let expected = vec![vec![0.0, 2.0], vec![5.0, 6.0], vec![7.0, 10.0]];
+    fn weights_are_held_once_if_they_agree_and_per_matrix_if_not() {
+        let overlap = Overlap::of(&sample(Some(&[2; 12]))).unwrap();
+        assert_eq!(overlap.common_weights(), &CommonWeights::Shared(vec![2, 2]));
+        let different: Vec<u32> = (0..12).collect();
+        let overlap = Overlap::of(&sample(Some(&different))).unwrap();
+        let expected = vec![vec![0, 2], vec![5, 6], vec![7, 10]];
         assert_eq!(overlap.common_weights(), &CommonWeights::PerSnapshot(expected));
-        assert_eq!(overlap.held_bytes(Encoding::COMPACT), 2 * 8 + 6 * 4 + 6 * 12);
-        for (snapshot, view) in views.iter().enumerate() {
-            assert_eq!(overlap.reconstruct(snapshot).view(), *view);
-        }
+        assert_eq!(overlap.exclusive(0).weights, Some(&[1, 3][..]));
+        assert_eq!(overlap.common_of(1).weights, Some(&[5, 6][..]));
     }
 
     #[test]
     fn blocks_do_not_change_the_overlap() {
-        let sequence = sample(Some((0..12).map(|value| value as f32).collect()));
-        let views: Vec<_> = sequence.iter().collect();
-        let whole = Overlap::of(&views).unwrap();
-        for block_edges in 1..13 {
-            assert_eq!(Overlap::of_in_blocks(&views, block_edges).unwrap(), whole);
+        let different: Vec<u32> = (0..12).collect();
+        let matrices = sample(Some(&different));
+        let whole = Overlap::of(&matrices).unwrap();
+        for block_work in 1..13 {
+            assert_eq!(Overlap::of_in_blocks(&matrices, block_work).unwrap(), whole);
         }
     }
 
     #[test]
     fn a_group_of_one_is_all_common_and_an_empty_group_is_refused() {
-        let sequence = sample(None);
-        let overlap = Overlap::of(&[sequence.at(1)]).unwrap();
-        assert_eq!((overlap.common(), overlap.rate()), (sequence.at(1), 1.0));
+        let matrices = sample(None);
+        let overlap = Overlap::of(&matrices[1..2]).unwrap();
+        assert_eq!((overlap.common(), overlap.rate()), (matrices[1], 1.0));
         assert!(Overlap::of(&[]).is_err());
-        let weighted = sample(Some(vec![1.0; 12]));
-        assert!(Overlap::of(&[sequence.at(0), weighted.at(0)]).is_err());
+        assert!(Overlap::of(&[matrices[0], sample(Some(&[1; 12]))[1]]).is_err());
+        let fewer = MatrixRows { offsets: &[0, 0], columns: &[], weights: None };
+        assert!(Overlap::of(&[matrices[0], fewer]).is_err());
     }
 }

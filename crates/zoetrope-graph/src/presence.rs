@@ -1,6 +1,6 @@
 //! Vertices that appear and disappear: when each is there, and how many there are at a time.
 //!
-//! A vertex is *active* in a snapshot where an edge starts or ends at it. Two lengths of its time
+//! A vertex is *active* in a snapshot if an edge starts or ends at it. Two lengths of its time
 //! sequence are kept apart (DGC §2.2.1 speaks of vertices that exist for a long or a short time):
 //! its *active steps*, the snapshots in which it is active, and its *span* from the first to the
 //! last of them, gaps included. A vertex that is never active has neither.
@@ -31,7 +31,7 @@ impl Presence {
     /// Finds when vertices are active; parallel over runs of consecutive snapshots.
     ///
     /// # Panics
-    /// Where there are more than 2^32 − 1 snapshots.
+    /// If there are more than 2^32 − 1 snapshots.
     pub fn of(sequence: &SnapshotSequence) -> Self {
         let (steps, vertices) = (sequence.steps(), sequence.vertices() as usize);
         assert!(u32::try_from(steps).is_ok(), "{steps} snapshots");
@@ -72,10 +72,10 @@ impl Presence {
         &self.active
     }
 
-    /// The first and last step in which a vertex is active; `None` where it never is.
+    /// The first and last step in which a vertex is active; `None` if it never is.
     ///
     /// # Panics
-    /// Where `vertex` is not a vertex of the sequence.
+    /// If `vertex` is not a vertex of the sequence.
     pub fn first_and_last(&self, vertex: VertexId) -> Option<(usize, usize)> {
         let presence = self.vertices[vertex as usize];
         (presence.steps > 0).then_some((presence.first as usize, presence.last as usize))
@@ -84,16 +84,16 @@ impl Presence {
     /// The number of snapshots in which a vertex is active.
     ///
     /// # Panics
-    /// Where `vertex` is not a vertex of the sequence.
+    /// If `vertex` is not a vertex of the sequence.
     pub fn active_steps(&self, vertex: VertexId) -> usize {
         self.vertices[vertex as usize].steps as usize
     }
 
-    /// The number of snapshots from the first to the last in which a vertex is active; 0 where it
+    /// The number of snapshots from the first to the last in which a vertex is active; 0 if it
     /// never is.
     ///
     /// # Panics
-    /// Where `vertex` is not a vertex of the sequence.
+    /// If `vertex` is not a vertex of the sequence.
     pub fn span(&self, vertex: VertexId) -> usize {
         self.first_and_last(vertex).map_or(0, |(first, last)| last - first + 1)
     }

@@ -139,7 +139,7 @@ impl Ranges {
 
     /// How many filled ranges come before this one.
     fn place(&self, at: usize) -> usize {
-        // Where none is empty, there is nothing to look for.
+        // If none is empty, there is nothing to look for.
         if self.filled.len() == self.len {
             return at;
         }

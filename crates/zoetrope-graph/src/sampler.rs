@@ -18,8 +18,7 @@
 //! million neighbours a second, 29 to 30 % of the floor; the binary searches are most of the rest.
 //! Uniform 29 to 30 million a second: ten draws, and thirty scattered reads for three stretches.
 //!
-//! It does not find duplicates and keeps no state between calls; what follows a stream and knows
-//! its present alone is [`crate::last_neighbours`].
+//! It does not find duplicates and keeps no state between calls.
 
 use rayon::prelude::*;
 
@@ -45,7 +44,7 @@ pub enum Choice {
     /// The newest.
     #[default]
     Recent,
-    /// Distinct events, each with the same chance; all of them where there are few.
+    /// Distinct events, each with the same chance; all of them if there are few.
     Uniform,
 }
 
@@ -128,31 +127,9 @@ impl Sampled {
     /// The positions of the events of one moment.
     ///
     /// # Panics
-    /// Where `moment` is not below [`moments`](Self::moments).
+    /// If `moment` is not below [`moments`](Self::moments).
     pub fn of(&self, moment: usize) -> std::ops::Range<usize> {
         self.offsets[moment] as usize..self.offsets[moment + 1] as usize
-    }
-
-    /// Removes all moments; keeps the buffers.
-    pub(crate) fn clear(&mut self) {
-        self.offsets.clear();
-        self.offsets.push(0);
-        self.vertex.clear();
-        self.event.clear();
-        self.time.clear();
-    }
-
-    /// Appends an event to the moment that [`end_moment`](Self::end_moment) will end.
-    pub(crate) fn push(&mut self, vertex: VertexId, event: EventId, time: Time) {
-        self.vertex.push(vertex);
-        self.event.push(event);
-        self.time.push(time);
-    }
-
-    /// Ends a moment with the events pushed since the last one ended.
-    pub(crate) fn end_moment(&mut self) {
-        let end = u32::try_from(self.event.len()).expect("fewer than 2^32 sampled events");
-        self.offsets.push(end);
     }
 }
 
@@ -161,7 +138,7 @@ impl Sampler {
     /// kept. `step` (an epoch, say) makes other draws from the same seed.
     ///
     /// # Panics
-    /// Where a moment names a vertex that the index does not have, or where the result has 2^32
+    /// If a moment names a vertex that the index does not have, or if the result has 2^32
     /// events or more.
     pub fn sample(
         &self,
@@ -173,7 +150,7 @@ impl Sampler {
         if moments.len() < PARALLEL || rayon::current_num_threads() == 1 {
             return self.sample_on::<false>(index, moments, step, sampled);
         }
-        // Enters the pool once, where the caller is not one of its threads.
+        // Enters the pool once, if the caller is not one of its threads.
         rayon::scope(|_| self.sample_on::<true>(index, moments, step, sampled));
     }
 
@@ -209,7 +186,7 @@ impl Sampler {
         vertex.resize(total, 0);
         event.resize(total, 0);
         time.resize(total, 0);
-        let whole = fill::Part { moments, ends, offsets, vertex, event, time };
+        let whole = fill::MomentRun { moments, ends, offsets, vertex, event, time };
         self.fill(index, step, grain, whole);
     }
 

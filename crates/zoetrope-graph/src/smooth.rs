@@ -8,7 +8,7 @@
 //!   features is in [`smooth_features`](crate::smooth_features).
 //!
 //! These are sums of matrices: an edge of the result is there once, with the weights of all its
-//! occurrences in the window added up (1 each where there are none), and stays there where they
+//! occurrences in the window added up (1 each if there are none), and stays there even if they
 //! add up to 0. Sums are taken in f64 in time order and rounded once.
 //!
 //! How: the occurrences of all steps are ordered by edge, in parallel over ranges of edges. One

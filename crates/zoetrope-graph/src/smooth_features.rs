@@ -24,7 +24,7 @@ const LANE: usize = 256;
 /// the start. Constant features stay as they are.
 ///
 /// # Errors
-/// [`GraphError::BadParameter`] where `window` is 0.
+/// [`GraphError::BadParameter`] if `window` is 0.
 pub fn m_product_features(
     features: &VertexFeatures,
     window: usize,

@@ -3,7 +3,7 @@
 //! One arena for all snapshots, each with a range of it, ordered by (destination, source), ties in
 //! input order; snapshots without edges take no memory. The compact form is what files hold
 //! and what differences and overlaps are computed on; a matrix with row offsets is derived per
-//! snapshot where it is needed. A graph whose topology never changes is stored once.
+//! snapshot if it is needed. A graph whose topology never changes is stored once.
 
 use rayon::prelude::*;
 
@@ -33,7 +33,7 @@ pub struct SnapshotView<'a> {
     pub src: &'a [VertexId],
     /// Where each edge ends; ascending.
     pub dst: &'a [VertexId],
-    /// The weight of each edge; 1 where there is none.
+    /// The weight of each edge; 1 if there is none.
     pub weight: Option<&'a [f32]>,
 }
 
@@ -68,7 +68,7 @@ impl SnapshotSequence {
     /// Takes edges grouped by snapshot and orders each snapshot by (destination, source).
     ///
     /// # Errors
-    /// Where the columns differ in length, offsets do not rise from 0 to the number of edges, or
+    /// If the columns differ in length, offsets do not rise from 0 to the number of edges, or
     /// an edge names a vertex outside `0..vertices`.
     pub fn new(
         vertices: u32,
@@ -141,10 +141,8 @@ impl SnapshotSequence {
     /// If there are fewer.
     pub fn first_steps(&self, steps: usize) -> Self {
         assert!(steps <= self.steps, "{steps} of {} snapshots", self.steps);
-        let ranges = match self.is_constant() {
-            true => self.ranges.clone(),
-            false => self.ranges.first(steps),
-        };
+        let ranges =
+            if self.is_constant() { self.ranges.clone() } else { self.ranges.first(steps) };
         let edges = ranges.end() as usize;
         Self {
             vertices: self.vertices,
@@ -192,7 +190,7 @@ impl SnapshotSequence {
     /// Attaches the window boundaries: snapshot `t` covers `boundaries[t]..boundaries[t + 1]`.
     ///
     /// # Errors
-    /// [`GraphError::LengthMismatch`] where there are not `steps + 1` of them.
+    /// [`GraphError::LengthMismatch`] if there are not `steps + 1` of them.
     pub fn with_boundaries(
         mut self,
         boundaries: impl Into<Boundaries>,
@@ -203,7 +201,7 @@ impl SnapshotSequence {
         Ok(self)
     }
 
-    /// The number of vertices; every snapshot has all of them, isolated where it has no edge.
+    /// The number of vertices; every snapshot has all of them, isolated if it has no edge.
     pub fn vertices(&self) -> u32 {
         self.vertices
     }
@@ -223,7 +221,7 @@ impl SnapshotSequence {
         self.src.len()
     }
 
-    /// The window boundaries, where the snapshots were cut from events.
+    /// The window boundaries, if the snapshots were cut from events.
     pub fn boundaries(&self) -> Option<&Boundaries> {
         self.boundaries.as_ref()
     }
@@ -252,7 +250,7 @@ impl SnapshotSequence {
     /// The edges of a snapshot.
     ///
     /// # Panics
-    /// Where `step` is not below [`steps`](Self::steps).
+    /// If `step` is not below [`steps`](Self::steps).
     pub fn at(&self, step: usize) -> SnapshotView<'_> {
         assert!(step < self.steps, "snapshot {step} of {}", self.steps);
         let stored = if self.is_constant() { 0 } else { step };
@@ -312,10 +310,7 @@ fn permute<T: Copy + Send + Sync>(order: &[u64], values: &mut [T]) {
 }
 
 fn check_length(column: &'static str, expected: usize, got: usize) -> Result<(), GraphError> {
-    match expected == got {
-        true => Ok(()),
-        false => Err(GraphError::LengthMismatch { column, expected, got }),
-    }
+    if expected == got { Ok(()) } else { Err(GraphError::LengthMismatch { column, expected, got }) }
 }
 
 fn check_range(column: &'static str, values: &[VertexId], vertices: u32) -> Result<(), GraphError> {

@@ -7,7 +7,7 @@
 /// time.
 const MOST_LETTERS: usize = 64;
 
-/// The known name nearest to `wanted`, where few enough letters differ that it may be a slip.
+/// The known name nearest to `wanted`, if few enough letters differ that it may be a slip.
 ///
 /// Equally near names: the first. Case does not count; `_` and blanks count as `-`.
 ///

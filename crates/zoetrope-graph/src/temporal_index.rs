@@ -85,7 +85,7 @@ impl<'a> TemporalView<'a> {
     /// The number of the event at `index` in the store.
     ///
     /// # Panics
-    /// Where `index` is not below [`len`](Self::len).
+    /// If `index` is not below [`len`](Self::len).
     pub fn event(&self, index: usize) -> EventId {
         match self.events {
             EventIdSlice::Narrow(events) => events[index].into(),
@@ -98,7 +98,7 @@ impl<'a> TemporalView<'a> {
         (0..self.len()).map(move |index| self.event(index))
     }
 
-    /// The last `count` events, or all where there are fewer.
+    /// The last `count` events, or all if there are fewer.
     pub fn last(self, count: usize) -> Self {
         self.slice(self.len().saturating_sub(count)..self.len())
     }
@@ -126,7 +126,7 @@ impl<'a> TemporalView<'a> {
     /// Some of the events, by position in this view.
     ///
     /// # Panics
-    /// Where `range` is out of bounds.
+    /// If `range` is out of bounds.
     pub fn slice(self, range: Range<usize>) -> Self {
         Self {
             neighbours: &self.neighbours[range.clone()],
@@ -190,7 +190,7 @@ impl TemporalIndex {
     /// All events of a vertex.
     ///
     /// # Panics
-    /// Where `vertex` is not below [`vertices`](Self::vertices).
+    /// If `vertex` is not below [`vertices`](Self::vertices).
     pub fn of(&self, vertex: VertexId) -> TemporalView<'_> {
         let vertex = vertex as usize;
         self.stretch(self.offsets[vertex] as usize..self.offsets[vertex + 1] as usize)
@@ -249,7 +249,7 @@ impl TemporalIndex {
     /// The events of a vertex strictly before a time.
     ///
     /// # Panics
-    /// Where `vertex` is not below [`vertices`](Self::vertices).
+    /// If `vertex` is not below [`vertices`](Self::vertices).
     pub fn before(&self, vertex: VertexId, time: Time) -> TemporalView<'_> {
         let all = self.of(vertex);
         all.slice(0..all.times.partition_point(|&at| at < time))
@@ -258,7 +258,7 @@ impl TemporalIndex {
     /// The events of a vertex up to and including a time.
     ///
     /// # Panics
-    /// Where `vertex` is not below [`vertices`](Self::vertices).
+    /// If `vertex` is not below [`vertices`](Self::vertices).
     pub fn until(&self, vertex: VertexId, time: Time) -> TemporalView<'_> {
         let all = self.of(vertex);
         all.slice(0..all.times.partition_point(|&at| at <= time))
@@ -267,7 +267,7 @@ impl TemporalIndex {
     /// The events of a vertex that precede an event in the stream, those of equal time included.
     ///
     /// # Panics
-    /// Where `vertex` is not below [`vertices`](Self::vertices).
+    /// If `vertex` is not below [`vertices`](Self::vertices).
     pub fn before_event(&self, vertex: VertexId, event: EventId) -> TemporalView<'_> {
         self.of(vertex).before_event(event)
     }

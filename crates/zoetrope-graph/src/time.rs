@@ -65,7 +65,7 @@ impl TimeScale {
     /// Unix seconds.
     pub const UNIX_SECONDS: Self = Self { unit: TimeUnit::Second, unix: true };
 
-    /// A time for people: `2004-04-15 12:34:56.5 UTC` where the origin is known, `36 s` where it
+    /// A time for people: `2004-04-15 12:34:56.5 UTC` if the origin is known, `36 s` if it
     /// is not, `step 7` for steps. Times beyond the year 9999 stay ticks.
     pub fn format_time(self, time: Time) -> String {
         let Some(rate) = self.unit.ticks_per_second() else {

@@ -1,6 +1,6 @@
 //! Stable order by time.
 //!
-//! Time and position are packed into one 64-bit key where both fit (they do unless the stream
+//! Time and position are packed into one 64-bit key if both fit (they do unless the stream
 //! spans more than 2^64 / events ticks), so that one parallel sort of plain integers is stable.
 //! The keys are made in the time column itself and become times again after the sort; extra
 //! memory is 8 bytes an event for the passes, then 4 for the order.
@@ -23,15 +23,12 @@ impl TimeOrder {
     /// Sorts a column of times and remembers where each came from.
     ///
     /// # Errors
-    /// [`GraphError::TooMany`] where times are not in order and positions do not fit 32 bits.
+    /// [`GraphError::TooMany`] if times are not in order and positions do not fit 32 bits.
     pub fn sort(time: &mut [Time]) -> Result<Self, GraphError> {
-        match is_ordered(time) {
-            true => Ok(Self(None)),
-            false => sort(time).map(|order| Self(Some(order))),
-        }
+        if is_ordered(time) { Ok(Self(None)) } else { sort(time).map(|order| Self(Some(order))) }
     }
 
-    /// For each place the place that its event came from; `None` where nothing moved.
+    /// For each place the place that its event came from; `None` if nothing moved.
     pub fn moves(&self) -> Option<&[u32]> {
         self.0.as_deref()
     }
@@ -60,9 +57,10 @@ fn sort(time: &mut [Time]) -> Result<Vec<u32>, GraphError> {
     let keys: &mut [u64] = bytemuck::cast_slice_mut(time);
     let packing = Packing { low: low as u64, position_bits };
     let passes = (u64::BITS - span.leading_zeros()).div_ceil(DIGIT_BITS);
-    match passes <= 4 && events >= 1 << 12 {
-        true => Ok(sort_by_digits(keys, packing, passes)),
-        false => Ok(sort_by_comparison(keys, packing)),
+    if passes <= 4 && events >= 1 << 12 {
+        Ok(sort_by_digits(keys, packing, passes))
+    } else {
+        Ok(sort_by_comparison(keys, packing))
     }
 }
 
@@ -143,7 +141,7 @@ fn scatter(keys: &[u64], shift: u32, mut put: impl FnMut(usize, u64)) {
     }
 }
 
-/// The same where time and position do not fit one word.
+/// The same if time and position do not fit one word.
 fn sort_apart(time: &mut [Time]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..time.len() as u32).collect();
     order.par_sort_by_key(|&position| time[position as usize]);

@@ -55,7 +55,7 @@ pub enum Windowing {
     /// At least this many events in each window but the last: a window ends with the last event
     /// of equal time.
     Events(NonZeroU64),
-    /// About this many windows with about equally many events; fewer where equal times make
+    /// About this many windows with about equally many events; fewer if equal times make
     /// cuts coincide.
     Parts(NonZeroU64),
     /// Units of the UTC calendar; needs Unix times.
@@ -116,7 +116,7 @@ impl Windows {
     /// Cuts the stream. A stream without events has no windows, unless boundaries are given.
     ///
     /// # Errors
-    /// [`GraphError::BadParameter`] where the width does not fit the scale, the calendar is asked
+    /// [`GraphError::BadParameter`] if the width does not fit the scale, the calendar is asked
     /// of times without a known origin or given boundaries do not rise;
     /// [`GraphError::TooManyWindows`] beyond [`MAX_WINDOWS`].
     pub fn cut(store: &EventStore, windowing: &Windowing) -> Result<Self, GraphError> {
@@ -128,13 +128,16 @@ impl Windows {
             let boundaries = Boundaries::Listed(vec![0]);
             return Ok(Self { boundaries, ranges: Ranges::empty(0, 0) });
         };
-        let limited = |windows: i128| match windows <= i128::from(MAX_WINDOWS) {
-            true => Ok(()),
-            false => Err(GraphError::TooManyWindows {
-                windows,
-                limit: MAX_WINDOWS,
-                suggestion: suggest_window(store).to_string(),
-            }),
+        let limited = |windows: i128| {
+            if windows <= i128::from(MAX_WINDOWS) {
+                Ok(())
+            } else {
+                Err(GraphError::TooManyWindows {
+                    windows,
+                    limit: MAX_WINDOWS,
+                    suggestion: suggest_window(store).to_string(),
+                })
+            }
         };
         let boundaries = match windowing {
             Windowing::Boundaries(given) => Boundaries::Listed(given.clone()),
@@ -160,7 +163,7 @@ impl Windows {
                 limited(parts.into())?;
                 let events = time.len() as u128;
                 let quantile = |part: u64| (events * u128::from(part) / u128::from(parts)) as u64;
-                // The first quantile beyond the cut: several coincide where times are equal.
+                // The first quantile beyond the cut: several coincide if times are equal.
                 closed(by_count(time, |cut| {
                     let part = u128::from(cut) * u128::from(parts) / events;
                     (part as u64..=parts).map(quantile).find(|&next| next > cut).unwrap_or(u64::MAX)
@@ -229,7 +232,7 @@ impl Windows {
     /// The events of a window, by position.
     ///
     /// # Panics
-    /// Where `window` is not below [`len`](Self::len).
+    /// If `window` is not below [`len`](Self::len).
     pub fn events(&self, window: usize) -> Range<usize> {
         self.ranges.get(window)
     }
@@ -237,7 +240,7 @@ impl Windows {
     /// The times that a window covers.
     ///
     /// # Panics
-    /// Where `window` is not below [`len`](Self::len).
+    /// If `window` is not below [`len`](Self::len).
     pub fn times(&self, window: usize) -> Range<Time> {
         self.boundaries.at(window)..self.boundaries.at(window + 1)
     }
@@ -272,7 +275,7 @@ fn regular(
 }
 
 /// A window that would start at [`Time::MAX`] could not end later: it joins the one before, or
-/// starts a tick earlier where it is the only one.
+/// starts a tick earlier if it is the only one.
 fn closed(mut boundaries: Vec<Time>) -> Boundaries {
     boundaries.dedup();
     if boundaries == [Time::MAX] {

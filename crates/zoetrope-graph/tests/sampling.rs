@@ -6,9 +6,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::sampler::{Choice, EqualTimes, Hops, Moment, Sampled, Sampler};
-use zoetrope_graph::{
-    Direction, EventId, EventStore, LastNeighbours, TemporalIndex, Time, TimeScale, VertexNames,
-};
+use zoetrope_graph::{Direction, EventId, EventStore, TemporalIndex, Time, TimeScale, VertexNames};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -82,7 +80,7 @@ fn requests(mut work: impl FnMut()) -> usize {
 }
 
 fn a_second_epoch_allocates_nothing(store: &EventStore, index: &TemporalIndex) {
-    let (mut moments, mut hops, mut sampled) = (Vec::new(), Hops::default(), Sampled::default());
+    let (mut moments, mut hops) = (Vec::new(), Hops::default());
     for choice in [Choice::Recent, Choice::Uniform] {
         let epoch = || {
             // Short batches stay on one thread, long ones are cut.
@@ -95,19 +93,6 @@ fn a_second_epoch_allocates_nothing(store: &EventStore, index: &TemporalIndex) {
         };
         assert_eq!(requests(epoch), 0, "{choice:?}");
     }
-    let mut table = LastNeighbours::new(VERTICES as usize, 10, EqualTimes::Future);
-    let epoch = || {
-        table.clear();
-        for first in (0..30_000).step_by(200) {
-            ends(store, first..first + 200, &mut moments);
-            table.sample(&moments, &mut sampled);
-            for event in first..first + 200 {
-                let (src, dst) = (store.src()[event], store.dst()[event]);
-                table.insert(src, dst, store.time()[event], event as EventId);
-            }
-        }
-    };
-    assert_eq!(requests(epoch), 0, "last neighbours");
 }
 
 /// One test, because the counter of requests counts those of all threads.

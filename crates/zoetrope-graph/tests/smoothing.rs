@@ -21,7 +21,7 @@ fn dense(sequence: &SnapshotSequence, step: usize) -> (Vec<f64>, Vec<bool>) {
     (sums, there)
 }
 
-/// Sum over the window `step - length + 1 ..= step`, and where any of its snapshots has an edge.
+/// Sum over the window `step - length + 1 ..= step`, and whether any of its snapshots has an edge.
 fn window(sequence: &SnapshotSequence, step: usize, length: usize) -> (Vec<f64>, Vec<bool>) {
     let mut total = dense(sequence, step);
     for earlier in (step + 1).saturating_sub(length)..step {

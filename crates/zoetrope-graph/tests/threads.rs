@@ -7,9 +7,7 @@ use zoetrope_graph::normalise::{GcnOptions, gcn, mean, row};
 use zoetrope_graph::random::Random;
 use zoetrope_graph::smooth::{edge_life, m_product};
 use zoetrope_graph::smooth_features::m_product_features;
-use zoetrope_graph::{
-    Csr, Difference, DifferenceSequence, Overlap, Presence, SlicedCsr, SnapshotSequence,
-};
+use zoetrope_graph::{Csr, Difference, MatrixRows, Overlap, Presence, SnapshotSequence};
 
 /// Snapshots that share most of their edges, with repeats, hubs and weights that round.
 fn evolving(steps: u64, vertices: u32, edges: u64) -> SnapshotSequence {
@@ -56,15 +54,12 @@ fn structures_do_not_depend_on_the_number_of_threads() {
     same_on_any_number_of_threads("gcn", || bits(gcn(views[1], GcnOptions::default()).unwrap()));
     same_on_any_number_of_threads("row", || bits(row(Csr::from_view(views[1]).unwrap())));
     same_on_any_number_of_threads("mean", || bits(mean(Csr::from_view(views[1]).unwrap())));
-    same_on_any_number_of_threads("slices", || {
-        let sliced = SlicedCsr::new(Csr::from_view(views[2]).unwrap(), 32).unwrap();
-        [sliced.slice_rows(), sliced.slice_offsets()].concat()
-    });
+    let matrices: Vec<Csr> = views.iter().map(|view| Csr::from_view(*view).unwrap()).collect();
+    let rows: Vec<MatrixRows<'_>> = matrices.iter().map(MatrixRows::of).collect();
     same_on_any_number_of_threads("difference", || {
-        Difference::between(views[0], views[1]).unwrap()
+        Difference::new(Some(rows[0]), &rows[1..]).unwrap()
     });
-    same_on_any_number_of_threads("differences", || DifferenceSequence::new(&sequence, 2).unwrap());
-    same_on_any_number_of_threads("overlap", || Overlap::of(&views).unwrap());
+    same_on_any_number_of_threads("overlap", || Overlap::of(&rows).unwrap());
 }
 
 #[test]

@@ -48,12 +48,11 @@ pub fn need(what: &str, bytes: u64, advice: &str) -> Result<(), TooLarge> {
         (Some(room), free) if room <= free => (room, limit::limit()),
         (_, free) => (free, None),
     };
-    match bytes <= free {
-        true => Ok(()),
-        false => {
-            let (what, advice) = (what.to_owned(), advice.to_owned());
-            Err(TooLarge { what, needed: bytes, free, limit, advice })
-        }
+    if bytes <= free {
+        Ok(())
+    } else {
+        let (what, advice) = (what.to_owned(), advice.to_owned());
+        Err(TooLarge { what, needed: bytes, free, limit, advice })
     }
 }
 

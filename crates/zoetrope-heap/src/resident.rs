@@ -52,11 +52,11 @@ pub(crate) fn trim() {
 /// memory than they have in use. Fresh pages for every block cost up to a quarter of an epoch instead.
 #[allow(unsafe_code)]
 pub(crate) fn return_large_blocks() {
-    /// Blocks of this size and more go back to the system at once.
-    const LARGE: i32 = 256 << 10;
+    /// Least bytes of a block that goes back to the system at once.
+    const RETURNED_BYTES_MIN: i32 = 256 << 10;
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the option exists, and a size is a number.
-    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, RETURNED_BYTES_MIN) };
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-    let _ = LARGE;
+    let _ = RETURNED_BYTES_MIN;
 }

@@ -25,7 +25,7 @@ pub trait StructureEncoder: Send + Sync {
     /// From `T·N × in` to `T·N × width`, stacked by time.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError>;
 }
 
@@ -38,7 +38,7 @@ pub struct Sequence {
     pub steps: usize,
     /// The number of vertices.
     pub vertices: usize,
-    /// `T·N × 1`, 0 where a vertex is not there; None where all are.
+    /// `T·N × 1`, 0 if a vertex is not there; None if all are.
     pub mask: Option<Var>,
 }
 
@@ -53,7 +53,7 @@ pub trait TimeEncoder: Send + Sync {
     /// From `T·N × in` to `T·N × width`. Reads and writes its places of `state`, from `place` on.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     fn encode(
         &self,
         forward: &mut Forward<'_>,

@@ -114,7 +114,7 @@ impl BatchStatistics {
     }
 }
 
-/// Lets a tape of a card find the parameters there.
+/// Lets a tape of a GPU find the parameters there.
 fn bind(tape: &mut Tape, parameters: &Parameters) {
     // Blocks of a frame that share a tape have bound it already.
     if let Some(gpu) = tape.device().gpu().filter(|_| tape.is_empty()) {
@@ -230,7 +230,7 @@ impl<'a> Forward<'a> {
         self.parameters.get(id).as_slice()
     }
 
-    /// Dropout for an operator that drops by itself; None where nothing is to be dropped.
+    /// Dropout for an operator that drops by itself; None if nothing is to be dropped.
     pub fn dropout_mask(&mut self, rate: f32) -> Option<Dropout> {
         if !self.training || rate == 0.0 {
             return None;
@@ -243,7 +243,7 @@ impl<'a> Forward<'a> {
     /// Dropout while training; each call of a pass has its own mask.
     ///
     /// # Errors
-    /// Where the rate is not in `[0, 1)`.
+    /// If the rate is not in `[0, 1)`.
     pub fn dropout(&mut self, x: Var, rate: f32) -> Result<Var, NnError> {
         match self.dropout_mask(rate) {
             Some(Dropout { p, key }) => Ok(self.tape.dropout(x, p, key)?),

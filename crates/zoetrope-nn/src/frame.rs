@@ -9,16 +9,16 @@ use crate::encoder::Sequence;
 use crate::encoder::StructureEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame_share::{Rows, Shared};
+use crate::frame_share::{Shared, StructureRows};
 use crate::graph::{Adjacency, PreparedGraph};
 
 /// Which of the two products of a graph convolution comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// `(Â·X)·W`: less work where the input is narrower than the output, and `Â·X` can be kept.
+    /// `(Â·X)·W`: less work if the input is narrower than the output, and `Â·X` can be kept.
     AggregateFirst,
-    /// `Â·(X·W)`: less work where the output is narrower.
+    /// `Â·(X·W)`: less work if the output is narrower.
     UpdateFirst,
 }
 
@@ -42,7 +42,7 @@ impl Order {
     }
 
     /// Whether those rows follow from weights: in the first layer they may be the features.
-    pub fn goes_back(self, layer: usize) -> bool {
+    pub fn needs_gradient(self, layer: usize) -> bool {
         layer > 0 || self == Self::UpdateFirst
     }
 }
@@ -54,9 +54,9 @@ pub struct Frame<'a> {
     pub graph: &'a PreparedGraph,
     /// `T·N × F` features stacked by time.
     pub features: Var,
-    /// `Â·X` of the first layer where it was computed before.
+    /// `Â·X` of the first layer if it was computed before.
     pub aggregated: Option<Var>,
-    /// `T·N × 1`, 0 where a vertex is not there; None where all are.
+    /// `T·N × 1`, 0 if a vertex is not there; None if all are.
     pub mask: Option<Var>,
     /// How structure encoders take the snapshots: consecutive ranges that cover the frame.
     pub groups: &'a [Range<usize>],
@@ -64,7 +64,7 @@ pub struct Frame<'a> {
     pub orders: &'a [Order],
     /// The position of the first snapshot in the whole sequence.
     pub first_step: usize,
-    /// What this rank has of a frame that several share; None where it has all of it.
+    /// What this rank has of a frame that several share; None if it has all of it.
     pub shared: Option<Shared<'a>>,
 }
 
@@ -95,30 +95,34 @@ impl<'a> Frame<'a> {
         self.shared.map_or(self.vertices(), |shared| shared.time_vertices)
     }
 
-    /// The rows of structure encoders where time encoders want them, as sequences.
+    /// The rows of structure encoders at the rank whose time encoders read them, as sequences.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     pub fn to_time(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Sequence, NnError> {
         let rows = match self.shared {
-            Some(shared) => shared.movement.to_time(forward.tape, rows)?,
+            Some(shared) => shared.exchange.to_time(forward.tape, rows)?,
             None => rows,
         };
         let (steps, vertices) = (self.all_steps(), self.time_vertices());
         Ok(Sequence { rows, steps, vertices, mask: self.mask })
     }
 
-    /// The rows of time encoders where structure encoders want them, perhaps still on their way.
+    /// The rows of time encoders at the rank whose structure encoders read them, perhaps still pending.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
-    pub fn to_structure(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Rows, NnError> {
-        Ok(match self.shared.map(|shared| shared.movement) {
-            Some(movement) if movement.parts() > 1 => {
-                Rows::OnTheWay(movement.depart_to_structure(forward.tape, rows)?)
+    /// If there are not as many rows as this rank has.
+    pub fn to_structure(
+        &self,
+        forward: &mut Forward<'_>,
+        rows: Var,
+    ) -> Result<StructureRows, NnError> {
+        Ok(match self.shared.map(|shared| shared.exchange) {
+            Some(exchange) if exchange.parts() > 1 => {
+                StructureRows::Pending(exchange.start_to_structure(forward.tape, rows)?)
             }
-            Some(movement) => Rows::Here(movement.to_structure(forward.tape, rows)?),
-            None => Rows::Here(rows),
+            Some(exchange) => StructureRows::Here(exchange.to_structure(forward.tape, rows)?),
+            None => StructureRows::Here(rows),
         })
     }
 
@@ -132,39 +136,40 @@ impl<'a> Frame<'a> {
         forward: &mut Forward<'_>,
         encoder: &dyn StructureEncoder,
         layer: usize,
-        x: Rows,
+        x: StructureRows,
     ) -> Result<Sequence, NnError> {
-        let Some(movement) = self.shared.map(|shared| shared.movement).filter(|m| m.parts() > 1)
+        let Some(exchange) =
+            self.shared.map(|shared| shared.exchange).filter(|one| one.parts() > 1)
         else {
             let x = x.here(forward.tape)?;
             let rows = self.encode(forward, encoder, layer, x)?;
             return self.to_time(forward, rows);
         };
-        let (vertices, steps, count) = (self.vertices(), self.steps(), movement.parts());
+        let (vertices, steps, count) = (self.vertices(), self.steps(), exchange.parts());
         let mut inputs = match x {
-            Rows::Here(x) => (Some(x), Vec::new()),
-            Rows::OnTheWay(parts) => (None, parts),
+            StructureRows::Here(x) => (Some(x), Vec::new()),
+            StructureRows::Pending(parts) => (None, parts),
         };
-        let mut departed = Vec::with_capacity(count);
+        let mut pending = Vec::with_capacity(count);
         for part in 0..count {
             let of_part = part_of(steps, count, part);
             let rows = of_part.start * vertices..of_part.end * vertices;
             let x = match inputs.0 {
                 Some(x) => forward.tape.rows(x, rows.clone())?,
-                None => inputs.1.remove(0).arrive(forward.tape)?,
+                None => inputs.1.remove(0).receive(forward.tape)?,
             };
             let aggregated = match self.aggregated.filter(|_| layer == 0) {
                 Some(kept) => Some(forward.tape.rows(kept, rows)?),
                 None => None,
             };
             let found = encoder.encode(forward, &self.group(of_part, layer, aggregated), x)?;
-            departed.push(movement.depart_to_time(forward.tape, part, found)?);
+            pending.push(exchange.start_to_time(forward.tape, part, found)?);
         }
         let mut arrived = Vec::with_capacity(count);
-        for part in departed {
-            arrived.push(part.arrive(forward.tape)?);
+        for part in pending {
+            arrived.push(part.receive(forward.tape)?);
         }
-        let rows = movement.arrange(forward.tape, &arrived)?;
+        let rows = exchange.arrange(forward.tape, &arrived)?;
         let (steps, vertices) = (self.all_steps(), self.time_vertices());
         Ok(Sequence { rows, steps, vertices, mask: self.mask })
     }
@@ -241,7 +246,7 @@ pub struct Group<'a> {
     layer: usize,
     orders: &'a [Order],
     shared: Option<Shared<'a>>,
-    /// `Â·X` where it was computed before.
+    /// `Â·X` if it was computed before.
     pub aggregated: Option<Var>,
 }
 
@@ -255,7 +260,7 @@ impl Group<'_> {
     /// are gathered.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     pub fn multiply(
         &self,
         forward: &mut Forward<'_>,
@@ -263,13 +268,10 @@ impl Group<'_> {
         x: Var,
     ) -> Result<Var, NnError> {
         let x = match self.shared {
-            Some(shared) => shared.movement.gather(forward.tape, x)?,
+            Some(shared) => shared.exchange.gather(forward.tape, x)?,
             None => x,
         };
-        match self.steps.is_empty() {
-            true => Ok(x),
-            false => Ok(forward.tape.spmm(&self.form(form), x)?),
-        }
+        if self.steps.is_empty() { Ok(x) } else { Ok(forward.tape.spmm(&self.form(form), x)?) }
     }
 
     /// The number of snapshots.

@@ -4,95 +4,114 @@
 //! vertices. How rows get from one to the other, and from rank to rank, a model does not know: it asks
 //! its [`Frame`](crate::Frame) to move them.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Formatter};
 
 use zoetrope_tensor::{Tape, TensorError, Var};
 
-/// Moves rows between the ranks that share a frame. All of them call it in the same order.
-pub trait Movement: Debug {
+/// Exchanges rows between the ranks that share a frame. All of them call it in the same order.
+pub trait RowExchange: Debug {
     /// From the rows of this rank to those that its matrices multiply with: its own and those of
     /// others that edges lead from.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     fn gather(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
 
     /// From the cells of structure encoders to those of time encoders.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     fn to_time(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
 
-    /// The way back.
+    /// From the cells of time encoders to those of structure encoders.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
+    /// If there are not as many rows as this rank has.
     fn to_structure(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
 
-    /// Parts in which rows move so that one is computed while another is on its way (ESDG §6.5); 1
-    /// where they move all at once.
+    /// In how many parts rows are exchanged, so that one is computed while another is sent (ESDG
+    /// §6.5); 1 if they are exchanged all at once.
     fn parts(&self) -> usize {
         1
     }
 
-    /// Sends a part of the rows of structure encoders to time encoders, and does not wait for what
-    /// comes from others.
+    /// Sends a part of the rows of structure encoders to time encoders, without waiting for the rows
+    /// of other ranks.
     ///
     /// # Errors
-    /// Where there are not as many rows as the part has.
-    fn depart_to_time(
+    /// If there are not as many rows as the part has.
+    fn start_to_time(
         &self,
         tape: &mut Tape,
         part: usize,
         rows: Var,
-    ) -> Result<Box<dyn Arrival>, TensorError>;
+    ) -> Result<PendingRows, TensorError>;
 
     /// The parts that arrived, one sequence behind the other as time encoders want them.
     ///
     /// # Errors
-    /// Where a part has not as many rows as it should.
+    /// If a part has not as many rows as it should.
     fn arrange(&self, tape: &mut Tape, parts: &[Var]) -> Result<Var, TensorError>;
 
-    /// Sends all parts of the rows of time encoders back, and waits for none.
+    /// Sends all parts of the rows of time encoders to structure encoders, without waiting for any.
     ///
     /// # Errors
-    /// Where there are not as many rows as this rank has.
-    fn depart_to_structure(
+    /// If there are not as many rows as this rank has.
+    fn start_to_structure(
         &self,
         tape: &mut Tape,
         rows: Var,
-    ) -> Result<Vec<Box<dyn Arrival>>, TensorError>;
+    ) -> Result<Vec<PendingRows>, TensorError>;
 }
 
-/// Rows on their way.
-pub trait Arrival: Debug {
+/// Waits for rows and puts them on the tape.
+type Receive = dyn FnOnce(&mut Tape) -> Result<Var, TensorError>;
+
+/// Rows that were sent and are not waited for yet.
+#[must_use = "rows that were sent are to be received"]
+pub struct PendingRows(Box<Receive>);
+
+impl PendingRows {
+    /// Rows that `receive` waits for.
+    pub fn new(receive: impl FnOnce(&mut Tape) -> Result<Var, TensorError> + 'static) -> Self {
+        Self(Box::new(receive))
+    }
+
     /// Waits for them.
     ///
     /// # Errors
-    /// None in practice: departure has checked the rows.
-    fn arrive(self: Box<Self>, tape: &mut Tape) -> Result<Var, TensorError>;
+    /// None in practice: the rows were checked when they were sent.
+    pub fn receive(self, tape: &mut Tape) -> Result<Var, TensorError> {
+        (self.0)(tape)
+    }
 }
 
-/// The rows of this rank's structure encoders: here, or in parts on their way from time encoders.
+impl Debug for PendingRows {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("PendingRows")
+    }
+}
+
+/// The rows of this rank's structure encoders: here, or in parts that come from time encoders.
 #[derive(Debug)]
-pub enum Rows {
+pub enum StructureRows {
     /// Here.
     Here(Var),
     /// Parts, in the order of time.
-    OnTheWay(Vec<Box<dyn Arrival>>),
+    Pending(Vec<PendingRows>),
 }
 
-impl Rows {
-    /// All of them, waited for where need be.
+impl StructureRows {
+    /// All of them; waits for those that are pending.
     ///
     /// # Errors
-    /// None in practice: departure has checked the rows.
+    /// None in practice: the rows were checked when they were sent.
     pub fn here(self, tape: &mut Tape) -> Result<Var, TensorError> {
         match self {
             Self::Here(rows) => Ok(rows),
-            Self::OnTheWay(parts) => {
+            Self::Pending(parts) => {
                 let arrived: Result<Vec<Var>, _> =
-                    parts.into_iter().map(|part| part.arrive(tape)).collect();
+                    parts.into_iter().map(|part| part.receive(tape)).collect();
                 tape.concat_rows(&arrived?)
             }
         }
@@ -108,8 +127,8 @@ pub struct Shared<'a> {
     pub first: usize,
     /// The vertices whose time encoders run here.
     pub time_vertices: usize,
-    /// How rows move.
-    pub movement: &'a dyn Movement,
+    /// How rows are exchanged with the other ranks.
+    pub exchange: &'a dyn RowExchange,
 }
 
 /// What ranks exchange for a model, layer by layer.
@@ -126,12 +145,12 @@ pub struct Sharing {
 pub struct SharedLayer {
     /// Of those that its structure encoder gathers.
     pub gathered: usize,
-    /// Whether those follow from weights, so that gradients come back for them.
-    pub gathered_goes_back: bool,
-    /// Of those that go to its time encoder; 0 where it has none.
+    /// Whether those depend on weights, so that their gradients are exchanged in the backward pass.
+    pub gathered_needs_gradient: bool,
+    /// Of those that go to its time encoder; 0 if it has none.
     pub to_time: usize,
-    /// Whether those follow from weights.
-    pub to_time_goes_back: bool,
+    /// Whether those depend on weights.
+    pub to_time_needs_gradient: bool,
     /// Of those that come back.
     pub from_time: usize,
 }

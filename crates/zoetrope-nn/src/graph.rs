@@ -49,15 +49,16 @@ impl Adjacency {
     /// The matrix of a snapshot, the `step`-th of its sequence.
     ///
     /// # Errors
-    /// Where it has more entries than 32-bit offsets can name, or one that is not finite.
+    /// If it has more entries than 32-bit offsets can name, or one that is not finite.
     pub fn matrix(self, view: SnapshotView<'_>, step: usize) -> Result<Csr, NnError> {
         self.finite(self.of(view)?, step)
     }
 
     fn finite(self, matrix: Csr, step: usize) -> Result<Csr, NnError> {
-        match matrix.values().iter().all(|value| value.is_finite()) {
-            true => Ok(matrix),
-            false => Err(NnError::GraphNotFinite { step, form: self.name() }),
+        if matrix.values().iter().all(|value| value.is_finite()) {
+            Ok(matrix)
+        } else {
+            Err(NnError::GraphNotFinite { step, form: self.name() })
         }
     }
 
@@ -113,7 +114,7 @@ impl PreparedGraph {
     /// Prepares all snapshots; a topology that does not change is prepared once and shared.
     ///
     /// # Errors
-    /// Where a snapshot has more entries than 32-bit offsets can name, or there is no snapshot.
+    /// If a snapshot has more entries than 32-bit offsets can name, or there is no snapshot.
     pub fn new(sequence: &SnapshotSequence, forms: &[Adjacency]) -> Result<Self, NnError> {
         Self::on(&Device::Cpu, sequence, forms)
     }
@@ -133,9 +134,10 @@ impl PreparedGraph {
         }
         let prepare = |&form: &Adjacency| -> Result<(Adjacency, SparseGroup), NnError> {
             let one = |step| form.prepare(device, sequence.at(step), step).map(Arc::new);
-            let matrices: Vec<Arc<SparseMatrix>> = match sequence.is_constant() {
-                true => vec![one(0)?; steps],
-                false => (0..steps).into_par_iter().map(one).collect::<Result<_, NnError>>()?,
+            let matrices: Vec<Arc<SparseMatrix>> = if sequence.is_constant() {
+                vec![one(0)?; steps]
+            } else {
+                (0..steps).into_par_iter().map(one).collect::<Result<_, NnError>>()?
             };
             Ok((form, SparseGroup::new(matrices.into())))
         };
@@ -147,7 +149,7 @@ impl PreparedGraph {
     /// these. There may be none at all.
     ///
     /// # Panics
-    /// Where forms have different numbers of matrices.
+    /// If forms have different numbers of matrices.
     pub fn of_share(
         vertices: usize,
         steps: usize,
@@ -173,7 +175,7 @@ impl PreparedGraph {
     /// Some consecutive snapshots, without copying.
     ///
     /// # Panics
-    /// Where there are no such snapshots.
+    /// If there are no such snapshots.
     pub fn cut(&self, steps: Range<usize>) -> Self {
         let forms = self.forms.iter().map(|(form, group)| (*form, group.cut(steps.clone())));
         Self { forms: forms.collect(), vertices: self.vertices, steps: steps.len() }
@@ -188,7 +190,7 @@ impl PreparedGraph {
     /// The snapshots in one form.
     ///
     /// # Panics
-    /// Where the graph was not prepared in that form: a model names what it needs.
+    /// If the graph was not prepared in that form: a model names what it needs.
     pub fn form(&self, form: Adjacency) -> &SparseGroup {
         let found = self.forms.iter().find(|(have, _)| *have == form);
         &found.unwrap_or_else(|| panic!("the model did not ask for `{}`", form.name())).1

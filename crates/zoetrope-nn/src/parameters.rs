@@ -54,8 +54,8 @@ pub struct Parameter {
 
 /// The arrays of a model in the order in which its layers made them.
 ///
-/// A card that computes with them has a copy, brought up to date before it is used. An optimiser
-/// that works on the card changes that copy alone: [`Parameters::refresh`] brings the values back.
+/// A GPU that computes with them has a copy, brought up to date before it is used. An optimiser
+/// that works on the GPU changes that copy alone: [`Parameters::refresh`] brings the values back.
 #[derive(Debug, Default)]
 pub struct Parameters {
     entries: Vec<Parameter>,
@@ -66,7 +66,7 @@ pub struct Parameters {
     device: Mutex<Option<OnDevice>>,
 }
 
-/// The copy of a card, and the state of the values that it was made from.
+/// The copy of a GPU, and the state of the values that it was made from.
 #[derive(Debug)]
 struct OnDevice {
     block: Arc<ParameterBlock>,
@@ -79,7 +79,7 @@ fn fresh_stamp() -> u64 {
 }
 
 impl Clone for Parameters {
-    /// The values; the clone has no copy on a card until it is used there.
+    /// The values; the clone has no copy on a GPU until it is used there.
     fn clone(&self) -> Self {
         Self {
             entries: self.entries.clone(),
@@ -89,7 +89,7 @@ impl Clone for Parameters {
         }
     }
 
-    /// Takes the values and keeps the block of the card, which is brought up to date when next used.
+    /// Takes the values and keeps the block of the GPU, which is brought up to date when next used.
     fn clone_from(&mut self, source: &Self) {
         self.entries.clone_from(&source.entries);
         self.stamp = source.stamp;
@@ -97,7 +97,7 @@ impl Clone for Parameters {
 }
 
 impl Parameters {
-    /// The copy on a card, up to date.
+    /// The copy on a GPU, up to date.
     pub fn on(&self, gpu: &Gpu) -> Arc<ParameterBlock> {
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         let lengths = || self.entries.iter().map(|entry| entry.matrix.shape().len());
@@ -121,7 +121,7 @@ impl Parameters {
         Arc::clone(&kept.block)
     }
 
-    /// Takes the values from the card, where there is a copy on one; waits for it.
+    /// Takes the values from the GPU, if there is a copy on one; waits for it.
     pub fn refresh(&mut self) {
         let device = self.device.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Some(kept) = device.as_mut().filter(|kept| kept.stamp == self.stamp) else { return };

@@ -1,4 +1,4 @@
-//! Weights as safetensors: names, shapes and values of a `state_dict`, both ways.
+//! Weights as safetensors: names, shapes and values of a `state_dict`, read and written.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::parameters::{Parameter, Parameters, Role};
 /// The bytes of a safetensors file with all parameters.
 ///
 /// # Errors
-/// Where the format refuses the arrays, which it does not for parameters of a model.
+/// If the format refuses the arrays, which it does not for parameters of a model.
 pub fn to_safetensors(parameters: &Parameters) -> Result<Vec<u8>, NnError> {
     let bytes: Vec<Vec<u8>> = parameters.iter().map(|(_, parameter)| encode(parameter)).collect();
     let views = parameters.iter().zip(&bytes).map(|((_, parameter), bytes)| {
@@ -36,13 +36,13 @@ fn encode(parameter: &Parameter) -> Vec<u8> {
 }
 
 /// Fills the parameters from the bytes of a safetensors file, which must hold exactly the model's
-/// names with its shapes. Nothing is changed where anything does not fit.
+/// names with its shapes. Nothing is changed if anything does not fit.
 ///
 /// Running statistics and counters may be missing (a `state_dict` of another library version);
 /// they then keep their first values.
 ///
 /// # Errors
-/// Where the file is damaged, or a name, a shape or a value does not fit.
+/// If the file is damaged, or a name, a shape or a value does not fit.
 pub fn load_safetensors(parameters: &mut Parameters, bytes: &[u8]) -> Result<(), NnError> {
     load_safetensors_for(parameters, bytes, None)
 }

@@ -1,4 +1,4 @@
-//! Models over events against PyG and against a transcription of their formulas: embeddings,
+//! Event models against PyG and against a transcription of their formulas: embeddings,
 //! scores, memory, gradients, and the losses of training steps.
 //!
 //! The golden values are made by `golden/stream_pyg.py` and `golden/stream_models.py`; run with
@@ -22,7 +22,7 @@ struct Differences {
     memory: f32,
     gradients: f32,
     losses: f32,
-    /// Of the scores of batches after training has ended, where the reference has them.
+    /// Of the scores of batches after training has ended, if the reference has them.
     evaluation: f32,
 }
 

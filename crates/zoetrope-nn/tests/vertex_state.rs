@@ -53,7 +53,7 @@ fn absorb(state: &mut VertexState, times: [i64; 3]) {
 }
 
 /// The saved rings: what is kept for each place of each vertex, in order of vertices, with the
-/// features of the event where they are not kept.
+/// features of the event if they are not kept.
 fn mails(state: &VertexState) -> Vec<(u32, Vec<f32>)> {
     let saved = state.save();
     let array = |name: &str| &saved.iter().find(|(known, _, _)| known == name).unwrap().2;
@@ -205,7 +205,7 @@ fn a_state_of_five_million_vertices_costs_what_is_written() {
     assert!(grown < 64 << 20, "{grown} bytes were committed for nothing");
 }
 
-/// The bytes of memory that the process holds; 0 where the system does not tell.
+/// The bytes of memory that the process holds; 0 if the system does not tell.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     status.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096

@@ -54,13 +54,17 @@ pub enum PlanError {
         of: &'static str,
     },
     /// A planner has no way to lay out such work.
-    #[error("the planner `{planner}` does not lay out what this model learns from; leave plan.name out")]
+    #[error(
+        "the planner `{planner}` does not lay out what this model learns from; leave plan.name out"
+    )]
     NothingProposed {
         /// The planner asked for.
         planner: String,
     },
     /// A planner for several ranks was asked to plan for one.
-    #[error("the planner `{planner}` shares work between ranks, and there is one; choose --ranks, or leave plan.name out")]
+    #[error(
+        "the planner `{planner}` shares work between ranks, and there is one; choose --ranks, or leave plan.name out"
+    )]
     OneRank {
         /// The planner asked for.
         planner: &'static str,

@@ -13,9 +13,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use zoetrope_graph::SnapshotSequence;
 
-use crate::plan::frame::Frame;
 use crate::partition::{Objective, Options, Partition};
 use crate::placement::grid::Grid;
+use crate::plan::frame::Frame;
 use crate::workload::FrameWorkload;
 
 pub(crate) use assess::reduced_bytes;

@@ -1,10 +1,10 @@
 //! What a user asked of planners. What is left open they decide.
 
+use crate::partition::Objective;
 use crate::plan::batch_plan::BatchRule;
 use crate::plan::frame::FrameRule;
 use crate::plan::frame_plan::OperatorOrder;
 use crate::plan::gpu::{Coding, Precision, Residency, Transport};
-use crate::partition::Objective;
 use crate::strategy::Strategy;
 
 /// A way for ranks to share a run, by the name that users know.

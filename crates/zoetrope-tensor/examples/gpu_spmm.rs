@@ -1,4 +1,4 @@
-//! Sparse products on a card: microseconds and bytes per second for power-law graphs.
+//! Sparse products on a GPU: microseconds and bytes per second for power-law graphs.
 //!
 //! ```sh
 //! cargo run --release --example gpu_spmm -- --out DIR [--cases D5,D6] [--widths 2,6] [--rounds 30]
@@ -23,11 +23,11 @@ use zoetrope_tensor::{Device, Gpu, Matrix, SparseGroup, SparseMatrix, Tape};
 
 /// Snapshots of a group.
 const GROUP: usize = 8;
-/// Bytes of x from which on groups are left out.
-const LARGE: usize = 2 << 30;
+/// Bytes of x beyond which groups are left out.
+const X_BYTES_MAX: usize = 2 << 30;
 /// Calls of a sample.
 const CALLS: usize = 5;
-/// What the card copies, bytes a second, read and written.
+/// What the GPU copies, bytes a second, read and written.
 const COPY: f64 = 4.3e12;
 
 struct Case {
@@ -96,7 +96,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 for members in [1, GROUP] {
                     let group = all.cut(0..members);
                     let bytes = group.vertices() * members * width * size_of::<f32>();
-                    if members > 1 && bytes > LARGE {
+                    if members > 1 && bytes > X_BYTES_MAX {
                         continue;
                     }
                     let us = measure(&gpu, &group, width, asked.rounds, &first)?;

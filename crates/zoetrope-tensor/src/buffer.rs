@@ -63,12 +63,12 @@ impl Buffer {
         buffer
     }
 
-    /// A block of `len` values on a card, with unspecified contents.
+    /// A block of `len` values on a GPU, with unspecified contents.
     pub(crate) fn on_device(gpu: &Gpu, len: usize) -> Self {
         Self { place: Place::Device(gpu.allocate(len * size_of::<f32>())), len }
     }
 
-    /// Some values of a larger block of a card.
+    /// Some values of a larger block of a GPU.
     pub(crate) fn part(memory: &Arc<Memory>, values: Range<usize>) -> Self {
         debug_assert!(values.end * size_of::<f32>() <= memory.bytes());
         Self { place: Place::Part(Arc::clone(memory), values.start), len: values.len() }
@@ -99,7 +99,7 @@ impl Buffer {
         }
     }
 
-    /// The values that the block has room for; 0 where it belongs to a larger one, which keeps it.
+    /// The values that the block has room for; 0 if it belongs to a larger one, which keeps it.
     pub(crate) fn room(&self) -> usize {
         self.bytes() / size_of::<f32>()
     }
@@ -107,7 +107,7 @@ impl Buffer {
     /// The same block seen as one of `len` values; what it holds is unspecified.
     ///
     /// # Panics
-    /// Where the block has no room for `len` values.
+    /// If the block has no room for `len` values.
     pub(crate) fn reshaped(mut self, len: usize) -> Self {
         assert!(len <= self.room(), "a block of {} values cannot hold {len}", self.room());
         self.len = len;
@@ -117,7 +117,7 @@ impl Buffer {
     /// The values.
     ///
     /// # Panics
-    /// Where the block is on a device; [`Buffer::to_vec`] reads from there.
+    /// If the block is on a device; [`Buffer::to_vec`] reads from there.
     pub fn as_slice(&self) -> &[f32] {
         match &self.place {
             Place::Host(lines) => &bytemuck::cast_slice(lines)[..self.len],
@@ -128,7 +128,7 @@ impl Buffer {
     /// The values, to be changed.
     ///
     /// # Panics
-    /// Where the block is on a device; [`Buffer::write`] writes there.
+    /// If the block is on a device; [`Buffer::write`] writes there.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
         match &mut self.place {
             Place::Host(lines) => &mut bytemuck::cast_slice_mut(lines)[..self.len],
@@ -139,7 +139,7 @@ impl Buffer {
     /// The values on the device.
     ///
     /// # Panics
-    /// Where the block is on the host.
+    /// If the block is on the host.
     pub fn view(&self) -> View<'_> {
         match &self.place {
             Place::Host(_) => panic!("these values are on the host"),
@@ -151,7 +151,7 @@ impl Buffer {
     /// The values on the device, to be changed.
     ///
     /// # Panics
-    /// Where the block is on the host.
+    /// If the block is on the host.
     pub fn view_mut(&mut self) -> ViewMut<'_> {
         let view = self.view();
         ViewMut::new(view.ptr(), view.len())
@@ -180,7 +180,7 @@ impl Buffer {
     /// Copies the values to the host; waits for a device.
     ///
     /// # Panics
-    /// Where the lengths differ.
+    /// If the lengths differ.
     pub fn read(&self, to: &mut [f32]) {
         match self.gpu() {
             None => to.copy_from_slice(self.as_slice()),
@@ -191,7 +191,7 @@ impl Buffer {
     /// Overwrites the values.
     ///
     /// # Panics
-    /// Where the lengths differ.
+    /// If the lengths differ.
     pub fn write(&mut self, values: &[f32]) {
         match self.gpu().cloned() {
             None => self.as_mut_slice().copy_from_slice(values),

@@ -8,12 +8,12 @@ pub enum Device {
     /// The processor.
     #[default]
     Cpu,
-    /// A card.
+    /// A GPU.
     Cuda(Gpu),
 }
 
 impl Device {
-    /// The card, where it is one.
+    /// The GPU, if it is one.
     pub fn gpu(&self) -> Option<&Gpu> {
         match self {
             Self::Cpu => None,
@@ -28,12 +28,12 @@ impl Device {
         }
     }
 
-    /// The most of a card's memory that was in use at one time.
+    /// The most of a GPU's memory that was in use at one time.
     pub fn peak_bytes(&self) -> u64 {
         self.gpu().map_or(0, |gpu| gpu.memory_use().peak as u64)
     }
 
-    /// Bytes copied to a card and from it so far.
+    /// Bytes copied to a GPU and from it so far.
     pub fn copied_bytes(&self) -> [u64; 2] {
         self.gpu().map_or([0; 2], Gpu::copied_bytes)
     }

@@ -1,6 +1,6 @@
 //! Dense f32 matrices, a reverse-mode tape and the operators that dynamic-graph models need.
 //!
-//! `cpu/` holds the kernels: plain functions over slices. `cuda/` holds the same for a card, under the
+//! `cpu/` holds the kernels: plain functions over slices. `cuda/` holds the same for a GPU, under the
 //! same names: functions over views of device memory that launch. `ops/` holds the operators of the
 //! tape: they check shapes, record what happened and call the kernel of the same file name on the
 //! tape's device. The crate knows no model and no file of the user.
@@ -18,7 +18,7 @@ pub mod matrix;
 pub mod neighbourhood;
 pub mod ops;
 pub mod pool;
-mod shelves;
+mod size_classes;
 pub mod sparse;
 pub mod table;
 pub mod tape;
@@ -47,5 +47,5 @@ pub use ops::norm::BatchStatistics;
 pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;
 pub use sparse::{Difference, SparseGroup, SparseMatrix};
-pub use table::{Fixed, Part, Source, Table};
+pub use table::{Fixed, PickedColumns, Source, Table};
 pub use tape::{Kept, Seed, Tape, Var};

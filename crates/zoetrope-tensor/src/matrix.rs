@@ -51,7 +51,7 @@ impl Matrix {
     /// A matrix with the given values, row by row.
     ///
     /// # Errors
-    /// Where there are not `rows × cols` values.
+    /// If there are not `rows × cols` values.
     pub fn from_slice(rows: usize, cols: usize, values: &[f32]) -> Result<Self, TensorError> {
         let shape = Shape::new(rows, cols);
         if values.len() != shape.len() {
@@ -78,7 +78,7 @@ impl Matrix {
     /// One row.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// If there is no such row.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.as_slice()[row * self.shape.cols..(row + 1) * self.shape.cols]
     }

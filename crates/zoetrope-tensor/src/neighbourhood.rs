@@ -14,13 +14,13 @@ pub struct Neighbourhood {
     pub query: Vec<u32>,
     /// The row of the neighbours' values for each slot.
     pub source: Vec<u32>,
-    /// The row of the events' features for each slot; empty where events have none.
+    /// The row of the events' features for each slot; empty if events have none.
     pub event: Vec<u32>,
-    /// The targets of each query, for the way back: where they begin …
+    /// The targets of each query, for the backward pass: where they begin …
     pub targets_of_query_offsets: Vec<u32>,
     /// … and which they are, ascending.
     pub targets_of_query: Vec<u32>,
-    /// The slots that read each row of the neighbours' values, for the way back: where they
+    /// The slots that read each row of the neighbours' values, for the backward pass: where they
     /// begin …
     pub slots_of_source_offsets: Vec<u32>,
     /// … and which they are, ascending.
@@ -40,11 +40,11 @@ impl Neighbourhood {
         self.source.len()
     }
 
-    /// Fills what the way back needs from what the way there has. `queries` and `sources` are the
+    /// Fills what the backward pass needs from what the forward pass has. `queries` and `sources` are the
     /// numbers of rows that [`query`](Self::query) and [`source`](Self::source) point into.
     ///
     /// # Panics
-    /// Where a position is out of range, or the slots do not end where the offsets say.
+    /// If a position is out of range, or the slots do not end if the offsets say.
     pub fn index(&mut self, queries: usize, sources: usize) {
         assert_eq!(self.offsets.last().map_or(0, |&end| end as usize), self.slots(), "slots");
         self.target_of_slot.clear();

@@ -1,8 +1,8 @@
-//! Blocks that are used again instead of being freed: the arena of a tape.
+//! The memory pool of a tape: blocks are reused instead of being freed.
 //!
 //! A step of training asks for the same sizes in the same order as the step before, so that after
 //! the first step every request is met by a block that came back. Sizes are rounded up to classes,
-//! an eighth apart where blocks are small and a sixty-fourth where they are large, and a request is
+//! an eighth apart if blocks are small and a sixty-fourth if they are large, and a request is
 //! met by a block that is up to a quarter larger: nearly equal sizes share blocks. A large block that
 //! was just too small makes room for the larger one.
 
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::shelves::{Shelves, size_class};
+use crate::size_classes::{SizeClasses, size_class};
 
 /// Blocks of one device by size class.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct Account {
-    free: Shelves<Buffer>,
+    free: SizeClasses<Buffer>,
     allocated_bytes: usize,
     used_bytes: usize,
     peak_bytes: usize,
@@ -30,8 +30,8 @@ struct Account {
 
 /// Values of a cache line: classes are whole lines.
 const LINE: usize = 16;
-/// Values from which on a block is large: 1 MiB.
-const LARGE: usize = 1 << 18;
+/// Least values of a large block, which gets a size class of its own: 1 MiB.
+const LARGE_BLOCK_VALUES_MIN: usize = 1 << 18;
 
 impl Pool {
     /// An empty pool of blocks of a device.
@@ -46,7 +46,7 @@ impl Pool {
 
     /// A block of `len` values with unspecified contents.
     pub fn take(&self, len: usize) -> Buffer {
-        let class = size_class(len, LINE, LARGE);
+        let class = size_class(len, LINE, LARGE_BLOCK_VALUES_MIN);
         let mut account = self.account();
         let found = account.free.take(class).map(|(_, buffer)| buffer);
         let buffer = found.unwrap_or_else(|| {
@@ -54,9 +54,9 @@ impl Pool {
                 Device::Cpu => {
                     // A slightly smaller one would lie idle from now on: blocks of a frame differ by
                     // a snapshot, and what serves the largest serves all. Small ones are not worth
-                    // asking the system again. (A card's stay where they are: recordings know their
+                    // asking the system again. (A GPU's stay where they are: recordings know their
                     // addresses.)
-                    if class >= LARGE
+                    if class >= LARGE_BLOCK_VALUES_MIN
                         && let Some((_, smaller)) = account.free.take_smaller(class)
                     {
                         account.allocated_bytes -= smaller.bytes();
@@ -147,10 +147,15 @@ mod tests {
     #[test]
     fn a_block_that_is_a_little_too_small_makes_room_for_a_larger_one() {
         let pool = Pool::default();
-        for len in [LARGE, LARGE * 11 / 10, LARGE * 12 / 10, LARGE + 1] {
+        for len in [
+            LARGE_BLOCK_VALUES_MIN,
+            LARGE_BLOCK_VALUES_MIN * 11 / 10,
+            LARGE_BLOCK_VALUES_MIN * 12 / 10,
+            LARGE_BLOCK_VALUES_MIN + 1,
+        ] {
             let block = pool.take(len);
             pool.give(block);
         }
-        assert_eq!(pool.allocated_bytes(), pool.take(LARGE * 12 / 10).bytes());
+        assert_eq!(pool.allocated_bytes(), pool.take(LARGE_BLOCK_VALUES_MIN * 12 / 10).bytes());
     }
 }

@@ -23,14 +23,14 @@ pub(crate) enum Side {
     Transpose,
 }
 
-/// Whether snapshots are sent to a card as differences to those before them.
+/// Whether snapshots are sent to a GPU as differences to those before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Difference {
-    /// Where that is faster: group by group, if they change little. What is on the card is not sent
-    /// again.
+    /// If that is faster, decided for each sequence from a few of its snapshots. What is on the GPU is
+    /// not sent again.
     #[default]
     Auto,
-    /// Wherever it takes fewer bytes.
+    /// Always, except for snapshots whose difference is no smaller.
     On,
     /// Never: snapshots are sent whole, those that do not stay there with every group.
     Off,
@@ -43,9 +43,9 @@ pub struct SparseMatrix {
     cols: usize,
     entries: usize,
     products: OnceLock<Products>,
-    /// What products on a GPU need, of each side; shared where the matrix is its own transpose.
+    /// What products on a GPU need, of each side; shared if the matrix is its own transpose.
     slices: [OnceLock<Arc<Slices>>; 2],
-    /// Weights and factors of vertices that the values were made from, where that was told and is not
+    /// Weights and factors of vertices that the values were made from, if that was told and is not
     /// to be seen from the values.
     scaled: Option<(Vec<f32>, Vec<f32>)>,
     attention: OnceLock<ByRow>,
@@ -55,7 +55,7 @@ pub struct SparseMatrix {
 #[derive(Debug)]
 struct Products {
     matrix: Arranged,
-    /// None where the matrix is its own transpose, bit for bit.
+    /// None if the matrix is its own transpose, bit for bit.
     transposed: Option<Arranged>,
 }
 
@@ -74,7 +74,7 @@ impl Products {
 #[derive(Debug)]
 struct ByRow {
     matrix: Csr,
-    /// None where the matrix is its own transpose, bit for bit.
+    /// None if the matrix is its own transpose, bit for bit.
     transposed: Option<Csr>,
     edge_of: Vec<u32>,
 }
@@ -102,10 +102,10 @@ impl SparseMatrix {
 
     /// Tells what the values of a square matrix were made from, as [`scale`] makes them: weights, in the
     /// order of the entries, times a factor of each of their two vertices. From snapshot to snapshot
-    /// only changes of these have to be sent to a card then.
+    /// only changes of these have to be sent to a GPU then.
     ///
     /// # Panics
-    /// Where there is no weight for an entry or no factor for a vertex.
+    /// If there is no weight for an entry or no factor for a vertex.
     ///
     /// [`scale`]: zoetrope_graph::normalise::scale
     pub fn made_from(mut self, weights: Vec<f32>, factors: Vec<f32>) -> Self {
@@ -188,7 +188,7 @@ impl SparseMatrix {
     }
 
     /// Weights, in the order of the matrix's entries, and factors of vertices that the values are made
-    /// from; None where they follow from the values or are not known.
+    /// from; None if they follow from the values or are not known.
     pub(crate) fn scaled(&self) -> Option<(&[f32], &[f32])> {
         self.scaled.as_ref().map(|(weights, factors)| (&weights[..], &factors[..]))
     }
@@ -269,11 +269,11 @@ pub struct SparseGroup {
 #[derive(Debug)]
 pub(crate) struct Sequence {
     members: Arc<[Arc<SparseMatrix>]>,
-    /// The most snapshots that are on a card at a time, or 0 for all.
+    /// The most snapshots that are on a GPU at a time, or 0 for all.
     at_once: AtomicUsize,
     /// How they are sent.
     difference: AtomicU8,
-    /// Whether anything was multiplied with a transpose on a card.
+    /// Whether anything was multiplied with a transpose on a GPU.
     backward: AtomicBool,
 }
 
@@ -287,7 +287,7 @@ impl Sequence {
         self.backward.store(true, Ordering::Relaxed);
     }
 
-    /// How many snapshots go to a card at a time, where not all stay there.
+    /// How many snapshots go to a GPU at a time, if not all stay there.
     pub(crate) fn at_once(&self) -> Option<usize> {
         Some(self.at_once.load(Ordering::Relaxed)).filter(|&at_once| at_once > 0)
     }
@@ -302,7 +302,7 @@ impl SparseGroup {
     /// All snapshots of a sequence as one group.
     ///
     /// # Panics
-    /// Where there is no matrix, or they are not of one number of rows: that is a bug of whoever
+    /// If there is no matrix, or they are not of one number of rows: that is a bug of whoever
     /// prepared the graph.
     pub fn new(sequence: Arc<[Arc<SparseMatrix>]>) -> Self {
         let vertices = sequence.first().expect("a group holds at least one snapshot").rows();
@@ -321,7 +321,7 @@ impl SparseGroup {
     /// The group of some consecutive snapshots of this one.
     ///
     /// # Panics
-    /// Where the range is empty or reaches beyond the group.
+    /// If the range is empty or reaches beyond the group.
     pub fn cut(&self, steps: Range<usize>) -> Self {
         assert!(!steps.is_empty() && steps.end <= self.len(), "no snapshots {steps:?}");
         let steps = self.steps.start + steps.start..self.steps.start + steps.end;
@@ -363,24 +363,24 @@ impl SparseGroup {
         &self.sequence.members[self.steps.clone()]
     }
 
-    /// From now on copies matrices of the sequence that the group was cut from to a card group by
+    /// From now on copies matrices of the sequence that the group was cut from to a GPU group by
     /// group, `at_once` snapshots at most, instead of keeping all of them there.
     ///
     /// # Panics
-    /// Where `at_once` is 0.
+    /// If `at_once` is 0.
     pub fn stream(&self, at_once: usize, difference: Difference) {
         assert!(at_once > 0, "a group holds at least one snapshot");
         self.send_as(difference);
         self.sequence.at_once.store(at_once, Ordering::Relaxed);
     }
 
-    /// From now on sends matrices of the sequence that the group was cut from to a card in that way.
+    /// From now on sends matrices of the sequence that the group was cut from to a GPU in that way.
     pub fn send_as(&self, difference: Difference) {
         self.sequence.difference.store(difference as u8, Ordering::Relaxed);
     }
 
-    /// Whether a backward pass on a card has needed the transposes so far.
-    pub fn goes_back(&self) -> bool {
+    /// Whether a backward pass on a GPU has needed the transposes so far.
+    pub fn uses_transposes(&self) -> bool {
         self.sequence.backward.load(Ordering::Relaxed)
     }
 

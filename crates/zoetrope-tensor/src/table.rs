@@ -2,7 +2,7 @@
 //!
 //! A [`Table`] is written and read by lists of rows; it lies where the tape that reads it computes,
 //! so that a step moves rows on its own device and the host sends lists only. What is put together
-//! from tables is a list of [`Part`]s side by side.
+//! from tables is a list of [`PickedColumns`]s side by side.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{cpu, cuda};
 /// The most parts of a row.
 pub(crate) const MOST_PARTS: usize = 3;
 
-/// Rows of f32 values, on the host or on a card.
+/// Rows of f32 values, on the host or on a GPU.
 #[derive(Debug, Clone)]
 pub struct Table {
     width: usize,
@@ -53,7 +53,7 @@ impl Table {
     /// A table of the host with the given values, row by row.
     ///
     /// # Panics
-    /// Where the values are not whole rows.
+    /// If the values are not whole rows.
     pub fn of(width: usize, values: Vec<f32>) -> Self {
         let rows = values.len().checked_div(width).unwrap_or(0);
         assert_eq!(rows * width, values.len(), "whole rows");
@@ -86,7 +86,7 @@ impl Table {
     /// Some columns of all rows.
     ///
     /// # Panics
-    /// Where there are no such columns.
+    /// If there are no such columns.
     pub fn columns(&self, start: usize, width: usize) -> Source<'_> {
         assert!(
             start + width <= self.width,
@@ -101,10 +101,10 @@ impl Table {
         Source { values, stride: self.width, start, width, rows: self.rows }
     }
 
-    /// Copies of some rows on the host, one after another; waits for a card.
+    /// Copies of some rows on the host, one after another; waits for a GPU.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// If there is no such row.
     pub fn read(&self, rows: &[u32]) -> Vec<f32> {
         let pick = |values: &[f32]| {
             rows.iter()
@@ -121,7 +121,7 @@ impl Table {
     /// Overwrites some rows, each named once, with rows of the host.
     ///
     /// # Panics
-    /// Where there is no such row, or there are not as many.
+    /// If there is no such row, or there are not as many.
     pub fn write(&mut self, rows: &[u32], values: &[f32]) {
         let from = Arc::new((0..rows.len() as u32).collect());
         let to = Arc::new(rows.to_vec());
@@ -129,19 +129,19 @@ impl Table {
         assert_eq!(rows.len() * width, values.len(), "a row for each");
         match &self.place {
             Place::Host(_) => {
-                self.put(&to, &[Part::new(Source::host(values, width), &from)]);
+                self.put(&to, &[PickedColumns::new(Source::host(values, width), &from)]);
             }
             Place::Device(gpu, _) => {
                 let values = Fixed::new(gpu, width, values);
-                self.put(&to, &[Part::new(values.all(), &from)]);
+                self.put(&to, &[PickedColumns::new(values.all(), &from)]);
             }
         }
     }
 
-    /// Sets some rows to 0; on a card all, which takes less time than a list of them.
+    /// Sets some rows to 0; on a GPU all, which takes less time than a list of them.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// If there is no such row.
     pub fn clear(&mut self, rows: &[u32]) {
         match &mut self.place {
             Place::Host(values) => {
@@ -157,8 +157,8 @@ impl Table {
     /// [`Tape::picked`](crate::Tape::picked) otherwise. No part may be of this table.
     ///
     /// # Panics
-    /// Where lists do not fit each other, or rows are out of range or of another width.
-    pub fn put(&mut self, to: &Arc<Vec<u32>>, parts: &[Part<'_>]) {
+    /// If lists do not fit each other, or rows are out of range or of another width.
+    pub fn put(&mut self, to: &Arc<Vec<u32>>, parts: &[PickedColumns<'_>]) {
         let width: usize = parts.iter().map(|part| part.source.width).sum();
         assert_eq!(width, self.width, "the parts of a row");
         assert!(to.iter().all(|&row| (row as usize) < self.rows), "rows of {}", self.rows);
@@ -182,16 +182,17 @@ impl Table {
             (Values::Host(from), place) => *place = Place::Host(from.to_vec()),
             (Values::Device(from), Place::Device(gpu, values)) => {
                 let block = std::mem::take(values);
-                let mut block = match block.room() >= from.len() {
-                    true => block.reshaped(from.len()),
-                    false => Buffer::on_device(gpu, from.len() + from.len() / 4),
+                let mut block = if block.room() >= from.len() {
+                    block.reshaped(from.len())
+                } else {
+                    Buffer::on_device(gpu, from.len() + from.len() / 4)
                 }
                 .reshaped(from.len());
                 gpu.copy(from, block.view_mut());
                 *values = block;
             }
             (Values::Device(_), Place::Host(_)) => {
-                panic!("a table of the card that holds the rows")
+                panic!("a table of the GPU that holds the rows")
             }
         }
     }
@@ -208,7 +209,7 @@ impl Table {
     }
 }
 
-/// Rows on a card that never change: features of events, say.
+/// Rows on a GPU that never change: features of events, say.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     pub(crate) values: Arc<Scratch>,
@@ -216,10 +217,10 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Copies rows to a card.
+    /// Copies rows to a GPU.
     ///
     /// # Panics
-    /// Where the values are not whole rows.
+    /// If the values are not whole rows.
     pub fn new(gpu: &Gpu, width: usize, values: &[f32]) -> Self {
         let rows = values.len().checked_div(width).unwrap_or(0);
         assert_eq!(rows * width, values.len(), "whole rows");
@@ -270,27 +271,27 @@ impl<'a> Source<'a> {
 
 /// One part of rows that are put together: columns of a source, and which row of it each takes.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct PickedColumns<'a> {
     pub(crate) source: Source<'a>,
     pub(crate) rows: &'a Arc<Vec<u32>>,
     pub(crate) terms: Option<&'a Arc<Vec<u32>>>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> PickedColumns<'a> {
     /// Row `i` is the row `rows[i]` of the source.
     pub fn new(source: Source<'a>, rows: &'a Arc<Vec<u32>>) -> Self {
         Self { source, rows, terms: None }
     }
 
     /// Row `i` is the mean of the rows `rows[terms[i]..terms[i + 1]]` of the source, added in that
-    /// order; 0 where there is none.
+    /// order; 0 if there is none.
     pub fn means(source: Source<'a>, rows: &'a Arc<Vec<u32>>, terms: &'a Arc<Vec<u32>>) -> Self {
         Self { source, rows, terms: Some(terms) }
     }
 }
 
 /// Refuses parts that do not make `count` rows.
-pub(crate) fn expect_parts(parts: &[Part<'_>], count: usize) {
+pub(crate) fn expect_parts(parts: &[PickedColumns<'_>], count: usize) {
     assert!(parts.len() <= MOST_PARTS, "{} parts", parts.len());
     for part in parts.iter().filter(|part| part.source.width > 0) {
         let named = part.terms.map_or(count, |terms| {

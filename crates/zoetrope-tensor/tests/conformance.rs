@@ -1,6 +1,6 @@
-//! Every operator on a card against the processor.
+//! Every operator on a GPU against the processor.
 //!
-//! On a real card where there is one, otherwise on the emulated one of the test kit.
+//! On a real GPU if there is one, otherwise on the emulated one of the test kit.
 //! Set `ZOETROPE_CASES=TEXT` to run the cases whose names contain the text.
 
 mod card;

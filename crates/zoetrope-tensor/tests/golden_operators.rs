@@ -1,7 +1,7 @@
 //! Every operator of the tape against PyTorch and PyTorch Geometric, results and gradients.
 //!
 //! The golden values were computed in f64 (`golden/operators.py`). A value may differ by 1e-5 of
-//! the largest value of its matrix, or of 1 where that is smaller: the longest sums here have some
+//! the largest value of its matrix, or of 1 if that is smaller: the longest sums here have some
 //! hundred terms, each rounded to 6e-8, and the functions are good to a few units of that.
 
 use std::collections::BTreeSet;

@@ -370,9 +370,10 @@ fn lstm(tape: &mut Tape, shapes: [(usize, usize); 6]) -> Outcome {
 
 fn evolve(tape: &mut Tape, gru: bool, shapes: [(usize, usize); 5]) -> Outcome {
     let v = ones(tape, &shapes);
-    let unit = match gru {
-        true => EvolutionUnit::Gru { input_bias: v[3], bias: v[4] },
-        false => EvolutionUnit::Lstm { cell: v[3], bias: v[4] },
+    let unit = if gru {
+        EvolutionUnit::Gru { input_bias: v[3], bias: v[4] }
+    } else {
+        EvolutionUnit::Lstm { cell: v[3], bias: v[4] }
     };
     let evolution = Evolution { input_weight: v[1], weight: v[2], unit };
     Ok(tape.evolve(v[0], evolution, 2)?.hidden)
@@ -496,9 +497,10 @@ fn attention_refuses_shapes_heads_and_rates_that_do_not_fit() {
 
 fn normalise(tape: &mut Tape, shapes: [(usize, usize); 3], layer: bool) -> Outcome {
     let v = ones(tape, &shapes);
-    match layer {
-        true => tape.layer_norm(v[0], v[1], v[2], 1e-5),
-        false => tape.batch_norm(v[0], v[1], v[2], 1e-5),
+    if layer {
+        tape.layer_norm(v[0], v[1], v[2], 1e-5)
+    } else {
+        tape.batch_norm(v[0], v[1], v[2], 1e-5)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Sparse products whose matrices go to a card group by group, or once as differences.
+//! Sparse products whose matrices go to a GPU group by group, or once as differences.
 //!
-//! On a real card where there is one, otherwise on the emulated one of the test kit.
+//! On a real GPU if there is one, otherwise on the emulated one of the test kit.
 
 mod card;
 

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use zoetrope_tensor::cuda::PATH_VARIABLE;
-use zoetrope_tensor::{Device, Fixed, Gpu, Part, Table, Tape};
+use zoetrope_tensor::{Device, Fixed, Gpu, PickedColumns, Table, Tape};
 
-/// The processor, and a card where there is one.
+/// The processor, and a GPU if there is one.
 fn devices() -> Vec<Device> {
     match Gpu::open(0) {
         Ok(gpu) => vec![Device::Cpu, Device::Cuda(gpu)],
-        // Without a card nothing can be compared; where CUDA was promised that is a failure.
+        // Without a GPU nothing can be compared; if CUDA was promised that is a failure.
         Err(error) if std::env::var_os(PATH_VARIABLE).is_none() => {
-            eprintln!("not on a card: {error}");
+            eprintln!("not on a GPU: {error}");
             vec![Device::Cpu]
         }
         Err(error) => panic!("{error}"),
@@ -44,7 +44,7 @@ fn rows_are_put_together_side_by_side() {
                 [[8, 0, 3, 3], [1, 1, 7, 0], [2, 5, 4, 8]].map(|list| Arc::new(list.to_vec()));
             let mut tape = Tape::on(device.clone());
             let parts = [&first, &second, &third].map(Table::all);
-            let parts = [0, 1, 2].map(|at| Part::new(parts[at], &lists[at]));
+            let parts = [0, 1, 2].map(|at| PickedColumns::new(parts[at], &lists[at]));
             let picked = tape.picked(4, &parts);
             let expected: Vec<f32> = (0..4)
                 .flat_map(|row| (0..3).map(move |part| (row, part)))
@@ -75,7 +75,7 @@ fn columns_of_a_wider_table_are_a_part_of_their_own() {
             let wide = table(&device, 5, 12);
             let rows = Arc::new(vec![4, 2]);
             let mut tape = Tape::on(device.clone());
-            let picked = tape.picked(2, &[Part::new(wide.columns(start, 8), &rows)]);
+            let picked = tape.picked(2, &[PickedColumns::new(wide.columns(start, 8), &rows)]);
             let row = |row| (start..start + 8).map(move |column| value(row, column));
             assert_eq!(tape.read(picked), row(4).chain(row(2)).collect::<Vec<_>>(), "{start}");
         }
@@ -90,8 +90,8 @@ fn means_add_their_terms_in_order() {
             let (rows, terms) = (Arc::new(vec![6, 5, 4]), Arc::new(vec![0, 3, 3, 4]));
             let named = Arc::new(vec![1, 2, 6, 3]);
             let mut tape = Tape::on(device.clone());
-            let means = Part::means(several.all(), &named, &terms);
-            let picked = tape.picked(3, &[Part::new(single.all(), &rows), means]);
+            let means = PickedColumns::means(several.all(), &named, &terms);
+            let picked = tape.picked(3, &[PickedColumns::new(single.all(), &rows), means]);
             let mut expected = Vec::new();
             for (row, terms) in [(6, &[1, 2, 6][..]), (5, &[]), (4, &[3])] {
                 expected.extend((0..widths[0]).map(|column| value(row, column)));
@@ -116,9 +116,12 @@ fn rows_that_never_change_are_shared_with_a_tape() {
         assert_eq!(gpu.copied_bytes()[0], uploaded, "nothing is copied again");
         assert_eq!(tape.read(all), values(50, 6));
         let rows = Arc::new(vec![49, 7]);
-        let picked = tape.picked(2, &[Part::new(fixed.all(), &rows)]);
+        let picked = tape.picked(2, &[PickedColumns::new(fixed.all(), &rows)]);
         let launches = gpu.launches();
-        tape.picked(2, &[Part::new(fixed.all(), &rows), Part::new(fixed.all(), &rows)]);
+        tape.picked(
+            2,
+            &[PickedColumns::new(fixed.all(), &rows), PickedColumns::new(fixed.all(), &rows)],
+        );
         assert_eq!(gpu.launches(), launches + 1, "one launch whatever the number of parts");
         assert_eq!(tape.read(picked), [&values(50, 6)[49 * 6..], &values(50, 6)[42..48]].concat());
     }
@@ -129,10 +132,10 @@ fn a_table_without_rows_or_columns_is_no_special_case() {
     for device in devices() {
         let (none, empty) = (Table::new(&device, 0, 4), Arc::new(Vec::new()));
         let mut tape = Tape::on(device.clone());
-        let picked = tape.picked(0, &[Part::new(none.all(), &empty)]);
+        let picked = tape.picked(0, &[PickedColumns::new(none.all(), &empty)]);
         assert!(tape.read(picked).is_empty());
         let (narrow, rows) = (Table::new(&device, 3, 0), Arc::new(vec![0, 1]));
-        let picked = tape.picked(2, &[Part::new(narrow.all(), &rows)]);
+        let picked = tape.picked(2, &[PickedColumns::new(narrow.all(), &rows)]);
         assert_eq!(tape.shape(picked).rows, 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Neighbours that a card samples are those that the processor samples, event for event.
+//! Neighbours that a GPU samples are those that the processor samples, event for event.
 
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
@@ -45,7 +45,7 @@ fn moments(count: usize) -> Vec<Moment> {
 fn a_card_samples_what_the_processor_samples() {
     let gpu = match Gpu::open(0) {
         Ok(gpu) => gpu,
-        // Without a card nothing can be compared; where CUDA was promised that is a failure.
+        // Without a GPU nothing can be compared; if CUDA was promised that is a failure.
         Err(error) if std::env::var_os(PATH_VARIABLE).is_none() => {
             eprintln!("not compared: {error}");
             return;

@@ -1,7 +1,7 @@
-//! Traces of a card: what the profiler tells, also from inside of recordings, and what happens where it
+//! Traces of a GPU: what the profiler tells, also from inside of recordings, and what happens if it
 //! fails.
 //!
-//! A process has one profiler, so each test runs in a process of its own, with the emulated card.
+//! A process has one profiler, so each test runs in a process of its own, with the emulated GPU.
 
 use zoetrope_tensor::cuda::{CudaError, GpuSpan, Queue, Steps, TraceSource};
 use zoetrope_tensor::{Activation, Device, Gpu, Tape};
@@ -13,7 +13,7 @@ const TIMES: usize = 3;
 /// What makes the emulated profiler fail.
 const FAULT: &str = "ZOETROPE_EMULATED_CUPTI";
 
-/// The emulated card; None where the test, of that name, has passed in another process.
+/// The emulated GPU; None if the test, of that name, has passed in another process.
 fn card(test: &str, settings: &[(&str, &str)]) -> Option<Gpu> {
     emulator::is_here(test, settings).then(|| Gpu::open(0).unwrap())
 }
@@ -68,7 +68,7 @@ fn the_profiler_sees_every_kernel_inside_of_recordings_too() {
     }
     assert!(spans.is_sorted_by(|a, b| a.start + a.seconds <= b.start + 1e-9), "{spans:?}");
     assert_eq!(gpu.take_trace(), Ok(Vec::new()));
-    // A second card of the process cannot have the profiler as well.
+    // A second GPU of the process cannot have the profiler as well.
     let other = Gpu::open(0).unwrap();
     let events = other.start_trace();
     assert!(events.fallback.is_some());

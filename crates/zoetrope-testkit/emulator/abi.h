@@ -52,7 +52,7 @@ struct Kernel {
     void (*call)(void** parameters);
     unsigned parameter_count;
     const unsigned* parameter_bytes;
-    unsigned launch_bound;  // most threads of a block, 0 where the source does not say
+    unsigned launch_bound;  // most threads of a block, 0 if the source does not say
 };
 
 struct Module {

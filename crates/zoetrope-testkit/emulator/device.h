@@ -13,7 +13,7 @@ struct Context {
 int device_count();
 unsigned compute_capability();  // 90 for 9.0
 size_t device_memory_bytes();
-int device_attribute(int attribute);  // -1 where the emulator knows none
+int device_attribute(int attribute);  // -1 if the emulator knows none
 unsigned shared_opt_in_bytes();
 Context* current_context();
 bool sanitizing();

@@ -54,7 +54,7 @@ std::string read_file(const std::string& path) {
 
 void write_file(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-// Runs a program without a shell and gives what it printed on standard error; -1 where it cannot start.
+// Runs a program without a shell and gives what it printed on standard error; -1 if it cannot start.
 int run(const Words& words, std::string& errors) {
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0) return -1;

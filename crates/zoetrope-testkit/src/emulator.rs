@@ -1,6 +1,6 @@
 //! The emulated CUDA libraries (`emulator/`), for processes that are told where to find them.
 //!
-//! A process looks for the libraries once, so that a test which finds no card runs itself again in
+//! A process looks for the libraries once, so that a test which finds no GPU runs itself again in
 //! a process of its own ([`rerun`]).
 
 use std::ffi::OsStr;
@@ -14,10 +14,10 @@ const PATH_VARIABLE: &str = "ZOETROPE_CUDA_PATH";
 /// Where Zoetrope keeps compiled kernels.
 const CACHE_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
 
-/// The folder of the libraries, built where they are older than their sources.
+/// The folder of the libraries, built if they are older than their sources.
 ///
 /// # Panics
-/// Where they cannot be built: they need bash and g++.
+/// If they cannot be built: they need bash and g++.
 pub fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -32,7 +32,7 @@ pub fn folder() -> &'static Path {
     })
 }
 
-/// Makes a program find the emulated card.
+/// Makes a program find the emulated GPU.
 pub fn point(command: &mut Command) -> &mut Command {
     command.env(PATH_VARIABLE, folder()).env(CACHE_VARIABLE, folder().join("kernels"))
 }
@@ -42,16 +42,16 @@ pub fn is_pointed() -> bool {
     std::env::var_os(PATH_VARIABLE).is_some()
 }
 
-/// Runs the test of that name in the calling test program again, where it finds the emulated card.
+/// Runs the test of that name in the calling test program again, where it finds the emulated GPU.
 ///
 /// # Panics
-/// Where the test fails there, or there is none of that name.
+/// If the test fails there, or there is none of that name.
 pub fn rerun(test: &str) {
     rerun_with(test, &[]);
 }
 
-/// Whether this process has the emulated card and those settings of it. Otherwise the test of that
-/// name is run in one that has, as by [`rerun`]: for tests that no real card can pass.
+/// Whether this process has the emulated GPU and those settings of it. Otherwise the test of that
+/// name is run in one that has, as by [`rerun`]: for tests that no real GPU can pass.
 ///
 /// # Panics
 /// As [`rerun`].
@@ -73,6 +73,6 @@ fn rerun_with(test: &str, settings: &[(&str, &str)]) {
     let outcome = outcome.unwrap_or_else(|error| panic!("{test}: {error}"));
     let said = String::from_utf8_lossy(&outcome.stdout);
     let complaints = String::from_utf8_lossy(&outcome.stderr);
-    assert!(outcome.status.success(), "{test} with the emulated card:\n{said}\n{complaints}");
+    assert!(outcome.status.success(), "{test} with the emulated GPU:\n{said}\n{complaints}");
     assert!(said.contains("1 passed"), "{test}: no such test\n{said}");
 }

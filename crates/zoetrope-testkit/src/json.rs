@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-/// The first place where two documents differ, as `path: left against right`; `None` where they
+/// The first place where two documents differ, as `path: left against right`; `None` if they
 /// agree. Numbers agree within `relative` of the larger one; 0 demands equality.
 pub fn first_difference(left: &Value, right: &Value, relative: f64) -> Option<String> {
     differ(left, right, relative, &mut String::from("$"))
 }
 
-/// Panics with the first difference where two documents do not agree exactly.
+/// Panics with the first difference if two documents do not agree exactly.
 ///
 /// # Panics
-/// Where they differ: this is an assertion.
+/// If they differ: this is an assertion.
 #[track_caller]
 pub fn assert_same(left: &Value, right: &Value) {
     if let Some(difference) = first_difference(left, right, 0.0) {

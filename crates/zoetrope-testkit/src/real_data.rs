@@ -1,8 +1,8 @@
-//! The folder of real data sets beside the repository, where it exists.
+//! The folder of real data sets beside the repository, if it exists.
 
 use std::path::{Path, PathBuf};
 
-/// The path of a real data set, or `None` (with a printed note) where it is not on this machine.
+/// The path of a real data set, or `None` (with a printed note) if it is not on this machine.
 ///
 /// `name` is a file or folder under `../shared/data`, seen from the root of the repository. Tests
 /// that get `None` return at once: the data may not be published, so most machines lack it.

@@ -1,7 +1,7 @@
 //! What `zoetrope plan --ranks` predicts to move in a step is what a step moves, byte by byte.
 
 use zoetrope_data::Quiet;
-use zoetrope_dist::{Patience, Traffic, threads};
+use zoetrope_dist::{Timeouts, Traffic, threads};
 use zoetrope_plan::strategy::Row;
 use zoetrope_plan::{FramePlan, Plan, Strategy};
 use zoetrope_train::material::Material;
@@ -37,7 +37,7 @@ fn config(ranks: usize, settings: &[String]) -> Config {
 /// What all ranks send in one update, all weights of which are summed once.
 fn measured(ranks: usize, settings: &[String]) -> Vec<Traffic> {
     let settings = settings.to_vec();
-    let found = threads::run(ranks, Patience::default(), move |ranks| {
+    let found = threads::run(ranks, Timeouts::default(), move |ranks| {
         let config = config(ranks.size(), &settings);
         let material = Material::open(&config, &Quiet)?;
         let own = ranks.clone();

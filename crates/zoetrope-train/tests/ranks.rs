@@ -3,14 +3,14 @@
 mod shared_run;
 
 use shared_run::{BLOCKS, MODELS, STRATEGIES, expect_equal, losses, session};
-use zoetrope_dist::{Patience, threads};
+use zoetrope_dist::{Timeouts, threads};
 use zoetrope_train::TrainError;
 use zoetrope_train::checkpoint::state_hash;
 use zoetrope_train::course::Course;
 
 /// The losses on every rank of a job of threads.
 fn by_threads(size: usize, settings: [&'static str; 3]) -> Vec<Vec<f64>> {
-    let found = threads::run(size, Patience::default(), move |ranks| {
+    let found = threads::run(size, Timeouts::default(), move |ranks| {
         Ok::<_, TrainError>(losses(&settings, Some(ranks)))
     });
     found.unwrap()

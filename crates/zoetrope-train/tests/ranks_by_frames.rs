@@ -5,7 +5,7 @@ mod shared_run;
 
 use shared_run::{Nobody, expect_near};
 use zoetrope_data::Quiet;
-use zoetrope_dist::{Patience, Ranks, threads};
+use zoetrope_dist::{Ranks, Timeouts, threads};
 use zoetrope_plan::Sharing;
 use zoetrope_train::course::Course;
 use zoetrope_train::material::Material;
@@ -27,7 +27,8 @@ const MODELS: [&str; 10] = [
 ];
 
 /// Eight frames in updates of three: the last update has fewer frames than the others, and than four ranks.
-const UPDATES: &str = "train.frame=4 train.batch_size=3 train.epochs=7 train.lr=0.01 model.hidden=8";
+const UPDATES: &str =
+    "train.frame=4 train.batch_size=3 train.epochs=7 train.lr=0.01 model.hidden=8";
 
 /// Tasks with data that has them: 15 snapshots, of which 11 train.
 const TASKS: [&str; 4] = [
@@ -67,9 +68,8 @@ fn expect_as_alone(settings: &str, sizes: &[usize]) {
     let alone = end_of(settings, None).unwrap();
     for &size in sizes {
         let shared = format!("{settings} plan.strategy=frames");
-        let found = threads::run(size, Patience::default(), move |ranks| {
-            end_of(&shared, Some(ranks))
-        });
+        let found =
+            threads::run(size, Timeouts::default(), move |ranks| end_of(&shared, Some(ranks)));
         let found = found.unwrap_or_else(|error| panic!("{settings} {size} ranks: {error}"));
         let what = format!("{settings} {size} ranks");
         assert!(found[0].shares_frames, "{what}");

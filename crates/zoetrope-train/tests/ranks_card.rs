@@ -5,7 +5,7 @@ mod shared_run;
 
 use card::has_card;
 use shared_run::{MODELS, expect_near, losses};
-use zoetrope_dist::{Patience, threads};
+use zoetrope_dist::{Timeouts, threads};
 use zoetrope_train::TrainError;
 
 /// How far an epoch may take losses of two devices apart.
@@ -40,7 +40,7 @@ fn a_card_computes_blocks_and_shares_of_ranks_as_the_processor_does() {
         let found = losses(&[model, blocks, "train.device=cuda train.epochs=1"], None);
         expect_near(&alone, &found, TOLERANCE, &format!("{model} {blocks} on a card"));
         for shared in ["plan.strategy=snapshot plan.overlap=true", "plan.strategy=hypergraph"] {
-            let found = threads::run(2, Patience::default(), move |ranks| {
+            let found = threads::run(2, Timeouts::default(), move |ranks| {
                 let settings = [model, shared, "plan.blocks=2 train.device=cuda train.epochs=1"];
                 Ok::<_, TrainError>(losses(&settings, Some(ranks)))
             });

@@ -8,7 +8,7 @@ mod shared_run;
 use std::process::Command;
 
 use shared_run::{BLOCKS, MODELS, STRATEGIES, expect_equal, losses};
-use zoetrope_dist::{Patience, mpi, threads};
+use zoetrope_dist::{Timeouts, mpi, threads};
 use zoetrope_train::TrainError;
 
 /// Where the first rank leaves what it found.
@@ -24,7 +24,7 @@ fn cases() -> impl Iterator<Item = [&'static str; 3]> {
 #[test]
 #[ignore = "run by a launcher"]
 fn as_a_rank() {
-    let found = mpi::run(Patience::default(), |ranks| {
+    let found = mpi::run(Timeouts::default(), |ranks| {
         let losses: Vec<_> = cases().map(|case| losses(&case, Some(ranks.clone()))).collect();
         Ok::<_, TrainError>((ranks.rank(), losses))
     });
@@ -66,7 +66,7 @@ fn every_case(size: usize) {
     }
     // An all-reduce gives the same bits on every engine, and so does everything else.
     let case = [MODELS[1], STRATEGIES[3], BLOCKS[1]];
-    let by_threads = threads::run(size, Patience::default(), move |ranks| {
+    let by_threads = threads::run(size, Timeouts::default(), move |ranks| {
         Ok::<_, TrainError>(losses(&case, Some(ranks)))
     });
     let position = cases().position(|other| other == case).unwrap();

@@ -4,7 +4,7 @@
 mod shared_run;
 
 use shared_run::{MODELS, Nobody, losses, session};
-use zoetrope_dist::{Patience, Ranks, Traffic, threads};
+use zoetrope_dist::{Ranks, Timeouts, Traffic, threads};
 use zoetrope_plan::strategy::Row;
 use zoetrope_testkit::emulator;
 use zoetrope_train::TrainError;
@@ -23,7 +23,7 @@ fn losses_by(size: usize, transport: &str, settings: &[&str]) -> Vec<u64> {
         .chain(settings)
         .map(|&text| text.to_owned())
         .collect();
-    let found = threads::run(size, Patience::default(), move |ranks| {
+    let found = threads::run(size, Timeouts::default(), move |ranks| {
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         Ok::<_, TrainError>(losses(&settings, Some(ranks)))
     });
@@ -75,7 +75,7 @@ fn as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it() {
         for shared in ["plan.strategy=snapshot", "plan.strategy=hypergraph"] {
             let ways = ["host", "nccl"].map(|by| {
                 let by = format!("plan.device_transport={by}");
-                let found = threads::run(size, Patience::default(), move |ranks| {
+                let found = threads::run(size, Timeouts::default(), move |ranks| {
                     Ok::<_, TrainError>(moved(&ranks, &[model, CARD, frame, shared, &by]))
                 });
                 found.unwrap()
@@ -117,7 +117,7 @@ fn the_way_is_chosen_by_what_ranks_have_and_told() {
         return;
     }
     let told = |size: usize, settings: &'static str| {
-        let found = threads::run(size, Patience::default(), move |ranks| {
+        let found = threads::run(size, Timeouts::default(), move |ranks| {
             let session = session(&["model.name=tgcn train.device=cuda", settings], Some(ranks));
             Ok::<_, TrainError>(Course::device_transport(&session).cloned().unwrap())
         });
@@ -128,6 +128,6 @@ fn the_way_is_chosen_by_what_ranks_have_and_told() {
     let own = "every rank has a card of its own";
     assert_eq!(told(3, ""), ("nccl".to_owned(), own.to_owned()));
     assert_eq!(told(2, "plan.device_transport=host"), ("host".to_owned(), "as asked".to_owned()));
-    let shared = "ranks 0 and 3 share a card, and NCCL links one card a rank";
+    let shared = "ranks 0 and 3 share a GPU, and NCCL links one GPU for each rank";
     assert_eq!(told(4, ""), ("host".to_owned(), shared.to_owned()));
 }

@@ -42,8 +42,11 @@ pub(crate) fn render(
 pub(crate) fn render_shared(plan: &FramePlan, saved: Option<&Path>) -> String {
     let style = Style::stdout();
     let (heading, ranks) = (style.bold("Plan"), plan.head.ranks);
-    let mut text =
-        format!("{heading} {} on {}, {ranks} ranks\n", style.bold(&plan.head.model), plan.head.data);
+    let mut text = format!(
+        "{heading} {} on {}, {ranks} ranks\n",
+        style.bold(&plan.head.model),
+        plan.head.data
+    );
     for reason in &plan.head.reasons {
         text.push_str(&format!("  {reason}\n"));
     }
@@ -184,8 +187,7 @@ fn where_saved(saved: Option<&Path>) -> String {
 pub(crate) fn render_batches(session: &StreamSession, saved: Option<&Path>) -> String {
     let style = Style::stdout();
     let head = &session.plan().head;
-    let mut text =
-        format!("{} {} on {}\n", style.bold("Plan"), style.bold(&head.model), head.data);
+    let mut text = format!("{} {} on {}\n", style.bold("Plan"), style.bold(&head.model), head.data);
     for reason in &head.reasons {
         text.push_str(&format!("  {reason}\n"));
     }

@@ -1,7 +1,7 @@
-//! Linking the cards of all ranks, or agreeing not to.
+//! Linking the GPUs of all ranks, or agreeing not to.
 //!
 //! The ranks that are already connected, by threads or MPI, are the bootstrap: they tell each other what
-//! card each has, the first one makes the number under which NCCL lets them meet, and afterwards all say
+//! GPU each has, the first one makes the number under which NCCL lets them meet, and afterwards all say
 //! whether that worked. So they take the same way, whatever went wrong where.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use zoetrope_tensor::Gpu;
-use zoetrope_tensor::cuda::{CudaError, ID_BYTES, Link, Onlooker, link_version};
+use zoetrope_tensor::cuda::{CudaError, ID_BYTES, Link, WaitHook, link_version};
 
 use super::CardLink;
 use crate::communicator::Fault;
@@ -17,14 +17,14 @@ use crate::error::DistError;
 use crate::ranks::Ranks;
 use crate::site::Call;
 
-/// Set to 1, ranks with one card are not kept from NCCL, which refuses them unless it takes them for ranks
-/// of different hosts: for tests on a machine with one card.
+/// Set to 1, ranks with one GPU are not kept from NCCL, which refuses them unless it takes them for ranks
+/// of different hosts: for tests on a machine with one GPU.
 pub const SHARE_VARIABLE: &str = "ZOETROPE_SHARE_CARD";
 
-/// The most time that linking cards may take; less where ranks wait less long for each other.
-const JOINING: Duration = Duration::from_secs(30);
+/// The most time that linking GPUs may take; less if ranks wait less long for each other.
+const LINK_TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
-/// Why cards cannot be linked. All ranks get the same reason.
+/// Why GPUs cannot be linked. All ranks get the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoLink {
@@ -39,14 +39,14 @@ pub enum NoLink {
         /// What it found instead.
         problem: String,
     },
-    /// NCCL links one card a rank.
-    #[error("ranks {} and {} share a card, and NCCL links one card a rank", ranks[0], ranks[1])]
+    /// NCCL links one GPU a rank.
+    #[error("ranks {} and {} share a GPU, and NCCL links one GPU for each rank", ranks[0], ranks[1])]
     Shared {
         /// Two that do.
         ranks: [usize; 2],
     },
     /// NCCL refused, or did not get through.
-    #[error("rank {rank} could not link its card: {problem}")]
+    #[error("rank {rank} could not link its GPU: {problem}")]
     Refused {
         /// The first rank that could not.
         rank: usize,
@@ -55,7 +55,7 @@ pub enum NoLink {
     },
 }
 
-/// What a rank says about its card.
+/// What a rank says about its GPU.
 #[derive(Debug, Serialize, Deserialize)]
 struct Offer {
     identity: Result<[u8; 16], String>,
@@ -70,7 +70,7 @@ impl Offer {
     }
 }
 
-/// Whether cards can be linked, as far as the offers tell.
+/// Whether GPUs can be linked, as far as the offers tell.
 fn judge(offers: &[Offer]) -> Result<(), NoLink> {
     let mut seen: Vec<&[u8; 16]> = Vec::new();
     for (rank, offer) in offers.iter().enumerate() {
@@ -88,11 +88,11 @@ fn judge(offers: &[Offer]) -> Result<(), NoLink> {
 }
 
 impl Ranks {
-    /// Links this rank's card with those of all others, so that rows and sums no longer pass the host.
+    /// Links this rank's GPU with those of all others, so that rows and sums no longer pass the host.
     /// All ranks call it, and all get the same answer.
     ///
     /// # Errors
-    /// Where a rank is lost; inside, why the cards cannot be linked.
+    /// If a rank is lost; inside, why the GPUs cannot be linked.
     pub fn link_cards(&self, gpu: &Gpu) -> Result<Result<(), NoLink>, DistError> {
         if self.size() == 1 {
             return Ok(Err(NoLink::Alone));
@@ -123,8 +123,8 @@ impl Ranks {
             return Ok(Err(NoLink::Refused { rank, problem }));
         }
         if let Ok(Some(cards)) = met {
-            let watched: Arc<dyn Onlooker> = Arc::clone(&cards) as _;
-            gpu.set_onlooker(Arc::downgrade(&watched));
+            let watched: Arc<dyn WaitHook> = Arc::clone(&cards) as _;
+            gpu.set_wait_hook(Arc::downgrade(&watched));
             self.keep_cards(cards);
         }
         Ok(Ok(()))
@@ -141,7 +141,7 @@ impl Ranks {
             Err(error) => return Ok(Err(error)),
         };
         let cards = Arc::new(CardLink::new(Arc::clone(self.communicator()), link));
-        let most = JOINING.min(self.communicator().board().patience().timeout / 2);
+        let most = LINK_TIMEOUT_MAX.min(self.communicator().board().timeouts().timeout / 2);
         match self.timed(site.call, || cards.settle(site, Some(most))) {
             Ok(()) => Ok(Ok(cards)),
             Err(Fault::Card(error)) => {

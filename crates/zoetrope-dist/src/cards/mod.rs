@@ -1,13 +1,13 @@
-//! Messages between the cards of ranks, which never pass the host.
+//! Messages between the GPUs of ranks, which never pass the host.
 //!
-//! Where every rank has a card of its own and NCCL is there ([`Ranks::link_cards`]), rows and sums go from
-//! card to card in the order of the compute stream. Everything else stays as it is: who sends what to
+//! If every rank has a GPU of its own and NCCL is there ([`Ranks::link_cards`]), rows and sums go from
+//! GPU to GPU in the order of the compute stream. Everything else stays as it is: who sends what to
 //! whom, the order of sums, what is counted, and who is told when a rank is lost.
 //!
-//! The host launches messages and goes on; its card waits for those of others. So the card's wait is what
+//! The host launches messages and goes on; its GPU waits for those of others. So the GPU's wait is what
 //! supervision has to see: each message lies between two events, and whenever the host waits for the
-//! card it looks where that is ([`Onlooker`]). Once a rank is lost the link is ended, which lets the
-//! card run on to nothing, and [`Ranks::check`] tells.
+//! GPU it looks where that is ([`WaitHook`]). Once a rank is lost the link is ended, which lets the
+//! GPU run on to nothing, and [`Ranks::check`] tells.
 
 mod join;
 
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use zoetrope_tensor::Gpu;
-use zoetrope_tensor::cuda::{CudaError, Event, Incoming, Link, Onlooker, RowLists, View, ViewMut};
+use zoetrope_tensor::cuda::{CudaError, Event, Incoming, Link, RowLists, View, ViewMut, WaitHook};
 
 use crate::communicator::{Communicator, Fault};
 use crate::error::DistError;
@@ -29,17 +29,17 @@ use crate::sync::lock;
 pub use join::{NoLink, SHARE_VARIABLE};
 
 /// How long a failure of NCCL may wait for a verdict that names the rank behind it.
-const BLAME: Duration = Duration::from_secs(2);
+const VERDICT_WAIT: Duration = Duration::from_secs(2);
 
 /// Messages that are in the stream.
 #[derive(Debug)]
-struct UnderWay {
+struct RunningCall {
     site: Site,
     begin: Event,
     end: Event,
 }
 
-/// The link of this rank's card with those of all others.
+/// The link of this rank's GPU with those of all others.
 #[derive(Debug)]
 pub(crate) struct CardLink {
     communicator: Arc<dyn Communicator>,
@@ -49,7 +49,7 @@ pub(crate) struct CardLink {
 
 #[derive(Debug, Default)]
 struct State {
-    under_way: VecDeque<UnderWay>,
+    under_way: VecDeque<RunningCall>,
     /// The message that this rank is shown to wait for.
     shown: Option<Site>,
     /// When NCCL first failed.
@@ -70,7 +70,7 @@ impl CardLink {
             match self.link.is_through() {
                 Ok(true) => break Ok(()),
                 Ok(false) => {}
-                // While cards are being linked nobody else has seen it yet, and all will agree.
+                // While GPUs are being linked nobody else has seen it yet, and all will agree.
                 Err(error) if most.is_some() => break Err(error.into()),
                 Err(error) => self.failed(&error),
             }
@@ -80,8 +80,8 @@ impl CardLink {
             }
             if most.is_some_and(|most| start.elapsed() > most) {
                 let reason =
-                    format!("not all cards came within {:.0} s", start.elapsed().as_secs_f64());
-                break Err(CudaError::Call { call: "linking cards", reason }.into());
+                    format!("not all GPUs joined within {:.0} s", start.elapsed().as_secs_f64());
+                break Err(CudaError::Call { call: "linking GPUs", reason }.into());
             }
             self.show(Some(site));
             self.communicator.look_after();
@@ -91,7 +91,7 @@ impl CardLink {
         through
     }
 
-    /// Writes down what this rank waits for, where that has changed.
+    /// Writes down what this rank waits for, if that has changed.
     fn show(&self, site: Option<Site>) {
         let mut state = lock(&self.state);
         if state.shown != site {
@@ -105,9 +105,9 @@ impl CardLink {
     /// who watch it. Where they find none, it is this rank that cannot go on.
     fn failed(&self, error: &CudaError) {
         let since = *lock(&self.state).failed.get_or_insert_with(Instant::now);
-        if since.elapsed() > BLAME {
+        if since.elapsed() > VERDICT_WAIT {
             let board = self.communicator.board();
-            let how = format!("its card lost the link with the others: {error}");
+            let how = format!("its GPU lost the link with the others: {error}");
             self.communicator.condemn(board.ended(self.communicator.rank(), how));
         }
     }
@@ -125,7 +125,7 @@ impl CardLink {
         let end = self.link.gpu().mark();
         let mut state = lock(&self.state);
         state.forget_done();
-        state.under_way.push_back(UnderWay { site, begin, end });
+        state.under_way.push_back(RunningCall { site, begin, end });
     }
 }
 
@@ -146,7 +146,7 @@ impl State {
     }
 }
 
-impl Onlooker for CardLink {
+impl WaitHook for CardLink {
     fn look(&self) {
         if self.communicator.board().verdict().is_some() {
             return self.end();
@@ -154,7 +154,7 @@ impl Onlooker for CardLink {
         let site = {
             let mut state = lock(&self.state);
             state.forget_done();
-            // A card that computes waits for nobody, however long that takes.
+            // A GPU that computes waits for nobody, however long that takes.
             state.under_way.front().filter(|first| first.begin.is_over()).map(|first| first.site)
         };
         self.show(site);
@@ -171,10 +171,11 @@ impl Onlooker for CardLink {
 
 /// Rests between two looks.
 fn pause(waited: Duration) {
-    const BRISK: Duration = Duration::from_micros(200);
-    match waited < BRISK {
-        true => std::thread::yield_now(),
-        false => std::thread::sleep((waited / 20).min(Duration::from_millis(1))),
+    const SPIN_LIMIT: Duration = Duration::from_micros(200);
+    if waited < SPIN_LIMIT {
+        std::thread::yield_now()
+    } else {
+        std::thread::sleep((waited / 20).min(Duration::from_millis(1)))
     }
 }
 
@@ -185,21 +186,21 @@ impl From<CudaError> for Fault {
 }
 
 impl Ranks {
-    /// Whether rows and sums of that card go to other cards without passing the host.
+    /// Whether rows and sums of that GPU go to other GPUs without passing the host.
     pub fn are_linked(&self, gpu: &Gpu) -> bool {
         self.card_link().is_some_and(|cards| cards.link.gpu() == gpu)
     }
 
-    /// The card that is linked with those of the other ranks.
+    /// The GPU that is linked with those of the other ranks.
     pub(crate) fn linked_card(&self) -> Option<&Gpu> {
         self.card_link().map(|cards| cards.link.gpu())
     }
 
-    /// Replaces values on the linked card by their sums over all ranks: the bits of
-    /// [`all_reduce`](Ranks::all_reduce), and its bytes. Does not wait for the card.
+    /// Replaces values on the linked GPU by their sums over all ranks: the bits of
+    /// [`all_reduce`](Ranks::all_reduce), and its bytes. Does not wait for the GPU.
     ///
     /// # Errors
-    /// Where a rank is lost, or no card is linked.
+    /// If a rank is lost, or no GPU is linked.
     pub fn all_reduce_on_card(&self, values: ViewMut<'_>) -> Result<(), DistError> {
         let slices = all_reduce_slices(values.len(), size_of::<f32>(), self.size());
         let bytes = all_reduce_bytes(values.len(), size_of::<f32>(), self.rank(), self.size());
@@ -208,7 +209,7 @@ impl Ranks {
         })
     }
 
-    /// Sends rows of the linked card and receives those of others.
+    /// Sends rows of the linked GPU and receives those of others.
     pub(crate) fn send_rows(
         &self,
         lists: &RowLists,
@@ -230,7 +231,7 @@ impl Ranks {
         self.check()?;
         let site = self.enter(call)?;
         let Some(cards) = self.card_link() else {
-            return Err(self.refuse(site, "the card", "linked", "not"));
+            return Err(self.refuse(site, "the GPU", "linked", "not"));
         };
         self.timed(call, || {
             self.count_bytes(call, bytes);

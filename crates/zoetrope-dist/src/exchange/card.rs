@@ -1,13 +1,13 @@
-//! Exchanges between cards: what the operators do where rows never pass the host.
+//! Exchanges between GPUs: what the operators do if rows never pass the host.
 //!
 //! Gathering, messages, and putting or adding rows are launched one after the other on the compute
-//! stream. `start` launches the first two and `arrive` the last: the host has long gone on, and the card
+//! stream. `start` launches the first two and `arrive` the last: the host has long gone on, and the GPU
 //! does them in that order.
 
 use zoetrope_tensor::CardSide;
 use zoetrope_tensor::cuda::{Incoming, RowLists, View, ViewMut};
 
-use super::{Arrival, Crossing, Departure, Exchange, Through, Way};
+use super::{BlockingExchange, Exchange, OverlappedExchange, ReceiveEnd, SendEnd, Way};
 use crate::sync::lock;
 
 /// The lists of both ways.
@@ -17,7 +17,7 @@ pub(super) struct CardLists {
     back: RowLists,
 }
 
-/// Rows on their way from card to card.
+/// Rows on their way from GPU to GPU.
 pub(super) type OnCard = Incoming;
 
 impl Exchange {
@@ -33,16 +33,16 @@ impl Exchange {
         });
         match way {
             Way::Forward => &lists.forward,
-            Way::Back => &lists.back,
+            Way::Backward => &lists.back,
         }
     }
 
-    /// Sends rows of a card; None where a rank is lost, which the ranks remember.
+    /// Sends rows of a GPU; None if a rank is lost, which the ranks remember.
     fn depart_from_card(&self, way: Way, x: View<'_>, cols: usize) -> Option<Incoming> {
         self.ranks.send_rows(self.card_lists(way), x, cols).ok()
     }
 
-    /// Puts rows where they belong; zeros where a rank is lost.
+    /// Puts rows where they belong; zeros if a rank is lost.
     fn put_on_card(&self, incoming: Option<Incoming>, y: ViewMut<'_>) {
         match incoming {
             Some(incoming) => incoming.arrive(self.card_lists(Way::Forward), y),
@@ -53,7 +53,7 @@ impl Exchange {
     /// Adds gradients to those of the rows that were sent, in the order of ranks.
     fn add_on_card(&self, incoming: Option<Incoming>, dx: ViewMut<'_>) {
         if let Some(incoming) = incoming {
-            incoming.arrive(self.card_lists(Way::Back), dx);
+            incoming.arrive(self.card_lists(Way::Backward), dx);
         }
     }
 
@@ -64,7 +64,7 @@ impl Exchange {
     }
 }
 
-impl CardSide for Through {
+impl CardSide for BlockingExchange {
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
         let incoming = self.exchange.depart_from_card(Way::Forward, inputs[0], self.cols);
         self.exchange.put_on_card(incoming, y);
@@ -72,12 +72,12 @@ impl CardSide for Through {
 
     fn backward(&self, dy: View<'_>, inputs: &mut [Option<ViewMut<'_>>]) {
         let Some(dx) = &mut inputs[0] else { return };
-        let incoming = self.exchange.depart_from_card(Way::Back, dy, self.cols);
+        let incoming = self.exchange.depart_from_card(Way::Backward, dy, self.cols);
         self.exchange.add_on_card(incoming, dx.reborrow());
     }
 }
 
-impl Crossing {
+impl OverlappedExchange {
     fn depart_from_card(&self, way: Way, x: View<'_>) {
         *lock(&self.between_cards) = self.exchange.depart_from_card(way, x, self.cols);
     }
@@ -87,7 +87,7 @@ impl Crossing {
     }
 }
 
-impl CardSide for Departure {
+impl CardSide for SendEnd {
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
         self.0.depart_from_card(Way::Forward, inputs[0]);
         self.0.exchange.clear(y);
@@ -99,12 +99,12 @@ impl CardSide for Departure {
     }
 }
 
-impl CardSide for Arrival {
+impl CardSide for ReceiveEnd {
     fn forward(&self, _: &[View<'_>], y: ViewMut<'_>) {
         self.0.exchange.put_on_card(self.0.arrive_on_card(), y);
     }
 
     fn backward(&self, dy: View<'_>, _: &mut [Option<ViewMut<'_>>]) {
-        self.0.depart_from_card(Way::Back, dy);
+        self.0.depart_from_card(Way::Backward, dy);
     }
 }

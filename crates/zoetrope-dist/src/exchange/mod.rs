@@ -1,33 +1,34 @@
 //! The differentiable redistribution of rows between ranks: all communication of activations.
 //!
-//! Forward: rows are gathered into one message for each rank and put where the plan says. Backward:
-//! the same with the lists swapped, where a row that went to several ranks adds up its gradients in
-//! the order of ranks. Both ways of the same call give the same bits. Ranks of one process that wait at
-//! once need no messages: they take rows from each other's matrices ([`Shelf`]).
+//! Forward pass: rows are gathered into one message for each rank and put where the plan says. Backward
+//! pass: the same with the lists swapped; a row that went to several ranks adds up its gradients in the
+//! order of ranks. The same call gives the same bits each time. Ranks of one process that wait for each
+//! other need no messages: they take rows from each other's matrices ([`SharedRows`]).
 //!
-//! [`Exchange::apply`] blocks. [`Exchange::start`] sends and lets the caller compute until
-//! [`Departed::arrive`]; on the way back the gradients of the result leave when the tape comes to
-//! `arrive`, and are waited for where it comes to `start`: what was computed in between is computed in
-//! between again. ESDG's overlap (section 6.5) is a loop of these:
+//! [`Exchange::apply`] blocks. [`Exchange::start`] sends rows and returns; the caller computes and then
+//! calls [`PendingExchange::arrive`], which waits. In the backward pass it is the other way round: the
+//! gradients are sent when the tape reaches `arrive` and waited for when it reaches `start`, so that the
+//! same computation overlaps with them. ESDG's overlap (section 6.5) is a loop of these:
 //!
 //! ```text
-//! for each snapshot s:   h = gcn(s);  departed[s] = exchange[s].start(tape, h)
-//! for each snapshot s:   rows[s] = departed[s].arrive(tape)
+//! for each snapshot s:   h = gcn(s);  pending[s] = exchange[s].start(tape, h)
+//! for each snapshot s:   rows[s] = pending[s].arrive(tape)
 //! ```
 //!
-//! An operator of a tape cannot fail. Where a rank is lost, results are 0 and [`Ranks::check`] tells:
-//! it is to be asked after every step, before anything is done with the gradients.
+//! An operator of a tape cannot fail. If a rank is lost, results are 0 and [`Ranks::check`] returns the
+//! error: call it after every step, before the gradients are used.
 //!
-//! On a tape of a card that is linked with those of the other ranks ([`cards`](crate::cards)), rows go from
-//! card to card; otherwise they go by way of the host. The bits are the same.
+//! On a tape of a GPU that is linked with the GPUs of the other ranks ([`cards`](crate::cards)), rows go
+//! from GPU to GPU; otherwise they go through the host. The results are bit-identical.
 //!
-//! The way back is a collective too, in which every rank takes part for whom the rows want a gradient,
-//! even if none of its result reached the loss. Whether they do must be the same on all ranks.
+//! The backward pass of an exchange is a collective, too: if the rows need a gradient, every rank takes
+//! part, even if none of its results reached the loss. Whether they need one must be the same on all
+//! ranks.
 
 mod card;
 mod plan;
 mod rows;
-mod shelf;
+mod shared_rows;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -41,10 +42,10 @@ use crate::sync::lock;
 use card::{CardLists, OnCard};
 pub use plan::{ExchangePlan, PlanError};
 use rows::{Arrive, Runs};
-pub use shelf::Shelf;
+pub use shared_rows::SharedRows;
 
 /// Rows on their way from everyone.
-type Rows = Pending<Vec<Vec<f32>>>;
+type ReceivedRows = Pending<Vec<Vec<f32>>>;
 
 /// A redistribution of rows as an operator of a tape.
 #[derive(Debug, Clone)]
@@ -61,7 +62,7 @@ struct Lists {
     receives: Vec<Runs>,
     /// Whether every row goes to exactly one rank: its gradient comes from there alone.
     once: bool,
-    /// The same for cards that are linked, made when they are first asked for.
+    /// The same for GPUs that are linked, made when they are first asked for.
     card: OnceLock<CardLists>,
 }
 
@@ -81,7 +82,7 @@ impl Lists {
     fn leave(&self, way: Way) -> &[Runs] {
         match way {
             Way::Forward => &self.sends,
-            Way::Back => &self.receives,
+            Way::Backward => &self.receives,
         }
     }
 
@@ -89,7 +90,7 @@ impl Lists {
     fn come(&self, way: Way) -> &[Runs] {
         match way {
             Way::Forward => &self.receives,
-            Way::Back => &self.sends,
+            Way::Backward => &self.sends,
         }
     }
 }
@@ -98,7 +99,7 @@ impl Exchange {
     /// The exchange of a plan between these ranks.
     ///
     /// # Panics
-    /// Where the plan is of another rank or another number of ranks.
+    /// If the plan is of another rank or another number of ranks.
     pub fn new(ranks: &Ranks, plan: ExchangePlan) -> Self {
         let place = (plan.rank(), plan.size());
         assert_eq!(place, (ranks.rank(), ranks.size()), "a plan is of its rank");
@@ -114,37 +115,37 @@ impl Exchange {
     /// The rows of `x` at their new places.
     ///
     /// # Errors
-    /// Where `x` has another number of rows than the plan.
+    /// If `x` has another number of rows than the plan.
     pub fn apply(&self, tape: &mut Tape, x: Var) -> Result<Var, TensorError> {
         let cols = self.expect_rows(tape, x)?;
-        let operator = Through { exchange: self.clone(), cols };
+        let operator = BlockingExchange { exchange: self.clone(), cols };
         Ok(tape.custom(Arc::new(operator), &[x], Shape::new(self.plan.rows_out(), cols)))
     }
 
     /// Sends the rows of `x` and does not wait for those of others.
     ///
     /// # Errors
-    /// Where `x` has another number of rows than the plan.
-    pub fn start(&self, tape: &mut Tape, x: Var) -> Result<Departed, TensorError> {
+    /// If `x` has another number of rows than the plan.
+    pub fn start(&self, tape: &mut Tape, x: Var) -> Result<PendingExchange, TensorError> {
         let cols = self.expect_rows(tape, x)?;
-        let crossing = Arc::new(Crossing {
+        let exchange = Arc::new(OverlappedExchange {
             exchange: self.clone(),
             cols,
-            under_way: Mutex::new(None),
+            received: Mutex::new(None),
             between_cards: Mutex::new(None),
         });
-        let operator = Departure(Arc::clone(&crossing));
+        let operator = SendEnd(Arc::clone(&exchange));
         let token = tape.custom(Arc::new(operator), &[x], Shape::new(1, 1));
-        Ok(Departed { crossing, token })
+        Ok(PendingExchange { exchange, token })
     }
 
     /// Sends rows that are on no tape and receives those of others.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     ///
     /// # Panics
-    /// Where `x` and `y` are not the plan's rows of `cols` values.
+    /// If `x` and `y` are not the plan's rows of `cols` values.
     pub fn rows(&self, x: &[f32], cols: usize, y: &mut [f32]) -> Result<(), DistError> {
         assert_eq!(x.len(), self.plan.rows_in() * cols, "rows to send");
         assert_eq!(y.len(), self.plan.rows_out() * cols, "rows to receive");
@@ -158,13 +159,14 @@ impl Exchange {
         let got = tape.shape(x);
         let expected = Shape::new(self.plan.rows_in(), got.cols);
         let (operator, operand) = ("exchange", "the rows to send");
-        match got == expected {
-            true => Ok(got.cols),
-            false => Err(TensorError::Shape { operator, operand, expected, got }),
+        if got == expected {
+            Ok(got.cols)
+        } else {
+            Err(TensorError::Shape { operator, operand, expected, got })
         }
     }
 
-    /// Takes rows of `x`, or gradients of rows on the way back, to where they belong in `y` of each rank.
+    /// Takes rows of `x`, or gradients of rows in the backward pass, to where they belong in `y` of each rank.
     fn go(
         &self,
         way: Way,
@@ -173,8 +175,8 @@ impl Exchange {
         cols: usize,
         y: &mut [f32],
     ) -> Result<(), DistError> {
-        if let Some(shelf) = self.ranks.shelf() {
-            return self.go_by_shelf(shelf, way, arrive, x, cols, y);
+        if let Some(shared_rows) = self.ranks.shared_rows() {
+            return self.go_by_shared_rows(shared_rows, way, arrive, x, cols, y);
         }
         let received = self.send(way, x, cols, Own::Stays, Mode::Blocking)?.wait()?;
         self.unpack(way, arrive, received, Some(x), cols, y);
@@ -189,14 +191,14 @@ impl Exchange {
         cols: usize,
         own: Own,
         mode: Mode,
-    ) -> Result<Rows, DistError> {
+    ) -> Result<ReceivedRows, DistError> {
         self.ranks.check()?;
         let stays = |peer| own == Own::Stays && peer == self.plan.rank();
         let messages = self.lists.leave(way).iter().enumerate().map(|(peer, runs)| {
             if stays(peer) {
                 return Vec::new();
             }
-            let mut message = self.ranks.spare().empty(runs.len() * cols);
+            let mut message = self.ranks.buffers().empty(runs.len() * cols);
             runs.gather(x, cols, &mut message);
             message
         });
@@ -223,7 +225,7 @@ impl Exchange {
                 }
                 _ => Runs::all(places.len()).carry(&message, places, cols, arrive, y),
             }
-            self.ranks.spare().give(message);
+            self.ranks.buffers().give(message);
         }
     }
 }
@@ -234,7 +236,7 @@ enum Way {
     /// As the plan says.
     Forward,
     /// With its lists swapped: gradients.
-    Back,
+    Backward,
 }
 
 /// What happens to the rows that a rank keeps.
@@ -248,12 +250,12 @@ enum Own {
 
 /// An exchange that is waited for at once.
 #[derive(Debug)]
-struct Through {
+struct BlockingExchange {
     exchange: Exchange,
     cols: usize,
 }
 
-impl Custom for Through {
+impl Custom for BlockingExchange {
     fn forward(&self, inputs: &[&[f32]], y: &mut [f32]) {
         if self.exchange.rows(inputs[0], self.cols, y).is_err() {
             y.fill(0.0);
@@ -263,7 +265,7 @@ impl Custom for Through {
     fn backward(&self, dy: &[f32], inputs: &mut [Option<&mut [f32]>]) {
         let Some(dx) = &mut inputs[0] else { return };
         // The ranks remember what failed.
-        let _ = self.exchange.go(Way::Back, Arrive::Add, dy, self.cols, dx);
+        let _ = self.exchange.go(Way::Backward, Arrive::Add, dy, self.cols, dx);
     }
 
     fn can_overwrite(&self) -> bool {
@@ -271,7 +273,7 @@ impl Custom for Through {
     }
 
     fn overwrite(&self, dy: &[f32], dx: &mut [f32]) {
-        if self.exchange.go(Way::Back, Arrive::Put, dy, self.cols, dx).is_err() {
+        if self.exchange.go(Way::Backward, Arrive::Put, dy, self.cols, dx).is_err() {
             dx.fill(0.0);
         }
     }
@@ -288,45 +290,45 @@ impl Custom for Through {
 /// Rows that have left and have not arrived yet.
 #[derive(Debug)]
 #[must_use = "rows that were sent are to be received"]
-pub struct Departed {
-    crossing: Arc<Crossing>,
+pub struct PendingExchange {
+    exchange: Arc<OverlappedExchange>,
     token: Var,
 }
 
-impl Departed {
+impl PendingExchange {
     /// Waits for the rows of others; the rows at their new places.
     pub fn arrive(self, tape: &mut Tape) -> Var {
-        let shape = Shape::new(self.crossing.exchange.plan.rows_out(), self.crossing.cols);
-        tape.custom(Arc::new(Arrival(self.crossing)), &[self.token], shape)
+        let shape = Shape::new(self.exchange.exchange.plan.rows_out(), self.exchange.cols);
+        tape.custom(Arc::new(ReceiveEnd(self.exchange)), &[self.token], shape)
     }
 }
 
 /// What the two ends of an overlapped exchange share.
 #[derive(Debug)]
-struct Crossing {
+struct OverlappedExchange {
     exchange: Exchange,
     cols: usize,
-    under_way: Mutex<Option<Rows>>,
+    received: Mutex<Option<ReceivedRows>>,
     between_cards: Mutex<Option<OnCard>>,
 }
 
-impl Crossing {
+impl OverlappedExchange {
     fn depart(&self, way: Way, x: &[f32]) {
         let rows = self.exchange.send(way, x, self.cols, Own::Travels, Mode::Overlapped);
         // The ranks remember what failed.
-        *lock(&self.under_way) = rows.ok();
+        *lock(&self.received) = rows.ok();
     }
 
     fn arrive(&self) -> Option<Vec<Vec<f32>>> {
-        lock(&self.under_way).take().and_then(|rows| rows.wait().ok())
+        lock(&self.received).take().and_then(|rows| rows.wait().ok())
     }
 }
 
 /// The end where rows leave and gradients arrive. Its value is a token that only orders the two.
 #[derive(Debug)]
-struct Departure(Arc<Crossing>);
+struct SendEnd(Arc<OverlappedExchange>);
 
-impl Custom for Departure {
+impl Custom for SendEnd {
     fn forward(&self, inputs: &[&[f32]], y: &mut [f32]) {
         self.0.depart(Way::Forward, inputs[0]);
         y.fill(0.0);
@@ -335,8 +337,8 @@ impl Custom for Departure {
     fn backward(&self, _: &[f32], inputs: &mut [Option<&mut [f32]>]) {
         let Some(dx) = &mut inputs[0] else { return };
         if let Some(received) = self.0.arrive() {
-            let Crossing { exchange, cols, .. } = &*self.0;
-            exchange.unpack(Way::Back, Arrive::Add, received, None, *cols, dx);
+            let OverlappedExchange { exchange, cols, .. } = &*self.0;
+            exchange.unpack(Way::Backward, Arrive::Add, received, None, *cols, dx);
         }
     }
 
@@ -345,9 +347,11 @@ impl Custom for Departure {
     }
 
     fn overwrite(&self, _: &[f32], dx: &mut [f32]) {
-        let Crossing { exchange, cols, .. } = &*self.0;
+        let OverlappedExchange { exchange, cols, .. } = &*self.0;
         match self.0.arrive() {
-            Some(received) => exchange.unpack(Way::Back, Arrive::Put, received, None, *cols, dx),
+            Some(received) => {
+                exchange.unpack(Way::Backward, Arrive::Put, received, None, *cols, dx)
+            }
             None => dx.fill(0.0),
         }
     }
@@ -363,22 +367,22 @@ impl Custom for Departure {
 
 /// The end where rows arrive and gradients leave.
 #[derive(Debug)]
-struct Arrival(Arc<Crossing>);
+struct ReceiveEnd(Arc<OverlappedExchange>);
 
-impl Custom for Arrival {
+impl Custom for ReceiveEnd {
     fn forward(&self, _: &[&[f32]], y: &mut [f32]) {
         let received = self.0.arrive();
         if received.is_none() || !self.0.exchange.plan.is_covered() {
             y.fill(0.0);
         }
         if let Some(received) = received {
-            let Crossing { exchange, cols, .. } = &*self.0;
+            let OverlappedExchange { exchange, cols, .. } = &*self.0;
             exchange.unpack(Way::Forward, Arrive::Put, received, None, *cols, y);
         }
     }
 
     fn backward(&self, dy: &[f32], _: &mut [Option<&mut [f32]>]) {
-        self.0.depart(Way::Back, dy);
+        self.0.depart(Way::Backward, dy);
     }
 
     fn is_collective(&self) -> bool {

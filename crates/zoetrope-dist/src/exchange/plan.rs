@@ -74,7 +74,7 @@ impl ExchangePlan {
     /// order; `receives[q]` are the rows of its `rows_out` into which those of rank `q` go.
     ///
     /// # Errors
-    /// Where a row is out of range or received twice, or the lists for the rank itself differ in
+    /// If a row is out of range or received twice, or the lists for the rank itself differ in
     /// length.
     pub fn new(
         rank: usize,
@@ -116,7 +116,7 @@ impl ExchangePlan {
     /// redistribution between snapshot and vertex partitioning (ESDG, section 4.2).
     ///
     /// # Errors
-    /// Where an owner is no rank.
+    /// If an owner is no rank.
     pub fn between(
         rank: usize,
         size: usize,
@@ -151,7 +151,7 @@ impl ExchangePlan {
     /// what they want, in one all-to-all. All ranks call it.
     ///
     /// # Errors
-    /// Where communication fails, or the lists are no plan.
+    /// If communication fails, or the lists are no plan.
     pub fn wanting(
         ranks: &Ranks,
         rows: [usize; 2],
@@ -162,7 +162,7 @@ impl ExchangePlan {
         Ok(Self::new(ranks.rank(), rows, sends, receives))
     }
 
-    /// The way back: the rows that this plan sends, received, and the other way round. None where a
+    /// The backward pass: the rows that this plan sends, received, and the other way round. None if a
     /// row goes to several ranks, from which it would come back several times.
     pub fn reversed(&self) -> Option<Self> {
         let rows = [self.rows_out, self.rows_in];
@@ -216,7 +216,7 @@ impl ExchangePlan {
         others.map(|(_, list)| list.len()).sum()
     }
 
-    /// Bytes that leave the rank on the way forward, for rows of `cols` values. On the way back as
+    /// Bytes that leave the rank in the forward pass, for rows of `cols` values. In the backward pass as
     /// many arrive, and those of [`rows_received`](Self::rows_received) leave.
     pub fn bytes(&self, cols: usize) -> usize {
         self.rows_sent() * cols * size_of::<f32>()

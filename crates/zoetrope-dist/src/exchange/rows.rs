@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use zoetrope_tensor::cpu::past_caches;
 
-/// Values of a run from which on it is worth going past the caches.
-const LONG: usize = 4096;
+/// Least values of a run that is worth storing past the caches.
+const STREAMED_RUN_VALUES_MIN: usize = 4096;
 
 /// A list of rows as runs of consecutive ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,7 +56,7 @@ impl Runs {
     /// Takes these rows of `x` to the rows `to` of `y`, in the order of both lists.
     pub(super) fn carry(&self, x: &[f32], to: &Self, cols: usize, arrive: Arrive, y: &mut [f32]) {
         debug_assert_eq!(self.rows, to.rows, "as many rows as places");
-        let past = size_of_val(y) > past_caches::LARGE;
+        let past = size_of_val(y) > past_caches::STREAMING_BYTES_MIN;
         let (mut sources, mut places) = (self.runs.iter().cloned(), to.runs.iter().cloned());
         let (mut source, mut place) = (0..0, 0..0);
         loop {
@@ -72,7 +72,7 @@ impl Runs {
             let x = &x[source.start * cols..(source.start + rows) * cols];
             let y = &mut y[place.start * cols..(place.start + rows) * cols];
             match arrive {
-                Arrive::Put if past && x.len() > LONG => past_caches::copy(x, y),
+                Arrive::Put if past && x.len() > STREAMED_RUN_VALUES_MIN => past_caches::copy(x, y),
                 Arrive::Put => y.copy_from_slice(x),
                 Arrive::Add => y.iter_mut().zip(x).for_each(|(y, x)| *y += x),
             }

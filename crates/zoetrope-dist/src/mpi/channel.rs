@@ -22,27 +22,27 @@ use crate::ranks::Ranks;
 use crate::site::Position;
 use crate::watch::{Board, Cause, Manner, Verdict};
 
-/// How often a process listens, and speaks where it has news.
-const TICK: Duration = Duration::from_millis(20);
+/// How often a process listens, and speaks if it has news.
+const TICK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Every so many ticks it speaks even if it has none: who is silent is stopped.
-const BEAT: u64 = 5;
+/// A process speaks at least once in so many ticks: a silent one counts as stopped.
+const HEARTBEAT_TICKS: u64 = 5;
 
 /// A process that did not come to a tick for this long was stopped itself.
-const STOPPED: Duration = Duration::from_secs(1);
+const STOPPED_AFTER: Duration = Duration::from_secs(1);
 
 /// How long ranks have to find each other: less than [`Start`](crate::mpi::start) gives them, so that rank 0
 /// says who is missing.
-const SETUP: Duration = Duration::from_secs(25);
+const SETUP_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// How long one address is tried.
-const TRY: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a process stays after a verdict, for the others to hear it.
-const LINGER: Duration = Duration::from_millis(500);
+const LINGER_TIME: Duration = Duration::from_millis(500);
 
 /// Said of a rank whose connection broke.
-const GONE: &str = "its process is gone: killed, crashed or exited";
+const PROCESS_GONE: &str = "its process is gone: killed, crashed or exited";
 
 /// Where rank 0 listens.
 #[derive(Debug, Serialize, Deserialize)]
@@ -103,16 +103,16 @@ impl Channel {
         let mut last = Instant::now();
         let mut since_verdict = None;
         while !over.load(Ordering::Acquire) {
-            std::thread::sleep(TICK);
+            std::thread::sleep(TICK_INTERVAL);
             let pause = last.elapsed();
             last = Instant::now();
-            if pause > STOPPED {
+            if pause > STOPPED_AFTER {
                 self.board.forgive(pause);
             }
             self.tick();
             if let Some(verdict) = self.board.verdict() {
                 let since = *since_verdict.get_or_insert_with(Instant::now);
-                if since.elapsed() > self.board.patience().grace && !over.load(Ordering::Acquire) {
+                if since.elapsed() > self.board.timeouts().grace && !over.load(Ordering::Acquire) {
                     overdue(verdict);
                 }
             }
@@ -122,7 +122,7 @@ impl Channel {
             None => self.links.iter_mut().for_each(|peer| peer.link.say(&Frame::Bye)),
             Some(_) => self.linger(),
         }
-        let deadline = Instant::now() + TRY;
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
         // Words to a process that is gone never leave, and its launcher will not wait for them.
         let is_done = |peer: &Peer| peer.gone || peer.link.is_quiet();
         while Instant::now() < deadline && !self.links.iter().all(is_done) {
@@ -134,9 +134,9 @@ impl Channel {
     /// Lets the others hear the verdict and tell their users: a launcher may end them as soon as the
     /// first process exits.
     fn linger(&mut self) {
-        let deadline = Instant::now() + LINGER;
+        let deadline = Instant::now() + LINGER_TIME;
         while Instant::now() < deadline && !self.links.iter().all(|peer| peer.gone) {
-            std::thread::sleep(TICK);
+            std::thread::sleep(TICK_INTERVAL);
             self.tick();
         }
     }
@@ -183,7 +183,7 @@ impl Channel {
             Err(broken) => {
                 peer.gone = true;
                 let how = match broken {
-                    Broken::Closed => GONE,
+                    Broken::Closed => PROCESS_GONE,
                     Broken::Garbled => "it speaks another language: is it the same version?",
                 };
                 self.board.record(self.board.ended(peer.rank, how));
@@ -195,7 +195,7 @@ impl Channel {
     fn expect_host(&self) {
         let Some(host) = self.links.first().filter(|host| !host.left) else { return };
         let silent = self.board.silence(host.rank);
-        if silent >= self.board.patience().timeout {
+        if silent >= self.board.timeouts().timeout {
             let cause = Cause::Hung { manner: Manner::Silent, seconds: silent.as_secs_f64() };
             let positions = self.board.positions();
             self.board.record(Verdict { rank: host.rank, cause, positions });
@@ -210,7 +210,7 @@ impl Channel {
             self.links.iter_mut().for_each(|peer| peer.link.say(&frame));
         }
         self.ticks += 1;
-        let beat = self.ticks.is_multiple_of(BEAT);
+        let beat = self.ticks.is_multiple_of(HEARTBEAT_TICKS);
         let position = self.board.position(self.rank);
         let frame = match self.rank {
             0 if beat => Frame::Table(self.board.positions()),
@@ -241,14 +241,14 @@ fn receive(
     invitation: &Invitation,
     size: usize,
 ) -> Result<Vec<Peer>, String> {
-    let deadline = Instant::now() + SETUP;
+    let deadline = Instant::now() + SETUP_TIMEOUT;
     let mut guests = Vec::new();
     let mut peers: Vec<Peer> = Vec::new();
     while peers.len() + 1 < size {
         if Instant::now() > deadline {
             let here = |rank: &usize| peers.iter().any(|peer| peer.rank == *rank);
             let missing: Vec<usize> = (1..size).filter(|rank| !here(rank)).collect();
-            return Err(format!("ranks {missing:?} did not connect within {SETUP:?}"));
+            return Err(format!("ranks {missing:?} did not connect within {SETUP_TIMEOUT:?}"));
         }
         if let Ok((stream, _)) = listener.accept() {
             guests.extend(Link::new(stream));
@@ -290,9 +290,9 @@ fn join(invitation: &Invitation, rank: usize) -> Result<Vec<Peer>, String> {
 }
 
 fn greet(address: SocketAddr, token: &str, rank: usize) -> io::Result<Link> {
-    let mut link = Link::new(TcpStream::connect_timeout(&address, TRY)?)?;
+    let mut link = Link::new(TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?)?;
     link.say(&Frame::Hello { token: token.to_owned(), rank });
-    let deadline = Instant::now() + TRY;
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
     while Instant::now() < deadline {
         link.flush();
         match link.read() {

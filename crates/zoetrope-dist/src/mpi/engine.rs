@@ -17,22 +17,22 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use crate::buffer_pool::BufferPool;
 use crate::communicator::{Fault, Flight, Incoming, Outgoing, Parcel, Tag};
 use crate::message::Message;
 use crate::mpi::library::{Functions, Handle, Status};
-use crate::spare::Spare;
 use crate::sync::lock;
 use crate::watch::Board;
 
 /// A message is sent in pieces of at most this many bytes: MPI counts in 32-bit integers.
-const PIECE: usize = 1 << 30;
+const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// MPI allows tags up to 32767 everywhere. Numbers of collectives come again after this many, when
 /// the messages of the earlier one are long through.
 const TAGS: u64 = 8192;
 
 /// How often the engine's thread looks after overlapped messages.
-const KEEP_MOVING: Duration = Duration::from_micros(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_micros(100);
 
 /// MPI, entered by one thread at a time.
 pub(super) struct Engine<H: Handle> {
@@ -165,18 +165,18 @@ impl<H: Handle> Engine<H> {
             // One that failed is left to whoever waits for it.
             unattended.retain(|requests| matches!(engine.advance(&mut lock(requests)), Ok(false)));
             drop(unattended);
-            std::thread::sleep(KEEP_MOVING);
+            std::thread::sleep(PROGRESS_INTERVAL);
         }
     }
 
     pub(super) fn start(
         self: &Arc<Self>,
         parcel: Parcel,
-        spare: &Spare,
+        buffers: &BufferPool,
         board: &Arc<Board>,
     ) -> Result<Box<dyn Flight>, Fault> {
         let Parcel { tag, outgoing, incoming, overlapped, .. } = parcel;
-        let requests = self.post(tag, outgoing, &incoming, spare)?;
+        let requests = self.post(tag, outgoing, &incoming, buffers)?;
         let requests = Arc::new(Mutex::new(requests));
         if overlapped {
             self.attend(&requests);
@@ -195,7 +195,7 @@ impl<H: Handle> Engine<H> {
         tag: Tag,
         outgoing: Vec<Outgoing>,
         expected: &[Incoming],
-        spare: &Spare,
+        buffers: &BufferPool,
     ) -> Result<Requests<H>, Fault> {
         let (plane, tag) = match tag {
             Tag::Collective { number, round } => {
@@ -203,7 +203,7 @@ impl<H: Handle> Engine<H> {
             }
             Tag::Point(tag) => (1, c_int::from(tag)),
         };
-        let expect = |one: &Incoming| spare.message(one.kind, one.len);
+        let expect = |one: &Incoming| buffers.message(one.kind, one.len);
         let incoming: Vec<Message> = expected.iter().map(expect).collect();
         let to: Vec<usize> = outgoing.iter().map(|out| out.to).collect();
         let outgoing: Vec<Message> = outgoing.into_iter().map(|out| out.message).collect();
@@ -276,16 +276,18 @@ impl<H: Handle> Engine<H> {
         let mut inside = self.enter()?;
         let mut at = 0;
         while at < requests.awaited.len() {
-            match self.receive(&mut inside, requests, at)? {
-                true => drop(requests.awaited.remove(at)),
-                false => at += 1,
+            if self.receive(&mut inside, requests, at)? {
+                drop(requests.awaited.remove(at))
+            } else {
+                at += 1
             }
         }
         let mut at = 0;
         while at < requests.open.len() {
-            match self.test(&mut requests.open[at])? {
-                true => drop(requests.open.swap_remove(at)),
-                false => at += 1,
+            if self.test(&mut requests.open[at])? {
+                drop(requests.open.swap_remove(at))
+            } else {
+                at += 1
             }
         }
         Ok(requests.is_through())
@@ -359,7 +361,7 @@ impl<H: Handle> Engine<H> {
         check(&self.functions, "MPI_Finalize", unsafe { (self.functions.finalize)() })
     }
 
-    /// Ends all processes of the job, as far as MPI can; does not return where it can.
+    /// Ends all processes of the job, as far as MPI can; does not return if it can.
     pub(super) fn abort(&self, code: i32) {
         // A thread that is stuck inside must not keep the process alive.
         let deadline = Instant::now() + Duration::from_secs(1);
@@ -384,8 +386,8 @@ impl<H> Requests<H> {
 
 /// The bytes of a message in pieces that MPI can count; an empty message is one empty piece.
 fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
-    let count = bytes.div_ceil(PIECE).max(1);
-    (0..count).map(move |at| at * PIECE..((at + 1) * PIECE).min(bytes))
+    let count = bytes.div_ceil(PIECE_BYTES_MAX).max(1);
+    (0..count).map(move |at| at * PIECE_BYTES_MAX..((at + 1) * PIECE_BYTES_MAX).min(bytes))
 }
 
 fn check<H: Handle>(
@@ -426,13 +428,13 @@ impl<H: Handle> Flight for MpiFlight<H> {
         Ok(())
     }
 
-    fn land(self: Box<Self>, spare: &Spare) -> Vec<Message> {
+    fn land(self: Box<Self>, buffers: &BufferPool) -> Vec<Message> {
         let mut requests = lock(&self.requests);
         if !requests.is_through() {
             return Vec::new();
         }
         for message in std::mem::take(&mut requests.outgoing) {
-            spare.give_message(message);
+            buffers.give_message(message);
         }
         std::mem::take(&mut requests.incoming)
     }
@@ -449,10 +451,10 @@ impl<H: Handle> Drop for MpiFlight<H> {
 
 /// Rests between two looks at messages that were not there yet.
 fn pause(waited: Duration) {
-    // Others on the same host answer within this time where each has its own core. Yielding would hand
+    // Others on the same host answer within this time if each has its own core. Yielding would hand
     // a busy core to strangers for milliseconds; one that sleeps is let in again.
-    const BRISK: Duration = Duration::from_micros(20);
-    if waited < BRISK {
+    const SPIN_LIMIT: Duration = Duration::from_micros(20);
+    if waited < SPIN_LIMIT {
         std::hint::spin_loop();
     } else {
         // A twentieth of the time waited so far, up to a millisecond.

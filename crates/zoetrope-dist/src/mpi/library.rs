@@ -108,7 +108,7 @@ fn is_pmi_launch() -> bool {
 /// The version of the library that would be used, for reports; or what was tried.
 ///
 /// # Errors
-/// Where there is none: what was tried, and why it did not do.
+/// If there is none: what was tried, and why it did not do.
 pub fn version() -> Result<String, Vec<String>> {
     load().map(|found| match found {
         Found::OpenMpi(functions) => functions.version,
@@ -124,9 +124,10 @@ pub(super) fn load() -> Result<Found, Vec<String>> {
         Some(name) => vec![name],
         None => {
             let (open_mpi, mpich) = (OPEN_MPI.iter(), MPICH.iter());
-            let names: Vec<_> = match is_pmi_launch() && !is_open_mpi_launch() {
-                true => mpich.chain(open_mpi).collect(),
-                false => open_mpi.chain(mpich).collect(),
+            let names: Vec<_> = if is_pmi_launch() && !is_open_mpi_launch() {
+                mpich.chain(open_mpi).collect()
+            } else {
+                open_mpi.chain(mpich).collect()
             };
             names.into_iter().map(OsString::from).collect()
         }
@@ -160,9 +161,10 @@ fn open(name: &OsString) -> Result<Found, String> {
     // MPI_COMM_WORLD, MPI_BYTE, MPI_ERRORS_RETURN of the MPICH interface.
     let found = Functions::new(library, [0x4400_0000, 0x4c00_010d, 0x5400_0001])?;
     let family = ["MPICH", "Intel", "MVAPICH", "CRAY", "Cray"];
-    match family.iter().any(|name| found.version.contains(name)) {
-        true => Ok(Found::Mpich(found)),
-        false => Err(format!("its interface is not known: {}", found.version)),
+    if family.iter().any(|name| found.version.contains(name)) {
+        Ok(Found::Mpich(found))
+    } else {
+        Err(format!("its interface is not known: {}", found.version))
     }
 }
 

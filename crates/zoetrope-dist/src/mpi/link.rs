@@ -28,7 +28,7 @@ pub(super) enum Frame {
 }
 
 /// No frame is longer: a table of 100,000 ranks fits.
-const LONGEST: usize = 32 << 20;
+const FRAME_BYTES_MAX: usize = 32 << 20;
 
 /// A connection.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Link {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => closed = true,
             }
-            if self.inbox.len() > LONGEST {
+            if self.inbox.len() > FRAME_BYTES_MAX {
                 return Err(Broken::Garbled);
             }
         }
@@ -77,10 +77,7 @@ impl Link {
             frames.push(serde_json::from_slice(line).map_err(|_| Broken::Garbled)?);
         }
         self.inbox.drain(..whole);
-        match closed && frames.is_empty() {
-            true => Err(Broken::Closed),
-            false => Ok(frames),
-        }
+        if closed && frames.is_empty() { Err(Broken::Closed) } else { Ok(frames) }
     }
 
     /// Whether everything said has left.
@@ -177,6 +174,6 @@ mod tests {
             near.mention(&table);
         }
         assert!(!near.is_quiet());
-        assert!(near.outbox.len() < LONGEST);
+        assert!(near.outbox.len() < FRAME_BYTES_MAX);
     }
 }

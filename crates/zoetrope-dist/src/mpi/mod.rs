@@ -19,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::buffer_pool::BufferPool;
 use crate::communicator::{Communicator, Fault, Flight, Parcel};
 use crate::error::{DistError, Failure};
 use crate::mpi::channel::Channel;
@@ -27,8 +28,7 @@ use crate::mpi::library::{Found, Functions, Handle};
 use crate::mpi::start::Start;
 use crate::ranks::{Mode, Ranks};
 use crate::site::Call;
-use crate::spare::Spare;
-use crate::watch::{Board, Patience, Verdict, panics};
+use crate::watch::{Board, Timeouts, Verdict, panics};
 
 pub use library::{launched, version};
 
@@ -64,36 +64,36 @@ impl<H: Handle> Communicator for MpiRank<H> {
         self.board.record(verdict);
     }
 
-    fn start(&self, parcel: Parcel, spare: &Spare) -> Result<Box<dyn Flight>, Fault> {
-        self.engine.start(parcel, spare, &self.board)
+    fn start(&self, parcel: Parcel, buffers: &BufferPool) -> Result<Box<dyn Flight>, Fault> {
+        self.engine.start(parcel, buffers, &self.board)
     }
 }
 
 /// Runs `body` as this process's rank of the job and returns what it returns.
 ///
-/// Where any rank returns an error, panics, dies, or hangs while others wait for it, the calls of all
-/// others fail; they have [`Patience::grace`] to return before their process is ended with
+/// If any rank returns an error, panics, dies, or hangs while others wait for it, the calls of all
+/// others fail; they have [`Timeouts::grace`] to return before their process is ended with
 /// [`EXIT_CODE`]. After an error the process should report it and exit with that code, without
 /// further ado: MPI is left as it is, which makes the launcher end what is left of the job.
 ///
 /// Called once in a process.
 ///
 /// # Errors
-/// Where there is no MPI, it cannot be started, or a rank failed.
-pub fn run<T, E, F>(patience: Patience, body: F) -> Result<T, Failure<E>>
+/// If there is no MPI, it cannot be started, or a rank failed.
+pub fn run<T, E, F>(timeouts: Timeouts, body: F) -> Result<T, Failure<E>>
 where
     E: Display,
     F: FnOnce(Ranks) -> Result<T, E>,
 {
     match library::load().map_err(|tried| DistError::NoMpi { tried })? {
-        Found::OpenMpi(functions) => run_with(functions, patience, body),
-        Found::Mpich(functions) => run_with(functions, patience, body),
+        Found::OpenMpi(functions) => run_with(functions, timeouts, body),
+        Found::Mpich(functions) => run_with(functions, timeouts, body),
     }
 }
 
 fn run_with<H, T, E, F>(
     functions: Functions<H>,
-    patience: Patience,
+    timeouts: Timeouts,
     body: F,
 ) -> Result<T, Failure<E>>
 where
@@ -102,13 +102,13 @@ where
     F: FnOnce(Ranks) -> Result<T, E>,
 {
     // MPI itself would wait for a rank that never comes for ever.
-    let start = Start::watch(patience.timeout, |error| {
+    let start = Start::watch(timeouts.timeout, |error| {
         eprintln!("error: {error}");
         std::process::exit(EXIT_CODE);
     })?;
     let engine = Engine::open(functions).map_err(|fault| outside(0, fault))?;
     let (rank, engine) = (engine.rank, Arc::new(engine));
-    let board = Arc::new(Board::new(engine.size, patience));
+    let board = Arc::new(Board::new(engine.size, timeouts));
     let communicator = MpiRank { engine: Arc::clone(&engine), board: Arc::clone(&board) };
     let ranks = Ranks::new(Arc::new(communicator));
     let mover = Arc::downgrade(&engine);

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use crate::error::DistError;
 
 /// How often a process looks.
-const LOOK: Duration = Duration::from_millis(500);
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How long ranks have to come up at least, whatever the timeout: a busy machine starts slowly.
-pub(super) const UP: Duration = Duration::from_secs(30);
+pub(super) const STARTUP_TIMEOUT_MIN: Duration = Duration::from_secs(30);
 
 /// How long a rank of this host may stay unseen: a launcher starts all of them in less.
-const UNSEEN: Duration = Duration::from_secs(15);
+const UNSEEN_LIMIT: Duration = Duration::from_secs(15);
 
 /// Names of the variables by which launchers tell.
 const RANK: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
@@ -64,13 +64,13 @@ impl Start {
             let (size, local) = (told(&SIZE), told(&LOCAL_SIZE));
             let here = size.filter(|_| size == local);
             let mut others = Others { here, ever: BTreeSet::new(), gone: BTreeSet::new() };
-            let (begun, timeout) = (Instant::now(), timeout.max(UP));
+            let (begun, timeout) = (Instant::now(), timeout.max(STARTUP_TIMEOUT_MIN));
             while !ended.load(Ordering::Acquire) {
                 let message = others.judge(&look(), begun.elapsed(), timeout);
                 if let Some(message) = message.filter(|_| !ended.load(Ordering::Acquire)) {
                     return lost(DistError::Start { rank, message });
                 }
-                std::thread::sleep(LOOK);
+                std::thread::sleep(LOOK_INTERVAL);
             }
         };
         let thread = std::thread::Builder::new().name("start of MPI".to_owned()).spawn(work);
@@ -82,14 +82,14 @@ impl Start {
 impl Others {
     /// What is wrong with what was seen after so much time.
     fn judge(&mut self, seen: &Seen, since: Duration, timeout: Duration) -> Option<String> {
-        // Nobody sees others where the system does not show them.
+        // Nobody sees others if the system does not show them.
         if seen.alive.is_empty() && since < timeout {
             return None;
         }
         let unseen = |rank: &usize| !seen.alive.contains(rank);
         let mut gone: BTreeSet<usize> = self.ever.iter().copied().filter(unseen).collect();
         self.ever.extend(&seen.alive);
-        if since >= UNSEEN.min(timeout) && !seen.alive.is_empty() {
+        if since >= UNSEEN_LIMIT.min(timeout) && !seen.alive.is_empty() {
             gone.extend((0..self.here.unwrap_or(0)).filter(unseen));
         }
         // Seen twice: what has ended between two files of the system is there again.

@@ -31,23 +31,23 @@ impl Ranks {
     /// the same number of values.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn all_reduce<T: Number>(
         &self,
         values: &mut [T],
         reduction: Reduction,
     ) -> Result<(), DistError> {
-        let own = self.spare().copy(values);
+        let own = self.buffers().copy(values);
         let result = self.reduce(own, reduction, Mode::Blocking)?.wait()?;
         values.copy_from_slice(&result);
-        self.spare().give_message(T::pack(result));
+        self.buffers().give_message(T::pack(result));
         Ok(())
     }
 
     /// The same for one value.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn all_reduce_one<T: Number>(
         &self,
         value: T,
@@ -61,7 +61,7 @@ impl Ranks {
     /// Starts an all-reduce.
     ///
     /// # Errors
-    /// Where a rank is lost already.
+    /// If a rank is lost already.
     pub fn start_all_reduce<T: Number>(
         &self,
         values: Vec<T>,
@@ -109,13 +109,13 @@ impl Ranks {
         mode: Mode,
     ) -> Result<Stage<Vec<T>>, DistError> {
         let (size, own) = (self.size(), slice(values.len(), self.rank(), self.size()));
-        let part = |to| T::pack(self.spare().copy(&values[slice(values.len(), to, size)]));
+        let part = |to| T::pack(self.buffers().copy(&values[slice(values.len(), to, size)]));
         let outgoing = self.others().map(|to| Outgoing { to, message: part(to) }).collect();
         let incoming = self.expect_same::<T>(own.len());
         let flight = self.launch(site, Tag::round(site, 0), mode, outgoing, incoming)?;
         let next = move |ranks: &Ranks, messages: Vec<Message>| {
             let mut values = values;
-            let mine = ranks.spare().copy(&values[own.clone()]);
+            let mine = ranks.buffers().copy(&values[own.clone()]);
             let sum = ranks.combine(site, mine, messages, reduction)?;
             let expected = ranks.others().map(|from| {
                 let len = slice(values.len(), from, size).len();
@@ -126,12 +126,12 @@ impl Ranks {
             let flight = ranks.launch(site, tag, mode, outgoing, expected.collect())?;
             let next = move |ranks: &Ranks, messages: Vec<Message>| {
                 values[own].copy_from_slice(&sum);
-                ranks.spare().give_message(T::pack(sum));
+                ranks.buffers().give_message(T::pack(sum));
                 for (from, message) in ranks.others().zip(messages) {
                     let part = ranks.unpack::<T>(site, message)?;
                     let range = slice(values.len(), from, size);
                     values[range].copy_from_slice(&part);
-                    ranks.spare().give_message(T::pack(part));
+                    ranks.buffers().give_message(T::pack(part));
                 }
                 Ok(Stage::Done(values))
             };
@@ -142,7 +142,7 @@ impl Ranks {
 
     /// A copy of the values for every other rank.
     pub(super) fn to_all<T: Element>(&self, values: &[T]) -> Vec<Outgoing> {
-        let copy = || T::pack(self.spare().copy(values));
+        let copy = || T::pack(self.buffers().copy(values));
         self.others().map(|to| Outgoing { to, message: copy() }).collect()
     }
 
@@ -172,7 +172,7 @@ impl Ranks {
                 Reduction::Sum => pairs.for_each(|(sum, value)| *sum = sum.plus(*value)),
                 Reduction::Max => pairs.for_each(|(most, value)| *most = most.larger(*value)),
             }
-            self.spare().give_message(T::pack(part));
+            self.buffers().give_message(T::pack(part));
         }
         Ok(result)
     }
@@ -183,7 +183,7 @@ fn slice(len: usize, rank: usize, size: usize) -> Range<usize> {
     len * rank / size..len * (rank + 1) / size
 }
 
-/// The slice that each rank adds up in an all-reduce of `len` values of `bytes` each; None where everyone
+/// The slice that each rank adds up in an all-reduce of `len` values of `bytes` each; None if everyone
 /// adds up everything.
 pub(crate) fn all_reduce_slices(
     len: usize,

@@ -10,7 +10,7 @@ impl Ranks {
     /// Everyone's values, in the order of ranks; all have the same number of them.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn all_gather<T: Element>(&self, values: &[T]) -> Result<Vec<T>, DistError> {
         let lengths = vec![values.len(); self.size()];
         let parts = self.gather(values.to_vec(), &lengths, Mode::Blocking)?.wait()?;
@@ -21,7 +21,7 @@ impl Ranks {
     /// rank) go first.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn all_gather_varied<T: Element>(&self, values: &[T]) -> Result<Vec<Vec<T>>, DistError> {
         let lengths = self.all_gather(&[values.len() as u64])?;
         let lengths: Vec<usize> = lengths.into_iter().map(|len| len as usize).collect();
@@ -31,7 +31,7 @@ impl Ranks {
     /// Starts an all-gather of which everyone knows how many values each rank has.
     ///
     /// # Errors
-    /// Where a rank is lost already, or `lengths` does not fit.
+    /// If a rank is lost already, or `lengths` does not fit.
     pub fn start_all_gather<T: Element>(
         &self,
         values: Vec<T>,
@@ -52,10 +52,8 @@ impl Ranks {
             let (expected, got) = (lengths[self.rank()], values.len());
             return Err(self.refuse(site, "the number of own values", expected, got));
         }
-        let copies = (0..self.size()).map(|to| match to == self.rank() {
-            true => Vec::new(),
-            false => self.spare().copy(&values),
-        });
+        let copies = (0..self.size())
+            .map(|to| if to == self.rank() { Vec::new() } else { self.buffers().copy(&values) });
         let mut sends: Vec<Vec<T>> = copies.collect();
         sends[self.rank()] = values;
         self.spread(site, Tag::round(site, 0), sends, lengths, mode)
@@ -65,7 +63,7 @@ impl Ranks {
     /// (8 bytes to every rank) go first.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree, or there is not one list for each rank.
+    /// If a rank is lost or ranks disagree, or there is not one list for each rank.
     pub fn all_to_all<T: Element>(&self, sends: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, DistError> {
         let site = self.enter(Call::AllToAll)?;
         self.expect_lengths(site, sends.len())?;
@@ -76,11 +74,11 @@ impl Ranks {
         self.spread(site, Tag::round(site, 1), sends, &lengths, mode)?.wait()
     }
 
-    /// The same where it is known that rank `r` sends `lengths[r]` values: only those travel, and
+    /// The same if it is known that rank `r` sends `lengths[r]` values: only those travel, and
     /// nothing at all between ranks that send none.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree, or there is not one list and length for each rank.
+    /// If a rank is lost or ranks disagree, or there is not one list and length for each rank.
     pub fn all_to_all_known<T: Element>(
         &self,
         sends: Vec<Vec<T>>,
@@ -92,7 +90,7 @@ impl Ranks {
     /// Starts an all-to-all of known lengths.
     ///
     /// # Errors
-    /// Where a rank is lost already, or there is not one list and length for each rank.
+    /// If a rank is lost already, or there is not one list and length for each rank.
     pub fn start_all_to_all<T: Element>(
         &self,
         sends: Vec<Vec<T>>,
@@ -115,9 +113,10 @@ impl Ranks {
     }
 
     fn expect_lengths(&self, site: Site, got: usize) -> Result<(), DistError> {
-        match got == self.size() {
-            true => Ok(()),
-            false => Err(self.refuse(site, "the number of lists", self.size(), got)),
+        if got == self.size() {
+            Ok(())
+        } else {
+            Err(self.refuse(site, "the number of lists", self.size(), got))
         }
     }
 
@@ -154,18 +153,18 @@ impl Ranks {
     /// Overwrites everyone's values with those of `root`; all have the same number of them.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree, or there is no such root.
+    /// If a rank is lost or ranks disagree, or there is no such root.
     pub fn broadcast<T: Element>(&self, root: usize, values: &mut [T]) -> Result<(), DistError> {
-        let result = self.cast(root, self.spare().copy(values), Mode::Blocking)?.wait()?;
+        let result = self.cast(root, self.buffers().copy(values), Mode::Blocking)?.wait()?;
         values.copy_from_slice(&result);
-        self.spare().give_message(T::pack(result));
+        self.buffers().give_message(T::pack(result));
         Ok(())
     }
 
     /// Starts a broadcast; the values of ranks other than `root` only tell how many there are.
     ///
     /// # Errors
-    /// Where a rank is lost already, or there is no such root.
+    /// If a rank is lost already, or there is no such root.
     pub fn start_broadcast<T: Element>(
         &self,
         root: usize,
@@ -188,12 +187,11 @@ impl Ranks {
             if self.size() == 1 || values.is_empty() {
                 return Ok(Stage::Done(values));
             }
-            let (outgoing, incoming) = match root == self.rank() {
-                true => (self.to_all(&values), Vec::new()),
-                false => {
-                    let expected = Incoming { from: root, kind: T::KIND, len: values.len() };
-                    (Vec::new(), vec![expected])
-                }
+            let (outgoing, incoming) = if root == self.rank() {
+                (self.to_all(&values), Vec::new())
+            } else {
+                let expected = Incoming { from: root, kind: T::KIND, len: values.len() };
+                (Vec::new(), vec![expected])
             };
             let tag = Tag::round(site, 0);
             let flight = self.launch(site, tag, mode, outgoing, incoming)?;
@@ -210,7 +208,7 @@ impl Ranks {
     /// Returns when every rank has called it.
     ///
     /// # Errors
-    /// Where a rank is lost.
+    /// If a rank is lost.
     pub fn barrier(&self) -> Result<(), DistError> {
         self.meet(Call::Barrier, Mode::Blocking)?.wait()
     }
@@ -218,7 +216,7 @@ impl Ranks {
     /// Starts a barrier.
     ///
     /// # Errors
-    /// Where a rank is lost already.
+    /// If a rank is lost already.
     pub fn start_barrier(&self) -> Result<Pending<()>, DistError> {
         self.meet(Call::Barrier, Mode::Overlapped)
     }

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use crate::buffer_pool::BufferPool;
 use crate::cards::CardLink;
 use crate::communicator::{Communicator, Fault, Flight, Incoming, Outgoing, Parcel, Tag};
 use crate::error::DistError;
@@ -31,7 +32,6 @@ use crate::error::DistError;
 use crate::fault_point;
 use crate::message::{Element, Message};
 use crate::site::{Call, Position, Site};
-use crate::spare::Spare;
 use crate::sync::lock;
 use crate::traffic::Traffic;
 use crate::watch::panics;
@@ -55,8 +55,8 @@ struct Inner {
     points: AtomicU64,
     traffic: Mutex<Traffic>,
     fault: OnceLock<DistError>,
-    spare: Spare,
-    /// The link of this rank's card with those of the others, where there is one.
+    buffers: BufferPool,
+    /// The link of this rank's GPU with those of the others, if there is one.
     cards: OnceLock<Arc<CardLink>>,
 }
 
@@ -64,7 +64,7 @@ impl Ranks {
     /// The handle of one rank of an engine.
     pub fn new(communicator: Arc<dyn Communicator>) -> Self {
         // Forward and backward lists of several exchanges, each with a block for each peer.
-        let spare = Spare::new(16 * communicator.size());
+        let buffers = BufferPool::new(16 * communicator.size());
         Self {
             inner: Arc::new(Inner {
                 communicator,
@@ -72,7 +72,7 @@ impl Ranks {
                 points: AtomicU64::new(0),
                 traffic: Mutex::default(),
                 fault: OnceLock::new(),
-                spare,
+                buffers,
                 cards: OnceLock::new(),
             }),
         }
@@ -100,7 +100,7 @@ impl Ranks {
 
     /// Tells the others that what this rank does before its next communication may take longer than
     /// they wait for one that computes: reading and writing files, measuring, dividing a graph.
-    /// [`watch::LONGER`](crate::watch::LONGER) says how much longer.
+    /// [`watch::SLOW_TIMEOUT_FACTOR`](crate::watch::SLOW_TIMEOUT_FACTOR) says how much longer.
     pub fn take_time(&self) {
         self.inner.communicator.board().update(self.rank(), |position| position.takes_time = true);
     }
@@ -115,7 +115,7 @@ impl Ranks {
         *lock(&self.inner.traffic)
     }
 
-    /// Fails where communication has failed before, also inside of an operator of a tape, which
+    /// Fails if communication has failed before, also inside of an operator of a tape, which
     /// cannot say so itself: to be asked after every step, before its results are used.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Ranks {
         self.inner.cards.get()
     }
 
-    /// Uses a link between cards from now on; the first one stays.
+    /// Uses a link between GPUs from now on; the first one stays.
     pub(crate) fn keep_cards(&self, cards: Arc<CardLink>) {
         self.inner.cards.get_or_init(|| cards);
     }
@@ -167,8 +167,8 @@ impl Ranks {
         lock(&self.inner.traffic).count_bytes(call, bytes);
     }
 
-    pub(crate) fn spare(&self) -> &Spare {
-        &self.inner.spare
+    pub(crate) fn buffers(&self) -> &BufferPool {
+        &self.inner.buffers
     }
 
     /// Ranks other than this one.
@@ -244,7 +244,7 @@ impl Ranks {
         self.count_bytes(site.call, bytes);
         let overlapped = mode == Mode::Overlapped;
         let parcel = Parcel { site, tag, outgoing, incoming, overlapped };
-        let flight = self.inner.communicator.start(parcel, &self.inner.spare);
+        let flight = self.inner.communicator.start(parcel, &self.inner.buffers);
         #[cfg(feature = "faults")]
         if !matches!(site.call, Call::Send | Call::Receive) {
             fault_point::pass_rank(self.rank(), site, fault_point::Moment::In);

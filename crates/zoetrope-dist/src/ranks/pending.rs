@@ -53,7 +53,7 @@ impl<R> Pending<R> {
     /// rounds (a large all-reduce has two) overlap better when asked now and then.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn poll(&mut self) -> Result<bool, DistError> {
         let ranks = self.ranks.clone();
         ranks.timed(self.site.call, || {
@@ -71,7 +71,7 @@ impl<R> Pending<R> {
     /// Blocks until the result is there.
     ///
     /// # Errors
-    /// Where a rank is lost or ranks disagree.
+    /// If a rank is lost or ranks disagree.
     pub fn wait(mut self) -> Result<R, DistError> {
         let ranks = self.ranks.clone();
         ranks.timed(self.site.call, || {
@@ -92,7 +92,7 @@ impl<R> Pending<R> {
     /// Takes what has arrived to the next stage.
     fn advance(&mut self) -> Result<(), DistError> {
         if let Stage::Flying(flight, next) = std::mem::replace(&mut self.stage, Stage::Spent) {
-            let messages = flight.land(self.ranks.spare());
+            let messages = flight.land(self.ranks.buffers());
             self.stage = next(&self.ranks, messages)?;
         }
         Ok(())

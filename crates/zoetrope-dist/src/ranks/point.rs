@@ -11,7 +11,7 @@ impl Ranks {
     /// which they were sent. May block until the other one receives.
     ///
     /// # Errors
-    /// Where a rank is lost, or `to` is no other rank.
+    /// If a rank is lost, or `to` is no other rank.
     pub fn send<T: Element>(&self, to: usize, tag: u16, values: Vec<T>) -> Result<(), DistError> {
         self.part(to, tag, values, Mode::Blocking)?.wait()
     }
@@ -19,7 +19,7 @@ impl Ranks {
     /// Receives `len` values from another rank.
     ///
     /// # Errors
-    /// Where a rank is lost, something else comes, or `from` is no other rank.
+    /// If a rank is lost, something else comes, or `from` is no other rank.
     pub fn receive<T: Element>(
         &self,
         from: usize,
@@ -32,7 +32,7 @@ impl Ranks {
     /// Starts sending.
     ///
     /// # Errors
-    /// Where a rank is lost already, or `to` is no other rank.
+    /// If a rank is lost already, or `to` is no other rank.
     pub fn start_send<T: Element>(
         &self,
         to: usize,
@@ -45,7 +45,7 @@ impl Ranks {
     /// Starts receiving.
     ///
     /// # Errors
-    /// Where a rank is lost already, or `from` is no other rank.
+    /// If a rank is lost already, or `from` is no other rank.
     pub fn start_receive<T: Element>(
         &self,
         from: usize,
@@ -95,12 +95,11 @@ impl Ranks {
     }
 
     fn expect_peer(&self, site: Site, peer: usize) -> Result<(), DistError> {
-        match peer < self.size() && peer != self.rank() {
-            true => Ok(()),
-            false => {
-                let expected = format!("below {} and not {}", self.size(), self.rank());
-                Err(self.refuse(site, "the other rank", expected, peer))
-            }
+        if peer < self.size() && peer != self.rank() {
+            Ok(())
+        } else {
+            let expected = format!("below {} and not {}", self.size(), self.rank());
+            Err(self.refuse(site, "the other rank", expected, peer))
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::communicator::{Fault, Incoming, Outgoing, Tag};
 use crate::error::DistError;
-use crate::exchange::Shelf;
+use crate::exchange::SharedRows;
 use crate::message::{Element, Kind};
 use crate::ranks::{Mode, Ranks};
 use crate::site::{Call, Site};
 
 impl Ranks {
-    /// Where this rank and the others show each other rows; None where they do not share memory.
-    pub(crate) fn shelf(&self) -> Option<&Shelf> {
-        self.communicator().shelf()
+    /// Where this rank and the others show each other rows; None if they do not share memory.
+    pub(crate) fn shared_rows(&self) -> Option<&SharedRows> {
+        self.communicator().shared_rows()
     }
 
     /// An exchange that shows `values` values to other ranks: they count as if they had been sent.

@@ -36,14 +36,14 @@ struct Letters {
 
 /// What a rank expects, and what of it has come.
 #[derive(Debug)]
-pub(super) struct Arrival {
+pub(super) struct ExpectedMessages {
     call: Call,
     tag: Tag,
     incoming: Vec<Incoming>,
     arrived: Vec<Option<Message>>,
 }
 
-impl Arrival {
+impl ExpectedMessages {
     pub(super) fn new(call: Call, tag: Tag, incoming: Vec<Incoming>) -> Self {
         let arrived = incoming.iter().map(|_| None).collect();
         Self { call, tag, incoming, arrived }
@@ -75,7 +75,7 @@ impl Arrival {
 }
 
 impl Mailbox {
-    /// Puts a letter in; wakes the owner where it is the last one it waits for.
+    /// Puts a letter in; wakes the owner if it is the last one it waits for.
     pub(super) fn post(&self, key: Key, letter: Letter) {
         let mut letters = lock(&self.inside);
         letters.waiting.entry(key).or_default().push_back(letter);
@@ -88,15 +88,15 @@ impl Mailbox {
     }
 
     /// Takes out what has come; whether that is all.
-    pub(super) fn collect(&self, arrival: &mut Arrival) -> Result<bool, Fault> {
+    pub(super) fn collect(&self, awaited: &mut ExpectedMessages) -> Result<bool, Fault> {
         let mut letters = lock(&self.inside);
         let mut all = true;
-        for at in 0..arrival.incoming.len() {
-            if arrival.arrived[at].is_some() {
+        for at in 0..awaited.incoming.len() {
+            if awaited.arrived[at].is_some() {
                 continue;
             }
-            let expected = arrival.incoming[at];
-            let key = (expected.from, arrival.tag);
+            let expected = awaited.incoming[at];
+            let key = (expected.from, awaited.tag);
             let Some(queue) = letters.waiting.get_mut(&key) else {
                 all = false;
                 continue;
@@ -106,7 +106,7 @@ impl Mailbox {
                 letters.waiting.remove(&key);
             }
             let Some(letter) = letter else { continue };
-            arrival.arrived[at] = Some(arrival.accept(expected, letter)?);
+            awaited.arrived[at] = Some(awaited.accept(expected, letter)?);
         }
         Ok(all)
     }
@@ -116,11 +116,11 @@ impl Mailbox {
     pub(super) fn sleep_until(
         &self,
         deadline: Instant,
-        arrival: &Arrival,
+        awaited: &ExpectedMessages,
         enough: impl Fn() -> bool,
     ) {
         let mut letters = lock(&self.inside);
-        let keys = arrival.missing_from().map(|from| (from, arrival.tag));
+        let keys = awaited.missing_from().map(|from| (from, awaited.tag));
         let missing = keys.filter(|key| !letters.waiting.contains_key(key)).collect::<Vec<_>>();
         if missing.is_empty() || enough() {
             return;

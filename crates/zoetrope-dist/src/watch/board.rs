@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use crate::site::Position;
 use crate::sync::lock;
 use crate::watch::judge::{Observation, culprit};
-use crate::watch::{Cause, Patience, Verdict};
+use crate::watch::{Cause, Timeouts, Verdict};
 
 /// The positions of all ranks, and the verdict once one is lost.
 #[derive(Debug)]
 pub struct Board {
     entries: Vec<Mutex<Entry>>,
     verdict: OnceLock<Verdict>,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ struct Entry {
     changed: Instant,
     /// When it last took its time: until then nobody waited in vain.
     excused: Option<Instant>,
-    /// The last sign of the rank's process; None where it is this process.
+    /// The last sign of the rank's process; None if it is this process.
     heard: Option<Instant>,
 }
 
@@ -38,16 +38,16 @@ impl Entry {
 
 impl Board {
     /// A board of `size` ranks that have done nothing yet.
-    pub fn new(size: usize, patience: Patience) -> Self {
+    pub fn new(size: usize, timeouts: Timeouts) -> Self {
         let (position, changed) = (Position::default(), Instant::now());
         let entry = Entry { position, changed, excused: None, heard: None };
         let entries = (0..size).map(|_| Mutex::new(entry)).collect();
-        Self { entries, verdict: OnceLock::new(), patience }
+        Self { entries, verdict: OnceLock::new(), timeouts }
     }
 
     /// How long ranks are waited for.
-    pub fn patience(&self) -> Patience {
-        self.patience
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts
     }
 
     /// How far a rank is.
@@ -123,7 +123,7 @@ impl Board {
             Observation { position, still: now.duration_since(since), silent }
         };
         let seen: Vec<Observation> = entries.iter().map(observe).collect();
-        let (rank, manner, time) = culprit(&seen, self.patience.timeout)?;
+        let (rank, manner, time) = culprit(&seen, self.timeouts.timeout)?;
         let cause = Cause::Hung { manner, seconds: time.as_secs_f64() };
         Some(Verdict { rank, cause, positions: seen.iter().map(|one| one.position).collect() })
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_first_verdict_stands() {
-        let board = Board::new(2, Patience::default());
+        let board = Board::new(2, Timeouts::default());
         board.record(board.ended(1, "panicked"));
         board.record(board.ended(0, "has lost rank 1"));
         assert_eq!(board.verdict().map(|verdict| verdict.rank), Some(1));
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn a_rank_that_others_wait_for_is_named_with_all_positions() {
-        let patience = Patience { timeout: Duration::from_millis(5), ..Patience::default() };
-        let board = Board::new(2, patience);
+        let timeouts = Timeouts { timeout: Duration::from_millis(5), ..Timeouts::default() };
+        let board = Board::new(2, timeouts);
         assert_eq!(board.judge(), None);
         board.update(0, |position| position.waits = Some(Site { call: Call::Barrier, number: 1 }));
         while board.judge().is_none() {

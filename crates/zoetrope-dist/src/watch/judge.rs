@@ -16,11 +16,11 @@ pub(super) struct Observation {
 }
 
 /// A rank that was not heard of for this long, or half the timeout, does not just think.
-const SILENCE: Duration = Duration::from_secs(2);
+const SILENCE_LIMIT: Duration = Duration::from_secs(2);
 
-/// How many times the timeout a rank may take that said that it takes its time: a disk that hangs is to
-/// be named as well, in the end.
-pub const LONGER: u32 = 20;
+/// A rank that has announced a slow operation (writing a file, say) may take this many times the timeout:
+/// a disk that hangs is reported as well, in the end.
+pub const SLOW_TIMEOUT_FACTOR: u32 = 20;
 
 /// The rank that hangs, if one does, in what way and for how long.
 ///
@@ -33,14 +33,15 @@ pub(super) fn culprit(
     timeout: Duration,
 ) -> Option<(usize, Manner, Duration)> {
     let here = || observations.iter().enumerate().filter(|(_, one)| !one.position.left);
-    let excused = here().any(|(_, one)| one.position.takes_time && one.still < timeout * LONGER);
+    let excused =
+        here().any(|(_, one)| one.position.takes_time && one.still < timeout * SLOW_TIMEOUT_FACTOR);
     let waits = |one: &Observation| one.position.waits.is_some() && one.still >= timeout;
     let impatient = !excused && here().any(|(_, one)| waits(one));
     let lost = here().any(|(_, one)| one.silent >= timeout);
     if !impatient && !lost {
         return None;
     }
-    let silence = SILENCE.min(timeout / 2);
+    let silence = SILENCE_LIMIT.min(timeout / 2);
     if let Some((rank, one)) =
         here().filter(|(_, one)| one.silent >= silence).max_by_key(|(_, one)| one.silent)
     {
@@ -101,7 +102,7 @@ mod tests {
         works.position.takes_time = true;
         let ranks = [rank(5, true, 80, 0), works, rank(5, true, 85, 0)];
         assert_eq!(culprit(&ranks, TIMEOUT), None);
-        works.still = TIMEOUT * LONGER;
+        works.still = TIMEOUT * SLOW_TIMEOUT_FACTOR;
         let ranks = [rank(5, true, 80, 0), works, rank(5, true, 85, 0)];
         assert_eq!(culprit(&ranks, TIMEOUT).map(|blamed| blamed.0), Some(1));
         // Its process gives signs of life all the while.

@@ -287,12 +287,11 @@ pub(crate) fn there_and_back(
 ) -> (Vec<f32>, Vec<f32>) {
     let mut tape = Tape::new();
     let x = tape.variable(x.len() / cols, cols, x).unwrap();
-    let y = match overlapped {
-        false => exchange.apply(&mut tape, x).unwrap(),
-        true => {
-            let departed = exchange.start(&mut tape, x).unwrap();
-            departed.arrive(&mut tape)
-        }
+    let y = if overlapped {
+        let pending = exchange.start(&mut tape, x).unwrap();
+        pending.arrive(&mut tape)
+    } else {
+        exchange.apply(&mut tape, x).unwrap()
     };
     assert_eq!(tape.shape(y), Shape::new(exchange.plan().rows_out(), cols));
     let result = tape.read(y);

@@ -15,9 +15,9 @@ pub(super) struct Job<'a> {
     pub(super) src: &'a [VertexId],
     pub(super) dst: &'a [VertexId],
     pub(super) time: &'a [Time],
-    /// Event weights, where the result depends on them.
+    /// Event weights, if the result depends on them.
     pub(super) weight: Option<&'a [f32]>,
-    /// Event kinds, where there is a removal.
+    /// Event kinds, if there is a removal.
     pub(super) kind: Option<&'a [u8]>,
     pub(super) options: &'a DiscretiseOptions,
     /// Whether snapshots have a weight column.
@@ -53,10 +53,7 @@ impl<'a> Job<'a> {
 
     /// Bits of position that a window of `events` events needs.
     pub(super) fn position_bits(&self, events: usize) -> u32 {
-        match self.positions() {
-            true => usize::BITS - events.leading_zeros(),
-            false => 0,
-        }
+        if self.positions() { usize::BITS - events.leading_zeros() } else { 0 }
     }
 
     pub(super) fn key_bits(&self) -> u32 {

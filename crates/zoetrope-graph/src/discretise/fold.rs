@@ -2,7 +2,7 @@
 
 use super::Merge;
 use super::collect::Job;
-use super::join::Part;
+use super::join::EdgeRun;
 use super::sort::Word;
 use crate::events::EventKind;
 
@@ -64,7 +64,7 @@ pub(super) fn emit<W: Word>(
     words: &[W],
     bits: u32,
     base: u64,
-    part: &mut Part,
+    part: &mut EdgeRun,
 ) {
     if !job.positions() {
         return emit_counted(job, words, bits, base, part);
@@ -103,7 +103,7 @@ pub(super) fn emit<W: Word>(
 }
 
 /// Edges whose events are all alike: how many there are is all that matters.
-fn emit_counted<W: Word>(job: &Job<'_>, words: &[W], bits: u32, base: u64, part: &mut Part) {
+fn emit_counted<W: Word>(job: &Job<'_>, words: &[W], bits: u32, base: u64, part: &mut EdgeRun) {
     let keep = job.options.merge == Merge::Keep;
     let mut rest = words;
     while let Some(first) = rest.first() {
@@ -117,7 +117,7 @@ fn emit_counted<W: Word>(job: &Job<'_>, words: &[W], bits: u32, base: u64, part:
     }
 }
 
-/// The weight of each record, where there are so many that their cache misses had better overlap
+/// The weight of each record, if there are so many that their cache misses had better overlap
 /// in a loop of their own; empty otherwise.
 fn gathered<W: Word>(job: &Job<'_>, start: usize, words: &[W], bits: u32) -> Vec<f32> {
     match job.weight {

@@ -15,14 +15,14 @@ pub(super) type Columns = (Ranges, Vec<VertexId>, Vec<VertexId>, Option<Vec<f32>
 
 /// Consecutive edges of the result, and the windows that end among them with their edge counts.
 #[derive(Default)]
-pub(super) struct Part {
+pub(super) struct EdgeRun {
     pub(super) src: Vec<VertexId>,
     pub(super) dst: Vec<VertexId>,
     pub(super) weight: Vec<f32>,
     pub(super) counts: Vec<(usize, u64)>,
 }
 
-impl Part {
+impl EdgeRun {
     /// A part with room for `edges`.
     pub(super) fn with_capacity(job: &Job<'_>, edges: usize) -> Self {
         Self {

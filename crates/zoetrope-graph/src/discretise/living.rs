@@ -15,8 +15,8 @@ use rayon::prelude::*;
 use super::Merge;
 use super::collect::Job;
 use super::fold::Additions;
-use super::join::{ADVICE, Columns, Part, edge_bytes, ranges};
-use super::partition::{self, LARGE};
+use super::join::{ADVICE, Columns, EdgeRun, edge_bytes, ranges};
+use super::partition::{self, WINDOW_EVENTS_MAX};
 use super::sort::{Word, sort};
 use crate::error::GraphError;
 use crate::ranges::Ranges;
@@ -35,9 +35,10 @@ struct Edge {
 
 pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, GraphError> {
     let longest = windows.ranges().filled().map(|(_, events)| events.len()).max().unwrap_or(0);
-    match job.narrow(longest) {
-        true => snapshots_of::<u64>(job, windows, longest),
-        false => snapshots_of::<u128>(job, windows, longest),
+    if job.narrow(longest) {
+        snapshots_of::<u64>(job, windows, longest)
+    } else {
+        snapshots_of::<u128>(job, windows, longest)
     }
 }
 
@@ -55,22 +56,22 @@ fn snapshots_of<W: Word>(
     let fits = zoetrope_heap::free() / (2 * edge_bytes(job));
     let most = job.options.max_edges.min(fits);
     let produced = AtomicU64::new(0);
-    let shards: Option<Vec<Part>> = shard_keys(&records, bits)
+    let shards: Option<Vec<EdgeRun>> = shard_keys(&records, bits)
         .into_par_iter()
         .map(|keys| Shard { job, windows, bits, keys, most }.run(&records, &produced))
         .collect();
     let shards = shards.ok_or_else(|| refused(job, fits))?;
     drop(records);
-    let own = |shard: &Part| ranges(job, windows.len(), shard.counts.iter().copied());
+    let own = |shard: &EdgeRun| ranges(job, windows.len(), shard.counts.iter().copied());
     let places: Vec<Ranges> = shards.iter().map(own).collect::<Result<_, _>>()?;
     let edges = |window| places.iter().map(|places| places.get(window).len() as u64).sum();
     let all = ranges(job, windows.len(), (0..windows.len()).map(|window| (window, edges(window))))?;
-    let gather_ids = |column: fn(&Part) -> &[u32]| gather(&all, &shards, &places, column);
+    let gather_ids = |column: fn(&EdgeRun) -> &[u32]| gather(&all, &shards, &places, column);
     let src = gather_ids(|part| &part.src);
     let dst = gather_ids(|part| &part.dst);
     let weight = job
         .weighted
-        .then(|| gather(&all, &shards, &places, |part: &Part| -> &[f32] { &part.weight }));
+        .then(|| gather(&all, &shards, &places, |part: &EdgeRun| -> &[f32] { &part.weight }));
     Ok((all, src, dst, weight))
 }
 
@@ -87,7 +88,7 @@ fn refused(job: &Job<'_>, fits: u64) -> GraphError {
 
 fn sorted_window<W: Word>(job: &Job<'_>, events: Range<usize>, bits: u32) -> Vec<W> {
     let start = events.start;
-    if events.len() > LARGE {
+    if events.len() > WINDOW_EVENTS_MAX {
         let pieces = partition::sorted::<W, Vec<W>>(job, events, |words, own, base, piece| {
             piece.extend(
                 words
@@ -132,8 +133,8 @@ struct Shard<'a> {
 
 impl Shard<'_> {
     /// The shard's edges of every window, or `None` once all shards together pass the limit.
-    fn run<W: Word>(&self, records: &[Vec<W>], produced: &AtomicU64) -> Option<Part> {
-        let mut part = Part::default();
+    fn run<W: Word>(&self, records: &[Vec<W>], produced: &AtomicU64) -> Option<EdgeRun> {
+        let mut part = EdgeRun::default();
         let (mut living, mut next) = (Vec::<Edge>::new(), Vec::new());
         let mut additions = Additions::default();
         let mut filled = self.windows.ranges().filled().zip(records).peekable();
@@ -220,7 +221,7 @@ impl Shard<'_> {
         }
     }
 
-    fn write(&self, living: &[Edge], part: &mut Part) {
+    fn write(&self, living: &[Edge], part: &mut EdgeRun) {
         part.src.extend(living.iter().map(|edge| self.job.source(edge.key)));
         part.dst.extend(living.iter().map(|edge| self.job.destination(edge.key)));
         if self.job.weighted {
@@ -237,9 +238,9 @@ impl Shard<'_> {
 /// Lays the shards' pieces of each window end to end.
 fn gather<T: Copy + Default + Send + Sync>(
     all: &Ranges,
-    shards: &[Part],
+    shards: &[EdgeRun],
     places: &[Ranges],
-    column: impl Fn(&Part) -> &[T] + Sync,
+    column: impl Fn(&EdgeRun) -> &[T] + Sync,
 ) -> Vec<T> {
     let mut whole = vec![T::default(); all.end() as usize];
     let mut pieces = Vec::with_capacity(all.filled().len());

@@ -77,7 +77,7 @@ pub struct DiscretiseOptions {
     pub self_loops: bool,
     /// Whether each event also acts on the reverse edge; self-loops act once.
     pub undirected: bool,
-    /// Whether edges carry weights. An event without one weighs 1; where all weights would be 1
+    /// Whether edges carry weights. An event without one weighs 1; if all weights would be 1
     /// by construction there is no column.
     pub weighted: bool,
     /// The most edges that all snapshots may have together; living edges are stored again in
@@ -101,8 +101,8 @@ impl Default for DiscretiseOptions {
 /// Cuts a stream into one snapshot per window, with the windows' boundaries attached.
 ///
 /// # Errors
-/// [`GraphError::TooManyEdges`] where the snapshots would have more than `max_edges` edges
-/// together, [`GraphError::ShapeMismatch`] where the windows were cut from a longer stream.
+/// [`GraphError::TooManyEdges`] if the snapshots would have more than `max_edges` edges
+/// together, [`GraphError::ShapeMismatch`] if the windows were cut from a longer stream.
 pub fn discretise(
     store: &EventStore,
     windows: &Windows,

@@ -12,8 +12,9 @@ use rayon::prelude::*;
 use super::collect::Job;
 use super::sort::{Word, sort};
 
-/// Windows with more events are split: their records would not stay in a core's cache.
-pub(super) const LARGE: usize = 1 << 17;
+/// Most events of a window that is sorted as a whole: records of more would not stay in the cache of
+/// a core, so that larger windows are split.
+pub(super) const WINDOW_EVENTS_MAX: usize = 1 << 17;
 const CHUNK: usize = 1 << 16;
 /// Buckets: enough to fit into cache, few enough that a chunk's pieces are whole cache lines.
 const BUCKETS: u64 = 1 << 9;

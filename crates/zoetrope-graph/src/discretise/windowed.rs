@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::collect::Job;
 use super::fold::emit;
-use super::join::{Columns, Part, concatenate, expect_room, ranges};
-use super::partition::{self, LARGE};
+use super::join::{Columns, EdgeRun, concatenate, expect_room, ranges};
+use super::partition::{self, WINDOW_EVENTS_MAX};
 use super::sort::{Word, sort};
 use crate::error::GraphError;
 use crate::window::Windows;
@@ -26,14 +26,14 @@ enum Task {
 }
 
 pub(super) fn snapshots(job: &Job<'_>, windows: &Windows) -> Result<Columns, GraphError> {
-    let parts: Vec<Vec<Part>> = tasks(windows)
+    let parts: Vec<Vec<EdgeRun>> = tasks(windows)
         .into_par_iter()
         .map(|task| match task {
             Task::Large(place) => large(job, windows.ranges().nth_filled(place)),
             Task::Batch(range) => vec![batch(job, windows, range)],
         })
         .collect();
-    let parts: Vec<Part> = parts.into_iter().flatten().collect();
+    let parts: Vec<EdgeRun> = parts.into_iter().flatten().collect();
     let counts = parts.iter().flat_map(|part| &part.counts).copied();
     let ranges = ranges(job, windows.len(), counts)?;
     expect_room(job, ranges.end())?;
@@ -54,7 +54,7 @@ fn tasks(windows: &Windows) -> Vec<Task> {
     let count = filled.len();
     for (window, (_, events)) in filled.enumerate() {
         let events = events.len();
-        if events > LARGE {
+        if events > WINDOW_EVENTS_MAX {
             if from < window {
                 tasks.push(Task::Batch(from..window));
             }
@@ -74,19 +74,20 @@ fn tasks(windows: &Windows) -> Vec<Task> {
     tasks
 }
 
-fn batch(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> Part {
+fn batch(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> EdgeRun {
     let events = |place: usize| windows.ranges().nth_filled(place).1.len();
     let longest = range.clone().map(events).max().unwrap_or(0);
-    match job.narrow(longest) {
-        true => batch_of::<u64>(job, windows, range),
-        false => batch_of::<u128>(job, windows, range),
+    if job.narrow(longest) {
+        batch_of::<u64>(job, windows, range)
+    } else {
+        batch_of::<u128>(job, windows, range)
     }
 }
 
-fn batch_of<W: Word>(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> Part {
+fn batch_of<W: Word>(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> EdgeRun {
     let windows = windows.ranges();
     let events: usize = range.clone().map(|place| windows.nth_filled(place).1.len()).sum();
-    let mut part = Part::with_capacity(job, events);
+    let mut part = EdgeRun::with_capacity(job, events);
     let (mut words, mut scratch) = (Vec::<W>::new(), Vec::new());
     for place in range {
         let (window, events) = windows.nth_filled(place);
@@ -102,19 +103,20 @@ fn batch_of<W: Word>(job: &Job<'_>, windows: &Windows, range: Range<usize>) -> P
 }
 
 /// The parts of one large window, in key order; the last carries the window's count.
-fn large(job: &Job<'_>, (window, events): (usize, Range<usize>)) -> Vec<Part> {
-    let mut parts = match job.narrow(events.len()) {
-        true => large_of::<u64>(job, events),
-        false => large_of::<u128>(job, events),
+fn large(job: &Job<'_>, (window, events): (usize, Range<usize>)) -> Vec<EdgeRun> {
+    let mut parts = if job.narrow(events.len()) {
+        large_of::<u64>(job, events)
+    } else {
+        large_of::<u128>(job, events)
     };
     let total = parts.iter().map(|part| part.len() as u64).sum();
-    parts.push(Part { counts: vec![(window, total)], ..Part::default() });
+    parts.push(EdgeRun { counts: vec![(window, total)], ..EdgeRun::default() });
     parts
 }
 
-fn large_of<W: Word>(job: &Job<'_>, events: Range<usize>) -> Vec<Part> {
+fn large_of<W: Word>(job: &Job<'_>, events: Range<usize>) -> Vec<EdgeRun> {
     let start = events.start;
-    partition::sorted::<W, Part>(job, events, |words, bits, base, part| {
+    partition::sorted::<W, EdgeRun>(job, events, |words, bits, base, part| {
         emit(job, start, words, bits, base, part);
     })
 }

@@ -11,7 +11,7 @@ use crate::time::Time;
 const GROUP: usize = 16;
 
 /// Consecutive moments and the part of the result that is theirs.
-pub(super) struct Part<'a> {
+pub(super) struct MomentRun<'a> {
     pub(super) moments: &'a [Moment],
     /// The position in the index at which the past of each moment ends.
     pub(super) ends: &'a [u64],
@@ -22,7 +22,7 @@ pub(super) struct Part<'a> {
     pub(super) time: &'a mut [Time],
 }
 
-impl<'a> Part<'a> {
+impl<'a> MomentRun<'a> {
     fn halves(self) -> (Self, Self) {
         let middle = self.moments.len() / 2;
         let events = (self.offsets[middle] - self.offsets[0]) as usize;
@@ -48,7 +48,7 @@ impl<'a> Part<'a> {
 
 impl Sampler {
     /// Fills a part of the result, halving it among threads while it is longer than `grain`.
-    pub(super) fn fill(&self, index: &TemporalIndex, step: u32, grain: usize, part: Part<'_>) {
+    pub(super) fn fill(&self, index: &TemporalIndex, step: u32, grain: usize, part: MomentRun<'_>) {
         if part.moments.len() > grain {
             let (left, right) = part.halves();
             rayon::join(
@@ -64,9 +64,9 @@ impl Sampler {
     }
 
     /// Draws positions for some moments, then reads all of them: the reads, scattered as they are,
-    /// wait for each other less where no draws stand between them.
-    fn uniform(&self, index: &TemporalIndex, step: u32, part: Part<'_>) {
-        let Part { moments, ends, offsets, vertex, event, time } = part;
+    /// wait for each other less if no draws stand between them.
+    fn uniform(&self, index: &TemporalIndex, step: u32, part: MomentRun<'_>) {
+        let MomentRun { moments, ends, offsets, vertex, event, time } = part;
         let groups = moments.chunks(GROUP).zip(ends.chunks(GROUP)).enumerate();
         for (group, (moments, ends)) in groups {
             let places = &offsets[group * GROUP..][..=moments.len()];
@@ -95,8 +95,8 @@ impl Sampler {
 }
 
 /// The newest events of each moment.
-fn recent(index: &TemporalIndex, part: Part<'_>) {
-    let Part { ends, offsets, vertex, event, time, .. } = part;
+fn recent(index: &TemporalIndex, part: MomentRun<'_>) {
+    let MomentRun { ends, offsets, vertex, event, time, .. } = part;
     for (&end, pair) in ends.iter().zip(offsets.windows(2)) {
         let place = (pair[0] - offsets[0]) as usize..(pair[1] - offsets[0]) as usize;
         let newest = index.stretch(end as usize - place.len()..end as usize);

@@ -22,7 +22,7 @@ impl Hops {
     /// What hop `hop` asked, counted from 0; hop 0 asked what it was given.
     ///
     /// # Panics
-    /// Where `hop` is 0 or not below the number of hops.
+    /// If `hop` is 0 or not below the number of hops.
     pub fn moments(&self, hop: usize) -> &[Moment] {
         assert!((1..self.hops).contains(&hop), "hop {hop} of {}", self.hops);
         &self.moments[hop - 1]
@@ -36,7 +36,7 @@ impl Sampled {
     /// Under [`EqualTimes::Past`](super::EqualTimes::Past) the neighbour sees that very event too.
     ///
     /// # Panics
-    /// Where `moments` are not those that were sampled.
+    /// If `moments` are not those that were sampled.
     pub fn next_moments(&self, moments: &[Moment], next: &mut Vec<Moment>) {
         assert_eq!(self.moments(), moments.len(), "the moments that were sampled");
         next.clear();

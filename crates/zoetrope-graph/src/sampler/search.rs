@@ -33,9 +33,8 @@ fn by_time<const PAST: bool>(index: &TemporalIndex, moments: &[Moment], ends: &m
     let times = index.times();
     let is_past = |position: usize, lane: usize| {
         // The vertices at the end of the index may have no event, and nothing follows them.
-        times.get(position).is_some_and(|&time| match PAST {
-            true => time <= moments[lane].time,
-            false => time < moments[lane].time,
+        times.get(position).is_some_and(|&time| {
+            if PAST { time <= moments[lane].time } else { time < moments[lane].time }
         })
     };
     let (mut start, mut events) = ([0_usize; LANES], [0_usize; LANES]);

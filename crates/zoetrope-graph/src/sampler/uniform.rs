@@ -20,11 +20,11 @@ pub(super) fn keyed(seed: u64, step: u32, moment: &Moment) -> Random {
 /// likely.
 ///
 /// Floyd's way: the slot that may take numbers up to `last` draws one of them, or takes `last`
-/// itself where the draw has been taken before. That is one draw a slot, whatever `bound` is.
+/// itself if the draw has been taken before. That is one draw a slot, whatever `bound` is.
 /// R. Floyd and J. Bentley, "A sample of brilliance", CACM 30(9), 1987.
 ///
 /// # Panics
-/// Where there are fewer numbers than places.
+/// If there are fewer numbers than places.
 pub(super) fn distinct(random: Random, bound: u64, chosen: &mut [u64]) {
     let first = bound.checked_sub(chosen.len() as u64).expect("as many numbers as places");
     // A block of four words serves two slots. Draws do not depend on what was drawn before.

@@ -16,7 +16,7 @@
 //! | 16 | 8 | length of the file in bytes |
 //! | 24 | 8 | number of events |
 //! | 32 | 4 | vertices of the first name table (all, or the source side) |
-//! | 36 | 4 | vertices of the second name table; 0 where there is none |
+//! | 36 | 4 | vertices of the second name table; 0 if there is none |
 //! | 40 | 4 | flags: bit 0, tick 0 is 1970-01-01 UTC; bit 1, there is a second name table |
 //! | 44 | 4 | length of a tick: 0 step, 1 s, 2 ms, 3 µs, 4 ns |
 //! | 48 | 4 | features per event |
@@ -43,7 +43,7 @@
 //! | `first.ends`, `first.bytes`, `second.…` | u64, u8 | text identifiers: end offsets, then bytes |
 //! | `labels.…`, `feature_names.…`, `vertex_label_names.…` | u64, u8 | text tables as above |
 //! | `vertex_features` | f32 | vertices × constant features per vertex |
-//! | `vertex_labels` | f32 | one per vertex, NaN where it has none |
+//! | `vertex_labels` | f32 | one per vertex, NaN if it has none |
 //!
 //! A name table without sections numbers its vertices from 0. A section that is absent means
 //! that the data has no such column; a section of another name is an error.

@@ -37,7 +37,7 @@ impl StoreFile {
     /// number of events.
     ///
     /// # Errors
-    /// [`GraphError::Io`] where the system refuses, [`GraphError::Damaged`] where the header is
+    /// [`GraphError::Io`] if the system refuses, [`GraphError::Damaged`] if the header is
     /// wrong or the length is not the declared one.
     pub fn open(path: &Path) -> Result<Self, GraphError> {
         let io = |source| GraphError::Io { path: path.into(), source };
@@ -50,9 +50,10 @@ impl StoreFile {
         let metadata = std::fs::metadata(path).map_err(io)?;
         if !metadata.is_file() || metadata.len() < layout::HEADER_BYTES as u64 {
             let expected = format!("a file of at least {} bytes", layout::HEADER_BYTES);
-            let found = match metadata.is_file() {
-                true => format!("{} bytes", metadata.len()),
-                false => "something that is not a plain file".into(),
+            let found = if metadata.is_file() {
+                format!("{} bytes", metadata.len())
+            } else {
+                "something that is not a plain file".into()
             };
             return Err(damaged(StoreProblem::new(0, "header", expected, found)));
         }
@@ -93,7 +94,7 @@ impl StoreFile {
     /// [`verify`](Self::verify) does that.
     ///
     /// # Errors
-    /// [`GraphError::Damaged`] where a text table does not match its checksum or its offsets do
+    /// [`GraphError::Damaged`] if a text table does not match its checksum or its offsets do
     /// not rise.
     pub fn events(&self) -> Result<EventStore, GraphError> {
         self.assemble().map_err(|problem| self.damaged(vec![problem]))?

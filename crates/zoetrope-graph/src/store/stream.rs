@@ -140,10 +140,7 @@ fn narrow(what: &'static str, count: usize) -> Result<u32, GraphError> {
 }
 
 fn same(column: &'static str, expected: usize, got: usize) -> Result<(), GraphError> {
-    match expected == got {
-        true => Ok(()),
-        false => Err(GraphError::LengthMismatch { column, expected, got }),
-    }
+    if expected == got { Ok(()) } else { Err(GraphError::LengthMismatch { column, expected, got }) }
 }
 
 /// A column on its way to the store.
@@ -178,7 +175,7 @@ impl StoreWriter {
     /// Starts a store that will stand at `path`.
     ///
     /// # Errors
-    /// [`GraphError::Io`] where temporary files cannot be created beside it.
+    /// [`GraphError::Io`] if temporary files cannot be created beside it.
     pub fn create(
         path: &Path,
         scale: TimeScale,
@@ -222,12 +219,12 @@ impl StoreWriter {
         self.events == 0
     }
 
-    /// Appends events; nothing is appended where the chunk is refused.
+    /// Appends events; nothing is appended if the chunk is refused.
     ///
     /// # Errors
-    /// [`GraphError::LengthMismatch`] where columns differ in length,
+    /// [`GraphError::LengthMismatch`] if columns differ in length,
     /// [`GraphError::NotInTimeOrder`], [`GraphError::BadParameter`] for an unknown kind,
-    /// [`GraphError::Io`] where the disk refuses; after the last the writer is of no further use.
+    /// [`GraphError::Io`] if the disk refuses; after the last the writer is of no further use.
     pub fn append(&mut self, chunk: &EventChunk<'_>) -> Result<(), GraphError> {
         self.check(chunk)?;
         for spool in &mut self.spools {
@@ -286,9 +283,9 @@ impl StoreWriter {
     /// written.
     ///
     /// # Errors
-    /// [`GraphError::VertexOutOfRange`] where an event named a vertex that the names do not have,
-    /// [`GraphError::LengthMismatch`] where vertex attributes do not fit the vertices,
-    /// [`GraphError::Io`] where the disk refuses.
+    /// [`GraphError::VertexOutOfRange`] if an event named a vertex that the names do not have,
+    /// [`GraphError::LengthMismatch`] if vertex attributes do not fit the vertices,
+    /// [`GraphError::Io`] if the disk refuses.
     pub fn finish(
         self,
         attributes: &StoreAttributes<'_>,

@@ -205,9 +205,10 @@ fn a_stream_that_goes_wrong_leaves_nothing_behind() {
 }
 
 fn any_names(texts: Vec<Vec<u8>>, integers: bool) -> NameTable {
-    match integers {
-        true => NameTable::Integers(texts.iter().map(|text| text.len() as i64 - 2).collect()),
-        false => NameTable::Text(texts.iter().collect::<TextTable>()),
+    if integers {
+        NameTable::Integers(texts.iter().map(|text| text.len() as i64 - 2).collect())
+    } else {
+        NameTable::Text(texts.iter().collect::<TextTable>())
     }
 }
 

@@ -20,8 +20,8 @@ const PIECE: usize = 4 << 20;
 /// Writes a store; the target is replaced whole or not at all. `advance` hears the bytes written.
 ///
 /// # Errors
-/// [`GraphError::Io`] where the system refuses (nothing is left behind),
-/// [`GraphError::LengthMismatch`] where vertex attributes do not fit the vertices.
+/// [`GraphError::Io`] if the system refuses (nothing is left behind),
+/// [`GraphError::LengthMismatch`] if vertex attributes do not fit the vertices.
 pub fn write(path: &Path, store: &EventStore, advance: &dyn Fn(u64)) -> Result<(), GraphError> {
     let attributes = StoreAttributes::of(store);
     let header = attributes.header(store.len() as u64, store.scale(), store.feature_width())?;
@@ -59,7 +59,7 @@ pub(super) enum Content<'a> {
 /// Named sections in file order.
 pub(super) type Sections<'a> = Vec<(&'static str, Content<'a>)>;
 
-/// Sections of a text table; none where it is empty.
+/// Sections of a text table; none if it is empty.
 pub(super) fn push_text<'a>(
     sections: &mut Sections<'a>,
     ends: &'static str,
@@ -71,7 +71,7 @@ pub(super) fn push_text<'a>(
     sections.push((bytes, Content::Bytes(content)));
 }
 
-/// Sections of a name table; none where vertices are numbered from 0.
+/// Sections of a name table; none if vertices are numbered from 0.
 pub(super) fn push_names<'a>(
     sections: &mut Sections<'a>,
     [integers, ends, bytes]: [&'static str; 3],
@@ -182,8 +182,5 @@ impl Drop for Temporary {
 /// Makes the rename itself survive a power failure.
 fn sync_folder(target: &Path) -> io::Result<()> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match cfg!(unix) {
-        true => File::open(folder.unwrap_or(Path::new(".")))?.sync_all(),
-        false => Ok(()),
-    }
+    if cfg!(unix) { File::open(folder.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
 }

@@ -62,9 +62,10 @@ pub(super) fn build(
     wide: bool,
     keep: impl Fn(EventId) -> bool + Sync,
 ) -> TemporalIndex {
-    match wide {
-        false => build_of(store, direction, keep, EventIds::Narrow),
-        true => build_of(store, direction, keep, EventIds::Wide),
+    if wide {
+        build_of(store, direction, keep, EventIds::Wide)
+    } else {
+        build_of(store, direction, keep, EventIds::Narrow)
     }
 }
 
@@ -134,7 +135,7 @@ fn places<'a, E>(
     places
 }
 
-/// The first `count` values, or all where there are fewer; `rest` keeps what follows.
+/// The first `count` values, or all if there are fewer; `rest` keeps what follows.
 fn cut<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
     let whole = std::mem::take(rest);
     let (head, tail) = whole.split_at_mut(count.min(whole.len()));

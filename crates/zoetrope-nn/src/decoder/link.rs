@@ -1,4 +1,4 @@
-//! The head of models over events: whether two vertices meet.
+//! The head of event models: whether two vertices meet.
 
 use zoetrope_tensor::{Activation, PairLayers, Var};
 
@@ -12,7 +12,7 @@ use crate::stream::{Convention, Reused};
 /// `W·relu(W_src·z_u + b_src + W_dst·z_v + b_dst) + b`, PyG's `LinkPredictor` and TGL's
 /// `EdgePredictor`.
 ///
-/// Each row is projected once as a source where any pair has it as source, and once as a
+/// Each row is projected once as a source if any pair has it as source, and once as a
 /// destination likewise. Parameters, uniform in `±1/√D`: by PyG's convention
 /// `link_pred.lin_{src,dst,final}.*`, by TGL's `edge_predictor.{src_fc,dst_fc,out_fc}.*`, weights
 /// `D × D` and `outputs × D`.
@@ -56,7 +56,7 @@ impl LinkDecoder {
     /// From `rows × width` to `pairs × outputs`.
     ///
     /// # Errors
-    /// Where the embeddings have another width, or a pair names a row that is not there.
+    /// If the embeddings have another width, or a pair names a row that is not there.
     pub fn decode(
         &mut self,
         forward: &mut Forward<'_>,

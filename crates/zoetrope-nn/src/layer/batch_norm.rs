@@ -42,7 +42,7 @@ impl BatchNorm {
     /// From `rows × width` to the same.
     ///
     /// # Errors
-    /// Where `x` is not `width` wide.
+    /// If `x` is not `width` wide.
     pub fn apply(&self, forward: &mut Forward<'_>, x: Var) -> Result<Var, NnError> {
         let (weight, bias) = (forward.parameter(self.weight), forward.parameter(self.bias));
         if !forward.is_training() {

@@ -31,7 +31,7 @@ impl LayerNorm {
     /// From `rows × width` to the same.
     ///
     /// # Errors
-    /// Where `x` is not `width` wide.
+    /// If `x` is not `width` wide.
     pub fn apply(&self, forward: &mut Forward<'_>, x: Var) -> Result<Var, NnError> {
         let (weight, bias) = (forward.parameter(self.weight), forward.parameter(self.bias));
         Ok(forward.tape.layer_norm(x, weight, bias, EPSILON)?)

@@ -39,7 +39,7 @@ impl Linear {
     /// From `rows × in` to `rows × out`.
     ///
     /// # Errors
-    /// Where `x` is not `in` wide.
+    /// If `x` is not `in` wide.
     pub fn apply(
         &self,
         forward: &mut Forward<'_>,

@@ -1,9 +1,9 @@
-//! The state as named arrays of finite numbers, and back, exact to the bit.
+//! The state as named arrays of finite numbers, and read from them again: bit-identical.
 //!
 //! Only vertices that were written are saved. A 64-bit integer is four numbers of 16 bits, the
 //! lowest first, a 32-bit one two: f32 holds each exactly.
 //!
-//! - `vertices` (`k × 2`), `memory` (`k × width`), `cell` (likewise, where the state has cells),
+//! - `vertices` (`k × 2`), `memory` (`k × width`), `cell` (likewise, if the state has cells),
 //!   `last_update` (`k × 4`, since the origin),
 //! - of mails that are put together when they are read `mail_count` (`k × 2`) and `mail_events`
 //!   (`n × 4`),
@@ -113,10 +113,7 @@ impl VertexState {
         let list = integers(find, "vertices", None, 2, 1)?;
         let count = Some(list.len());
         let memory = array(find, "memory", count, width)?;
-        let cells = match self.options.cells {
-            true => array(find, "cell", count, width)?,
-            false => &[],
-        };
+        let cells = if self.options.cells { array(find, "cell", count, width)? } else { &[] };
         let since = integers(find, "last_update", count, 4, 1)?;
         let mut vertices = Vec::with_capacity(list.len());
         for (&number, &since) in list.iter().zip(&since) {
@@ -136,10 +133,11 @@ impl VertexState {
 
     fn put_mails<'a>(&mut self, find: &Find<'_, 'a>, list: &[VertexId]) -> Result<(), String> {
         let count = Some(list.len());
-        let (slots, fits) = (self.options.slots, |fits: bool| match fits {
-            true => Ok(()),
-            false => Err("mail_events".to_owned()),
-        });
+        let (slots, fits) =
+            (
+                self.options.slots,
+                |fits: bool| if fits { Ok(()) } else { Err("mail_events".to_owned()) },
+            );
         if find("mail_rows").is_some() {
             self.make_rows();
         }
@@ -178,7 +176,7 @@ fn digit(value: u64, part: u32) -> f32 {
     f32::from((value >> (16 * part)) as u16)
 }
 
-/// An array of `rows` rows (any number where None) of `cols` columns.
+/// An array of `rows` rows (any number if None) of `cols` columns.
 fn array<'a>(
     find: &Find<'_, 'a>,
     name: &str,

@@ -98,7 +98,7 @@ impl EventMails {
         }
     }
 
-    /// Moves the events that are still waiting to the front where most are not. `vertices` names
+    /// Moves the events that are still waiting to the front if most are not. `vertices` names
     /// all that have any.
     pub(super) fn compact(&mut self, vertices: &[VertexId]) {
         let Self::All { spans, arena, live } = self else { return };
@@ -126,7 +126,7 @@ impl EventMails {
         }
     }
 
-    /// Puts saved mails of a vertex without any in place; false where they are too many.
+    /// Puts saved mails of a vertex without any in place; false if they are too many.
     pub(super) fn put(&mut self, vertex: VertexId, mails: &[u64]) -> bool {
         match self {
             Self::Last(last) => match mails {

@@ -38,7 +38,7 @@ impl Received {
 /// The mails of one batch; empty between batches.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Round {
-    /// The place in `received` of a vertex, from 1 on; 0 where it is not there.
+    /// The place in `received` of a vertex, from 1 on; 0 if it is not there.
     pending: Vec<u32>,
     received: Vec<Received>,
 }

@@ -3,7 +3,7 @@
 //! A vertex has `slots` places, filled one after another and then over again; a batch puts at most
 //! one mail into each ring. Only what cannot be read elsewhere is kept of a mail:
 //!
-//! - the number of its event (of the latest where the mean stays) tells its time, and `e_ij` where
+//! - the number of its event (of the latest if the mean stays) tells its time, and `e_ij` if
 //!   the last mail of a batch stays; a column of means otherwise;
 //! - `s_j` always;
 //! - `s_i` unless it is the row of memory of the vertex itself as long as the mail waits: events
@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use zoetrope_graph::VertexId;
-use zoetrope_tensor::{Device, Part, Source, Table};
+use zoetrope_tensor::{Device, PickedColumns, Source, Table};
 
 use super::event_mails::EventMail;
 use super::options::{Combine, StateOptions};
@@ -25,14 +25,14 @@ use crate::stream::{EventBatch, Reused};
 #[derive(Debug)]
 pub(super) struct RowMails {
     slots: usize,
-    /// The widths of `s_i` (0 where it is not kept), of `s_j` and of the mean of `e_ij` (0 where it
+    /// The widths of `s_i` (0 if it is not kept), of `s_j` and of the mean of `e_ij` (0 if it
     /// is read from the event).
     widths: [usize; 3],
     /// What is kept of the mail in each place.
     rows: Table,
     /// The event of each mail, packed; 0 in an empty place.
     events: Vec<u64>,
-    /// The place of the next mail of each vertex; empty where there is one place only.
+    /// The place of the next mail of each vertex; empty if there is one place only.
     next: Vec<u32>,
     round: Round,
     letters: Letters,
@@ -47,7 +47,7 @@ struct Letters {
     events: Reused<Vec<u32>>,
     /// Where the terms of each mean begin.
     terms: Reused<Vec<u32>>,
-    /// Every mail of the batch with its vertex's place, where means stay.
+    /// Every mail of the batch with its vertex's place, if means stay.
     sent: Vec<(u32, [u32; 3])>,
 }
 
@@ -80,7 +80,7 @@ impl RowMails {
         &places[..filled]
     }
 
-    /// What is kept of mails, by place: `s_i` and the mean of `e_ij`, each without columns where it
+    /// What is kept of mails, by place: `s_i` and the mean of `e_ij`, each without columns if it
     /// is read elsewhere, around `s_j`.
     pub(super) fn parts(&self) -> [Source<'_>; 3] {
         let [own, other, mean] = self.widths;
@@ -195,7 +195,7 @@ impl RowMails {
     /// Takes the rings of some vertices over, those of all others being empty in both.
     pub(super) fn copy_from(&mut self, other: &Self, vertices: &[VertexId]) {
         let places = Arc::new(self.places(vertices));
-        self.rows.put(&places, &[Part::new(other.rows.all(), &places)]);
+        self.rows.put(&places, &[PickedColumns::new(other.rows.all(), &places)]);
         for &place in &*places {
             self.events[place as usize] = other.events[place as usize];
         }
@@ -219,7 +219,7 @@ impl RowMails {
         self.rows.write(&places, rows);
     }
 
-    /// Puts a saved ring in place; false where it is none of this many places.
+    /// Puts a saved ring in place; false if it is none of this many places.
     pub(super) fn put(&mut self, vertex: VertexId, events: &[u64], next: u64) -> bool {
         let vertex = vertex as usize;
         self.events[vertex * self.slots..][..self.slots].copy_from_slice(events);
@@ -269,9 +269,12 @@ impl Letters {
     /// Writes the rows of the mails.
     fn write(&self, table: &mut Table, sources: [Source<'_>; 3], means: bool) {
         let lists = [&self.own, &self.other, &self.events].map(Reused::shared);
-        let part = |at: usize| match means {
-            true => Part::means(sources[at], lists[at], self.terms.shared()),
-            false => Part::new(sources[at], lists[at]),
+        let part = |at: usize| {
+            if means {
+                PickedColumns::means(sources[at], lists[at], self.terms.shared())
+            } else {
+                PickedColumns::new(sources[at], lists[at])
+            }
         };
         table.put(self.to.shared(), &[part(0), part(1), part(2)]);
     }

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use zoetrope_graph::{Time, VertexId};
-use zoetrope_tensor::{Device, Fixed, Part, Source, Table};
+use zoetrope_tensor::{Device, Fixed, PickedColumns, Source, Table};
 
 use super::event_mails::{EventMail, EventMails};
 use super::options::{Combine, MailRule, StateOptions};
@@ -27,11 +27,11 @@ pub struct EventData<'a> {
     pub dst: &'a [VertexId],
     /// The time of each event.
     pub time: &'a [Time],
-    /// The features of each event, row by row; empty where events have none.
+    /// The features of each event, row by row; empty if events have none.
     pub features: &'a [f32],
     /// The width of those rows.
     pub feature_width: usize,
-    /// The same rows on the card, where the model computes there.
+    /// The same rows on the GPU, if the model computes there.
     pub on_card: Option<&'a Fixed>,
 }
 
@@ -53,10 +53,10 @@ impl<'a> EventData<'a> {
 /// New rows of memory that a model computed for a batch, taken off the tape.
 #[derive(Debug, Default)]
 pub struct Updated {
-    /// A row of memory for each vertex of the batch, or for each question where
+    /// A row of memory for each vertex of the batch, or for each question if
     /// [`per_query`](StateOptions::per_query).
     pub memory: Table,
-    /// A cell row likewise, where the state has cells.
+    /// A cell row likewise, if the state has cells.
     pub cell: Table,
     /// The time up to which each of these rows remembers.
     pub time: Vec<Time>,
@@ -153,7 +153,7 @@ impl VertexState {
         self.since[vertex as usize].wrapping_add(self.origin)
     }
 
-    /// The events of the mails that wait for a vertex, packed; of one vertex at most `slots` where
+    /// The events of the mails that wait for a vertex, packed; of one vertex at most `slots` if
     /// mails are put together when they are sent, the place of each being its index.
     pub(crate) fn waiting(&self, vertex: VertexId) -> &[u64] {
         match &self.mails {
@@ -212,7 +212,7 @@ impl VertexState {
 
     /// From now on mails are put together when they are sent, until the state is reset; those that
     /// wait are put together now, all of them from the memory as it is. PyG's memory does the same
-    /// when training ends. Changes nothing where mails are kept anyway, nor where the mean of several
+    /// when training ends. Changes nothing if mails are kept anyway, nor if the mean of several
     /// waits: that is one over encodings of time, too, and needs the events.
     pub fn keep_mails(&mut self, events: EventData<'_>) {
         if matches!(self.mails, Mails::Rows(_)) || self.options.combine == Combine::Mean {
@@ -249,9 +249,9 @@ impl VertexState {
         assert!(self.options == other.options && self.vertices == other.vertices, "one shape");
         self.reset();
         let list = Arc::new(other.touched.list().to_vec());
-        self.memory.put(&list, &[Part::new(other.memory.all(), &list)]);
+        self.memory.put(&list, &[PickedColumns::new(other.memory.all(), &list)]);
         if self.options.cells {
-            self.cells.put(&list, &[Part::new(other.cells.all(), &list)]);
+            self.cells.put(&list, &[PickedColumns::new(other.cells.all(), &list)]);
         }
         for &vertex in &*list {
             self.since[vertex as usize] = other.since[vertex as usize];
@@ -298,9 +298,9 @@ impl VertexState {
             self.touched.mark(end.vertex);
         }
         let (to, rows) = (to.shared(), from.shared());
-        self.memory.put(to, &[Part::new(updated.memory.all(), rows)]);
+        self.memory.put(to, &[PickedColumns::new(updated.memory.all(), rows)]);
         if self.options.cells {
-            self.cells.put(to, &[Part::new(updated.cell.all(), rows)]);
+            self.cells.put(to, &[PickedColumns::new(updated.cell.all(), rows)]);
         }
         let (options, touched) = (self.options, &mut self.touched);
         match &mut self.mails {

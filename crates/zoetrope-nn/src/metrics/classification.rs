@@ -37,7 +37,7 @@ impl Classification {
     /// Adds predicted and true classes.
     ///
     /// # Panics
-    /// Where there are not as many of one as of the other, or a class is not below the number of
+    /// If there are not as many of one as of the other, or a class is not below the number of
     /// classes.
     pub fn add(&mut self, predicted: &[u32], truth: &[u32]) {
         assert_eq!(predicted.len(), truth.len(), "predictions and true classes");
@@ -46,27 +46,28 @@ impl Classification {
         }
     }
 
-    /// Adds predicted and true classes that are kept as numbers; NaN where there is no true class.
+    /// Adds predicted and true classes that are kept as numbers; NaN if there is no true class.
     ///
     /// # Panics
-    /// Where there are not as many of one as of the other, or a number is not a class below the
+    /// If there are not as many of one as of the other, or a number is not a class below the
     /// number of classes.
     pub fn add_numbers(&mut self, predicted: &[f32], truth: &[f32]) {
         assert_eq!(predicted.len(), truth.len(), "predictions and true classes");
         for (&predicted, &truth) in predicted.iter().zip(truth) {
-            match truth.is_nan() {
-                true => self.missing += 1,
-                false => self.add_one(class_of(predicted), class_of(truth)),
+            if truth.is_nan() {
+                self.missing += 1
+            } else {
+                self.add_one(class_of(predicted), class_of(truth))
             }
         }
     }
 
     /// Adds rows of scores, one per class; the class with the largest score is predicted, the
-    /// lowest-numbered of those that share it. True classes are whole numbers, NaN where a row
+    /// lowest-numbered of those that share it. True classes are whole numbers, NaN if a row
     /// has none.
     ///
     /// # Panics
-    /// Where `scores` does not have a row for each true class, or a class is not below the number
+    /// If `scores` does not have a row for each true class, or a class is not below the number
     /// of classes.
     pub fn add_rows(&mut self, scores: &[f32], truth: &[f32]) {
         let classes = self.right.len();
@@ -83,10 +84,10 @@ impl Classification {
         }
     }
 
-    /// Adds scores of two classes: class 1 is predicted where the score is above `threshold`.
+    /// Adds scores of two classes: class 1 is predicted if the score is above `threshold`.
     ///
     /// # Panics
-    /// Where there are not as many scores as true classes, there are not two classes, or a true
+    /// If there are not as many scores as true classes, there are not two classes, or a true
     /// class is neither 0 nor 1 nor NaN.
     pub fn add_binary(&mut self, scores: &[f32], threshold: f32, truth: &[f32]) {
         assert_eq!(scores.len(), truth.len(), "scores and true classes");
@@ -109,7 +110,7 @@ impl Classification {
     /// Adds what another accumulator has seen.
     ///
     /// # Panics
-    /// Where the number of classes differs.
+    /// If the number of classes differs.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.right.len(), other.right.len(), "classes");
         for (ours, theirs) in [
@@ -144,7 +145,7 @@ impl Classification {
     /// Share of right classes.
     ///
     /// # Errors
-    /// Where nothing was observed or a score is not a number.
+    /// If nothing was observed or a score is not a number.
     pub fn accuracy(&self) -> Result<f64, Undefined> {
         check(self.observations(), self.not_finite)?;
         Ok(self.right.iter().sum::<u64>() as f64 / self.observations() as f64)
@@ -153,14 +154,15 @@ impl Classification {
     /// F1 of one class; that of class 1 is the F1 of a binary task.
     ///
     /// # Errors
-    /// As [`accuracy`](Self::accuracy), and [`Undefined::AbsentClass`] where the class does not
+    /// As [`accuracy`](Self::accuracy), and [`Undefined::AbsentClass`] if the class does not
     /// occur (scikit-learn warns and says 0).
     pub fn f1_of(&self, class: u32) -> Result<f64, Undefined> {
         check(self.observations(), self.not_finite)?;
         let class_index = class as usize;
-        match class_index < self.right.len() && self.occurs(class_index) {
-            true => Ok(self.f1_at(class_index)),
-            false => Err(Undefined::AbsentClass { class }),
+        if class_index < self.right.len() && self.occurs(class_index) {
+            Ok(self.f1_at(class_index))
+        } else {
+            Err(Undefined::AbsentClass { class })
         }
     }
 
@@ -188,7 +190,7 @@ impl Classification {
         self.f1_mean(|class| self.actual[class])
     }
 
-    /// All measures with their names; F1 of class 1 only where there are two classes.
+    /// All measures with their names; F1 of class 1 only if there are two classes.
     pub fn report(&self) -> Vec<(Metric, Result<f64, Undefined>)> {
         let binary = (self.right.len() == 2).then(|| (Metric::F1, self.f1_of(1)));
         [(Metric::Accuracy, self.accuracy())]
@@ -226,7 +228,7 @@ fn class_of(class: f32) -> usize {
     class as usize
 }
 
-/// The place of the largest score, the first of equals; `None` where a score is NaN.
+/// The place of the largest score, the first of equals; `None` if a score is NaN.
 fn largest(row: &[f32]) -> Option<usize> {
     let mut best = 0;
     for (place, &score) in row.iter().enumerate() {

@@ -21,7 +21,7 @@ pub enum Metric {
     F1,
     /// Mean of the classes' F1.
     F1Macro,
-    /// F1 of all decisions counted together; equals accuracy where each row has one class.
+    /// F1 of all decisions counted together; equals accuracy if each row has one class.
     F1Micro,
     /// Mean of the classes' F1, weighted by how often each class is true.
     F1Weighted,

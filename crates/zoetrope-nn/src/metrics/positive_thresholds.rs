@@ -1,6 +1,6 @@
-//! Average precision and ROC AUC where negatives are too many to keep.
+//! Average precision and ROC AUC if negatives are too many to keep.
 //!
-//! Precision and recall change the sum of average precision only where a positive passes, so it
+//! Precision and recall change the sum of average precision only if a positive passes, so it
 //! is enough to know, for each distinct score of a positive, how many negatives score as high.
 //! The scores of the positives are kept and each negative is counted in the gap between two of
 //! them: 59 million negatives of one snapshot cost no memory. Results equal those of
@@ -64,7 +64,7 @@ impl PositiveThresholds {
     /// Counts the pairs whose label is 0; positives are known already and passed over.
     ///
     /// # Panics
-    /// Where there are not as many scores as labels.
+    /// If there are not as many scores as labels.
     pub fn add_negatives_among(&mut self, scores: &[f32], labels: &[f32]) {
         assert_eq!(scores.len(), labels.len(), "scores and labels");
         if self.between.is_empty() {
@@ -94,7 +94,7 @@ impl PositiveThresholds {
     /// Average precision over all pairs together.
     ///
     /// # Errors
-    /// Where there is no positive or nothing at all, or a score is NaN.
+    /// If there is no positive or nothing at all, or a score is NaN.
     pub fn average_precision(&self) -> Result<f64, Undefined> {
         check(self.observations(), self.not_finite)?;
         let total = self.sorted.len() as u64;
@@ -113,7 +113,7 @@ impl PositiveThresholds {
     /// Area under the receiver operating characteristic.
     ///
     /// # Errors
-    /// Where there is no positive, no negative or nothing at all, or a score is NaN.
+    /// If there is no positive, no negative or nothing at all, or a score is NaN.
     pub fn auc(&self) -> Result<f64, Undefined> {
         check(self.observations(), self.not_finite)?;
         let (positives, negatives) = (self.sorted.len() as u64, self.negatives());

@@ -104,7 +104,7 @@ impl Ranking {
     /// room for.
     ///
     /// # Panics
-    /// Where the negatives do not make one full row for each positive.
+    /// If the negatives do not make one full row for each positive.
     pub fn add_rows(&mut self, positives: &[f32], negatives: &[f32]) {
         let columns = negatives.len() / positives.len().max(1);
         assert_eq!(negatives.len(), columns * positives.len(), "rows of negatives");
@@ -117,7 +117,7 @@ impl Ranking {
     /// not stand in its way. A label of 1 marks a positive.
     ///
     /// # Panics
-    /// Where there are not as many scores as labels.
+    /// If there are not as many scores as labels.
     pub fn add_candidates(&mut self, scores: &[f32], labels: &[f32]) {
         assert_eq!(scores.len(), labels.len(), "scores and labels");
         let positives = || (0..labels.len()).filter(|&at| labels[at] == 1.0);
@@ -134,26 +134,26 @@ impl Ranking {
         row.clear();
         let negatives = (0..labels.len()).filter(|&at| labels[at] != 1.0);
         row.extend(negatives.map(|at| ordered(scores[at])));
-        // Counting one by one is cheaper than sorting where there are few to count for.
+        // Counting one by one is cheaper than sorting if there are few to count for.
         let sorts = count >= SORT_FROM;
         if sorts {
             row.sort_unstable();
         }
         for score in positives().map(|at| ordered(scores[at])) {
-            let (higher, equal) = match sorts {
-                true => {
-                    let below = row.partition_point(|&negative| negative < score);
-                    let not_above = row.partition_point(|&negative| negative <= score);
-                    (row.len() - not_above, not_above - below)
-                }
-                false => (
+            let (higher, equal) = if sorts {
+                let below = row.partition_point(|&negative| negative < score);
+                let not_above = row.partition_point(|&negative| negative <= score);
+                (row.len() - not_above, not_above - below)
+            } else {
+                (
                     row.iter().filter(|&&negative| negative > score).count(),
                     row.iter().filter(|&&negative| negative == score).count(),
-                ),
+                )
             };
-            match row.is_empty() {
-                true => self.without_negatives += 1,
-                false => self.add_counts(higher as u64, equal as u64),
+            if row.is_empty() {
+                self.without_negatives += 1
+            } else {
+                self.add_counts(higher as u64, equal as u64)
             }
         }
         self.row = row;
@@ -173,7 +173,7 @@ impl Ranking {
     /// Adds what another accumulator has seen.
     ///
     /// # Panics
-    /// Where the tie rule or the places differ.
+    /// If the tie rule or the places differ.
     pub fn merge(&mut self, other: &Self) {
         assert!(self.ties == other.ties && self.places == other.places, "rankings differ in kind");
         self.hits.iter_mut().zip(&other.hits).for_each(|(ours, theirs)| *ours += theirs);
@@ -204,7 +204,7 @@ impl Ranking {
     /// Mean reciprocal rank.
     ///
     /// # Errors
-    /// Where nothing was ranked or a score is NaN.
+    /// If nothing was ranked or a score is NaN.
     pub fn mrr(&self) -> Result<f64, Undefined> {
         self.mean(self.reciprocals)
     }
@@ -220,7 +220,7 @@ impl Ranking {
     /// Share of positives whose rank is at most `k`.
     ///
     /// # Errors
-    /// As [`mrr`](Self::mrr), and [`Undefined::NotCounted`] where `k` is not one of the places.
+    /// As [`mrr`](Self::mrr), and [`Undefined::NotCounted`] if `k` is not one of the places.
     pub fn hits_at(&self, k: u32) -> Result<f64, Undefined> {
         let place = self.places.iter().position(|&place| place == k);
         self.mean(self.hits[place.ok_or(Undefined::NotCounted { k })?] as f64)

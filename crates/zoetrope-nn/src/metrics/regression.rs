@@ -57,7 +57,7 @@ impl Regression {
     /// Adds predictions and their true values.
     ///
     /// # Panics
-    /// Where there are not as many of one as of the other.
+    /// If there are not as many of one as of the other.
     pub fn add(&mut self, predicted: &[f32], truth: &[f32]) {
         assert_eq!(predicted.len(), truth.len(), "predictions and true values");
         for (&predicted, &truth) in predicted.iter().zip(truth) {
@@ -118,7 +118,7 @@ impl Regression {
     /// Mean squared error.
     ///
     /// # Errors
-    /// Where nothing was observed or a prediction is not finite.
+    /// If nothing was observed or a prediction is not finite.
     pub fn mse(&self) -> Result<f64, Undefined> {
         self.mean(self.squares)
     }
@@ -143,7 +143,7 @@ impl Regression {
     /// left out.
     ///
     /// # Errors
-    /// As [`mse`](Self::mse), and [`Undefined::AllNearZero`] where nothing is left.
+    /// As [`mse`](Self::mse), and [`Undefined::AllNearZero`] if nothing is left.
     pub fn mape(&self) -> Result<f64, Undefined> {
         check(self.observations, self.not_finite)?;
         match self.relative_observations {

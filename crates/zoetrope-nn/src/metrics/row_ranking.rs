@@ -6,7 +6,7 @@
 //! with many links cannot reach 1: figures are not comparable with those of
 //! [`Ranking`](super::Ranking).
 //!
-//! Where scores are equal, candidates that share a score share the rank that the tie rule gives
+//! If scores are equal, candidates that share a score share the rank that the tie rule gives
 //! the group's members: its first place, its last, or the mean of both.
 
 use super::metric::Metric;
@@ -41,7 +41,7 @@ impl RowRanking {
     /// without a positive does not count.
     ///
     /// # Panics
-    /// Where there are not as many scores as labels.
+    /// If there are not as many scores as labels.
     pub fn add(&mut self, scores: &[f32], labels: &[f32]) {
         assert_eq!(scores.len(), labels.len(), "scores and labels");
         let positives = labels.iter().filter(|&&label| label == 1.0).count();
@@ -83,7 +83,7 @@ impl RowRanking {
     /// Mean over rows of the mean reciprocal rank of their positives.
     ///
     /// # Errors
-    /// Where no row had a positive or a score is NaN.
+    /// If no row had a positive or a score is NaN.
     pub fn mrr(&self) -> Result<f64, Undefined> {
         check(self.rows, self.not_finite)?;
         Ok(self.sum / self.rows as f64)

@@ -34,7 +34,7 @@ impl BinaryScores {
     /// Adds scores and labels: 1 is a positive, 0 a negative, NaN no label.
     ///
     /// # Panics
-    /// Where there are not as many of one as of the other, or a label is another number.
+    /// If there are not as many of one as of the other, or a label is another number.
     pub fn add(&mut self, scores: &[f32], labels: &[f32]) {
         assert_eq!(scores.len(), labels.len(), "scores and labels");
         self.sorted = false;
@@ -71,8 +71,8 @@ impl BinaryScores {
     /// Average precision over all pairs together.
     ///
     /// # Errors
-    /// [`Undefined::NoPositives`] where there is nothing to find (scikit-learn warns and says 0),
-    /// and where nothing was observed or a score is NaN.
+    /// [`Undefined::NoPositives`] if there is nothing to find (scikit-learn warns and says 0),
+    /// and if nothing was observed or a score is NaN.
     pub fn average_precision(&mut self) -> Result<f64, Undefined> {
         self.prepare()?;
         if self.positives == 0 {
@@ -91,7 +91,7 @@ impl BinaryScores {
     /// Area under the receiver operating characteristic.
     ///
     /// # Errors
-    /// Where there is no positive, no negative or nothing at all, or a score is NaN.
+    /// If there is no positive, no negative or nothing at all, or a score is NaN.
     pub fn auc(&mut self) -> Result<f64, Undefined> {
         self.prepare()?;
         let negatives = self.observations() - self.positives;

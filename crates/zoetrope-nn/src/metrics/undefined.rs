@@ -47,7 +47,7 @@ pub enum Undefined {
     },
 }
 
-/// Passes where no observation was broken and there is at least one.
+/// Passes if no observation was broken and there is at least one.
 pub(super) fn check(observations: u64, not_finite: u64) -> Result<(), Undefined> {
     match (not_finite, observations) {
         (0, 0) => Err(Undefined::NoObservations),

@@ -47,38 +47,38 @@ impl A3tgcn {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where more than one layer is asked for.
+    /// If more than one layer is asked for.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         options.single_layer("a3tgcn")?;
         let mut builder = builder.child("recurrent");
         // The paper's departure is the attention; its cell is the one-layer T-GCN.
         let one_layer = ModelOptions { paper: false, ..*options };
         let cell = TgcnCell::new(&mut builder.child("_base_tgcn"), &one_layer);
-        let attention = match options.paper {
-            false => {
-                Attention::Numbers(builder.weight("_attention", &[options.frame], Initialise::Unit))
-            }
-            true => Attention::Scores {
+        let attention = if options.paper {
+            Attention::Scores {
                 width: Linear::new(&mut builder.child("score_1"), options.hidden, 1),
                 vertices: Linear::new(&mut builder.child("score_2"), options.vertices, 1),
-            },
+            }
+        } else {
+            Attention::Numbers(builder.weight("_attention", &[options.frame], Initialise::Unit))
         };
         Ok(Self { cell, attention, options: *options })
     }
 
     fn expect(&self, option: &'static str, expected: usize, got: usize) -> Result<(), NnError> {
-        match expected == got {
-            true => Ok(()),
-            false => Err(NnError::Option {
+        if expected == got {
+            Ok(())
+        } else {
+            Err(NnError::Option {
                 model: "a3tgcn",
                 option,
                 expected: format!("{expected}, what it was built for"),
                 got: got.to_string(),
-            }),
+            })
         }
     }
 
-    /// `(1−σ(z))∘tanh(n)`: the state after one step from the state 0, zeros where a vertex is not
+    /// `(1−σ(z))∘tanh(n)`: the state after one step from the state 0, zeros if a vertex is not
     /// there.
     fn single_steps(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<Var, NnError> {
         use Instr::{Input, Mul, OneMinus, Sigmoid, Tanh};

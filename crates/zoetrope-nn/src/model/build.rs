@@ -23,7 +23,7 @@ pub const NAMES: [&str; 10] = [
 /// Adds the parameters of the model of that name and returns it.
 ///
 /// # Errors
-/// [`NnError::UnknownModel`], or where an option does not suit the model.
+/// [`NnError::UnknownModel`], or if an option does not suit the model.
 pub fn build(
     name: &str,
     builder: &mut Builder<'_>,

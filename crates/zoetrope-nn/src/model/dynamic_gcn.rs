@@ -16,7 +16,7 @@ use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
-use crate::frame_share::{Rows, SharedLayer, Sharing};
+use crate::frame_share::{SharedLayer, Sharing, StructureRows};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
 use crate::state::State;
@@ -54,18 +54,19 @@ impl DynamicGcn {
     /// Adds the parameters of CD-GCN.
     ///
     /// # Errors
-    /// Where there would be more layers than states can be carried.
+    /// If there would be more layers than states can be carried.
     pub fn concatenate(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
-        match options.paper {
-            false => Self::new(builder, options, "cd-gcn", Skip::Aggregated, 2),
-            true => Self::new(builder, options, "cd-gcn", Skip::Features, 1),
+        if options.paper {
+            Self::new(builder, options, "cd-gcn", Skip::Features, 1)
+        } else {
+            Self::new(builder, options, "cd-gcn", Skip::Aggregated, 2)
         }
     }
 
     /// Adds the parameters of WD-GCN.
     ///
     /// # Errors
-    /// Where there would be more layers than states can be carried.
+    /// If there would be more layers than states can be carried.
     pub fn waterfall(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         Self::new(builder, options, "wd-gcn", Skip::Nothing, 1)
     }
@@ -101,7 +102,7 @@ impl DynamicGcn {
         &self,
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
-        x: Rows,
+        x: StructureRows,
         at: usize,
     ) -> Result<Sequence, NnError> {
         let layer = &self.layers[at];
@@ -160,16 +161,16 @@ impl Model for DynamicGcn {
                 Skip::Aggregated => Order::AggregateFirst,
                 _ => Order::at(orders, at, inputs, hidden),
             };
-            let (to_time, to_time_goes_back) = match self.skip {
-                Skip::Aggregated => (inputs, order.goes_back(at)),
+            let (to_time, to_time_needs_gradient) = match self.skip {
+                Skip::Aggregated => (inputs, order.needs_gradient(at)),
                 Skip::Features => (inputs + hidden, true),
-                Skip::Nothing => (order.aggregated(inputs, hidden), order.goes_back(at)),
+                Skip::Nothing => (order.aggregated(inputs, hidden), order.needs_gradient(at)),
             };
             SharedLayer {
                 gathered: order.aggregated(inputs, hidden),
-                gathered_goes_back: order.goes_back(at),
+                gathered_needs_gradient: order.needs_gradient(at),
                 to_time,
-                to_time_goes_back,
+                to_time_needs_gradient,
                 from_time: hidden,
             }
         };
@@ -183,7 +184,7 @@ impl Model for DynamicGcn {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let mut x = Rows::Here(frame.features);
+        let mut x = StructureRows::Here(frame.features);
         for (at, layer) in self.layers.iter().enumerate() {
             let sequence = self.structure(forward, frame, x, at)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;

@@ -105,7 +105,7 @@ impl Dysat {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where the heads do not divide the hidden width.
+    /// If the heads do not divide the hidden width.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         let &ModelOptions { features, hidden, heads, frame, dropout, paper, .. } = options;
         if heads == 0 || !hidden.is_multiple_of(heads) {

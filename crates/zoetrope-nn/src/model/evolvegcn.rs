@@ -59,12 +59,13 @@ impl Layer {
     }
 
     fn paper(builder: &mut Builder<'_>, inputs: usize, outputs: usize, summarised: bool) -> Self {
-        let evolution = match summarised {
-            false => Evolution::ColumnLstm(ColumnLstm::new(builder, inputs, outputs)),
-            true => Evolution::ColumnGru {
+        let evolution = if summarised {
+            Evolution::ColumnGru {
                 evolution: ColumnGru::new(builder, inputs, outputs),
                 summary: Summary::new(builder, "scorer", inputs, outputs),
-            },
+            }
+        } else {
+            Evolution::ColumnLstm(ColumnLstm::new(builder, inputs, outputs))
         };
         Self { evolution, inputs, outputs }
     }
@@ -118,7 +119,7 @@ impl Layer {
         Ok(all)
     }
 
-    /// The same where each step takes a summary of its snapshot.
+    /// The same if each step takes a summary of its snapshot.
     fn by_summaries(
         &self,
         forward: &mut Forward<'_>,
@@ -210,7 +211,7 @@ impl EvolveGcn {
     /// Adds the parameters of the version that evolves weights by themselves.
     ///
     /// # Errors
-    /// Where there would be more layers than states can be carried.
+    /// If there would be more layers than states can be carried.
     pub fn weights_only(
         builder: &mut Builder<'_>,
         options: &ModelOptions,
@@ -221,7 +222,7 @@ impl EvolveGcn {
     /// Adds the parameters of the version that evolves weights by the embeddings.
     ///
     /// # Errors
-    /// Where a layer would be wider than there are vertices to choose, or as
+    /// If a layer would be wider than there are vertices to choose, or as
     /// [`weights_only`](Self::weights_only).
     pub fn by_embeddings(
         builder: &mut Builder<'_>,
@@ -290,7 +291,7 @@ impl Model for EvolveGcn {
     }
 
     /// Which vertices are summarised follows from weights that change.
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         !self.layers.iter().any(Layer::is_summarised)
     }
 
@@ -304,9 +305,9 @@ impl Model for EvolveGcn {
             let order = Order::at(orders, at, inputs, outputs);
             SharedLayer {
                 gathered: order.aggregated(inputs, outputs),
-                gathered_goes_back: order.goes_back(at),
+                gathered_needs_gradient: order.needs_gradient(at),
                 to_time: 0,
-                to_time_goes_back: false,
+                to_time_needs_gradient: false,
                 from_time: 0,
             }
         };

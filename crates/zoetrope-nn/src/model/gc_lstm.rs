@@ -63,7 +63,7 @@ impl GcLstm {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where more than one layer is asked for, or no term.
+    /// If more than one layer is asked for, or no term.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         options.single_layer("gc-lstm")?;
         let &ModelOptions { features, hidden, dropout, paper, laplacian, .. } = options;

@@ -1,6 +1,6 @@
 //! Models: from a frame of snapshots to embeddings of vertices.
 //!
-//! One file a model, with its formula, its paper and its shapes. Where the reference implementation
+//! One file a model, with its formula, its paper and its shapes. If the reference implementation
 //! departs from the paper, [`ModelOptions::paper`] chooses, and the file says what differs.
 
 mod a3tgcn;
@@ -77,7 +77,7 @@ pub trait Model: Send + Sync {
     /// be kept between frames and epochs.
     fn can_reuse(&self) -> bool;
 
-    /// The longest frame that its parameters allow; None where any length will do.
+    /// The longest frame that its parameters allow; None if any length will do.
     fn most_steps(&self) -> Option<usize> {
         None
     }
@@ -92,21 +92,21 @@ pub trait Model: Send + Sync {
     }
 
     /// What ranks that share a frame exchange, given the order of products in each structure layer;
-    /// None where they cannot share one.
+    /// None if they cannot share one.
     fn sharing(&self, _orders: &[Order]) -> Option<Sharing> {
         None
     }
 
-    /// Whether the same operators read the same rows whenever a frame comes again, so that a card
+    /// Whether the same operators read the same rows whenever a frame comes again, so that a GPU
     /// can record it.
-    fn repeats(&self) -> bool {
+    fn is_recordable(&self) -> bool {
         true
     }
 
     /// Runs the model over a frame.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     fn embed(
         &self,
         forward: &mut Forward<'_>,

@@ -46,7 +46,7 @@ impl MpnnLstm {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where more than one layer (of two convolutions and two LSTMs) is asked for.
+    /// If more than one layer (of two convolutions and two LSTMs) is asked for.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         options.single_layer("mpnn-lstm")?;
         let &ModelOptions { features, hidden, .. } = options;
@@ -163,9 +163,10 @@ impl Model for MpnnLstm {
         let a = first.encode_pair(forward, both, sequence(both[0]), &mut state, 0)?;
         let b = second.encode(forward, sequence(a), &mut state, first.carried())?;
         let memories = [a, b];
-        let rows = match self.options.paper {
-            false => self.last_with_skip(forward, frame, memories)?,
-            true => forward.tape.concat_columns(&[memories[0], memories[1], frame.features])?,
+        let rows = if self.options.paper {
+            forward.tape.concat_columns(&[memories[0], memories[1], frame.features])?
+        } else {
+            self.last_with_skip(forward, frame, memories)?
         };
         Ok(Embedding { rows, state })
     }

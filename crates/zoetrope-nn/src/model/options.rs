@@ -12,7 +12,7 @@ pub struct ModelOptions {
     pub features: usize,
     /// Width of the hidden state.
     pub hidden: usize,
-    /// Layers; as many as the paper has where None.
+    /// Layers; as many as the paper has if None.
     pub layers: Option<usize>,
     /// Attention heads (`dysat`).
     pub heads: usize,
@@ -28,7 +28,7 @@ pub struct ModelOptions {
     pub frame: usize,
     /// Vertices of a snapshot (`a3tgcn` of the paper, `evolvegcn-h`).
     pub vertices: usize,
-    /// Whether the paper is followed where the reference implementation departs from it.
+    /// Whether the paper is followed if the reference implementation departs from it.
     pub paper: bool,
 }
 

@@ -8,7 +8,8 @@ use crate::frame::Frame;
 use crate::graph::Adjacency;
 use crate::state::{MAX_CARRIED, State};
 
-struct Block {
+/// A structure encoder and the time encoder that reads its result.
+struct StackedLayer {
     structure: Box<dyn StructureEncoder>,
     time: Box<dyn TimeEncoder>,
 }
@@ -40,7 +41,7 @@ struct Block {
 /// ```
 pub struct Stack {
     name: &'static str,
-    blocks: Vec<Block>,
+    blocks: Vec<StackedLayer>,
     carried: usize,
 }
 
@@ -53,7 +54,7 @@ impl Stack {
     /// The model with one more block.
     ///
     /// # Errors
-    /// Where its time encoders would carry more matrices than a [`State`] holds.
+    /// If its time encoders would carry more matrices than a [`State`] holds.
     pub fn block(
         mut self,
         structure: impl StructureEncoder + 'static,
@@ -68,7 +69,7 @@ impl Stack {
                 got: self.carried.to_string(),
             });
         }
-        self.blocks.push(Block { structure: Box::new(structure), time: Box::new(time) });
+        self.blocks.push(StackedLayer { structure: Box::new(structure), time: Box::new(time) });
         Ok(self)
     }
 }
@@ -98,7 +99,7 @@ impl Model for Stack {
 
     fn structure_widths(&self) -> Vec<(usize, usize)> {
         // A layer without a choice keeps its place among the planned orders.
-        let widths = |block: &Block| {
+        let widths = |block: &StackedLayer| {
             let width = block.structure.width();
             block.structure.convolution_widths().unwrap_or((width, width))
         };

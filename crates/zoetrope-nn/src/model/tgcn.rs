@@ -20,7 +20,7 @@ use super::{Embedding, Model, ModelOptions};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
-use crate::frame_share::{Rows, SharedLayer, Sharing};
+use crate::frame_share::{SharedLayer, Sharing, StructureRows};
 use crate::graph::Adjacency;
 use crate::layer::Linear;
 use crate::parameters::Builder;
@@ -74,12 +74,12 @@ impl TgcnCell {
         let composed = self.composed(forward, &self.gates)?;
         let order = frame.order(0, composed.inputs, composed.outputs);
         if frame.aggregated.is_none() && order == Order::UpdateFirst {
-            let x = Rows::Here(frame.features);
+            let x = StructureRows::Here(frame.features);
             return Ok(frame.encode_to_time(forward, &composed, 0, x)?.rows.into());
         }
         // The unit multiplies the aggregated features by the weight itself.
         let aggregation = Aggregation { width: self.features };
-        let x = Rows::Here(frame.features);
+        let x = StructureRows::Here(frame.features);
         let x = frame.encode_to_time(forward, &aggregation, 0, x)?.rows;
         Ok(GateInput::Rows { x, weight: composed.weight, bias: composed.bias })
     }
@@ -190,7 +190,7 @@ impl Tgcn {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where more than one layer is asked for.
+    /// If more than one layer is asked for.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         options.single_layer("tgcn")?;
         let cell = TgcnCell::new(&mut builder.child("recurrent"), options);
@@ -233,26 +233,27 @@ impl Model for Tgcn {
         let (features, hidden) = (self.cell.features, self.cell.hidden);
         let order = Order::at(orders, 0, features, 3 * hidden);
         let gathered = order.aggregated(features, 3 * hidden);
-        let goes_back = order.goes_back(0);
+        let needs_gradient = order.needs_gradient(0);
         let first = SharedLayer {
             gathered,
-            gathered_goes_back: goes_back,
+            gathered_needs_gradient: needs_gradient,
             to_time: gathered,
-            to_time_goes_back: goes_back,
+            to_time_needs_gradient: needs_gradient,
             from_time: hidden,
         };
-        let layers = match self.cell.has_second_layers() {
-            false => vec![first],
-            true => vec![
+        let layers = if self.cell.has_second_layers() {
+            vec![
                 SharedLayer { to_time: 0, from_time: 0, ..first },
                 SharedLayer {
                     gathered: 3 * hidden,
-                    gathered_goes_back: true,
+                    gathered_needs_gradient: true,
                     to_time: 3 * hidden,
-                    to_time_goes_back: true,
+                    to_time_needs_gradient: true,
                     from_time: hidden,
                 },
-            ],
+            ]
+        } else {
+            vec![first]
         };
         Some(Sharing { layers, time_on_features: true })
     }

@@ -15,7 +15,7 @@ use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
-use crate::frame_share::{Rows, SharedLayer, Sharing};
+use crate::frame_share::{SharedLayer, Sharing, StructureRows};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
 use crate::state::State;
@@ -24,7 +24,7 @@ use crate::time::MProduct;
 
 /// TM-GCN: from `T·N × F` features to `T·N × H`.
 ///
-/// Parameters under `recurrent.layers.0.`, …: a [`Gcn`] `conv`. Two layers where not said
+/// Parameters under `recurrent.layers.0.`, …: a [`Gcn`] `conv`. Two layers if not said
 /// otherwise.
 #[derive(Debug)]
 pub struct TmGcn {
@@ -39,7 +39,7 @@ impl TmGcn {
     /// Adds the parameters of the model.
     ///
     /// # Errors
-    /// Where no layer is asked for.
+    /// If no layer is asked for.
     pub fn new(builder: &mut Builder<'_>, options: &ModelOptions) -> Result<Self, NnError> {
         let &ModelOptions { features, hidden, bandwidth, dropout, .. } = options;
         let count = options.layers_within("tm-gcn", 2, 1)?;
@@ -93,12 +93,13 @@ impl Model for TmGcn {
         let widths = self.structure_widths();
         let layer = |(at, &(inputs, outputs)): (usize, &(usize, usize))| {
             let order = Order::at(orders, at, inputs, outputs);
-            let (width, goes_back) = (order.aggregated(inputs, outputs), order.goes_back(at));
+            let (width, needs_gradient) =
+                (order.aggregated(inputs, outputs), order.needs_gradient(at));
             SharedLayer {
                 gathered: width,
-                gathered_goes_back: goes_back,
+                gathered_needs_gradient: needs_gradient,
                 to_time: width,
-                to_time_goes_back: goes_back,
+                to_time_needs_gradient: needs_gradient,
                 from_time: self.hidden,
             }
         };
@@ -112,7 +113,7 @@ impl Model for TmGcn {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let mut x = Rows::Here(frame.features);
+        let mut x = StructureRows::Here(frame.features);
         for (at, convolution) in self.convolutions.iter().enumerate() {
             let sequence = convolution.encode_to_time(forward, frame, at, x)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;

@@ -30,7 +30,7 @@ impl Gradients {
         !self.present.contains(&true)
     }
 
-    /// The gradient of a parameter; None where the loss did not depend on it.
+    /// The gradient of a parameter; None if the loss did not depend on it.
     pub fn get(&self, id: ParameterId) -> Option<&[f32]> {
         self.present[id.index()].then(|| self.values[id.index()].as_slice())
     }
@@ -38,13 +38,14 @@ impl Gradients {
     /// Adds to the gradient of a parameter.
     pub fn add(&mut self, id: ParameterId, gradient: &[f32], factor: f32) {
         let kept = self.values[id.index()].as_mut_slice();
-        match std::mem::replace(&mut self.present[id.index()], true) {
-            true => elementwise::scale_add(factor, gradient, kept),
-            false => elementwise::scale(factor, gradient, kept),
+        if std::mem::replace(&mut self.present[id.index()], true) {
+            elementwise::scale_add(factor, gradient, kept)
+        } else {
+            elementwise::scale(factor, gradient, kept)
         }
     }
 
-    /// Lets a gradient be changed for another; it is present where `exchange` says so.
+    /// Lets a gradient be changed for another; it is present if `exchange` says so.
     pub(super) fn exchange(&mut self, id: ParameterId, exchange: impl FnOnce(&mut Buffer) -> bool) {
         self.present[id.index()] = exchange(&mut self.values[id.index()]);
     }
@@ -54,13 +55,14 @@ impl Gradients {
         self.present[id.index()] |= exchange(&mut self.values[id.index()]);
     }
 
-    /// Appends all gradients, zeros where there is none, and whether each is present as 1 or 0: what
+    /// Appends all gradients, zeros if there is none, and whether each is present as 1 or 0: what
     /// several ranks can add up.
     pub fn pack(&self, to: &mut Vec<f32>) {
         for (buffer, &here) in self.values.iter().zip(&self.present) {
-            match here {
-                true => to.extend_from_slice(buffer.as_slice()),
-                false => to.resize(to.len() + buffer.len(), 0.0),
+            if here {
+                to.extend_from_slice(buffer.as_slice())
+            } else {
+                to.resize(to.len() + buffer.len(), 0.0)
             }
         }
         to.extend(self.present.iter().map(|&here| f32::from(u8::from(here))));
@@ -74,7 +76,7 @@ impl Gradients {
     /// Takes sums of what was packed.
     ///
     /// # Panics
-    /// Where there are not as many values.
+    /// If there are not as many values.
     pub fn unpack(&mut self, mut from: &[f32]) {
         for buffer in &mut self.values {
             let (own, rest) = from.split_at(buffer.len());
@@ -87,7 +89,7 @@ impl Gradients {
         }
     }
 
-    /// The Euclidean norm over all gradients; not finite where one of them is not.
+    /// The Euclidean norm over all gradients; not finite if one of them is not.
     pub fn norm(&self) -> f64 {
         self.present_values()
             .map(|buffer| reduce::squared_norm(buffer.as_slice()))

@@ -27,7 +27,7 @@ pub enum Method {
         /// Whether the step looks ahead along the velocity.
         nesterov: bool,
     },
-    /// Adam, or AdamW where the decay is decoupled.
+    /// Adam, or AdamW if the decay is decoupled.
     Adam {
         /// Decay of the mean of gradients.
         beta1: f32,
@@ -193,7 +193,7 @@ impl Gradients {
         }
     }
 
-    /// Takes what the backward pass of a tape found, where it found anything.
+    /// Takes what the backward pass of a tape found, if it found anything.
     pub fn take_back(&mut self, tape: &mut Tape, parameters: &Parameters) {
         for (id, _) in parameters.iter() {
             self.replace(id, |block| tape.exchange_gradient(id.index(), block));

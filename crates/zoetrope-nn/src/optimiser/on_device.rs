@@ -1,4 +1,4 @@
-//! An optimiser at work on a card: the state of a host's [`Optimiser`], taken there and back.
+//! An optimiser at work on a GPU: the state of a host's [`Optimiser`], taken there and back.
 
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::{UpdateRule, Updater};
@@ -22,7 +22,7 @@ impl Method {
     }
 }
 
-/// The state of an optimiser on a card.
+/// The state of an optimiser on a GPU.
 #[derive(Debug)]
 pub struct OnDevice {
     gpu: Gpu,
@@ -38,7 +38,7 @@ impl OnDevice {
         Self { gpu: gpu.clone(), updater, agreed: None }
     }
 
-    /// Before steps at a learning rate: takes the host's state, where it is another.
+    /// Before steps at a learning rate: takes the host's state, if it is another.
     pub fn begin(&mut self, optimiser: &Optimiser, parameters: &Parameters, rate: f32) {
         if self.agreed != Some(optimiser.step) {
             let block = parameters.on(&self.gpu);
@@ -57,7 +57,7 @@ impl OnDevice {
         self.updater.set_rate(rate);
     }
 
-    /// One step with the gradients of the parameters' block; clipped where a limit is given.
+    /// One step with the gradients of the parameters' block; clipped if a limit is given.
     pub fn step(&mut self, parameters: &Parameters, clip: Option<f64>) {
         self.updater.step(&parameters.on(&self.gpu), clip);
     }

@@ -36,9 +36,10 @@ impl EarlyStopping {
             (Some(best), Direction::Lower) => value < best,
             (Some(best), Direction::Higher) => value > best,
         };
-        match better {
-            true => (self.best, self.best_epoch, self.waited) = (Some(value), epoch, 0),
-            false => self.waited += 1,
+        if better {
+            (self.best, self.best_epoch, self.waited) = (Some(value), epoch, 0)
+        } else {
+            self.waited += 1
         }
         better
     }

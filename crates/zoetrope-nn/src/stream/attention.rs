@@ -22,7 +22,7 @@ pub(super) const SLOPE: f32 = 0.2;
 /// What a layer reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Level<'a> {
-    /// The rows of the level below; None where vertices have neither memory nor features.
+    /// The rows of the level below; None if vertices have neither memory nor features.
     pub(super) rows: Option<Var>,
     /// The features of events.
     pub(super) features: Option<Var>,

@@ -11,7 +11,7 @@ use zoetrope_tensor::{Matrix, Neighbourhood};
 /// What one attention layer reads: its targets are the rows of the level above it, its sources the
 /// rows of the level below.
 #[derive(Debug, Clone, Default)]
-pub struct Block {
+pub struct LayerBatch {
     /// Positions of queries, sources and events. A target's query is its place in
     /// [`roots`](Self::roots), a slot's source a row of the level below.
     pub layout: Arc<Neighbourhood>,
@@ -55,9 +55,9 @@ pub struct EventBatch {
     pub vertices: Arc<Vec<VertexId>>,
     /// What the attention layers read, the last layer first: the targets of `blocks[0]` are the
     /// questions, its sources the targets of `blocks[1]`, …; the sources of the last one are rows
-    /// of [`vertices`](Self::vertices). Empty where the model reads no neighbours.
-    pub blocks: Vec<Block>,
-    /// The features of the events that slots name, each event once. None where slots name rows of
+    /// of [`vertices`](Self::vertices). Empty if the model reads no neighbours.
+    pub blocks: Vec<LayerBatch>,
+    /// The features of the events that slots name, each event once. None if slots name rows of
     /// [`EventData::on_card`](crate::memory::EventData::on_card), or nothing.
     pub event_features: Option<Arc<Matrix>>,
     /// The source and destination question of each event of the batch (empty for questions alone).

@@ -18,7 +18,7 @@ pub(super) enum CellInput {
     Pair([Var; 2]),
 }
 
-/// Rows of memory, and cell rows where the unit is an LSTM.
+/// Rows of memory, and cell rows if the unit is an LSTM.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CellState {
     pub(super) hidden: Var,
@@ -58,7 +58,7 @@ impl Cell {
     }
 
     /// The states after messages whose parts are given, which begin with the states before, and where
-    /// `nothing` the row [`after_nothing`](Self::after_nothing); None where this cell reads whole
+    /// `nothing` the row [`after_nothing`](Self::after_nothing); None if this cell reads whole
     /// rows only.
     pub(super) fn read(
         &self,

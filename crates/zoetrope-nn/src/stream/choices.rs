@@ -9,7 +9,7 @@ use crate::memory::{Combine, Delivery, MailRule, StateOptions};
 pub(super) struct Choices {
     pub(super) name: &'static str,
     pub(super) convention: Convention,
-    /// None where the model keeps no memory.
+    /// None if the model keeps no memory.
     pub(super) updater: Option<UpdaterKind>,
     pub(super) embedding: EmbeddingKind,
     /// Levels of neighbours.
@@ -115,7 +115,7 @@ impl Choices {
                 return Err(refuse(model, "the message function", "identity", given.message));
             }
             if !reads || self.embedding == EmbeddingKind::Sum && given.vertex_features == 0 {
-                let expected = "attention, or sum where vertices have features";
+                let expected = "attention, or sum if vertices have features";
                 return Err(refuse(model, "the embedding", expected, self.embedding));
             }
             return Ok(());

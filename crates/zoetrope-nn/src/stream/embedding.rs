@@ -7,7 +7,7 @@ use zoetrope_graph::Time;
 use zoetrope_tensor::{Activation, Matrix, Var};
 
 use super::attention::{AttentionLayer, ConvolutionLayer, Level, Widths};
-use super::batch::{Block, EventBatch};
+use super::batch::{EventBatch, LayerBatch};
 use super::choices::Choices;
 use super::options::{Convention, EmbeddingKind};
 use super::projection::Projection;
@@ -46,7 +46,7 @@ pub(super) struct BlockLists {
 /// The rows that layers begin with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BaseRows<'a> {
-    /// A row for each vertex of the batch, or for each question where `per_query`.
+    /// A row for each vertex of the batch, or for each question if `per_query`.
     pub(super) rows: Option<Var>,
     pub(super) per_query: bool,
     /// The time up to which each row remembers; empty without memory.
@@ -183,7 +183,7 @@ impl Layer {
 impl BlockLists {
     /// The place of each target among the roots and the time difference of each slot: from the
     /// event to the question (TGL), or from the event to the neighbour's last update (PyG).
-    fn fill(&mut self, block: &Block, convention: Convention, times: &[Time]) {
+    fn fill(&mut self, block: &LayerBatch, convention: Convention, times: &[Time]) {
         let layout = &*block.layout;
         self.targets.refill().extend_from_slice(&layout.query);
         let deltas = self.deltas.refill();

@@ -12,7 +12,7 @@
 //! because the time of a question changes them.
 
 use zoetrope_graph::Time;
-use zoetrope_tensor::{Activation, NeighbourAttention, Neighbourhood, Part, Var};
+use zoetrope_tensor::{Activation, NeighbourAttention, Neighbourhood, PickedColumns, Var};
 
 use super::attention::{SLOPE, with_bias};
 use super::batch::EventBatch;
@@ -87,14 +87,14 @@ impl MailAttention {
     ) -> Result<Var, NnError> {
         rings.open(batch, events, state);
         let vertices = &batch.vertices;
-        let memory = Part::new(state.memory_rows(), vertices);
+        let memory = PickedColumns::new(state.memory_rows(), vertices);
         let memory = forward.tape.picked(vertices.len(), &[memory]);
         let [own, other, features] = state.mail_parts(events);
         let [own_rows, other_rows, event_rows] = rings.rows.each_ref().map(Reused::shared);
         let parts = [
-            Part::new(own, own_rows),
-            Part::new(other, other_rows),
-            Part::new(features, event_rows),
+            PickedColumns::new(own, own_rows),
+            PickedColumns::new(other, other_rows),
+            PickedColumns::new(features, event_rows),
         ];
         let mails = forward.tape.picked(own_rows.len(), &parts);
         let query = self.query.apply(forward, memory, Activation::Identity)?;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use zoetrope_graph::{Time, VertexId};
-use zoetrope_tensor::{Part, Table, Var};
+use zoetrope_tensor::{PickedColumns, Table, Var};
 
 use super::message::Mailbag;
 use super::reused::Reused;
@@ -23,7 +23,7 @@ pub(super) struct Memo {
     active: bool,
     rows: Table,
     since: Vec<Time>,
-    /// The mail with which the row of each vertex was computed: 0 where there is no row yet.
+    /// The mail with which the row of each vertex was computed: 0 if there is no row yet.
     mail: Vec<u64>,
     written: Vec<VertexId>,
     missing: Reused<Vec<VertexId>>,
@@ -78,7 +78,7 @@ impl Memo {
         if !missing.is_empty() {
             let computed = updater.update(forward, missing, events, state, bag)?.hidden;
             self.computed.refill().extend(0..missing.len() as u32);
-            let part = Part::new(forward.tape.source(computed), self.computed.shared());
+            let part = PickedColumns::new(forward.tape.source(computed), self.computed.shared());
             self.rows.put(missing, &[part]);
             for (&vertex, &time) in missing.iter().zip(&**bag.times.shared()) {
                 self.since[vertex as usize] = time;
@@ -86,6 +86,6 @@ impl Memo {
         }
         let times = self.times.refill();
         times.extend(vertices.iter().map(|&vertex| self.since[vertex as usize]));
-        Ok(forward.tape.picked(vertices.len(), &[Part::new(self.rows.all(), vertices)]))
+        Ok(forward.tape.picked(vertices.len(), &[PickedColumns::new(self.rows.all(), vertices)]))
     }
 }

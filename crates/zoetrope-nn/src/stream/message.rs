@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use zoetrope_graph::{Time, VertexId};
-use zoetrope_tensor::{Activation, Part, Source, Var};
+use zoetrope_tensor::{Activation, PickedColumns, Source, Var};
 
 use super::cell::CellInput;
 use super::reused::Reused;
@@ -54,18 +54,18 @@ impl MessageLayers {
 pub(super) struct Mailbag {
     /// The vertices with mail, in the order of the batch's vertices.
     vertices: Reused<Vec<VertexId>>,
-    /// For each vertex of the batch its place among those, or their number where it has no mail.
+    /// For each vertex of the batch its place among those, or their number if it has no mail.
     pub(super) place: Reused<Vec<u32>>,
     /// The time up to which each vertex of the batch remembers with its mails.
     pub(super) times: Reused<Vec<Time>>,
     /// Where the messages of each vertex with mail begin.
     offsets: Reused<Vec<u32>>,
-    /// The vertex with mail of each message, by place; used where messages are averaged.
+    /// The vertex with mail of each message, by place; used if messages are averaged.
     vertex_of_message: Reused<Vec<u32>>,
     /// The rows of `s_i`, `s_j` and `e_ij` of each message.
     rows: [Reused<Vec<u32>>; 3],
     deltas: Reused<Vec<f64>>,
-    /// The events whose features messages hold, each once; empty where they hold means or none.
+    /// The events whose features messages hold, each once; empty if they hold means or none.
     distinct: Reused<Vec<u32>>,
     row_of_event: HashMap<u32, u32>,
     /// For each vertex with mail the row of its features: that of its event, or its own.
@@ -77,7 +77,7 @@ pub(super) struct Mailbag {
 pub(super) struct MessageParts {
     /// `[s_i, s_j]` of each vertex.
     pub(super) pair: Var,
-    /// Features of events, and the row of each vertex; absent where events have none.
+    /// Features of events, and the row of each vertex; absent if events have none.
     pub(super) features: Option<Var>,
     pub(super) feature_rows: Arc<Vec<u32>>,
     /// `φ(t − t_i)` of each vertex.
@@ -151,12 +151,15 @@ impl Mailbag {
         let encoded = time.encode(forward, self.deltas.shared())?;
         let time = if self.several() { self.mean(forward, encoded)? } else { encoded };
         let [.., other, features] = state.mail_parts(events);
-        let own = Part::new(state.memory_rows(), self.vertices.shared());
+        let own = PickedColumns::new(state.memory_rows(), self.vertices.shared());
         let pair = forward.tape.picked(self.len(), &[own, self.part(1, other)]);
         let distinct = self.distinct.shared();
-        let features = (features.width() > 0).then(|| match distinct.is_empty() {
-            false => forward.tape.picked(distinct.len(), &[Part::new(features, distinct)]),
-            true => forward.tape.picked(self.len(), &[self.part(2, features)]),
+        let features = (features.width() > 0).then(|| {
+            if distinct.is_empty() {
+                forward.tape.picked(self.len(), &[self.part(2, features)])
+            } else {
+                forward.tape.picked(distinct.len(), &[PickedColumns::new(features, distinct)])
+            }
         });
         Ok(MessageParts { pair, features, feature_rows: self.feature_rows.shared().clone(), time })
     }
@@ -166,11 +169,12 @@ impl Mailbag {
     }
 
     /// A part of the mail of each vertex with mail; the mean of several.
-    fn part<'a>(&'a self, which: usize, source: Source<'a>) -> Part<'a> {
+    fn part<'a>(&'a self, which: usize, source: Source<'a>) -> PickedColumns<'a> {
         let rows = self.rows[which].shared();
-        match self.several() {
-            true => Part::means(source, rows, self.offsets.shared()),
-            false => Part::new(source, rows),
+        if self.several() {
+            PickedColumns::means(source, rows, self.offsets.shared())
+        } else {
+            PickedColumns::new(source, rows)
         }
     }
 
@@ -186,7 +190,7 @@ impl Mailbag {
         let (encoded, several) = (time.encode(forward, self.deltas.shared())?, self.several());
         let [own, other, features] = state.mail_parts(events);
         let Some(layers) = layers else {
-            let own = Part::new(state.memory_rows(), self.vertices.shared());
+            let own = PickedColumns::new(state.memory_rows(), self.vertices.shared());
             let parts = [own, self.part(1, other), self.part(2, features)];
             let mail = forward.tape.picked(self.len(), &parts);
             let encoded = if several { self.mean(forward, encoded)? } else { encoded };
@@ -194,9 +198,9 @@ impl Mailbag {
         };
         let [own_rows, other_rows, event_rows] = self.rows.each_ref().map(Reused::shared);
         let parts = [
-            Part::new(own, own_rows),
-            Part::new(other, other_rows),
-            Part::new(features, event_rows),
+            PickedColumns::new(own, own_rows),
+            PickedColumns::new(other, other_rows),
+            PickedColumns::new(features, event_rows),
         ];
         let mail = forward.tape.picked(own_rows.len(), &parts);
         let message = layers.apply(forward, [mail, encoded])?;
@@ -216,6 +220,6 @@ impl Mailbag {
 
     /// Rows of the state for the vertices with mail.
     pub(super) fn state_rows(&self, forward: &mut Forward<'_>, rows: Source<'_>) -> Var {
-        forward.tape.picked(self.len(), &[Part::new(rows, self.vertices.shared())])
+        forward.tape.picked(self.len(), &[PickedColumns::new(rows, self.vertices.shared())])
     }
 }

@@ -1,4 +1,4 @@
-//! Models over streams of events: memory, mailbox, messages, embeddings of (vertex, time).
+//! Event models: memory, mailbox, messages, embeddings of (vertex, time).
 //!
 //! A batch of events is prepared once ([`EventBatch`], positions and times only), the state of
 //! all vertices is [`VertexState`](crate::memory::VertexState), and a [`StreamModel`] turns both
@@ -21,7 +21,7 @@ mod time_encoder;
 mod updater;
 mod vertex_features;
 
-pub use batch::{Block, EventBatch, LastEvent};
+pub use batch::{EventBatch, LastEvent, LayerBatch};
 pub use model::{MemoryUpdate, NAMES, StreamEmbedding, StreamModel};
 pub use options::{Convention, EmbeddingKind, MessageKind, StreamOptions, UpdaterKind};
 pub(crate) use reused::Reused;

@@ -1,4 +1,4 @@
-//! A model over events: an updater of memory and an embedding, composed by name and options.
+//! An event model: an updater of memory and an embedding, composed by name and options.
 //!
 //! | name | memory | embedding | reference |
 //! | --- | --- | --- | --- |
@@ -74,7 +74,7 @@ enum Memory {
     Mails(MailAttention, Rings),
 }
 
-/// A model over events.
+/// An event model.
 #[derive(Debug)]
 pub struct StreamModel {
     choices: Choices,
@@ -89,7 +89,7 @@ impl StreamModel {
     /// Builds the model of that name.
     ///
     /// # Errors
-    /// Where an option does not fit the model.
+    /// If an option does not fit the model.
     pub fn build(
         name: &str,
         builder: &mut Builder<'_>,
@@ -149,7 +149,7 @@ impl StreamModel {
         self.choices.uses_query_time()
     }
 
-    /// The state it keeps of vertices, where it keeps any.
+    /// The state it keeps of vertices, if it keeps any.
     pub fn state(&self) -> Option<StateOptions> {
         self.choices.updater.map(|_| self.choices.state)
     }
@@ -170,12 +170,12 @@ impl StreamModel {
         }
     }
 
-    /// New rows of memory for the vertices of a batch, without embeddings. `state` is None where
+    /// New rows of memory for the vertices of a batch, without embeddings. `state` is None if
     /// the model keeps none. The model itself changes only in lists that it writes anew for each
     /// batch.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn remember(
         &mut self,
         forward: &mut Forward<'_>,
@@ -211,7 +211,7 @@ impl StreamModel {
     /// the rest is as for [`remember`](Self::remember).
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn embed(
         &mut self,
         forward: &mut Forward<'_>,
@@ -257,7 +257,7 @@ impl StreamModel {
         }
     }
 
-    /// Refuses data or a state of another shape than the model's; the state where it needs one.
+    /// Refuses data or a state of another shape than the model's; the state if it needs one.
     fn expect<'a>(
         &self,
         events: EventData<'_>,

@@ -1,4 +1,4 @@
-//! What a user chooses of a model over events.
+//! What a user chooses of an event model.
 
 use crate::memory::Combine;
 
@@ -37,7 +37,7 @@ pub enum EmbeddingKind {
     Sum,
 }
 
-/// Which implementation is followed where they differ.
+/// Which implementation is followed if they differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Convention {
     /// PyG's `TGNMemory` and `TransformerConv`.
@@ -55,7 +55,7 @@ pub struct StreamOptions {
     pub vertex_features: usize,
     /// Width of memory, time encoding and embedding.
     pub hidden: usize,
-    /// Width of the time encoding; as `hidden` where None.
+    /// Width of the time encoding; as `hidden` if None.
     pub time_width: Option<usize>,
     /// Attention layers.
     pub layers: Option<usize>,

@@ -35,7 +35,7 @@ impl Projection {
         Self { norm, time }
     }
 
-    /// From rows of vertices, or of questions where `per_query`, to a row for each question.
+    /// From rows of vertices, or of questions if `per_query`, to a row for each question.
     /// `times` tells when each row was last heard of.
     pub(super) fn apply(
         &self,

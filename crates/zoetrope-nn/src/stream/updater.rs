@@ -1,6 +1,6 @@
 //! Memory updated by a recurrent cell: once for each distinct vertex of a batch.
 //!
-//! `s_i ← cell(m_i, s_i)` where a mail waits for vertex i. All vertices without mail have a memory
+//! `s_i ← cell(m_i, s_i)` if a mail waits for vertex i. All vertices without mail have a memory
 //! of zeros and get the same row, the cell's answer to a message of zeros, which is computed once.
 
 use zoetrope_graph::VertexId;

@@ -58,7 +58,7 @@ impl VertexFeatures {
         self.learned.is_some()
     }
 
-    /// The rows that embeddings begin with; None where there are neither features nor memory.
+    /// The rows that embeddings begin with; None if there are neither features nor memory.
     pub(super) fn combine(
         self,
         forward: &mut Forward<'_>,

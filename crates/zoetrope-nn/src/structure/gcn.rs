@@ -7,7 +7,7 @@ use crate::encoder::{Sequence, StructureEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Group, Order};
-use crate::frame_share::Rows;
+use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::initialise::Initialise;
 use crate::parameters::{Builder, ParameterId};
@@ -50,17 +50,17 @@ impl Gcn {
 
     /// Runs the layer over a frame and moves what it finds to where time encoders want it.
     ///
-    /// What follows from the aggregation row by row is computed there, where the aggregation comes
+    /// What follows from the aggregation row by row is computed where the aggregation comes
     /// first: its rows are not wider than the result, and those of features alone need no gradient back.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn encode_to_time(
         &self,
         forward: &mut Forward<'_>,
         frame: &Frame<'_>,
         layer: usize,
-        x: Rows,
+        x: StructureRows,
     ) -> Result<Sequence, NnError> {
         let kept = layer == 0 && frame.aggregated.is_some();
         if !kept && frame.order(layer, self.inputs, self.outputs) == Order::UpdateFirst {

@@ -38,7 +38,7 @@ impl Rgcn {
     /// From `T·N × in` to `T·N × out`, one group of matrices a relation.
     ///
     /// # Errors
-    /// Where there is not one group for each relation, or shapes do not fit.
+    /// If there is not one group for each relation, or shapes do not fit.
     pub fn encode(
         &self,
         forward: &mut Forward<'_>,

@@ -41,7 +41,7 @@ impl RowGru {
     /// one.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn evolve(
         &self,
         forward: &mut Forward<'_>,
@@ -55,7 +55,7 @@ impl RowGru {
     /// The weight of the next step.
     ///
     /// # Errors
-    /// Where the input is not as large as the weight.
+    /// If the input is not as large as the weight.
     pub fn step(&self, forward: &mut Forward<'_>, input: Var, weight: Var) -> Result<Var, NnError> {
         self.gru.run(forward, input, weight, None)
     }
@@ -113,7 +113,7 @@ impl ColumnLstm {
     /// The weights of the next steps (`steps·out × in`) and the last cell state.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn evolve(
         &self,
         forward: &mut Forward<'_>,
@@ -154,7 +154,7 @@ impl ColumnGru {
     /// The weight of the next step.
     ///
     /// # Errors
-    /// Where the summary is not as large as the weight.
+    /// If the summary is not as large as the weight.
     pub fn step(
         &self,
         forward: &mut Forward<'_>,

@@ -33,7 +33,7 @@ impl Gru {
     /// The states after each step, from `state` (`N × H`) on.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn run(
         &self,
         forward: &mut Forward<'_>,

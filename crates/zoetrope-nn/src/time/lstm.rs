@@ -29,7 +29,7 @@ impl Lstm {
     /// [`TimeEncoder::encode`] of rows that are two matrices side by side.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn encode_pair(
         &self,
         forward: &mut Forward<'_>,

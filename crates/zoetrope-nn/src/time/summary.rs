@@ -14,7 +14,7 @@ use crate::parameters::{Builder, ParameterId};
 /// (EvolveGCN section 3.4; PyG's `TopKPooling`). Equal scores: the vertex with the lower number;
 /// vertices that are not there come after all others.
 ///
-/// The choice itself has no gradient; the scores of the chosen have. It is made on the host: a card
+/// The choice itself has no gradient; the scores of the chosen have. It is made on the host: a GPU
 /// that computes the scores is waited for, so that a step with a summary cannot be recorded.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary {
@@ -29,10 +29,10 @@ impl Summary {
         Self { scorer, count }
     }
 
-    /// From `N × in` to `k × in`; `mask` (`N × 1`) is 0 where a vertex is not there.
+    /// From `N × in` to `k × in`; `mask` (`N × 1`) is 0 if a vertex is not there.
     ///
     /// # Errors
-    /// Where there are fewer than `k` vertices.
+    /// If there are fewer than `k` vertices.
     pub fn of(&self, forward: &mut Forward<'_>, x: Var, mask: Option<Var>) -> Result<Var, NnError> {
         let scorer = forward.parameter(self.scorer);
         let tape = &mut *forward.tape;

@@ -93,9 +93,10 @@ impl Run {
     fn forward(&mut self, training: bool, updates: &mut Updates) -> Var {
         self.tape.reset();
         let (tape, parameters) = (&mut self.tape, &self.parameters);
-        let mut forward = match training {
-            true => Forward::training(tape, parameters, updates, 0, 0),
-            false => Forward::evaluating(tape, parameters, updates),
+        let mut forward = if training {
+            Forward::training(tape, parameters, updates, 0, 0)
+        } else {
+            Forward::evaluating(tape, parameters, updates)
         };
         let steps = 0..self.graph.steps();
         let model = self.model.as_ref();
@@ -128,14 +129,14 @@ impl Run {
         self.optimiser.update(&mut self.parameters, &self.gradients, rate);
     }
 
-    /// The gradient of a parameter, zeros where the loss does not depend on it.
+    /// The gradient of a parameter, zeros if the loss does not depend on it.
     pub(crate) fn gradient(&self, name: &str) -> Vec<f32> {
         let id = self.parameters.find(name).unwrap_or_else(|| panic!("no parameter {name}"));
         let zeros = || vec![0.0; self.parameters.get(id).shape().len()];
         self.gradients.get(id).map_or_else(zeros, <[f32]>::to_vec)
     }
 
-    /// Embeddings of all snapshots in evaluation, where `mask` is 0 of vertices that are not there.
+    /// Embeddings of all snapshots in evaluation, if `mask` is 0 of vertices that are not there.
     pub(crate) fn embed_masked(&mut self, mask: &[f32]) -> Vec<f32> {
         self.tape.reset();
         let mut updates = Updates::default();

@@ -1,4 +1,4 @@
-//! A model over events with a head for links over a small stream.
+//! An event model with a head for links over a small stream.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub(crate) mod prepare;
@@ -225,7 +225,7 @@ impl StreamRun {
         self.optimiser.update(&mut self.parameters, &self.gradients, rate);
     }
 
-    /// The gradient of a parameter, zeros where the loss does not depend on it.
+    /// The gradient of a parameter, zeros if the loss does not depend on it.
     pub(crate) fn gradient(&self, name: &str) -> Vec<f32> {
         let id = self.parameters.find(name).unwrap_or_else(|| panic!("no parameter {name}"));
         let zeros = || vec![0.0; self.parameters.get(id).shape().len()];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zoetrope_graph::{Time, VertexId};
 use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::memory::EventData;
-use zoetrope_nn::stream::{Block, EventBatch, LastEvent};
+use zoetrope_nn::stream::{EventBatch, LastEvent, LayerBatch};
 use zoetrope_tensor::{Matrix, Neighbourhood};
 
 /// A stream of events.
@@ -61,14 +61,14 @@ pub(crate) struct Rules {
 }
 
 /// Rows of a level: (vertex, time), or vertices alone on the lowest.
-struct Rows {
+struct LevelRows {
     list: Vec<(VertexId, Time)>,
     place: HashMap<(VertexId, Time), u32>,
     by_vertex: bool,
     unique: bool,
 }
 
-impl Rows {
+impl LevelRows {
     fn new(by_vertex: bool, unique: bool) -> Self {
         Self { list: Vec::new(), place: HashMap::new(), by_vertex, unique }
     }
@@ -87,7 +87,7 @@ impl Rows {
 /// The batch of some events with their negatives, and the pairs to score: the events, then the
 /// negatives.
 pub(crate) fn prepare(stream: &Stream, events: Range<usize>, rules: Rules) -> (EventBatch, Ends) {
-    let mut questions = Rows::new(false, true);
+    let mut questions = LevelRows::new(false, true);
     let mut asked = Vec::new();
     for event in events.clone() {
         let time = stream.time[event];
@@ -99,8 +99,8 @@ pub(crate) fn prepare(stream: &Stream, events: Range<usize>, rules: Rules) -> (E
     let mut blocks = Vec::new();
     let mut targets = questions.list.clone();
     for layer in 0..rules.layers {
-        let mut rows = Rows::new(layer + 1 == rules.layers, rules.unique);
-        let mut block = Block::default();
+        let mut rows = LevelRows::new(layer + 1 == rules.layers, rules.unique);
+        let mut block = LayerBatch::default();
         let (mut layout, mut roots) = (Neighbourhood::default(), Vec::new());
         layout.offsets.push(0);
         for &(vertex, time) in &targets {
@@ -129,7 +129,7 @@ pub(crate) fn prepare(stream: &Stream, events: Range<usize>, rules: Rules) -> (E
         targets = rows.list;
     }
     if rules.layers == 0 {
-        let mut rows = Rows::new(true, rules.unique);
+        let mut rows = LevelRows::new(true, rules.unique);
         for &(vertex, time) in &questions.list {
             rows.add(vertex, time);
         }

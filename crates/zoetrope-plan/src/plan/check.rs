@@ -131,7 +131,9 @@ impl FramePlan {
         }
         let repeats = self.blocks.count == 1 && self.sharing.is_none();
         if gpu.record && (!repeats || self.rule.truncate.is_some()) {
-            return broken("it records updates in blocks, in stretches or of several ranks".to_owned());
+            return broken(
+                "it records updates in blocks, in stretches or of several ranks".to_owned(),
+            );
         }
         if gpu.record
             && gpu.residency == Residency::Stream
@@ -155,7 +157,10 @@ impl BatchPlan {
     pub fn check(&self) -> Result<(), PlanError> {
         self.head.check()?;
         if self.head.ranks != 1 {
-            return broken(format!("batches of events are computed by one rank, not {}", self.head.ranks));
+            return broken(format!(
+                "batches of events are computed by one rank, not {}",
+                self.head.ranks
+            ));
         }
         if self.rule.events == 0 || self.rule.chunks == Some(0) || self.questions == 0 {
             return broken("a batch, its chunks or its questions are 0".to_owned());

@@ -47,7 +47,9 @@ impl FramePlan {
             let planned = format!("of {}", self.blocks.count);
             return Err(PlanError::Mismatch { field: "blocks", planned, found });
         }
-        if let Some(cells) = self.cells().filter(|cells| cells.time_on_features != workload.time_on_features) {
+        if let Some(cells) =
+            self.cells().filter(|cells| cells.time_on_features != workload.time_on_features)
+        {
             let words = |on_features| if on_features { "rows of vertices" } else { "weights" };
             return same(
                 "time encoders that work on",
@@ -108,11 +110,7 @@ impl BatchPlan {
         self.head.fits(&workload.model, workload.vertices)?;
         same("events", self.events, workload.events)?;
         let times = |whole| if whole { "at the end of a time" } else { "anywhere" };
-        same(
-            "batches that end",
-            times(self.rule.whole_times),
-            times(workload.whole_times),
-        )?;
+        same("batches that end", times(self.rule.whole_times), times(workload.whole_times))?;
         if !self.rule.whole_times {
             return Ok(());
         }

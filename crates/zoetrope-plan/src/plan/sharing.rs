@@ -78,7 +78,13 @@ impl CellSharing {
     }
 
     /// Which rank computes which cell of a frame of `steps` snapshots that is computed in `blocks`.
-    pub fn placements(&self, ranks: u32, vertices: u32, steps: usize, blocks: Blocks) -> Placements {
+    pub fn placements(
+        &self,
+        ranks: u32,
+        vertices: u32,
+        steps: usize,
+        blocks: Blocks,
+    ) -> Placements {
         let renaming = self.renaming(ranks);
         let starts = self.starts(vertices, renaming.as_ref());
         let ranges: Vec<Range<usize>> = blocks.of(0..steps);

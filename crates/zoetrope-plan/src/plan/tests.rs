@@ -21,7 +21,7 @@ fn plan() -> FramePlan {
             memory: Memory::default(),
             reasons: Vec::new(),
             warnings: Vec::new(),
-                candidates: Vec::new(),
+            candidates: Vec::new(),
         },
         rule: FrameRule { frame: Some(4), stride: 2, truncate: None },
         frames: vec![Frame::whole(0..4), Frame::whole(2..6)],

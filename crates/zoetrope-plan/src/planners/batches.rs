@@ -63,16 +63,22 @@ impl Planner for Batches {
             gpu: gpu.map(|facts| on_gpu(wishes, facts)),
         };
         let why = "one rank computes everything".to_owned();
-        Ok(vec![Candidate { plan: plan.into(), cells: None, seconds: 0.0, bytes: 0, asked: true, why }])
+        Ok(vec![Candidate {
+            plan: plan.into(),
+            cells: None,
+            seconds: 0.0,
+            bytes: 0,
+            asked: true,
+            why,
+        }])
     }
 }
 
 /// How a GPU computes batches.
 pub fn on_gpu(wishes: &Wishes, facts: &GpuFacts) -> BatchesOnGpu {
     let fits = facts.data_bytes <= facts.memory_limit / 2;
-    let residency = wishes
-        .residency
-        .unwrap_or(if fits { Residency::Resident } else { Residency::Stream });
+    let residency =
+        wishes.residency.unwrap_or(if fits { Residency::Resident } else { Residency::Stream });
     BatchesOnGpu { precision: wishes.precision, residency }
 }
 
@@ -143,8 +149,7 @@ fn reasons(facts: &BatchWorkload, wishes: &Wishes, room: &Room) -> Vec<String> {
     let mut reasons = Vec::new();
     if wishes.batches.whole_times {
         reasons.push(format!("{steps} steps of {batch} events or more, in time order"));
-        reasons
-            .push("a batch ends where time moves on (task.equal_times = \"future\")".to_owned());
+        reasons.push("a batch ends where time moves on (task.equal_times = \"future\")".to_owned());
     } else {
         reasons.push(format!("{steps} batches of {batch} events in time order"));
     }

@@ -7,11 +7,11 @@ use super::layout::{FrameLayout, Parts};
 use super::memory::{SharedCells, SharedMemory};
 use super::{Candidate, Planner, Question, Workload};
 use crate::error::PlanError;
-use crate::plan::frame::Frame;
-use crate::plan::sharing::{CellSharing, Sharing};
 use crate::partition::{Partition, Renaming};
 use crate::placement::Placement;
 use crate::placement::grid::even_starts;
+use crate::plan::frame::Frame;
+use crate::plan::sharing::{CellSharing, Sharing};
 use crate::strategy::{self, Row, Strategy, Traffic, assess};
 use crate::volume;
 use crate::wishes::{StrategyWish, Wishes};
@@ -29,7 +29,8 @@ impl Planner for Esdg {
     }
 
     fn propose(&self, question: &Question<'_>) -> Result<Vec<Candidate>, PlanError> {
-        let &Question { workload: Workload::Frames { facts, graph, traffic }, wishes, .. } = question
+        let &Question { workload: Workload::Frames { facts, graph, traffic }, wishes, .. } =
+            question
         else {
             return Ok(Vec::new());
         };
@@ -40,8 +41,9 @@ impl Planner for Esdg {
             };
         }
         let layout = FrameLayout::new(facts, wishes)?;
-        let traffic = traffic(&layout.orders, layout.reuse.first_aggregation)
-            .ok_or_else(|| PlanError::ModelOfOneRank { model: facts.model.clone(), ranks: wishes.ranks })?;
+        let traffic = traffic(&layout.orders, layout.reuse.first_aggregation).ok_or_else(|| {
+            PlanError::ModelOfOneRank { model: facts.model.clone(), ranks: wishes.ranks }
+        })?;
         refuse(facts, wishes)?;
         let ways = ways(&layout, wishes)?;
         let proposer = Proposer { question, facts, graph, traffic: &traffic, layout: &layout };
@@ -112,7 +114,9 @@ impl Reason {
         match self {
             Self::Asked => format!("{ranks} ranks share it as asked: {name}"),
             Self::OneForEverybody => {
-                format!("{ranks} ranks share it by {name}: each block of a frame has one for everybody")
+                format!(
+                    "{ranks} ranks share it by {name}: each block of a frame has one for everybody"
+                )
             }
             Self::Compared | Self::Shown => format!("{ranks} ranks share it by {name}"),
         }

@@ -22,7 +22,8 @@ impl Planner for Frames {
     }
 
     fn propose(&self, question: &Question<'_>) -> Result<Vec<Candidate>, PlanError> {
-        let &Question { workload: Workload::Frames { facts, .. }, wishes, gpu, .. } = question else {
+        let &Question { workload: Workload::Frames { facts, .. }, wishes, gpu, .. } = question
+        else {
             return Ok(Vec::new());
         };
         let asked = wishes.strategy == Some(StrategyWish::Frames)
@@ -69,7 +70,8 @@ impl Planner for Frames {
 
 /// A step of one rank in numbers, if what layers gather is known.
 fn one_rank(question: &Question<'_>, layout: &FrameLayout, blocks: usize) -> Option<Row> {
-    let &Question { workload: Workload::Frames { facts, graph, traffic }, wishes, .. } = question else {
+    let &Question { workload: Workload::Frames { facts, graph, traffic }, wishes, .. } = question
+    else {
         return None;
     };
     let traffic = traffic(&layout.orders, layout.reuse.first_aggregation)
@@ -95,9 +97,9 @@ fn unknown_traffic(orders: &[LayerOrder]) -> Traffic {
     let layer = |order: &LayerOrder| strategy::LayerTraffic {
         gathered: order.inputs.min(order.outputs),
         gathered_once: false,
-        gathered_goes_back: true,
+        gathered_needs_gradient: true,
         to_time: 0,
-        to_time_goes_back: false,
+        to_time_needs_gradient: false,
         from_time: 0,
     };
     Traffic {

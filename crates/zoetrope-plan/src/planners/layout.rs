@@ -66,7 +66,9 @@ impl FrameLayout {
                 "kept until the backward pass"
             };
             let size = steps.div_ceil(count);
-            format!("a frame is computed in {count} blocks of {size} snapshots or less, {how}: {why}")
+            format!(
+                "a frame is computed in {count} blocks of {size} snapshots or less, {how}: {why}"
+            )
         };
         if let Some(count) = wishes.blocks {
             let count = count.min(steps);
@@ -97,7 +99,11 @@ impl FrameLayout {
     }
 
     /// The plan, with what a planner adds.
-    pub(super) fn plan(self, workload: &FrameWorkload, parts: Parts<'_>) -> Result<FramePlan, PlanError> {
+    pub(super) fn plan(
+        self,
+        workload: &FrameWorkload,
+        parts: Parts<'_>,
+    ) -> Result<FramePlan, PlanError> {
         let Parts { planner, wishes, blocks, memory, sharing, gpu, reasons } = parts;
         let mut all = self.reasons;
         all.extend(reasons);

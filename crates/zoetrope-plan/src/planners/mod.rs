@@ -158,10 +158,11 @@ pub fn choose(question: &Question<'_>) -> Result<Plan, PlanError> {
             continue;
         }
         match planner.propose(question) {
-            Ok(proposed) => candidates.extend(proposed.into_iter().map(|candidate| Candidate {
-                asked: candidate.asked && is_asked,
-                ..candidate
-            })),
+            Ok(proposed) => candidates.extend(
+                proposed
+                    .into_iter()
+                    .map(|candidate| Candidate { asked: candidate.asked && is_asked, ..candidate }),
+            ),
             Err(error) if is_asked => refusal = refusal.or(Some(error)),
             // What is only shown beside the plan may be impossible.
             Err(_) => {}

@@ -2,16 +2,16 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_graph::random::Random;
 
 use super::*;
+use crate::placement::Placement;
 use crate::plan::batch_plan::BatchRule;
 use crate::plan::frame::{Frame, FrameRule};
 use crate::plan::frame_plan::{Blocks, FramePlan, OperatorOrder};
 use crate::plan::gpu::{Coding, Precision, Residency, Transport};
+use crate::plan::memory::Memory;
 use crate::plan::sharing::Sharing;
 use crate::strategy::{LayerTraffic, Strategy};
 use crate::wishes::StrategyWish;
 use crate::workload::{ActivationCost, BatchCost, BlockCost, MeasuredBatches};
-use crate::placement::Placement;
-use crate::plan::memory::Memory;
 
 const STEPS: usize = 12;
 const VERTICES: u32 = 100;
@@ -93,9 +93,9 @@ fn traffic(_: &[LayerOrder], kept: bool) -> Option<Traffic> {
     let layer = |at: usize| LayerTraffic {
         gathered: 4,
         gathered_once: at == 0 && kept,
-        gathered_goes_back: at > 0,
+        gathered_needs_gradient: at > 0,
         to_time: 8,
-        to_time_goes_back: true,
+        to_time_needs_gradient: true,
         from_time: 2,
     };
     Some(Traffic {
@@ -152,11 +152,7 @@ fn a_limit_is_kept_to_by_blocks_if_the_model_allows_them() {
         state_bytes: 1000,
     };
     let heavy = ActivationCost { bytes_per_vertex: 4e6, ..workload().activations };
-    let heavy = FrameWorkload {
-        activations: heavy,
-        blocks: vec![cost(2), cost(4)],
-        ..workload()
-    };
+    let heavy = FrameWorkload { activations: heavy, blocks: vec![cost(2), cost(4)], ..workload() };
     let whole = plan(&heavy, &wishes()).unwrap();
     assert_eq!(whole.blocks, Blocks::default());
     let total = whole.head.memory.total();
@@ -218,12 +214,7 @@ fn ranks_take_different_frames_of_an_update_if_it_has_several() {
 #[test]
 fn all_ways_are_shown_side_by_side_and_the_one_that_was_asked_for_is_taken() {
     let facts = FrameWorkload { frames_per_update: 4, ..workload() };
-    let all = Wishes {
-        ranks: 2,
-        compare: true,
-        strategy: Some(StrategyWish::Vertex),
-        ..wishes()
-    };
+    let all = Wishes { ranks: 2, compare: true, strategy: Some(StrategyWish::Vertex), ..wishes() };
     let made = plan(&facts, &all).unwrap();
     let names: Vec<&str> =
         made.head.candidates.iter().map(|candidate| candidate.strategy.as_str()).collect();
@@ -243,12 +234,8 @@ fn wishes_that_no_planner_fulfils_are_refused() {
     assert!(matches!(refused(&named("batches")), PlanError::NothingProposed { .. }));
     let other = Wishes { strategy: Some(StrategyWish::Vertex), ..named("frames") };
     assert!(matches!(refused(&other), PlanError::StrategyOfAnother { .. }));
-    let three = Wishes {
-        ranks: 3,
-        strategy: Some(StrategyWish::Hybrid),
-        members: Some(2),
-        ..wishes()
-    };
+    let three =
+        Wishes { ranks: 3, strategy: Some(StrategyWish::Hybrid), members: Some(2), ..wishes() };
     assert!(matches!(refused(&three), PlanError::UnevenGroups { .. }));
     let dropping = FrameWorkload { dropout: 0.5, ..workload() };
     let two = Wishes { ranks: 2, ..wishes() };
@@ -278,8 +265,7 @@ fn a_graph_that_takes_more_than_half_of_a_gpu_is_streamed() {
     assert_eq!(shared.transport, Some(Transport::Host));
     assert_eq!((shared.residency, shared.record), (Residency::Resident, false));
     let linked = Wishes { transport: Some(Transport::Nccl), ..ranks };
-    let facts =
-        GpuFacts { memory_limit: 100, data_bytes: 1, linked: Err("no library".to_owned()) };
+    let facts = GpuFacts { memory_limit: 100, data_bytes: 1, linked: Err("no library".to_owned()) };
     let error = ask(&workload(), &linked, Some(&facts)).unwrap_err();
     assert!(matches!(error, PlanError::NotLinked { .. }), "{error}");
 }

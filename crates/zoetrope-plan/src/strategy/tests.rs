@@ -60,13 +60,13 @@ fn traffic(time_on_features: bool) -> Traffic {
     let first = LayerTraffic {
         gathered: 2,
         gathered_once: true,
-        gathered_goes_back: false,
+        gathered_needs_gradient: false,
         to_time: 6,
-        to_time_goes_back: true,
+        to_time_needs_gradient: true,
         from_time: 6,
     };
     let second =
-        LayerTraffic { gathered: 6, gathered_once: false, gathered_goes_back: true, ..first };
+        LayerTraffic { gathered: 6, gathered_once: false, gathered_needs_gradient: true, ..first };
     let layers = vec![first, second];
     Traffic { layers, answered: 6, summed: 500, time_on_features, state_bytes_per_vertex: 96 }
 }
@@ -150,7 +150,7 @@ fn features_have_no_gradient_that_comes_back() {
     };
     let features = row(&traffic);
     assert_eq!(features.gathered_bytes, features.gathered_units * (2 + 6 * 2) * 4);
-    traffic.layers[0].gathered_goes_back = true;
+    traffic.layers[0].gathered_needs_gradient = true;
     assert_eq!(row(&traffic).gathered_bytes, features.gathered_units * (2 * 2 + 6 * 2) * 4);
 }
 

@@ -13,18 +13,18 @@ pub struct LayerTraffic {
     /// Whether those are the same in every step and are kept once aggregated (the first layer).
     pub gathered_once: bool,
     /// Whether gradients come back for them; not where they are features.
-    pub gathered_goes_back: bool,
+    pub gathered_needs_gradient: bool,
     /// The width of rows on their way to the time encoder.
     pub to_time: usize,
     /// Whether gradients come back for them; not where they follow from features alone.
-    pub to_time_goes_back: bool,
+    pub to_time_needs_gradient: bool,
     /// The width of rows on their way back; 0 where nobody needs them there.
     pub from_time: usize,
 }
 
 /// Bytes of a row that goes forward so many times, and back once.
-fn bytes(width: usize, forward: u64, goes_back: bool) -> u64 {
-    width as u64 * VALUE * (forward + u64::from(goes_back))
+fn bytes(width: usize, forward: u64, needs_gradient: bool) -> u64 {
+    width as u64 * VALUE * (forward + u64::from(needs_gradient))
 }
 
 /// What a model exchanges in a step.
@@ -47,13 +47,13 @@ impl Traffic {
     /// forward pass of a row runs.
     pub(super) fn gathered_bytes(&self, forward: u64) -> u64 {
         let moved = self.layers.iter().filter(|layer| !layer.gathered_once);
-        moved.map(|layer| bytes(layer.gathered, forward, layer.gathered_goes_back)).sum()
+        moved.map(|layer| bytes(layer.gathered, forward, layer.gathered_needs_gradient)).sum()
     }
 
     /// Bytes that one unit of a redistribution stands for, there and back.
     pub(super) fn exchanged_bytes(&self, forward: u64) -> u64 {
         let both = |layer: &LayerTraffic| {
-            bytes(layer.to_time, forward, layer.to_time_goes_back)
+            bytes(layer.to_time, forward, layer.to_time_needs_gradient)
                 + bytes(layer.from_time, forward, true)
         };
         self.layers.iter().map(both).sum()

@@ -1,4 +1,4 @@
-//! Shapes of attention that a card's kernels take in different ways: rooms that fit into shared
+//! Shapes of attention that a GPU's kernels take in different ways: rooms that fit into shared
 //! memory and rooms that do not, rows that are cut, more heads than a warp has lanes.
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn dropout() -> Option<Dropout> {
 
 fn over_time(list: &mut List) {
     // Steps, vertices, heads, width of a head: several vertices a tile and some left over; some of
-    // the heads a tile; more shared memory than any card has unasked; more than any has.
+    // the heads a tile; more shared memory than any GPU has unasked; more than any has.
     let shapes = [(7, 70, 5, 3), (20, 2, 9, 20), (64, 2, 1, 128), (300, 1, 1, 4)];
     for (steps, n, heads, width) in shapes {
         for (options, causal) in [("all", false), ("causal", true)] {

@@ -9,7 +9,7 @@ use super::stacked::stacked;
 use super::{Case, small_cases};
 use crate::Device;
 
-/// How far results may lie apart, relative to the largest value of the matrix, or to 1 where that
+/// How far results may lie apart, relative to the largest value of the matrix, or to 1 if that
 /// is smaller: that of the golden values.
 pub const TOLERANCE: f32 = 1e-5;
 
@@ -18,7 +18,7 @@ pub const TOLERANCE: f32 = 1e-5;
 pub struct Comparison {
     /// The case.
     pub name: String,
-    /// The largest relative difference of the result and all gradients; infinite where one of them
+    /// The largest relative difference of the result and all gradients; infinite if one of them
     /// is not a number or has another length.
     pub difference: f32,
     /// Which matrix that was.
@@ -34,7 +34,7 @@ impl Comparison {
     }
 }
 
-/// Every case: small and odd shapes, and shapes that need several blocks of a card.
+/// Every case: small and odd shapes, and shapes that need several blocks of a GPU.
 pub fn all_cases() -> Vec<Case> {
     let mut cases = small_cases();
     cases.extend(large());

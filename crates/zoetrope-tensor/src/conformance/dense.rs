@@ -1,4 +1,4 @@
-//! Dense products of the shapes at which a card's kernels differ: quads that end with a row or not,
+//! Dense products of the shapes at which a GPU's kernels differ: quads that end with a row or not,
 //! one tile and several, gradients in one pass, in cells of eight, and by the library.
 
 use super::{List, constant, plain, small};

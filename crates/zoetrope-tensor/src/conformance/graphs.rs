@@ -23,7 +23,7 @@ pub fn group(name: &str) -> SparseGroup {
         "loop" => vec![(1, vec![(0, 0)]), (1, vec![])],
         // Vertex 4 is isolated at first; the second snapshot has no edge at all.
         "odd" => vec![(5, odd.to_vec()), (5, vec![]), (5, star.to_vec())],
-        // Its own transpose where values are equal: see below.
+        // Its own transpose if values are equal: see below.
         "both" => vec![(3, vec![(0, 1), (0, 2), (1, 0), (2, 0), (2, 2)])],
         // More snapshots than the sparse product takes at once.
         "long" => (0..18).map(|t| (3, vec![(t % 3, (t + 1) % 3)])).collect(),

@@ -1,6 +1,6 @@
 //! One list of cases for every operator of the tape: the tests of golden values, gradients,
 //! memory and threads all run through it, so that an operator is added in one place. Part of the
-//! library, so that a binary can compare a card with the processor where there is no cargo.
+//! library, so that a binary can compare a GPU with the processor if there is no cargo.
 //!
 //! Inputs are a function of the case's name, made by the same formula in `golden/operators.py`:
 //! golden files hold results only.
@@ -122,9 +122,10 @@ impl Case {
         vars.clear();
         for (input, values) in self.inputs.iter().zip(values) {
             let (rows, cols) = (input.rows, input.cols);
-            vars.push(match input.wants_gradient() {
-                true => tape.variable(rows, cols, values).expect("the length fits"),
-                false => tape.copied(rows, cols, values).expect("the length fits"),
+            vars.push(if input.wants_gradient() {
+                tape.variable(rows, cols, values).expect("the length fits")
+            } else {
+                tape.copied(rows, cols, values).expect("the length fits")
             });
         }
     }
@@ -134,7 +135,7 @@ impl Case {
         (self.build)(tape, vars).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    /// The result and the gradients of all inputs (empty where none is wanted), from a fresh tape.
+    /// The result and the gradients of all inputs (empty if none is wanted), from a fresh tape.
     pub fn results(&self) -> (Vec<f32>, Vec<Vec<f32>>) {
         self.results_on(Device::Cpu)
     }

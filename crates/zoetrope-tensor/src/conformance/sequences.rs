@@ -1,4 +1,4 @@
-//! Recurrent units in shapes that only a card tells apart: each way of running a sequence, blocks
+//! Recurrent units in shapes that only a GPU tells apart: each way of running a sequence, blocks
 //! that are not full, many vertices, and every gradient absent once.
 
 use super::recurrent::{evolve, evolving};

@@ -1,4 +1,4 @@
-//! The small operators in every shape that a card tells apart: matrices that begin at odd places,
+//! The small operators in every shape that a GPU tells apart: matrices that begin at odd places,
 //! rows longer than a block, rows that everybody reads, more parts than a launch takes.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Products of sparse matrices in every shape that a card tells apart: widths of each way to share a
+//! Products of sparse matrices in every shape that a GPU tells apart: widths of each way to share a
 //! row among lanes, rows of one warp and of several, several windows of rows, parts of a sequence.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Normalised rows through two LSTMs, of which some results are asked for: what a card keeps,
+//! Normalised rows through two LSTMs, of which some results are asked for: what a GPU keeps,
 //! computes again or writes over depends on who reads what.
 
 use super::{Case, List, plain, small};

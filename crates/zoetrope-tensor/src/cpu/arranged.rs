@@ -17,7 +17,7 @@ use zoetrope_graph::Csr;
 
 use super::spmm::CsrRef;
 
-/// Entries plus rows of a window at most, save where one row has more; fits 16-bit places.
+/// Entries plus rows of a window at most, save if one row has more; fits 16-bit places.
 const LARGEST: usize = 8192;
 /// And at least, so that small matrices are not cut into crumbs.
 const SMALLEST: usize = 512;
@@ -70,7 +70,7 @@ impl Arranged {
     /// Arranges the rows of a matrix with `cols` columns.
     ///
     /// # Panics
-    /// Where the arrays do not belong together, or a column is not below `cols`.
+    /// If the arrays do not belong together, or a column is not below `cols`.
     pub fn new(m: CsrRef, cols: usize) -> Self {
         m.check();
         assert!(m.offsets.is_sorted(), "offsets ascend");
@@ -223,7 +223,7 @@ impl Arranged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::sparse;
+    use crate::cpu::test_support::sparse;
 
     #[test]
     fn every_row_is_there_once_with_its_entries_in_order() {

@@ -12,7 +12,7 @@
 //! Vertices are independent, so blocks of them run in parallel with the vertices in the lanes of
 //! the vectors (`lanes`): no sum crosses a vector, no width leaves part of one empty, and a causal
 //! mask halves the work. [`layer_forward`] does the projections before and the linear layer after
-//! it in the same pass, where the weights allow; sums over vertices (gradients of weights) are
+//! it in the same pass, if the weights allow; sums over vertices (gradients of weights) are
 //! kept per fixed range of blocks and added in order.
 //!
 //! A whole layer needs about 8·D multiply-adds an element of x forward. Measured (15 November 2026,
@@ -32,7 +32,7 @@ use super::scattered::Scattered;
 use super::scratch;
 use super::simd::current;
 use attending::Attending;
-use lanes::Block;
+use lanes::VertexBlock;
 use layer::{Sums, Turned, Weights};
 use rayon::prelude::*;
 
@@ -87,16 +87,17 @@ impl AttentionShape {
 
     /// The number of blocks.
     fn blocks(&self) -> usize {
-        match self.steps == 0 || self.width == 0 {
-            true => 0,
-            false => self.vertices.div_ceil(self.block_vertices()),
+        if self.steps == 0 || self.width == 0 {
+            0
+        } else {
+            self.vertices.div_ceil(self.block_vertices())
         }
     }
 
-    fn block(&self, index: usize) -> Block {
+    fn block(&self, index: usize) -> VertexBlock {
         let size = self.block_vertices();
         let to = self.vertices.min((index + 1) * size);
-        Block { shape: *self, from: index * size, to }
+        VertexBlock { shape: *self, from: index * size, to }
     }
 
     fn block_vertices(&self) -> usize {
@@ -170,7 +171,7 @@ pub struct AttentionLayer<'a> {
     pub bias: &'a [f32],
 }
 
-/// Where the gradients of a layer are added; None where one is not wanted.
+/// Where the gradients of a layer are added; None if one is not wanted.
 #[derive(Debug)]
 pub struct LayerGradients<'a> {
     /// Of the input, with whether to replace what is there.

@@ -7,7 +7,7 @@ use super::simd::{Lanewise, Map, current};
 /// Elements of one block of an element-wise loop: 64 KiB a slice, a few microseconds of work.
 pub(crate) const ELEMENTS: usize = 16 * 1024;
 
-/// Calls `f(index, block)` for the blocks of `block` elements of `y`, in parallel where there are
+/// Calls `f(index, block)` for the blocks of `block` elements of `y`, in parallel if there are
 /// several.
 pub(crate) fn for_each_block(
     y: &mut [f32],

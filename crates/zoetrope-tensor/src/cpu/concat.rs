@@ -67,7 +67,7 @@ fn copy_arrays<'a, const N: usize>(pairs: impl Iterator<Item = (&'a [f32], &'a m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{everywhere, numbers};
+    use crate::cpu::test_support::{everywhere, numbers};
 
     #[test]
     fn only_the_named_columns_change() {

@@ -164,12 +164,12 @@ fn each(x: &[f32], p: f32, key: DropoutKey, y: &mut [f32], add: bool) {
     let cpu = current();
     for_each_block(y, ELEMENTS, |i, y| {
         let x = &x[i * ELEMENTS..][..y.len()];
-        cpu.run(Block { mask, first: (i * ELEMENTS) as u64, x, y, add });
+        cpu.run(DropoutBlock { mask, first: (i * ELEMENTS) as u64, x, y, add });
     });
 }
 
 /// A block that begins at element `first`.
-struct Block<'a> {
+struct DropoutBlock<'a> {
     mask: Mask,
     first: u64,
     x: &'a [f32],
@@ -177,7 +177,7 @@ struct Block<'a> {
     add: bool,
 }
 
-impl WithSimd for Block<'_> {
+impl WithSimd for DropoutBlock<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -189,7 +189,7 @@ impl WithSimd for Block<'_> {
             self.mask.fill(simd, at, factors);
             at += 256;
             for ((x, y), factor) in x.iter().zip(y).zip(factors) {
-                // An element that is dropped is 0 even where it was infinite or NaN.
+                // An element that is dropped is 0 even if it was infinite or NaN.
                 let kept = if *factor == 0.0 { 0.0 } else { x * *factor };
                 *y = if self.add { *y + kept } else { kept };
             }
@@ -200,7 +200,7 @@ impl WithSimd for Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{everywhere, numbers};
+    use crate::cpu::test_support::{everywhere, numbers};
 
     const KEY: DropoutKey = DropoutKey { seed: 7, stream: 3, step: 11 };
 

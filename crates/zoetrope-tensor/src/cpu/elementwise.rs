@@ -176,7 +176,7 @@ pub fn row_scale(x: &[f32], s: &[f32], rows: usize, cols: usize, y: &mut [f32]) 
     });
 }
 
-/// `dx[i, j] += s[i]·dy[i, j]` and, where wanted, `ds[i] += Σⱼ x[i, j]·dy[i, j]`.
+/// `dx[i, j] += s[i]·dy[i, j]` and, if wanted, `ds[i] += Σⱼ x[i, j]·dy[i, j]`.
 ///
 /// # Panics
 ///
@@ -253,7 +253,7 @@ fn for_each_row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{assert_close, everywhere, exact, numbers};
+    use crate::cpu::test_support::{assert_close, everywhere, exact, numbers};
 
     #[test]
     fn element_wise_operations_agree_with_f64() {

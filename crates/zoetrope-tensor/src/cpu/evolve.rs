@@ -7,7 +7,7 @@
 //! LSTM   h', c' = LSTM(h, h, c), a bias for each vector
 //! ```
 //!
-//! Step after step by the kernels of `gru` and `lstm`, which save what the way back reads; for an LSTM
+//! Step after step by the kernels of `gru` and `lstm`, which save what the backward pass reads; for an LSTM
 //! the memories after each step are kept beside that. The gradients of the two weights are added from the
 //! last step to the first.
 

@@ -28,7 +28,7 @@ const PARTS: usize = 8;
 /// stacked `x`. Rows are asked for `ahead` entries early, 0 for not at all.
 ///
 /// # Panics
-/// Where `x` is shorter than the rows of all matrices.
+/// If `x` is shorter than the rows of all matrices.
 pub fn gather_sum(matrices: &[&Arranged], x: &[f32], width: usize, ahead: usize) -> f32 {
     let cpu = current();
     let part = |i: usize| {
@@ -46,7 +46,7 @@ pub fn gather_sum(matrices: &[&Arranged], x: &[f32], width: usize, ahead: usize)
 /// Reads the values and places of the matrices and writes y; the matrices' rows are stacked.
 ///
 /// # Panics
-/// Where `y` has not `width` elements for each row.
+/// If `y` has not `width` elements for each row.
 pub fn stream_through(matrices: &[&Arranged], width: usize, y: &mut [f32]) -> f32 {
     let mut parts = Vec::with_capacity(matrices.len() * PARTS);
     let mut rest = y;
@@ -229,7 +229,7 @@ impl Gather<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{everywhere, sparse};
+    use crate::cpu::test_support::{everywhere, sparse};
 
     #[test]
     fn every_gathered_row_is_added_once() {

@@ -24,7 +24,7 @@ mod heads;
 use super::dropout::{Dropout, Mask};
 use super::scratch;
 use super::simd::current;
-use super::sparse_rows::{Part, for_each_range};
+use super::sparse_rows::{SplitOutput, for_each_range};
 use super::spmm::CsrRef;
 use backward::{Scores, Sources};
 use forward::Forward;
@@ -81,7 +81,11 @@ pub fn gat_forward(
     assert_eq!(alpha.len(), m.columns.len() * heads, "one coefficient per entry and head");
     let drop = dropout.map(Mask::from);
     let cpu = current().for_width(d);
-    let parts = [Part::rows(out, heads * d), Part::entries(alpha, heads), Part::none()];
+    let parts = [
+        SplitOutput::rows(out, heads * d),
+        SplitOutput::entries(alpha, heads),
+        SplitOutput::none(),
+    ];
     for_each_range(m, gat.block(), parts, &|from, to, [out, alpha, _]| {
         let (out, alpha) = (out.data, alpha.data);
         cpu.run(Forward { gat, m, xw, a_src, a_dst, drop, from, to, out, alpha });
@@ -121,9 +125,13 @@ pub fn gat_backward(
     let mut slopes = scratch::take(alpha.len());
     let mut dropped = scratch::take(if drop.is_some() { alpha.len() } else { 0 });
     let parts = [
-        Part::maybe_rows(d_a_dst, heads),
-        Part::entries(&mut slopes, heads),
-        if drop.is_some() { Part::entries(&mut dropped, heads) } else { Part::none() },
+        SplitOutput::maybe_rows(d_a_dst, heads),
+        SplitOutput::entries(&mut slopes, heads),
+        if drop.is_some() {
+            SplitOutput::entries(&mut dropped, heads)
+        } else {
+            SplitOutput::none()
+        },
     ];
     for_each_range(m, gat.block(), parts, &|from, to, [d_a_dst, slopes, dropped]| {
         cpu.run(Scores {
@@ -144,7 +152,11 @@ pub fn gat_backward(
     });
     let alpha = if drop.is_some() { &dropped[..] } else { alpha };
     let slopes = &slopes[..];
-    let parts = [Part::maybe_rows(d_xw, heads * d), Part::maybe_rows(d_a_src, heads), Part::none()];
+    let parts = [
+        SplitOutput::maybe_rows(d_xw, heads * d),
+        SplitOutput::maybe_rows(d_a_src, heads),
+        SplitOutput::none(),
+    ];
     for_each_range(transposed, gat.block(), parts, &|from, to, [d_xw, d_a_src, _]| {
         cpu.run(Sources {
             gat,

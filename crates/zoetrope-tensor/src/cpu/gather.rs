@@ -65,7 +65,7 @@ fn add_range(dy: &[f32], width: usize, indices: &[u32], from: usize, dx: &mut [f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{assert_close, everywhere, numbers};
+    use crate::cpu::test_support::{assert_close, everywhere, numbers};
 
     #[test]
     fn rows_come_back_where_they_were_taken_from() {

@@ -10,9 +10,9 @@
 //! h' = (1 − z)∘n + z∘h
 //! ```
 //!
-//! Where the mask is 0 the state passes unchanged. A block of vertices runs through all steps on
+//! If the mask is 0 the state passes unchanged. A block of vertices runs through all steps on
 //! one thread (`recurrent`); neither the input's share nor the gradients of the gates exist for
-//! more than one step of one block. The weight gradients of blocks are added in order. The way back
+//! more than one step of one block. The weight gradients of blocks are added in order. The backward pass
 //! through a single step of many vertices is another one (`one_step`). The forward pass saves the gates of every cell ([`gru_saved_len`]).
 //!
 //! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
@@ -28,8 +28,8 @@ mod one_step;
 
 use super::matmul::{Accumulate, WHOLE_VECTOR};
 use super::recurrent::{
-    BackInput, Bias, Block, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, Weight,
-    add_weight_gradient, sum_features, to_rows,
+    BackInput, Bias, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, SequenceBlock,
+    Weight, add_weight_gradient, sum_features, to_rows,
 };
 use super::scattered::Scattered;
 use super::scratch::{self, Scratch};
@@ -80,7 +80,7 @@ pub struct GruCall<S> {
     pub u: S,
     /// A bias for each gate, `[3H]`.
     pub bias: Option<S>,
-    /// [T·N], 0 where a vertex is absent.
+    /// [T·N], 0 if a vertex is absent.
     pub mask: Option<S>,
 }
 
@@ -198,7 +198,7 @@ impl Step<'_> {
     #[allow(clippy::too_many_arguments)]
     fn run(
         &self,
-        block: Block,
+        block: SequenceBlock,
         t: usize,
         bias: Bias,
         mask: Option<&[f32]>,
@@ -254,9 +254,10 @@ pub fn gru_backward(
         return input.of_nothing();
     }
     let gradients = GruGradients { input, h0: d_h0, u: d_u, bias: d_bias };
-    match one_step::pays(call) {
-        true => one_step::backward(call, saved, d_out, gradients),
-        false => sequence_backward(call, out, saved, d_out, gradients),
+    if one_step::pays(call) {
+        one_step::backward(call, saved, d_out, gradients)
+    } else {
+        sequence_backward(call, out, saved, d_out, gradients)
     }
 }
 
@@ -334,7 +335,7 @@ impl Back<'_> {
     ///
     /// No other thread goes back through this block.
     #[allow(unsafe_code)]
-    unsafe fn block(&self, block: Block, carry: &mut [f32], sums: &mut [f32]) {
+    unsafe fn block(&self, block: SequenceBlock, carry: &mut [f32], sums: &mut [f32]) {
         let GruCall { kind, shape, h0, mask, .. } = *self.call;
         let (h, plane) = (shape.hidden, block.plane());
         let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
@@ -432,9 +433,9 @@ impl Back<'_> {
     }
 }
 
-/// One step of a block on the way back.
+/// One step of a block in the backward pass.
 struct StepBack<'a> {
-    block: Block,
+    block: SequenceBlock,
     saved: &'a [f32],
     /// The state before the step.
     rows: RowsAt<'a>,

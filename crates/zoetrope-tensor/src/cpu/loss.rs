@@ -2,7 +2,7 @@
 //!
 //! `weight` holds one weight (or 0/1 mask) per element, per row for the cross entropy; `None`
 //! means all ones. When the weights sum to 0 the loss is 0 and so are the gradients. An element
-//! of weight 0 does not count even where it is NaN. Sums are kept in f64.
+//! of weight 0 does not count even if it is NaN. Sums are kept in f64.
 
 use super::blocks::{for_each_block, lanewise, rows_per_block};
 use super::math;
@@ -52,7 +52,7 @@ pub fn mae(prediction: &[f32], target: &[f32], weight: Option<&[f32]>) -> f32 {
     mean(prediction.len(), weight, |i| (f64::from(prediction[i]) - f64::from(target[i])).abs())
 }
 
-/// d_prediction += d_loss · ∂mae/∂prediction, 0 where prediction and target are equal.
+/// d_prediction += d_loss · ∂mae/∂prediction, 0 if prediction and target are equal.
 ///
 /// # Panics
 ///

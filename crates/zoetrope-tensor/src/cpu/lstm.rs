@@ -9,11 +9,11 @@
 //! ```
 //!
 //! Without `u` there is no recurrent product: the point-wise part for models that convolve the
-//! state themselves. Where the mask is 0 state and memory pass unchanged. A block of vertices
+//! state themselves. If the mask is 0 state and memory pass unchanged. A block of vertices
 //! runs through all steps on one thread (`recurrent`); neither the input's share nor the gradients
 //! of the gates exist for more than one step of one block. The weight gradients of blocks are
 //! added in order. The forward pass saves the gates of every cell; the memories of a block and their
-//! tanh are computed again on the way back, which costs less than moving them.
+//! tanh are computed again in the backward pass, which costs less than moving them.
 //!
 //! Floor and measurement (15 November 2026, one core of a busy two-core AMD EPYC virtual machine
 //! with AVX-512, shortest of many runs), T = 8, N = 129, H = 32, rows of 32 features: the products
@@ -25,7 +25,7 @@ mod cell;
 
 use super::matmul::Accumulate;
 use super::recurrent::{
-    BackInput, Block, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, Weight,
+    BackInput, ForwardInput, Input, InputGradient, Layout, RowsAt, Sequence, SequenceBlock, Weight,
     add_weight_gradient, sum_features, to_planes, to_rows,
 };
 use super::scattered::Scattered;
@@ -59,7 +59,7 @@ pub struct LstmCall<S> {
     pub u: Option<S>,
     /// A bias for each gate, `[4H]`.
     pub bias: Option<S>,
-    /// [T·N], 0 where a vertex is absent.
+    /// [T·N], 0 if a vertex is absent.
     pub mask: Option<S>,
 }
 
@@ -176,7 +176,7 @@ pub fn lstm_forward(
     });
 }
 
-/// Adds the gradients of [`lstm_forward`]: `d_h` [T·N, H] and, where there is one, `d_c` [N, H];
+/// Adds the gradients of [`lstm_forward`]: `d_h` [T·N, H] and, if there is one, `d_c` [N, H];
 /// `out_h` and `saved` as written there.
 ///
 /// # Panics
@@ -267,7 +267,7 @@ impl Back<'_> {
     ///
     /// No other thread goes back through this block.
     #[allow(unsafe_code)]
-    unsafe fn block(&self, block: Block, carries: &mut [Scratch; 2], sums: &mut [f32]) {
+    unsafe fn block(&self, block: SequenceBlock, carries: &mut [Scratch; 2], sums: &mut [f32]) {
         let [carry_h, carry_c] = carries;
         let LstmCall { shape, h0, c0, mask, .. } = *self.call;
         let (h, plane) = (shape.hidden, block.plane());

@@ -54,7 +54,7 @@ fn polynomial<S: Simd, const N: usize>(simd: S, x: S::f32s, c: &[f32; N]) -> S::
     sum
 }
 
-/// `x` where it is a number below the bound, else the bound; NaN becomes the bound.
+/// `x` if it is a number below the bound, else the bound; NaN becomes the bound.
 #[inline(always)]
 fn at_most<S: Simd>(simd: S, x: S::f32s, bound: f32) -> S::f32s {
     let bound = simd.splat_f32s(bound);
@@ -117,7 +117,7 @@ fn power_of_two<S: Simd>(simd: S, k: S::u32s) -> S::f32s {
     simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(exponent, simd.splat_u32s(23)))
 }
 
-/// exp(x) for −87 ≤ x ≤ 89, infinite from 88.1 on: cheaper where the caller adds 1 anyway.
+/// exp(x) for −87 ≤ x ≤ 89, infinite from 88.1 on: cheaper if the caller adds 1 anyway.
 #[inline(always)]
 fn exp_narrow<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let (p, biased) = exp_parts(simd, x);
@@ -215,7 +215,7 @@ pub(crate) fn softplus<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     nan_of(simd, x, simd.add_f32s(positive, ln_one_plus(simd, e)))
 }
 
-/// exp(x) − 1 for x ≤ 0, accurate near 0; any value where x > 0.
+/// exp(x) − 1 for x ≤ 0, accurate near 0; any value if x > 0.
 #[inline(always)]
 pub(crate) fn exp_m1<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let one = simd.splat_f32s(1.0);

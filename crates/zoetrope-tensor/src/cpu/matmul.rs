@@ -1,7 +1,7 @@
 //! Matrix products C (+)= op(A)·op(B), with an optional bias and activation while C is in cache.
 //!
 //! The micro-kernels of `gemm-f32` compute fixed blocks, each on one thread, from operands packed
-//! by `packed` (or by `gemm-f32` where it packs nothing). A product is cut into a `grid` of tasks,
+//! by `packed` (or by `gemm-f32` if it packs nothing). A product is cut into a `grid` of tasks,
 //! or along the inner dimension when C is small (weight gradients of tall matrices), with the
 //! partial sums added in order. The choice and the boundaries depend on the shape only.
 //!

@@ -9,14 +9,14 @@
 //! RNN   s' = tanh(W·m + U·s + b)
 //! ```
 //!
-//! A message is never put together. Where both weights meet the own state they are added first, so
+//! A message is never put together. If both weights meet the own state they are added first, so
 //! that the state is multiplied once; the features of an event are multiplied once for all vertices
 //! to which it sent a message. For the memory of TGN on the wikipedia events (batch 200, widths 100,
 //! 172 features, 780 vertices of 632 events) that leaves 142,000 of 172,000 multiply-adds a vertex,
-//! and as many less on the way back. The products are few and large, and the gates are computed in
+//! and as many less in the backward pass. The products are few and large, and the gates are computed in
 //! one pass over rows.
 //!
-//! The forward pass saves `[s o φ]` and, for a GRU, the rows r, z, n and U_n·s + b'. The way back
+//! The forward pass saves `[s o φ]` and, for a GRU, the rows r, z, n and U_n·s + b'. The backward pass
 //! adds to the gradients of the weights, the biases and the encodings; what else is in a message
 //! gets none.
 //!

@@ -50,6 +50,6 @@ mod sparse_rows;
 mod sparse_sum;
 pub mod spmm;
 pub(crate) mod table;
-pub mod time_encoding;
 #[cfg(test)]
-pub(crate) mod trial;
+pub(crate) mod test_support;
+pub mod time_encoding;

@@ -13,8 +13,8 @@
 //! The slots of one target are put side by side in a tile that the first-level cache holds
 //! (ten slots of 373 values: 15 KiB); scores and sums are small dense products with it. No matrix
 //! of all slots exists. What is saved is α before dropout [slots, heads]; its sign says whether
-//! the score was negative, where there is a leaky relu. Time encodings are made again on the way
-//! back: their sines are needed there as well, and both come from one range reduction.
+//! the score was negative, if there is a leaky relu. Time encodings are made again in the backward
+//! pass: their sines are needed there as well, and both come from one range reduction.
 //!
 //! Way back: over queries with their targets (gradients of queries and of the time encoder; ᾱ
 //! after dropout and the slopes of scores are left in a table), then over rows with the slots
@@ -44,7 +44,7 @@ use super::matmul::Accumulate;
 use super::scattered::Scattered;
 use super::scratch::{self, Scratch};
 use super::simd::current;
-use super::sparse_rows::{Part, for_each_range};
+use super::sparse_rows::{SplitOutput, for_each_range};
 use super::spmm::CsrRef;
 use super::time_encoding::{Turns, subtract};
 use crate::neighbourhood::Neighbourhood;
@@ -55,7 +55,7 @@ use tile::Columns;
 
 /// Slots and targets of a block of the way there: some ten microseconds.
 const BLOCK: usize = 96;
-/// Blocks of queries on the way back.
+/// Blocks of queries in the backward pass.
 const BLOCKS: usize = 64;
 /// Slots below which a block of queries is not cut.
 const SLOTS: usize = 48;
@@ -172,7 +172,11 @@ pub fn neighbour_attention_forward(call: &NeighbourCall, out: &mut [f32], alpha:
         columns: &layout.source,
         values: &[],
     };
-    let parts = [Part::rows(out, wide), Part::entries(alpha, call.heads), Part::none()];
+    let parts = [
+        SplitOutput::rows(out, wide),
+        SplitOutput::entries(alpha, call.heads),
+        SplitOutput::none(),
+    ];
     for_each_range(slots, BLOCK, parts, &|from, to, [out, alpha, _]| {
         let (out, alpha) = (out.data, alpha.data);
         cpu.run(Forward { call, turns, factors, from, to, out, alpha });
@@ -288,7 +292,7 @@ fn rows_backward(
     assert_eq!(slots.offsets.len(), slots.rows + 1, "a layout indexed for these rows");
     assert_eq!(call.layout.target_of_slot.len(), call.layout.slots(), "a layout indexed");
     let cpu = current();
-    let parts = [Part::rows(d_rows, width), Part::none(), Part::none()];
+    let parts = [SplitOutput::rows(d_rows, width), SplitOutput::none(), SplitOutput::none()];
     let readers = Readers { call, slots, terms, d_out, mode };
     for_each_range(slots, READERS, parts, &|from, to, [d_rows, _, _]| {
         cpu.run(Sources { readers, from, to, d_rows: d_rows.data });

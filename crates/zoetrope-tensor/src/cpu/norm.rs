@@ -117,7 +117,7 @@ pub fn batch_norm_forward(
 }
 
 /// Adds the gradients of [`batch_norm_forward`] with the statistics of the batch itself; that of the
-/// input is overwritten where `accumulate` says so.
+/// input is overwritten if `accumulate` says so.
 ///
 /// # Panics
 ///

@@ -115,7 +115,7 @@ fn update<U: Update<N>, const N: usize>(state: [&mut [f32]; N], gradient: &[f32]
         assert_eq!(state.len(), gradient.len(), "state of an optimiser");
     }
     let cpu = current();
-    halves(state, gradient, &|state, gradient| cpu.run(Block { state, gradient, u: &u }));
+    halves(state, gradient, &|state, gradient| cpu.run(StateBlock { state, gradient, u: &u }));
 }
 
 fn halves<const N: usize>(
@@ -139,13 +139,13 @@ fn halves<const N: usize>(
     rayon::join(|| halves(left, g_left, f), || halves(right, g_right, f));
 }
 
-struct Block<'a, U, const N: usize> {
+struct StateBlock<'a, U, const N: usize> {
     state: [&'a mut [f32]; N],
     gradient: &'a [f32],
     u: &'a U,
 }
 
-impl<U: Update<N>, const N: usize> WithSimd for Block<'_, U, N> {
+impl<U: Update<N>, const N: usize> WithSimd for StateBlock<'_, U, N> {
     type Output = ();
 
     #[inline(always)]

@@ -4,8 +4,8 @@
 //! has to look the page up before it can fetch the row, in a virtual machine twice. Pages of 2 MiB
 //! instead of 4 KiB make that rare, and the first touch of a block cheaper.
 
-/// Bytes of a block from which on large pages are asked for.
-const LARGE: usize = 4 << 20;
+/// Least bytes of a block for which large pages are requested.
+const LARGE_PAGES_BYTES_MIN: usize = 4 << 20;
 /// What the system expects the range to start and end with.
 const PAGE: usize = 4096;
 
@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 #[allow(unsafe_code)]
 pub(crate) fn prefer_large<T>(reserved: &mut Vec<T>) {
     let bytes = reserved.capacity() * size_of::<T>();
-    if bytes < LARGE {
+    if bytes < LARGE_PAGES_BYTES_MIN {
         return;
     }
     #[cfg(target_os = "linux")]

@@ -181,7 +181,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// d_row += dy·w where the hidden value is above 0, d_weight += dy·hidden.
+    /// d_row += dy·w if the hidden value is above 0, d_weight += dy·hidden.
     #[inline(always)]
     fn run<S: Simd>(self, simd: S, d_row: &mut [f32], d_weight: &mut [f32]) {
         let ((s, s_tail), (t, t_tail)) = (S::as_simd_f32s(self.s), S::as_simd_f32s(self.t));

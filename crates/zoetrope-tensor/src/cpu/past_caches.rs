@@ -1,21 +1,21 @@
 //! Storing results that no cache would hold until they are read.
 //!
 //! An ordinary store first fetches the line that it is about to overwrite, and drives out lines
-//! that are still needed. A store past the caches does neither. Only where rows are whole cache lines
+//! that are still needed. A store past the caches does neither. Only if rows are whole cache lines
 //! and vectors at least half of one (AVX2, AVX-512): parts of lines would go to memory one by one.
 
 use pulp::Simd;
 
-/// Bytes of a result from which on it is stored past the caches: the next operator would find
-/// little of it there, and what was read stays.
-pub const LARGE: usize = 8 << 20;
+/// Least bytes of a result that is stored past the caches: the next operator would find little of a
+/// larger one there, and what was read stays.
+pub const STREAMING_BYTES_MIN: usize = 8 << 20;
 
 /// Copies long pieces of memory past the caches: 16 to 18 GB/s where an ordinary copy has 7 to 10, and 10 to 12
 /// where it has 7 to 8 with both cores at it (16 November 2026, pieces of 400 kB of 100 MB, a two-core
 /// AMD EPYC virtual machine).
 ///
 /// # Panics
-/// Where the lengths differ.
+/// If the lengths differ.
 #[allow(unsafe_code)]
 pub fn copy(x: &[f32], y: &mut [f32]) {
     assert_eq!(x.len(), y.len(), "a copy is as long as what it is a copy of");
@@ -66,7 +66,7 @@ pub(crate) fn store_past<S: Simd>(_: S, value: S::f32s, y: &mut S::f32s) {
         for half in 0..size_of::<S::f32s>() / 32 {
             // SAFETY: the vector consists of so many halves; it need not be aligned.
             let value = unsafe { value.add(half).read_unaligned() };
-            // SAFETY: vectors of 32 bytes and more exist only where the processor has AVX; the
+            // SAFETY: vectors of 32 bytes and more exist only if the processor has AVX; the
             // address is inside an exclusive reference, aligned as asserted.
             unsafe { _mm256_stream_ps(to.add(8 * half), value) };
         }

@@ -84,7 +84,7 @@ fn dot<S: Simd>(simd: S, x: &[f32], w: &[f32]) -> f32 {
     simd.reduce_sum_f32s(sum)
 }
 
-/// Adds the gradients of [`forward`]; that of `x` is overwritten where `accumulate` says so.
+/// Adds the gradients of [`forward`]; that of `x` is overwritten if `accumulate` says so.
 ///
 /// # Panics
 ///
@@ -161,7 +161,7 @@ impl Back<'_> {
     /// One vector of columns from `at` on, for all rows.
     ///
     /// A row narrower than a vector is written as a whole vector; the next row puts right what that
-    /// wrote too much. Where there are several vectors a row, the last one is written in part.
+    /// wrote too much. If there are several vectors a row, the last one is written in part.
     // Indices instead of iterators: the sums have to stay in registers.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
@@ -177,9 +177,10 @@ impl Back<'_> {
         for (row, dy) in self.dy.chunks_exact(O).enumerate() {
             let place = row * width + at;
             let whole = place + lanes <= self.x.len();
-            let x = match whole {
-                true => S::as_simd_f32s(&self.x[place..place + lanes]).0[0],
-                false => simd.partial_load_f32s(&self.x[place..place + count]),
+            let x = if whole {
+                S::as_simd_f32s(&self.x[place..place + lanes]).0[0]
+            } else {
+                simd.partial_load_f32s(&self.x[place..place + count])
             };
             let (relu, mut d) = (simd.max_f32s(x, zero), zero);
             for o in 0..O {
@@ -209,7 +210,7 @@ impl Back<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{assert_close, everywhere, numbers};
+    use crate::cpu::test_support::{assert_close, everywhere, numbers};
 
     fn exact(x: &[f32]) -> Vec<f64> {
         x.iter().map(|&x| f64::from(x)).collect()

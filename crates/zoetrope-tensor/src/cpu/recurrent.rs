@@ -88,9 +88,9 @@ impl Sequence {
     }
 
     /// Calls `f` for each block in parallel.
-    pub(crate) fn for_each_block(&self, f: impl Fn(Block) + Sync + Send) {
+    pub(crate) fn for_each_block(&self, f: impl Fn(SequenceBlock) + Sync + Send) {
         let blocks = self.blocks();
-        let call = |i: usize| f(Block::new(self, i));
+        let call = |i: usize| f(SequenceBlock::new(self, i));
         if blocks <= 1 {
             if blocks == 1 && self.steps > 0 {
                 call(0);
@@ -105,13 +105,13 @@ impl Sequence {
     pub(crate) fn sum_over_blocks(
         &self,
         sums: &mut [f32],
-        f: impl Fn(Block, &mut [f32]) + Sync + Send,
+        f: impl Fn(SequenceBlock, &mut [f32]) + Sync + Send,
     ) {
         let blocks = self.blocks();
         let per_part = blocks.div_ceil(MAX_PARTS).max(1);
         sum_over_blocks(blocks.div_ceil(per_part), sums, |part, sums| {
             for i in part * per_part..blocks.min((part + 1) * per_part) {
-                f(Block::new(self, i), sums);
+                f(SequenceBlock::new(self, i), sums);
             }
         });
     }
@@ -119,7 +119,7 @@ impl Sequence {
 
 /// The vertices `from..from + count` of a sequence.
 #[derive(Clone, Copy)]
-pub(crate) struct Block {
+pub(crate) struct SequenceBlock {
     index: usize,
     pub(crate) from: usize,
     pub(crate) count: usize,
@@ -131,7 +131,7 @@ pub(crate) struct Block {
     blocks: usize,
 }
 
-impl Block {
+impl SequenceBlock {
     fn new(shape: &Sequence, index: usize) -> Self {
         let size = shape.block();
         let from = index * size;

@@ -118,7 +118,7 @@ fn lanes_sum(from: usize, to: usize, f: &impl Fn(usize) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{assert_close, everywhere, exact, numbers};
+    use crate::cpu::test_support::{assert_close, everywhere, exact, numbers};
 
     #[test]
     fn column_sums_agree_with_f64() {

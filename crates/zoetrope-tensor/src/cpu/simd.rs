@@ -97,7 +97,7 @@ impl Cpu {
         }
     }
 
-    /// The same, or a narrower level where rows of `width` elements would leave half of a vector
+    /// The same, or a narrower level if rows of `width` elements would leave half of a vector
     /// empty.
     pub(crate) fn for_width(self, width: usize) -> Self {
         match self {
@@ -177,7 +177,7 @@ mod forced {
     }
 }
 
-/// A function of `N` vectors, and of the output's old value where `READS_OUTPUT` says so.
+/// A function of `N` vectors, and of the output's old value if `READS_OUTPUT` says so.
 pub(crate) trait Lanewise<const N: usize>: Sync {
     const READS_OUTPUT: bool = false;
 

@@ -6,7 +6,7 @@
 use super::blocks::{for_each_block, rows_per_block};
 use super::math;
 use super::simd::{Cpu, current};
-use super::sparse_rows::{Part, for_each_range};
+use super::sparse_rows::{SplitOutput, for_each_range};
 use super::spmm::CsrRef;
 use pulp::{Simd, WithSimd};
 
@@ -118,7 +118,7 @@ fn segments<F>(m: CsrRef, y: &mut [f32], f: F)
 where
     F: Fn(std::ops::Range<usize>, &mut [f32]) + Sync,
 {
-    let parts = [Part::entries(y, 1), Part::none(), Part::none()];
+    let parts = [SplitOutput::entries(y, 1), SplitOutput::none(), SplitOutput::none()];
     for_each_range(m, BLOCK, parts, &|from, to, [y, ..]| {
         let first = m.offsets[from] as usize;
         for row in from..to {

@@ -10,13 +10,13 @@ pub(crate) enum Per {
 }
 
 /// An output that is split together with the rows; a `width` of 0 stands for none.
-pub(crate) struct Part<'a> {
+pub(crate) struct SplitOutput<'a> {
     pub(crate) per: Per,
     pub(crate) width: usize,
     pub(crate) data: &'a mut [f32],
 }
 
-impl<'a> Part<'a> {
+impl<'a> SplitOutput<'a> {
     pub(crate) fn rows(data: &'a mut [f32], width: usize) -> Self {
         Self { per: Per::Row, width, data }
     }
@@ -52,18 +52,18 @@ impl<'a> Part<'a> {
 
 /// Calls `f(from, to, parts)` for ranges of rows with at most `block` entries and rows, in
 /// parallel; the parts begin at the range's first row and entry.
-pub(crate) fn for_each_range<F>(m: CsrRef, block: usize, parts: [Part; 3], f: &F)
+pub(crate) fn for_each_range<F>(m: CsrRef, block: usize, parts: [SplitOutput; 3], f: &F)
 where
-    F: Fn(usize, usize, [Part; 3]) + Sync,
+    F: Fn(usize, usize, [SplitOutput; 3]) + Sync,
 {
     if m.rows > 0 {
         halves(m, 0, m.rows, block, parts, f);
     }
 }
 
-fn halves<F>(m: CsrRef, from: usize, to: usize, block: usize, [a, b, c]: [Part; 3], f: &F)
+fn halves<F>(m: CsrRef, from: usize, to: usize, block: usize, [a, b, c]: [SplitOutput; 3], f: &F)
 where
-    F: Fn(usize, usize, [Part; 3]) + Sync,
+    F: Fn(usize, usize, [SplitOutput; 3]) + Sync,
 {
     if to - from == 1 || m.work(from, to) <= block {
         return f(from, to, [a, b, c]);

@@ -19,7 +19,7 @@
 
 use super::arranged::Arranged;
 use super::matmul::Accumulate;
-use super::past_caches::LARGE;
+use super::past_caches::STREAMING_BYTES_MIN;
 use super::simd::{Cpu, current};
 
 mod rows;
@@ -109,7 +109,7 @@ pub fn spmm_group(
     if width == 0 || rows == 0 {
         return;
     }
-    let past = accumulate == Accumulate::Overwrite && size_of_val(y) > LARGE;
+    let past = accumulate == Accumulate::Overwrite && size_of_val(y) > STREAMING_BYTES_MIN;
     let job = Job { width, accumulate, past, cpu: current() };
     job.group(ms, x, y);
 }
@@ -167,7 +167,8 @@ impl Job {
         let Self { width, accumulate, past, cpu } = self;
         // SAFETY: an arranged matrix has checked that its columns lie below `cols`, of which x
         // has the rows, as was asserted.
-        let rows = unsafe { rows::Rows::new(m.window(window), x, width, y, accumulate, past) };
+        let rows =
+            unsafe { rows::WindowProduct::new(m.window(window), x, width, y, accumulate, past) };
         cpu.run(rows);
     }
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::table::{Part, Values};
+use crate::table::{PickedColumns, Values};
 
 /// Rows that one task writes.
 const BLOCK: usize = 64;
@@ -10,8 +10,8 @@ const BLOCK: usize = 64;
 /// Writes rows side by side into a matrix, one after another.
 ///
 /// # Panics
-/// Where a part is on a card or a row out of range.
-pub(crate) fn pick(parts: &[Part<'_>], y: &mut [f32]) {
+/// If a part is on a GPU or a row out of range.
+pub(crate) fn pick(parts: &[PickedColumns<'_>], y: &mut [f32]) {
     let width = width(parts);
     if width == 0 {
         return;
@@ -27,22 +27,22 @@ pub(crate) fn pick(parts: &[Part<'_>], y: &mut [f32]) {
 ///
 /// # Panics
 /// As [`pick`].
-pub(crate) fn put(parts: &[Part<'_>], to: &[u32], table: &mut [f32]) {
+pub(crate) fn put(parts: &[PickedColumns<'_>], to: &[u32], table: &mut [f32]) {
     let width = width(parts);
     for (at, &row) in to.iter().enumerate() {
         write(parts, at, &mut table[row as usize * width..][..width]);
     }
 }
 
-fn width(parts: &[Part<'_>]) -> usize {
+fn width(parts: &[PickedColumns<'_>]) -> usize {
     parts.iter().map(|part| part.source.width).sum()
 }
 
 /// One row: its parts, or the means of the terms of a part.
-fn write(parts: &[Part<'_>], at: usize, mut row: &mut [f32]) {
+fn write(parts: &[PickedColumns<'_>], at: usize, mut row: &mut [f32]) {
     for part in parts.iter().filter(|part| part.source.width > 0) {
         let source = part.source;
-        let Values::Host(values) = source.values else { panic!("this part is on a card") };
+        let Values::Host(values) = source.values else { panic!("this part is on a GPU") };
         let (own, rest) = row.split_at_mut(source.width);
         row = rest;
         let values_of = |at: usize| {

@@ -14,7 +14,7 @@
 //! machine with AVX-512, shortest of many runs): 0.33 ns a value forward and 0.67 ns backward, rows
 //! of 100; the arithmetic alone would take about half of that.
 //!
-//! The way back makes the sines again instead of keeping them. Sums over rows are taken in blocks
+//! The backward pass makes the sines again instead of keeping them. Sums over rows are taken in blocks
 //! of `ROWS` rows, joined in order.
 
 use pulp::{Simd, WithSimd};
@@ -228,7 +228,9 @@ impl WithSimd for Backward<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
+    use crate::cpu::test_support::{
+        added, assert_close, everywhere, exact, numbers, slopes, weighted,
+    };
 
     fn reference(deltas: &[f64], weight: &[f64], bias: &[f64]) -> Vec<f64> {
         let row = |delta: &f64| {

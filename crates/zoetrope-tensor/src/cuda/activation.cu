@@ -1,6 +1,6 @@
 // y = activation(x) and dx (+)= activation'(y)·dy.
 //
-// A thread takes four neighbouring elements. Moves 8 bytes an element forward, 12 backward (16 where
+// A thread takes four neighbouring elements. Moves 8 bytes an element forward, 12 backward (16 if
 // it adds): bound by memory, whatever the function.
 
 extern "C" __global__ void activation_forward(u32 kind, float parameter, const float* x, float* y,

@@ -3,10 +3,10 @@
 //
 // Mapping: a block takes a tile of (vertex, head) items, puts their queries, keys and values into
 // its room and computes everything there: products with a tile of two by two results a thread,
-// softmax with eight lanes a row. The room is shared memory or, where the steps of a single head
+// softmax with eight lanes a row. The room is shared memory or, if the steps of a single head
 // are too many for that, a slice of global memory: the same code runs on both. Rows of the room
-// have an odd length, so that neighbouring threads never meet in a bank. Nothing is saved; the way
-// back computes the probabilities again, and each gradient is written by one thread.
+// have an odd length, so that neighbouring threads never meet in a bank. Nothing is saved; the backward
+// pass computes the probabilities again, and each gradient is written by one thread.
 //
 // Floor: there, queries, keys, values and the result once; back, seven matrices once.
 

@@ -21,7 +21,7 @@ static BACKWARD_LONG: Kernel = Kernel::new("attention", "attention_backward_long
 const BLOCK: u32 = 256;
 /// Bytes of a room up to which more vertices share it: several blocks fit on a multiprocessor.
 const ROOM: usize = 24 << 10;
-/// Bytes of a room that any card has.
+/// Bytes of a room that any GPU has.
 const MOST_ROOM: usize = 48 << 10;
 /// Vertices of a tile at most.
 const MOST_VERTICES: usize = 32;
@@ -112,7 +112,7 @@ impl Room {
     }
 }
 
-/// One launch over all tiles, in shared memory where a tile fits.
+/// One launch over all tiles, in shared memory if a tile fits.
 fn launch(
     gpu: &Gpu,
     kernels: [&'static Kernel; 2],

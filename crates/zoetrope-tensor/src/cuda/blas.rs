@@ -3,7 +3,7 @@
 //! The library knows matrices by columns: our row-major C = A·B is its Cᵀ = Bᵀ·Aᵀ, so operands are
 //! swapped and nothing moves. A bias is one value per row of its result, which is a column of ours.
 //!
-//! What the library's heuristic chooses for a shape is kept as a plan, for as long as the card is
+//! What the library's heuristic chooses for a shape is kept as a plan, for as long as the GPU is
 //! open. Only algorithms whose sums have a fixed order are allowed; the workspace is one block that
 //! is never given back, so that recorded graphs may point at it. A call neither allocates nor waits.
 
@@ -28,7 +28,7 @@ const WORKSPACE: usize = 32 << 20;
 pub(super) struct Products {
     handle: sys::cublasLtHandle_t,
     workspace: u64,
-    /// A plan, or nothing where the library has no algorithm for a shape.
+    /// A plan, or nothing if the library has no algorithm for a shape.
     plans: Mutex<HashMap<Key, Option<Plan>>>,
 }
 
@@ -45,7 +45,7 @@ struct Layout {
     distance: i64,
     step: i64,
     transposed: bool,
-    /// Of the address, in bytes: 16 where algorithms may load vectors.
+    /// Of the address, in bytes: 16 if algorithms may load vectors.
     alignment: u32,
 }
 
@@ -125,11 +125,11 @@ impl Products {
     fn open(gpu: &Gpu) -> Result<Self, CudaError> {
         gpu.make_current();
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the library was found when the card was opened; it writes a handle.
+        // SAFETY: the library was found when the GPU was opened; it writes a handle.
         check("opening cuBLASLt", unsafe { sys::cublasLtCreate(&mut handle) })?;
         let memory = gpu.allocate(WORKSPACE);
         let workspace = memory.ptr();
-        // Never given back: the block belongs to the card, which would otherwise hold itself.
+        // Never given back: the block belongs to the GPU, which would otherwise hold itself.
         std::mem::forget(memory);
         Ok(Self { handle, workspace, plans: Mutex::default() })
     }
@@ -230,7 +230,7 @@ fn epilogue(product: &Product<'_>) -> Option<sys::cublasLtEpilogue_t> {
     }
 }
 
-/// Computes a product; false, and nothing done, where the library has no way.
+/// Computes a product; false, and nothing done, if the library has no way.
 pub(super) fn run(gpu: &Gpu, product: &Product<'_>) -> bool {
     let own = epilogue(product);
     let gaps = product.c.stride != product.c.cols || product.batch > 1;

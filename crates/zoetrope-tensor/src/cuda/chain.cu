@@ -2,7 +2,7 @@
 //
 // The postfix program comes by value and is interpreted: all threads take the same branches. The
 // stack is eight registers that move, because sixteen instructions never pile up more than eight
-// values and registers cannot be indexed. The way back runs the program once, keeps every result in
+// values and registers cannot be indexed. The backward pass runs the program once, keeps every result in
 // shared memory (a column for each thread, so without conflicts), and runs it backwards with a stack
 // of derivatives: an instruction takes its own and leaves those of its operands.
 //
@@ -18,7 +18,7 @@ struct Program {
 
 struct Arrays {
     const float* input[6];
-    float* gradient[6];  // null where it is not wanted
+    float* gradient[6];  // null if it is not wanted
     u32 adds[6];
 };
 

@@ -3,7 +3,7 @@
 use super::elementwise::BLOCK;
 use super::{Gpu, Scratch, View, ViewMut};
 
-/// Neighbouring columns of a thread, where they can be read in one access.
+/// Neighbouring columns of a thread, if they can be read in one access.
 const NEIGHBOURS: usize = 4;
 /// Dynamic shared memory of a first phase: two f64 for each column of a thread.
 pub(super) const SHARED_BYTES: u32 = (2 * NEIGHBOURS * size_of::<f64>()) as u32 * BLOCK;
@@ -15,7 +15,7 @@ const MOST_BLOCKS: [usize; 2] = [1024, 528];
 /// The sums of the blocks of a first phase.
 pub(super) struct Parts {
     sums: Scratch<f64>,
-    /// Blocks of each column: by the shape alone, so that every card adds up in the same order.
+    /// Blocks of each column: by the shape alone, so that every GPU adds up in the same order.
     pub(super) blocks: u32,
     /// Columns of a thread.
     pub(super) neighbours: u32,
@@ -24,12 +24,12 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Room for the sums of a matrix, by threads of one column; no block where it is empty.
+    /// Room for the sums of a matrix, by threads of one column; no block if it is empty.
     pub(super) fn new(gpu: &Gpu, rows: usize, cols: usize) -> Self {
         Self::of(gpu, rows, cols, 1)
     }
 
-    /// The same by threads of four columns of these operands, where they lie so.
+    /// The same by threads of four columns of these operands, if they lie so.
     pub(super) fn by_neighbours(
         gpu: &Gpu,
         rows: usize,

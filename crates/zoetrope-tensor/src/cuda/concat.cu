@@ -2,12 +2,12 @@
 // their gradients, all parts in one launch.
 //
 // The table of parts comes by value; a block finds its part by its number and moves as many
-// units of it as the table says. Where width, strides and addresses allow it, an element is 16 bytes. Moves 8 bytes
-// a value (12 where it adds).
+// units of it as the table says. If width, strides and addresses allow it, an element is 16 bytes. Moves 8 bytes
+// a value (12 if it adds).
 
 #define PARTS 64
 
-struct Part {
+struct CopiedColumns {
     const float* from;
     float* to;
     u64 elements;     // rows · width
@@ -24,7 +24,7 @@ struct Parts {
     u32 per_block;  // units
     u32 adds[PARTS / 32];
     u32 wide[PARTS / 32];
-    Part part[PARTS];
+    CopiedColumns part[PARTS];
 };
 
 template <class Unit>
@@ -39,7 +39,7 @@ __device__ __forceinline__ float4 joined(float4 a, float4 b) {
 }
 
 template <class Unit>
-__device__ __forceinline__ void move(const Part& part, u32 adds, u32 per_block) {
+__device__ __forceinline__ void move(const CopiedColumns& part, u32 adds, u32 per_block) {
     const Unit* from = (const Unit*)part.from;
     Unit* to = (Unit*)part.to;
     u64 at = (u64)(blockIdx.x - part.first_block) * per_block + threadIdx.x;

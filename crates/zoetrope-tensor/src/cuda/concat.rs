@@ -15,10 +15,10 @@ const BLOCK: u32 = 256;
 /// Units that a block moves.
 const PER_BLOCK: u32 = 4 * BLOCK;
 
-/// `Part` of `concat.cu`; widths and strides are counted in units of 4 or 16 bytes.
+/// `CopiedColumns` of `concat.cu`; widths and strides are counted in units of 4 or 16 bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Part {
+struct CopiedColumns {
     from: u64,
     to: u64,
     elements: u64,
@@ -36,7 +36,7 @@ struct Parts {
     per_block: u32,
     adds: [u32; PARTS / 32],
     wide: [u32; PARTS / 32],
-    part: [Part; PARTS],
+    part: [CopiedColumns; PARTS],
 }
 
 /// Copies that are launched together, at the latest when this is dropped. They may not overlap.
@@ -83,7 +83,7 @@ impl<'g> Copies<'g> {
         let unit = if wide { 4 } else { 1 };
         let elements = rows * count / unit;
         let (at, bit) = (self.parts.count as usize, 1 << (self.parts.count % 32));
-        self.parts.part[at] = Part {
+        self.parts.part[at] = CopiedColumns {
             from,
             to,
             elements: elements as u64,

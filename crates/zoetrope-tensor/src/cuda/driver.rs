@@ -7,7 +7,7 @@ use cudarc::driver::sys::{self, CUcontext, CUevent, CUresult};
 
 use super::error::CudaError;
 
-/// An error where the driver answered with one.
+/// An error if the driver answered with one.
 pub(super) fn check(call: &'static str, result: CUresult) -> Result<(), CudaError> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),
@@ -34,7 +34,7 @@ thread_local! {
 pub(super) fn make_current(context: CUcontext) {
     CURRENT.with(|current| {
         if current.get() != context as usize {
-            // SAFETY: the context was retained when the card was opened and is never released.
+            // SAFETY: the context was retained when the GPU was opened and is never released.
             unsafe { sys::cuCtxSetCurrent(context) };
             current.set(context as usize);
         }

@@ -22,7 +22,7 @@ pub(crate) struct DropoutMask {
 }
 
 impl DropoutMask {
-    /// A mask. While something is recorded, the card's own number of the step takes the place of the
+    /// A mask. While something is recorded, the GPU's own number of the step takes the place of the
     /// key's, so that each launch of the recording drops something else.
     pub(crate) fn new(gpu: &Gpu, dropout: Dropout) -> Self {
         let Mask { key, threshold, scale } = Mask::from(dropout);
@@ -30,7 +30,7 @@ impl DropoutMask {
         Self { step_at, seed: key.seed, stream: key.stream, step: key.step, threshold, scale }
     }
 
-    /// The same where there may be no dropout: then nothing is dropped.
+    /// The same if there may be no dropout: then nothing is dropped.
     pub(crate) fn optional(gpu: &Gpu, dropout: Option<Dropout>) -> Self {
         let key = DropoutKey { seed: 0, stream: 0, step: 0 };
         Self::new(gpu, dropout.unwrap_or(Dropout { p: 0.0, key }))

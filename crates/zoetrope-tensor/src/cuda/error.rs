@@ -1,6 +1,6 @@
-//! What can go wrong with a card or its libraries.
+//! What can go wrong with a GPU or its libraries.
 
-/// A card, its driver or one of its libraries refuses.
+/// A GPU, its driver or one of its libraries refuses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
@@ -12,7 +12,7 @@ pub enum CudaError {
         /// What is wrong with it.
         problem: String,
     },
-    /// There is no card of that number.
+    /// There is no GPU of that number.
     #[error("there is no CUDA device {asked}: this machine has {count}")]
     NoDevice {
         /// The number asked for.
@@ -20,10 +20,10 @@ pub enum CudaError {
         /// How many there are.
         count: usize,
     },
-    /// The card is older than the kernels need.
+    /// The GPU is older than the kernels need.
     #[error("{name} has compute capability {}.{}, and 7.5 is the least", compute / 10, compute % 10)]
     TooOld {
-        /// The card.
+        /// The GPU.
         name: String,
         /// Its compute capability, times ten.
         compute: u32,
@@ -44,7 +44,7 @@ pub enum CudaError {
         /// The compiler's messages.
         log: String,
     },
-    /// The memory of the card, or the part that may be used, is spent.
+    /// The memory of the GPU, or the part that may be used, is spent.
     #[error(
         "out of memory on the device: {wanted} more bytes do not fit, {used} of {limit} are in use"
     )]

@@ -6,7 +6,7 @@ use cudarc::driver::sys::{self, CUevent, CUstream};
 
 use super::driver;
 use super::gpu::Gpu;
-use super::onlooker::rest;
+use super::wait_hook::rest;
 
 /// A point in a stream.
 #[derive(Debug)]
@@ -39,25 +39,25 @@ impl Event {
         self.handle
     }
 
-    /// Waits until the stream has come to this point. Where others have a part in what the card does,
+    /// Waits until the stream has come to this point. If others have a part in what the GPU does,
     /// whoever looks after them looks on meanwhile.
     pub fn wait(&self) {
-        let result = match self.gpu.onlooker() {
+        let result = match self.gpu.wait_hook() {
             None => {
                 self.gpu.make_current();
                 // SAFETY: the event is alive.
                 unsafe { sys::cuEventSynchronize(self.handle) }
             }
-            Some(onlooker) => {
+            Some(wait_hook) => {
                 let start = Instant::now();
                 let result = loop {
                     match self.query() {
-                        sys::CUresult::CUDA_ERROR_NOT_READY => onlooker.look(),
+                        sys::CUresult::CUDA_ERROR_NOT_READY => wait_hook.look(),
                         over => break over,
                     }
                     rest(start.elapsed());
                 };
-                onlooker.over();
+                wait_hook.over();
                 result
             }
         };

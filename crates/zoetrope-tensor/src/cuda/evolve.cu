@@ -5,7 +5,7 @@
 //   GRU    r, z: W + U    n: W    product: U         LSTM    i, f, g, o: W + U
 //
 // of one table [4H, H], which a block keeps in shared memory. A block is a vector, a thread one of its H
-// values: vectors do not meet, so that a step costs one barrier and no launch. The way back leaves the
+// values: vectors do not meet, so that a step costs one barrier and no launch. The backward pass leaves the
 // gradients of the four sums as rows [T·N, 4H], from which two more launches make those of the weights
 // (recurrent/gradients.rs).
 //
@@ -119,7 +119,7 @@ __device__ __forceinline__ void evolve_forward(const Evolve& call) {
     if (LSTM && mine) call.out_c[vector * h + j] = memory;
 }
 
-// What a thread reads of a step on the way back.
+// What a thread reads of a step in the backward pass.
 template <bool LSTM>
 struct Passed {
     float gates[LSTM ? 5 : 4];

@@ -1,4 +1,4 @@
-//! Vectors that evolve by themselves, on a card: all steps in one launch (`evolve.cu`).
+//! Vectors that evolve by themselves, on a GPU: all steps in one launch (`evolve.cu`).
 
 use bytemuck::{Pod, Zeroable};
 

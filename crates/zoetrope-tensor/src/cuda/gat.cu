@@ -78,7 +78,7 @@ __device__ __forceinline__ Task segment_task(const GatGroup& g, u32 segment) {
     return task;
 }
 
-// The task of a warp of the whole grid: rows of all members first, then segments. False where
+// The task of a warp of the whole grid: rows of all members first, then segments. False if
 // there is nothing to do.
 __device__ __forceinline__ bool find_task(const GatGroup& g, Task& task) {
     const u64 warp = thread_index() / 32;
@@ -150,7 +150,7 @@ __device__ __forceinline__ float sum_across(float x, u32 from) {
     return x;
 }
 
-// Sums over entries, K columns a lane; where a row is narrower than a warp several entries at once.
+// Sums over entries, K columns a lane; if a row is narrower than a warp several entries at once.
 template <int K>
 struct Columns {
     u32 team;
@@ -352,7 +352,7 @@ struct GatBackward {
     const float* d_out;
     const float* totals;
     float* slopes;
-    // Null where not wanted.
+    // Null if not wanted.
     float* d_x;
     float* d_source;
     float* d_destination;

@@ -1,5 +1,5 @@
 //! Graph attention on the device: the twin of [`cpu::gat`](crate::cpu::gat). All snapshots of a
-//! group go in one launch there and three back; one more joins rows that were cut.
+//! group go in one launch forward and three backward; one more joins rows that were cut.
 
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ const WARPS: usize = 8;
 const SEGMENT: u32 = 256;
 const MEMBERS: usize = 32;
 
-/// The rows of a matrix on the device, as positions in the memory of [`Rows`].
+/// The rows of a matrix on the device, as positions in the memory of [`DeviceMatrix`].
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct DeviceRows {
     offsets: usize,
     columns: usize,
     values: usize,
@@ -48,21 +48,22 @@ struct Part {
 /// What attention reads of a matrix: its rows, those of its transpose, and where the entries of the
 /// transpose come from.
 #[derive(Debug)]
-struct Rows {
+struct DeviceMatrix {
     memory: Scratch<u32>,
-    matrix: Part,
-    transposed: Part,
+    matrix: DeviceRows,
+    transposed: DeviceRows,
     edge_of: usize,
 }
 
-impl Rows {
+impl DeviceMatrix {
     fn new(gpu: &Gpu, matrix: &SparseMatrix) -> Self {
         let (own, other) = (matrix.csr(), matrix.transposed_csr());
         let mut packed = Vec::new();
         let matrix_part = pack(own, &mut packed);
-        let transposed = match std::ptr::eq(own.offsets, other.offsets) {
-            true => matrix_part,
-            false => pack(other, &mut packed),
+        let transposed = if std::ptr::eq(own.offsets, other.offsets) {
+            matrix_part
+        } else {
+            pack(other, &mut packed)
         };
         let edge_of = packed.len();
         packed.extend_from_slice(matrix.edge_of());
@@ -79,7 +80,7 @@ impl Rows {
     }
 }
 
-fn pack(csr: CsrRef<'_>, packed: &mut Vec<u32>) -> Part {
+fn pack(csr: CsrRef<'_>, packed: &mut Vec<u32>) -> DeviceRows {
     let offsets = packed.len();
     packed.extend_from_slice(csr.offsets);
     let columns = packed.len();
@@ -96,7 +97,7 @@ fn pack(csr: CsrRef<'_>, packed: &mut Vec<u32>) -> Part {
             segment_count += parts as usize;
         }
     }
-    Part { offsets, columns, values, segments, segment_count }
+    DeviceRows { offsets, columns, values, segments, segment_count }
 }
 
 /// `GatMember` of the kernels.
@@ -158,8 +159,11 @@ impl GatCall<'_> {
             let entries =
                 entry..entry + members.iter().map(|member| member.entries()).sum::<usize>();
             (row, entry) = (rows.end, entries.end);
-            let copies: Vec<_> = members.iter().map(|member| Rows::of(gpu, member)).collect();
-            let table = |part: fn(&Rows) -> Part| self.table(gpu, members, &copies, dropout, part);
+            let copies: Vec<_> =
+                members.iter().map(|member| DeviceMatrix::of(gpu, member)).collect();
+            let table = |part: fn(&DeviceMatrix) -> DeviceRows| {
+                self.table(gpu, members, &copies, dropout, part)
+            };
             let matrices = table(|rows| rows.matrix);
             Launch { rows, entries, matrices, transposes: table(|rows| rows.transposed) }
         })
@@ -169,9 +173,9 @@ impl GatCall<'_> {
         &self,
         gpu: &Gpu,
         members: &[Arc<SparseMatrix>],
-        copies: &[Arc<Rows>],
+        copies: &[Arc<DeviceMatrix>],
         dropout: &[Option<Dropout>],
-        part: fn(&Rows) -> Part,
+        part: fn(&DeviceMatrix) -> DeviceRows,
     ) -> Table {
         let (mut edges_before, mut segments) = (0, 0);
         let mut table = Table {

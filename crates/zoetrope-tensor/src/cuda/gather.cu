@@ -1,13 +1,13 @@
 // Rows picked by index, and rows added back to where they were picked from.
 //
-// Forward, y[i] = x[indices[i]]: a thread moves one unit (16 bytes where width and addresses allow
+// Forward, y[i] = x[indices[i]]: a thread moves one unit (16 bytes if width and addresses allow
 // it); 4 bytes of index a row, 8 bytes a value.
 //
 // Back, dx[r] += Σ dy[i] over the positions i that name r: the host has sorted the positions by row
 // (`Readers`) and cut them into items of at most 64 positions of one row. A group of lanes owns an
 // item and adds its rows in ascending order of position. The only item of a row adds to dx; items of
 // a row with more write their sums to `parts`, which a block for each such row joins in order. So a
-// row that everybody reads costs no more than its bytes, and no order depends on the card.
+// row that everybody reads costs no more than its bytes, and no order depends on the GPU.
 
 template <class Unit>
 __device__ __forceinline__ void gather(const float* x, u32 units, const u32* indices, float* y,

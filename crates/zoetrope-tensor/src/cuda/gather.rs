@@ -1,7 +1,7 @@
 //! Rows picked by index, and rows added back to where they were picked from.
 //!
 //! Adding back needs the readers of each row: the positions sorted by the row that they name. The
-//! host sorts them once for each list and the card keeps them as long as the list lives. Where a
+//! host sorts them once for each list and the GPU keeps them as long as the list lives. If a
 //! recording reads a list, other rows may be put in the place of both.
 
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl Readers {
 }
 
 impl Gpu {
-    /// Makes the card's copies of a list of rows, with room for other rows in their place.
+    /// Makes the GPU's copies of a list of rows, with room for other rows in their place.
     pub fn place_rows(&self, list: &Arc<Vec<u32>>) {
         self.resident(list);
         Readers::with_room(self, list);
@@ -132,7 +132,7 @@ impl Gpu {
     /// Puts other rows in the place of a list's copies, for recordings that read them.
     ///
     /// # Panics
-    /// Where the list was not placed by [`Gpu::place_rows`], or they are not as many.
+    /// If the list was not placed by [`Gpu::place_rows`], or they are not as many.
     pub fn replace_rows(&self, list: &Arc<Vec<u32>>, other: &OtherRows) {
         let OtherRows { rows, readers } = other;
         assert_eq!(list.len(), rows.len(), "as many rows as were placed");

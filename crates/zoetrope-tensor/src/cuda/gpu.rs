@@ -1,4 +1,4 @@
-//! One card: its context, its two streams, its kernels.
+//! One GPU: its context, its two streams, its kernels.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -12,12 +12,12 @@ use super::error::CudaError;
 use super::kernel::{Arg, Dim, Kernel, MOST_ARGUMENTS};
 use super::library;
 use super::memory::Arena;
-use super::onlooker::Onlooker;
 use super::resident::Residents;
 use super::sources;
 use super::streaming::StreamingAccount;
 use super::trace::{Queue, Trace};
 use super::transfer::Ring;
+use super::wait_hook::WaitHook;
 
 /// The least compute capability, times ten.
 const LEAST_COMPUTE: u32 = 75;
@@ -37,7 +37,7 @@ pub enum Precision {
     Bf16,
 }
 
-/// A card that is ready to compute. Copies are handles to the same card.
+/// A GPU that is ready to compute. Copies are handles to the same GPU.
 #[derive(Clone)]
 pub struct Gpu(Arc<Inner>);
 
@@ -59,7 +59,7 @@ struct Inner {
     trace: Trace,
     streaming: Mutex<StreamingAccount>,
     fault: Mutex<Option<CudaError>>,
-    onlooker: RwLock<Option<Weak<dyn Onlooker>>>,
+    wait_hook: RwLock<Option<Weak<dyn WaitHook>>>,
     precision: AtomicU8,
     uploaded: AtomicU64,
     downloaded: AtomicU64,
@@ -84,10 +84,10 @@ impl PartialEq for Gpu {
     }
 }
 
-/// What a card says about itself.
+/// What a GPU says about itself.
 #[derive(Debug, Clone)]
 pub struct GpuDescription {
-    /// The card's name.
+    /// The GPU's name.
     pub name: String,
     /// Its compute capability, times ten.
     pub compute: u32,
@@ -97,10 +97,10 @@ pub struct GpuDescription {
     pub total_bytes: usize,
 }
 
-/// The cards of this machine.
+/// The GPUs of this machine.
 ///
 /// # Errors
-/// Where the driver is missing or does not answer.
+/// If the driver is missing or does not answer.
 pub fn devices() -> Result<Vec<GpuDescription>, CudaError> {
     start_driver()?;
     (0..device_count()?).map(describe).collect()
@@ -174,10 +174,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Gpu {
-    /// Opens a card.
+    /// Opens a GPU.
     ///
     /// # Errors
-    /// Where a library, the driver or the card is missing, or the card is too old.
+    /// If a library, the driver or the GPU is missing, or the GPU is too old.
     pub fn open(ordinal: usize) -> Result<Self, CudaError> {
         library::require()?;
         start_driver()?;
@@ -217,7 +217,7 @@ impl Gpu {
             trace: Trace::default(),
             streaming: Mutex::default(),
             fault: Mutex::default(),
-            onlooker: RwLock::default(),
+            wait_hook: RwLock::default(),
             precision: AtomicU8::default(),
             uploaded: AtomicU64::default(),
             downloaded: AtomicU64::default(),
@@ -226,28 +226,28 @@ impl Gpu {
         })))
     }
 
-    /// The number of the card on this machine.
+    /// The number of the GPU on this machine.
     pub fn ordinal(&self) -> usize {
         self.0.ordinal
     }
 
-    /// The card's name.
+    /// The GPU's name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The card's memory in bytes.
+    /// The GPU's memory in bytes.
     pub fn total_bytes(&self) -> usize {
         self.0.total_bytes
     }
 
-    /// What tells the card from every other one in the world.
+    /// What tells the GPU from every other one in the world.
     ///
     /// # Errors
-    /// Where the driver does not say.
+    /// If the driver does not say.
     pub fn identity(&self) -> Result<[u8; 16], CudaError> {
         let mut uuid = sys::CUuuid { bytes: [0; 16] };
-        // SAFETY: the driver writes 16 bytes about a card that was opened.
+        // SAFETY: the driver writes 16 bytes about a GPU that was opened.
         let result = unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, self.0.ordinal as i32) };
         check("asking for the identity", result)?;
         Ok(uuid.bytes.map(|byte| byte as u8))
@@ -333,25 +333,25 @@ impl Gpu {
 
     /// Waits until everything launched so far is done.
     pub fn wait(&self) {
-        if self.onlooker().is_some() {
+        if self.wait_hook().is_some() {
             return self.mark().wait();
         }
         self.make_current();
-        // SAFETY: the stream lives as long as the card.
+        // SAFETY: the stream lives as long as the GPU.
         let result = unsafe { sys::cuStreamSynchronize(self.0.compute_stream) };
         self.attempt("computing", result);
     }
 
-    /// Lets someone look on whenever the host waits for the card from now on, for as long as he lives.
-    pub fn set_onlooker(&self, onlooker: Weak<dyn Onlooker>) {
-        *self.0.onlooker.write().unwrap_or_else(PoisonError::into_inner) = Some(onlooker);
+    /// Lets someone look on whenever the host waits for the GPU from now on, for as long as he lives.
+    pub fn set_wait_hook(&self, wait_hook: Weak<dyn WaitHook>) {
+        *self.0.wait_hook.write().unwrap_or_else(PoisonError::into_inner) = Some(wait_hook);
     }
 
-    pub(super) fn onlooker(&self) -> Option<Arc<dyn Onlooker>> {
-        self.0.onlooker.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()
+    pub(super) fn wait_hook(&self) -> Option<Arc<dyn WaitHook>> {
+        self.0.wait_hook.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()
     }
 
-    /// Bytes copied to the card and from it so far.
+    /// Bytes copied to the GPU and from it so far.
     pub fn copied_bytes(&self) -> [u64; 2] {
         [&self.0.uploaded, &self.0.downloaded].map(|count| count.load(Ordering::Relaxed))
     }
@@ -369,7 +369,7 @@ impl Gpu {
         self.0.downloaded.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Launches a kernel on the compute stream; nothing happens where a grid or block is empty.
+    /// Launches a kernel on the compute stream; nothing happens if a grid or block is empty.
     ///
     /// The arguments have to be those that the kernel declares, and what it reads and writes has to
     /// lie inside the views it is given: launchers are the place where that is made sure.

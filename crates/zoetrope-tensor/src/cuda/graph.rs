@@ -1,4 +1,4 @@
-//! Recorded launches: a whole frame as one call.
+//! CUDA graphs: the launches of a whole frame, recorded once and launched as one call.
 
 use cudarc::driver::sys::{self, CUgraphExec};
 
@@ -26,11 +26,11 @@ impl Gpu {
     /// when the recording is launched.
     ///
     /// Nothing may wait for the device meanwhile; everything that `work` uses has to keep its address
-    /// for as long as the recording is used. Where `work` copies to the device, the recording is good
+    /// for as long as the recording is used. If `work` copies to the device, the recording is good
     /// for one launch only.
     ///
     /// # Errors
-    /// Those of `work`, and where the driver refuses.
+    /// Those of `work`, and if the driver refuses.
     pub fn record<E: From<CudaError>>(
         &self,
         step: StepCounter,
@@ -76,7 +76,7 @@ impl Graph {
     /// Launches the recording.
     ///
     /// # Panics
-    /// Where memory that it uses was given back.
+    /// If memory that it uses was given back.
     pub fn launch(&self) {
         let kept = self.memory == self.gpu.memory_generation();
         assert!(kept, "a recording is not used after its memory was given back");

@@ -230,7 +230,7 @@ GRU_FUSED(1, before, false)
 GRU_FUSED(8, before, false)
 
 // One step of all vertices: a thread an element. The sums without biases are in `saved`
-// [N, planes·H]; where the input's share [N, 3H] was given it is not yet among them, and n's place is
+// [N, planes·H]; if the input's share [N, 3H] was given it is not yet among them, and n's place is
 // not yet written, reset after. `reset` gets r∘h, reset before.
 struct GruStep {
     const float* share;
@@ -245,7 +245,7 @@ struct GruStep {
     u32 hidden;
 };
 
-// What is added to the sum of a gate: biases, and the share where it is apart.
+// What is added to the sum of a gate: biases, and the share if it is apart.
 __device__ __forceinline__ float beside(const GruStep& call, u64 vertex, u32 gate, bool both) {
     float sum = call.input_bias ? call.input_bias[gate] : 0.0f;
     if (both && call.bias) sum += call.bias[gate];
@@ -364,7 +364,7 @@ extern "C" __global__ void gru_before_reset_back(GruStepBack call) {
     }
 }
 
-// ---- Narrow (`recurrent.cuh`). Nothing is saved: the way back computes the gates again from the
+// ---- Narrow (`recurrent.cuh`). Nothing is saved: the backward pass computes the gates again from the
 // input and the state before, 2·3·H·(in + H) operations a cell, which takes less time than moving
 // planes·H values twice. Floor (4-byte values a cell): read in, write H forward; read in + 2H, write
 // in backward.
@@ -475,7 +475,7 @@ __device__ __forceinline__ void gru_narrow_write(const NarrowSums& sums, float* 
             u32 left = sums.left[round] + at / 4, k = sums.right[round] + at % 4;
             u32 gate = left / NARROW, j = left % NARROW;
             float sum = sums.of[round][at / 4][at % 4];
-            // The row of the recurrent weight that this gradient belongs to; 3 where none.
+            // The row of the recurrent weight that this gradient belongs to; 3 if none.
             u32 of_state = AFTER && gate >= 2 ? gate == 3 ? 2 : 3 : gate;
             if (j >= h) continue;
             if (k < NARROW_INPUT) {

@@ -1,4 +1,4 @@
-//! Gated recurrent units on a card; ways, shapes and floors are in `recurrent` and `gru.cu`.
+//! Gated recurrent units on a GPU; ways, shapes and floors are in `recurrent` and `gru.cu`.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -50,7 +50,7 @@ static AFTER_BACK: Kernel = Kernel::new("gru", "gru_after_back");
 static BEFORE_BACK: Kernel = Kernel::new("gru", "gru_before_back");
 static BEFORE_RESET_BACK: Kernel = Kernel::new("gru", "gru_before_reset_back");
 
-/// Vertices of a thread where there are many: measured on an H200 with 20 k vertices and 32 states, a
+/// Vertices of a thread if there are many: measured on an H200 with 20 k vertices and 32 states, a
 /// frame took 0.61 ms with eight, 0.67 with four, 0.76 with two.
 const SEVERAL: usize = 8;
 /// Threads of a block of the kernels of one step.
@@ -64,7 +64,7 @@ fn planes(kind: GruKind) -> usize {
     }
 }
 
-/// Floats that [`forward`] saves for [`backward`]: none where the gates are computed again.
+/// Floats that [`forward`] saves for [`backward`]: none if the gates are computed again.
 pub(crate) fn saved_len(call: &GruCall<View<'_>>) -> usize {
     let GruCall { kind, shape, ref input, .. } = *call;
     match Narrow::new(shape, input, [None, None], 3) {
@@ -200,7 +200,7 @@ fn by_steps(gpu: &Gpu, call: &GruCall<View<'_>>, out: ViewMut<'_>, mut saved: Vi
     let GruCall { kind, shape, input, h0, u, bias, mask } = *call;
     let (n, h, wide) = (shape.vertices, shape.hidden, planes(kind) * shape.hidden);
     share(gpu, &input, shape, 3, &mut saved, wide);
-    // The share joins the sums in the products, or where it was given with the gates.
+    // The share joins the sums in the products, or was given with the gates.
     let (given, mode) = match input {
         Input::Gates(given) => (Some(given), Accumulate::Overwrite),
         Input::Rows(_) => (None, Accumulate::Add),
@@ -343,7 +343,7 @@ fn halves(d: Option<ViewMut<'_>>, at: usize) -> (Option<ViewMut<'_>>, Option<Vie
     d.map(|d| d.split_at(at)).unzip()
 }
 
-/// What the recurrence reads and writes on the way back.
+/// What the recurrence reads and writes in the backward pass.
 struct Passes<'a> {
     out: View<'a>,
     saved: View<'a>,

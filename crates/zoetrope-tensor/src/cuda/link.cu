@@ -1,4 +1,4 @@
-// Rows that came from the cards of other ranks, and sums over ranks.
+// Rows that came from the GPUs of other ranks, and sums over ranks.
 //
 // Messages of all ranks lie one after the other in the order of ranks, own rows among them. One thread
 // owns one value of the result and reads what belongs there in that order, so that sums are
@@ -9,7 +9,7 @@
 //
 // No CPU twin: ranks on processors do the same in zoetrope-dist (`exchange/rows.rs`, `ranks/all_reduce.rs`).
 
-// y[r] = x[positions[r]], or 0 where nobody sent the row (the position is NONE).
+// y[r] = x[positions[r]], or 0 if nobody sent the row (the position is NONE).
 template <class Unit>
 __device__ __forceinline__ void put(const float* x, u32 units, const u32* positions, float* y, u64 count) {
     const u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;

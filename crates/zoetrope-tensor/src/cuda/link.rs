@@ -1,4 +1,4 @@
-//! Messages between the cards of several ranks, by NCCL: rows by lists, and sums in the order of ranks.
+//! Messages between the GPUs of several ranks, by NCCL: rows by lists, and sums in the order of ranks.
 //!
 //! A link moves values and adds them up; who is how far, how long one waits and what is counted is for
 //! the caller to know. No call waits for another rank: NCCL works in threads of its own, and the
@@ -14,8 +14,8 @@ use super::error::CudaError;
 use super::gather::gather_rows;
 use super::gpu::lock;
 use super::nccl::{Comm, Message, Nccl, Progress};
-use super::onlooker::rest;
 use super::trace::Queue;
+use super::wait_hook::rest;
 use super::{Gpu, Kernel, Scratch, View, ViewMut};
 use crate::cpu::matmul::Accumulate;
 
@@ -35,12 +35,12 @@ const ENDING: Duration = Duration::from_secs(5);
 /// The version of NCCL, 22703 for 2.27.3.
 ///
 /// # Errors
-/// Where it is missing.
+/// If it is missing.
 pub fn link_version() -> Result<u32, CudaError> {
     Nccl::get()?.version()
 }
 
-/// The card of one rank, linked with those of the others.
+/// The GPU of one rank, linked with those of the others.
 #[derive(Debug)]
 pub struct Link {
     gpu: Gpu,
@@ -54,15 +54,15 @@ impl Link {
     /// A number that one rank makes and all use to meet.
     ///
     /// # Errors
-    /// Where NCCL is missing or refuses.
+    /// If NCCL is missing or refuses.
     pub fn fresh_id() -> Result<[u8; ID_BYTES], CudaError> {
         Nccl::get()?.unique_id()
     }
 
-    /// Begins to link this rank's card with those of all others, which call it as well.
+    /// Begins to link this rank's GPU with those of all others, which call it as well.
     ///
     /// # Errors
-    /// Where NCCL is missing or refuses at once.
+    /// If NCCL is missing or refuses at once.
     pub fn meet(
         gpu: &Gpu,
         id: [u8; ID_BYTES],
@@ -74,16 +74,16 @@ impl Link {
         Ok(Self { gpu: gpu.clone(), rank, size, comm: Mutex::new(Some(comm)) })
     }
 
-    /// The card.
+    /// The GPU.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// Whether NCCL is through with the last call: after [`Link::meet`] all cards are linked, after
+    /// Whether NCCL is through with the last call: after [`Link::meet`] all GPUs are linked, after
     /// messages these are in the stream.
     ///
     /// # Errors
-    /// Where the call, or anything that is on its way, failed.
+    /// If the call, or anything that is on its way, failed.
     pub fn is_through(&self) -> Result<bool, CudaError> {
         let comm = lock(&self.comm);
         self.gpu.make_current();
@@ -94,7 +94,7 @@ impl Link {
 
     fn alive(&self, comm: Option<Comm>) -> Result<Comm, CudaError> {
         let reason = || "it was ended before".to_owned();
-        comm.ok_or_else(|| CudaError::Call { call: "the link between cards", reason: reason() })
+        comm.ok_or_else(|| CudaError::Call { call: "the link between GPUs", reason: reason() })
     }
 
     /// Ends the link and every kernel that waits for another rank; what they should have received is
@@ -119,7 +119,7 @@ impl Link {
             return Ok(());
         }
         self.gpu.make_current();
-        self.gpu.spanned("messages between cards", Queue::Compute, |stream| {
+        self.gpu.spanned("messages between GPUs", Queue::Compute, |stream| {
             let comm = lock(&self.comm);
             // SAFETY: the communicator is alive as long as it is kept, and every call before this one
             // was settled. The caller keeps the memory, and nothing is launched before it is settled.
@@ -132,10 +132,10 @@ impl Link {
     /// Sends rows of `x`, of `cols` values each, and receives those of others.
     ///
     /// # Errors
-    /// Where NCCL refuses, and those of `settle`.
+    /// If NCCL refuses, and those of `settle`.
     ///
     /// # Panics
-    /// Where `x` has another number of rows than the lists say.
+    /// If `x` has another number of rows than the lists say.
     pub fn send_rows<E: From<CudaError>>(
         &self,
         lists: &RowLists,
@@ -164,14 +164,14 @@ impl Link {
     }
 
     /// Replaces values by their sums over all ranks, in the order of ranks: the same bits as on the
-    /// host, and the same everywhere. Where `slices` names the part of each rank, it adds up that part and sends
+    /// host, and the same everywhere. If `slices` names the part of each rank, it adds up that part and sends
     /// the sums to all; otherwise everybody gets everything and adds.
     ///
     /// # Errors
-    /// Where NCCL refuses, and those of `settle`.
+    /// If NCCL refuses, and those of `settle`.
     ///
     /// # Panics
-    /// Where there is not one slice for each rank.
+    /// If there is not one slice for each rank.
     pub fn sum<E: From<CudaError>>(
         &self,
         mut values: ViewMut<'_>,
@@ -272,7 +272,7 @@ impl RowLists {
         Self::new(rank, rows, sends, receives, End::Put(Arc::new(positions)))
     }
 
-    /// The same where rows are added to those of the result, which may be received several times: in
+    /// The same if rows are added to those of the result, which may be received several times: in
     /// the order of ranks.
     pub fn adding(
         rank: usize,
@@ -324,7 +324,7 @@ impl RowLists {
     }
 }
 
-/// Rows on their way to this card: in the stream, where what is launched later finds them.
+/// Rows on their way to this GPU: in the stream, where what is launched later finds them.
 #[derive(Debug)]
 pub struct Incoming {
     gpu: Gpu,
@@ -336,7 +336,7 @@ impl Incoming {
     /// Puts or adds the rows where the lists say.
     ///
     /// # Panics
-    /// Where `y` has another number of rows than the lists say.
+    /// If `y` has another number of rows than the lists say.
     pub fn arrive(self, lists: &RowLists, y: ViewMut<'_>) {
         let Self { gpu, rows, cols } = self;
         assert_eq!(y.len(), lists.rows[1] * cols, "rows to receive");

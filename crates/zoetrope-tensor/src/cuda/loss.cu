@@ -2,8 +2,8 @@
 //
 // Sums are kept in f64 in two phases: the blocks of a grid whose size follows from the length alone
 // write Σ w·l and Σ w, one block joins them in order. The result and the sum of weights stay on the
-// card. Elements of weight 0 do not count even where they are NaN. Moves 8 bytes an element forward
-// (12 with weights), 12 backward (16), 4 more where it adds.
+// GPU. Elements of weight 0 do not count even if they are NaN. Moves 8 bytes an element forward
+// (12 with weights), 12 backward (16), 4 more if it adds.
 
 enum { SQUARE, ABSOLUTE, LOGISTIC };
 
@@ -53,7 +53,7 @@ extern "C" __global__ void loss_sums(u32 kind, float positive, const float* p, c
     keep_sums(sum, weights, parts);
 }
 
-// One block: the loss, and the sum of weights for the way back.
+// One block: the loss, and the sum of weights for the backward pass.
 extern "C" __global__ void loss_join(const double* parts, u32 blocks, float* loss, double* total) {
     __shared__ double room[32];
     double sum = 0.0, weights = 0.0;
@@ -69,7 +69,7 @@ extern "C" __global__ void loss_join(const double* parts, u32 blocks, float* los
     }
 }
 
-// d_loss / Σ w, or 0 where the weights sum to 0.
+// d_loss / Σ w, or 0 if the weights sum to 0.
 __device__ __forceinline__ float per_weight(const float* d_loss, const double* total) {
     return *total == 0.0 ? 0.0f : (float)((double)*d_loss / *total);
 }

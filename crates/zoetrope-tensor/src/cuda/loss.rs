@@ -1,4 +1,4 @@
-//! Losses: `Σ w·l / Σ w` over elements or rows, and its gradient. The result stays on the card.
+//! Losses: `Σ w·l / Σ w` over elements or rows, and its gradient. The result stays on the GPU.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn code(loss: Loss) -> (u32, f32) {
     }
 }
 
-/// Blocks of the first phase: by length alone, so that every card adds up in the same order.
+/// Blocks of the first phase: by length alone, so that every GPU adds up in the same order.
 fn sum_blocks(items: usize) -> u32 {
     items.div_ceil(8 * BLOCK as usize).clamp(1, 1024) as u32
 }
@@ -82,7 +82,7 @@ impl Examples<'_> {
     }
 }
 
-/// The mean over rows of `−ln softmax(logits[row])[label]`; `total` is kept for the way back.
+/// The mean over rows of `−ln softmax(logits[row])[label]`; `total` is kept for the backward pass.
 pub(crate) fn cross_entropy(
     gpu: &Gpu,
     examples: &Examples<'_>,

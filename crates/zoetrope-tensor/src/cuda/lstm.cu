@@ -202,7 +202,7 @@ LSTM_FUSED(1)
 LSTM_FUSED(4)
 
 // One step of all vertices: a thread an element. The sums without biases are in `gates` [N, 4H] if
-// `summed`; the share is added where it was given.
+// `summed`; the share is added if it was given.
 struct LstmStep {
     const float* share;
     float* gates;
@@ -278,7 +278,7 @@ extern "C" __global__ void lstm_gates_back(LstmStepBack call) {
 }
 
 // ---- Narrow (`recurrent.cuh`). The memories are saved, as planes [T][H][N]; the gates are computed
-// again on the way back. Floor (4-byte values a cell): read in, write 2H forward; read in + 3H, write
+// again in the backward pass. Floor (4-byte values a cell): read in, write 2H forward; read in + 3H, write
 // in backward. There a warp reads the rows of a step before it writes those of the input's gradients
 // and needs them no more, so that these may lie where states or their gradients were.
 

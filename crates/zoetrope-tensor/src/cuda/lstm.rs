@@ -1,4 +1,4 @@
-//! Long short-term memory on a card; ways, shapes and floors are in `recurrent` and `lstm.cu`.
+//! Long short-term memory on a GPU; ways, shapes and floors are in `recurrent` and `lstm.cu`.
 
 mod tiled;
 
@@ -29,7 +29,7 @@ static NARROW_BACKWARD: [Kernel; 2] =
 static GATES: Kernel = Kernel::new("lstm", "lstm_gates");
 static GATES_BACK: Kernel = Kernel::new("lstm", "lstm_gates_back");
 
-/// Vertices of a thread where there are many: measured on an H200 with 20 k vertices and 32 states, a
+/// Vertices of a thread if there are many: measured on an H200 with 20 k vertices and 32 states, a
 /// frame of two layers took 2.17 ms with four, 2.42 with eight, 2.35 with two.
 const SEVERAL: usize = 4;
 /// Threads of a block of the kernels of one step.
@@ -72,7 +72,7 @@ pub(crate) struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     /// From those of states and memory one after the other, which begin at the value `from`, not 0 only
-    /// where [`takes_part`] says so.
+    /// if [`takes_part`] says so.
     pub(crate) fn new(shape: Sequence, dy: View<'a>, from: usize) -> Self {
         let state = shape.vertices * shape.hidden;
         let above = (shape.steps * state).saturating_sub(from).min(dy.len());
@@ -377,7 +377,7 @@ fn back_narrow(
     }
 }
 
-/// What the recurrence reads and writes on the way back.
+/// What the recurrence reads and writes in the backward pass.
 struct Passes<'a> {
     saved: View<'a>,
     /// As in [`Flow`].

@@ -99,7 +99,7 @@ pub(super) struct Product<'a> {
     pub(super) c: MatMut<'a>,
     /// One value per column.
     pub(super) bias: Option<View<'a>>,
-    /// In the layout of C; C itself where the product is added to it.
+    /// In the layout of C; C itself if the product is added to it.
     pub(super) plus: Option<View<'a>>,
     pub(super) activation: Activation,
     pub(super) batch: usize,
@@ -201,7 +201,7 @@ pub(super) fn finish(
     function: Activation,
 ) {
     let ((kind, parameter), len) = (activation::code(function), y.len());
-    // Enough blocks to fill the card, so that a thread has several elements.
+    // Enough blocks to fill the GPU, so that a thread has several elements.
     let blocks = grid_for(len, 4 * BLOCK).min(16 * gpu.multiprocessors());
     let sizes = [len as u64, cols as u64];
     let arguments = [y as &dyn Arg, &bias, &kind, &parameter, &sizes[0], &sizes[1]];

@@ -4,7 +4,7 @@
 //! its last user was *launched*: the stream orders the two. Blocks go back to lists by size when
 //! they are dropped, and to the driver only when memory runs short.
 //!
-//! A request that does not fit is still met, from page-locked host memory that the card can reach,
+//! A request that does not fit is still met, from page-locked host memory that the GPU can reach,
 //! and remembered as a fault: an operator has no way to fail half-way, and whoever drives the
 //! computation asks for faults between steps and stops there.
 
@@ -14,20 +14,20 @@ use super::driver::check;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::view::{View, ViewMut};
-use crate::shelves::{Shelves, size_class};
+use crate::size_classes::{SizeClasses, size_class};
 
 /// Blocks are whole multiples of this many bytes, and start at one.
 const GRAIN: usize = 256;
-/// Bytes from which on a block is large.
-const LARGE: usize = 1 << 20;
+/// Least bytes of a large block, which gets a size class of its own.
+const LARGE_BLOCK_BYTES_MIN: usize = 1 << 20;
 
 /// Lists of free blocks, and the account of all.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    free: Shelves<u64>,
+    free: SizeClasses<u64>,
     /// Blocks that recordings use: their launches write there whenever they are repeated, so that
     /// only other recordings may have them.
-    free_to_recordings: Shelves<u64>,
+    free_to_recordings: SizeClasses<u64>,
     /// Where a recording in the making finds the number of its step.
     recording: Option<u64>,
     limit: usize,
@@ -56,7 +56,7 @@ impl Arena {
         Self { limit, ..Self::default() }
     }
 
-    fn free(&mut self, recorded: bool) -> &mut Shelves<u64> {
+    fn free(&mut self, recorded: bool) -> &mut SizeClasses<u64> {
         if recorded { &mut self.free_to_recordings } else { &mut self.free }
     }
 
@@ -74,7 +74,7 @@ impl Arena {
     }
 }
 
-/// A block of device memory; goes back to its card when dropped.
+/// A block of device memory; goes back to its GPU when dropped.
 #[derive(Debug)]
 pub struct Memory {
     gpu: Gpu,
@@ -82,7 +82,7 @@ pub struct Memory {
     bytes: usize,
     /// Whether a recording uses it.
     recorded: bool,
-    /// The host's address where the block is host memory, because the device had no room.
+    /// The host's address if the block is host memory, because the device had no room.
     spilled: Option<usize>,
 }
 
@@ -96,7 +96,7 @@ impl Memory {
         self.ptr
     }
 
-    /// The card that the block is on.
+    /// The GPU that the block is on.
     pub(crate) fn gpu(&self) -> &Gpu {
         &self.gpu
     }
@@ -135,7 +135,7 @@ impl Drop for Memory {
 impl Gpu {
     /// A block with unspecified contents.
     pub(crate) fn allocate(&self, bytes: usize) -> Memory {
-        let bytes = size_class(bytes, GRAIN, LARGE);
+        let bytes = size_class(bytes, GRAIN, LARGE_BLOCK_BYTES_MIN);
         let mut arena = self.arena();
         let recorded = arena.recording.is_some();
         if let Some((bytes, ptr)) = arena.free(recorded).take(bytes) {
@@ -177,7 +177,7 @@ impl Gpu {
         check("taking memory", result).map(|()| ptr).map_err(|_| full)
     }
 
-    /// Host memory that the card can reach.
+    /// Host memory that the GPU can reach.
     fn spill(&self, bytes: usize) -> Memory {
         self.make_current();
         let (mut host, mut ptr) = (std::ptr::null_mut(), 0);
@@ -189,7 +189,7 @@ impl Gpu {
             })
         };
         if let Err(error) = result {
-            // Neither the card nor the host has memory: there is nothing left to go on with.
+            // Neither the GPU nor the host has memory: there is nothing left to go on with.
             panic!("{error}, after the device's memory was spent");
         }
         Memory { gpu: self.clone(), ptr, bytes, recorded: false, spilled: Some(host as usize) }

@@ -2,7 +2,7 @@
 // the matrix library's products. A thread an element everywhere, neighbouring threads at neighbouring
 // elements; each kernel moves its operands once.
 
-// Rows [s o φ] of each vertex, the last one of zeros where there is a row more; and their weight, in
+// Rows [s o φ] of each vertex, the last one of zeros if there is a row more; and their weight, in
 // which the recurrent weight is added to that of the own state for the first `merged` rows.
 struct Prepare {
     const float* pair;

@@ -1,6 +1,6 @@
-//! A recurrent cell that reads messages, on a card: few large products of the library, gates between
+//! A recurrent cell that reads messages, on a GPU: few large products of the library, gates between
 //! them. What is joined and why is said in the CPU file of this name; unlike there, the features of
-//! events are put beside each vertex on the way back, because gathering has no order to keep and a
+//! events are put beside each vertex in the backward pass, because gathering has no order to keep and a
 //! product of a few rows more costs nothing.
 
 use std::sync::Arc;

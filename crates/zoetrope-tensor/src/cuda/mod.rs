@@ -1,8 +1,8 @@
-//! The device side: the card, its memory and the launchers of its kernels.
+//! The device side: the GPU, its memory and the launchers of its kernels.
 //!
 //! A launcher has the name and the arguments of the CPU's kernel, with views in place of slices, and
 //! lies in a file of the same name; the kernels it launches are in the `.cu` file beside it. Launches
-//! are asynchronous and in order: nothing here waits for the card except [`Gpu::wait`] and
+//! are asynchronous and in order: nothing here waits for the GPU except [`Gpu::wait`] and
 //! [`Gpu::download`].
 #![allow(unsafe_code)]
 
@@ -36,7 +36,6 @@ pub(crate) mod message_cell;
 mod nccl;
 pub(crate) mod neighbour_attention;
 pub(crate) mod norm;
-mod onlooker;
 mod optimiser;
 pub(crate) mod pairs;
 mod parameters;
@@ -51,12 +50,13 @@ mod steps;
 mod streaming;
 pub(crate) mod table;
 mod temporal;
+#[cfg(test)]
+mod test_support;
 pub(crate) mod time_encoding;
 mod trace;
 mod transfer;
-#[cfg(test)]
-mod trial;
 mod view;
+mod wait_hook;
 
 pub use cache::{CACHE_VARIABLE, cache_note};
 pub use error::CudaError;
@@ -68,7 +68,6 @@ pub(crate) use kernel::{Arg, ByValue, Kernel, grid_for};
 pub use library::{Found, Libraries, PATH_VARIABLE, libraries, link as link_library, profiler};
 pub use link::{ID_BYTES, Incoming, Link, RowLists, link_version};
 pub use memory::{Memory, MemoryUse, Scratch};
-pub use onlooker::Onlooker;
 pub use optimiser::{UpdateRule, Updater};
 pub use parameters::ParameterBlock;
 pub use sources::{SOURCES, Source};
@@ -79,3 +78,4 @@ pub use temporal::TemporalSampler;
 pub use trace::{GpuSpan, Queue, TraceEnd, TraceSource, TraceStart};
 pub(crate) use view::Sink;
 pub use view::{View, ViewMut};
+pub use wait_hook::WaitHook;

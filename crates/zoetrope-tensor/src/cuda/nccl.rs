@@ -1,4 +1,4 @@
-//! NCCL's functions, found by name: the few that messages between cards need.
+//! NCCL's functions, found by name: the few that messages between GPUs need.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -82,7 +82,7 @@ impl Nccl {
     /// The library, which is loaded when it is first asked for.
     ///
     /// # Errors
-    /// Where it is missing.
+    /// If it is missing.
     pub(super) fn get() -> Result<&'static Self, CudaError> {
         static NCCL: OnceLock<Result<Nccl, CudaError>> = OnceLock::new();
         NCCL.get_or_init(Self::load).as_ref().map_err(CudaError::clone)
@@ -137,7 +137,7 @@ impl Nccl {
         Ok(id.0)
     }
 
-    /// Begins to meet the other ranks with the current context's card.
+    /// Begins to meet the other ranks with the current context's GPU.
     pub(super) fn meet(
         &self,
         id: [u8; ID_BYTES],
@@ -149,13 +149,13 @@ impl Nccl {
         let status = unsafe {
             (self.init)(&mut comm, size as c_int, UniqueId(id), rank as c_int, &mut config)
         };
-        self.check("linking cards", status).map(|_| Comm(comm))
+        self.check("linking GPUs", status).map(|_| Comm(comm))
     }
 
     /// How far the last call is.
     ///
     /// # Errors
-    /// Where it, or anything that is on its way, failed.
+    /// If it, or anything that is on its way, failed.
     ///
     /// # Safety
     /// The communicator was neither destroyed nor aborted.
@@ -163,8 +163,8 @@ impl Nccl {
         let mut status = 0;
         // SAFETY: the communicator is alive, as the caller promises; the library writes a number.
         let asked = unsafe { (self.asynchronous_error)(comm.0, &mut status) };
-        self.check("asking for the link between cards", asked)?;
-        self.check("the link between cards", status)
+        self.check("asking for the link between GPUs", asked)?;
+        self.check("the link between GPUs", status)
     }
 
     /// Sends and receives f32 values together, in the order of the stream.
@@ -186,17 +186,17 @@ impl Nccl {
             let (place, peer) = (ptr as *const c_void, peer as c_int);
             // SAFETY: as the caller promises.
             let status = unsafe { (self.send)(place, len, FLOAT, peer, comm.0, stream) };
-            outcome = outcome.and(self.check("sending between cards", status).map(drop));
+            outcome = outcome.and(self.check("sending between GPUs", status).map(drop));
         }
         for &Message { peer, ptr, len } in receives {
             let (place, peer) = (ptr as *mut c_void, peer as c_int);
             // SAFETY: as the caller promises.
             let status = unsafe { (self.receive)(place, len, FLOAT, peer, comm.0, stream) };
-            outcome = outcome.and(self.check("receiving between cards", status).map(drop));
+            outcome = outcome.and(self.check("receiving between GPUs", status).map(drop));
         }
         // Ended whatever happened: a group that stays open would swallow all later calls.
         // SAFETY: ends the group that this thread began.
-        let ended = self.check("sending messages between cards", unsafe { (self.group_end)() });
+        let ended = self.check("sending messages between GPUs", unsafe { (self.group_end)() });
         outcome.and(ended.map(drop))
     }
 
@@ -206,7 +206,7 @@ impl Nccl {
     /// As for [`Nccl::progress`].
     pub(super) unsafe fn finalize(&self, comm: Comm) -> Result<(), CudaError> {
         // SAFETY: as the caller promises.
-        self.check("ending the link between cards", unsafe { (self.finalize)(comm.0) }).map(drop)
+        self.check("ending the link between GPUs", unsafe { (self.finalize)(comm.0) }).map(drop)
     }
 
     /// Frees a communicator that is finalized.

@@ -2,10 +2,10 @@
 // cpu/neighbour_attention.rs, which has the formulae.
 //
 // Mapping: a block of 256 threads answers one target at a time on the way there, one query with
-// all its targets on the way back. What the slots of a target hold is put side by side in a tile
+// all its targets in the backward pass. What the slots of a target hold is put side by side in a tile
 // (ten slots of 373 values: 15 KiB of shared memory); a warp takes a slot for gathering and for
 // dot products, a thread takes a column for weighted sums. Targets with more slots than the tile
-// has rows go through it in chunks. The room of a block is shared memory or, where a row alone is
+// has rows go through it in chunks. The room of a block is shared memory or, if a row alone is
 // too wide for that, a slice of global memory: the same code runs on both.
 //
 // Way back: the sum over slots that the softmax needs is dy·y, so that chunks stay independent.
@@ -57,7 +57,7 @@ __device__ __forceinline__ u32 stride_of(const NeighbourCall& n) {
     return (width_of(n) + 3) & ~3u;
 }
 
-// Copies a row with one warp, four values at a time where both sides allow.
+// Copies a row with one warp, four values at a time if both sides allow.
 __device__ __forceinline__ void copy_row(const float* from, float* to, u32 width, u32 lane) {
     if ((((u64)from | (u64)to) & 15) == 0 && (width & 3) == 0) {
         for (u32 i = lane; i < width / 4; i += 32) ((float4*)to)[i] = ((const float4*)from)[i];
@@ -95,7 +95,7 @@ __device__ void gather(const NeighbourCall& n, u32 from, u32 to, float* tile) {
 }
 
 // The dot products of one row with the vectors of heads h and h + 1, by one warp; the second is 0
-// where there is no such head.
+// if there is no such head.
 __device__ __forceinline__ float2 two_dots(
     const float* x, const float* vectors, u32 stride, u32 width, bool both, u32 lane) {
     float2 sum = make_float2(0.0f, 0.0f);
@@ -126,7 +126,7 @@ __device__ void softmax(
             const float s = weights[j * n.heads + h];
             const float weight = expf((n.leaky && s < 0.0f ? n.slope * s : s) - top) * factor;
             const u64 at = (u64)(first + j) * n.heads + h;
-            // The sign tells the way back on which side of the leaky relu the score was.
+            // The sign tells the backward pass on which side of the leaky relu the score was.
             alpha[at] = n.leaky ? copysignf(weight, s) : weight;
             weights[j * n.heads + h] = weight * dropout_factor(n.dropout, at);
         }
@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(256) neighbour_attention_forward_wi
     attend(n, out, alpha, rooms + blockIdx.x * room);
 }
 
-// What the way back writes; null where it is not wanted.
+// What the backward pass writes; null if it is not wanted.
 struct NeighbourSlopes {
     const float* alpha;
     const float* out;
@@ -362,7 +362,7 @@ extern "C" __global__ void __launch_bounds__(256) neighbour_attention_backward_w
     attend_back(n, s, rooms + blockIdx.x * room);
 }
 
-// What the second kernel of the way back adds.
+// What the second kernel of the backward pass adds.
 struct NeighbourJoin {
     const u32* slots_of_source_offsets;
     const u32* slots_of_source;
@@ -400,7 +400,7 @@ __device__ __forceinline__ void store(const NeighbourJoin& j, u32 row, u32 c, fl
     *d = j.add ? *d + sum : sum;
 }
 
-// The first blocks add the slots of eight rows each, a warp a row, all warps together where a row
+// The first blocks add the slots of eight rows each, a warp a row, all warps together if a row
 // is read often; the last ones add eight columns of the time encoder each.
 extern "C" __global__ void __launch_bounds__(256) neighbour_attention_join(const NeighbourJoin j) {
     __shared__ float parts[WARPS * 128];

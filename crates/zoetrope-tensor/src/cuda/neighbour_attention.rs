@@ -1,5 +1,5 @@
 //! Attention of targets over sampled neighbours on the device: the twin of
-//! [`cpu::neighbour_attention`](crate::cpu::neighbour_attention), one launch there and two back.
+//! [`cpu::neighbour_attention`](crate::cpu::neighbour_attention), one launch forward and two backward.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -22,11 +22,11 @@ static JOIN: Kernel = Kernel::new("neighbour_attention", "neighbour_attention_jo
 const BLOCK: u32 = 256;
 /// Rows and columns of the time encoder that a block of the last kernel adds.
 const JOINED: usize = 8;
-/// Blocks of the way back at most: each leaves sums of the time encoder.
+/// Blocks of the backward pass at most: each leaves sums of the time encoder.
 const BLOCKS: usize = 1024;
 /// Blocks that work in global memory.
 const WIDE_BLOCKS: usize = 256;
-/// Bytes of a block's room up to which a multiprocessor of any card holds several.
+/// Bytes of a block's room up to which a multiprocessor of any GPU holds several.
 const ROOM: usize = 48 << 10;
 
 /// The lists of a layout and the time differences on the device, copied up together.
@@ -42,7 +42,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Copies what both ways read. Time differences are only there where `deltas` has them.
+    /// Copies what both ways read. Time differences are only there if `deltas` has them.
     pub(crate) fn new(gpu: &Gpu, layout: &Neighbourhood, deltas: &[f64]) -> Self {
         let lists: [&[u32]; 8] = [
             &layout.offsets,
@@ -172,7 +172,7 @@ impl NeighbourCall<'_> {
     }
 
     /// Slots of a tile and bytes of the room with it, for a room of `fixed` values and `each` for a
-    /// slot; None for the bytes where the room is too large for shared memory.
+    /// slot; None for the bytes if the room is too large for shared memory.
     fn tile(&self, gpu: &Gpu, fixed: usize, each: usize) -> (usize, Option<u32>) {
         let most = self.lists.most.max(1);
         for limit in [ROOM, gpu.shared_limit() as usize] {

@@ -4,7 +4,7 @@
 // thread adds up differences to the first value that it meets, so that a large mean does not cancel;
 // its two sums become sums around 0 in f64, where a mean of a million deviations still leaves four
 // digits of the variance. Blocks write their sums, one block a column joins them in order. Backward
-// reads x and dy twice and writes dx: 20 bytes a value (24 where it adds).
+// reads x and dy twice and writes dx: 20 bytes a value (24 if it adds).
 //
 // Layer norm: `lanes` threads own a row; the second and third look at it meet the cache.
 

@@ -80,7 +80,7 @@ pub(crate) fn batch_norm_forward(
 }
 
 /// The gradients of [`batch_norm_forward`] with the statistics of the batch itself, or given ones
-/// where `fixed`; those of scale and shift are added to.
+/// if `fixed`; those of scale and shift are added to.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn batch_norm_backward(
     gpu: &Gpu,
@@ -182,7 +182,7 @@ pub(crate) fn update_running(
     );
 }
 
-/// Layer normalisation of every row; `statistics` [rows, 2] are kept for the way back.
+/// Layer normalisation of every row; `statistics` [rows, 2] are kept for the backward pass.
 pub(crate) fn layer_norm_forward(
     gpu: &Gpu,
     x: View<'_>,

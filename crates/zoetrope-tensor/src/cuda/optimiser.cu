@@ -3,7 +3,7 @@
 //
 // Three launches: squares of the gradients by blocks (4 bytes a value), one block that decides what
 // the step does, and the step itself (12 to 28 bytes a value). Learning rate and number of steps are
-// read from `State` on the card, so that the launches can be recorded and played again. Once the norm
+// read from `State` on the GPU, so that the launches can be recorded and played again. Once the norm
 // of the gradients is not finite, the parameters and their state stay as they are for good.
 
 struct State {
@@ -110,7 +110,7 @@ __device__ __forceinline__ void update(const Rule& rule, const State& state, flo
 }
 
 // A thread takes four elements of one parameter, since parameters start at multiples of four. Those
-// without a gradient stay as they are. `first` and `second` are null where the rule keeps no such
+// without a gradient stay as they are. `first` and `second` are null if the rule keeps no such
 // state.
 extern "C" __global__ void optimiser_update(Rule rule, const State* state, float* values,
                                             const float* gradients, float* first, float* second,

@@ -1,7 +1,7 @@
 //! One step of an optimiser on all parameters of a [`ParameterBlock`].
 //!
 //! Nothing comes back to the host: learning rate, number of steps and whether a step failed are on
-//! the card, so that a step can be recorded and played again.
+//! the GPU, so that a step can be recorded and played again.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -28,7 +28,7 @@ pub struct UpdateRule {
 }
 
 impl UpdateRule {
-    /// Gradient descent, with momentum where it is not 0.
+    /// Gradient descent, with momentum if it is not 0.
     pub fn sgd(momentum: f32, weight_decay: f32, nesterov: bool) -> Self {
         Self {
             kind: u32::from(momentum != 0.0),
@@ -39,14 +39,14 @@ impl UpdateRule {
         }
     }
 
-    /// Adam with the decays of both means, or AdamW where the weight decay is decoupled.
+    /// Adam with the decays of both means, or AdamW if the weight decay is decoupled.
     pub fn adam(betas: [f32; 2], epsilon: f32, weight_decay: f32, decoupled: bool) -> Self {
         let [first, second] = betas;
         let variant = u32::from(decoupled);
         Self { kind: 2, variant, decay: weight_decay, first, second, epsilon }
     }
 
-    /// RMSprop with the decay of squared gradients, and momentum where it is not 0.
+    /// RMSprop with the decay of squared gradients, and momentum if it is not 0.
     pub fn rms_prop(alpha: f32, epsilon: f32, weight_decay: f32, momentum: f32) -> Self {
         Self {
             kind: if momentum == 0.0 { 3 } else { 4 },
@@ -127,7 +127,7 @@ impl Updater {
     /// Goes on after `step` steps with the arrays that the rule keeps, each laid out as the block.
     ///
     /// # Panics
-    /// Where there is not one array for each that the rule keeps, or one has another length.
+    /// If there is not one array for each that the rule keeps, or one has another length.
     pub fn restore(&mut self, step: u64, kept: &[Vec<f32>]) {
         assert_eq!(kept.len(), self.rule.slots(), "arrays that the optimiser keeps");
         self.gpu.upload(&kept.concat(), self.kept.view_mut());
@@ -136,7 +136,7 @@ impl Updater {
     }
 
     /// Changes every parameter that a gradient flowed into; gradients are scaled so that their norm
-    /// is at most `clip`. Where the norm is not finite, nothing is changed from then on.
+    /// is at most `clip`. If the norm is not finite, nothing is changed from then on.
     pub fn step(&mut self, block: &ParameterBlock, clip: Option<f64>) {
         let (shared, reached) = (block.shared_flags(), block.reached());
         if shared.is_none() && reached != self.known {

@@ -4,7 +4,7 @@
 // cache, since there are more pairs than vertices), and add up four outputs at a time.
 //
 // Back, nothing is kept for a pair. The gradient of a vertex' row is
-//     d[v] = Σ over pairs of v of (Σ_out dy[pair, out]·W[out]) where h > 0,
+//     d[v] = Σ over pairs of v of (Σ_out dy[pair, out]·W[out]) if h > 0,
 // computed for the pairs that `Readers` lists for v: its own row stays in registers, that of the
 // other end is read again. That of the weight is a sum over pairs, by blocks of a grid whose size
 // follows from the number of pairs alone; that of the bias is one over the rows of dy.

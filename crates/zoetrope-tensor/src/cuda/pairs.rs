@@ -57,7 +57,7 @@ pub(crate) fn pair_scores(gpu: &Gpu, pairs: PairScores<'_>, y: ViewMut<'_>) {
     );
 }
 
-/// Adds the gradients of the rows of both ends, of the weight and of the bias, where wanted.
+/// Adds the gradients of the rows of both ends, of the weight and of the bias, if wanted.
 pub(crate) fn pair_scores_backward(
     gpu: &Gpu,
     pairs: PairScores<'_>,

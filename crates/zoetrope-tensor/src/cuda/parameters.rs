@@ -1,9 +1,9 @@
-//! The parameters of a network on a card: values in one block, gradients in another.
+//! The parameters of a network on a GPU: values in one block, gradients in another.
 //!
 //! Flat, so that zeroing all gradients, taking their norm and an optimiser's step are one launch
 //! each. A tape that is [bound](crate::Tape::bind) to them reads values here and adds gradients here:
 //! nothing is copied, and addresses stay the same from step to step. Behind the gradients there is one more
-//! value for each parameter, for ranks that add up gradients on their cards: whether one flowed into it.
+//! value for each parameter, for ranks that add up gradients on their GPUs: whether one flowed into it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ impl ParameterBlock {
         Buffer::part(memory, 0..self.len)
     }
 
-    /// The card.
+    /// The GPU.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
@@ -104,7 +104,7 @@ impl ParameterBlock {
     }
 
     /// All gradients, and behind them for each parameter whether one flowed into it, as 1 or 0: what several
-    /// ranks can add up where they lie. From now on a parameter counts as reached where its sum is above 0.
+    /// ranks can add up where they lie. From now on a parameter counts as reached if its sum is above 0.
     pub fn gradients_to_share(&self) -> Buffer {
         let flags: Vec<f32> =
             self.reached().into_iter().map(|here| f32::from(u8::from(here))).collect();
@@ -117,8 +117,8 @@ impl ParameterBlock {
         Buffer::part(&self.gradients, self.len..self.len + self.ranges.len())
     }
 
-    /// Which parameters a gradient flowed into on any rank, not 0 where it did: where ranks have added them up
-    /// on the card.
+    /// Which parameters a gradient flowed into on any rank, not 0 if it did: where ranks have added them up
+    /// on the GPU.
     pub(super) fn shared_flags(&self) -> Option<View<'_, u32>> {
         let shared = self.reached_on_card.load(Ordering::Relaxed);
         // A sum of ones and zeros has no bit exactly where it is 0.
@@ -135,7 +135,7 @@ impl ParameterBlock {
     /// Says which parameters a gradient flowed into, here or elsewhere.
     ///
     /// # Panics
-    /// Where there is not one for each parameter.
+    /// If there is not one for each parameter.
     pub fn set_reached(&self, reached: impl IntoIterator<Item = bool>) {
         let mut own = lock(&self.reached);
         let mut count = 0;

@@ -17,7 +17,7 @@ __device__ __forceinline__ u64 thread_count() {
     return (u64)gridDim.x * blockDim.x;
 }
 
-// Sigmoid and hyperbolic tangent from the card's powers of two and reciprocals, without branches, so
+// Sigmoid and hyperbolic tangent from the GPU's powers of two and reciprocals, without branches, so
 // that several are computed side by side. Absolute error 2e-7; a NaN stays one.
 
 __device__ __forceinline__ float power_of_two(float x) {
@@ -178,7 +178,7 @@ __device__ __forceinline__ float activation_value(u32 kind, float parameter, flo
     }
 }
 
-// The derivative where the activation's value is y.
+// The derivative if the activation's value is y.
 __device__ __forceinline__ float activation_slope(u32 kind, float parameter, float y) {
     switch (kind) {
         case 1: return y > 0.0f ? 1.0f : parameter;

@@ -34,7 +34,7 @@ pub(crate) fn forward(
     layer(x.len(), width, bias.len()).forward_rectified(gpu, [x, w], bias, y);
 }
 
-/// Adds the gradients of [`forward`]; that of `x` is overwritten where `accumulate` says so.
+/// Adds the gradients of [`forward`]; that of `x` is overwritten if `accumulate` says so.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn backward(
     gpu: &Gpu,

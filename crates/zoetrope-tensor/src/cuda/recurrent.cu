@@ -1,4 +1,4 @@
-// What the GRU and the LSTM share on the way back: gradients of weights and biases, which are sums
+// What the GRU and the LSTM share in the backward pass: gradients of weights and biases, which are sums
 // over all T·N cells.
 //
 // A weight gradient is dᵀ·Y, with d the gradients of gates [R, A] and Y rows [R, W]: the input's, or

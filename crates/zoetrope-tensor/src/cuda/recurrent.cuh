@@ -55,7 +55,7 @@ __device__ __forceinline__ void add_products(
 // turns them. There rows are 36 apart, four more than a multiple of eight, so that 16-byte accesses
 // of neighbouring lanes meet different banks.
 //
-// On the way back a warp adds the outer products of the gates' gradients (`left`: gates eight apart)
+// In the backward pass a warp adds the outer products of the gates' gradients (`left`: gates eight apart)
 // with what the gates were computed from (`right`: x, h, r∘h, 1) over its vertices and steps: lanes
 // own tiles of 4 × 4 of the sums in registers and write them once, to rows that `recurrent_join` adds.
 
@@ -148,7 +148,7 @@ struct NarrowSums {
     u32 right[2];
     u32 rounds;
 
-    // For so many groups of four gates' gradients; `resets` where r∘h is multiplied, too.
+    // For so many groups of four gates' gradients; `resets` if r∘h is multiplied, too.
     __device__ __forceinline__ void start(u32 lefts, u32 inner, bool resets, bool wanted) {
         u32 inputs = (inner + 3) / 4, rights = inputs + (resets ? 5 : 3);
         rounds = wanted ? (lefts * rights + 31) / 32 : 0;
@@ -194,7 +194,7 @@ struct NarrowSums {
     }
 };
 
-// A batch norm of columns, absent where it has no statistics: means, then inverse deviations.
+// A batch norm of columns, absent if it has no statistics: means, then inverse deviations.
 struct NarrowNorm {
     const float* statistics;
     const float* scale;
@@ -203,7 +203,7 @@ struct NarrowNorm {
 
 // Where the operands of a narrow unit lie.
 struct NarrowInput {
-    const float* x; // [T·N, wide_a], or the given share [T·N, G·H] where `weight` is absent
+    const float* x; // [T·N, wide_a], or the given share [T·N, G·H] if `weight` is absent
     const float* beside; // [T·N, wide_b]
     const float* weight;
     const float* bias;

@@ -1,4 +1,4 @@
-//! What the GRU and the LSTM share on a card.
+//! What the GRU and the LSTM share on a GPU.
 //!
 //! A sequence goes through one of four ways, by its shape:
 //!
@@ -12,7 +12,7 @@
 //! - *by steps*: wider states. Products of all vertices by the library for every step, gates between
 //!   them.
 //!
-//! On the way back the latter three leave the gradients of the gates as rows, 4·G·H bytes a cell, for the
+//! In the backward pass the latter three leave the gradients of the gates as rows, 4·G·H bytes a cell, for the
 //! gradients of the input and of the weights (`gradients`).
 
 mod gradients;
@@ -35,11 +35,11 @@ pub(super) use tiled::TiledSums;
 const FUSED_HIDDEN: usize = 64;
 /// Threads of a block, at most.
 const THREADS: usize = 128;
-/// Blocks that fill a large card twice.
+/// Blocks that fill a large GPU twice.
 const BLOCKS: usize = 264;
 /// Vertices from which on a thread takes several, to read each weight once for all of them.
 const MANY_VERTICES: usize = 2048;
-/// How a sequence is laid over the card in one launch.
+/// How a sequence is laid over the GPU in one launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fused {
     /// Whether a thread takes several vertices.
@@ -50,7 +50,7 @@ pub(super) struct Fused {
 }
 
 impl Fused {
-    /// The layout, where the sequence fits. A thread takes `several_are` vertices where there are many; `floats` tells the shared memory of a block from the
+    /// The layout, if the sequence fits. A thread takes `several_are` vertices if there are many; `floats` tells the shared memory of a block from the
     /// stride of a state's vertices and the number of threads.
     pub(super) fn new(
         gpu: &Gpu,
@@ -79,7 +79,7 @@ impl Fused {
 
 /// Rows of one matrix of an input, and the columns of the weight from which on they are multiplied.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct InputColumns<'a> {
     pub(super) rows: View<'a>,
     pub(super) width: usize,
     weight: View<'a>,
@@ -87,7 +87,7 @@ pub(super) struct Part<'a> {
     wide: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> InputColumns<'a> {
     /// The weight from the part's first column on.
     pub(super) fn weights(&self) -> View<'a> {
         self.weight
@@ -100,16 +100,16 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The matrices of an input with rows; none where the gates' share is given.
+/// The matrices of an input with rows; none if the gates' share is given.
 pub(super) fn parts<'a>(
     input: &Input<View<'a>>,
     shape: Sequence,
     gates: usize,
-) -> [Option<Part<'a>>; 2] {
+) -> [Option<InputColumns<'a>>; 2] {
     let Input::Rows(InputRows { x, beside, weight, .. }) = *input else { return [None, None] };
     let (wide, cells) = (gates * shape.hidden, shape.cells().max(1));
     let (left, inner) = (x.len() / cells, weight.len() / wide.max(1));
-    let part = |rows: View<'a>, from: usize, width: usize| Part {
+    let part = |rows: View<'a>, from: usize, width: usize| InputColumns {
         rows,
         width,
         weight: weight.slice(from..weight.len()),
@@ -143,7 +143,7 @@ pub(super) fn share<'a>(
     (saved.as_view(), stride)
 }
 
-/// The address of a view, 0 where it is absent.
+/// The address of a view, 0 if it is absent.
 pub(super) fn address(view: Option<View<'_>>) -> u64 {
     view.map_or(0, View::ptr)
 }

@@ -18,7 +18,7 @@ const VECTOR_BLOCK: u32 = 1024;
 /// Results that a block of `reduce_add_shares` computes, and its threads.
 const RESULTS: usize = 32;
 const SLICES: u32 = 32;
-/// Elements of a share at least, and most shares: a few blocks a multiprocessor on the largest cards.
+/// Elements of a share at least, and most shares: a few blocks a multiprocessor on the largest GPUs.
 const SHARE: usize = 16 * 1024;
 const MAX_SHARES: usize = 512;
 

@@ -3,7 +3,7 @@
 // The largest value of a row is subtracted first; a row whose values are all −∞ gives zeros. `lanes`
 // threads own a row of a matrix. Eight own a sparse row, and rows of more than LONG entries are left
 // to the whole block afterwards, so that the row of a hub does not wait for eight threads. Moves 8
-// bytes a value forward and 12 backward (16 where it adds); the second look at a row meets the cache.
+// bytes a value forward and 12 backward (16 if it adds); the second look at a row meets the cache.
 
 #define LONG 256
 #define SPARSE_LANES 8

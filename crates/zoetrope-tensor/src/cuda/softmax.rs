@@ -36,7 +36,7 @@ pub(crate) fn softmax_rows_backward(
     gpu.launch(&ROWS_BACKWARD, blocks, BLOCK, 0, &arguments);
 }
 
-/// Where the rows of a sparse matrix begin, on the card.
+/// Where the rows of a sparse matrix begin, on the GPU.
 struct Offsets(Scratch<u32>);
 
 impl Offsets {

@@ -3,7 +3,7 @@
 //
 // How a matrix lies in its block of words is told in spmm.cuh.
 //
-// Threads: `1 << lanes_log2` lanes share a row of x, V elements each (and M times that where a row is
+// Threads: `1 << lanes_log2` lanes share a row of x, V elements each (and M times that if a row is
 // wider than a warp). A warp takes as many rows of a slice as fit; the place of a step's entries
 // follows from the lengths of the slice's 32 rows by ballots. Lanes that share a row, four or more, read
 // several of its entries at once, one each, and hand them round. For a piece of a long row the lane
@@ -11,14 +11,14 @@
 // sums of the others go to scratch and `spmm_fold` adds them. Every order is fixed by the matrix and
 // the width, so that results are the same bits each time.
 //
-// Bytes that must move: 8 an entry, or 6 where values are products of factors (the few factors are in
+// Bytes that must move: 8 an entry, or 6 if values are products of factors (the few factors are in
 // the first-level cache), 4 a row and the width a row of y; of x each row that occurs at
 // least once from memory, and each entry's row through the second-level cache.
 
 // Rows of x that a lane has on the way.
 const u32 AHEAD = 4;
 
-// What happens to y: overwritten, added to, or overwritten past the caches, where it is too large to
+// What happens to y: overwritten, added to, or overwritten past the caches, if it is too large to
 // be found there again and would push x out.
 const u32 ADD = 1;
 const u32 PAST = 2;
@@ -77,7 +77,7 @@ __device__ __forceinline__ u32 index(const u32* from) {
 template <bool ONCE>
 struct Values {
     const u32* from; // whole values, or names of 16 bits
-    const float* factors; // null where values are whole
+    const float* factors; // null if values are whole
     u32 number; // of the row's factor
     float own;
 
@@ -185,7 +185,7 @@ struct Sum {
 };
 
 // The rows of a slice that one warp takes: the `share`-th of `1 << lanes_log2` equal shares. The lanes of a
-// row read TOGETHER entries at once, one each, and hand them round; or each all of them, where that is 1.
+// row read TOGETHER entries at once, one each, and hand them round; or each all of them, if that is 1.
 template <int V, int M, bool ONCE, u32 TOGETHER>
 __device__ __forceinline__ void slice_rows(const Form& form, u32 slice, u32 share, const Place& place, const float* x,
                                            float* y, u32 width, u32 mode) {
@@ -289,7 +289,7 @@ __device__ __forceinline__ void long_piece(const Form& form, Unit unit, const Pl
 }
 
 // Blocks of a member: first those of its long pieces, a piece a warp, then those of its slices; and
-// the same again for the next columns where a row is wider than a warp takes. Member: blockIdx.y.
+// the same again for the next columns if a row is wider than a warp takes. Member: blockIdx.y.
 template <int V, int M, bool ONCE, u32 TOGETHER>
 __device__ __forceinline__ void multiply(const u64* forms, const float* x, float* y, float* partial, u32 rows, u32 cols,
                                          u32 width, u32 lanes_log2, u32 slots, u32 unit_blocks, u32 slice_blocks,

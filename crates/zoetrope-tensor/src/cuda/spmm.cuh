@@ -33,7 +33,7 @@ struct Form {
     __device__ const u32* columns() const { return words + header.columns_at; }
     __device__ const u32* values() const { return words + header.values_at; }
     __device__ bool is_factored() const { return header.factors_at < header.numbers_at; }
-    // Where values are products: the factors, which one a vertex has, which one an entry's column.
+    // If values are products: the factors, which one a vertex has, which one an entry's column.
     __device__ const float* factors() const { return (const float*)(words + header.factors_at); }
     __device__ const unsigned short* numbers() const { return (const unsigned short*)(words + header.numbers_at); }
     __device__ const unsigned short* names() const { return (const unsigned short*)(words + header.values_at); }

@@ -1,9 +1,9 @@
 //! Sparse times dense on a GPU: `y (+)= diag(M₀, M₁, …)·x` for a group of snapshots.
 //!
-//! One launch for the group, and a second where a row of the sequence is too long for one warp. How
-//! matrices lie on the device is told in [`slices`], how they come there in [`resident`] (once, to
-//! stay) and [`streamed`] (group by group, ahead of their use), either way perhaps as differences
-//! ([`coded`]); the kernels in `spmm.cu`.
+//! One launch for the group, and a second if a row of the sequence is too long for one warp. [`slices`]
+//! has the format of matrices on the device. [`resident`] copies them there once, to stay; [`streamed`]
+//! copies them group by group, ahead of their use; both can send differences instead ([`coded`]). The
+//! kernels are in `spmm.cu`.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -14,17 +14,17 @@ use crate::cpu::matmul::Accumulate;
 use crate::sparse::{Sequence, Side, SparseGroup, SparseMatrix};
 
 mod coded;
+mod coded_rows;
 mod codes;
 mod difference;
 mod locked;
 mod packet;
 mod resident;
-mod rows;
 mod slices;
+mod snapshot_changes;
 mod streamed;
 #[cfg(test)]
-mod trial;
-mod union;
+mod test_support;
 
 use resident::Resident;
 pub(crate) use slices::{Factors, Slices};
@@ -41,8 +41,8 @@ const AT_ONCE: usize = 65_535;
 const WARP: usize = 32;
 /// Lanes that share a row up to which columns and values are read only once.
 const NARROW: usize = 4;
-/// Bytes of y from which on it would not be found in the cache of the largest cards again.
-const LARGE: usize = 32 << 20;
+/// Bytes of y beyond which the cache of the largest GPUs would not have it for the next reader.
+const STREAMING_BYTES_MIN: usize = 32 << 20;
 /// Values of a sector, the least that memory takes.
 const SECTOR: usize = 8;
 
@@ -138,7 +138,7 @@ pub(crate) fn multiply(
     }
 }
 
-/// The same where matrices differ in their columns: a launch for each.
+/// The same if matrices differ in their columns: a launch for each.
 fn multiply_one_by_one(
     gpu: &Gpu,
     group: &SparseGroup,
@@ -205,15 +205,15 @@ fn streamed(
 }
 
 impl Gpu {
-    /// Begins to copy the matrices of a group to the card (and their transposes for a backward pass),
-    /// beside what the card computes. What is there to stay is copied once, in time for its first use.
+    /// Begins to copy the matrices of a group to the GPU (and their transposes for a backward pass),
+    /// beside what the GPU computes. What is there to stay is copied once, in time for its first use.
     ///
     /// Groups that are [streamed](SparseGroup::stream) take turns in two areas, so a loop
     /// [enters](Self::enter) a group, prefetches the next, and then launches the products of the first:
     /// the copies wait only for what was launched before them.
     ///
     /// # Panics
-    /// Where a streamed group holds more snapshots than go at once.
+    /// If a streamed group holds more snapshots than go at once.
     pub fn prefetch(&self, group: &SparseGroup, backward: bool) {
         let (sequence, steps) = group.origin();
         for &side in sides(backward) {
@@ -228,7 +228,7 @@ impl Gpu {
     }
 
     /// Lets everything that is launched from here on wait until the matrices of a group are on the
-    /// card. Products do that by themselves, save in a recording, which has no place for it: so this is
+    /// GPU. Products do that by themselves, save in a recording, which has no place for it: so this is
     /// called before a recording is made or launched.
     ///
     /// # Panics
@@ -266,7 +266,7 @@ fn launch(
     let tiles = width.div_ceil(lanes.elements * lanes.lanes * lanes.times);
     let partial = gpu.take(forms.len() * limits.slots * width);
     // As in spmm.cu. Rows that are not whole sectors of memory are put together in the cache.
-    let past = size_of::<f32>() * y.len() > LARGE && width.is_multiple_of(SECTOR);
+    let past = size_of::<f32>() * y.len() > STREAMING_BYTES_MIN && width.is_multiple_of(SECTOR);
     let mode: u32 = match mode {
         Accumulate::Add => 1,
         Accumulate::Overwrite if past => 2,

@@ -1,7 +1,7 @@
-//! What the steps of an epoch leave on the card: their losses, and their number.
+//! What the steps of an epoch leave on the GPU: their losses, and their number.
 //!
 //! A step does not wait for its loss: it is added to a list that is read once an epoch. The place in
-//! the list and the number of the step are kept on the card, so that a recorded step goes on when it is
+//! the list and the number of the step are kept on the GPU, so that a recorded step goes on when it is
 //! launched again: to the next loss, and to other values that dropout drops.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{Gpu, View, ViewMut};
 static ADD: Kernel = Kernel::new("steps", "steps_add");
 static ADVANCE: Kernel = Kernel::new("steps", "steps_advance");
 
-/// The number of the step that a card is at, on the card.
+/// The number of the step that a GPU is at, on the GPU.
 #[derive(Debug, Clone)]
 pub struct StepCounter(Arc<Memory>);
 
@@ -81,7 +81,7 @@ impl Steps {
     /// The losses of the first `count` steps; waits for them.
     ///
     /// # Panics
-    /// Where there are not so many.
+    /// If there are not so many.
     pub fn read(&self, count: usize) -> Vec<f32> {
         let mut losses = vec![0.0; count];
         self.gpu.download(self.losses.view().slice(0..count), &mut losses);

@@ -1,6 +1,6 @@
 // Rows put together from parts of other rows.
 //
-// A thread writes one unit of one row, 16 bytes where widths and addresses allow it; threads beside
+// A thread writes one unit of one row, 16 bytes if widths and addresses allow it; threads beside
 // each other take units beside each other. Bytes: 8 a value and 4 a part and row. Rows that are
 // written are named once each, so the order of threads does not matter; a mean adds its terms in the
 // order of the list.

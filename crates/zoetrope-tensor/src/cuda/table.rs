@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::kernel::{ByValue, Kernel, grid_for};
 use super::{Gpu, ViewMut};
-use crate::table::{MOST_PARTS, Part, Values};
+use crate::table::{MOST_PARTS, PickedColumns, Values};
 
 static PUT: Kernel = Kernel::new("table", "table_put");
 static PUT_WIDE: Kernel = Kernel::new("table", "table_put_wide");
@@ -35,7 +35,7 @@ struct Pieces([Piece; MOST_PARTS]);
 /// another.
 pub(crate) fn put(
     gpu: &Gpu,
-    parts: &[Part<'_>],
+    parts: &[PickedColumns<'_>],
     to: Option<&Arc<Vec<u32>>>,
     count: usize,
     target: ViewMut<'_>,
@@ -47,11 +47,11 @@ pub(crate) fn put(
     let part = |at: usize| parts.get(at).filter(|part| part.source.width > 0);
     let lists = [0, 1, 2].map(|at| part(at).map(|part| gpu.resident(part.rows)));
     let terms = [0, 1, 2].map(|at| part(at)?.terms.map(|terms| gpu.resident(terms)));
-    let first = |part: &Part<'_>| {
+    let first = |part: &PickedColumns<'_>| {
         let Values::Device(values) = part.source.values else { panic!("this part is on the host") };
         values.ptr() + (part.source.start * size_of::<f32>()) as u64
     };
-    let fours = |part: &Part<'_>| {
+    let fours = |part: &PickedColumns<'_>| {
         let source = part.source;
         source.width.is_multiple_of(4)
             && source.stride.is_multiple_of(4)

@@ -1,6 +1,6 @@
 // Sampling neighbours in time: the twin of zoetrope_graph::sampler, to the same choice of events.
 //
-// A thread answers one moment: a binary search by time and, where the cut-off matters, one by event
+// A thread answers one moment: a binary search by time and, if the cut-off matters, one by event
 // number (about 2·log2(degree) reads that wait for each other, hidden by the other moments). A scan
 // gives each moment its place. Evenly drawn positions are settled by the thread of their moment; then
 // a thread for each place reads neighbour, event and time (16 bytes) and writes them (16 bytes).
@@ -121,7 +121,7 @@ extern "C" __global__ void temporal_draw(TemporalIndex index, TemporalMoments mo
     }
 }
 
-// Neighbour, event and time of every place; `positions` is null where the newest are taken.
+// Neighbour, event and time of every place; `positions` is null if the newest are taken.
 extern "C" __global__ void temporal_fill(TemporalIndex index, TemporalMoments moments, u32 most,
                                          const u64* ends, const u32* offsets, const u64* positions,
                                          u32* vertex, u32* event, i64* time) {

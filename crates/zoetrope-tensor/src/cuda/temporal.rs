@@ -1,6 +1,6 @@
-//! Sampling neighbours in time on a card: the twin of [`zoetrope_graph::sampler`], event for event.
+//! Sampling neighbours in time on a GPU: the twin of [`zoetrope_graph::sampler`], event for event.
 //!
-//! The temporal index lies on the card. A call uploads its moments, launches, and waits for its own
+//! The temporal index lies on the GPU. A call uploads its moments, launches, and waits for its own
 //! answer alone: whatever other threads launched meanwhile goes on. So it is made by the thread that
 //! prepares batches, while another one trains.
 
@@ -22,7 +22,7 @@ static FILL: Kernel = Kernel::new("temporal", "temporal_fill");
 
 const BLOCK: usize = 128;
 
-/// A temporal index on a card.
+/// A temporal index on a GPU.
 #[derive(Debug)]
 pub struct TemporalSampler {
     gpu: Gpu,
@@ -56,15 +56,15 @@ struct Moments {
 }
 
 impl TemporalSampler {
-    /// The bytes of an index on a card.
+    /// The bytes of an index on a GPU.
     pub fn bytes_of(index: &TemporalIndex) -> usize {
         16 * index.len() + 8 * index.offsets().len()
     }
 
-    /// Copies an index to a card.
+    /// Copies an index to a GPU.
     ///
     /// # Panics
-    /// Where it has events from the number 2^32 on.
+    /// If it has events from the number 2^32 on.
     pub fn new(gpu: &Gpu, index: &TemporalIndex) -> Self {
         let mut neighbour = Vec::with_capacity(index.len());
         let (mut event, mut time) =
@@ -88,7 +88,7 @@ impl TemporalSampler {
     /// As [`Sampler::sample`] with this index.
     ///
     /// # Panics
-    /// Where a moment names a vertex that the index does not have.
+    /// If a moment names a vertex that the index does not have.
     pub fn sample(&self, rule: &Sampler, moments: &[Moment], step: u32, sampled: &mut Sampled) {
         let most =
             u32::try_from(rule.neighbours).unwrap_or(u32::MAX).min(self.neighbour.len() as u32);

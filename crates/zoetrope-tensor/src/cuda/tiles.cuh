@@ -98,7 +98,7 @@ __device__ __forceinline__ void tile_barrier(u32 number, u32 count) {
 #endif
 }
 
-// Copies 16 bytes to shared memory behind the thread's back, zeros where `here` is false. `copies_end`
+// Copies 16 bytes to shared memory behind the thread's back, zeros if `here` is false. `copies_end`
 // ends a group of copies; `copies_wait` waits until all groups but the last `LATER` are there.
 __device__ __forceinline__ void copy_ahead(float* to, const float* from, bool here) {
 #if defined(CUDA_EMULATED)

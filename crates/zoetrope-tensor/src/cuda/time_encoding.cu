@@ -2,7 +2,7 @@
 //
 // As on the CPU: the phase is an f64 in turns, whole turns are taken away, and what is left becomes
 // an f32 whose sine is a polynomial. Threads are laid over whole rows and stay in one column, whose
-// weight they divide by 2π once. Moves 4 bytes a value; the way back makes the sines again, and its
+// weight they divide by 2π once. Moves 4 bytes a value; the backward pass makes the sines again, and its
 // sums over rows go in two phases.
 
 #define TURN 6.283185307179586

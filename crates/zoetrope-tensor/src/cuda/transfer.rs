@@ -100,7 +100,7 @@ impl Drop for Landing {
 }
 
 impl Gpu {
-    /// Page-locked host memory, which nobody frees but its owner; None (and a fault) where there is
+    /// Page-locked host memory, which nobody frees but its owner; None (and a fault) if there is
     /// none.
     fn lock_pages(&self, bytes: usize) -> Option<usize> {
         self.make_current();
@@ -133,7 +133,7 @@ impl Gpu {
     /// Copies values to the host and waits for them.
     ///
     /// # Panics
-    /// Where the lengths differ.
+    /// If the lengths differ.
     pub fn download<T: Pod>(&self, from: View<'_, T>, to: &mut [T]) {
         assert_eq!(from.len(), to.len(), "as many places as values");
         if to.is_empty() {
@@ -162,7 +162,7 @@ impl Gpu {
             None => {
                 // A copy into memory that is not page-locked keeps the caller inside of the driver
                 // until its turn has come, where nobody could look on.
-                if self.onlooker().is_some() {
+                if self.wait_hook().is_some() {
                     self.wait();
                 }
                 copy(place);

@@ -48,7 +48,7 @@ impl<'a, T> View<'a, T> {
     /// Some consecutive values.
     ///
     /// # Panics
-    /// Where there are no such values.
+    /// If there are no such values.
     pub fn slice(self, range: Range<usize>) -> View<'a, T> {
         assert!(range.start <= range.end && range.end <= self.len, "{range:?} of {}", self.len);
         Self::new(self.ptr + (range.start * size_of::<T>()) as u64, range.len())
@@ -95,7 +95,7 @@ impl<'a, T> ViewMut<'a, T> {
     /// Some consecutive values.
     ///
     /// # Panics
-    /// Where there are no such values.
+    /// If there are no such values.
     pub fn slice(&mut self, range: Range<usize>) -> ViewMut<'_, T> {
         let part = self.as_view().slice(range);
         ViewMut::new(part.ptr(), part.len())
@@ -104,7 +104,7 @@ impl<'a, T> ViewMut<'a, T> {
     /// The values before and from a position on.
     ///
     /// # Panics
-    /// Where there are not as many values.
+    /// If there are not as many values.
     pub fn split_at(self, at: usize) -> (ViewMut<'a, T>, ViewMut<'a, T>) {
         assert!(at <= self.len, "{at} of {}", self.len);
         let beyond = self.ptr + (at * size_of::<T>()) as u64;
@@ -112,7 +112,7 @@ impl<'a, T> ViewMut<'a, T> {
     }
 }
 
-/// A gradient that a kernel writes or adds to; absent where it is not wanted.
+/// A gradient that a kernel writes or adds to; absent if it is not wanted.
 #[derive(Debug)]
 pub(crate) struct Sink<'a> {
     pub(crate) place: Option<ViewMut<'a>>,

@@ -44,11 +44,11 @@ pub struct TemporalParameters {
 
 impl Tape {
     /// `softmax(q·kᵀ · scale)·v` per vertex and head, over `T·N × D` matrices stacked by time.
-    /// Where `mask` (`T·N × 1`) is 0 the cell is neither attended to nor attends: its row is 0. Its
+    /// If `mask` (`T·N × 1`) is 0 the cell is neither attended to nor attends: its row is 0. Its
     /// values do not matter, but have to be finite.
     ///
     /// # Errors
-    /// Where shapes differ, rows are not a multiple of the steps or the width of the heads, or the
+    /// If shapes differ, rows are not a multiple of the steps or the width of the heads, or the
     /// dropout rate is not in `[0, 1)`.
     pub fn temporal_attention(
         &mut self,
@@ -91,14 +91,17 @@ impl Tape {
         if let Some(mask) = mask {
             expect_shape("attention", "the mask", Shape::new(shape.rows, 1), self.shape(mask))?;
         }
-        let divides = |name, count: usize, by: usize| match by > 0 && count.is_multiple_of(by) {
-            true => Ok(()),
-            false => Err(TensorError::Argument {
-                operator: "attention",
-                name,
-                expected: "a divisor of the rows or the width",
-                got: format!("{by} for {count}"),
-            }),
+        let divides = |name, count: usize, by: usize| {
+            if by > 0 && count.is_multiple_of(by) {
+                Ok(())
+            } else {
+                Err(TensorError::Argument {
+                    operator: "attention",
+                    name,
+                    expected: "a divisor of the rows or the width",
+                    got: format!("{by} for {count}"),
+                })
+            }
         };
         divides("the number of steps", shape.rows, options.steps)?;
         divides("the number of heads", shape.cols, options.heads)?;
@@ -167,7 +170,7 @@ impl Tape {
     /// stacked by time. A cell that is not there keeps `x'` and `relu(b)`.
     ///
     /// # Errors
-    /// As [`Tape::temporal_attention`], and where the shapes of the parameters do not fit.
+    /// As [`Tape::temporal_attention`], and if the shapes of the parameters do not fit.
     pub fn temporal_layer(
         &mut self,
         x: Var,

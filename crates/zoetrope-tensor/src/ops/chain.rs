@@ -19,7 +19,7 @@ impl Chain {
     /// A chain of the given instructions.
     ///
     /// # Errors
-    /// Where there are none or too many, one takes more operands than are there, an input is
+    /// If there are none or too many, one takes more operands than are there, an input is
     /// beyond the sixth, or more than one value is left at the end.
     pub fn new(instructions: &[Instr]) -> Result<Self, TensorError> {
         let wrong = |expected, got: String| {
@@ -65,7 +65,7 @@ impl Tape {
     /// Runs a chain over matrices of one shape.
     ///
     /// # Errors
-    /// Where the chain reads more matrices than given, none is given, or their shapes differ.
+    /// If the chain reads more matrices than given, none is given, or their shapes differ.
     pub fn chain(&mut self, chain: Chain, inputs: &[Var]) -> Result<Var, TensorError> {
         if inputs.is_empty() || inputs.len() > MAX_INPUTS || inputs.len() < chain.inputs() {
             return Err(TensorError::Argument {

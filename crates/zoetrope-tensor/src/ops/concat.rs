@@ -28,7 +28,7 @@ impl Tape {
     /// Some consecutive rows, without copying.
     ///
     /// # Errors
-    /// Where there are no such rows.
+    /// If there are no such rows.
     pub fn rows(&mut self, x: Var, rows: Range<usize>) -> Result<Var, TensorError> {
         let shape = self.shape(x);
         expect_range("rows", "row", &rows, shape.rows)?;
@@ -38,7 +38,7 @@ impl Tape {
     /// The same values in other rows and columns, without copying.
     ///
     /// # Errors
-    /// Where the number of values differs.
+    /// If the number of values differs.
     pub fn reshape(&mut self, x: Var, rows: usize, cols: usize) -> Result<Var, TensorError> {
         let (shape, got) = (Shape::new(rows, cols), self.shape(x).len());
         if shape.len() != got {
@@ -50,7 +50,7 @@ impl Tape {
     /// Some consecutive columns.
     ///
     /// # Errors
-    /// Where there are no such columns.
+    /// If there are no such columns.
     pub fn columns(&mut self, x: Var, columns: Range<usize>) -> Result<Var, TensorError> {
         let one = self.keep_ranges(&[x], |_, &x| (x, columns.clone()));
         self.side_by_side("columns", one)
@@ -59,7 +59,7 @@ impl Tape {
     /// Matrices of equal height side by side.
     ///
     /// # Errors
-    /// Where there is none, or heights differ.
+    /// If there is none, or heights differ.
     pub fn concat_columns(&mut self, parts: &[Var]) -> Result<Var, TensorError> {
         let whole = self.keep_ranges(parts, |tape, &part| (part, 0..tape.shape(part).cols));
         self.side_by_side("concat_columns", whole)
@@ -68,7 +68,7 @@ impl Tape {
     /// Some consecutive columns of each of several matrices of equal height side by side.
     ///
     /// # Errors
-    /// Where there is no part, heights differ, or a matrix has no such columns.
+    /// If there is no part, heights differ, or a matrix has no such columns.
     pub fn concat_ranges(&mut self, parts: &[(Var, Range<usize>)]) -> Result<Var, TensorError> {
         let ranges = self.keep_ranges(parts, |_, part| part.clone());
         self.side_by_side("concat_ranges", ranges)
@@ -156,7 +156,7 @@ impl Tape {
                 at += count;
                 next += 1;
             }
-            let gpu = self.gpu().expect("a tape of a card");
+            let gpu = self.gpu().expect("a tape of a GPU");
             let mut copies = Copies::new(gpu);
             for Share { dx, shape, range, at } in opened.iter_mut().flatten() {
                 let (Shape { rows, cols: dx_cols }, to, count) = (*shape, range.start, range.len());
@@ -171,7 +171,7 @@ impl Tape {
     /// Matrices of equal width on top of each other, the first one on top.
     ///
     /// # Errors
-    /// Where there is none, or widths differ.
+    /// If there is none, or widths differ.
     pub fn concat_rows(&mut self, parts: &[Var]) -> Result<Var, TensorError> {
         let cols = self.first_shape("concat_rows", parts.first().copied())?.cols;
         let mut rows = 0;
@@ -233,15 +233,16 @@ impl Tape {
     }
 }
 
-/// Refuses a range of rows or columns where there are only `count`.
+/// Refuses a range of rows or columns if there are only `count`.
 fn expect_range(
     operator: &'static str,
     what: &'static str,
     range: &Range<usize>,
     count: usize,
 ) -> Result<(), TensorError> {
-    match range.start <= range.end && range.end <= count {
-        true => Ok(()),
-        false => Err(TensorError::OutOfRange { operator, what, index: range.end, count }),
+    if range.start <= range.end && range.end <= count {
+        Ok(())
+    } else {
+        Err(TensorError::OutOfRange { operator, what, index: range.end, count })
     }
 }

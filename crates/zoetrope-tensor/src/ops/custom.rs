@@ -1,6 +1,6 @@
 //! Operators of other crates: what a tape needs to know of one to walk back through it.
 //!
-//! They compute on the host, and on a card where they can ([`Custom::on_card`]). Where they cannot, their
+//! They compute on the host, and on a GPU if they can ([`Custom::on_card`]). If they cannot, their
 //! operands are copied down, and results and gradients up again.
 
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ pub trait Custom: Debug + Send + Sync {
     /// Writes the result; `y` holds unspecified values before.
     fn forward(&self, inputs: &[&[f32]], y: &mut [f32]);
 
-    /// Adds the gradient `dy` of the result to those of the inputs; None where an input wants none.
+    /// Adds the gradient `dy` of the result to those of the inputs; None if an input wants none.
     fn backward(&self, dy: &[f32], inputs: &mut [Option<&mut [f32]>]);
 
     /// Whether there is an [`overwrite`](Self::overwrite).
@@ -32,29 +32,29 @@ pub trait Custom: Debug + Send + Sync {
     /// [`backward`](Self::backward) would add to zeros, without these.
     fn overwrite(&self, _dy: &[f32], _dx: &mut [f32]) {}
 
-    /// Whether the way back goes through this operator even if no gradient reached its result (it
+    /// Whether the backward pass goes through this operator even if no gradient reached its result (it
     /// is then 0): others wait for what it does there.
     fn is_collective(&self) -> bool {
         false
     }
 
-    /// The same on a card; None where it computes on the host alone.
+    /// The same on a GPU; None if it computes on the host alone.
     fn on_card(&self, _gpu: &Gpu) -> Option<&dyn CardSide> {
         None
     }
 }
 
-/// What a [`Custom`] operator does on a card: it launches, and does not wait.
+/// What a [`Custom`] operator does on a GPU: it launches, and does not wait.
 pub trait CardSide {
     /// Writes the result; `y` holds unspecified values before.
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>);
 
-    /// Adds the gradient `dy` of the result to those of the inputs; None where an input wants none.
+    /// Adds the gradient `dy` of the result to those of the inputs; None if an input wants none.
     fn backward(&self, dy: View<'_>, inputs: &mut [Option<ViewMut<'_>>]);
 }
 
 impl Tape {
-    /// The result of an operator of another crate, of the given shape. A gradient flows where any
+    /// The result of an operator of another crate, of the given shape. A gradient flows if any
     /// input's does.
     pub fn custom(&mut self, operator: Arc<dyn Custom>, inputs: &[Var], shape: Shape) -> Var {
         let mut y = self.pool.take(shape.len());

@@ -9,14 +9,15 @@ use crate::tape::{Op, Tape, Var};
 
 /// Refuses a probability of dropping that leaves nothing or is none.
 pub(super) fn expect_rate(operator: &'static str, rate: f32) -> Result<(), TensorError> {
-    match (0.0..1.0).contains(&rate) {
-        true => Ok(()),
-        false => Err(TensorError::Argument {
+    if (0.0..1.0).contains(&rate) {
+        Ok(())
+    } else {
+        Err(TensorError::Argument {
             operator,
             name: "the dropout rate",
             expected: "at least 0 and below 1",
             got: rate.to_string(),
-        }),
+        })
     }
 }
 
@@ -25,7 +26,7 @@ impl Tape {
     /// The same key gives the same mask. A rate of 0 returns `x` itself.
     ///
     /// # Errors
-    /// Where the rate is not in `[0, 1)`.
+    /// If the rate is not in `[0, 1)`.
     pub fn dropout(&mut self, x: Var, rate: f32, key: DropoutKey) -> Result<Var, TensorError> {
         expect_rate("dropout", rate)?;
         if rate == 0.0 {

@@ -12,7 +12,7 @@ impl Tape {
     /// `a + b`.
     ///
     /// # Errors
-    /// Where the shapes differ.
+    /// If the shapes differ.
     pub fn add(&mut self, a: Var, b: Var) -> Result<Var, TensorError> {
         self.add_scaled(a, b, 1.0)
     }
@@ -20,7 +20,7 @@ impl Tape {
     /// `a - b`.
     ///
     /// # Errors
-    /// Where the shapes differ.
+    /// If the shapes differ.
     pub fn sub(&mut self, a: Var, b: Var) -> Result<Var, TensorError> {
         self.add_scaled(a, b, -1.0)
     }
@@ -28,7 +28,7 @@ impl Tape {
     /// `a + factor · b`.
     ///
     /// # Errors
-    /// Where the shapes differ.
+    /// If the shapes differ.
     pub fn add_scaled(&mut self, a: Var, b: Var, factor: f32) -> Result<Var, TensorError> {
         let shape = self.shape(a);
         expect_shape("add", "the second summand", shape, self.shape(b))?;
@@ -66,7 +66,7 @@ impl Tape {
     /// `a ∘ b`, value by value.
     ///
     /// # Errors
-    /// Where the shapes differ.
+    /// If the shapes differ.
     pub fn mul(&mut self, a: Var, b: Var) -> Result<Var, TensorError> {
         let shape = self.shape(a);
         expect_shape("mul", "the second factor", shape, self.shape(b))?;
@@ -133,7 +133,7 @@ impl Tape {
     /// `x + bias`, the bias being one row that is added to every row.
     ///
     /// # Errors
-    /// Where the bias is not one row as wide as `x`.
+    /// If the bias is not one row as wide as `x`.
     pub fn add_bias(&mut self, x: Var, bias: Var) -> Result<Var, TensorError> {
         let shape = self.shape(x);
         expect_shape("add_bias", "the bias", Shape::new(1, shape.cols), self.shape(bias))?;
@@ -167,7 +167,7 @@ impl Tape {
     /// Each row of `x` times its factor: `factors` is one column.
     ///
     /// # Errors
-    /// Where `factors` is not one column as high as `x`.
+    /// If `factors` is not one column as high as `x`.
     pub fn row_scale(&mut self, x: Var, factors: Var) -> Result<Var, TensorError> {
         let shape = self.shape(x);
         expect_shape("row_scale", "the factors", Shape::new(shape.rows, 1), self.shape(factors))?;

@@ -64,11 +64,11 @@ impl Tape {
     /// state itself. Returns the rows after each step (`steps·N × H`) and for an LSTM the last memory;
     /// a GRU's is its last state.
     ///
-    /// On a card all steps are one launch where the weights fit into the shared memory of a block;
+    /// On a GPU all steps are one launch if the weights fit into the shared memory of a block;
     /// otherwise they are computed one after the other.
     ///
     /// # Errors
-    /// Where the shapes do not fit.
+    /// If the shapes do not fit.
     pub fn evolve(
         &mut self,
         state: Var,

@@ -46,11 +46,11 @@ impl Tape {
     ///
     /// `x` is `T·N × heads·D`, `source` and `destination` are `T·N × heads`. The score of an edge
     /// `c → r` is `leaky_relu(source[c] + destination[r])`; the row `r` of the result is the sum of
-    /// the rows `x[c]` weighted by the softmax of the scores over the in-edges of `r`, and 0 where
+    /// the rows `x[c]` weighted by the softmax of the scores over the in-edges of `r`, and 0 if
     /// there is none.
     ///
     /// # Errors
-    /// Where shapes do not fit the group, the width is not a multiple of the heads, or the dropout
+    /// If shapes do not fit the group, the width is not a multiple of the heads, or the dropout
     /// rate is not in `[0, 1)`.
     pub fn gat(
         &mut self,
@@ -120,7 +120,7 @@ impl Tape {
         }
     }
 
-    /// A card takes all snapshots together.
+    /// A GPU takes all snapshots together.
     fn gat_call<'a>(
         &'a self,
         group: &'a SparseGroup,

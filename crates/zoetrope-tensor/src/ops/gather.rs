@@ -28,7 +28,7 @@ impl Tape {
     /// The rows of `x` that `indices` names, in that order; a row may be named several times.
     ///
     /// # Errors
-    /// Where an index is beyond the last row.
+    /// If an index is beyond the last row.
     pub fn gather(&mut self, x: Var, indices: &Arc<Vec<u32>>) -> Result<Var, TensorError> {
         let shape = self.shape(x);
         expect_rows("gather", indices, shape.rows)?;
@@ -62,7 +62,7 @@ impl Tape {
     /// index names are 0. Terms are added in the order of the indices.
     ///
     /// # Errors
-    /// Where there is not one index for each row of `x`, or one is not below `rows`.
+    /// If there is not one index for each row of `x`, or one is not below `rows`.
     pub fn scatter_add(
         &mut self,
         x: Var,

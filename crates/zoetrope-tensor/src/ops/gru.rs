@@ -16,12 +16,12 @@ impl Tape {
     /// Runs a GRU over `T` snapshots of `N` vertices each, from `state` on.
     ///
     /// `input` is the input's share of the gates r, z, n (`T·N × 3H`), or rows with their weight;
-    /// `weight` (`3H × H`) and `bias` (`1 × 3H`) are the recurrent share. Where `mask` (`T·N × 1`)
+    /// `weight` (`3H × H`) and `bias` (`1 × 3H`) are the recurrent share. If `mask` (`T·N × 1`)
     /// is 0 the state of that vertex passes unchanged, whatever its gates hold. Returns the states
     /// after each snapshot, `T·N × H`.
     ///
     /// # Errors
-    /// Where the shapes do not fit.
+    /// If the shapes do not fit.
     pub fn gru(
         &mut self,
         kind: GruKind,

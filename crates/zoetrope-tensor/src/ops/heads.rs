@@ -28,7 +28,7 @@ fn rows(shape: Shape, heads: usize, head: usize) -> std::ops::Range<usize> {
     head * len..(head + 1) * len
 }
 
-/// All heads as layers on a card.
+/// All heads as layers on a GPU.
 fn layer(input: Shape, out: Shape, heads: usize, transposed: bool) -> Layer {
     let (rows, ins, outs) = (input.rows, input.cols / heads, out.cols / heads);
     let (activation, members) = (Activation::Identity, Members::Beside(heads));
@@ -36,13 +36,13 @@ fn layer(input: Shape, out: Shape, heads: usize, transposed: bool) -> Layer {
 }
 
 impl Tape {
-    /// `x_h · W_h` (or `x_h · W_hᵀ` where `transposed`) for each head, side by side: `x_h` is a
+    /// `x_h · W_h` (or `x_h · W_hᵀ` if `transposed`) for each head, side by side: `x_h` is a
     /// block of columns of `x`, `W_h` a block of rows of `weight`.
     ///
     /// From `rows × heads·a` and `heads·a × b` to `rows × heads·b`; transposed from `heads·b × a`.
     ///
     /// # Errors
-    /// Where the shapes do not fit, or columns or rows cannot be split among the heads.
+    /// If the shapes do not fit, or columns or rows cannot be split among the heads.
     pub fn head_products(
         &mut self,
         x: Var,
@@ -60,9 +60,10 @@ impl Tape {
             });
         }
         let (inner, high) = (input.cols / heads, stored.rows / heads);
-        let expected = match transposed {
-            false => Shape::new(input.cols, stored.cols),
-            true => Shape::new(stored.rows, inner),
+        let expected = if transposed {
+            Shape::new(stored.rows, inner)
+        } else {
+            Shape::new(input.cols, stored.cols)
         };
         expect_shape("head_products", "the weight", expected, stored)?;
         let width = if transposed { high } else { stored.cols };

@@ -26,10 +26,10 @@ pub enum Loss {
 
 impl Tape {
     /// The loss of `prediction` against `target`, each entry counting as `weight` says:
-    /// `Σ w·l / Σ w`, and 0 where all weights are 0. No gradient flows into target and weight.
+    /// `Σ w·l / Σ w`, and 0 if all weights are 0. No gradient flows into target and weight.
     ///
     /// # Errors
-    /// Where the shapes do not fit.
+    /// If the shapes do not fit.
     pub fn loss(
         &mut self,
         loss: Loss,
@@ -89,7 +89,7 @@ impl Tape {
         self.close([dp]);
     }
 
-    /// The gradient of a loss and the sum of its weights, on the card.
+    /// The gradient of a loss and the sum of its weights, on the GPU.
     fn loss_factors<'a>(&'a self, node: Var, dy: &'a Buffer) -> [View<'a>; 2] {
         let total = self.node(node).saved.as_ref().expect("the forward pass kept the weights' sum");
         [dy.view(), total.view()]
@@ -99,7 +99,7 @@ impl Tape {
     /// `labels[start..start + rows]`; each row counts as `weight` (one column) says.
     ///
     /// # Errors
-    /// Where there are fewer labels, a label is no class, or the weight is not one column.
+    /// If there are fewer labels, a label is no class, or the weight is not one column.
     pub fn cross_entropy(
         &mut self,
         logits: Var,

@@ -20,7 +20,7 @@ pub struct LstmStates {
     pub cell: Var,
 }
 
-/// The recurrent share of an LSTM's gates; absent where the caller has put it into the input's
+/// The recurrent share of an LSTM's gates; absent if the caller has put it into the input's
 /// share already (models that convolve the hidden state).
 #[derive(Debug, Clone, Copy)]
 pub struct LstmRecurrence {
@@ -38,11 +38,11 @@ impl Tape {
     /// Runs an LSTM over `T` snapshots of `N` vertices each, from `hidden` and `cell` on.
     ///
     /// `input` is the input's share of the gates i, f, g, o (`T·N × 4H`), or rows with their
-    /// weight. Where `mask` (`T·N × 1`) is 0 both states of that vertex pass unchanged, whatever
+    /// weight. If `mask` (`T·N × 1`) is 0 both states of that vertex pass unchanged, whatever
     /// its gates hold.
     ///
     /// # Errors
-    /// Where the shapes do not fit, or several steps are asked for without a recurrence.
+    /// If the shapes do not fit, or several steps are asked for without a recurrence.
     pub fn lstm(
         &mut self,
         input: impl Into<GateInput>,
@@ -83,7 +83,7 @@ impl Tape {
                 cuda::lstm::forward(gpu, &call, norms, out_h, out_c, saved.view_mut());
             }
         }
-        // The kernels of the way back normalise again what others needed in full.
+        // The kernels of the backward pass normalise again what others needed in full.
         if self.gpu().is_some() && cuda::lstm::is_narrow(shape, self.lstm_widths(input)) {
             input.parts().into_iter().flatten().for_each(|x| self.forget(x));
         }
@@ -111,7 +111,7 @@ impl Tape {
         }
     }
 
-    /// The widths of the rows of an input; none where the gates' share is given.
+    /// The widths of the rows of an input; none if the gates' share is given.
     fn lstm_widths(&self, input: GateInput) -> [Option<usize>; 2] {
         let width = |var| self.shape(var).cols;
         match input {
@@ -121,7 +121,7 @@ impl Tape {
         }
     }
 
-    /// The operands on a card, and the batch norms of the input's rows where the kernels apply them to
+    /// The operands on a GPU, and the batch norms of the input's rows if the kernels apply them to
     /// what was given to the norms.
     fn lstm_call_on_card(&self, op: &Op) -> (LstmCall<View<'_>>, Norms<'_>) {
         let Op::Lstm { input, hidden, cell, .. } = *op else { unreachable!() };
@@ -165,7 +165,7 @@ impl Tape {
                 return Err(TensorError::Argument {
                     operator: "lstm",
                     name: "the number of steps",
-                    expected: "1 where the recurrent weight is absent",
+                    expected: "1 if the recurrent weight is absent",
                     got: shape.steps.to_string(),
                 });
             }

@@ -4,7 +4,7 @@ use crate::buffer::Buffer;
 use crate::cpu::activation::{self, Activation};
 use crate::cpu::matmul::backward::LargeLayer;
 use crate::cpu::matmul::{self, Accumulate, MatMut, MatRef};
-use crate::cpu::past_caches::LARGE;
+use crate::cpu::past_caches::STREAMING_BYTES_MIN;
 use crate::cpu::{elementwise, reduce};
 use crate::cuda::matmul::{self as device, Layer, Members};
 use crate::cuda::{self, View};
@@ -21,7 +21,7 @@ fn result(data: &mut [f32], shape: Shape) -> MatMut<'_> {
     MatMut { data, rows: shape.rows, cols: shape.cols, stride: shape.cols }
 }
 
-/// The same on a card.
+/// The same on a GPU.
 fn operand_on(data: View<'_>, shape: Shape, transposed: bool) -> device::MatRef<'_> {
     device::MatRef { transposed, ..device::MatRef::new(data, shape.rows, shape.cols) }
 }
@@ -46,7 +46,7 @@ impl Tape {
     /// `a · b`.
     ///
     /// # Errors
-    /// Where `b` has not as many rows as `a` has columns.
+    /// If `b` has not as many rows as `a` has columns.
     pub fn matmul(&mut self, a: Var, b: Var) -> Result<Var, TensorError> {
         self.matmul_turned(a, false, b, false)
     }
@@ -54,7 +54,7 @@ impl Tape {
     /// `a · b` with either operand transposed first.
     ///
     /// # Errors
-    /// Where the inner dimensions differ.
+    /// If the inner dimensions differ.
     pub fn matmul_turned(
         &mut self,
         a: Var,
@@ -110,17 +110,19 @@ impl Tape {
         // layout in which the operand is stored.
         let (dc, dc_turned) = (Factor::Given(dy, out, false), Factor::Given(dy, out, true));
         if let Some(mut da) = self.open_to_overwrite(a) {
-            let factors = match a_transposed {
-                false => [dc, Factor::Of(b, !b_transposed)],
-                true => [Factor::Of(b, b_transposed), dc_turned],
+            let factors = if a_transposed {
+                [Factor::Of(b, b_transposed), dc_turned]
+            } else {
+                [dc, Factor::Of(b, !b_transposed)]
             };
             self.product(factors, &mut da, left);
             self.close([Some(da)]);
         }
         if let Some(mut db) = self.open_to_overwrite(b) {
-            let factors = match b_transposed {
-                false => [Factor::Of(a, !a_transposed), dc],
-                true => [dc_turned, Factor::Of(a, a_transposed)],
+            let factors = if b_transposed {
+                [dc_turned, Factor::Of(a, a_transposed)]
+            } else {
+                [Factor::Of(a, !a_transposed), dc]
             };
             self.product(factors, &mut db, right);
             self.close([Some(db)]);
@@ -149,7 +151,7 @@ impl Tape {
         }
     }
 
-    /// The gradients of a layer on a card: opened together, so that one pass can compute all.
+    /// The gradients of a layer on a GPU: opened together, so that one pass can compute all.
     pub(super) fn layer_backward(
         &mut self,
         layer: &Layer,
@@ -161,7 +163,7 @@ impl Tape {
         let (mut dx, mut dw) = (self.open_to_overwrite(x), self.open_to_overwrite(weight));
         let mut db = self.open_optional(bias);
         layer.backward(
-            self.gpu().expect("only called for tapes on a card"),
+            self.gpu().expect("only called for tapes on a GPU"),
             [self.view(x), self.view(weight)],
             [self.view(node), dy.view()],
             dx.as_mut().map(Opened::target),
@@ -174,7 +176,7 @@ impl Tape {
     /// `activation(x · weightᵀ + bias)`, `weight` being `out × in` as PyTorch stores it.
     ///
     /// # Errors
-    /// Where the shapes do not fit.
+    /// If the shapes do not fit.
     pub fn linear(
         &mut self,
         x: Var,
@@ -189,7 +191,7 @@ impl Tape {
     /// concatenation, its other half being `plus`.
     ///
     /// # Errors
-    /// Where the shapes do not fit.
+    /// If the shapes do not fit.
     pub fn linear_plus(
         &mut self,
         x: Var,
@@ -286,7 +288,7 @@ impl Tape {
             cuda::activation::backward(gpu, activation, self.view(node), dy.view(), to, mode);
             return self.close([Some(dp)]);
         }
-        if size_of_val(dy.as_slice()) > LARGE && plus.is_none() && x != weight {
+        if size_of_val(dy.as_slice()) > STREAMING_BYTES_MIN && plus.is_none() && x != weight {
             return self.linear_backward_by_blocks(node, x, weight, bias, activation, dy);
         }
         let mut before = None;

@@ -26,7 +26,7 @@ impl Parts {
         Self { steps, x, weight, out, transposed }
     }
 
-    /// All steps as layers on a card.
+    /// All steps as layers on a GPU.
     fn layer(&self) -> Layer {
         let (rows, ins, outs) = (self.x.rows, self.x.cols, self.out.cols);
         let (activation, members) = (Activation::Identity, Members::Below(self.steps));
@@ -56,11 +56,11 @@ impl Parts {
 }
 
 impl Tape {
-    /// `x_t · W_t` for `steps` equal parts of the rows of `x` and of `weights`; `x_t · W_tᵀ` where
+    /// `x_t · W_t` for `steps` equal parts of the rows of `x` and of `weights`; `x_t · W_tᵀ` if
     /// `transposed`.
     ///
     /// # Errors
-    /// Where the rows cannot be divided, or the inner dimensions differ.
+    /// If the rows cannot be divided, or the inner dimensions differ.
     pub fn matmul_steps(
         &mut self,
         x: Var,
@@ -72,9 +72,10 @@ impl Tape {
         let parts = Parts::new(input, stored, steps, transposed);
         let divided = Shape::new(steps * parts.x.rows, input.cols);
         expect_shape("matmul_steps", "the rows", divided, input)?;
-        let expected = match transposed {
-            false => Shape::new(steps * input.cols, stored.cols),
-            true => Shape::new(steps * parts.weight.rows, input.cols),
+        let expected = if transposed {
+            Shape::new(steps * parts.weight.rows, input.cols)
+        } else {
+            Shape::new(steps * input.cols, stored.cols)
         };
         expect_shape("matmul_steps", "the weights", expected, stored)?;
         let shape = Shape::new(input.rows, parts.out.cols);

@@ -38,13 +38,13 @@ pub struct MessageCell {
 }
 
 impl Tape {
-    /// The states after the messages, `N × H`, or a row more where that is asked for.
+    /// The states after the messages, `N × H`, or a row more if that is asked for.
     ///
     /// `feature_rows` has the row of its features for each vertex, and is not read without any. The
     /// result is that of the cell on rows `[s, o, e, φ]` from the state `s`, up to rounding.
     ///
     /// # Errors
-    /// Where the shapes do not fit each other, or a row of features is out of range.
+    /// If the shapes do not fit each other, or a row of features is out of range.
     pub fn message_cell(
         &mut self,
         call: MessageCell,
@@ -124,7 +124,7 @@ impl Tape {
         }
     }
 
-    /// The same for those of a card.
+    /// The same for those of a GPU.
     fn message_call_on_card<'a>(
         &'a self,
         call: &MessageCell,

@@ -46,13 +46,13 @@ impl Tape {
     /// For each target and head the sum of what its slots hold, weighted by attention.
     ///
     /// The score of a slot is `leaky_relu(scale · q·x)`, the weights are the softmax of the scores
-    /// over the slots of the target, after dropout where that is asked for. `deltas` has the time
-    /// difference of each slot, and is not read where there is no time encoding. Returns
+    /// over the slots of the target, after dropout if that is asked for. `deltas` has the time
+    /// difference of each slot, and is not read if there is no time encoding. Returns
     /// `targets × heads·X`, in the order of `x`, so that the last column of a head is the sum of
     /// its weights; 0 for a target without slots.
     ///
     /// # Errors
-    /// Where the shapes do not fit each other or the layout, a position of the layout is out of
+    /// If the shapes do not fit each other or the layout, a position of the layout is out of
     /// range, the layout was not indexed though rows or queries get a gradient, or the dropout
     /// rate is not in `[0, 1)`.
     pub fn neighbour_attention(
@@ -127,7 +127,7 @@ impl Tape {
         self.expect_indexed(call, layout)
     }
 
-    /// Requires the inverted positions where the way back will read them.
+    /// Requires the inverted positions if the backward pass will read them.
     fn expect_indexed(
         &self,
         call: &NeighbourAttention,
@@ -179,7 +179,7 @@ impl Tape {
         }
     }
 
-    /// The operands as the kernels of a card read them.
+    /// The operands as the kernels of a GPU read them.
     fn neighbour_call_on_card<'a>(
         &'a self,
         call: &NeighbourAttention,
@@ -245,8 +245,9 @@ fn argument<T>(name: &'static str, expected: &'static str, got: usize) -> Result
 }
 
 fn expect_count(name: &'static str, expected: usize, got: usize) -> Result<(), TensorError> {
-    match expected == got {
-        true => Ok(()),
-        false => argument(name, "that of the layout and the operands", got),
+    if expected == got {
+        Ok(())
+    } else {
+        argument(name, "that of the layout and the operands", got)
     }
 }

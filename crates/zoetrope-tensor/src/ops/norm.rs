@@ -35,7 +35,7 @@ impl Tape {
     /// which [`Tape::batch_statistics`] tells afterwards.
     ///
     /// # Errors
-    /// Where scale or shift are not one row as wide as `x`.
+    /// If scale or shift are not one row as wide as `x`.
     pub fn batch_norm(
         &mut self,
         x: Var,
@@ -63,7 +63,7 @@ impl Tape {
     /// The same with given mean and variance instead of those of `x`: evaluation.
     ///
     /// # Errors
-    /// Where a row of numbers is not as wide as `x`.
+    /// If a row of numbers is not as wide as `x`.
     pub fn batch_norm_fixed(
         &mut self,
         x: Var,
@@ -96,7 +96,7 @@ impl Tape {
         Ok(self.record_norm(Op::BatchNorm { x, scale, shift, fixed: true }, shape, saved))
     }
 
-    /// Appends a batch norm: on a card it is computed when it is first read, because some readers
+    /// Appends a batch norm: on a GPU it is computed when it is first read, because some readers
     /// rather apply it themselves ([`Tape::unnormalised`]).
     fn record_norm(&mut self, op: Op, shape: Shape, saved: Buffer) -> Var {
         let Op::BatchNorm { x, scale, shift, .. } = op else { unreachable!("a batch norm") };
@@ -143,7 +143,7 @@ impl Tape {
         y
     }
 
-    /// The statistics that a batch normalisation used; None for other matrices, and on a card, where
+    /// The statistics that a batch normalisation used; None for other matrices, and on a GPU, where
     /// [`Tape::update_running_statistics`] reads them.
     pub fn batch_statistics(&self, normalised: Var) -> Option<BatchStatistics<'_>> {
         if self.gpu().is_some() {
@@ -159,7 +159,7 @@ impl Tape {
         node.saved.as_ref().filter(|_| matches!(node.op, Op::BatchNorm { .. }))
     }
 
-    /// Moves running `[mean, variance, count]` of a layer, which lie on the tape's card, towards the
+    /// Moves running `[mean, variance, count]` of a layer, which lie on the tape's GPU, towards the
     /// statistics that a batch normalisation used: `kept = (1 - momentum) · kept + momentum · new`,
     /// the variance unbiased. Nothing happens for other matrices, or on the processor.
     pub fn update_running_statistics(
@@ -221,7 +221,7 @@ impl Tape {
     /// `(x - mean) / √(variance + ε) ∘ scale + shift` with the statistics of each row.
     ///
     /// # Errors
-    /// Where scale or shift are not one row as wide as `x`.
+    /// If scale or shift are not one row as wide as `x`.
     pub fn layer_norm(
         &mut self,
         x: Var,

@@ -28,7 +28,7 @@ impl Tape {
     /// `relu(source[src] + destination[dst])·weightᵀ + bias` for each pair, `pairs × outputs`.
     ///
     /// # Errors
-    /// Where shapes do not fit, the ends are not equally many, or one is beyond the last row.
+    /// If shapes do not fit, the ends are not equally many, or one is beyond the last row.
     pub fn pair_scores(
         &mut self,
         layers: PairLayers,

@@ -13,7 +13,7 @@ impl Tape {
     /// `relu(x)·weightᵀ + bias`, `weight` being `out × in`; with a few outputs in one pass over `x`.
     ///
     /// # Errors
-    /// Where the shapes do not fit.
+    /// If the shapes do not fit.
     pub fn readout(&mut self, x: Var, weight: Var, bias: Var) -> Result<Var, TensorError> {
         let (input, stored) = (self.shape(x), self.shape(weight));
         expect_shape("readout", "the weight", Shape::new(stored.rows, input.cols), stored)?;

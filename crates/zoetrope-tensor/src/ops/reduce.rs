@@ -37,7 +37,7 @@ impl Tape {
     /// `x / ‖x‖`, the norm being over all values.
     ///
     /// # Errors
-    /// Where `x` is not one row or one column.
+    /// If `x` is not one row or one column.
     pub fn unit_vector(&mut self, x: Var) -> Result<Var, TensorError> {
         let shape = self.shape(x);
         if shape.rows != 1 && shape.cols != 1 {

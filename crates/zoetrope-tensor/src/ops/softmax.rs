@@ -41,7 +41,7 @@ impl Tape {
     /// then source, then those of the next. The weights of the edges are not used.
     ///
     /// # Errors
-    /// Where `x` is not one column with as many rows as the group has edges.
+    /// If `x` is not one column with as many rows as the group has edges.
     pub fn segment_softmax(&mut self, group: &SparseGroup, x: Var) -> Result<Var, TensorError> {
         let shape = Shape::new(group.entries(), 1);
         expect_shape("segment_softmax", "the values of the edges", shape, self.shape(x))?;

@@ -35,7 +35,7 @@ fn multiply(group: &SparseGroup, side: Side, x: &[f32], y: &mut [f32], mode: Acc
     }
 }
 
-/// The same where matrices differ in their columns.
+/// The same if matrices differ in their columns.
 fn multiply_one_by_one(
     group: &SparseGroup,
     side: Side,
@@ -62,7 +62,7 @@ impl Tape {
     /// matrices have columns (`T·N × F`) to as many as they have rows.
     ///
     /// # Errors
-    /// Where `x` has not one row per column and snapshot of the group.
+    /// If `x` has not one row per column and snapshot of the group.
     pub fn spmm(&mut self, group: &SparseGroup, x: Var) -> Result<Var, TensorError> {
         let got = self.shape(x);
         expect_shape("spmm", "the features", Shape::new(group.columns(), got.cols), got)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::matrix::Shape;
-use crate::table::{Fixed, Part, Source, Table, Values, expect_parts};
+use crate::table::{Fixed, PickedColumns, Source, Table, Values, expect_parts};
 use crate::tape::{Op, Tape, Value, Var};
 use crate::{cpu, cuda};
 
@@ -12,8 +12,8 @@ impl Tape {
     /// columns is not looked at.
     ///
     /// # Panics
-    /// Where lists do not fit each other, a row is out of range, or a part is on another device.
-    pub fn picked(&mut self, count: usize, parts: &[Part<'_>]) -> Var {
+    /// If lists do not fit each other, a row is out of range, or a part is on another device.
+    pub fn picked(&mut self, count: usize, parts: &[PickedColumns<'_>]) -> Var {
         expect_parts(parts, count);
         let width: usize = parts.iter().map(|part| part.source.width).sum();
         let mut y = self.pool.take(count * width);
@@ -33,7 +33,7 @@ impl Tape {
     /// The rows of a matrix, as a part of others.
     ///
     /// # Panics
-    /// Where the backward pass has already given the block away.
+    /// If the backward pass has already given the block away.
     pub fn source(&self, var: Var) -> Source<'_> {
         let values = match self.gpu() {
             None => Values::Host(self.value(var)),

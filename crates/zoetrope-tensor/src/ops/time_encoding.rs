@@ -16,7 +16,7 @@ impl Tape {
     /// taken off it before it becomes an f32, so that differences may be as large as they like.
     ///
     /// # Errors
-    /// Where weight and bias are not vectors of one length.
+    /// If weight and bias are not vectors of one length.
     pub fn time_encoding(
         &mut self,
         deltas: &Arc<Vec<f64>>,

@@ -1,4 +1,4 @@
-//! The walk back: from a scalar to the gradients of the leaves.
+//! The backward pass: from a scalar to the gradients of the leaves.
 
 use crate::buffer::Buffer;
 use crate::error::TensorError;
@@ -22,7 +22,7 @@ impl Tape {
     /// afterwards.
     ///
     /// # Errors
-    /// Where `loss` is not 1 × 1, or there was a backward pass since the last reset.
+    /// If `loss` is not 1 × 1, or there was a backward pass since the last reset.
     pub fn backward(&mut self, loss: Var) -> Result<(), TensorError> {
         expect_shape("backward", "the loss", Shape::new(1, 1), self.shape(loss))?;
         self.backward_from(loss, &[1.0])
@@ -32,7 +32,7 @@ impl Tape {
     /// computation whose rest was differentiated elsewhere.
     ///
     /// # Errors
-    /// Where the gradient has not as many values as `output`, or there was a backward pass since the
+    /// If the gradient has not as many values as `output`, or there was a backward pass since the
     /// last reset.
     pub fn backward_from(&mut self, output: Var, gradient: &[f32]) -> Result<(), TensorError> {
         let shape = self.shape(output);
@@ -49,10 +49,10 @@ impl Tape {
 
     /// Computes gradients from those of several outputs, of which each is given as a number for
     /// all of its values or as a matrix. Everything on the tape is gone through: operators that take
-    /// part in the ways back of others do so even where no output depends on them.
+    /// part in the backward passes of others do so even if no output depends on them.
     ///
     /// # Errors
-    /// Where a gradient has not as many values as its output, or there was a backward pass since the
+    /// If a gradient has not as many values as its output, or there was a backward pass since the
     /// last reset.
     pub fn backward_from_all(&mut self, outputs: &[(Var, Seed<'_>)]) -> Result<(), TensorError> {
         self.open_gradients()?;
@@ -87,11 +87,11 @@ impl Tape {
 
     /// Begins the gradient of the parameter `slot` with the values of a block instead of with zeros,
     /// and leaves another block for it: what the backward pass finds is added to them, as if it had
-    /// found them itself. False where the parameter is not on the tape, or lives on a card, where
+    /// found them itself. False if the parameter is not on the tape, or lives on a GPU, where
     /// gradients of one update lie in one place anyway.
     ///
     /// # Panics
-    /// Where the lengths differ.
+    /// If the lengths differ.
     pub fn lend_gradient(&mut self, slot: usize, block: &mut Buffer) -> bool {
         let Some(var) = self.parameters.get(slot).copied().flatten() else { return false };
         if self.gpu().is_some() {
@@ -103,7 +103,7 @@ impl Tape {
         true
     }
 
-    /// The same as [`Tape::seed_gradient`] with a matrix that may be on a card.
+    /// The same as [`Tape::seed_gradient`] with a matrix that may be on a GPU.
     fn seed_matrix(&mut self, output: Var, kept: &Kept) -> Result<(), TensorError> {
         let shape = self.shape(output);
         if kept.shape() != shape {

@@ -35,7 +35,7 @@ pub(crate) struct Opened {
     len: usize,
     /// Lent zeros, because the gradient itself is open already.
     apart: bool,
-    /// What had flowed there before: added when it closes, where the kernel overwrites.
+    /// What had flowed there before: added when it closes, if the kernel overwrites.
     before: Gradient,
     /// Whether the kernel has to overwrite instead of add: the block is fresh and not zeroed.
     pub(crate) mode: Accumulate,
@@ -58,7 +58,7 @@ impl Opened {
         slice
     }
 
-    /// Where the kernel of a card writes.
+    /// Where the kernel of a GPU writes.
     pub(crate) fn view(&mut self) -> ViewMut<'_> {
         let from = self.offset - self.base;
         let part = self.buffer.view().slice(from..from + self.len);
@@ -72,18 +72,18 @@ impl Opened {
     }
 }
 
-/// What a kernel of a card gets of a gradient that may not be wanted.
+/// What a kernel of a GPU gets of a gradient that may not be wanted.
 pub(crate) fn sink(opened: &mut Option<Opened>) -> Sink<'_> {
     let mode = opened.as_ref().map_or(Accumulate::Add, |one| one.mode);
     Sink { place: opened.as_mut().map(Opened::view), mode }
 }
 
 impl Tape {
-    /// The gradient of a matrix after [`Tape::backward`]; None where the loss does not depend on
+    /// The gradient of a matrix after [`Tape::backward`]; None if the loss does not depend on
     /// it. Only leaves keep theirs.
     ///
     /// # Panics
-    /// Where the tape computes on a card: [`Tape::gradient_block`] is for any device.
+    /// If the tape computes on a GPU: [`Tape::gradient_block`] is for any device.
     pub fn gradient(&self, var: Var) -> Option<&[f32]> {
         self.gradient_block(var).map(Buffer::as_slice)
     }
@@ -97,10 +97,10 @@ impl Tape {
     }
 
     /// Changes the gradient of the parameter `slot` for a block of the same length, whose values the
-    /// tape forgets; false where the loss does not depend on the parameter.
+    /// tape forgets; false if the loss does not depend on the parameter.
     ///
     /// # Panics
-    /// Where the lengths differ.
+    /// If the lengths differ.
     pub fn exchange_gradient(&mut self, slot: usize, block: &mut Buffer) -> bool {
         let var = self.parameters.get(slot).copied().flatten();
         let held = var.and_then(|var| self.gradients.get_mut(var.index as usize));
@@ -110,7 +110,7 @@ impl Tape {
         true
     }
 
-    /// Opens the gradient of an operand to add to it; None where no gradient is needed.
+    /// Opens the gradient of an operand to add to it; None if no gradient is needed.
     pub(crate) fn open(&mut self, var: Var) -> Option<Opened> {
         self.open_as(var, false)
     }
@@ -121,7 +121,7 @@ impl Tape {
         self.open_as(var, true)
     }
 
-    /// The same where an operand may be absent.
+    /// The same if an operand may be absent.
     pub(crate) fn open_optional(&mut self, var: Option<Var>) -> Option<Opened> {
         var.and_then(|var| self.open(var))
     }
@@ -265,9 +265,10 @@ impl Tape {
 
     /// The gradient of a node of which a block has the values from `base` on.
     fn gradient_from(&self, root: Var, block: Buffer, base: usize) -> Gradient {
-        match block.len() == self.shape(root).len() {
-            true => Gradient::Held(block),
-            false => Gradient::Part(block, base),
+        if block.len() == self.shape(root).len() {
+            Gradient::Held(block)
+        } else {
+            Gradient::Part(block, base)
         }
     }
 

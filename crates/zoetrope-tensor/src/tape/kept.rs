@@ -48,7 +48,7 @@ impl Tape {
         }
     }
 
-    /// Copies the gradient of a leaf off the tape after a backward pass; None where nothing flowed
+    /// Copies the gradient of a leaf off the tape after a backward pass; None if nothing flowed
     /// there.
     pub fn keep_gradient(&self, var: Var, place: &mut Option<Kept>) {
         let Some(gradient) = self.gradient_block(var) else {
@@ -62,7 +62,7 @@ impl Tape {
         }
     }
 
-    /// A matrix of a shape, the old one where it fits.
+    /// A matrix of a shape, the old one if it fits.
     fn room<'p>(&self, shape: Shape, place: &'p mut Option<Kept>) -> &'p mut Kept {
         let fits = |kept: &Kept| kept.shape == shape && kept.values.is_on(self.device());
         if !place.as_ref().is_some_and(fits) {

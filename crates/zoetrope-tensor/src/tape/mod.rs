@@ -71,7 +71,7 @@ impl Tape {
         self.pool.device()
     }
 
-    /// The card that the tape computes on, if it does.
+    /// The GPU that the tape computes on, if it does.
     pub(crate) fn gpu(&self) -> Option<&Gpu> {
         self.device().gpu()
     }
@@ -127,7 +127,7 @@ impl Tape {
     /// A constant that shares its values with the caller: some rows of a matrix.
     ///
     /// # Errors
-    /// Where the matrix has no such rows.
+    /// If the matrix has no such rows.
     pub fn constant(
         &mut self,
         matrix: &Arc<Matrix>,
@@ -153,7 +153,7 @@ impl Tape {
     /// A constant whose values are copied onto the tape.
     ///
     /// # Errors
-    /// Where there are not `rows × cols` values.
+    /// If there are not `rows × cols` values.
     pub fn copied(&mut self, rows: usize, cols: usize, values: &[f32]) -> Result<Var, TensorError> {
         let shape = Shape::new(rows, cols);
         if values.len() != shape.len() {
@@ -194,11 +194,11 @@ impl Tape {
         self.filled(rows, cols, |values| values.fill(1.0))
     }
 
-    /// From now on parameters are those of a block on the tape's card: values are read there and
+    /// From now on parameters are those of a block on the tape's GPU: values are read there and
     /// gradients are added there.
     ///
     /// # Panics
-    /// Where something was recorded since the last reset.
+    /// If something was recorded since the last reset.
     pub fn bind(&mut self, block: &Arc<ParameterBlock>) {
         assert!(self.is_empty(), "parameters are bound before anything is recorded");
         self.bound = Some(Arc::clone(block));
@@ -233,7 +233,7 @@ impl Tape {
     /// A leaf whose gradient is wanted, with values copied onto the tape.
     ///
     /// # Errors
-    /// Where there are not `rows × cols` values.
+    /// If there are not `rows × cols` values.
     pub fn variable(
         &mut self,
         rows: usize,
@@ -245,7 +245,7 @@ impl Tape {
         Ok(var)
     }
 
-    /// The gradient of the parameter `slot` after [`Tape::backward`]; None where the loss does not
+    /// The gradient of the parameter `slot` after [`Tape::backward`]; None if the loss does not
     /// depend on it.
     pub fn parameter_gradient(&self, slot: usize) -> Option<&[f32]> {
         self.parameters.get(slot).copied().flatten().and_then(|var| self.gradient(var))
@@ -259,7 +259,7 @@ impl Tape {
     /// The values of a matrix, row by row.
     ///
     /// # Panics
-    /// Where the backward pass has already given the block away, or the tape computes on a card:
+    /// If the backward pass has already given the block away, or the tape computes on a GPU:
     /// [`Tape::read`] copies from there.
     pub fn value(&self, var: Var) -> &[f32] {
         let node = self.node(var);
@@ -278,10 +278,10 @@ impl Tape {
         }
     }
 
-    /// The values of a matrix on the tape's card, row by row.
+    /// The values of a matrix on the tape's GPU, row by row.
     ///
     /// # Panics
-    /// Where the backward pass has already given the block away, or the tape computes on the host.
+    /// If the backward pass has already given the block away, or the tape computes on the host.
     pub(crate) fn view(&self, var: Var) -> View<'_> {
         let node = self.node(var);
         let (whole, from) = match &node.value {
@@ -302,7 +302,7 @@ impl Tape {
     /// A copy of the values of a matrix, row by row; waits for the tape's device.
     ///
     /// # Panics
-    /// Where the backward pass has already given the block away.
+    /// If the backward pass has already given the block away.
     pub fn read(&self, var: Var) -> Vec<f32> {
         let mut values = vec![0.0; self.shape(var).len()];
         self.read_into(var, &mut values);
@@ -312,7 +312,7 @@ impl Tape {
     /// The same into memory of the caller.
     ///
     /// # Panics
-    /// As [`Tape::read`], and where the lengths differ.
+    /// As [`Tape::read`], and if the lengths differ.
     pub fn read_into(&self, var: Var, to: &mut [f32]) {
         match self.gpu() {
             None => to.copy_from_slice(self.value(var)),
@@ -323,7 +323,7 @@ impl Tape {
     /// The same for some consecutive values from a position on.
     ///
     /// # Panics
-    /// As [`Tape::read`], and where there are not as many values.
+    /// As [`Tape::read`], and if there are not as many values.
     pub fn read_part(&self, var: Var, from: usize, to: &mut [f32]) {
         let part = from..from + to.len();
         match self.gpu() {
@@ -335,7 +335,7 @@ impl Tape {
     /// Adds `factor` times a 1 × 1 matrix to the loss of the current step, without waiting for it.
     ///
     /// # Panics
-    /// Where the tape computes on the host.
+    /// If the tape computes on the host.
     pub fn log_loss(&self, loss: Var, factor: f32, steps: &mut Steps) {
         steps.add(self.view(loss), factor);
     }
@@ -343,7 +343,7 @@ impl Tape {
     /// The only value of a 1 × 1 matrix; waits for the tape's device.
     ///
     /// # Panics
-    /// Where the matrix is not 1 × 1, or as for [`Tape::read`].
+    /// If the matrix is not 1 × 1, or as for [`Tape::read`].
     pub fn scalar(&self, var: Var) -> f32 {
         let mut value = [0.0];
         self.read_into(var, &mut value);
@@ -374,7 +374,7 @@ impl Tape {
         Var { index, generation: self.generation }
     }
 
-    /// Appends the result of an operator, whose gradient flows where any input's does.
+    /// Appends the result of an operator, whose gradient flows if any input's does.
     pub(crate) fn record(
         &mut self,
         op: Op,
@@ -476,8 +476,9 @@ pub(crate) fn expect_shape(
     expected: Shape,
     got: Shape,
 ) -> Result<(), TensorError> {
-    match expected == got {
-        true => Ok(()),
-        false => Err(TensorError::Shape { operator, operand, expected, got }),
+    if expected == got {
+        Ok(())
+    } else {
+        Err(TensorError::Shape { operator, operand, expected, got })
     }
 }

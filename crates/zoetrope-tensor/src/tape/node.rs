@@ -38,7 +38,7 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) enum Value {
     Owned(Buffer),
-    /// Computed on a card when somebody reads them, and again if need be: of a batch norm, which some
+    /// Computed on a GPU when somebody reads them, and again if need be: of a batch norm, which some
     /// readers rather apply to what it is given.
     Deferred(OnceLock<Buffer>),
     /// Part of a matrix of the caller, from this position on.
@@ -207,7 +207,7 @@ pub(crate) enum Op {
         call: NeighbourAttention,
         layout: Arc<Neighbourhood>,
         deltas: Arc<Vec<f64>>,
-        /// Both on the card, where the tape computes on one.
+        /// Both on the GPU, if the tape computes on one.
         lists: Option<Box<Lists>>,
     },
     MessageCell {
@@ -272,7 +272,7 @@ impl Op {
         matches!(self, Self::Leaf)
     }
 
-    /// Whether the way back has to go through it, gradient or none.
+    /// Whether the backward pass has to go through it, gradient or none.
     pub(crate) fn is_collective(&self) -> bool {
         matches!(self, Self::Custom { operator, .. } if operator.is_collective())
     }

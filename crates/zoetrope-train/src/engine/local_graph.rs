@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zoetrope_dist::{Departed, Exchange};
+use zoetrope_dist::Exchange;
 use zoetrope_graph::SnapshotSequence;
-use zoetrope_nn::{Adjacency, Arrival, Movement, NnError, PreparedGraph};
+use zoetrope_nn::{Adjacency, NnError, PendingRows, PreparedGraph, RowExchange};
 use zoetrope_plan::{Halo, Placements};
 use zoetrope_tensor::{Device, Matrix, SparseGroup, SparseMatrix, Tape, TensorError, Var};
 
@@ -15,7 +15,7 @@ use super::sharing::FrameSharing;
 
 /// How rows of a piece move; None where they are where they have to be.
 #[derive(Debug)]
-pub(super) struct Moves {
+pub(super) struct PieceExchange {
     gather: Option<Exchange>,
     to_time: Option<Exchange>,
     to_structure: Option<Exchange>,
@@ -36,7 +36,12 @@ struct Overlap {
 }
 
 impl Overlap {
-    fn new(sharing: &FrameSharing, placements: &Placements, piece: &Piece, vertices: usize) -> Self {
+    fn new(
+        sharing: &FrameSharing,
+        placements: &Placements,
+        piece: &Piece,
+        vertices: usize,
+    ) -> Self {
         let mut made =
             Self { to_time: Vec::new(), to_structure: Vec::new(), steps: Vec::new(), vertices };
         for part in 0..PARTS {
@@ -54,14 +59,10 @@ impl Overlap {
     }
 }
 
-/// Rows that left through an exchange.
-#[derive(Debug)]
-struct UnderWay(Departed);
-
-impl Arrival for UnderWay {
-    fn arrive(self: Box<Self>, tape: &mut Tape) -> Result<Var, TensorError> {
-        Ok(self.0.arrive(tape))
-    }
+/// Sends rows through an exchange and does not wait for those of others.
+fn start(exchange: &Exchange, tape: &mut Tape, rows: Var) -> Result<PendingRows, TensorError> {
+    let pending = exchange.start(tape, rows)?;
+    Ok(PendingRows::new(|tape| Ok(pending.arrive(tape))))
 }
 
 /// Parts in which rows are redistributed where that overlaps with computing: few, because each costs
@@ -72,7 +73,7 @@ fn through(exchange: Option<&Exchange>, tape: &mut Tape, rows: Var) -> Result<Va
     exchange.map_or(Ok(rows), |exchange| exchange.apply(tape, rows))
 }
 
-impl Movement for Moves {
+impl RowExchange for PieceExchange {
     fn gather(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
         through(self.gather.as_ref(), tape, rows)
     }
@@ -89,14 +90,14 @@ impl Movement for Moves {
         self.overlap.as_ref().map_or(1, |overlap| overlap.to_time.len())
     }
 
-    fn depart_to_time(
+    fn start_to_time(
         &self,
         tape: &mut Tape,
         part: usize,
         rows: Var,
-    ) -> Result<Box<dyn Arrival>, TensorError> {
+    ) -> Result<PendingRows, TensorError> {
         let overlap = self.overlap.as_ref().expect("rows move in parts");
-        Ok(Box::new(UnderWay(overlap.to_time[part].start(tape, rows)?)))
+        start(&overlap.to_time[part], tape, rows)
     }
 
     fn arrange(&self, tape: &mut Tape, parts: &[Var]) -> Result<Var, TensorError> {
@@ -113,13 +114,13 @@ impl Movement for Moves {
         tape.concat_rows(&rows)
     }
 
-    fn depart_to_structure(
+    fn start_to_structure(
         &self,
         tape: &mut Tape,
         rows: Var,
-    ) -> Result<Vec<Box<dyn Arrival>>, TensorError> {
+    ) -> Result<Vec<PendingRows>, TensorError> {
         let overlap = self.overlap.as_ref().expect("rows move in parts");
-        let mut departed: Vec<Box<dyn Arrival>> = Vec::with_capacity(overlap.steps.len());
+        let mut pending = Vec::with_capacity(overlap.steps.len());
         for (steps, exchange) in overlap.steps.iter().zip(&overlap.to_structure) {
             let mut of_part = Vec::with_capacity(steps.len());
             for &step in steps {
@@ -129,13 +130,13 @@ impl Movement for Moves {
                 true => tape.rows(rows, 0..0)?,
                 false => tape.concat_rows(&of_part)?,
             };
-            departed.push(Box::new(UnderWay(exchange.start(tape, part)?)));
+            pending.push(start(exchange, tape, part)?);
         }
-        Ok(departed)
+        Ok(pending)
     }
 }
 
-impl Moves {
+impl PieceExchange {
     /// From the cells of structure encoders to whole snapshots.
     pub(super) fn to_answers(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
         through(self.to_answers.as_ref(), tape, rows)
@@ -155,7 +156,7 @@ pub(super) struct LocalPiece {
     pub(super) time_vertices: usize,
     /// The snapshots that it answers for, counted from the start of the sequence.
     pub(super) answers: Range<usize>,
-    pub(super) moves: Moves,
+    pub(super) exchange: PieceExchange,
 }
 
 /// A rank's share of a sequence.
@@ -249,7 +250,7 @@ impl LocalGraph {
         // Rows of other ranks are gathered for all snapshots at once: nothing is left to compute beside.
         let overlap = (sharing.overlap && to_time.is_some() && halo.is_none())
             .then(|| Overlap::new(sharing, &placements, piece, time.vertices.len()));
-        let moves = Moves {
+        let exchange = PieceExchange {
             gather: halo.as_ref().map(|halo| sharing.exchange(&halo.route)),
             to_time,
             to_structure,
@@ -271,7 +272,7 @@ impl LocalGraph {
             first: steps.start - piece.steps.start,
             time_vertices: time.vertices.len(),
             answers: start + answers.start..start + answers.end,
-            moves,
+            exchange,
         })
     }
 
@@ -315,7 +316,9 @@ impl LocalGraph {
                 let here = below.iter().copied().chain(own).chain(above.iter().copied());
                 let mut values = Vec::with_capacity(halo.rows() * self.data.shape().cols);
                 for vertex in here {
-                    values.extend_from_slice(self.data.row(step * all + sharing.old(vertex) as usize));
+                    values.extend_from_slice(
+                        self.data.row(step * all + sharing.old(vertex) as usize),
+                    );
                 }
                 tape.copied(halo.rows(), self.data.shape().cols, &values)?
             }

@@ -11,9 +11,9 @@ use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, Sta
 use zoetrope_plan::{Coding, FramePlan, LayerOrder, OperatorOrder, groups};
 use zoetrope_tensor::{Device, Difference, Gpu, Matrix, Tape, Var};
 
+use super::local_graph::{LocalGraph, LocalPiece};
 use super::piece::Piece;
 use super::reuse;
-use super::local_graph::{LocalGraph, LocalPiece};
 use super::sharing::FrameSharing;
 
 /// What a plan says about the inside of every frame.
@@ -194,12 +194,12 @@ impl FrameRunner {
     pub fn enter(&mut self, gpu: &Gpu, piece: &Piece, next: Option<&Piece>) -> Result<(), NnError> {
         self.cut(piece)?;
         for group in self.cuts[piece].graph.products() {
-            gpu.enter(group, group.goes_back());
+            gpu.enter(group, group.uses_transposes());
         }
         let Some(next) = next else { return Ok(()) };
         self.cut(next)?;
         for group in self.cuts[next].graph.products() {
-            gpu.prefetch(group, group.goes_back());
+            gpu.prefetch(group, group.uses_transposes());
         }
         Ok(())
     }
@@ -253,14 +253,14 @@ impl FrameRunner {
                 steps: steps.len(),
                 first: local.first,
                 time_vertices: local.time_vertices,
-                movement: &local.moves,
+                exchange: &local.exchange,
             }),
         };
         let Embedding { mut rows, mut state } = model.embed(forward, &frame, state)?;
         state.advance(steps.len());
         let described = match (&cut.local, model.coverage()) {
             (Some(local), _) => {
-                rows = local.moves.to_answers(forward.tape, rows)?;
+                rows = local.exchange.to_answers(forward.tape, rows)?;
                 local.answers.clone()
             }
             (None, Coverage::Every) => steps,

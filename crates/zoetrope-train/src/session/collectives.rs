@@ -84,7 +84,9 @@ impl Session {
     /// What ranks that take different frames of an update tell each other besides gradients: losses, and
     /// statistics of batch norms, both counted in the order of frames as one rank would.
     pub(super) fn share_frames(&mut self) -> Result<(), TrainError> {
-        let Some(ranks) = self.ranks.clone().filter(|_| self.shares_frames()) else { return Ok(()) };
+        let Some(ranks) = self.ranks.clone().filter(|_| self.shares_frames()) else {
+            return Ok(());
+        };
         let placed = std::mem::take(&mut self.own_frames.placed);
         for statistics in statistics_in_order(&ranks, &placed)? {
             statistics.apply(&mut self.network.parameters);

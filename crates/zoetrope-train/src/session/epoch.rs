@@ -60,9 +60,11 @@ impl Session {
         };
         let all = self.updates();
         let begun = self.learner.progress.frame;
-        let Some(first) = all.iter().position(|(from, _)| *from == begun).or_else(|| {
-            (begun == frames.len()).then_some(all.len())
-        }) else {
+        let Some(first) = all
+            .iter()
+            .position(|(from, _)| *from == begun)
+            .or_else(|| (begun == frames.len()).then_some(all.len()))
+        else {
             return Err(unfit("the updates of an epoch"));
         };
         for (at, (from, update)) in all.iter().enumerate().skip(first) {
@@ -167,7 +169,8 @@ impl Session {
                 self.runner.enter(gpu, &piece(frames[first]), next.map(piece).as_ref())?;
             }
         }
-        let (Some(gpu), Some(number), true) = (gpu, self.learner.frame_counter(), self.can_record())
+        let (Some(gpu), Some(number), true) =
+            (gpu, self.learner.frame_counter(), self.can_record())
         else {
             return self.compute_update(update, frames).map(drop);
         };

@@ -18,10 +18,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_data::split::Part;
+use zoetrope_dist::Ranks;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::model::Coverage;
 use zoetrope_nn::state::Carried;
-use zoetrope_dist::Ranks;
 use zoetrope_plan::{FramePlan, Residency, Sharing};
 use zoetrope_tensor::{Matrix, Tape};
 
@@ -34,13 +34,13 @@ use crate::material::Material;
 use crate::run::{DeviceTransport, Metrics, Timeline};
 use crate::task::{self, Task};
 
-pub use epoch::{EpochEnd, Watch};
-pub use evaluate::Answers;
-pub(crate) use planning::of_frames;
-pub use planning::plan_for_ranks;
-pub use pairs::PairQuestion;
 use collectives::OwnFrames;
 use cuda_graphs::CudaGraphs;
+pub use epoch::{EpochEnd, Watch};
+pub use evaluate::Answers;
+pub use pairs::PairQuestion;
+pub(crate) use planning::of_frames;
+pub use planning::plan_for_ranks;
 
 /// A run in progress.
 pub struct Session {

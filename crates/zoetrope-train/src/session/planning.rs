@@ -6,13 +6,13 @@
 
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
-use zoetrope_nn::{Role, SharedLayer};
 use zoetrope_nn::optimiser::Gradients;
+use zoetrope_nn::{Role, SharedLayer};
 use zoetrope_plan::planners::{Workload, layout};
 use zoetrope_plan::strategy::{LayerTraffic, Machine, Traffic};
 use zoetrope_plan::{
-    BlockCost, FramePlan, FrameRule, FrameWorkload, GpuFacts, LayerOrder, Plan, PlanError, Question,
-    Wishes, choose,
+    BlockCost, FramePlan, FrameRule, FrameWorkload, GpuFacts, LayerOrder, Plan, PlanError,
+    Question, Wishes, choose,
 };
 use zoetrope_tensor::cuda::ParameterBlock;
 use zoetrope_tensor::{Device, Gpu, SparseGroup};
@@ -161,7 +161,8 @@ impl<'c> Draft<'c> {
         wishes: &Wishes,
         gpu: Option<&GpuFacts>,
     ) -> Result<FramePlan, TrainError> {
-        let traffic = |orders: &[LayerOrder], kept: bool| self.traffic(material, cost, orders, kept);
+        let traffic =
+            |orders: &[LayerOrder], kept: bool| self.traffic(material, cost, orders, kept);
         let (graph, traffic) = (&*material.sequence, &traffic);
         let workload = Workload::Frames { facts, graph, traffic };
         let machine = Machine::one_host();
@@ -188,9 +189,9 @@ impl<'c> Draft<'c> {
         let layer = |(at, layer): (usize, &SharedLayer)| LayerTraffic {
             gathered: layer.gathered,
             gathered_once: at == 0 && kept,
-            gathered_goes_back: layer.gathered_goes_back,
+            gathered_needs_gradient: layer.gathered_needs_gradient,
             to_time: layer.to_time,
-            to_time_goes_back: layer.to_time_goes_back,
+            to_time_needs_gradient: layer.to_time_needs_gradient,
             from_time: layer.from_time,
         };
         Some(Traffic {
@@ -249,9 +250,13 @@ impl<'c> Draft<'c> {
         if steps > training.len() {
             return Err(PlanError::FrameTooLong { frame: steps, snapshots: training.len() }.into());
         }
-        if config.train.truncate.is_some() && model.coverage() == zoetrope_nn::model::Coverage::Last {
+        if config.train.truncate.is_some() && model.coverage() == zoetrope_nn::model::Coverage::Last
+        {
             return Err(TrainError::Unfit {
-                what: format!("train.truncate cuts frames, but {} reads whole frames", model.name()),
+                what: format!(
+                    "train.truncate cuts frames, but {} reads whole frames",
+                    model.name()
+                ),
                 advice: "leave train.truncate out".to_owned(),
             });
         }
@@ -304,7 +309,7 @@ impl<'c> Draft<'c> {
             orders_by_snapshot: false,
             works_in_blocks: model.works_in_blocks(),
             time_on_features: model.sharing(&[]).is_none_or(|sharing| sharing.time_on_features),
-            is_recordable: model.repeats(),
+            is_recordable: model.is_recordable(),
             keeps_statistics: network.parameters.iter().any(|(_, one)| one.role == Role::Statistic),
             frames_per_update: config.train.batch_size,
             carries_state: config.train.carry_state,

@@ -6,8 +6,8 @@ use zoetrope_data::split::Part;
 use zoetrope_plan::planners::{Workload, batches};
 use zoetrope_plan::strategy::Machine;
 use zoetrope_plan::{
-    BatchPlan, BatchWorkload, FrameRule, GpuFacts, MeasuredBatches, Plan, PlanError, Question, Wishes,
-    choose,
+    BatchPlan, BatchWorkload, FrameRule, GpuFacts, MeasuredBatches, Plan, PlanError, Question,
+    Wishes, choose,
 };
 use zoetrope_tensor::Device;
 
@@ -51,10 +51,8 @@ pub(super) fn plan_measured(
     questions_of_an_event: usize,
     before: &BatchPlan,
 ) -> Result<BatchPlan, TrainError> {
-    let facts = BatchWorkload {
-        questions_of_an_event,
-        ..workload(config, material, Some(measured))
-    };
+    let facts =
+        BatchWorkload { questions_of_an_event, ..workload(config, material, Some(measured)) };
     let mut wishes = wishes(config);
     wishes.memory_limit = zoetrope_heap::limit();
     let plan = proposed(config, &facts, &wishes, None)?;

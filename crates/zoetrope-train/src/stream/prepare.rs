@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use zoetrope_graph::sampler::{EqualTimes, Moment, Sampled, Sampler};
 use zoetrope_graph::{EventId, Time, VertexId};
 use zoetrope_nn::decoder::Ends;
-use zoetrope_nn::stream::{Block, EventBatch, LastEvent};
+use zoetrope_nn::stream::{EventBatch, LastEvent, LayerBatch};
 use zoetrope_plan::dispatch::{Organiser, Redundancy};
 use zoetrope_tensor::Matrix;
 
@@ -212,7 +212,7 @@ impl<'a> Preparer<'a> {
             ));
         }
         let layers = if with_blocks { self.rules.layers } else { 0 };
-        batch.blocks.resize_with(layers, Block::default);
+        batch.blocks.resize_with(layers, LayerBatch::default);
         self.moments.clone_from(&self.asked);
         for layer in 0..layers {
             let mut block = std::mem::take(&mut batch.blocks[layer]);
@@ -234,7 +234,7 @@ impl<'a> Preparer<'a> {
     /// One level: the neighbours of all its targets, and the rows below that they name.
     fn block(
         &mut self,
-        block: &mut Block,
+        block: &mut LayerBatch,
         layer: usize,
         step: u32,
         deepest: bool,

@@ -151,7 +151,7 @@ impl Opened {
         let _planning = during(&stages::PLANNING);
         match (self, plan) {
             (Self::Snapshots(material), plan) => {
-let plan = of_frames(plan, &config)?;
+                let plan = of_frames(plan, &config)?;
                 let session = Session::start_shared(config, material, plan, timeline, ranks)?;
                 unread::by_plan(session.config(), session.plan())?;
                 Ok(Run::Snapshots(session))

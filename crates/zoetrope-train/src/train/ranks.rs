@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
-use zoetrope_dist::{Failure, Patience, Ranks, threads};
+use zoetrope_dist::{Failure, Ranks, Timeouts, threads};
 use zoetrope_plan::PlanError;
 
 use super::{
@@ -22,8 +22,8 @@ use crate::run::Timeline;
 use crate::session::Watch;
 
 /// How long ranks wait for each other.
-fn patience(config: &Config) -> Patience {
-    Patience { timeout: config.rank_timeout(), ..Patience::default() }
+fn timeouts(config: &Config) -> Timeouts {
+    Timeouts { timeout: config.rank_timeout(), ..Timeouts::default() }
 }
 
 /// Threads that compute for one rank where `here` ranks are on this machine.
@@ -83,9 +83,9 @@ pub fn train_by_threads(
         }
     };
     let listener = Mutex::new(Some(listener));
-    let (patience, interrupt) = (patience(&config), interrupt.clone());
+    let (timeouts, interrupt) = (timeouts(&config), interrupt.clone());
     let threads = threads_of_a_rank(&config, size);
-    let ends = threads::run(size, patience, move |ranks| {
+    let ends = threads::run(size, timeouts, move |ranks| {
         let (config, opened) = (config.clone(), Opened::Snapshots(material.clone()));
         // Taken by the first rank; nobody holds the lock while it computes.
         let first = match ranks.rank() {
@@ -119,7 +119,7 @@ pub fn train_by_mpi(
     interrupt: &Interrupt,
     listener: &mut (dyn Listener + Send),
 ) -> Result<Option<Finished>, TrainError> {
-    zoetrope_dist::mpi::run(patience(&config), |ranks| {
+    zoetrope_dist::mpi::run(timeouts(&config), |ranks| {
         let asked = config.train.ranks;
         if asked != 1 && asked != ranks.size() {
             return Err(TrainError::Unfit {

@@ -1,7 +1,7 @@
 //! Activations and their slopes against f64.
 
 use super::*;
-use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes};
+use crate::cpu::test_support::{added, assert_close, everywhere, exact, numbers, slopes};
 
 fn reference(activation: Activation, x: f64) -> f64 {
     match activation {

@@ -3,7 +3,7 @@
 use pulp::Simd;
 
 use super::core::Head;
-use super::lanes::Block;
+use super::lanes::VertexBlock;
 use crate::cpu::dropout::Mask;
 use crate::cpu::scratch::{self, Scratch};
 
@@ -27,12 +27,12 @@ pub(super) struct Room {
     /// Factors of dropout, and the probabilities times them.
     factors: Scratch,
     dropped: Scratch,
-    /// 1 or 0 for each row in lanes, where there is a mask.
+    /// 1 or 0 for each row in lanes, if there is a mask.
     there: Scratch,
 }
 
 impl Room {
-    pub(super) fn new(how: &Attending, block: Block, lanes: usize, keeps: bool) -> Self {
+    pub(super) fn new(how: &Attending, block: VertexBlock, lanes: usize, keeps: bool) -> Self {
         let square = block.shape.steps * block.shape.steps;
         let places = if keeps { block.groups(lanes) * block.shape.heads } else { 1 };
         let dropped = if how.drop.is_some() { places * square * lanes } else { 0 };
@@ -53,7 +53,7 @@ impl Attending<'_> {
     pub(super) fn forward<S: Simd>(
         &self,
         simd: S,
-        block: Block,
+        block: VertexBlock,
         qkv: &[S::f32s],
         out: &mut [S::f32s],
         room: &mut Room,
@@ -94,7 +94,7 @@ impl Attending<'_> {
     pub(super) fn backward<S: Simd>(
         &self,
         simd: S,
-        block: Block,
+        block: VertexBlock,
         qkv: &[S::f32s],
         d_out: &[S::f32s],
         d_qkv: &mut [S::f32s],
@@ -123,7 +123,7 @@ impl Attending<'_> {
         }
     }
 
-    fn look_who_is_there(&self, block: Block, lanes: usize, there: &mut [f32]) {
+    fn look_who_is_there(&self, block: VertexBlock, lanes: usize, there: &mut [f32]) {
         let Some(mask) = self.mask else { return };
         let steps = block.shape.steps;
         for (row, there) in there.chunks_exact_mut(lanes).enumerate() {
@@ -142,7 +142,7 @@ impl Attending<'_> {
 fn fill_factors<S: Simd>(
     simd: S,
     drop: Mask,
-    block: Block,
+    block: VertexBlock,
     group: usize,
     head: usize,
     factors: &mut [f32],

@@ -211,7 +211,7 @@ fn some_mixed<S: Simd, const C: usize>(
 }
 
 /// p[n · step] = softmax of scale·p over `count` numbers, without those for which the query or the
-/// key is not there; zeros where none is left.
+/// key is not there; zeros if none is left.
 #[inline(always)]
 fn softmax<S: Simd>(
     simd: S,

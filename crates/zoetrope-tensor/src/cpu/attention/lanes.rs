@@ -2,7 +2,7 @@
 //! as it has lanes, so that every width, number of heads and number of steps fills whole vectors.
 //!
 //! A block is cut into groups of one vertex per lane. Row `group · T + step` of a matrix in lanes
-//! has its columns side by side, a vector each. Lanes beyond the last vertex hold zeros where rows
+//! has its columns side by side, a vector each. Lanes beyond the last vertex hold zeros if rows
 //! are turned in; what is computed in them is finite and goes nowhere.
 
 use super::AttentionShape;
@@ -11,13 +11,13 @@ use crate::cpu::scattered::Scattered;
 
 /// Some consecutive vertices.
 #[derive(Clone, Copy)]
-pub(super) struct Block {
+pub(super) struct VertexBlock {
     pub(super) shape: AttentionShape,
     pub(super) from: usize,
     pub(super) to: usize,
 }
 
-impl Block {
+impl VertexBlock {
     pub(super) fn groups(&self, lanes: usize) -> usize {
         (self.to - self.from).div_ceil(lanes)
     }

@@ -11,7 +11,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::attending::{Attending, Room};
-use super::lanes::Block;
+use super::lanes::VertexBlock;
 use super::product::{Packed, add_gradient, add_sums};
 use super::{AttentionLayer, AttentionShape};
 use crate::cpu::matmul::Accumulate;
@@ -63,7 +63,7 @@ struct Passing {
 /// One block forward.
 #[derive(Clone, Copy)]
 pub(super) struct Forward<'a> {
-    pub(super) block: Block,
+    pub(super) block: VertexBlock,
     pub(super) how: Attending<'a>,
     pub(super) weights: &'a Weights<'a>,
     pub(super) x: &'a [f32],

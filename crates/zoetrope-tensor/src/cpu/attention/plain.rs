@@ -3,7 +3,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::attending::{Attending, Room};
-use super::lanes::Block;
+use super::lanes::VertexBlock;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::scattered::Scattered;
 use crate::cpu::scratch::{self, Scratch};
@@ -11,7 +11,7 @@ use crate::cpu::scratch::{self, Scratch};
 /// One block forward.
 #[derive(Clone, Copy)]
 pub(super) struct Forward<'a> {
-    pub(super) block: Block,
+    pub(super) block: VertexBlock,
     pub(super) how: Attending<'a>,
     pub(super) inputs: [&'a [f32]; 3],
     pub(super) out: Option<Scattered<'a>>,

@@ -32,7 +32,7 @@ impl Packed {
         Self { data, inner, cols }
     }
 
-    /// y = x·weights (+ y where `add`) for x of `inner` and y of `cols` columns, all in lanes.
+    /// y = x·weights (+ y if `add`) for x of `inner` and y of `cols` columns, all in lanes.
     #[inline(always)]
     pub(super) fn multiply<S: Simd>(&self, simd: S, x: &[S::f32s], y: &mut [S::f32s], add: bool) {
         let rows = x.len() / self.inner;

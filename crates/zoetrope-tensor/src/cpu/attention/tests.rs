@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cpu::dropout::DropoutKey;
-use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
+use crate::cpu::test_support::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
 
 struct Case {
     shape: AttentionShape,

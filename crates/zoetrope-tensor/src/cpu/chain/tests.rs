@@ -1,7 +1,7 @@
 //! Chains against f64 and central differences.
 
 use super::*;
-use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes};
+use crate::cpu::test_support::{added, assert_close, everywhere, exact, numbers, slopes};
 
 fn reference(program: &[Instr], inputs: &[Vec<f64>], i: usize) -> f64 {
     let mut stack = vec![];

@@ -21,7 +21,7 @@ pub(super) struct Scores<'a> {
     pub(super) d_out: &'a [f32],
     pub(super) d_a_dst: Option<&'a mut [f32]>,
     pub(super) slopes: &'a mut [f32],
-    /// Gets alpha after dropout, where there is dropout.
+    /// Gets alpha after dropout, if there is dropout.
     pub(super) dropped: &'a mut [f32],
 }
 

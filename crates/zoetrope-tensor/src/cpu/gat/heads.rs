@@ -7,7 +7,7 @@ use crate::cpu::sparse_sum::{Terms, sum_rows};
 use pulp::Simd;
 
 impl Gat {
-    /// The number of heads, known to the compiler where `H` is not 0: loops over a few heads are
+    /// The number of heads, known to the compiler if `H` is not 0: loops over a few heads are
     /// unrolled.
     #[inline(always)]
     pub(super) fn heads_known<const H: usize>(&self) -> usize {
@@ -22,7 +22,7 @@ impl Gat {
     }
 }
 
-/// Room for one value per head: registers where their number is known, else scratch.
+/// Room for one value per head: registers if their number is known, else scratch.
 #[inline(always)]
 pub(super) fn per_head<const H: usize>(heads: usize) -> ([f32; H], Scratch) {
     ([0.0; H], scratch::take(if H > 0 { 0 } else { heads }))

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cpu::dropout::DropoutKey;
-use crate::cpu::trial::{
+use crate::cpu::test_support::{
     Sparse, added, assert_close, everywhere, exact, numbers, slopes, sparse, transposed, weighted,
 };
 

@@ -45,7 +45,7 @@ pub(crate) fn mix_slopes<S: Simd>(
     [d_z, simd.mul_f32s(d_n, simd.sub_f32s(one, simd.mul_f32s(n, n)))]
 }
 
-/// Where the mask is 0 the state passes unchanged.
+/// If the mask is 0 the state passes unchanged.
 #[inline(always)]
 pub(super) fn keep_masked<S: Simd>(
     simd: S,

@@ -1,4 +1,4 @@
-//! The way back through a single step of many vertices: products of all rows at once.
+//! The backward pass through a single step of many vertices: products of all rows at once.
 //!
 //! Blocks of vertices keep weights in cache over many steps; with one step there is nothing to
 //! keep, and each block would sum a weight gradient of its own (300 × 572 values for the memory
@@ -29,12 +29,12 @@ pub(super) fn pays(call: &GruCall<&[f32]>) -> bool {
 }
 
 /// The gradients of the gates as rows.
-struct Rows {
+struct GateRows {
     /// Of r, z and n before their activation, [N, 3H].
     gates: Scratch,
     /// Of the product h·U_nᵀ + b_n, [N, H].
     product: Scratch,
-    /// What reaches the state past the gates, [N, H]; empty where not wanted.
+    /// What reaches the state past the gates, [N, H]; empty if not wanted.
     state: Scratch,
     /// Their sums over vertices but for the last, `[4H]`.
     sums: Scratch,
@@ -50,7 +50,7 @@ pub(super) fn backward(
     let Input::Rows(rows) = call.input else { unreachable!("rows and their weight") };
     let GruGradients { input, h0: d_h0, u: d_u, bias: d_bias } = gradients;
     let (n, h) = (call.shape.vertices, call.shape.hidden);
-    let Rows { gates, product, state, sums } = gates(call, saved, d_out, d_h0.is_some());
+    let GateRows { gates, product, state, sums } = gates(call, saved, d_out, d_h0.is_some());
     let d_gates = MatRef::new(&gates, n, 3 * h);
     let d_both = MatRef { cols: 2 * h, ..d_gates };
     let d_product = MatRef::new(&product, n, h);
@@ -96,10 +96,10 @@ pub(super) fn backward(
 
 /// Goes back through the element-wise part, block by block.
 #[allow(unsafe_code)]
-fn gates(call: &GruCall<&[f32]>, saved: &[f32], d_out: &[f32], with_state: bool) -> Rows {
+fn gates(call: &GruCall<&[f32]>, saved: &[f32], d_out: &[f32], with_state: bool) -> GateRows {
     let GruCall { shape, h0, mask, kind, .. } = *call;
     let (n, h, cpu) = (shape.vertices, shape.hidden, current());
-    let mut rows = Rows {
+    let mut rows = GateRows {
         gates: scratch::take(n * 3 * h),
         product: scratch::take(n * h),
         state: scratch::take(if with_state { n * h } else { 0 }),

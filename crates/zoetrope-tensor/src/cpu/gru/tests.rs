@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::cpu::recurrent::InputRows;
-use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
+use crate::cpu::test_support::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// States of all cells, written from the formulas. `x` is the input, h0, u, bias and, where the
+/// States of all cells, written from the formulas. `x` is the input, h0, u, bias and, if the
 /// input has `width` features, its weight and bias.
 fn reference(case: &Case, x: &[Vec<f64>; 6]) -> Vec<f64> {
     let Case { kind, shape, width, .. } = *case;
@@ -54,7 +54,7 @@ struct Case {
     kind: GruKind,
     shape: GruShape,
     x: [Vec<f32>; 6],
-    /// Features of the input's rows; none where the gates' share is given.
+    /// Features of the input's rows; none if the gates' share is given.
     width: Option<usize>,
     mask: Option<Vec<f32>>,
 }
@@ -164,9 +164,10 @@ fn one_step_of_many_vertices_has_the_gradients_of_the_general_way() {
                     u: Some(&mut u),
                     bias: Some(&mut bias),
                 };
-                match one_step {
-                    true => one_step::backward(&call, &saved, &d_out, gradients),
-                    false => sequence_backward(&call, &out, &saved, &d_out, gradients),
+                if one_step {
+                    one_step::backward(&call, &saved, &d_out, gradients)
+                } else {
+                    sequence_backward(&call, &out, &saved, &d_out, gradients)
                 }
                 [d_x, d_more, d_h0, u, bias, weight, input_bias].concat()
             };

@@ -1,7 +1,7 @@
 //! Losses against f64 and central differences.
 
 use super::*;
-use crate::cpu::trial::{added, assert_close, everywhere, numbers, slopes};
+use crate::cpu::test_support::{added, assert_close, everywhere, numbers, slopes};
 
 type Term = fn(f64, f64) -> f64;
 type Value = fn(&[f32], &[f32], Option<&[f32]>) -> f32;

@@ -108,7 +108,7 @@ impl WithSimd for Memory<'_> {
 }
 
 /// A step back: the gradients of the gates before their activation and of the memory before the
-/// step. `carry_h` becomes the gradient of a state that passes unchanged, zeros where it does not.
+/// step. `carry_h` becomes the gradient of a state that passes unchanged, zeros if it does not.
 pub(super) struct StepBack<'a> {
     pub(super) plane: usize,
     pub(super) saved: &'a [f32],

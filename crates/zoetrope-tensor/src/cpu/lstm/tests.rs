@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::cpu::recurrent::InputRows;
-use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
+use crate::cpu::test_support::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
 /// States of all cells, then the last memories, written from the formulas. `x` is the input, h0,
-/// c0, u, bias and, where the input has `width` features, its weight and bias.
+/// c0, u, bias and, if the input has `width` features, its weight and bias.
 fn reference(case: &Case, x: &[Vec<f64>; 7]) -> Vec<f64> {
     let Case { shape, product, width, .. } = *case;
     let mask = case.mask.as_deref();
@@ -58,7 +58,7 @@ struct Case {
     shape: LstmShape,
     x: [Vec<f32>; 7],
     product: bool,
-    /// Features of the input's rows; none where the gates' share is given.
+    /// Features of the input's rows; none if the gates' share is given.
     width: Option<usize>,
     mask: Option<Vec<f32>>,
 }

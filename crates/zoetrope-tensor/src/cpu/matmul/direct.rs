@@ -72,7 +72,7 @@ pub(crate) fn direct(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::trial::numbers;
+    use crate::cpu::test_support::numbers;
 
     #[test]
     fn vectors_times_factors_at_any_strides_are_added() {

@@ -27,7 +27,7 @@ use crate::cpu::scratch;
 const TASK: usize = 1 << 19;
 /// Tasks at most.
 const TASKS: usize = 32;
-/// Tiles of rows that a task has at least, where that leaves enough tasks.
+/// Tiles of rows that a task has at least, if that leaves enough tasks.
 const TILES: usize = 3;
 /// Elements of packed columns at most.
 const SHARED: usize = 1 << 21;

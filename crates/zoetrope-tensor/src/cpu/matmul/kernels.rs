@@ -20,7 +20,7 @@ impl Kernels {
     }
 }
 
-/// The micro-kernels that this processor can run, best first; none where `gemm` has to be asked.
+/// The micro-kernels that this processor can run, best first; none if `gemm` has to be asked.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn available() -> impl Iterator<Item = &'static Kernels> {
     use gemm_f32::microkernel::{avx512f::f32 as avx512, fma::f32 as avx2};

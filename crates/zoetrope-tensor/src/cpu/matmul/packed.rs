@@ -40,12 +40,12 @@ fn needs_no_panels(product: &Product) -> bool {
         || (n == 1 && a_row == 1 && product.c_stride == 1)
 }
 
-/// The micro-kernels for this product; none where it is left to `gemm`.
+/// The micro-kernels for this product; none if it is left to `gemm`.
 pub(super) fn kernels_for(product: &Product) -> Option<&'static Kernels> {
     best().filter(|_| !needs_no_panels(product))
 }
 
-/// Computes the product; false where that is left to `gemm`.
+/// Computes the product; false if that is left to `gemm`.
 ///
 /// # Safety
 ///
@@ -179,7 +179,7 @@ impl Panels<'_> {
     }
 }
 
-/// Depths that are packed at once where vectors lie apart: their cache lines are all in use.
+/// Depths that are packed at once if vectors lie apart: their cache lines are all in use.
 const TURNED: usize = 16;
 
 /// Neighbours from which on a copy of memory is quicker than a loop.
@@ -315,7 +315,7 @@ impl Tiles {
         }
     }
 
-    /// Computes everything on this thread, tile by tile, or by `gemm` where there are no kernels.
+    /// Computes everything on this thread, tile by tile, or by `gemm` if there are no kernels.
     ///
     /// # Safety
     ///
@@ -359,7 +359,7 @@ mod tests {
     use super::super::kernels::available;
     use super::super::{MatMut, MatRef};
     use super::*;
-    use crate::cpu::trial::numbers;
+    use crate::cpu::test_support::numbers;
 
     fn check(kernels: &Kernels, [m, k, n]: [usize; 3], turned: [bool; 2], accumulate: Accumulate) {
         let (a, b) = (numbers(1, m * k, 1.0), numbers(2, k * n, 1.0));

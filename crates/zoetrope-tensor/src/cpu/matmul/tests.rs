@@ -1,7 +1,7 @@
 //! Products against f64 for all transposes and splits.
 
 use super::*;
-use crate::cpu::trial::{assert_close, everywhere, numbers};
+use crate::cpu::test_support::{assert_close, everywhere, numbers};
 
 fn reference(a: MatRef, b: MatRef, c: &[f64], accumulate: Accumulate) -> Vec<f64> {
     let ((m, k), (_, n)) = (a.shape(), b.shape());

@@ -1,4 +1,4 @@
-//! Products with a dimension of a few, where packing operands would be most of the work.
+//! Products with a dimension of a few, if packing operands would be most of the work.
 //!
 //! First layers have one or two input features, evolving weights are as narrow as the features, and
 //! the last layer has one output. Three ways, chosen by shape:
@@ -17,7 +17,7 @@ mod rows;
 use super::{Accumulate, Epilogue, MatMut, MatRef};
 use crate::cpu::simd::{Cpu, Level};
 
-/// Computes C = epilogue(op(A)·op(B) (+ C)) for checked shapes; gives C back where that is left to
+/// Computes C = epilogue(op(A)·op(B) (+ C)) for checked shapes; gives C back if that is left to
 /// the general product.
 pub(super) fn run<'a>(
     a: MatRef,

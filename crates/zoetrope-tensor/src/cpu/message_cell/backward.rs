@@ -1,4 +1,4 @@
-//! The way back through a message cell: the gates' gradients as rows, then a few large products.
+//! The backward pass through a message cell: the gates' gradients as rows, then a few large products.
 
 use super::gates::{GruBack, RnnBack};
 use super::{MessageCall, MessageCellKind, ROWS};

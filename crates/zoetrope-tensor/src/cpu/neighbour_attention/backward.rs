@@ -20,13 +20,13 @@ pub(super) struct Queries<'a> {
     pub(super) d_out: &'a [f32],
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Of the range, where wanted.
+    /// Of the range, if wanted.
     pub(super) d_queries: Option<&'a mut [f32]>,
     /// Whether those are replaced or added to.
     pub(super) mode: Accumulate,
     /// For each slot ᾱ of all heads, then the slopes of the scores of all heads.
     pub(super) terms: Scattered<'a>,
-    /// Sums of sin·Δt·dx and of sin·dx of the range; empty where not wanted.
+    /// Sums of sin·Δt·dx and of sin·dx of the range; empty if not wanted.
     pub(super) part: &'a mut [f32],
 }
 
@@ -43,10 +43,8 @@ impl WithSimd for Queries<'_> {
         let mut slopes = scratch::take(0);
         for query in self.from..self.to {
             let targets = call.targets_of(query);
-            let following: &[u32] = match query + 1 < self.to {
-                true => call.targets_of(query + 1),
-                false => &[],
-            };
+            let following: &[u32] =
+                if query + 1 < self.to { call.targets_of(query + 1) } else { &[] };
             let mut mode = self.mode;
             asked.copy(simd, &call.queries[query * wide..][..wide]);
             for (i, &target) in targets.iter().enumerate() {
@@ -61,9 +59,10 @@ impl WithSimd for Queries<'_> {
                     call.ask_for(next as usize, self.d_out, next as usize);
                 }
                 dy.copy(simd, &self.d_out[target * wide..][..wide]);
-                match self.part.is_empty() {
-                    true => tile.gather::<S, false>(simd, call, self.turns, slots.clone()),
-                    false => tile.gather::<S, true>(simd, call, self.turns, slots.clone()),
+                if self.part.is_empty() {
+                    tile.gather::<S, false>(simd, call, self.turns, slots.clone());
+                } else {
+                    tile.gather::<S, true>(simd, call, self.turns, slots.clone());
                 }
                 let entries = slots.start * heads..slots.end * heads;
                 slopes.resize(entries.len());

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cpu::dropout::DropoutKey;
-use crate::cpu::trial::{assert_close, everywhere, exact, numbers};
+use crate::cpu::test_support::{assert_close, everywhere, exact, numbers};
 use zoetrope_graph::random::Random;
 
 /// Targets of 0 to 24 slots over 7 queries, 40 rows and 30 events.

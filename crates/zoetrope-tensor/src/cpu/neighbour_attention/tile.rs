@@ -137,7 +137,7 @@ impl<'a> NeighbourCall<'a> {
         [part(self.rows, &self.layout.source), part(self.features, &self.layout.event)]
     }
 
-    /// Asks for what a target reads before it is needed, where it may not be near: `vectors` has
+    /// Asks for what a target reads before it is needed, if it may not be near: `vectors` has
     /// the row `row` for it, of all heads.
     #[inline(always)]
     pub(super) fn ask_for(&self, target: usize, vectors: &[f32], row: usize) {

@@ -56,7 +56,7 @@ fn columns<S: Simd, const K: usize>(
     }
 }
 
-/// The same for `H` heads, or for any number where that is 0.
+/// The same for `H` heads, or for any number if that is 0.
 #[inline(always)]
 fn columns_of<S: Simd, const K: usize, const H: usize>(
     simd: S,

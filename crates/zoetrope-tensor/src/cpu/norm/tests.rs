@@ -1,7 +1,7 @@
 //! Normalisations against f64 and central differences.
 
 use super::*;
-use crate::cpu::trial::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
+use crate::cpu::test_support::{added, assert_close, everywhere, exact, numbers, slopes, weighted};
 
 const EPS: f32 = 1e-5;
 

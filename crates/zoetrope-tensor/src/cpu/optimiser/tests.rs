@@ -1,7 +1,7 @@
 //! Optimisers against their formulas in f64.
 
 use super::*;
-use crate::cpu::trial::{assert_close, everywhere, numbers};
+use crate::cpu::test_support::{assert_close, everywhere, numbers};
 
 const LEN: usize = 40_007;
 const STEPS: u64 = 5;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::planes::turn_back;
 use super::weight::{RowsAt, Weight, add_weight_gradient};
-use super::{Block, Layout, Sequence, to_planes, to_rows};
+use super::{Layout, Sequence, SequenceBlock, to_planes, to_rows};
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::scattered::Scattered;
 use crate::cpu::scratch;
@@ -44,7 +44,7 @@ pub struct InputGradient<M> {
 }
 
 impl InputGradient<&mut [f32]> {
-    /// The gradients where no gate depends on the input.
+    /// The gradients if no gate depends on the input.
     pub(crate) fn of_nothing(self) {
         for d_x in [self.x, self.beside].into_iter().flatten() {
             if let (d_x, Accumulate::Overwrite) = d_x {
@@ -56,7 +56,7 @@ impl InputGradient<&mut [f32]> {
 
 /// Rows of one matrix and the columns of the weight that belong to them.
 #[derive(Clone)]
-struct Part<'a> {
+struct InputColumns<'a> {
     x: &'a [f32],
     columns: Range<usize>,
 }
@@ -88,12 +88,12 @@ impl<'a> Input<&'a [f32]> {
     /// # Panics
     ///
     /// When a length does not fit.
-    fn parts(&self, shape: Sequence, gates: usize) -> [Option<Part<'a>>; 2] {
+    fn parts(&self, shape: Sequence, gates: usize) -> [Option<InputColumns<'a>>; 2] {
         let (wide, cells) = (gates * shape.hidden, shape.cells());
         match *self {
             Self::Gates(x) => {
                 assert_eq!(x.len(), cells * wide, "the input's share");
-                [Some(Part { x, columns: 0..wide }), None]
+                [Some(InputColumns { x, columns: 0..wide }), None]
             }
             Self::Rows(InputRows { x, beside, weight, bias }) => {
                 assert!(bias.is_none_or(|bias| bias.len() == wide), "one bias per gate");
@@ -104,8 +104,8 @@ impl<'a> Input<&'a [f32]> {
                 assert_eq!(weight.len(), wide * inner, "the input's weight");
                 assert_eq!(x.len(), cells * left, "the input");
                 assert!(beside.is_none_or(|x| x.len() == cells * right), "what is beside it");
-                let beside = beside.map(|x| Part { x, columns: left..inner });
-                [Some(Part { x, columns: 0..left }), beside]
+                let beside = beside.map(|x| InputColumns { x, columns: left..inner });
+                [Some(InputColumns { x, columns: 0..left }), beside]
             }
         }
     }
@@ -113,7 +113,7 @@ impl<'a> Input<&'a [f32]> {
 
 /// An input ready to go forward.
 pub(crate) struct ForwardInput<'a> {
-    parts: [Option<Part<'a>>; 2],
+    parts: [Option<InputColumns<'a>>; 2],
     weight: Option<Weight<'a>>,
     gates: usize,
 }
@@ -128,7 +128,7 @@ impl<'a> ForwardInput<'a> {
     }
 
     /// Elements of the spare memory that [`ForwardInput::share`] wants.
-    pub(crate) fn spare(&self, block: Block) -> usize {
+    pub(crate) fn spare(&self, block: SequenceBlock) -> usize {
         if block.layout == Layout::Rows || self.weight.is_none() {
             return 0;
         }
@@ -137,9 +137,15 @@ impl<'a> ForwardInput<'a> {
     }
 
     /// planes = the input's share of a step, without its bias.
-    pub(crate) fn share(&self, block: Block, step: usize, spare: &mut [f32], planes: &mut [f32]) {
+    pub(crate) fn share(
+        &self,
+        block: SequenceBlock,
+        step: usize,
+        spare: &mut [f32],
+        planes: &mut [f32],
+    ) {
         let mut mode = Accumulate::Overwrite;
-        for Part { x, columns } in self.parts.iter().flatten() {
+        for InputColumns { x, columns } in self.parts.iter().flatten() {
             let rows = block.of(x, step, columns.len());
             match &self.weight {
                 None => to_planes(block, rows, planes, mode),
@@ -155,7 +161,7 @@ impl<'a> ForwardInput<'a> {
 
 /// An input ready to go back.
 pub(crate) struct BackInput<'a> {
-    parts: [Option<Part<'a>>; 2],
+    parts: [Option<InputColumns<'a>>; 2],
     d_parts: [Option<(Scattered<'a>, Accumulate)>; 2],
     weight: Option<Weight<'a>>,
     gates: usize,
@@ -191,13 +197,13 @@ impl<'a> BackInput<'a> {
     #[allow(unsafe_code)]
     pub(crate) unsafe fn send(
         &self,
-        block: Block,
+        block: SequenceBlock,
         step: usize,
         d_planes: &[f32],
         d_weight: &mut [f32],
     ) {
         for (part, d_x) in self.parts.iter().zip(self.d_parts) {
-            let Some(Part { x, columns }) = part else { continue };
+            let Some(InputColumns { x, columns }) = part else { continue };
             let width = columns.len();
             let (at, len) = block.at(step, width);
             if let Some(weight) = &self.weight

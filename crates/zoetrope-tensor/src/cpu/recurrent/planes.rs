@@ -4,13 +4,13 @@
 //! are turned, 16 vertices at a time so that the cache lines of both sides stay at hand. Lanes
 //! beyond the last vertex hold zeros.
 
-use super::{Block, Layout};
+use super::{Layout, SequenceBlock};
 use crate::cpu::matmul::{Accumulate, WHOLE_VECTOR};
 use crate::cpu::reduce::add_rows;
 use crate::cpu::simd::Cpu;
 use pulp::{Simd, WithSimd};
 
-impl Block {
+impl SequenceBlock {
     /// Rows of a matrix of any width as a product's operand reads them: themselves, or turned
     /// into `spare`.
     pub(crate) fn operand<'a>(
@@ -111,7 +111,7 @@ pub(crate) fn logistic_slope<S: Simd>(simd: S, d: S::f32s, y: S::f32s) -> S::f32
 }
 
 /// Rows of several planes side by side into these planes.
-pub(crate) fn to_planes(block: Block, rows: &[f32], planes: &mut [f32], mode: Accumulate) {
+pub(crate) fn to_planes(block: SequenceBlock, rows: &[f32], planes: &mut [f32], mode: Accumulate) {
     let (plane, hidden) = (block.plane(), block.hidden);
     if plane == 0 {
         return;
@@ -138,7 +138,7 @@ pub(crate) fn to_planes(block: Block, rows: &[f32], planes: &mut [f32], mode: Ac
 }
 
 /// Planes into rows of them side by side.
-pub(crate) fn to_rows(block: Block, planes: &[f32], rows: &mut [f32], mode: Accumulate) {
+pub(crate) fn to_rows(block: SequenceBlock, planes: &[f32], rows: &mut [f32], mode: Accumulate) {
     let (plane, hidden) = (block.plane(), block.hidden);
     if plane == 0 {
         return;
@@ -220,7 +220,7 @@ pub(super) fn turn_back(
 }
 
 /// sums[feature] += the sum of the planes over the block's vertices.
-pub(crate) fn sum_features(cpu: Cpu, block: Block, planes: &[f32], sums: &mut [f32]) {
+pub(crate) fn sum_features(cpu: Cpu, block: SequenceBlock, planes: &[f32], sums: &mut [f32]) {
     let hidden = block.hidden;
     match block.layout {
         Layout::Rows => {

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::{Block, Layout};
+use super::{Layout, SequenceBlock};
 use crate::cpu::matmul::{Accumulate, Factors, Results, Vectors, WHOLE_VECTOR, direct};
 use crate::cpu::scratch::{self, Scratch};
 
@@ -55,10 +55,10 @@ impl<'a> Weight<'a> {
 
     /// planes (+)= input·weightᵀ for some gates and for the columns of the weight that belong to
     /// this input; `planes` begins with that of the first gate. `input` is an operand of the block
-    /// (`Block::operand`).
+    /// (`SequenceBlock::operand`).
     pub(crate) fn gates(
         &self,
-        block: Block,
+        block: SequenceBlock,
         gates: Range<usize>,
         columns: Range<usize>,
         input: &[f32],
@@ -91,7 +91,7 @@ impl<'a> Weight<'a> {
     /// first gate. `d_input` lies as an operand of the block.
     pub(crate) fn input_gradient(
         &self,
-        block: Block,
+        block: SequenceBlock,
         gates: Range<usize>,
         columns: Range<usize>,
         d_planes: &[f32],
@@ -135,7 +135,7 @@ pub(crate) struct RowsAt<'a> {
 /// d_weight += d_planesᵀ·rows, where the rows of `d_weight`, from the first of these gates and of
 /// the columns that belong to this input on, are `stride` apart.
 pub(crate) fn add_weight_gradient(
-    block: Block,
+    block: SequenceBlock,
     gates: usize,
     d_planes: &[f32],
     RowsAt { x, at, width: inner }: RowsAt,

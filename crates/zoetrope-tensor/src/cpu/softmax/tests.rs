@@ -1,7 +1,7 @@
 //! Softmax against f64 and central differences.
 
 use super::*;
-use crate::cpu::trial::{
+use crate::cpu::test_support::{
     added, assert_close, everywhere, exact, numbers, slopes, sparse, weighted,
 };
 

@@ -1,8 +1,8 @@
 //! A window of rows on one thread.
 //!
 //! Sums stay in registers: all vectors of a row side by side, several partial sums one after
-//! another where the row is narrow (a single chain of additions would wait four cycles for each
-//! term). Rows of x are asked for some entries ahead where x is larger than the second-level cache.
+//! another if the row is narrow (a single chain of additions would wait four cycles for each
+//! term). Rows of x are asked for some entries ahead if x is larger than the second-level cache.
 
 // Loops over vectors are written out: iterators over them may end up outside the function that is
 // compiled for the vector instructions, and the vectors in memory.
@@ -19,7 +19,7 @@ use super::super::prefetch::prefetch;
 const FAR: usize = 1 << 20;
 
 /// A window, with the x and the y that belong to it.
-pub(super) struct Rows<'a> {
+pub(super) struct WindowProduct<'a> {
     terms: Terms<'a>,
     y: &'a mut [f32],
     accumulate: Accumulate,
@@ -37,7 +37,7 @@ struct Terms<'a> {
     ahead: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> WindowProduct<'a> {
     /// Chooses how far ahead to ask for rows of x.
     ///
     /// # Safety
@@ -64,7 +64,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl WithSimd for Rows<'_> {
+impl WithSimd for WindowProduct<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -181,7 +181,7 @@ impl Terms<'_> {
     }
 }
 
-impl Rows<'_> {
+impl WindowProduct<'_> {
     /// Rows of `W` elements, fewer than a vector: four partial sums a row.
     #[inline(always)]
     fn narrow<S: Simd, const W: usize>(self, simd: S) {
@@ -225,12 +225,12 @@ impl Rows<'_> {
         let width = if TAIL { terms.width - from } else { K * S::F32_LANES };
         let mask = simd.mask_between_m32s(0, (width - K * S::F32_LANES) as u32);
         let past = self.past && !TAIL && lines::<S>(terms.width, self.y);
-        let part = Part { simd, mask, from, width, accumulate: self.accumulate, past };
+        let part = RowColumns { simd, mask, from, width, accumulate: self.accumulate, past };
         let (mut entry, mut places) = (0, terms.window.places);
         for run in terms.window.runs {
             let (own, rest) = places.split_at(run.rows as usize);
             let (len, y) = (run.len as usize, &mut *self.y);
-            // Where a row is a vector or two, short rows get loops of a constant length.
+            // If a row is a vector or two, short rows get loops of a constant length.
             match if K + usize::from(TAIL) <= 2 { len } else { 0 } {
                 1 => terms.vector_run::<S, K, U, TAIL>(part, entry, 1, own, y),
                 2 => terms.vector_run::<S, K, U, TAIL>(part, entry, 2, own, y),
@@ -252,7 +252,7 @@ impl Rows<'_> {
 
 /// The elements `from..from + width` of rows, and how their sums are begun and stored.
 #[derive(Clone, Copy)]
-struct Part<S: Simd> {
+struct RowColumns<S: Simd> {
     simd: S,
     /// What is left beyond whole vectors.
     mask: MemMask<S::m32s>,
@@ -267,13 +267,13 @@ impl Terms<'_> {
     #[inline(always)]
     fn vector_run<S: Simd, const K: usize, const U: usize, const TAIL: bool>(
         &self,
-        part: Part<S>,
+        part: RowColumns<S>,
         mut entry: usize,
         len: usize,
         places: &[u16],
         y: &mut [f32],
     ) {
-        let Part { simd, from, width, .. } = part;
+        let RowColumns { simd, from, width, .. } = part;
         let (zero, whole) = (simd.splat_f32s(0.0), K * S::F32_LANES);
         for &place in places {
             let y = &mut y[place as usize * self.width + from..][..width];
@@ -308,10 +308,7 @@ impl Terms<'_> {
                 tail = simd.add_f32s(tail, tails[u]);
             }
             for k in 0..K {
-                match part.past {
-                    true => store_past(simd, sum[k], &mut y[k]),
-                    false => y[k] = sum[k],
-                }
+                if part.past { store_past(simd, sum[k], &mut y[k]) } else { y[k] = sum[k] }
             }
             if TAIL {
                 simd.partial_store_f32s(y_tail, tail);
@@ -324,7 +321,7 @@ impl Terms<'_> {
     #[allow(unsafe_code)]
     fn add<S: Simd, const K: usize, const TAIL: bool>(
         &self,
-        Part { simd, mask, from, width, .. }: Part<S>,
+        RowColumns { simd, mask, from, width, .. }: RowColumns<S>,
         entry: usize,
         sums: &mut [S::f32s; K],
         tail: &mut S::f32s,

@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 
 use super::*;
 use crate::cpu::sparse_sum::{Terms, sum_rows};
-use crate::cpu::trial::{Sparse, assert_close, everywhere, numbers, sparse};
+use crate::cpu::test_support::{Sparse, assert_close, everywhere, numbers, sparse};
 
 #[test]
 fn all_widths_agree_with_f64() {

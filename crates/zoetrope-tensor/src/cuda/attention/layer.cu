@@ -29,7 +29,7 @@ extern "C" __global__ void attention_layer_leave(
     for (u64 i = thread_index(); i < len; i += thread_count()) y[i] += out[i] + entered[i];
 }
 
-// d = d_entered + dy is the gradient of x': dx (+)= d where dx is not null, and its sums over `each`
+// d = d_entered + dy is the gradient of x': dx (+)= d if dx is not null, and its sums over `each`
 // vertices go to parts [steps, blocks, D].
 extern "C" __global__ void attention_layer_sums(
     const float* d_entered, const float* dy, u32 vertices, u32 width, u32 each, float* dx, u32 add,
@@ -61,7 +61,7 @@ extern "C" __global__ void attention_layer_sums(
 }
 
 // Adds the sums of the positions, a warp each, and the gradients of the projections, which lie side
-// by side, a thread each; places are null where they are not wanted.
+// by side, a thread each; places are null if they are not wanted.
 extern "C" __global__ void attention_layer_join(
     const float* parts, u32 blocks, const float* d_packed, u32 steps, u32 width, u32 sum_blocks,
     float* positions, float* query, float* key, float* value) {

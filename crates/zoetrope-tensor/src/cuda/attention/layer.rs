@@ -4,7 +4,7 @@
 //! x' = x + p_t    q, k, v = x'·W    o = attention(q, k, v)    y = relu(o·Wᵀ + b) + o + x'
 //! ```
 //!
-//! Nothing is saved but x: the way back makes x', the projections and the attention again, as the
+//! Nothing is saved but x: the backward pass makes x', the projections and the attention again, as the
 //! CPU does.
 
 use super::super::kernel::{Arg, Kernel, grid_for};
@@ -36,7 +36,7 @@ pub(crate) struct AttentionLayer<'a> {
     pub(crate) bias: View<'a>,
 }
 
-/// Where the gradients of a layer are added; None where one is not wanted.
+/// Where the gradients of a layer are added; None if one is not wanted.
 #[derive(Debug)]
 pub(crate) struct LayerGradients<'a> {
     /// Of the input, with whether to replace what is there.

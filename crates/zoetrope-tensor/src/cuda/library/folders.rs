@@ -37,7 +37,7 @@ pub(super) fn beside(file: &Path) -> Vec<PathBuf> {
     near.map(|path| folder.join(path)).into()
 }
 
-/// What a folder holds, in order; nothing where there is no such folder.
+/// What a folder holds, in order; nothing if there is no such folder.
 pub(super) fn children(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();

@@ -1,7 +1,7 @@
 //! Finds the driver, NVRTC, cuBLASLt, CUPTI and NCCL at run time: one binary for machines with and without
-//! a card.
+//! a GPU.
 //!
-//! `cudarc` resolves functions by name and panics where a library or a function is missing. So the
+//! `cudarc` resolves functions by name and panics if a library or a function is missing. So the
 //! libraries are looked for here first, each function that the house calls is looked up, and nothing
 //! of `cudarc` is called unless all were found. A library that is loaded stays loaded: when `cudarc`
 //! asks for it by its name, the system hands out the same one, wherever it was found.
@@ -35,7 +35,7 @@ impl Found {
     /// A handle to it. It stays loaded for ever, so that its functions may be kept.
     ///
     /// # Errors
-    /// Where it is missing.
+    /// If it is missing.
     pub(super) fn open(&self) -> Result<Opened, CudaError> {
         let title = self.title;
         let refuse = |problem: String| CudaError::Library { library: title, problem };
@@ -57,7 +57,7 @@ impl Opened {
     /// A function.
     ///
     /// # Errors
-    /// Where the library does not have it.
+    /// If the library does not have it.
     ///
     /// # Safety
     /// `F` must be the type that the function has in NVIDIA's header.
@@ -110,7 +110,7 @@ pub fn profiler() -> &'static Found {
     })
 }
 
-/// Looks for NCCL, which only ranks with a card each use, once a process.
+/// Looks for NCCL, which only ranks with a GPU each use, once a process.
 pub fn link() -> &'static Found {
     static FOUND: OnceLock<Found> = OnceLock::new();
     FOUND.get_or_init(|| look_for(&LINK))

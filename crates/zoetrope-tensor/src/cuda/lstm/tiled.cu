@@ -54,7 +54,7 @@ struct Place {
     u32 tile;  // of this block
     u32 octet; // of the states, this warp's
     u32 unit;  // the first of the lane's states
-    u32 rows[2]; // vertices; the last one where there is none
+    u32 rows[2]; // vertices; the last one if there is none
     bool here[2];
 
     __device__ __forceinline__ Place(u64 vertices) {
@@ -89,7 +89,7 @@ __device__ __forceinline__ Left left_at(const float* row, u32 stride) {
 // The input's features are taken in pieces of 16, those of `beside` after those of `x`.
 __device__ __forceinline__ u32 pieces_of(u32 wide) { return (wide + 15) / 16; }
 
-// The column of the weight that belongs to a feature of a piece; all columns where there is none.
+// The column of the weight that belongs to a feature of a piece; all columns if there is none.
 __device__ __forceinline__ u32 weight_column(const LstmTiled& call, u32 feature) {
     const u32 inner = call.wide_a + call.wide_b, of_a = pieces_of(call.wide_a) * 16;
     if (feature < of_a) return feature < call.wide_a ? feature : inner;

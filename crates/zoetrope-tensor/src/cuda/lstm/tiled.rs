@@ -67,13 +67,13 @@ struct LstmTiled {
     d_from: u32,
 }
 
-/// How a sequence is laid over the card in tiles.
+/// How a sequence is laid over the GPU in tiles.
 pub(super) struct Tiled {
     call: LstmTiled,
     /// Tiles of a block.
     tiles: usize,
     blocks: usize,
-    /// Pairs of pieces of the input; none where its share is computed before.
+    /// Pairs of pieces of the input; none if its share is computed before.
     pieces: usize,
 }
 
@@ -83,7 +83,7 @@ fn table(pairs: usize) -> usize {
 }
 
 impl Tiled {
-    /// The layout, where the sequence is of this kind.
+    /// The layout, if the sequence is of this kind.
     pub(super) fn new(gpu: &Gpu, call: &LstmCall<View<'_>>) -> Option<Self> {
         let LstmCall { shape, input, h0, c0, u, bias, mask } = *call;
         let [x, beside] = parts(&input, shape, 4);
@@ -150,7 +150,7 @@ impl Tiled {
         gpu.launch(kernel, self.blocks as u32, threads as u32, shared_bytes as u32, &arguments);
     }
 
-    /// Runs the sequence; where the input is not part of it, `gates` hold its share.
+    /// Runs the sequence; if the input is not part of it, `gates` hold its share.
     pub(super) fn forward(
         &self,
         gpu: &Gpu,

@@ -59,9 +59,10 @@ impl Layer {
     }
 
     fn weights<'a>(&self, data: View<'a>) -> MatRef<'a> {
-        match self.transposed {
-            false => MatRef::new(data, self.ins, self.outs),
-            true => MatRef::new(data, self.outs, self.ins).t(),
+        if self.transposed {
+            MatRef::new(data, self.outs, self.ins).t()
+        } else {
+            MatRef::new(data, self.ins, self.outs)
         }
     }
 
@@ -94,7 +95,7 @@ impl Layer {
         thin::forward(gpu, Product { bias: Some(bias), ..bare }, true);
     }
 
-    /// The pass over the rows that computes dW, and dx and db where they are wanted.
+    /// The pass over the rows that computes dW, and dx and db if they are wanted.
     #[allow(clippy::too_many_arguments)]
     fn pass<'a>(
         &self,

@@ -3,7 +3,7 @@
 //   forward    y = activation(x·W + b + plus)              x [rows, inner], W inner × width
 //   backward   dz = activation'(y)·dy, dx (+)= dz·Wᵀ, dW (+)= dzᵀ·x (or its transpose), db += Σ dz
 //
-// Where `rectified`, x stands for relu(x): the layer that reads embeddings out.
+// If `rectified`, x stands for relu(x): the layer that reads embeddings out.
 //
 // Bound by memory while inner·width ≤ 4096. Floors: forward reads x (and plus) and writes y once;
 // backward reads dy, y and x and writes dx once. A block of 256 threads moves tiles of rows through
@@ -378,9 +378,9 @@ struct Cell {
 };
 
 // The gradients of one share of the rows. W and dW have the element between output o and input i at
-// o·w_row + i·w_col, members of a batch behind each other. Shared memory: the weights (where dx is wanted), a tile of
+// o·w_row + i·w_col, members of a batch behind each other. Shared memory: the weights (if dx is wanted), a tile of
 // dz, a tile of x, whose place dx takes; and four values beyond, which the last cell may read.
-// `shares` is null where there is one share: its sums go to dw and db.
+// `shares` is null if there is one share: its sums go to dw and db.
 template <u32 ROWS, u32 SIDE, bool WITH_DX>
 __device__ __forceinline__ void backward(
     Rows dz, Rows x, const float* w, u32 w_row, u32 w_col, Target dx,

@@ -1,7 +1,7 @@
 //! Launchers of `thin.cu`: many rows times a small matrix, and the gradients of that in one pass.
 //!
 //! The small matrix and a tile of rows are in shared memory, which bounds what fits; within the
-//! bounds a product moves its operands once, by tensor cores where they can ([`tiled`]). What is
+//! bounds a product moves its operands once, by tensor cores if they can ([`tiled`]). What is
 //! decided here (rows of a tile, shares of the rows) changes the order of sums only through
 //! `Shares`, which looks at the shape alone.
 
@@ -33,9 +33,9 @@ const THREADS: usize = 256;
 const MAX_WIDTH: usize = 256;
 const MAX_WEIGHTS: usize = 4095;
 /// Elements of the tiles of a block, 32 KiB: with the weights at most 48 KiB, so that four blocks fit
-/// into a multiprocessor and one block into the oldest card.
+/// into a multiprocessor and one block into the oldest GPU.
 const TILE: usize = 8192;
-/// Most shares of a sum over rows, with cells of four and of eight: one wave of blocks on a card of 132
+/// Most shares of a sum over rows, with cells of four and of eight: one wave of blocks on a GPU of 132
 /// multiprocessors, of which each has registers for three blocks or for two.
 const MAX_SHARES: [usize; 2] = [384, 256];
 
@@ -105,7 +105,7 @@ fn bytes(elements: usize) -> u32 {
     (elements * size_of::<f32>()) as u32
 }
 
-/// C = activation(A·op(B) + bias + plus), A rectified first where asked.
+/// C = activation(A·op(B) + bias + plus), A rectified first if asked.
 pub(super) fn forward(gpu: &Gpu, product: Product<'_>, rectified: bool) {
     if !rectified && tiled::fits_forward(gpu, &product) {
         return tiled::forward(gpu, product);
@@ -179,7 +179,7 @@ impl Shares {
 /// The gradients of x·op(W) in one pass over the rows.
 pub(crate) struct Pass<'a> {
     pub(crate) dy: MatRef<'a>,
-    /// The layer's output and activation, where dy is the gradient behind one.
+    /// The layer's output and activation, if dy is the gradient behind one.
     pub(crate) behind: Option<(View<'a>, Activation)>,
     pub(crate) x: MatRef<'a>,
     /// Whether the layer reads relu(x).
@@ -195,7 +195,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) batch: usize,
 }
 
-/// Computes dW, and dx and db where they are wanted. [`fits_backward`] with dx, [`fits_weights`]
+/// Computes dW, and dx and db if they are wanted. [`fits_backward`] with dx, [`fits_weights`]
 /// without.
 pub(crate) fn backward(gpu: &Gpu, pass: Pass<'_>) {
     if tiled::fits_backward(gpu, &pass) {

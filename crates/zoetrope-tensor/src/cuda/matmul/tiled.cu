@@ -256,8 +256,8 @@ struct Gradient {
 };
 
 // The gradients of one share of the rows. W and dW have the element between output o and input i at
-// o·w_row + i·w_col, members of a batch behind each other. `shares` is null where there is one share:
-// its sums go to dw and db. Shared memory: W where dx is wanted, then that of each warp.
+// o·w_row + i·w_col, members of a batch behind each other. `shares` is null if there is one share:
+// its sums go to dw and db. Shared memory: W if dx is wanted, then that of each warp.
 template <int OUTS, int INS, bool WITH_DX>
 __device__ __forceinline__ void backward(
     const float* dy, const float* y, u64 dy_stride, u32 activation, float parameter, const float* x, u64 x_stride,

@@ -36,7 +36,7 @@ const LEAST_ROWS: usize = 1024;
 const SIDES: std::ops::RangeInclusive<usize> = 8..=2 * PIECE;
 /// Blocks of a product that a multiprocessor has registers for.
 const RESIDENT: u32 = 5;
-/// Most shares of a sum over rows: one wave of blocks on a card of 132 multiprocessors.
+/// Most shares of a sum over rows: one wave of blocks on a GPU of 132 multiprocessors.
 const MAX_SHARES: usize = 396;
 
 /// Whether rows of a matrix are read four values at a time.
@@ -116,7 +116,7 @@ pub(super) fn fits_backward(gpu: &Gpu, pass: &Pass<'_>) -> bool {
         && whole(x, dx.as_ref().map_or(0, |(_, dx, _)| dx.ptr()))
 }
 
-/// Computes dW, and dx and db where they are wanted.
+/// Computes dW, and dx and db if they are wanted.
 pub(super) fn backward(gpu: &Gpu, pass: Pass<'_>) {
     let Pass { dy, behind, x, strides, dx, dw: (dw, mode), db, batch, .. } = pass;
     let (rows, outs, ins) = (x.rows, dy.cols, x.cols);

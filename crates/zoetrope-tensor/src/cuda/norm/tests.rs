@@ -1,4 +1,4 @@
-use crate::cuda::trial::card;
+use crate::cuda::test_support::card;
 use crate::{Device, Tape};
 
 #[test]

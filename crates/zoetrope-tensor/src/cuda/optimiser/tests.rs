@@ -1,6 +1,6 @@
 use super::*;
 use crate::cpu::optimiser::{Adam, RmsProp, Sgd, adam_step, rmsprop_step, sgd_step};
-use crate::cuda::trial::card;
+use crate::cuda::test_support::card;
 
 const LENGTHS: [usize; 5] = [5, 0, 2100, 3, 7];
 /// The parameter that no gradient flows into.
@@ -45,7 +45,7 @@ fn assert_close(what: &str, got: &[f32], expected: &[f32]) {
 /// A step of one parameter on the processor: rule, number of the step, value, gradient, state.
 type Step = fn(u64, &mut [f32], &[f32], &mut [Vec<f32>; 2]);
 
-/// Five steps of a rule on the card against the processor's.
+/// Five steps of a rule on the GPU against the processor's.
 fn compare(what: &str, rule: UpdateRule, on_processor: Step, clip: Option<f64>) {
     let Some(gpu) = card() else { return };
     let (block, mut values) = parameters(&gpu);

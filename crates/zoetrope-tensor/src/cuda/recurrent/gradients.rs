@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::Part;
+use super::InputColumns;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::recurrent::{Input, InputGradient, Sequence};
 use crate::cuda::kernel::{ByValue, Kernel};
@@ -15,17 +15,17 @@ static JOIN: Kernel = Kernel::new("recurrent", "recurrent_join");
 
 /// Outputs of a block of the products, along the gates and along the rows' features.
 const TILE: (usize, usize) = (64, 32);
-/// Rows that a block sums, at least, and blocks, about: shapes alone decide, so that every card
+/// Rows that a block sums, at least, and blocks, about: shapes alone decide, so that every GPU
 /// adds in the same order.
 const LEAST_ROWS: usize = 64;
 const BLOCKS: usize = 1056;
-/// Elements of a weight from which on the library's products are used instead.
-const LARGE: usize = 1 << 15;
+/// Least elements of a weight for which the products of the library are used instead.
+const LIBRARY_ELEMENTS_MIN: usize = 1 << 15;
 /// Products and segments of one launch, as the kernels declare them.
 const PRODUCT_ROOM: usize = 3;
 const SEGMENT_ROOM: usize = 6;
 
-/// The gradients of gates as rows: those of a given share where they may be overwritten, else scratch.
+/// The gradients of gates as rows: those of a given share if they may be overwritten, else scratch.
 pub(in crate::cuda) struct GateRows {
     /// Keeps the memory that `ptr` is in, unless the gradient of the input does.
     _own: Option<Scratch>,
@@ -66,7 +66,7 @@ pub(in crate::cuda) struct Left<'a> {
 #[derive(Clone, Copy)]
 pub(in crate::cuda) enum Right<'a> {
     /// The rows of an input.
-    Input([Option<Part<'a>>; 2]),
+    Input([Option<InputColumns<'a>>; 2]),
     /// States of this width before each step: those before the first one, then the others.
     States(View<'a>, View<'a>, usize),
     /// Rows of this width.
@@ -130,8 +130,8 @@ impl WeightSum<'_> {
 
     fn product(&self, rows: usize, parts: &Scratch) -> Product {
         let Left { rows: left, stride, from, cols } = self.left;
-        let width = |part: Option<Part>| part.map_or(0, |part| part.width as u32);
-        let address = |part: Option<Part>| part.map_or(0, |part| part.rows.ptr());
+        let width = |part: Option<InputColumns>| part.map_or(0, |part| part.width as u32);
+        let address = |part: Option<InputColumns>| part.map_or(0, |part| part.rows.ptr());
         let (a, b, rows_a, wide_a, wide_b) = match self.right {
             Right::Input([x, beside]) => {
                 (address(x), address(beside), rows, width(x), width(beside))
@@ -197,7 +197,7 @@ pub(in crate::cuda) fn add_sums<const W: usize, const B: usize>(
     let mut segments = Segments::default();
     let mut products = [Product::zeroed(); PRODUCT_ROOM];
     let mut parts = none();
-    let small = |sum: &WeightSum| sum.to.len() < LARGE && !sum.to.is_empty();
+    let small = |sum: &WeightSum| sum.to.len() < LIBRARY_ELEMENTS_MIN && !sum.to.is_empty();
     let tiles: usize =
         weights.iter().flatten().filter(|sum| small(sum)).map(WeightSum::tiles).sum();
     let slabs = (BLOCKS / tiles.max(1)).clamp(1, rows.div_ceil(LEAST_ROWS).max(1));
@@ -298,7 +298,7 @@ pub(in crate::cuda) fn send(
     }
 }
 
-/// The gradients of an input where no gate depends on it.
+/// The gradients of an input if no gate depends on it.
 pub(in crate::cuda) fn of_nothing(gpu: &Gpu, gradient: InputGradient<ViewMut<'_>>) {
     for d in [gradient.x, gradient.beside].into_iter().flatten() {
         if let (d, Accumulate::Overwrite) = d {

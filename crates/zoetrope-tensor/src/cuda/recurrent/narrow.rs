@@ -17,7 +17,7 @@ const NORMS: usize = 3 * WIDEST_INPUT;
 /// Floats of a row in shared memory, and warps of a block.
 const ROW: usize = 36;
 const WARPS: usize = 4;
-/// Blocks of the way back, at most: three for each multiprocessor of a large card, what its registers
+/// Blocks of the backward pass, at most: three for each multiprocessor of a large GPU, what its registers
 /// hold. Each warp leaves a row of sums.
 const BLOCKS: usize = 396;
 
@@ -72,7 +72,7 @@ pub(in crate::cuda) struct NarrowGradient {
     add_beside: u32,
 }
 
-/// How a narrow unit is laid over the card.
+/// How a narrow unit is laid over the GPU.
 #[derive(Clone, Copy)]
 pub(in crate::cuda) struct Narrow {
     shape: Sequence,
@@ -92,8 +92,8 @@ impl Narrow {
             && widths().all(|width| width > 0)
     }
 
-    /// The layout, where a unit of so many gates is narrow; depends on shapes only. The rows of the
-    /// input are normalised first where there are norms.
+    /// The layout, if a unit of so many gates is narrow; depends on shapes only. The rows of the
+    /// input are normalised first if there are norms.
     pub(in crate::cuda) fn new(
         shape: Sequence,
         input: &Input<View<'_>>,
@@ -140,7 +140,7 @@ impl Narrow {
         (self.shape.vertices.div_ceil(32 * WARPS) as u32, self.shared_bytes(32))
     }
 
-    /// Blocks and shared bytes of the way back.
+    /// Blocks and shared bytes of the backward pass.
     pub(in crate::cuda) fn backward(&self) -> (u32, u32) {
         let (blocks, _) = self.forward();
         (blocks.min(BLOCKS as u32), self.shared_bytes(64))
@@ -162,7 +162,7 @@ impl Narrow {
         gpu.take(self.backward().0 as usize * WARPS * self.row())
     }
 
-    /// Where the kernel writes the gradients; sums only where somebody wants them.
+    /// Where the kernel writes the gradients; sums only if somebody wants them.
     pub(in crate::cuda) fn gradient(
         &self,
         d_input: &InputGradient<ViewMut<'_>>,

@@ -48,7 +48,7 @@ __device__ __forceinline__ void recurrent_tiled(const TiledProduct& p) {
     const u32 from_w = blockIdx.y * RIGHT, from_a = blockIdx.z * WIDE;
     const u64 begin = blockIdx.x * p.slab;
     const u64 end = begin + p.slab < p.rows ? begin + p.slab : p.rows;
-    // A lane copies four columns of d and, where there are as many, of Y.
+    // A lane copies four columns of d and, if there are as many, of Y.
     const bool of_d = from_a + 4 * lane < p.cols;
     const float* from_d = p.left + (of_d ? from_a + 4 * lane : 0);
     Source of_y = {p.left, p.left, 0, 0};

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::Part;
+use super::InputColumns;
 use super::gradients::{Left, Segments};
 use crate::cuda::kernel::{ByValue, Kernel};
 use crate::cuda::{Gpu, View, ViewMut};
@@ -19,8 +19,8 @@ const WIDE: usize = 128;
 const ROWS: usize = 32;
 /// Chunks of rows in shared memory.
 const STAGES: usize = 3;
-/// Blocks, about: two for each multiprocessor of a large card. Shapes alone decide, so that every
-/// card adds in the same order.
+/// Blocks, about: two for each multiprocessor of a large GPU. Shapes alone decide, so that every
+/// GPU adds in the same order.
 const BLOCKS: usize = 264;
 
 /// As in `recurrent/tiled.cu`.
@@ -57,7 +57,7 @@ pub(in crate::cuda) struct TiledSums<'a> {
     /// Width of the states.
     pub(in crate::cuda) hidden: usize,
     /// Of the weight of these rows.
-    pub(in crate::cuda) weight: Option<([Option<Part<'a>>; 2], ViewMut<'a>)>,
+    pub(in crate::cuda) weight: Option<([Option<InputColumns<'a>>; 2], ViewMut<'a>)>,
     /// Of the weight of the states: those before the first step, and after each.
     pub(in crate::cuda) recurrent: Option<([View<'a>; 2], ViewMut<'a>)>,
     /// Of biases of the gates.

@@ -1,8 +1,8 @@
-//! One side of a sequence as differences, and what makes its blocks on the card again.
+//! One side of a sequence, sent to the GPU as differences and rebuilt there.
 //!
-//! Snapshots that follow the one that is on the card are sent as what differs; those that do not as
-//! differences from nothing, and those for which that is no shorter as they are. Packets are made when
-//! they are first asked for and kept: the same groups come again every epoch.
+//! A snapshot that follows the one on the GPU is sent as the difference to it; one that does not, as the
+//! difference to an empty snapshot; and one whose difference is no smaller than itself, whole. Packets are
+//! made when they are first needed and kept, because the same groups come again every epoch.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use zoetrope_graph::Difference;
+
+use super::coded_rows::CodedRows;
 use super::difference::{Arrived, Rebuild, Room};
 use super::locked::LockedWords;
 use super::packet::{Sizes, pack};
-use super::rows::Rows;
-use super::union::{MOST_STEPS, Union};
+use super::snapshot_changes::SnapshotChanges;
 use crate::cuda::{Gpu, Scratch, View};
 use crate::sparse::{Sequence, Side, SparseMatrix};
 
@@ -22,9 +24,9 @@ use crate::sparse::{Sequence, Side, SparseMatrix};
 const SAMPLES: usize = 4;
 const SAMPLE_STEPS: usize = 8;
 
-/// Bytes that the differences of a group have to save to be worth their five launches, about 40 µs on an
-/// H200: what goes over the bus meanwhile.
-const WORTH: usize = 2 << 20;
+/// Bytes that the differences of a group have to save to be worth their five launches: what the bus moves
+/// in the 40 µs that these take on an H200.
+const SAVED_BYTES_MIN: usize = 2 << 20;
 
 /// What is sent for some consecutive snapshots.
 #[derive(Debug)]
@@ -35,15 +37,15 @@ struct Made {
 
 /// Consecutive snapshots that are sent together.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct SentRun {
     pub(super) steps: Range<usize>,
-    /// Whether the snapshot before them is on the card.
+    /// Whether the snapshot before them is on the GPU.
     follows: bool,
     /// How they are sent, unless as they are.
     packet: Option<Place>,
 }
 
-/// A packet on the card.
+/// A packet on the GPU.
 #[derive(Debug, Clone)]
 struct Place {
     sizes: Sizes,
@@ -51,7 +53,7 @@ struct Place {
     words: Range<usize>,
 }
 
-impl Part {
+impl SentRun {
     /// Snapshots that are sent as they are.
     pub(super) fn whole(steps: Range<usize>) -> Self {
         Self { steps, follows: false, packet: None }
@@ -62,7 +64,7 @@ impl Part {
     }
 }
 
-/// A side of a sequence whose blocks are made on the card.
+/// A side of a sequence whose blocks are made on the GPU.
 #[derive(Debug)]
 pub(super) struct Coded {
     gpu: Gpu,
@@ -71,7 +73,7 @@ pub(super) struct Coded {
     /// By their snapshots and whether they follow the one before; None for those sent as they are.
     packets: HashMap<(Range<usize>, bool), Option<Made>>,
     rebuild: Rebuild,
-    /// The snapshot whose entries are on the card, and the packet that brought them.
+    /// The snapshot whose entries are on the GPU, and the packet that brought them.
     latest: Option<(usize, Place)>,
     /// Packets of the latest group and of the one that comes.
     staging: [Scratch<u32>; 2],
@@ -103,16 +105,16 @@ impl Coded {
         let asked =
             (1..members.len()).step_by(between).filter(|from| from + steps <= members.len());
         let saved = asked.clone().map(|from| {
-            let (_, sent, whole) = union_of(members, side, from..from + steps, true);
-            whole.saturating_sub(sent.map_or(whole, |union| union.words())) / steps
+            let (_, sent, whole) = changes_of(members, side, from..from + steps, true);
+            whole.saturating_sub(sent.map_or(whole, |changes| changes.words())) / steps
         });
         let saved = saved.sum::<usize>() * size_of::<u32>();
-        saved * at_once.min(MOST_STEPS) > WORTH * asked.count()
+        saved * at_once.min(Difference::STEPS_MAX) > SAVED_BYTES_MIN * asked.count()
     }
 
-    /// What has to be sent for some consecutive snapshots that the card does not have, into room that is
+    /// What has to be sent for some consecutive snapshots that the GPU does not have, into room that is
     /// there: before anything of it is copied.
-    pub(super) fn choose(&mut self, steps: Range<usize>) -> Vec<Part> {
+    pub(super) fn choose(&mut self, steps: Range<usize>) -> Vec<SentRun> {
         loop {
             // What the latest packet says of its entries is read once more by the next.
             self.area = self.latest.as_ref().map_or(0, |(_, place)| 1 - place.area);
@@ -124,7 +126,7 @@ impl Coded {
             if fits && words <= self.staging[self.area].len() {
                 return parts;
             }
-            // With some slack, because groups grow; what is on the card goes.
+            // With some slack, because groups grow; what is on the GPU goes.
             let room = packets().fold(room, |room, place| room.with(&place.sizes));
             if !fits {
                 self.rebuild.grow(room.with_slack());
@@ -136,13 +138,13 @@ impl Coded {
         }
     }
 
-    fn parts(&mut self, steps: &Range<usize>) -> Vec<Part> {
+    fn parts(&mut self, steps: &Range<usize>) -> Vec<SentRun> {
         let mut latest = self.latest.as_ref().map(|(step, _)| *step);
         let (mut parts, mut from, mut at) = (Vec::new(), steps.start, 0);
         while from < steps.end {
             // The first snapshots of a mean have no weights yet.
             let of_kind = |step: &usize| self.is_plain(*step) == self.is_plain(from);
-            let most = from..steps.end.min(from + MOST_STEPS);
+            let most = from..steps.end.min(from + Difference::STEPS_MAX);
             let steps = from..from + most.take_while(of_kind).count();
             let follows = latest.is_some_and(|latest| latest + 1 == from && of_kind(&latest));
             let packet =
@@ -154,7 +156,7 @@ impl Coded {
             });
             latest = packet.as_ref().map(|_| steps.end - 1);
             from = steps.end;
-            parts.push(Part { steps, follows, packet });
+            parts.push(SentRun { steps, follows, packet });
         }
         parts
     }
@@ -167,10 +169,10 @@ impl Coded {
     fn packet(&mut self, steps: &Range<usize>, follows: bool) -> Option<&Made> {
         let Self { gpu, members, side, packets, .. } = self;
         let made = packets.entry((steps.clone(), follows)).or_insert_with(|| {
-            let (rows, union, whole) = union_of(members, *side, steps.clone(), follows);
+            let (rows, changes, whole) = changes_of(members, *side, steps.clone(), follows);
             let slices = members[steps.clone()].iter().map(|member| &**member.slices(*side));
             let snapshots: Vec<_> = slices.zip(&rows[usize::from(follows)..]).collect();
-            let (words, sizes) = pack(&union?, &snapshots);
+            let (words, sizes) = pack(&changes?, &snapshots);
             let shorter = words.len() < whole;
             shorter.then(|| Made { words: LockedWords::new(gpu, &[words]), sizes })
         });
@@ -178,7 +180,7 @@ impl Coded {
     }
 
     /// The words to copy for a part that is not whole, and where to.
-    pub(super) fn piece(&self, part: &Part) -> Option<(&[u32], View<'_, u32>)> {
+    pub(super) fn piece(&self, part: &SentRun) -> Option<(&[u32], View<'_, u32>)> {
         let place = part.packet.as_ref()?;
         let made = self.packets.get(&(part.steps.clone(), part.follows))?.as_ref()?;
         Some((made.words.words(), self.staging[place.area].view().slice(place.words.clone())))
@@ -186,7 +188,7 @@ impl Coded {
 
     /// Makes the blocks of the snapshots of a part, after those that were sent before it, on the queue
     /// of copies.
-    pub(super) fn rebuild(&mut self, part: &Part, blocks: &[View<'_, u32>]) {
+    pub(super) fn rebuild(&mut self, part: &SentRun, blocks: &[View<'_, u32>]) {
         let latest = self.latest.take();
         let Some(place) = part.packet.clone() else { return };
         let before = latest.filter(|_| part.follows).map(|(_, place)| place);
@@ -200,21 +202,21 @@ impl Coded {
     }
 }
 
-/// The rows of some snapshots (and before them those of the one that they follow), their list, and the
+/// The rows of some snapshots (and before them those of the one that they follow), what turns them into each other, and the
 /// words that they have as they are.
-fn union_of(
+fn changes_of(
     members: &[Arc<SparseMatrix>],
     side: Side,
     steps: Range<usize>,
     follows: bool,
-) -> (Vec<Rows>, Option<Union>, usize) {
+) -> (Vec<CodedRows>, Option<SnapshotChanges>, usize) {
     let asked = &members[steps.start - usize::from(follows)..steps.end];
     // Before anything is parallel: a matrix makes its slices in parallel, and while it waits for them
     // must not be asked for them again.
     asked.iter().for_each(|member| drop(Arc::clone(member.slices(side))));
-    let rows: Vec<Rows> = asked.par_iter().map(|member| Rows::of(member, side)).collect();
+    let rows: Vec<CodedRows> = asked.par_iter().map(|member| CodedRows::of(member, side)).collect();
     let (before, new) = rows.split_at(usize::from(follows));
-    let union = Union::new(before.first(), &new.iter().collect::<Vec<_>>());
+    let changes = SnapshotChanges::new(before.first(), &new.iter().collect::<Vec<_>>());
     let whole = members[steps].iter().map(|member| member.slices(side).essence().len()).sum();
-    (rows, union, whole)
+    (rows, changes, whole)
 }

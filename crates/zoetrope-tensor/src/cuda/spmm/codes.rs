@@ -1,14 +1,14 @@
-//! Weights by number, where a snapshot has few different ones.
+//! Weights replaced by numbers of one byte, if a snapshot has few different ones.
 //!
 //! Smoothing adds up equal weights: those of a snapshot are then multiples of one number, and while the
 //! window fills all of them change with every step, but not which multiple each is. So 1, the weight of
-//! loops, has number 0, and the others that of the multiple where that is possible, or of their rank.
+//! loops, has number 0, and the others that of the multiple if that is possible, or of their rank.
 
-/// The most different weights: numbers are bytes.
-const MOST: usize = 256;
+/// The most different weights that get numbers: numbers are bytes.
+const CODES_MAX: usize = 256;
 
 /// Slots of a table of weights: few of them are filled.
-const SLOTS: usize = 4 * MOST;
+const TABLE_SLOTS: usize = 4 * CODES_MAX;
 
 const ONE: u32 = 1.0f32.to_bits();
 
@@ -19,21 +19,21 @@ struct Table {
 
 impl Table {
     fn new() -> Self {
-        Self { slots: vec![None; SLOTS] }
+        Self { slots: vec![None; TABLE_SLOTS] }
     }
 
     /// Where a weight is or would be.
     fn slot(&self, weight: u32) -> usize {
-        let mut at = weight.wrapping_mul(0x9e37_79b1) as usize >> (u32::BITS - SLOTS.ilog2());
+        let mut at = weight.wrapping_mul(0x9e37_79b1) as usize >> (u32::BITS - TABLE_SLOTS.ilog2());
         while self.slots[at].is_some_and(|(other, _)| other != weight) {
-            at = (at + 1) % SLOTS;
+            at = (at + 1) % TABLE_SLOTS;
         }
         at
     }
 }
 
 /// Replaces the bits of weights by numbers. Returns the bits by number; None, and nothing is replaced,
-/// where too many differ.
+/// if too many differ.
 pub(super) fn number(weights: &mut [u32]) -> Option<Vec<u32>> {
     let (mut table, mut different) = (Table::new(), Vec::new());
     for &weight in &*weights {
@@ -41,7 +41,7 @@ pub(super) fn number(weights: &mut [u32]) -> Option<Vec<u32>> {
         if table.slots[slot].is_none() {
             table.slots[slot] = Some((weight, 0));
             different.push(weight);
-            if different.len() > MOST {
+            if different.len() > CODES_MAX {
                 return None;
             }
         }
@@ -59,7 +59,7 @@ pub(super) fn number(weights: &mut [u32]) -> Option<Vec<u32>> {
     Some(bits)
 }
 
-/// Sorts different weights, 1 first, and returns which multiple of the least each is; None where that
+/// Sorts different weights, 1 first, and returns which multiple of the least each is; None if that
 /// does not tell them apart.
 fn multiples(different: &mut [u32]) -> Option<Vec<usize>> {
     let value = |bits: u32| f32::from_bits(bits);
@@ -68,7 +68,7 @@ fn multiples(different: &mut [u32]) -> Option<Vec<usize>> {
     let number = |&bits: &u32| match bits {
         ONE => Some(0),
         bits => Some((value(bits) / least).round())
-            .filter(|at| (1.0..MOST as f32).contains(at))
+            .filter(|at| (1.0..CODES_MAX as f32).contains(at))
             .map(|at| at as usize),
     };
     let numbers: Vec<usize> = different.iter().map(number).collect::<Option<_>>()?;

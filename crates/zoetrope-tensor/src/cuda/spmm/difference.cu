@@ -1,6 +1,6 @@
 // The next snapshots from the one before them (ESDG §3.2): the host sends what differs
-// (cuda/spmm/union.rs), and five kernels make all the blocks that products read, the same words as if
-// they had been sent whole.
+// (difference.rs of zoetrope-graph), and five kernels make all the blocks that products read, the same words
+// as if they had been sent whole.
 //
 // A list holds the entries of all these snapshots by row and column, each with the step in which it
 // comes and the first one without it. It follows from the list before and two sorted lists of changes:
@@ -25,7 +25,7 @@
 struct Lists {
     u32* offsets;
     u32* columns;
-    u32* weights;  // bits or numbers; null where there are none
+    u32* weights;  // bits or numbers; null if there are none
 };
 
 // What is known of the entries of the latest list: four bytes, which are the first step with it, the
@@ -46,7 +46,7 @@ struct Snapshot {
     u32 frame_at, frame, lengths_at, lengths, codes_at, vertices_at, unused[2];
 };
 
-// Words, or bytes where they are numbers.
+// Words, or bytes if they are numbers.
 struct Values {
     const u32* words;
     u32 numbered;
@@ -132,7 +132,7 @@ __device__ __forceinline__ void follow_vertex(const Packet& packet, u32* vertice
 }
 
 // A thread for each row and one more, each born entry, each change of a weight in the packet before,
-// which is null where nothing is there to begin with.
+// which is null if nothing is there to begin with.
 extern "C" __global__ void __launch_bounds__(256)
 difference_rows(const u32* __restrict__ before, const u32* __restrict__ words, Lists from, Lists to, u32* __restrict__ places,
                 u32* __restrict__ vertices, u32* __restrict__ by_step) {
@@ -307,7 +307,7 @@ __device__ __forceinline__ void order_window(const u32* offsets, const Lives& li
     }
 }
 
-// For each snapshot (y) a block for each window of rows, which also says which factor a vertex has where
+// For each snapshot (y) a block for each window of rows, which also says which factor a vertex has if
 // there are no weights; the others copy the frame and compute factors, the same bits as the host's.
 // Where the parts of the block lie is told by its header, which the frame begins with.
 extern "C" __global__ void __launch_bounds__(1024)
@@ -338,7 +338,7 @@ difference_order(const u32* __restrict__ words, Lists lists, Lives lives, const 
         factors[at] = lengths[at] == 0 ? 0.0f : 1.0f / sqrtf((float)lengths[at]);
 }
 
-// Columns, and values where they do not follow from factors alone, of each snapshot (y) into their
+// Columns, and values if they do not follow from factors alone, of each snapshot (y) into their
 // places. Blocks as in `spmm_values`: pieces of long rows first, a warp for each, then slices.
 extern "C" __global__ void __launch_bounds__(128)
 difference_fill(const u32* __restrict__ words, Lists lists, Lives lives, const u32* __restrict__ by_step, Blocks blocks,

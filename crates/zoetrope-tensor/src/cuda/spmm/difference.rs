@@ -1,13 +1,14 @@
-//! Makes blocks on the card out of what differs from snapshot to snapshot (`difference.cu`).
+//! Makes blocks on the GPU out of what differs from snapshot to snapshot (`difference.cu`).
 //!
 //! Everything is launched on the queue that the packets were copied on, so that it runs beside what
-//! the card computes meanwhile: it reads and writes memory that nobody else has.
+//! the GPU computes meanwhile: it reads and writes memory that nobody else has.
 
 use bytemuck::{Pod, Zeroable};
 
+use zoetrope_graph::Difference;
+
 use super::packet::Sizes;
 use super::slices::{SLICE, WINDOW};
-use super::union::MOST_STEPS;
 use super::{THREADS, WARP};
 use crate::cuda::{Arg, ByValue, Gpu, Kernel, Queue, Scratch, View, grid_for};
 use crate::sparse::Side;
@@ -38,7 +39,7 @@ struct LivesArg([u64; 2]);
 /// Addresses of the blocks of the snapshots.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct BlocksArg([u64; MOST_STEPS]);
+struct BlocksArg([u64; Difference::STEPS_MAX]);
 
 /// What snapshots have, and the most that their lists have of each.
 #[derive(Debug, Clone, Copy, Default)]
@@ -119,7 +120,7 @@ pub(super) struct Rebuild {
     places: Scratch<u32>,
 }
 
-/// A packet that lies on the card.
+/// A packet that lies on the GPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrived<'a> {
     pub(super) sizes: Sizes,
@@ -156,7 +157,7 @@ impl Rebuild {
     }
 
     /// Takes a packet and writes the blocks of its snapshots. It belongs to the list that the packet
-    /// before it made, which is still on the card; without one it brings all entries.
+    /// before it made, which is still on the GPU; without one it brings all entries.
     pub(super) fn apply(
         &mut self,
         before: Option<Arrived<'_>>,
@@ -174,7 +175,7 @@ impl Rebuild {
             let vertices = self.vertices.as_ref().filter(|_| sizes.by_vertex);
             vertices.map(|both| both[at].view())
         });
-        let mut addresses = [0; MOST_STEPS];
+        let mut addresses = [0; Difference::STEPS_MAX];
         addresses.iter_mut().zip(blocks).for_each(|(at, block)| *at = block.ptr());
         let (from, to, lives) = (ByValue(&from), ByValue(&to), ByValue(&lives));
         let (blocks, earlier) = (BlocksArg(addresses), before.map(|before| before.words));

@@ -18,7 +18,7 @@ unsafe impl Send for Lock {}
 unsafe impl Sync for Lock {}
 
 impl Lock {
-    /// Locks whole pages. None where the system does not allow it: copies out of them are slower then,
+    /// Locks whole pages. None if the system does not allow it: copies out of them are slower then,
     /// and the host waits for them.
     pub(super) fn new(gpu: &Gpu, pages: &[u8]) -> Option<Self> {
         if pages.is_empty() {

@@ -1,10 +1,12 @@
-//! What differs from snapshot to snapshot as it goes over the bus: words that describe themselves.
+//! The packet that is copied to the GPU for snapshots sent as differences: words that describe themselves.
 
 use bytemuck::{Pod, Zeroable};
 
+use zoetrope_graph::difference::Changes;
+
 use super::Slices;
-use super::rows::Rows;
-use super::union::{Changes, Union, Vertices};
+use super::coded_rows::CodedRows;
+use super::snapshot_changes::{SnapshotChanges, VertexWords};
 
 /// Lists begin at multiples of this many words.
 const GRAIN: usize = 4;
@@ -22,7 +24,7 @@ struct Head {
     weights: u32,
     /// Changes of words of vertices.
     vertices: u32,
-    /// All words of vertices, where they are not told by changes; 0 otherwise.
+    /// All words of vertices, if they are not told by changes; 0 otherwise.
     all_vertices_at: u32,
     born_at: u32,
     born_columns_at: u32,
@@ -37,7 +39,7 @@ struct Head {
     numbered: u32,
     /// Whether there is a row for each that is born, in place of how many are before each row.
     by_rows: u32,
-    /// All numbers of words of vertices, 16 bits each, where these have some; 0 otherwise.
+    /// All numbers of words of vertices, 16 bits each, if these have some; 0 otherwise.
     vertex_numbers_at: u32,
 }
 
@@ -89,11 +91,12 @@ impl Writer {
         self.pad(at)
     }
 
-    /// Words, or bytes where they are numbers.
+    /// Words, or bytes if they are numbers.
     fn put_values(&mut self, values: &[u32], numbered: bool) -> u32 {
-        match numbered {
-            true => self.put_bytes(&values.iter().map(|&number| number as u8).collect::<Vec<_>>()),
-            false => self.put(values),
+        if numbered {
+            self.put_bytes(&values.iter().map(|&number| number as u8).collect::<Vec<_>>())
+        } else {
+            self.put(values)
         }
     }
 
@@ -110,14 +113,17 @@ impl Writer {
 }
 
 /// The words of a packet, for the snapshots of a list with their blocks on the host.
-pub(super) fn pack(union: &Union, snapshots: &[(&Slices, &Rows)]) -> (Vec<u32>, Sizes) {
+pub(super) fn pack(
+    sent: &SnapshotChanges,
+    snapshots: &[(&Slices, &CodedRows)],
+) -> (Vec<u32>, Sizes) {
     const HEAD: usize = size_of::<Head>() / size_of::<u32>();
     let mut writer = Writer(vec![0; HEAD]);
     let none = Changes::default();
-    let (changes, all, numbers, by_number) = match &union.vertices {
-        Vertices::Some(changes) => (changes, None, None, &[][..]),
-        Vertices::All(all) => (&none, Some(all), None, &[][..]),
-        Vertices::Numbered { numbers, words } => (&none, None, Some(numbers), &words[..]),
+    let (changes, all, numbers, by_number) = match &sent.vertices {
+        VertexWords::Some(changes) => (changes, None, None, &[][..]),
+        VertexWords::All(all) => (&none, Some(all), None, &[][..]),
+        VertexWords::Numbered { numbers, words } => (&none, None, Some(numbers), &words[..]),
     };
     let described: Vec<Snapshot> = (snapshots.iter().enumerate())
         .map(|(step, (slices, rows))| {
@@ -140,35 +146,36 @@ pub(super) fn pack(union: &Union, snapshots: &[(&Slices, &Rows)]) -> (Vec<u32>, 
         weighted: first.weights.is_some(),
         by_vertex: first.vertices.is_some(),
         steps: snapshots.len(),
-        entries: union.entries,
-        born: union.born_columns.len(),
-        dead: union.dead.len(),
-        weights: union.weights.places.len(),
+        entries: sent.entries.entries,
+        born: sent.entries.born_columns.len(),
+        dead: sent.entries.dead.len(),
+        weights: sent.entries.weights.places.len(),
         units: snapshots.iter().map(|(slices, _)| slices.units()).max().unwrap_or(0),
     };
-    let by_rows = sizes.born < union.born_before.len();
+    let by_rows = sizes.born < sent.entries.born_before.len();
     let head = Head {
         steps: sizes.steps as u32,
-        rows: (union.born_before.len() - 1) as u32,
+        rows: (sent.entries.born_before.len() - 1) as u32,
         entries: sizes.entries as u32,
         born: sizes.born as u32,
         dead: sizes.dead as u32,
         weights: sizes.weights as u32,
         vertices: changes.places.len() as u32,
         all_vertices_at: all.map_or(0, |all| writer.put(all)),
-        born_at: match by_rows {
-            true => writer.put(&union.born_rows()),
-            false => writer.put(&union.born_before),
+        born_at: if by_rows {
+            writer.put(&sent.entries.born_rows())
+        } else {
+            writer.put(&sent.entries.born_before)
         },
-        born_columns_at: writer.put(&union.born_columns),
-        born_weights_at: writer.put_values(&union.born_weights, union.numbered),
-        born_steps_at: writer.put_bytes(&union.born_steps),
-        dead_at: writer.put(&union.dead),
-        dead_steps_at: writer.put_bytes(&union.dead_steps),
-        weights_at: writer.put_changes(&union.weights, union.numbered),
+        born_columns_at: writer.put(&sent.entries.born_columns),
+        born_weights_at: writer.put_values(&sent.entries.born_weights, sent.numbered),
+        born_steps_at: writer.put_bytes(&sent.entries.born_steps),
+        dead_at: writer.put(&sent.entries.dead),
+        dead_steps_at: writer.put_bytes(&sent.entries.dead_steps),
+        weights_at: writer.put_changes(&sent.entries.weights, sent.numbered),
         vertices_at: writer.put_changes(changes, false),
         snapshots_at: writer.put(bytemuck::cast_slice(&described)),
-        numbered: u32::from(union.numbered),
+        numbered: u32::from(sent.numbered),
         by_rows: u32::from(by_rows),
         vertex_numbers_at: numbers
             .map_or(0, |numbers| writer.put_bytes(bytemuck::cast_slice(numbers))),

@@ -1,7 +1,7 @@
 //! The matrices of a sequence on the device, to stay there.
 //!
-//! They are copied once, without the values that follow from factors; or, where [`Difference::On`] is
-//! chosen, as differences to those before them ([`coded`](super::coded)), out of which the card makes
+//! They are copied once, without the values that follow from factors; or, if [`Difference::On`] is
+//! chosen, as differences to those before them ([`coded`](super::coded)), out of which the GPU makes
 //! the same words. That is fewer bytes on the bus, but taking differences costs the host more than one
 //! copy does: it is not done unasked.
 
@@ -57,7 +57,7 @@ impl Resident {
     }
 }
 
-/// The block of a matrix, made where the card has none yet; values that follow from factors come later.
+/// The block of a matrix, made if the GPU has none yet; values that follow from factors come later.
 fn on_card(
     gpu: &Gpu,
     slices: &Arc<Slices>,

@@ -5,23 +5,25 @@
 //! entries of a slice lie step by step: the first entry of each row, then the second of each row that
 //! has one, and so on. Nothing is padded, because the longest rows come first and those that have a
 //! k-th entry are the first so many; and threads of neighbouring rows read neighbouring words. Long
-//! rows are cut into pieces of at most [`PIECE`] entries, which lie one after another. The entries of
+//! rows are cut into pieces of at most [`PIECE_ENTRIES_MAX`] entries, which lie one after another. The entries of
 //! a row keep their order.
 //!
 //! The block: a header (see `Header` in `spmm.cu`), where each slice's entries start, place and
 //! length of each row, the pieces, the rows that have several of them, columns, factors and their
 //! numbers, values. It takes the room of compressed rows, and one copy brings it to the device.
 //!
-//! Factors are there where every value is the product of one factor of its row and one of its column,
+//! Factors are there if every value is the product of one factor of its row and one of its column,
 //! as in `D^-1/2 (A + I) D^-1/2` of a graph without weights. There are as many of them as different
 //! lengths of rows, so that 16 bits name one; in place of a value stands the name of its column's,
 //! half as many bytes, and products come to the same bits. This last part need not be copied, because
 //! it follows from the columns: that leaves 4 bytes an entry to go over the bus.
 
+use std::num::NonZeroU32;
+
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use zoetrope_graph::Csr;
+use zoetrope_graph::{Csr, RowSlices};
 
 use crate::cpu::spmm::CsrRef;
 
@@ -32,7 +34,7 @@ pub(super) const SLICE: usize = 32;
 /// Entries of a row in a slice at most: what one thread adds up alone.
 const SHORT: usize = 32;
 /// Entries of a piece of a long row at most: what one warp adds up.
-const PIECE: usize = 256;
+const PIECE_ENTRIES_MAX: NonZeroU32 = NonZeroU32::new(256).unwrap();
 /// Marks a row that is not computed by its slice: long ones, and those beyond the last.
 const ELSEWHERE: u32 = 1 << 31;
 /// Instead of a place for a partial sum: the piece is the whole row.
@@ -72,7 +74,7 @@ pub(crate) struct Slices {
 
 /// A part of the block, by its place in the header.
 #[derive(Clone, Copy)]
-enum Part {
+enum Section {
     Starts = 4,
     Rows = 5,
     Units = 6,
@@ -107,21 +109,23 @@ impl Long {
         let rows = (0..m.rows).filter(|&row| m.entries(row).len() > SHORT);
         long.rows.extend(rows.map(|row| row as u32));
         long.entries = long.rows.iter().map(|&row| m.entries(row as usize).len()).sum();
-        let mut first = m.columns.len() - long.entries;
+        let mut offsets = vec![word(m.columns.len() - long.entries)];
         for &row in &long.rows {
-            let len = m.entries(row as usize).len();
-            let pieces = len.div_ceil(PIECE);
-            if pieces > 1 {
-                long.folds.push([row, long.slots as u32, pieces as u32, 0]);
+            offsets.push(offsets[offsets.len() - 1] + word(m.entries(row as usize).len()));
+        }
+        let pieces = RowSlices::new(&offsets, PIECE_ENTRIES_MAX);
+        let mut bounds = pieces.offsets().windows(2);
+        for of_row in pieces.rows().chunk_by(|a, b| a == b) {
+            let (row, first_slot) = (long.rows[of_row[0] as usize], long.slots as u32);
+            let folds = of_row.len() > 1;
+            if folds {
+                long.folds.push([row, first_slot, of_row.len() as u32, 0]);
+                long.slots += of_row.len();
             }
-            for piece in 0..pieces {
-                // Pieces of nearly the same length.
-                let (from, to) = (len * piece / pieces, len * (piece + 1) / pieces);
-                let slot = if pieces > 1 { (long.slots + piece) as u32 } else { DIRECT };
-                long.units.push([row, (first + from) as u32, (to - from) as u32, slot]);
+            for (slot, piece) in (first_slot..).zip(bounds.by_ref().take(of_row.len())) {
+                let slot = if folds { slot } else { DIRECT };
+                long.units.push([row, piece[0], piece[1] - piece[0], slot]);
             }
-            long.slots += if pieces > 1 { pieces } else { 0 };
-            first += len;
         }
         long
     }
@@ -131,7 +135,7 @@ impl Slices {
     /// Arranges a matrix with `cols` columns, whose values may be products of the given factors.
     ///
     /// # Panics
-    /// Where the arrays do not belong together, or a column is not below `cols`.
+    /// If the arrays do not belong together, or a column is not below `cols`.
     pub(crate) fn new(m: CsrRef, cols: usize, factors: Option<&Factors>) -> Self {
         m.check();
         assert!(m.offsets.is_sorted(), "offsets ascend");
@@ -152,9 +156,9 @@ impl Slices {
         ];
         let mut header = [0; HEADER];
         let counts = [m.rows, slices, long.units.len(), long.folds.len()];
-        header[..Part::Starts as usize].copy_from_slice(&counts.map(word));
+        header[..Section::Starts as usize].copy_from_slice(&counts.map(word));
         let mut len = HEADER;
-        for (at, size) in header[Part::Starts as usize..].iter_mut().zip(sizes) {
+        for (at, size) in header[Section::Starts as usize..].iter_mut().zip(sizes) {
             *at = word(len);
             len = (len + size).next_multiple_of(GRAIN);
         }
@@ -166,7 +170,7 @@ impl Slices {
         let (mut rest, mut passed) = (words, 0);
         let [starts, rows, units, folds, columns, own_factors, own_numbers, values] =
             std::array::from_fn(|part| {
-                let at = header[Part::Starts as usize + part] as usize;
+                let at = header[Section::Starts as usize + part] as usize;
                 let here = std::mem::take(&mut rest).split_at_mut(at - passed).1;
                 let (own, beyond) = here.split_at_mut(sizes[part]);
                 (rest, passed) = (beyond, at + sizes[part]);
@@ -202,19 +206,19 @@ impl Slices {
         bytemuck::cast_slice(&self.pages)
     }
 
-    /// What of the block has to be copied: all but the values where these follow from the rest.
+    /// What of the block has to be copied: all but the values if these follow from the rest.
     pub(super) fn essence(&self) -> &[u32] {
-        match self.is_factored() {
-            true => &self.words()[..self.at(Part::Values)],
-            false => self.words(),
-        }
+        if self.is_factored() { &self.words()[..self.at(Section::Values)] } else { self.words() }
     }
 
     /// What a receiver that has the rows cannot tell at once: the header with the starts of slices, and
     /// the pieces of long rows.
     pub(super) fn frame(&self) -> [&[u32]; 2] {
         let words = self.words();
-        [&words[..self.at(Part::Rows)], &words[self.at(Part::Units)..self.at(Part::Columns)]]
+        [
+            &words[..self.at(Section::Rows)],
+            &words[self.at(Section::Units)..self.at(Section::Columns)],
+        ]
     }
 
     /// The number of entries of each row.
@@ -226,7 +230,7 @@ impl Slices {
 
     /// Whether values follow from factors.
     pub(crate) fn is_factored(&self) -> bool {
-        self.at(Part::Factors) < self.at(Part::Numbers)
+        self.at(Section::Factors) < self.at(Section::Numbers)
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -257,19 +261,19 @@ impl Slices {
         self.words()[ENTRIES] as usize
     }
 
-    fn at(&self, part: Part) -> usize {
+    fn at(&self, part: Section) -> usize {
         self.words()[part as usize] as usize
     }
 
-    fn part(&self, part: Part, len: usize) -> &[u32] {
+    fn part(&self, part: Section, len: usize) -> &[u32] {
         &self.words()[self.at(part)..][..len]
     }
 
     /// Calls `f` with each row and the position of each of its entries, in the order of the row.
     fn for_each_entry(&self, mut f: impl FnMut(usize, usize)) {
-        let rows = self.part(Part::Rows, self.slices() * SLICE);
+        let rows = self.part(Section::Rows, self.slices() * SLICE);
         for (slice, (&start, rows)) in
-            self.part(Part::Starts, self.slices()).iter().zip(rows.chunks(SLICE)).enumerate()
+            self.part(Section::Starts, self.slices()).iter().zip(rows.chunks(SLICE)).enumerate()
         {
             let mut at = start as usize;
             let length = |packed: u32| (packed >> 16 & 0x7fff) as usize;
@@ -281,7 +285,7 @@ impl Slices {
                 }
             }
         }
-        for unit in self.part(Part::Units, self.units() * UNIT).chunks(UNIT) {
+        for unit in self.part(Section::Units, self.units() * UNIT).chunks(UNIT) {
             (unit[1]..unit[1] + unit[2]).for_each(|at| f(unit[0] as usize, at as usize));
         }
     }
@@ -290,12 +294,12 @@ impl Slices {
     fn values(&self) -> Box<dyn Fn(usize, usize) -> f32 + '_> {
         let words = self.words();
         if !self.is_factored() {
-            let values = &words[self.at(Part::Values)..];
+            let values = &words[self.at(Section::Values)..];
             return Box::new(|_, at| f32::from_bits(values[at]));
         }
-        let factors = &words[self.at(Part::Factors)..];
+        let factors = &words[self.at(Section::Factors)..];
         let [numbers, names] =
-            [Part::Numbers, Part::Values].map(|part| halves(&words[self.at(part)..]));
+            [Section::Numbers, Section::Values].map(|part| halves(&words[self.at(part)..]));
         let factor = |number: u16| f32::from_bits(factors[usize::from(number)]);
         Box::new(move |row, at| factor(names[at]) * factor(numbers[row]))
     }
@@ -307,7 +311,7 @@ impl Slices {
         for row in 0..self.rows() {
             offsets[row + 1] += offsets[row];
         }
-        let columns = self.part(Part::Columns, self.entries());
+        let columns = self.part(Section::Columns, self.entries());
         let value = self.values();
         let mut next = offsets.clone();
         let mut own_columns = vec![0; self.entries()];
@@ -333,7 +337,7 @@ pub(crate) struct Factors {
 }
 
 impl Factors {
-    /// The factors of a matrix, where it has them.
+    /// The factors of a matrix, if it has them.
     pub(crate) fn of(m: CsrRef, cols: usize) -> Option<Self> {
         if m.rows != cols {
             return None;
@@ -367,7 +371,7 @@ fn halves_mut(words: &mut [u32]) -> &mut [u16] {
     bytemuck::cast_slice_mut(words)
 }
 
-/// Writes entries and how they lie, windows in parallel; values only where there is room for them.
+/// Writes entries and how they lie, windows in parallel; values only if there is room for them.
 fn fill(m: CsrRef, long: &Long, parts: [&mut [u32]; 6]) {
     let [starts, rows, units, folds, columns, values] = parts;
     units.copy_from_slice(long.units.as_flattened());

@@ -6,8 +6,8 @@
 //! their group. Kernels find matrices through one table of addresses, which is changed when the next
 //! group is entered: a recorded launch serves all groups.
 //!
-//! Every matrix of every group is sent whole where [`Difference::Off`] is chosen. Otherwise one that
-//! the group before has as well stays where it is, and the others are sent as differences where that
+//! Every matrix of every group is sent whole if [`Difference::Off`] is chosen. Otherwise one that
+//! the group before has as well stays where it is, and the others are sent as differences if that
 //! pays ([`coded`](super::coded)); kernels on the copy stream make the same words out of them, beside
 //! what is computed meanwhile.
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys;
 
-use super::coded::{Coded, Part};
+use super::coded::{Coded, SentRun};
 use super::locked::Lock;
 use super::{Limits, Slices, put_names};
 use crate::cuda::{Event, Gpu, Queue, Scratch, View, Work};
@@ -30,10 +30,10 @@ pub(super) struct Streamed {
     /// What keeps the pages of the matrices locked that are copied as they are, by their address.
     locks: HashMap<usize, Option<Lock>>,
     members: Vec<Arc<Slices>>,
-    /// What blocks are made from where they are not copied.
+    /// What blocks are made from if they are not copied.
     coded: Option<Coded>,
     limits: Limits,
-    /// Whether what is on the card is not sent again.
+    /// Whether what is on the GPU is not sent again.
     keeps: bool,
     /// Places of one matrix each, twice as many as a group has.
     places: Scratch<u32>,
@@ -107,7 +107,7 @@ impl Streamed {
         }
         let mut group = self.place(steps);
         let parts = match &mut self.coded {
-            None => vec![Part::whole(group.new.clone())],
+            None => vec![SentRun::whole(group.new.clone())],
             Some(coded) => coded.choose(group.new.clone()),
         };
         for part in parts.iter().filter(|part| part.is_whole()) {
@@ -147,7 +147,7 @@ impl Streamed {
     }
 
     /// Makes the blocks that are sent as differences.
-    fn rebuild(&mut self, group: &Group, parts: &[Part]) {
+    fn rebuild(&mut self, group: &Group, parts: &[SentRun]) {
         let Self { gpu, coded: Some(coded), places, stride, .. } = self else { return };
         let begin = gpu.mark_copies();
         for part in parts {
@@ -160,9 +160,10 @@ impl Streamed {
 
     /// A group whose matrices stay where they are or get places that the current one does not use.
     fn place(&self, steps: Range<usize>) -> Group {
-        let kept = match self.current.steps.contains(&steps.start) && self.keeps {
-            true => steps.start..self.current.steps.end,
-            false => steps.start..steps.start,
+        let kept = if self.current.steps.contains(&steps.start) && self.keeps {
+            steps.start..self.current.steps.end
+        } else {
+            steps.start..steps.start
         };
         let new = kept.end..steps.end;
         let free = (0..2 * self.forms.len()).filter(|at| !self.current.places.contains(at));

@@ -1,6 +1,6 @@
 //! Spans from CUPTI's activity records.
 //!
-//! The card writes the times of its kernels and copies beside them; CUPTI collects them on a thread of
+//! The GPU writes the times of its kernels and copies beside them; CUPTI collects them on a thread of
 //! its own and calls [`lend`] and [`read`] for buffers. Both are plain functions without an owner, so
 //! a process has one such trace at a time.
 
@@ -115,7 +115,7 @@ impl Activity {
     /// Starts to keep records; the returned moment is time 0.
     ///
     /// # Errors
-    /// Where CUPTI is missing or refuses, and where another trace of this process is under way.
+    /// If CUPTI is missing or refuses, and if another trace of this process is under way.
     pub(super) fn start(gpu: &Gpu) -> Result<(Instant, Self), CudaError> {
         let cupti = Cupti::get()?;
         if UNDER_WAY.swap(true, Ordering::Acquire) {
@@ -127,7 +127,7 @@ impl Activity {
         gpu.make_current();
         cupti.register(lend, read)?;
         KINDS.iter().try_for_each(|&kind| cupti.enable(kind))?;
-        // SAFETY: the stream lives as long as the card.
+        // SAFETY: the stream lives as long as the GPU.
         activity.copy_stream = unsafe { cupti.stream_id(gpu.copy_stream()) }?;
         let before = Instant::now();
         activity.zero = cupti.now()?;
@@ -137,7 +137,7 @@ impl Activity {
     /// The spans since the last time; everything launched has to be over.
     ///
     /// # Errors
-    /// Where CUPTI fails to give its records back.
+    /// If CUPTI fails to give its records back.
     pub(super) fn take(&mut self) -> Result<Vec<GpuSpan>, CudaError> {
         Cupti::get()?.flush()?;
         let mut collected = collected();

@@ -37,7 +37,7 @@ impl Cupti {
     /// The library, which is loaded when it is first asked for.
     ///
     /// # Errors
-    /// Where it is missing.
+    /// If it is missing.
     pub(super) fn get() -> Result<&'static Self, CudaError> {
         static CUPTI: OnceLock<Result<Cupti, CudaError>> = OnceLock::new();
         CUPTI.get_or_init(Self::load).as_ref().map_err(CudaError::clone)
@@ -67,10 +67,11 @@ impl Cupti {
         let mut text = std::ptr::null();
         // SAFETY: the library writes a pointer to a static string, or leaves null.
         unsafe { (self.describe)(status, &mut text) };
-        let reason = match text.is_null() {
-            true => format!("error {status}"),
+        let reason = if text.is_null() {
+            format!("error {status}")
+        } else {
             // SAFETY: not null, so it is a string of the library that ends with 0 and lives for ever.
-            false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         };
         Err(CudaError::Call { call, reason })
     }

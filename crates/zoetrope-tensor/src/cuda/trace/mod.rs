@@ -1,6 +1,6 @@
-//! What the card did when: every kernel and every copy as a span.
+//! What the GPU did when: every kernel and every copy as a span.
 //!
-//! Off by default. Where NVIDIA's profiler CUPTI is there, the card itself keeps the times
+//! Off by default. Where NVIDIA's profiler CUPTI is there, the GPU itself keeps the times
 //! ([`activity`]): the run goes as it goes without a trace, recordings included. Otherwise two
 //! events are recorded around each launch ([`events`]), and recordings are not used meanwhile, because
 //! a span inside of one could not be told from the next.
@@ -22,7 +22,7 @@ use super::error::CudaError;
 use super::event::Event;
 use super::gpu::{Gpu, lock};
 
-/// Which of the card's two queues.
+/// Which of the GPU's two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queue {
     /// Kernels, and copies that kernels wait for.
@@ -31,7 +31,7 @@ pub enum Queue {
     Copy,
 }
 
-/// Something that the card did.
+/// Something that the GPU did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GpuSpan {
     /// The kernel, or what was copied.
@@ -68,13 +68,13 @@ impl TraceSource {
 pub struct TraceStart {
     /// Its time 0.
     pub zero: Instant,
-    /// Why events are used, where CUPTI is missing or refuses.
+    /// Why events are used, if CUPTI is missing or refuses.
     pub fallback: Option<CudaError>,
     /// Ends it.
     pub end: TraceEnd,
 }
 
-/// Ends a trace when it is dropped; spans that were not taken are lost. A card is known to what lies
+/// Ends a trace when it is dropped; spans that were not taken are lost. A GPU is known to what lies
 /// on it and is not dropped itself, so that it cannot do this.
 #[derive(Debug)]
 pub struct TraceEnd(Gpu);
@@ -133,7 +133,7 @@ impl Gpu {
         *self.kept() = None;
     }
 
-    /// Who measures the trace, where one is kept.
+    /// Who measures the trace, if one is kept.
     pub fn trace_source(&self) -> Option<TraceSource> {
         let source = self.trace().source.load(Ordering::Relaxed);
         [TraceSource::Cupti, TraceSource::Events].into_iter().find(|&known| mark(known) == source)
@@ -142,7 +142,7 @@ impl Gpu {
     /// What happened since the trace began or this was last asked; waits until it is over.
     ///
     /// # Errors
-    /// Where CUPTI fails; from then on events are used.
+    /// If CUPTI fails; from then on events are used.
     pub fn take_trace(&self) -> Result<Vec<GpuSpan>, CudaError> {
         self.wait();
         self.mark_copies().wait();
@@ -170,7 +170,7 @@ impl Gpu {
         lock(&self.trace().kept)
     }
 
-    /// Runs a call that launches something, between two events where those keep the trace.
+    /// Runs a call that launches something, between two events if those keep the trace.
     pub(super) fn spanned<R>(
         &self,
         name: &'static str,

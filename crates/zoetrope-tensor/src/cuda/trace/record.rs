@@ -75,7 +75,7 @@ pub(super) struct Read<'a> {
     pub(super) end: u64,
 }
 
-/// Reads a record; None where it is of another kind or not complete.
+/// Reads a record; None if it is of another kind or not complete.
 ///
 /// # Safety
 /// The record came out of a buffer that CUPTI filled and that nobody changes for as long as `'a`.
@@ -86,11 +86,12 @@ pub(super) unsafe fn read<'a>(record: *const Head) -> Option<Read<'a>> {
         KERNEL => {
             // SAFETY: a record of this kind begins so.
             let record = unsafe { record.cast::<KernelRecord>().read_unaligned() };
-            let name: &[u8] = match record.name.is_null() {
-                true => b"kernel",
+            let name: &[u8] = if record.name.is_null() {
+                b"kernel"
+            } else {
                 // SAFETY: a name ends with 0 and lives at least as long as its module, which is
                 // loaded for ever.
-                false => unsafe { CStr::from_ptr(record.name) }.to_bytes(),
+                unsafe { CStr::from_ptr(record.name) }.to_bytes()
             };
             Read { name, stream: None, start: record.start, end: record.end }
         }

@@ -24,13 +24,13 @@ pub(super) fn run(a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate, epilo
     let end = (c.rows - 1) * stride + n;
     for_each_block(&mut c.data[..end], rows * stride, |i, c| {
         let a = MatRef { data: &a.data[i * rows * a.stride..], ..a };
-        epilogue.cpu.run(Rows { a, b, n, c: &mut *c, stride, accumulate });
+        epilogue.cpu.run(DotRows { a, b, n, c: &mut *c, stride, accumulate });
         epilogue.apply(c, c.len().div_ceil(stride), n, stride);
     });
 }
 
 /// Rows of C on one thread.
-struct Rows<'a> {
+struct DotRows<'a> {
     a: MatRef<'a>,
     b: &'a [f32],
     n: usize,
@@ -39,7 +39,7 @@ struct Rows<'a> {
     accumulate: Accumulate,
 }
 
-impl WithSimd for Rows<'_> {
+impl WithSimd for DotRows<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! C = AᵀB for tall A and B of which one is narrow: the gradient of a small weight.
 //!
 //! For each row the elements of the narrow matrix scale the row of the other, in registers over a
-//! block of rows. Where a row is narrower than a vector, the vector reads on into the next row, and
+//! block of rows. If a row is narrower than a vector, the vector reads on into the next row, and
 //! the sums of those lanes are left out.
 
 use pulp::{Simd, WithSimd};
@@ -13,7 +13,7 @@ use crate::cpu::scratch;
 /// Rows whose products are summed at a time, at least, and the most blocks of them.
 const MIN_ROWS: usize = 1024;
 const MAX_BLOCKS: usize = 64;
-/// Columns of the narrow matrix, at most; and of both where neither is narrow.
+/// Columns of the narrow matrix, at most; and of both if neither is narrow.
 const NARROW: usize = 8;
 const SQUARE: usize = 16;
 
@@ -33,7 +33,7 @@ pub(super) fn run(a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate, epilo
     let block = k.div_ceil(MAX_BLOCKS).max(MIN_ROWS);
     sum_over_blocks(k.div_ceil(block), &mut sums, |i, sums| {
         let range = i * block..k.min((i + 1) * block);
-        epilogue.cpu.run(Block { scales, rows, range, wide, sums });
+        epilogue.cpu.run(GradientRows { scales, rows, range, wide, sums });
     });
     for (i, c) in c.data.chunks_mut(c.stride).take(m).enumerate() {
         for (j, c) in c[..n].iter_mut().enumerate() {
@@ -45,7 +45,7 @@ pub(super) fn run(a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate, epilo
 }
 
 /// A block of rows on one thread.
-struct Block<'a> {
+struct GradientRows<'a> {
     scales: MatRef<'a>,
     rows: MatRef<'a>,
     range: std::ops::Range<usize>,
@@ -53,7 +53,7 @@ struct Block<'a> {
     sums: &'a mut [f32],
 }
 
-impl WithSimd for Block<'_> {
+impl WithSimd for GradientRows<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -72,8 +72,8 @@ impl WithSimd for Block<'_> {
     }
 }
 
-impl Block<'_> {
-    /// `V` vectors of columns from `at` on, for all scales; twice as many chains where `U` is 2.
+impl GradientRows<'_> {
+    /// `V` vectors of columns from `at` on, for all scales; twice as many chains if `U` is 2.
     #[inline(always)]
     fn columns<S: Simd, const V: usize, const U: usize>(&mut self, simd: S, at: usize) {
         let count = self.scales.cols;

@@ -30,7 +30,7 @@ pub(super) fn run(a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate, epilo
     let end = (c.rows - 1) * stride + n;
     for_each_block(&mut c.data[..end], rows * stride, |i, c| {
         let first = i * rows * a.stride;
-        epilogue.cpu.run(Rows {
+        epilogue.cpu.run(OuterRows {
             a: MatRef { data: &a.data[first..], ..a },
             b,
             n,
@@ -43,7 +43,7 @@ pub(super) fn run(a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate, epilo
 }
 
 /// Rows of C on one thread.
-struct Rows<'a> {
+struct OuterRows<'a> {
     a: MatRef<'a>,
     b: &'a [f32],
     n: usize,
@@ -52,7 +52,7 @@ struct Rows<'a> {
     accumulate: Accumulate,
 }
 
-impl WithSimd for Rows<'_> {
+impl WithSimd for OuterRows<'_> {
     type Output = ();
 
     #[inline(always)]

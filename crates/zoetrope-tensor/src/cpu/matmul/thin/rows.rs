@@ -13,7 +13,7 @@ use crate::cpu::scratch;
 
 /// Rows of C from which on this way pays.
 const MIN_ROWS: usize = 8;
-/// Largest inner dimension where two vectors are needed; the general product is as good beyond.
+/// Largest inner dimension if two vectors are needed; the general product is as good beyond.
 const MAX_INNER_OF_TWO: usize = 8;
 /// Largest inner dimension of all: the padded B stays in the first-level cache.
 const MAX_INNER: usize = 128;
@@ -43,13 +43,13 @@ pub(super) fn run(a: MatRef, b: MatRef, c: MatMut, accumulate: Accumulate, epilo
     let rows = rows_per_block(n.max(k)).next_multiple_of(AT_ONCE);
     for_each_block(&mut c.data[..c.rows * n], rows * n, |i, c| {
         let a = MatRef { data: &a.data[i * rows * a.stride..], ..a };
-        let block = Block { a, b, bias, has_bias, n, c, accumulate };
+        let block = ThinRows { a, b, bias, has_bias, n, c, accumulate };
         epilogue.activation.visit(BlockVisitor { block, epilogue, vectors });
     });
 }
 
 /// Some rows of C on one thread.
-struct Block<'a> {
+struct ThinRows<'a> {
     a: MatRef<'a>,
     b: &'a [f32],
     bias: &'a [f32],
@@ -60,7 +60,7 @@ struct Block<'a> {
 }
 
 struct BlockVisitor<'a, 'e> {
-    block: Block<'a>,
+    block: ThinRows<'a>,
     epilogue: &'a Epilogue<'e>,
     vectors: usize,
 }
@@ -78,7 +78,7 @@ impl Visitor for BlockVisitor<'_, '_> {
 }
 
 struct WithWidth<'a, F, const V: usize> {
-    block: Block<'a>,
+    block: ThinRows<'a>,
     f: F,
 }
 
@@ -111,7 +111,7 @@ struct Vectors<'a, S: Simd, F, const V: usize> {
     simd: S,
     b: &'a [S::f32s],
     bias: &'a [S::f32s],
-    block: Block<'a>,
+    block: ThinRows<'a>,
     f: F,
 }
 

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
+use super::super::coded_rows::CodedRows;
 use super::super::packet::pack;
-use super::super::rows::Rows;
-use super::super::trial::{Kind, SIDES, sequence};
-use super::super::union::Union;
+use super::super::snapshot_changes::SnapshotChanges;
+use super::super::test_support::{Kind, SIDES, sequence};
 use super::*;
-use crate::cuda::trial::card;
+use crate::cuda::test_support::card;
 use crate::sparse::SparseMatrix;
 
 /// Sends matrices in parts of the given lengths, the first from nothing and the others as what differs,
@@ -17,16 +17,17 @@ fn assert_rebuilds(
     matrices: &[Arc<SparseMatrix>],
     parts: &[usize],
 ) {
-    let rows: Vec<Rows> = matrices.iter().map(|matrix| Rows::of(matrix, side)).collect();
+    let rows: Vec<CodedRows> = matrices.iter().map(|matrix| CodedRows::of(matrix, side)).collect();
     let slices: Vec<_> = matrices.iter().map(|matrix| &**matrix.slices(side)).collect();
     let mut packets = Vec::new();
     let mut from = 0;
     for &len in parts {
         let steps = from..from + len;
         let before = from.checked_sub(1).map(|before| &rows[before]);
-        let union = Union::new(before, &rows[steps.clone()].iter().collect::<Vec<_>>()).unwrap();
+        let changes =
+            SnapshotChanges::new(before, &rows[steps.clone()].iter().collect::<Vec<_>>()).unwrap();
         let own: Vec<_> = steps.clone().map(|step| (slices[step], &rows[step])).collect();
-        let (words, sizes) = pack(&union, &own);
+        let (words, sizes) = pack(&changes, &own);
         packets.push((steps, gpu.uploaded(&words), sizes));
         from += len;
     }

@@ -2,7 +2,9 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_graph::normalise::{GcnOptions, gcn};
 
 use super::*;
-use crate::cpu::trial::{Sparse, sparse};
+use crate::cpu::test_support::{Sparse, sparse};
+
+const PIECE: usize = PIECE_ENTRIES_MAX.get() as usize;
 
 /// A matrix whose rows have the given lengths.
 fn with_lengths(lengths: &[usize], cols: usize) -> Sparse {
@@ -14,7 +16,7 @@ fn with_lengths(lengths: &[usize], cols: usize) -> Sparse {
     let columns =
         lengths.iter().flat_map(|&len| (0..len).map(move |at| (at * cols / len.max(1)) as u32));
     let columns: Vec<u32> = columns.collect();
-    let values = crate::cpu::trial::numbers(5, columns.len(), 1.0);
+    let values = crate::cpu::test_support::numbers(5, columns.len(), 1.0);
     Sparse { rows: lengths.len(), offsets, columns, values }
 }
 
@@ -41,14 +43,14 @@ fn every_row_is_there_once_with_its_entries_in_order() {
 fn long_rows_are_cut_into_pieces_of_nearly_one_length() {
     let slices =
         returns(&with_lengths(&[3, SHORT, SHORT + 1, 0, PIECE, PIECE + 1, 5 * PIECE], 5000), 5000);
-    let units = slices.part(Part::Units, slices.units() * UNIT);
+    let units = slices.part(Section::Units, slices.units() * UNIT);
     let units: Vec<_> = units.chunks(UNIT).map(|unit| (unit[0], unit[2], unit[3])).collect();
     let (piece, short) = (PIECE as u32, SHORT as u32);
     let (half, rest) = (piece / 2, piece / 2 + 1);
     let mut expected = vec![(2, short + 1, DIRECT), (4, piece, DIRECT), (5, half, 0), (5, rest, 1)];
     expected.extend((2..7).map(|slot| (6, piece, slot)));
     assert_eq!(units, expected);
-    assert_eq!(slices.part(Part::Folds, 8), [5, 0, 2, 0, 6, 2, 5, 0]);
+    assert_eq!(slices.part(Section::Folds, 8), [5, 0, 2, 0, 6, 2, 5, 0]);
     assert_eq!(slices.slots(), 7);
 }
 
@@ -56,10 +58,10 @@ fn long_rows_are_cut_into_pieces_of_nearly_one_length() {
 fn a_slice_holds_its_rows_longest_first_and_nothing_between_entries() {
     let slices = returns(&with_lengths(&[1, 3, 0, 3, 2], 10), 10);
     assert_eq!((slices.slices(), slices.units(), slices.folds()), (1, 0, 0));
-    let rows = slices.part(Part::Rows, 6);
+    let rows = slices.part(Section::Rows, 6);
     assert_eq!(rows, [3 << 16 | 1, 3 << 16 | 3, 2 << 16 | 4, 1 << 16, 2, ELSEWHERE]);
     // Rows 1, 3, 4, 0 have a first entry, 1, 3, 4 a second, 1 and 3 a third.
-    assert_eq!(slices.part(Part::Columns, 9), [0, 0, 0, 0, 3, 3, 5, 6, 6]);
+    assert_eq!(slices.part(Section::Columns, 9), [0, 0, 0, 0, 3, 3, 5, 6, 6]);
 }
 
 #[test]

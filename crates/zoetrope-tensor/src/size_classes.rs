@@ -1,18 +1,18 @@
-//! Free things by their size: where pools of memory keep blocks for the next user.
+//! Free things by size: what pools of memory keep for their next user.
 
 /// Things of different sizes, of which the smallest that is large enough is found.
 #[derive(Debug)]
-pub(crate) struct Shelves<T> {
+pub(crate) struct SizeClasses<T> {
     by_size: Vec<(usize, Vec<T>)>,
 }
 
-impl<T> Default for Shelves<T> {
+impl<T> Default for SizeClasses<T> {
     fn default() -> Self {
         Self { by_size: Vec::new() }
     }
 }
 
-impl<T> Shelves<T> {
+impl<T> SizeClasses<T> {
     /// A thing of this size, or one that is up to a quarter larger, with its size.
     pub(crate) fn take(&mut self, size: usize) -> Option<(usize, T)> {
         let first = self.by_size.partition_point(|(own, _)| *own < size);
@@ -49,7 +49,7 @@ impl<T> Shelves<T> {
 }
 
 /// The size class of a request, a multiple of `grain`: eight classes between powers of two, and 64
-/// from `large` on, where what is wasted counts more than how many classes there are.
+/// from `large` on, if what is wasted counts more than how many classes there are.
 pub(crate) fn size_class(size: usize, grain: usize, large: usize) -> usize {
     let size = size.max(1).next_multiple_of(grain);
     let classes = if size < large { 16 } else { 128 };
@@ -72,15 +72,16 @@ mod tests {
 
     #[test]
     fn the_smallest_that_is_large_enough_is_found() {
-        let mut shelves = Shelves::default();
+        let mut size_classes = SizeClasses::default();
         for size in [64, 100, 72, 64] {
-            shelves.give(size, size);
+            size_classes.give(size, size);
         }
-        let found = [65, 60, 64, 64, 90].map(|size| shelves.take(size).map(|(size, _)| size));
+        let found = [65, 60, 64, 64, 90].map(|size| size_classes.take(size).map(|(size, _)| size));
         assert_eq!(found, [Some(72), Some(64), Some(64), None, Some(100)]);
-        assert!(shelves.is_empty());
-        shelves.give(80, 80);
-        let found = [80, 120, 100].map(|size| shelves.take_smaller(size).map(|(size, _)| size));
+        assert!(size_classes.is_empty());
+        size_classes.give(80, 80);
+        let found =
+            [80, 120, 100].map(|size| size_classes.take_smaller(size).map(|(size, _)| size));
         assert_eq!(found, [None, None, Some(80)]);
     }
 }

@@ -3,31 +3,31 @@
 //! From one snapshot to the next most values of a normalised matrix change, because degrees do, but
 //! few of the weights: so differences are taken of weights and of factors of vertices. A value is
 //! `(factor[source]·weight)·factor[destination]`, the order of `normalise::scale`. Without weights
-//! factors follow from lengths of rows, and where nothing is known of factors the weight is the value.
+//! factors follow from lengths of rows, and if nothing is known of factors the weight is the value.
 
 use std::sync::Arc;
 
-use zoetrope_graph::Csr;
+use zoetrope_graph::{Csr, MatrixRows};
 
 use super::codes;
 use crate::sparse::{Side, SparseMatrix};
 
 #[cfg_attr(test, derive(Debug, Clone, PartialEq, Default))]
-pub(super) struct Rows {
+pub(super) struct CodedRows {
     pub(super) offsets: Vec<u32>,
     pub(super) columns: Vec<u32>,
-    /// Bits of the weights or their numbers, in the order of the columns; None where each is 1.
+    /// Bits of the weights or their numbers, in the order of the columns; None if each is 1.
     pub(super) weights: Option<Vec<u32>>,
-    /// The bits by number, where weights have one.
+    /// The bits by number, if weights have one.
     pub(super) codes: Option<Vec<u32>>,
     /// Of each vertex the bits of its factor, or, without weights, the length of the row that it
-    /// follows from, where that is not the vertex's own row.
+    /// follows from, if that is not the vertex's own row.
     pub(super) vertices: Option<Vec<u32>>,
-    /// Lengths that differ, ascending, where factors follow from lengths.
+    /// Lengths that differ, ascending, if factors follow from lengths.
     pub(super) lengths: Option<Vec<u32>>,
 }
 
-impl Rows {
+impl CodedRows {
     pub(super) fn of(matrix: &SparseMatrix, side: Side) -> Self {
         if let Some((weights, factors)) = matrix.scaled() {
             return Self::scaled(matrix, side, weights, factors);
@@ -58,11 +58,13 @@ impl Rows {
         Self { offsets, columns, weights, codes, vertices, lengths: None }
     }
 
-    /// The columns of a row, and its weights where there are any.
-    pub(super) fn row(&self, row: usize) -> (&[u32], &[u32]) {
-        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-        let weights = self.weights.as_ref().map_or(&[][..], |weights| &weights[range.clone()]);
-        (&self.columns[range], weights)
+    /// What differences are taken of.
+    pub(super) fn entries(&self) -> MatrixRows<'_> {
+        MatrixRows {
+            offsets: &self.offsets,
+            columns: &self.columns,
+            weights: self.weights.as_deref(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Gpu, PATH_VARIABLE};
 
-/// A card, real or emulated; None where there is none and none was promised.
+/// A GPU, real or emulated; None if there is none and none was promised.
 pub(super) fn card() -> Option<Gpu> {
     match Gpu::open(0) {
         Ok(gpu) => Some(gpu),

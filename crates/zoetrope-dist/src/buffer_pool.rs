@@ -1,5 +1,5 @@
 //! Blocks that messages are made of, used again: a step of training sends the same sizes as the
-//! step before, and what was received on the way forward is sent on the way back.
+//! step before, and what was received in the forward pass is sent in the backward pass.
 
 use std::sync::Mutex;
 
@@ -9,12 +9,12 @@ use crate::sync::lock;
 /// Blocks of f32 that wait for their next message. Other types travel in small messages, which are
 /// not worth keeping.
 #[derive(Debug)]
-pub struct Spare {
+pub struct BufferPool {
     blocks: Mutex<Vec<Vec<f32>>>,
     most: usize,
 }
 
-impl Spare {
+impl BufferPool {
     /// Keeps up to `most` blocks.
     pub fn new(most: usize) -> Self {
         Self { blocks: Mutex::default(), most }
@@ -49,7 +49,7 @@ impl Spare {
         }
     }
 
-    /// A copy of values, in a block that was used before where there is one: fresh memory costs more
+    /// A copy of values, in a block that was used before if there is one: fresh memory costs more
     /// than the copy, because the system clears it page by page.
     pub fn copy<T: Element>(&self, values: &[T]) -> Vec<T> {
         match T::unpack(self.message(T::KIND, values.len())) {
@@ -61,7 +61,7 @@ impl Spare {
         }
     }
 
-    /// Keeps a block for later; where there are too many, the smallest goes.
+    /// Keeps a block for later; if there are too many, the smallest goes.
     pub fn give(&self, block: Vec<f32>) {
         if block.capacity() == 0 {
             return;
@@ -90,20 +90,20 @@ mod tests {
 
     #[test]
     fn the_smallest_block_that_fits_is_used_again() {
-        let spare = Spare::new(2);
-        spare.give(Vec::with_capacity(100));
-        spare.give(Vec::with_capacity(10));
-        assert_eq!(spare.take(5).capacity(), 10);
-        assert_eq!(spare.take(5).capacity(), 100);
-        assert_eq!(spare.take(5).len(), 5);
+        let buffers = BufferPool::new(2);
+        buffers.give(Vec::with_capacity(100));
+        buffers.give(Vec::with_capacity(10));
+        assert_eq!(buffers.take(5).capacity(), 10);
+        assert_eq!(buffers.take(5).capacity(), 100);
+        assert_eq!(buffers.take(5).len(), 5);
     }
 
     #[test]
     fn no_more_blocks_are_kept_than_said() {
-        let spare = Spare::new(1);
-        spare.give(Vec::with_capacity(10));
-        spare.give(Vec::with_capacity(20));
-        assert_eq!(spare.take(1).capacity(), 20);
-        assert!(spare.take(1).capacity() < 10);
+        let buffers = BufferPool::new(1);
+        buffers.give(Vec::with_capacity(10));
+        buffers.give(Vec::with_capacity(20));
+        assert_eq!(buffers.take(1).capacity(), 20);
+        assert!(buffers.take(1).capacity() < 10);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A rank shows a matrix for as long as one call takes. It says that the matrix is there and waits
 //! until everyone has taken their rows; both are messages without values, so that a rank that is lost
-//! is noticed and named as anywhere else. Where that fails the call ends all the same: nobody reads a
+//! is noticed and named as anywhere else. If that fails the call ends all the same: nobody reads a
 //! matrix after that, because it is taken away under a lock.
 
 use std::fmt;
@@ -14,13 +14,13 @@ use super::{Exchange, Lists, Way};
 use crate::error::DistError;
 
 /// A place for the matrix of each rank.
-pub struct Shelf {
+pub struct SharedRows {
     places: Vec<RwLock<Option<Shown<'static>>>>,
 }
 
-impl fmt::Debug for Shelf {
+impl fmt::Debug for SharedRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shelf").field("ranks", &self.places.len()).finish()
+        f.debug_struct("SharedRows").field("ranks", &self.places.len()).finish()
     }
 }
 
@@ -34,7 +34,7 @@ struct Shown<'a> {
     number: u64,
 }
 
-impl Shelf {
+impl SharedRows {
     /// Places for `size` ranks.
     pub fn new(size: usize) -> Self {
         Self { places: (0..size).map(|_| RwLock::new(None)).collect() }
@@ -42,14 +42,14 @@ impl Shelf {
 
     /// Shows a rank's matrix while `during` runs.
     fn show<R>(&self, rank: usize, shown: Shown<'_>, during: impl FnOnce() -> R) -> R {
-        /// Takes the matrix away, also where `during` panics; waits for those who are reading.
-        struct Shows<'a>(&'a Shelf, usize);
+        /// Takes the matrix away, also if `during` panics; waits for those who are reading.
+        struct Shows<'a>(&'a SharedRows, usize);
         impl Drop for Shows<'_> {
             fn drop(&mut self) {
                 self.0.put(self.1, None);
             }
         }
-        // SAFETY: the reference leaves the shelf before what it refers to ends: either another one replaces
+        // SAFETY: the reference leaves its place before what it refers to ends: either another one replaces
         // it, or `_shows` takes it away when this function is left. Readers hold the lock while they
         // read (`look`), and get a shorter reference.
         #[expect(unsafe_code, reason = "a borrow that a lock ends, not a scope")]
@@ -63,7 +63,7 @@ impl Shelf {
         *self.places[rank].write().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 
-    /// Hands to `take` what a rank shows in collective `number`; None where it shows nothing any more.
+    /// Hands to `take` what a rank shows in collective `number`; None if it shows nothing any more.
     fn look<R>(&self, rank: usize, number: u64, take: impl FnOnce(&Shown<'_>) -> R) -> Option<R> {
         let place = self.places[rank].read().unwrap_or_else(PoisonError::into_inner);
         place.as_ref().filter(|shown| shown.number == number).map(take)
@@ -72,9 +72,9 @@ impl Shelf {
 
 impl Exchange {
     /// Shows its own rows to the other ranks of the process and takes theirs, in the order of ranks.
-    pub(super) fn go_by_shelf(
+    pub(super) fn go_by_shared_rows(
         &self,
-        shelf: &Shelf,
+        shared_rows: &SharedRows,
         way: Way,
         arrive: Arrive,
         x: &[f32],
@@ -87,7 +87,7 @@ impl Exchange {
         let values = takers.iter().map(|&peer| leave[peer].len() * cols).sum();
         ranks.show_rows(values, |site| {
             let (lists, number) = (Arc::clone(&self.lists), site.number);
-            shelf.show(own, Shown { values: x, cols, lists, way, number }, || {
+            shared_rows.show(own, Shown { values: x, cols, lists, way, number }, || {
                 ranks.signal(site, 0, &takers, &givers)?;
                 // A rank that shows nothing any more has failed: to wait for it is to hear why.
                 let mut awaited = takers;
@@ -96,7 +96,7 @@ impl Exchange {
                         leave[own].carry(x, places, cols, arrive, y);
                         continue;
                     }
-                    let taken = shelf.look(peer, number, |shown| {
+                    let taken = shared_rows.look(peer, number, |shown| {
                         let rows = &shown.lists.leave(shown.way)[own];
                         let lengths = [places.len() * cols, rows.len() * shown.cols];
                         if lengths[0] != lengths[1] || cols != shown.cols {
