@@ -40,6 +40,9 @@ const EVENTS: [&str; 12] = [
     "--json",
 ];
 
+/// A change of a plan.
+type Edit<'e> = &'e dyn Fn(&mut Value);
+
 struct Runs {
     folder: Folder,
 }
@@ -129,7 +132,7 @@ fn edits_of_frames_groups_orders_blocks_and_updates_are_obeyed() {
     let runs = Runs::new();
     let (plain, plan) = runs.train(&SNAPSHOTS, &["--set", "plan.reuse=false"], "plain");
     let frames = plan["frames"].as_array().unwrap().len();
-    let by = |edit: &dyn Fn(&mut Value), out: &str| {
+    let by = |edit: Edit<'_>, out: &str| {
         let (summary, executed) = runs.by(&SNAPSHOTS, &[], &edited(&plan, edit), out);
         (summary, executed)
     };
@@ -154,7 +157,7 @@ fn edits_of_frames_groups_orders_blocks_and_updates_are_obeyed() {
     let (one, _) = runs.train(&job, &["--set", "plan.reuse=false"], "one");
     assert_eq!(single["state_hash"], one["state_hash"]);
     // Groups, of one frame and of all; the order of products; blocks: the same mathematics.
-    let edits: [(&str, &dyn Fn(&mut Value)); 4] = [
+    let edits: [(&str, Edit<'_>); 4] = [
         ("one group", &|plan| plan["frames"][0]["group"] = json!(1)),
         ("groups", &|plan| {
             plan["frames"].as_array_mut().unwrap().iter_mut().for_each(|f| f["group"] = json!(3));
@@ -220,8 +223,8 @@ fn edited_batches_of_events_are_trained_on() {
 fn edits_that_cannot_be_obeyed_are_refused_with_the_reason() {
     let runs = Runs::new();
     let (_, plan) = runs.train(&SNAPSHOTS, &[], "plain");
-    let refused = |edit: &dyn Fn(&mut Value)| runs.refusal(&SNAPSHOTS, &[], &edited(&plan, edit));
-    let edits: [(&str, i32, &dyn Fn(&mut Value)); 8] = [
+    let refused = |edit: Edit<'_>| runs.refusal(&SNAPSHOTS, &[], &edited(&plan, edit));
+    let edits: [(&str, i32, Edit<'_>); 8] = [
         ("made for vertices 25", 2, &|plan| plan["vertices"] = json!(25)),
         ("made for model tgcn", 2, &|plan| plan["model"] = json!("tgcn")),
         ("updates have", 3, &|plan| plan["updates"][0]["frames"] = json!(2)),
