@@ -51,7 +51,10 @@ fn events_without_a_model_get_an_event_model_and_keys_of_snapshots_cut_them() {
     let plan = folder.text(&["plan", "--data", "e.csv", "--quiet"]);
     assert!(plan.contains("chosen: model.name = tgn because"), "{plan}");
     let plan = folder.json(&["plan", "--data", "e.csv", "--json"]);
-    assert!(plan["chosen"].as_array().unwrap().iter().any(|choice| choice["value"] == "tgn"));
+    let reasons = plan["reasons"].as_array().unwrap();
+    assert!(reasons.iter().any(|reason| {
+        reason.as_str().unwrap().starts_with("chosen: model.name = tgn because")
+    }));
 }
 
 #[test]

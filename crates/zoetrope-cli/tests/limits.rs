@@ -45,7 +45,7 @@ fn a_limit_changes_no_result() {
         let summary = folder.summary("run");
         (summary["state_hash"].clone(), summary["test"].clone())
     };
-    let flags = ["--set", "task.candidates=200"];
+    let flags = ["--task", "link-prediction", "--set", "task.candidates=200"];
     let free = train(&folder, "tgn", EVENTS, &flags);
     let expected = results(&free);
     let mut ran = 0;

@@ -168,7 +168,7 @@ fn a_limit_that_is_too_low_for_the_run_is_a_missing_resource() {
     if !has_card("a_limit_that_is_too_low_for_the_run_is_a_missing_resource") {
         return;
     }
-    let settings = "plan.memory_limit=1MiB data.path=synthetic:demo?vertices=600&steps=14";
+    let settings = "plan.memory_limit=64KiB data.path=synthetic:demo?vertices=600&steps=14";
     let failure = start(settings).and_then(|mut run| run.course_mut().epoch(&mut Updates(9)));
     assert_eq!(failure.unwrap_err().kind(), FailureKind::Resource);
 }

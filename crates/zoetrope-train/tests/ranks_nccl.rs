@@ -125,7 +125,7 @@ fn the_way_is_chosen_by_what_ranks_have_and_told() {
         assert!(found.iter().all(|one| *one == found[0]), "{found:?}");
         (found[0].name.clone(), found[0].reason.clone())
     };
-    let own = "every rank has a card of its own";
+    let own = "every rank has a GPU of its own";
     assert_eq!(told(3, ""), ("nccl".to_owned(), own.to_owned()));
     assert_eq!(told(2, "plan.device_transport=host"), ("host".to_owned(), "as asked".to_owned()));
     let shared = "ranks 0 and 3 share a GPU, and NCCL links one GPU for each rank";

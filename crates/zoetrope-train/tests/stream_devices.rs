@@ -191,7 +191,7 @@ fn where_neighbours_are_sampled_does_not_change_a_bit() {
     if !has_card() {
         return;
     }
-    let layout = |session: &StreamRun| session.session.layout()["sampled_on"].clone();
+    let layout = |session: &StreamRun| session.session.layout()["gpu"]["residency"].clone();
     for model in MODELS {
         let after = |residency: &str| {
             let place = format!("train.device=cuda plan.residency={residency}");
@@ -203,7 +203,7 @@ fn where_neighbours_are_sampled_does_not_change_a_bit() {
             continue;
         }
         let (card, host) = (after("resident"), after("stream"));
-        assert_eq!((card.0.as_str(), host.0.as_str()), (Some("card"), Some("host")));
+        assert_eq!((card.0.as_str(), host.0.as_str()), (Some("resident"), Some("stream")));
         assert_eq!(card.1, host.1, "{model}");
     }
 }

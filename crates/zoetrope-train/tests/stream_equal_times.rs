@@ -127,6 +127,10 @@ impl Rows {
 fn everywhere(mut check: impl FnMut(&[&str])) {
     for model in MODELS {
         for neighbours in ["task.neighbours=per-event", "task.neighbours=batch-stale"] {
+            // JODIE reads no neighbours.
+            if model.contains("jodie") && neighbours.ends_with("batch-stale") {
+                continue;
+            }
             for batch in BATCHES {
                 check(&[model, neighbours, &format!("train.batch_size={batch}")]);
             }

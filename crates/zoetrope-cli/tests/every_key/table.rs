@@ -226,6 +226,7 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ("train.device", "every kind of run has its own"),
     ("train.ranks", "every kind of run has its own"),
     ("train.threads", "threads change no result and no file, only the time"),
+    ("train.checkpoint_share", "decides by the clock: train/pace.rs and train/saver.rs"),
     ("train.weights", "a file of its own: tests/training.rs"),
     ("train.resume", "a run of its own: tests/checkpoint.rs"),
     ("train.accept_changed_data", "a run of its own: tests/changed_data.rs"),

@@ -140,7 +140,8 @@ pub fn choose(question: &Question<'_>) -> Result<Plan, PlanError> {
     let wishes = question.wishes;
     let named = wishes.planner.as_deref();
     if let Some(name) = named.filter(|&name| !names().any(|known| known == name)) {
-        let known = names().collect::<Vec<_>>().join(", ");
+        let known: Vec<&str> = std::iter::once("auto").chain(names()).collect();
+        let known = known.join(", ");
         return Err(PlanError::UnknownPlanner { name: name.to_owned(), known });
     }
     let implied = wishes.strategy.map(|strategy| strategy.planner());
