@@ -62,9 +62,10 @@ pub(crate) fn run(root: &Path, wanted: &[&str]) -> bool {
         if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
         }
-        let path = match data.starts_with("synthetic:") {
-            true => PathBuf::from(data),
-            false => root.join("../shared/data").join(data),
+        let path = if data.starts_with("synthetic:") {
+            PathBuf::from(data)
+        } else {
+            root.join("../shared/data").join(data)
         };
         if !data.starts_with("synthetic:") && !path.exists() {
             println!("{name}: {} is not there", path.display());

@@ -109,12 +109,11 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
             &["--test", "ranks_mpi", "--test", "mpi", "--test", "faults"],
         ),
     ] {
-        steps.push(match starts("mpirun") {
-            true => {
-                let arguments = [&["test"], what, which, &["--no-fail-fast"]].concat();
-                Step::tests(name, cargo(root, &arguments))
-            }
-            false => Step::skip(name, "mpirun is not installed"),
+        steps.push(if starts("mpirun") {
+            let arguments = [&["test"], what, which, &["--no-fail-fast"]].concat();
+            Step::tests(name, cargo(root, &arguments))
+        } else {
+            Step::skip(name, "mpirun is not installed")
         });
     }
     let examples = cargo(root, &["test", "--workspace", "--doc", "--locked"]);

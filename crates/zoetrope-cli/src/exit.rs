@@ -187,9 +187,10 @@ impl From<DataError> for Failure {
                 let bad_rows = problems.iter().any(|problem| problem.at.line.is_some());
                 let mut failure = Self::new(Cause::Input, "invalid", message);
                 (failure.0.problems, failure.0.total) = (problems, total);
-                match bad_rows {
-                    true => failure.hint("--lenient skips bad rows and counts them"),
-                    false => failure,
+                if bad_rows {
+                    failure.hint("--lenient skips bad rows and counts them")
+                } else {
+                    failure
                 }
             }
             DataError::Uncertain { .. } => {
@@ -250,12 +251,11 @@ pub(crate) fn guard(
     let outcome = std::panic::catch_unwind(run).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map_or("", String::as_str);
         // The libraries start threads where nothing can be returned.
-        Err(match said.contains("failed to spawn thread") {
-            true => Failure::resource("the system gives no more threads")
-                .hint("allow the process more memory or threads (ulimit -v, ulimit -u)"),
-            false => {
-                Failure::new(Cause::Other, "bug", "this is a bug in Zoetrope, please report it")
-            }
+        Err(if said.contains("failed to spawn thread") {
+            Failure::resource("the system gives no more threads")
+                .hint("allow the process more memory or threads (ulimit -v, ulimit -u)")
+        } else {
+            Failure::new(Cause::Other, "bug", "this is a bug in Zoetrope, please report it")
         })
     });
     let details = match outcome {
@@ -271,9 +271,10 @@ pub(crate) fn guard(
     if let Some(report) = &details.report {
         return print(report, details.cause);
     }
-    match wants_json() {
-        true => print(&format!("{:#}\n", details.document()), details.cause),
-        false => ExitCode::from(details.cause as u8),
+    if wants_json() {
+        print(&format!("{:#}\n", details.document()), details.cause)
+    } else {
+        ExitCode::from(details.cause as u8)
     }
 }
 
@@ -284,10 +285,7 @@ fn wants_json() -> bool {
 
 /// Writes to standard output. A reader that has gone away (`| head`) is no failure.
 fn print(text: &str, cause: Cause) -> ExitCode {
-    let text = match wants_json() {
-        true => Cow::Borrowed(text),
-        false => harmless(text, Style::stdout()),
-    };
+    let text = if wants_json() { Cow::Borrowed(text) } else { harmless(text, Style::stdout()) };
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => ExitCode::from(cause as u8),

@@ -38,19 +38,13 @@ pub(crate) fn open(source: &str, options: &ReadOptions, quiet: bool) -> Result<O
     let piped = loaded.notes.piped.as_ref().map(|piped| piped.bytes);
     let size = || piped.unwrap_or_else(|| size_of_all(&loaded.notes.files, &path_of(source)));
     let bytes = (!synthetic).then(size);
-    let name = match synthetic {
-        true => source.to_owned(),
-        false => given::short_name(source),
-    };
+    let name = if synthetic { source.to_owned() } else { given::short_name(source) };
     Ok(Opened { loaded, name, bytes, seconds })
 }
 
 fn size_of_all(files: &[PathBuf], source: &Path) -> u64 {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    match files.is_empty() {
-        true => size(source),
-        false => files.iter().map(|path| size(path)).sum(),
-    }
+    if files.is_empty() { size(source) } else { files.iter().map(|path| size(path)).sum() }
 }
 
 fn short_name(path: &Path) -> String {
@@ -62,20 +56,22 @@ fn short_name(path: &Path) -> String {
 
 /// Fails if several processes would read what can be read only once.
 pub(crate) fn must_be_shareable(source: &str) -> Result<(), Failure> {
-    match given::is_read_once(source) {
-        false => Ok(()),
-        true => Err(Failure::usage(
+    if given::is_read_once(source) {
+        Err(Failure::usage(
             "data from standard input or a pipe cannot be read by several processes",
         )
-        .hint("save it to a file and name that with --data")),
+        .hint("save it to a file and name that with --data"))
+    } else {
+        Ok(())
     }
 }
 
 /// Fails where the data that a configuration names does not exist.
 pub(crate) fn data_must_exist(source: &str) -> Result<(), Failure> {
-    match is_synthetic(source) || source == STANDARD_INPUT {
-        true => Ok(()),
-        false => must_exist(&path_of(source)),
+    if is_synthetic(source) || source == STANDARD_INPUT {
+        Ok(())
+    } else {
+        must_exist(&path_of(source))
     }
 }
 
@@ -118,10 +114,15 @@ fn nearest_names(path: &Path) -> Vec<String> {
     scored
         .into_iter()
         .take(3)
-        .map(|(_, name)| match folder == Path::new(".") {
-            true => name,
-            false => folder.join(name).display().to_string(),
-        })
+        .map(
+            |(_, name)| {
+                if folder == Path::new(".") {
+                    name
+                } else {
+                    folder.join(name).display().to_string()
+                }
+            },
+        )
         .collect()
 }
 

@@ -97,9 +97,8 @@ impl Reading {
             format!("[{}]", list.join(", "))
         });
         let unit = self.time_unit.map(|unit| name_of_unit(unit).to_owned());
-        let role = |column: &Option<ColumnRef>, absent: bool| match absent {
-            true => Some("false".to_owned()),
-            false => column.as_ref().map(shown),
+        let role = |column: &Option<ColumnRef>, absent: bool| {
+            if absent { Some("false".to_owned()) } else { column.as_ref().map(shown) }
         };
         let flag = |absent, no, yes| if absent { no } else { yes };
         let feature = flag(self.no_features, "--no-features", "--feature");

@@ -142,12 +142,11 @@ impl SavedModel {
         let (Some(state), Some(root)) = (self.interrupted(), &self.run) else {
             return String::new();
         };
-        match state.running {
-            true => format!("this run {state}\n"),
-            false => {
-                let folder = shell_word(root);
-                format!("this run {state}; `zoetrope train --resume {folder}` continues it\n")
-            }
+        if state.running {
+            format!("this run {state}\n")
+        } else {
+            let folder = shell_word(root);
+            format!("this run {state}; `zoetrope train --resume {folder}` continues it\n")
         }
     }
 

@@ -60,9 +60,10 @@ impl Style {
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
-        match self.colour && !text.is_empty() {
-            true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-            false => text.to_owned(),
+        if self.colour && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
         }
     }
 }

@@ -169,10 +169,7 @@ fn data(model: ModelName, draw: &mut Draw) -> &'static str {
         "series.json",
         "traffic",
     ];
-    match model.is_stream() {
-        true => draw.of(&every),
-        false => draw.of(&[&every[..], &snapshots].concat()),
-    }
+    if model.is_stream() { draw.of(&every) } else { draw.of(&[&every[..], &snapshots].concat()) }
 }
 
 /// Settings of a case: each alone and all together are accepted with the model. The key at place `turn` of

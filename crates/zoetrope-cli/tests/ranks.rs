@@ -120,9 +120,10 @@ fn what_ranks_cannot_share_is_refused_with_advice() {
         let own = more.contains(&"--ranks");
         let ranks = if own { &[][..] } else { &["--ranks", "2"] };
         // Models of events know neither frames nor the task by name.
-        let base: &[&str] = match more.contains(&"tgn") {
-            true => &["--data", "synthetic:bipartite?events=500", "--quiet"],
-            false => SMALL,
+        let base: &[&str] = if more.contains(&"tgn") {
+            &["--data", "synthetic:bipartite?events=500", "--quiet"]
+        } else {
+            SMALL
         };
         for command in ["train", "plan"] {
             let outcome = folder.run(&[&[command], base, more, ranks].concat());

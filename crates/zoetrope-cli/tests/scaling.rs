@@ -18,10 +18,8 @@ fn traffic(folder: &Folder, name: &str, value: impl Fn(usize, usize) -> f64) {
     std::fs::create_dir(folder.path(name)).unwrap();
     let mut matrix = String::new();
     for row in 0..SENSORS {
-        let cells = (0..SENSORS).map(|column| match (row + 1) % SENSORS == column {
-            true => "1.0",
-            false => "0.0",
-        });
+        let cells =
+            (0..SENSORS).map(|column| if (row + 1) % SENSORS == column { "1.0" } else { "0.0" });
         writeln!(matrix, "{}", cells.collect::<Vec<_>>().join(",")).unwrap();
     }
     let mut table = String::new();
@@ -57,9 +55,8 @@ fn predict(folder: &Folder, more: &[&str]) -> (Vec<f32>, Value) {
 fn the_last_row_of_a_table_does_not_move_the_first_prediction() {
     let folder = Folder::new();
     traffic(&folder, "now", vehicles);
-    traffic(&folder, "other", |step, sensor| match step == STEPS - 1 {
-        true => vehicles(step, sensor) + 1000.0,
-        false => vehicles(step, sensor),
+    traffic(&folder, "other", |step, sensor| {
+        if step == STEPS - 1 { vehicles(step, sensor) + 1000.0 } else { vehicles(step, sensor) }
     });
     train(&folder, "now", "first", &[]);
     train(&folder, "other", "second", &[]);
@@ -147,9 +144,8 @@ fn the_reference_scale_is_over_all_steps_and_its_predictions_stay_on_it() {
 #[test]
 fn sensors_that_report_nothing_are_counted_and_not_learned_from() {
     let folder = Folder::new();
-    let gaps = |step: usize, sensor: usize| match (step + sensor).is_multiple_of(7) {
-        true => 0.0,
-        false => vehicles(step, sensor),
+    let gaps = |step: usize, sensor: usize| {
+        if (step + sensor).is_multiple_of(7) { 0.0 } else { vehicles(step, sensor) }
     };
     traffic(&folder, "gaps", gaps);
     let summary = train(&folder, "gaps", "run", &["--set", "data.missing=0"]);

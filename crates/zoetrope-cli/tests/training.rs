@@ -138,12 +138,11 @@ fn a_run_that_is_killed_again_and_again_comes_to_the_same_bits() {
     // Each attempt is killed later than the one before, so that some are killed while they load,
     // some while they train and some while they save.
     for attempt in 0..20 {
-        let arguments = match folder.path("killed/config.toml").is_file() {
-            true => vec!["train", "--resume", "killed", "--quiet"],
-            false => {
-                let _ = std::fs::remove_dir_all(folder.path("killed"));
-                arguments("train", &start)
-            }
+        let arguments = if folder.path("killed/config.toml").is_file() {
+            vec!["train", "--resume", "killed", "--quiet"]
+        } else {
+            let _ = std::fs::remove_dir_all(folder.path("killed"));
+            arguments("train", &start)
         };
         let root = folder.path("whole").parent().unwrap().to_owned();
         let mut child =

@@ -104,13 +104,14 @@ pub fn read(
     progress: &dyn Progress,
 ) -> Result<Candidates, DataError> {
     let found = read_pairs(path, graph, columns, progress)?;
-    match found.by_snapshot {
-        false => Ok(found),
-        true => Err(DataError::invalid(
+    if found.by_snapshot {
+        Err(DataError::invalid(
             Location::file(path).column(SNAPSHOT),
             "times, because this model learns from events",
             "numbers of snapshots",
-        )),
+        ))
+    } else {
+        Ok(found)
     }
 }
 
@@ -177,12 +178,11 @@ fn read_file(
     let table = table.map_err(of_pairs)?;
     let timed = table.reading.time.is_some();
     if let Some(own) = table.reading.times.filter(|own| own.scale() != times.scale()) {
-        let expected = match by_snapshot {
-            true => "numbers of snapshots".to_owned(),
-            false => {
-                let unit = times.unit.symbol();
-                format!("times in {unit} as in the data, which do not count from 1970")
-            }
+        let expected = if by_snapshot {
+            "numbers of snapshots".to_owned()
+        } else {
+            let unit = times.unit.symbol();
+            format!("times in {unit} as in the data, which do not count from 1970")
         };
         let found = if own.dates { "dates" } else { "numbers that are too large" };
         return Err(DataError::invalid(Location::file(path), expected, found));
@@ -432,9 +432,10 @@ fn pick<'a>(
         .filter(|column| !["source", "destination", "time"].contains(&column.role))
         .map(|column| column.name.clone())
         .collect();
-    let found = match has.is_empty() {
-        true => "no columns besides source, destination and time".to_owned(),
-        false => format!("columns {}", has.join(", ")),
+    let found = if has.is_empty() {
+        "no columns besides source, destination and time".to_owned()
+    } else {
+        format!("columns {}", has.join(", "))
     };
     // People know the weight by the name that the data gives it.
     let weight = graph.reading.and_then(|reading| reading.name(reading.weight?));
@@ -457,10 +458,8 @@ fn known(
             continue;
         }
         let name = store.names().name(vertex);
-        let there = match is_source {
-            true => names.find_source(&name),
-            false => names.find_destination(&name),
-        };
+        let there =
+            if is_source { names.find_source(&name) } else { names.find_destination(&name) };
         found[vertex as usize] = there.ok_or_else(|| {
             let kind = if is_source { "source" } else { "destination" };
             let expected = format!("a {kind} that the graph has");

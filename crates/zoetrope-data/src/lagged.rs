@@ -150,10 +150,11 @@ fn targets(
     for sample in 0..samples {
         let step = (sample + lags).min(steps - 1);
         let row = &values[step * vertices * width..(step + 1) * vertices * width];
-        targets.extend(row.iter().step_by(width).map(|&value| match signal.log_target {
-            true => f64::from(value).ln_1p() as f32,
-            false => value,
-        }));
+        targets.extend(
+            row.iter().step_by(width).map(|&value| {
+                if signal.log_target { f64::from(value).ln_1p() as f32 } else { value }
+            }),
+        );
     }
     Targets::new(samples, vertices, None, targets).map_err(graph)
 }

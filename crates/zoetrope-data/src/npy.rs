@@ -189,13 +189,14 @@ impl<R: Read> NpyReader<R> {
     }
 
     fn expect_integers(&self) -> Result<(), DataError> {
-        match self.header.kind.is_integer() {
-            true => Ok(()),
-            false => Err(DataError::invalid(
+        if self.header.kind.is_integer() {
+            Ok(())
+        } else {
+            Err(DataError::invalid(
                 self.at.clone(),
                 "an array of integers",
                 format!("an array of {}", self.header.kind),
-            )),
+            ))
         }
     }
 
@@ -232,10 +233,7 @@ impl<R: Read> NpyReader<R> {
             let expected = format!("the end after {} elements", self.header.elements);
             return Err(DataError::invalid(self.at.byte(end), expected, "more bytes"));
         }
-        Ok(match self.header.fortran {
-            true => to_c_order(&self.header.shape, values),
-            false => values,
-        })
+        Ok(if self.header.fortran { to_c_order(&self.header.shape, values) } else { values })
     }
 
     fn cut_short(&self, found: usize) -> DataError {

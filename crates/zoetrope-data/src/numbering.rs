@@ -253,10 +253,7 @@ impl Bits {
 }
 
 fn check_count(count: usize) -> Result<(), GraphError> {
-    match count as u64 <= u64::from(u32::MAX) {
-        true => Ok(()),
-        false => Err(too_many_vertices(count as u64)),
-    }
+    if count as u64 <= u64::from(u32::MAX) { Ok(()) } else { Err(too_many_vertices(count as u64)) }
 }
 
 fn bounds(column: &IdChunk) -> Option<(i64, i64)> {

@@ -101,10 +101,8 @@ fn open_path(
     let asked = || format!("--format {}", reader.format);
     let why = reason.unwrap_or_else(asked);
     let details = std::mem::take(&mut loaded.notes.reason);
-    loaded.notes.reason = match details.is_empty() || details == why {
-        true => why,
-        false => format!("{why}; {details}"),
-    };
+    loaded.notes.reason =
+        if details.is_empty() || details == why { why } else { format!("{why}; {details}") };
     loaded.notes.warnings.extend(warning);
     Ok(loaded)
 }
@@ -126,16 +124,17 @@ fn refuse_columns(path: &Path, format: Format, options: &ReadOptions) -> Result<
         }
         Format::Npz | Format::PygtJson | Format::Synthetic => (flags, "arrays of fixed meaning"),
     };
-    match refused.is_empty() {
-        true => Ok(()),
-        false => Err(DataError::Unsupported {
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        Err(DataError::Unsupported {
             at: Location::file(path),
             what: format!("{} with the format {format}", refused.join(" ")),
             advice: format!(
                 "it holds {holds}, not columns to choose from: leave these flags (keys of [data] in a \
                  configuration) out"
             ),
-        }),
+        })
     }
 }
 
@@ -153,10 +152,7 @@ fn detect(path: &Path, is_folder: bool, options: &ReadOptions) -> Result<Detecte
         }
         return Ok((reader, path.to_owned(), Some(reason), None));
     }
-    match is_folder {
-        true => search_folder(path, options),
-        false => Err(unrecognised(path, &head)),
-    }
+    if is_folder { search_folder(path, options) } else { Err(unrecognised(path, &head)) }
 }
 
 fn ask(path: &Path, head: &[u8]) -> Option<(&'static Reader, String)> {

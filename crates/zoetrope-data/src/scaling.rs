@@ -302,10 +302,7 @@ impl OwnUnits {
     pub fn undo(&self, values: &mut [f32]) {
         for (at, value) in values.iter_mut().enumerate() {
             let (mean, deviation) = self.moments[at % self.moments.len()];
-            let scaled = match self.log {
-                true => f64::from(*value).exp_m1(),
-                false => f64::from(*value),
-            };
+            let scaled = if self.log { f64::from(*value).exp_m1() } else { f64::from(*value) };
             *value = (scaled * deviation + mean) as f32;
         }
     }
@@ -347,9 +344,10 @@ fn safe(found: Vec<Found>, channel: Option<&[Found]>) -> Vec<Found> {
             _ => found.mean,
         };
         let changes = found.deviation > 1e-6 * mean.abs();
-        let deviation = match changes {
-            true => found.deviation,
-            false => fallback.map_or(1.0, |fallback| fallback.deviation),
+        let deviation = if changes {
+            found.deviation
+        } else {
+            fallback.map_or(1.0, |fallback| fallback.deviation)
         };
         Found { mean, deviation, ..found }
     };

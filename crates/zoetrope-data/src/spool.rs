@@ -110,9 +110,10 @@ impl Spool {
 
     /// An error about the temporary file as one about what was read.
     pub(crate) fn rename(&self, error: DataError, name: &str) -> DataError {
-        let shown = match is_standard_input(name) {
-            true => PathBuf::from("standard input"),
-            false => PathBuf::from(name),
+        let shown = if is_standard_input(name) {
+            PathBuf::from("standard input")
+        } else {
+            PathBuf::from(name)
         };
         let mend = |path: &mut PathBuf| {
             if *path == self.path {

@@ -32,9 +32,10 @@ impl TimeReading {
         let Some(stamp) = decimal(text.trim().as_bytes()) else {
             return parse_time(text, self.scale());
         };
-        match self.digits >= stamp.digits {
-            true => rescale(stamp.ticks, stamp.digits, self.digits),
-            false => Some(stamp.ticks.div_euclid(10i64.pow((stamp.digits - self.digits).into()))),
+        if self.digits >= stamp.digits {
+            rescale(stamp.ticks, stamp.digits, self.digits)
+        } else {
+            Some(stamp.ticks.div_euclid(10i64.pow((stamp.digits - self.digits).into())))
         }
     }
 }

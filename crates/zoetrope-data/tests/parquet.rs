@@ -47,9 +47,10 @@ fn a_pandas_file_reads_with_nulls_truth_values_and_nanoseconds() {
         assert_eq!(store.names().name(store.dst()[row]), dst);
         assert_eq!(store.time()[row], seconds * 1_000_000_000);
         let weight = store.weight().unwrap()[row];
-        match row % 10 == 3 {
-            true => assert!(weight.is_nan()),
-            false => assert_eq!(weight, row as f32 / 4.0),
+        if row % 10 == 3 {
+            assert!(weight.is_nan())
+        } else {
+            assert_eq!(weight, row as f32 / 4.0)
         }
         assert_eq!(store.label().unwrap()[row], f32::from(u8::from(row % 3 == 0)));
         assert_eq!(store.features().unwrap()[2 * row..][..2], [row as f32, 2.0 * row as f32]);
@@ -73,9 +74,10 @@ fn a_polars_file_reads_with_text_and_a_list_of_features() {
         assert_eq!(store.names().name(store.dst()[row]), format!("i{dst}"));
         assert_eq!(store.time()[row], seconds * 1_000_000);
         let label = store.label().unwrap()[row];
-        match row % 7 == 0 {
-            true => assert!(label.is_nan()),
-            false => assert_eq!(label, (row % 2) as f32),
+        if row % 7 == 0 {
+            assert!(label.is_nan())
+        } else {
+            assert_eq!(label, (row % 2) as f32)
         }
         let features = &store.features().unwrap()[3 * row..][..3];
         assert_eq!(features[..2], [row as f32 / 2.0, -(row as f32)]);

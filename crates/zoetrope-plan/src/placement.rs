@@ -165,9 +165,10 @@ impl Placement {
                 }
                 let mut sorted = owners.clone();
                 sorted.sort_unstable();
-                match sorted.iter().copied().eq(0..ranks as u32) {
-                    true => Ok(()),
-                    false => broken(format!("its chunks are not one for each of {ranks} ranks")),
+                if sorted.iter().copied().eq(0..ranks as u32) {
+                    Ok(())
+                } else {
+                    broken(format!("its chunks are not one for each of {ranks} ranks"))
                 }
             }
             Self::ByGroup { groups, starts } => {

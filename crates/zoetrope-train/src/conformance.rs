@@ -117,9 +117,10 @@ impl ModelCase {
             let difference = (got - expected).abs() / expected.abs().max(1e-12);
             if difference.is_nan() { f64::INFINITY } else { difference }
         };
-        let difference = match got.len() == expected.len() {
-            true => got.iter().zip(&expected).map(apart).fold(0.0, f64::max),
-            false => f64::INFINITY,
+        let difference = if got.len() == expected.len() {
+            got.iter().zip(&expected).map(apart).fold(0.0, f64::max)
+        } else {
+            f64::INFINITY
         };
         Ok(ModelComparison { name: self.name.clone(), difference })
     }

@@ -353,9 +353,10 @@ fn process(owner: Option<u32>) -> String {
 }
 
 fn occupied(is_run: bool) -> &'static str {
-    match is_run {
-        true => "holds a run already; --resume continues it, --out chooses another folder",
-        false => "holds files that are not of a run; choose a new or empty folder with --out",
+    if is_run {
+        "holds a run already; --resume continues it, --out chooses another folder"
+    } else {
+        "holds files that are not of a run; choose a new or empty folder with --out"
     }
 }
 

@@ -14,9 +14,10 @@ use std::path::Path;
 pub fn shell_word(path: &Path) -> String {
     let Some(text) = path.to_str() else { return escaped(path.as_os_str().as_encoded_bytes()) };
     let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@%".contains(letter);
-    match !text.is_empty() && text.chars().all(is_safe) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    if !text.is_empty() && text.chars().all(is_safe) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

@@ -65,13 +65,17 @@ fn of_events(key: &Key) -> String {
         }
     }
     defaults.retain(|(default, _)| *default != key.default);
-    let text = |(default, names): &(String, Vec<&str>)| match names.len() == models.len() {
-        true => format!("`{default}`"),
-        false => format!("{}: `{default}`", names.join(", ")),
+    let text = |(default, names): &(String, Vec<&str>)| {
+        if names.len() == models.len() {
+            format!("`{default}`")
+        } else {
+            format!("{}: `{default}`", names.join(", "))
+        }
     };
-    match defaults.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", defaults.iter().map(text).collect::<Vec<_>>().join("; ")),
+    if defaults.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", defaults.iter().map(text).collect::<Vec<_>>().join("; "))
     }
 }
 

@@ -156,9 +156,8 @@ fn class_weights_are_the_weight_of_positives() {
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
     // torch.nn.BCEWithLogitsLoss(pos_weight=p): the mean of p·y·softplus(-x) + (1 - y)·softplus(x).
     let expected = |positive: f64| {
-        let one = |(&x, &y): (&f32, &f32)| match y > 0.0 {
-            true => positive * softplus(-f64::from(x)),
-            false => softplus(f64::from(x)),
+        let one = |(&x, &y): (&f32, &f32)| {
+            if y > 0.0 { positive * softplus(-f64::from(x)) } else { softplus(f64::from(x)) }
         };
         logits.iter().zip(labels).map(one).sum::<f64>() / labels.len() as f64
     };

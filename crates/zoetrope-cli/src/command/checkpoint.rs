@@ -58,17 +58,19 @@ fn survey(args: &CheckpointArgs) -> Result<Vec<Surveyed>, Failure> {
     RunFolder::config_layer(&args.run)?;
     let folder = RunFolder::checkpoints_of(&args.run);
     let found = CheckpointStore::new(&folder, 1).survey()?;
-    match found.is_empty() {
-        true => Err(Failure::input(format!("{}: there is no checkpoint yet", folder.display()))),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(Failure::input(format!("{}: there is no checkpoint yet", folder.display())))
+    } else {
+        Ok(found)
     }
 }
 
 fn list(args: &CheckpointArgs) -> Result<String, Failure> {
     let found = survey(args)?;
-    match args.json {
-        true => document(&json!({ "schema": 1, "checkpoints": documents(&found) })),
-        false => Ok(table(&found)),
+    if args.json {
+        document(&json!({ "schema": 1, "checkpoints": documents(&found) }))
+    } else {
+        Ok(table(&found))
     }
 }
 
@@ -76,13 +78,14 @@ fn verify(args: &CheckpointArgs) -> Result<String, Failure> {
     let found = survey(args)?;
     let damaged: Vec<String> =
         found.iter().filter_map(|one| Some(one.read.as_ref().err()?.to_string())).collect();
-    let report = match args.json {
-        true => document(&json!({
+    let report = if args.json {
+        document(&json!({
             "schema": 1,
             "checkpoints": documents(&found),
             "damaged": damaged,
-        }))?,
-        false => table(&found),
+        }))?
+    } else {
+        table(&found)
     };
     if damaged.is_empty() {
         return Ok(report);
@@ -107,10 +110,7 @@ fn show(args: &ShowArgs) -> Result<String, Failure> {
         }));
     };
     let read = read?;
-    match args.of.json {
-        true => document(&details(&name, &read)),
-        false => Ok(render(&name, &read)),
-    }
+    if args.of.json { document(&details(&name, &read)) } else { Ok(render(&name, &read)) }
 }
 
 fn documents(found: &[Surveyed]) -> Vec<Value> {

@@ -73,9 +73,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<String, Failure> {
     }
     let machine = Machine::look();
     let version = env!("CARGO_PKG_VERSION");
-    match args.json {
-        true => document(&Document { schema: 1, version, machine: &machine, build: BUILD }),
-        false => Ok(render(&machine, version, Style::stdout())),
+    if args.json {
+        document(&Document { schema: 1, version, machine: &machine, build: BUILD })
+    } else {
+        Ok(render(&machine, version, Style::stdout()))
     }
 }
 
@@ -139,11 +140,10 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
         }
     }
     let heading = style.bold(&format!("zoetrope {version}"));
-    let notes = match BUILD.mpi {
-        true => "Ranks are threads (train --ranks N) or processes (mpirun -n N zoetrope train).",
-        false => {
-            "Ranks are threads (train --ranks N); processes of an MPI job need a build with it."
-        }
+    let notes = if BUILD.mpi {
+        "Ranks are threads (train --ranks N) or processes (mpirun -n N zoetrope train)."
+    } else {
+        "Ranks are threads (train --ranks N); processes of an MPI job need a build with it."
     };
     format!("{heading}\n{}\n{}\n", table.render(style), style.dim(notes))
 }
@@ -169,10 +169,7 @@ fn processor(cpu: &Processor) -> String {
 fn vector_units(cpu: &Processor) -> String {
     let present: Vec<&str> =
         cpu.features.iter().filter(|feature| feature.present).map(|feature| feature.name).collect();
-    match present.is_empty() {
-        true => "none known".into(),
-        false => present.join(" "),
-    }
+    if present.is_empty() { "none known".into() } else { present.join(" ") }
 }
 
 fn memory(memory: &Memory) -> String {

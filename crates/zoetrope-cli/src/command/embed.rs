@@ -72,24 +72,21 @@ pub(crate) fn run(args: &EmbedArgs) -> Result<String, Failure> {
         }));
         columns
     })?;
-    match args.json {
-        true => {
-            let mut report = json!({
-                "schema": 1,
-                "file": args.out.display().to_string(),
-                "shape": [vertices, width],
-            });
-            report[unit] = json!(at);
-            report["interrupted"] = json!(args.model.interrupted());
-            memory.add_to(&mut report);
-            args.model.add_warnings(&mut report, &[]);
-            document(&report)
-        }
-        false => {
-            let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
-            let (file, interruption) = (args.out.display(), args.model.interruption_line());
-            Ok(format!("{file}: {vertices} × {width}, {unit} {at}\n{memory}{interruption}"))
-        }
+    if args.json {
+        let mut report = json!({
+            "schema": 1,
+            "file": args.out.display().to_string(),
+            "shape": [vertices, width],
+        });
+        report[unit] = json!(at);
+        report["interrupted"] = json!(args.model.interrupted());
+        memory.add_to(&mut report);
+        args.model.add_warnings(&mut report, &[]);
+        document(&report)
+    } else {
+        let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
+        let (file, interruption) = (args.out.display(), args.model.interruption_line());
+        Ok(format!("{file}: {vertices} × {width}, {unit} {at}\n{memory}{interruption}"))
     }
 }
 

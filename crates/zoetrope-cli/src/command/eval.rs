@@ -73,34 +73,31 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
     };
     let course = opened.course();
     let (model, data) = (course.config().model.name.name(), course.data().name);
-    match args.json {
-        true => {
-            let mut measured = json!({
-                "schema": 1,
-                "model": model,
-                "task": course.task().name(),
-                "split": args.split,
-                "data": data,
-                "metrics": metrics,
-                "baselines": baselines,
-                "scaling": course.scaled().summary(),
-                "protocol": course.declared(),
-                "interrupted": args.model.interrupted(),
-            });
-            memory.add_to(&mut measured);
-            args.model.add_warnings(&mut measured, &[]);
-            document(&measured)
-        }
-        false => {
-            let heading = format!("{data} on the {} part", args.split);
-            let style = Style::stdout();
-            let table = training::metrics_table(model, &metrics, &baselines);
-            let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
-            let scaling = training::scaling_line(course.scaled().summary().as_ref(), style);
-            let seen = training::question_line(&course.declared(), style);
-            let interruption = args.model.interruption_line();
-            let (heading, table) = (style.bold(&heading), table.render(style));
-            Ok(format!("{heading}\n{table}{scaling}{seen}{memory}{interruption}"))
-        }
+    if args.json {
+        let mut measured = json!({
+            "schema": 1,
+            "model": model,
+            "task": course.task().name(),
+            "split": args.split,
+            "data": data,
+            "metrics": metrics,
+            "baselines": baselines,
+            "scaling": course.scaled().summary(),
+            "protocol": course.declared(),
+            "interrupted": args.model.interrupted(),
+        });
+        memory.add_to(&mut measured);
+        args.model.add_warnings(&mut measured, &[]);
+        document(&measured)
+    } else {
+        let heading = format!("{data} on the {} part", args.split);
+        let style = Style::stdout();
+        let table = training::metrics_table(model, &metrics, &baselines);
+        let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
+        let scaling = training::scaling_line(course.scaled().summary().as_ref(), style);
+        let seen = training::question_line(&course.declared(), style);
+        let interruption = args.model.interruption_line();
+        let (heading, table) = (style.bold(&heading), table.render(style));
+        Ok(format!("{heading}\n{table}{scaling}{seen}{memory}{interruption}"))
     }
 }

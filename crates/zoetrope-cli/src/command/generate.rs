@@ -150,10 +150,8 @@ fn make(name: &str, out: &Path, args: &GenerateArgs) -> Result<Made, Failure> {
 
 /// Joins name, parameters and seed to one `synthetic:` name; the library checks it.
 fn full_name(name: &str, parameters: &[String], seed: Option<u64>) -> String {
-    let mut full = match name.starts_with("synthetic:") {
-        true => name.to_owned(),
-        false => format!("synthetic:{name}"),
-    };
+    let mut full =
+        if name.starts_with("synthetic:") { name.to_owned() } else { format!("synthetic:{name}") };
     let seed = seed.map(|seed| format!("seed={seed}"));
     for pair in parameters.iter().chain(&seed) {
         full.push(if full.contains('?') { '&' } else { '?' });

@@ -243,10 +243,11 @@ fn parts(args: &PredictArgs, course: &dyn Course) -> Result<Vec<Part>, Failure> 
         None if !course.has(Part::Test) => Ok(all()),
         named => {
             let name = named.unwrap_or("test");
-            match course.has(eval::part(name)) {
-                true => Ok(vec![eval::part(name)]),
-                false => Err(Failure::usage(format!("the split has no {name} part"))
-                    .hint("choose another --split, or set data.split")),
+            if course.has(eval::part(name)) {
+                Ok(vec![eval::part(name)])
+            } else {
+                Err(Failure::usage(format!("the split has no {name} part"))
+                    .hint("choose another --split, or set data.split"))
             }
         }
     }

@@ -172,9 +172,10 @@ fn range(numbers: &NumberSummary) -> String {
     let (Some(min), Some(max)) = (numbers.min, numbers.max) else {
         return "no value at all".into();
     };
-    let mut says = match min == max {
-        true => format!("always {}", number(min.into())),
-        false => format!("{} to {}", number(min.into()), number(max.into())),
+    let mut says = if min == max {
+        format!("always {}", number(min.into()))
+    } else {
+        format!("{} to {}", number(min.into()), number(max.into()))
     };
     if let Some(mean) = numbers.mean.filter(|_| min != max) {
         says.push_str(&format!(", mean {}", number(mean)));
@@ -232,9 +233,10 @@ pub(crate) fn degrees(report: &Report, style: Style) -> String {
     let most = bins.iter().map(|bin| bin.vertices).max().unwrap_or(0) as f64;
     let mut table = Table::new(&[("", Align::Right), ("", Align::Left), ("", Align::Right)]);
     for bin in &bins {
-        let name = match bin.from == bin.to {
-            true => whole(bin.from),
-            false => format!("{}–{}", whole(bin.from), whole(bin.to)),
+        let name = if bin.from == bin.to {
+            whole(bin.from)
+        } else {
+            format!("{}–{}", whole(bin.from), whole(bin.to))
         };
         let picture = bar(bin.vertices as f64, most, 36);
         table.row([name, style.blue(&picture), whole(bin.vertices)]);

@@ -52,9 +52,10 @@ fn trim(text: String) -> String {
         Some((mantissa, exponent)) => (mantissa, format!("e{exponent}")),
         None => (text.as_str(), String::new()),
     };
-    let mantissa = match mantissa.contains('.') {
-        true => mantissa.trim_end_matches('0').trim_end_matches('.'),
-        false => mantissa,
+    let mantissa = if mantissa.contains('.') {
+        mantissa.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        mantissa
     };
     format!("{mantissa}{exponent}")
 }
@@ -121,9 +122,10 @@ pub(crate) fn span(ticks: u64, unit: TimeUnit) -> String {
         seconds if seconds >= 1e-6 => return format!("{} µs", number(seconds * 1e6)),
         seconds => return format!("{} ns", number(seconds * 1e9)),
     };
-    match value >= 10_000.0 {
-        true => format!("{} {name}", whole(value.round() as u64)),
-        false => format!("{value:.1} {name}"),
+    if value >= 10_000.0 {
+        format!("{} {name}", whole(value.round() as u64))
+    } else {
+        format!("{value:.1} {name}")
     }
 }
 

@@ -78,10 +78,8 @@ pub(crate) fn table(report: &WindowReport, scale: TimeScale, most: usize, style:
         ("change", Align::Right),
     ]);
     let count = report.rows.len();
-    let (head, tail) = match count <= most {
-        true => (count, count),
-        false => (most.div_ceil(2), count - most / 2),
-    };
+    let (head, tail) =
+        if count <= most { (count, count) } else { (most.div_ceil(2), count - most / 2) };
     for (index, row) in report.rows.iter().enumerate() {
         if index == head && tail > head {
             table.row(["…".into()]);

@@ -27,9 +27,10 @@ fn squeeze(series: &[Option<f64>], width: usize) -> Vec<Option<f64>> {
             let stretch =
                 &series[column * series.len() / width..(column + 1) * series.len() / width];
             let values: Vec<f64> = stretch.iter().flatten().copied().collect();
-            match values.is_empty() {
-                true => None,
-                false => Some(values.iter().sum::<f64>() / values.len() as f64),
+            if values.is_empty() {
+                None
+            } else {
+                Some(values.iter().sum::<f64>() / values.len() as f64)
             }
         })
         .collect()

@@ -75,14 +75,13 @@ pub(crate) fn question_line(protocol: &serde_json::Value, style: Style) -> Strin
     names.truncate(MOST);
     let more = if left > 0 { format!(" and {left} more") } else { String::new() };
     positive
-        + &style.dim(&match names.is_empty() {
-            true => {
-                "  of a judged event the model sees its ends and its time, no features\n".to_owned()
-            }
-            false => format!(
+        + &style.dim(&if names.is_empty() {
+            "  of a judged event the model sees its ends and its time, no features\n".to_owned()
+        } else {
+            format!(
                 "  of a judged event the model sees its ends, its time and {}{more}\n",
                 names.join(", ")
-            ),
+            )
         })
 }
 
@@ -90,9 +89,10 @@ pub(crate) fn question_line(protocol: &serde_json::Value, style: Style) -> Strin
 /// is nothing to say.
 pub(crate) fn scaling_line(summary: Option<&ScalingSummary>, style: Style) -> String {
     let Some(summary) = summary else { return String::new() };
-    let units = match summary.own_units {
-        true => "  own_… are errors in the data's own units, the others of scaled values\n",
-        false => "",
+    let units = if summary.own_units {
+        "  own_… are errors in the data's own units, the others of scaled values\n"
+    } else {
+        ""
     };
     style.dim(&format!("{units}  {}\n", summary.line()))
 }

@@ -56,19 +56,18 @@ fn sequence(
     let mut ids = || (0..edges).map(|_| draw.below(u64::from(vertices)) as u32).collect::<Vec<_>>();
     let (src, dst) = (ids(), ids());
     let weight = weighted.then(|| draw.floats(edges));
-    let sequence = match constant {
-        true => SnapshotSequence::constant(vertices, steps, src, dst, weight),
-        false => SnapshotSequence::new(vertices, offsets, src, dst, weight),
+    let sequence = if constant {
+        SnapshotSequence::constant(vertices, steps, src, dst, weight)
+    } else {
+        SnapshotSequence::new(vertices, offsets, src, dst, weight)
     }
     .unwrap();
-    match draw.coin() {
-        false => sequence,
-        true => {
-            let start = draw.below(1 << 30) as i64 - (1 << 29);
-            let boundaries: Vec<i64> =
-                (0..=steps as i64).map(|step| start + 86_400 * step).collect();
-            sequence.with_boundaries(boundaries).unwrap()
-        }
+    if draw.coin() {
+        let start = draw.below(1 << 30) as i64 - (1 << 29);
+        let boundaries: Vec<i64> = (0..=steps as i64).map(|step| start + 86_400 * step).collect();
+        sequence.with_boundaries(boundaries).unwrap()
+    } else {
+        sequence
     }
 }
 

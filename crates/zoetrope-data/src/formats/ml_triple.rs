@@ -88,10 +88,7 @@ pub fn read(
         ..Notes::new(Format::MlTriple, table.reason.clone())
     };
     let [edges, nodes] = companions(path);
-    let rows = match edges.exists() {
-        true => Some(feature_rows(path, &table)?),
-        false => None,
-    };
+    let rows = if edges.exists() { Some(feature_rows(path, &table)?) } else { None };
     let mut store = without_features(path, table.store)?;
     if let Some(rows) = rows {
         let matrix = Matrix::read(&edges, options, progress)?;
@@ -132,13 +129,16 @@ fn feature_rows(path: &Path, table: &Table) -> Result<Vec<u64>, DataError> {
     index
         .iter()
         .enumerate()
-        .map(|(event, &value)| match value.fract() == 0.0 && (0.0..EXACT).contains(&value) {
-            true => Ok(value as u64),
-            false => Err(DataError::invalid(
-                at(row(event) as usize),
-                "a row number that counts rows from 1, or one below 16777216",
-                format!("{value}"),
-            )),
+        .map(|(event, &value)| {
+            if value.fract() == 0.0 && (0.0..EXACT).contains(&value) {
+                Ok(value as u64)
+            } else {
+                Err(DataError::invalid(
+                    at(row(event) as usize),
+                    "a row number that counts rows from 1, or one below 16777216",
+                    format!("{value}"),
+                ))
+            }
         })
         .collect()
 }

@@ -105,18 +105,20 @@ impl Matrix {
         })?;
         let within = |id: &i64| (first as i64..self.rows as i64).contains(id);
         if let Some(&outside) = ids.iter().find(|id| !within(id)) {
-            return Err(match outside < first as i64 {
-                true => DataError::invalid(
+            return Err(if outside < first as i64 {
+                DataError::invalid(
                     Location::file(&self.path),
                     format!("vertices numbered from {first}"),
                     format!("{outside}"),
-                ),
-                false => self.too_short(outside as u64 + 1),
+                )
+            } else {
+                self.too_short(outside as u64 + 1)
             });
         }
-        let mut store = match self.rows - first > ids.len() {
-            true => renumber(&store, &ids, first, self.rows).map_err(failed)?,
-            false => store,
+        let mut store = if self.rows - first > ids.len() {
+            renumber(&store, &ids, first, self.rows).map_err(failed)?
+        } else {
+            store
         };
         // The vertices are now exactly the rows from `first` on, in ascending order.
         let values = self.values[first * self.width..].to_vec();

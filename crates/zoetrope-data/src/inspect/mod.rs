@@ -37,9 +37,12 @@ pub fn inspect(dataset: &Dataset, notes: &Notes) -> Report {
 
 fn of_events(store: &EventStore, notes: &Notes) -> Report {
     let structure = structure::Structure::of(store.vertices(), store.src(), store.dst());
-    let names = |index: usize| match index < store.feature_names.len() {
-        true => Some(String::from_utf8_lossy(store.feature_names.get(index)).into_owned()),
-        false => None,
+    let names = |index: usize| {
+        if index < store.feature_names.len() {
+            Some(String::from_utf8_lossy(store.feature_names.get(index)).into_owned())
+        } else {
+            None
+        }
     };
     let edge_features = store
         .features()
@@ -96,10 +99,7 @@ fn of_snapshots(data: &SnapshotDataset, notes: &Notes) -> Report {
         },
     });
     let width = |summary: &FeatureSummary| summary.width;
-    let topology = match sequence.is_constant() {
-        true => Topology::Static,
-        false => Topology::Changing,
-    };
+    let topology = if sequence.is_constant() { Topology::Static } else { Topology::Changing };
     let stored = sequence.ranges().len() as u64;
     Report {
         format: notes.format.name(),

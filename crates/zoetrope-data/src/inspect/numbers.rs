@@ -79,10 +79,7 @@ impl Tally {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.negative += u64::from(value < 0.0);
-        match value.is_finite() {
-            true => self.sum += f64::from(value),
-            false => self.infinite += 1,
-        }
+        if value.is_finite() { self.sum += f64::from(value) } else { self.infinite += 1 }
     }
 
     fn merge(&mut self, other: &Self) {

@@ -91,12 +91,11 @@ pub fn describe_snapshots(sequence: &SnapshotSequence) -> WindowReport {
             change: step.checked_sub(1).map(change),
         }
     };
-    let rows: Vec<SnapshotRow> = match stored <= MOST_ROWS {
-        true => (0..stored).into_par_iter().map(row).collect(),
-        false => {
-            let filled = (0..filled).into_par_iter();
-            filled.map(|place| row(sequence.ranges().nth_filled(place).0)).collect()
-        }
+    let rows: Vec<SnapshotRow> = if stored <= MOST_ROWS {
+        (0..stored).into_par_iter().map(row).collect()
+    } else {
+        let filled = (0..filled).into_par_iter();
+        filled.map(|place| row(sequence.ranges().nth_filled(place).0)).collect()
     };
     WindowReport {
         width: None,

@@ -27,9 +27,10 @@ impl Order {
     /// `first` is the number of the first draw within `random`; draw `n` uses `first + n`.
     /// `expected` draws are likely; it changes the speed, not the order.
     pub(super) fn new(random: Random, first: u64, size: u64, expected: usize) -> Self {
-        let places = match size <= 8 * expected as u64 {
-            true => Places::Whole((0..size).collect()),
-            false => Places::Moved(HashMap::new()),
+        let places = if size <= 8 * expected as u64 {
+            Places::Whole((0..size).collect())
+        } else {
+            Places::Moved(HashMap::new())
         };
         Self { random, first, size, drawn: 0, places }
     }
@@ -50,9 +51,10 @@ impl Iterator for Order {
             }
             Places::Moved(moved) => {
                 let displaced = moved.remove(&from).unwrap_or(from);
-                match place == from {
-                    true => Some(displaced),
-                    false => Some(moved.insert(place, displaced).unwrap_or(place)),
+                if place == from {
+                    Some(displaced)
+                } else {
+                    Some(moved.insert(place, displaced).unwrap_or(place))
                 }
             }
         }

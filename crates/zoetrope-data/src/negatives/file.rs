@@ -59,9 +59,10 @@ impl NegativeList {
         let (_, dst) = input.array("dst", 1, |array| array.read_u32())?;
         let (_, time) = input.array("time", 1, |array| array.read_i64())?;
         let (shape, negatives) = input.array("negatives", 2, |array| array.read_u32())?;
-        let sources = match input.archive.contains("negative_sources") {
-            true => Some(input.array("negative_sources", 2, |array| array.read_u32())?),
-            false => None,
+        let sources = if input.archive.contains("negative_sources") {
+            Some(input.array("negative_sources", 2, |array| array.read_u32())?)
+        } else {
+            None
         };
         let rows = src.len() as u64;
         input.expect("dst", dst.len() as u64, rows)?;
@@ -144,16 +145,18 @@ impl In<'_> {
     }
 
     fn expect(&self, name: &str, found: u64, rows: u64) -> Result<(), DataError> {
-        match found == rows {
-            true => Ok(()),
-            false => Err(self.wrong(name, format!("{rows} events as in `src`"), found.to_string())),
+        if found == rows {
+            Ok(())
+        } else {
+            Err(self.wrong(name, format!("{rows} events as in `src`"), found.to_string()))
         }
     }
 
     fn expect_shape(&self, name: &str, found: &[u64], wanted: &[u64]) -> Result<(), DataError> {
-        match found == wanted {
-            true => Ok(()),
-            false => Err(self.wrong(name, format!("shape {wanted:?}"), format!("{found:?}"))),
+        if found == wanted {
+            Ok(())
+        } else {
+            Err(self.wrong(name, format!("shape {wanted:?}"), format!("{found:?}")))
         }
     }
 

@@ -39,11 +39,10 @@ impl NpyHeader {
     pub fn read(reader: &mut impl Read, at: &Location) -> Result<Self, DataError> {
         let mut take = |bytes: &mut [u8], what: &str, start: u64| {
             let got = fill(reader, bytes).map_err(|error| DataError::reading(&at.path, error))?;
-            match got == bytes.len() {
-                true => Ok(()),
-                false => {
-                    Err(DataError::invalid(at.clone().byte(start + got as u64), what, "the end"))
-                }
+            if got == bytes.len() {
+                Ok(())
+            } else {
+                Err(DataError::invalid(at.clone().byte(start + got as u64), what, "the end"))
             }
         };
         let mut start = [0; 8];
@@ -91,9 +90,10 @@ impl NpyHeader {
         }
         macro_rules! number {
             ($type:ty, $to:expr) => {
-                match self.big_endian {
-                    true => |bytes| $to(<$type>::from_be_bytes(exact(bytes))),
-                    false => |bytes| $to(<$type>::from_le_bytes(exact(bytes))),
+                if self.big_endian {
+                    |bytes| $to(<$type>::from_be_bytes(exact(bytes)))
+                } else {
+                    |bytes| $to(<$type>::from_le_bytes(exact(bytes)))
                 }
             };
         }

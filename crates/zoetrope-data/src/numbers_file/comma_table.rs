@@ -63,9 +63,10 @@ fn field(column: &Column) -> Result<Field<'_>, DataError> {
 /// Texts with line breaks need quotes, too: here nobody reads them line by line.
 fn quoted(text: &str) -> Vec<u8> {
     let mut buffer = Vec::new();
-    match text.contains(['\n', '\r']) {
-        true => buffer.extend(format!("\"{}\"", text.replace('"', "\"\"")).into_bytes()),
-        false => quote(text.as_bytes(), b',', &mut buffer),
+    if text.contains(['\n', '\r']) {
+        buffer.extend(format!("\"{}\"", text.replace('"', "\"\"")).into_bytes())
+    } else {
+        quote(text.as_bytes(), b',', &mut buffer)
     }
     buffer
 }

@@ -147,10 +147,7 @@ impl Scored<'_> {
         let (Some((year, _, others)), false) = (year, alone) else { return Vec::new() };
         let units = [TimePart::Month, TimePart::Day, TimePart::Hour, TimePart::Minute];
         let fine = finer(&parts, others, &units);
-        match fine.is_empty() {
-            true => Vec::new(),
-            false => [vec![(*year, TimePart::Year)], fine].concat(),
-        }
+        if fine.is_empty() { Vec::new() } else { [vec![(*year, TimePart::Year)], fine].concat() }
     }
 
     /// A finer unit beside the month, day or hour that `best` is: without a year they make no time.

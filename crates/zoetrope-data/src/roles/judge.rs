@@ -20,10 +20,7 @@ pub(super) fn by_name(columns: &Columns<'_>) -> Result<Judged, DataError> {
     taken.extend([src, dst]);
     let timing = table.timing(&taken);
     taken.extend(timing.columns());
-    let weight = match given.no_weight {
-        true => None,
-        false => given.weight.or_else(|| table.weight(&taken)),
-    };
+    let weight = if given.no_weight { None } else { given.weight.or_else(|| table.weight(&taken)) };
     taken.extend(weight);
     let (label, other_labels) = match given.label {
         Some(label) => (Some(label), Vec::new()),

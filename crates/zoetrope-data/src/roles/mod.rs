@@ -175,10 +175,7 @@ pub fn judge(
         facts: kinds.iter().enumerate().map(|(at, &kind)| Facts::of(kind, sample, at)).collect(),
         given,
     };
-    match columns.has_header {
-        true => judge::by_name(&columns),
-        false => position::by_position(&columns),
-    }
+    if columns.has_header { judge::by_name(&columns) } else { position::by_position(&columns) }
 }
 
 /// What the user said, resolved to positions.

@@ -12,14 +12,8 @@ pub(super) fn by_position(columns: &Columns<'_>) -> Result<Judged, DataError> {
     let given = &columns.given;
     let ends_given = given.src.is_some() || given.dst.is_some();
     let time_given = given.time.is_some() || given.no_time;
-    let first = match ends_given || time_given {
-        true => First::Vertex,
-        false => first_column(&columns.facts),
-    };
-    let relation = match ends_given {
-        true => Relation::None,
-        false => relation(&columns.facts),
-    };
+    let first = if ends_given || time_given { First::Vertex } else { first_column(&columns.facts) };
+    let relation = if ends_given { Relation::None } else { relation(&columns.facts) };
     let (roles, time_doubt) = assign(columns, &first, relation)?;
     let doubt = match (&first, relation, time_doubt) {
         (First::Doubtful { what, .. }, ..) => Some(what.clone()),
@@ -61,10 +55,7 @@ fn relation(facts: &[Facts]) -> Relation {
         return Relation::None;
     }
     let text = |facts: &Facts| facts.kind == ColumnKind::Text;
-    match text(first) && text(third) && beside == 0.0 {
-        true => Relation::Certain,
-        false => Relation::Likely,
-    }
+    if text(first) && text(third) && beside == 0.0 { Relation::Certain } else { Relation::Likely }
 }
 
 /// What the first column is.
@@ -143,9 +134,10 @@ fn assign(
     };
     let numbers: Vec<usize> = rest.iter().copied().filter(measured).collect();
     // What stands between the ends is a kind of edge rather than its weight.
-    let weight = match given.no_weight {
-        true => None,
-        false => given.weight.or(numbers.iter().copied().find(|&column| column > src.min(dst) + 1)),
+    let weight = if given.no_weight {
+        None
+    } else {
+        given.weight.or(numbers.iter().copied().find(|&column| column > src.min(dst) + 1))
     };
     let features = given
         .features

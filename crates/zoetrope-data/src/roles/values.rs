@@ -147,10 +147,8 @@ impl Facts {
 
     /// The values that both columns have, as a share of those that either has.
     pub(super) fn shared(&self, other: &Self) -> f64 {
-        let (few, many) = match self.distinct() <= other.distinct() {
-            true => (self, other),
-            false => (other, self),
-        };
+        let (few, many) =
+            if self.distinct() <= other.distinct() { (self, other) } else { (other, self) };
         let both = few.values.keys().filter(|value| many.values.contains_key(*value)).count();
         both as f64 / (self.distinct() + other.distinct() - both).max(1) as f64
     }

@@ -36,10 +36,7 @@ pub fn time_quantile(sorted: &[Time], fraction: f64) -> Time {
 
 /// NumPy's interpolation: from the nearer end, which keeps it monotone and exact at both.
 fn interpolate(low: f64, high: f64, part: f64) -> f64 {
-    match part < 0.5 {
-        true => low + (high - low) * part,
-        false => high - (high - low) * (1.0 - part),
-    }
+    if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) }
 }
 
 /// `⌊difference × part⌋` for `part` in `[0, 1)`; never more than the difference.

@@ -41,10 +41,8 @@ impl PowerRanks {
     /// The probability of `rank`.
     #[cfg(test)]
     pub(super) fn probability(&self, rank: u64) -> f64 {
-        let integral = |x: f64| match self.decay == 1.0 {
-            true => x.ln(),
-            false => x.powf(1.0 - self.decay) - 1.0,
-        };
+        let integral =
+            |x: f64| if self.decay == 1.0 { x.ln() } else { x.powf(1.0 - self.decay) - 1.0 };
         (integral(rank as f64 + 2.0) - integral(rank as f64 + 1.0)) / self.span
     }
 }

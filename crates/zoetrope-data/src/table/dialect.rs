@@ -72,9 +72,8 @@ pub(crate) fn split_row<'a>(
     most: usize,
 ) -> Result<Fields<'a>, String> {
     let mut fields = Fields { most, ..Fields::default() };
-    let is_separator = |byte: u8| match dialect.blanks {
-        true => byte == b' ' || byte == b'\t',
-        false => byte == dialect.delimiter,
+    let is_separator = |byte: u8| {
+        if dialect.blanks { byte == b' ' || byte == b'\t' } else { byte == dialect.delimiter }
     };
     let mut at = 0;
     loop {

@@ -46,9 +46,10 @@ pub(super) fn finish(
     let (numbered, order) = (numbered?, order.map_err(wrong)?);
     let times = brought.unwrap_or_else(|| {
         let dates = has_dates(plan);
-        let number = match dates {
-            true => TimeUnit::Second,
-            false => options.time_unit.unwrap_or_else(|| unit_of_numbers(time.last(), digits)),
+        let number = if dates {
+            TimeUnit::Second
+        } else {
+            options.time_unit.unwrap_or_else(|| unit_of_numbers(time.last(), digits))
         };
         let scale = scale(plan, options, digits, &time);
         TimeReading { number, digits, dates, ..TimeReading::ticks(scale) }
@@ -256,13 +257,12 @@ fn scale(plan: &TablePlan, options: &ReadOptions, digits: u8, time: &[i64]) -> T
         6 => Some(TimeUnit::Microsecond),
         _ => Some(TimeUnit::Nanosecond),
     };
-    match has_dates(plan) {
-        true => TimeScale { unit: unit.unwrap_or(TimeUnit::Second), unix: true },
-        false => {
-            let ends = [time.first().copied(), time.last().copied()];
-            let unit = unit.or(plan.counts_steps.then_some(TimeUnit::Step));
-            scale_of(ends.into_iter().flatten(), unit)
-        }
+    if has_dates(plan) {
+        TimeScale { unit: unit.unwrap_or(TimeUnit::Second), unix: true }
+    } else {
+        let ends = [time.first().copied(), time.last().copied()];
+        let unit = unit.or(plan.counts_steps.then_some(TimeUnit::Step));
+        scale_of(ends.into_iter().flatten(), unit)
     }
 }
 

@@ -69,8 +69,5 @@ fn is_number(value: &[u8]) -> bool {
 
 fn list_width(value: &[u8]) -> usize {
     let parts = value.split(|&byte| byte == b',');
-    match parts.clone().all(|part| is_number(part.trim_ascii())) {
-        true => parts.count(),
-        false => 0,
-    }
+    if parts.clone().all(|part| is_number(part.trim_ascii())) { parts.count() } else { 0 }
 }

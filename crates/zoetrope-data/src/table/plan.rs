@@ -221,10 +221,7 @@ pub(crate) fn column_names(layout: &Layout) -> Vec<String> {
     let Some(header) = &layout.header else {
         return (0..columns).map(|column| column.to_string()).collect();
     };
-    let named = match header.len() < columns {
-        true => header.len().saturating_sub(1),
-        false => columns,
-    };
+    let named = if header.len() < columns { header.len().saturating_sub(1) } else { columns };
     let beyond = (0..columns - named).map(|index| format!("f{index}"));
     header[..named].iter().cloned().chain(beyond).collect()
 }
@@ -274,8 +271,5 @@ fn kind_action(layout: &Layout, column: usize) -> Action {
         .iter()
         .filter(|row| row::event_kind(row[column].as_bytes()).is_some())
         .count();
-    match 2 * known > layout.sample.len() {
-        true => Action::Kind,
-        false => Action::Skip,
-    }
+    if 2 * known > layout.sample.len() { Action::Kind } else { Action::Skip }
 }

@@ -91,12 +91,11 @@ impl TimeReading {
         given: Option<TimeUnit>,
     ) -> Option<usize> {
         let ends = [time.iter().min().copied()?, time.iter().max().copied()?];
-        let (first, unit) = match dates {
-            true => (ends[0], TimeUnit::Second),
-            false => {
-                let [first, last] = ends.map(|end| end / 10i64.pow(u32::from(digits)));
-                (first, given.unwrap_or_else(|| guess_unit(last)))
-            }
+        let (first, unit) = if dates {
+            (ends[0], TimeUnit::Second)
+        } else {
+            let [first, last] = ends.map(|end| end / 10i64.pow(u32::from(digits)));
+            (first, given.unwrap_or_else(|| guess_unit(last)))
         };
         let own = i32::from(self.digits) - i32::from(digits);
         let shift = match (self.unix, dates) {
@@ -126,9 +125,10 @@ impl TimeReading {
 /// A number of decimals that a reader may have found.
 fn digits<'de, D: Deserializer<'de>>(value: D) -> Result<u8, D::Error> {
     let digits = u8::deserialize(value)?;
-    match digits <= 9 {
-        true => Ok(digits),
-        false => Err(serde::de::Error::custom("a tick holds at most 9 decimals")),
+    if digits <= 9 {
+        Ok(digits)
+    } else {
+        Err(serde::de::Error::custom("a tick holds at most 9 decimals"))
     }
 }
 

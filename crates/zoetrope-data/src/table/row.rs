@@ -53,9 +53,10 @@ impl Plan {
     /// Empty columns.
     pub(crate) fn new_chunk(&self) -> Chunk {
         let ids = |text: bool| if text { IdChunk::text() } else { IdChunk::Narrow(Vec::new()) };
-        let label = match self.actions.contains(&Action::TextLabel) {
-            true => LabelChunk::text(),
-            false => LabelChunk::Numbers(Vec::new()),
+        let label = if self.actions.contains(&Action::TextLabel) {
+            LabelChunk::text()
+        } else {
+            LabelChunk::Numbers(Vec::new())
         };
         Chunk {
             src: ids(self.text_src),
@@ -237,9 +238,10 @@ impl Plan {
 
     /// A number with a decimal point, whatever the file writes.
     fn pointed<'f>(&self, field: &'f [u8]) -> Cow<'f, [u8]> {
-        match self.dialect.decimal_comma {
-            true => number::with_point(field).map_or(Cow::Borrowed(field), Cow::Owned),
-            false => Cow::Borrowed(field),
+        if self.dialect.decimal_comma {
+            number::with_point(field).map_or(Cow::Borrowed(field), Cow::Owned)
+        } else {
+            Cow::Borrowed(field)
         }
     }
 
@@ -279,9 +281,10 @@ fn push_time(
     expected: &'static str,
 ) -> Result<(), &'static str> {
     let stamp = stamp.ok_or(expected)?;
-    match chunk.time.push(stamp) {
-        true => Ok(()),
-        false => Err("a time that fits 64 bits at the precision of the other rows"),
+    if chunk.time.push(stamp) {
+        Ok(())
+    } else {
+        Err("a time that fits 64 bits at the precision of the other rows")
     }
 }
 

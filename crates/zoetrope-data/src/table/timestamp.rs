@@ -23,9 +23,10 @@ fn named_digits(digits: usize) -> u8 {
 
 /// `ticks` at another number of digits; `None` where it overflows.
 pub(crate) fn rescale(ticks: i64, from: u8, to: u8) -> Option<i64> {
-    match to >= from {
-        true => ticks.checked_mul(10i64.pow(u32::from(to - from))),
-        false => Some(ticks / 10i64.pow(u32::from(from - to))),
+    if to >= from {
+        ticks.checked_mul(10i64.pow(u32::from(to - from)))
+    } else {
+        Some(ticks / 10i64.pow(u32::from(from - to)))
     }
 }
 

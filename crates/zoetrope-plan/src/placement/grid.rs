@@ -69,9 +69,10 @@ impl Grid {
             }
             _ => Placement::ByGroup { groups, starts: starts.to_vec() },
         };
-        let time = match time_on_features && self.groups > 1 {
-            true => self.chunks(starts),
-            false => structure.clone(),
+        let time = if time_on_features && self.groups > 1 {
+            self.chunks(starts)
+        } else {
+            structure.clone()
         };
         Placements { structure, time }
     }

@@ -178,9 +178,10 @@ impl Legs {
             sends: self.sends.legs(),
             receives: self.receives.legs(),
             kept_before: Rows::Strided { first: 0, length, stride: length, count: 1 },
-            kept_after: match rows_after == length {
-                true => Rows::Strided { first: 0, length, stride: length, count: 1 },
-                false => Rows::Listed(kept),
+            kept_after: if rows_after == length {
+                Rows::Strided { first: 0, length, stride: length, count: 1 }
+            } else {
+                Rows::Listed(kept)
             },
         }
     }

@@ -54,12 +54,13 @@ impl Rows {
     /// The rows as runs of consecutive ones, in order.
     pub fn runs(&self) -> Vec<Range<usize>> {
         match *self {
-            Self::Strided { first, length, stride, count } => match stride == length {
-                true => std::iter::once(first..first + length * count).collect(),
-                false => {
+            Self::Strided { first, length, stride, count } => {
+                if stride == length {
+                    std::iter::once(first..first + length * count).collect()
+                } else {
                     (0..count).map(|at| first + at * stride..first + at * stride + length).collect()
                 }
-            },
+            }
             Self::Listed(ref rows) => {
                 let follows = |left: &u32, right: &u32| left + 1 == *right;
                 let run = |run: &[u32]| run[0] as usize..run[0] as usize + run.len();
@@ -191,16 +192,15 @@ fn common(mine: &Share, theirs: &Share) -> Rows {
     }
     let offset = (vertices.start - mine.vertices.start) as usize;
     let gap = positions.get(1).map_or(1, |second| second - positions[0]);
-    match positions.windows(2).all(|pair| pair[1] - pair[0] == gap) {
-        true => Rows::Strided {
+    if positions.windows(2).all(|pair| pair[1] - pair[0] == gap) {
+        Rows::Strided {
             first: positions[0] * stride + offset,
             length,
             stride: gap * stride,
             count: positions.len(),
-        },
-        false => {
-            let run = |at: usize| at * stride + offset..at * stride + offset + length;
-            Rows::Listed(positions.into_iter().flat_map(run).map(|row| row as u32).collect())
         }
+    } else {
+        let run = |at: usize| at * stride + offset..at * stride + offset + length;
+        Rows::Listed(positions.into_iter().flat_map(run).map(|row| row as u32).collect())
     }
 }

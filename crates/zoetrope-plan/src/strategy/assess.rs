@@ -276,9 +276,10 @@ impl Layout<'_> {
                 split: facts.grid.members > 1,
             });
             messages = messages.max(moved.messages);
-            (activations, exchanged) = match facts.question.recompute {
-                true => (activations.max(bytes), exchanged.max(moved.held)),
-                false => (activations + bytes, exchanged + moved.held),
+            (activations, exchanged) = if facts.question.recompute {
+                (activations.max(bytes), exchanged.max(moved.held))
+            } else {
+                (activations + bytes, exchanged + moved.held)
             };
         }
         let again = self.blocks.len() > 1 && facts.question.recompute;

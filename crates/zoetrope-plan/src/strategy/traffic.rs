@@ -81,10 +81,7 @@ impl Traffic {
             widest = wide.unwrap_or(0) as u64;
         }
         if split {
-            let often = |layer: &LayerTraffic| match layer.gathered_once {
-                true => 0,
-                false => layer.gathered,
-            };
+            let often = |layer: &LayerTraffic| if layer.gathered_once { 0 } else { layer.gathered };
             held += widths(often) * (cells + gathered) + self.answered as u64 * cells;
             listed += 2 * (cells + gathered) + 2 * cells;
             rows = rows.max(cells + gathered);

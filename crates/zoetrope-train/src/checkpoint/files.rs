@@ -95,10 +95,7 @@ impl FileLayer for Disk {
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         // Folders can be opened and flushed on Unix only; elsewhere renames are journalled.
         fault::point("disk.flush-folder")?;
-        match cfg!(unix) {
-            true => File::open(path)?.sync_all(),
-            false => Ok(()),
-        }
+        if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

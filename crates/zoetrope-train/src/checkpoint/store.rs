@@ -95,9 +95,10 @@ impl<F: FileLayer> CheckpointStore<F> {
                 Err(error) => rejected.push(error),
             }
         }
-        match rejected.is_empty() {
-            true => Ok(None),
-            false => Err(TrainError::AllDamaged { folder: self.folder.clone(), reasons: rejected }),
+        if rejected.is_empty() {
+            Ok(None)
+        } else {
+            Err(TrainError::AllDamaged { folder: self.folder.clone(), reasons: rejected })
         }
     }
 

@@ -148,12 +148,11 @@ fn schedule(config: &Config) -> Vec<ConfigProblem> {
 fn model(config: &Config) -> Vec<ConfigProblem> {
     let model = &config.model;
     let name = model.name;
-    let attends = match name.is_stream() {
-        true => {
-            model.embedding_in_force() == EmbeddingName::Attention
-                || model.updater_in_force() == Some(UpdaterName::Transformer)
-        }
-        false => name == ModelName::Dysat,
+    let attends = if name.is_stream() {
+        model.embedding_in_force() == EmbeddingName::Attention
+            || model.updater_in_force() == Some(UpdaterName::Transformer)
+    } else {
+        name == ModelName::Dysat
     };
     let (variants, names): (&[Variant], _) = match name {
         ModelName::Tgn => (&[Variant::Tgl, Variant::Pyg], "tgl or pyg"),
@@ -259,9 +258,10 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
         task,
         TaskName::NodeRegression | TaskName::LinkPrediction | TaskName::EdgeRegression
     );
-    let metrics = match stream {
-        true => task.stream_metrics(config.task.classes.unwrap_or(2)),
-        false => task.metrics(config.task.classes.unwrap_or(2)),
+    let metrics = if stream {
+        task.stream_metrics(config.task.classes.unwrap_or(2))
+    } else {
+        task.metrics(config.task.classes.unwrap_or(2))
     };
     let weighted = config.task.class_weights != ClassWeights::Equal;
     let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
@@ -272,9 +272,10 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
             !possible,
             format!("task.name = \"{task}\" and model.name = \"{}\"", config.model.name),
             &format!("models of {kind} do not do this task"),
-            match stream {
-                true => "use edge-regression for the weights of events",
-                false => "use edge-regression with tgn, jodie, apan or tgat",
+            if stream {
+                "use edge-regression for the weights of events"
+            } else {
+                "use edge-regression with tgn, jodie, apan or tgat"
             },
         ),
         conflict(

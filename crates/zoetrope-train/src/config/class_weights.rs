@@ -56,9 +56,10 @@ impl Setting for ClassWeights {
 
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        match text.contains(',') && !text.starts_with('[') {
-            true => Self::given(text.split(',').map(f64::parse).collect()),
-            false => Self::read(&text.parse().unwrap_or_else(|_| Value::String(text.to_owned()))),
+        if text.contains(',') && !text.starts_with('[') {
+            Self::given(text.split(',').map(f64::parse).collect())
+        } else {
+            Self::read(&text.parse().unwrap_or_else(|_| Value::String(text.to_owned())))
         }
     }
 

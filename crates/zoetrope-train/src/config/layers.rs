@@ -195,9 +195,10 @@ impl ConfigBuilder {
             }
         }
         config.data.path = lasting(&config.data.path);
-        match self.problems.is_empty() {
-            true => Ok(config),
-            false => Err(TrainError::Config { problems: self.problems }),
+        if self.problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(TrainError::Config { problems: self.problems })
         }
     }
 

@@ -73,10 +73,7 @@ impl Config {
                 }
             }
         }
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(TrainError::Config { problems }),
-        }
+        if problems.is_empty() { Ok(()) } else { Err(TrainError::Config { problems }) }
     }
 }
 

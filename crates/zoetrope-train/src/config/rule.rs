@@ -14,9 +14,10 @@ pub(super) struct Whole(pub(super) usize, pub(super) usize);
 
 impl Rule<usize> for Whole {
     fn expected(&self) -> String {
-        match self.1.is_power_of_two() && self.1 > 1 << 16 {
-            true => format!("a whole number from {} to 2^{}", self.0, self.1.ilog2()),
-            false => format!("a whole number from {} to {}", self.0, self.1),
+        if self.1.is_power_of_two() && self.1 > 1 << 16 {
+            format!("a whole number from {} to 2^{}", self.0, self.1.ilog2())
+        } else {
+            format!("a whole number from {} to {}", self.0, self.1)
         }
     }
 

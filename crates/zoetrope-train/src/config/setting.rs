@@ -31,10 +31,7 @@ impl Given {
 pub(super) fn shorten(text: &str) -> String {
     let mut short = String::new();
     for letter in text.chars().take(80) {
-        match letter.is_control() {
-            true => short.extend(letter.escape_debug()),
-            false => short.push(letter),
-        }
+        if letter.is_control() { short.extend(letter.escape_debug()) } else { short.push(letter) }
     }
     if text.chars().nth(80).is_some() {
         short.push('…');
@@ -232,11 +229,12 @@ impl<T: Setting> Setting for Option<T> {
 
 /// A text as it is, or without its quotes where it is a quoted TOML text.
 fn unquoted(text: &str) -> String {
-    match text.starts_with(['"', '\'']) {
-        true => match text.parse() {
+    if text.starts_with(['"', '\'']) {
+        match text.parse() {
             Ok(Value::String(inner)) => inner,
             _ => text.to_owned(),
-        },
-        false => text.to_owned(),
+        }
+    } else {
+        text.to_owned()
     }
 }

@@ -53,9 +53,10 @@ impl Config {
     /// stays the one that was named, or the one that the first defaults named.
     pub(crate) fn with_model(&self, model: ModelName) -> Self {
         let variant = format!("{}.variant", ModelConfig::NAME);
-        let mut config = match self.is_given(&variant) {
-            true => Self::defaults_of(model, self.model.variant),
-            false => Self::defaults_for(model),
+        let mut config = if self.is_given(&variant) {
+            Self::defaults_of(model, self.model.variant)
+        } else {
+            Self::defaults_for(model)
         };
         config.provenance = self.provenance.clone();
         let kept = [format!("{}.name", ModelConfig::NAME), format!("{}.path", DataConfig::NAME)];

@@ -126,9 +126,10 @@ impl RowExchange for PieceExchange {
             for &step in steps {
                 of_part.push(tape.rows(rows, overlap.rows_of(step))?);
             }
-            let part = match of_part.is_empty() {
-                true => tape.rows(rows, 0..0)?,
-                false => tape.concat_rows(&of_part)?,
+            let part = if of_part.is_empty() {
+                tape.rows(rows, 0..0)?
+            } else {
+                tape.concat_rows(&of_part)?
             };
             pending.push(start(exchange, tape, part)?);
         }

@@ -114,9 +114,10 @@ impl Network {
                         other.name(),
                         task.name()
                     ),
-                    advice: match of_edges {
-                        true => "use \"concat\", or \"dot\" for link prediction".to_owned(),
-                        false => "use \"linear\" or \"mlp\"".to_owned(),
+                    advice: if of_edges {
+                        "use \"concat\", or \"dot\" for link prediction".to_owned()
+                    } else {
+                        "use \"linear\" or \"mlp\"".to_owned()
                     },
                 });
             }

@@ -146,9 +146,10 @@ impl FrameRunner {
             }
             None => {
                 let graph = PreparedGraph::on(device, sequence, &model.forms())?;
-                let aggregated = match layout.reuse {
-                    true => Some(reuse::aggregate(&graph, features, device)?),
-                    false => None,
+                let aggregated = if layout.reuse {
+                    Some(reuse::aggregate(&graph, features, device)?)
+                } else {
+                    None
                 };
                 Source::Whole { graph, features: Arc::clone(features), aggregated }
             }

@@ -216,9 +216,10 @@ impl Learner {
         }
         self.frame_loss += value * share;
         tape.backward(loss)?;
-        match factor == 1.0 && self.gradients.is_empty() {
-            true => self.gradients.take_from(tape, parameters),
-            false => self.gradients.add_from(tape, parameters, factor as f32),
+        if factor == 1.0 && self.gradients.is_empty() {
+            self.gradients.take_from(tape, parameters)
+        } else {
+            self.gradients.add_from(tape, parameters, factor as f32)
         }
         Ok(())
     }
@@ -261,9 +262,10 @@ impl Learner {
 
     /// Refuses a loss of the current frame that is not a number.
     pub(crate) fn check_loss(&self, unit: &str) -> Result<(), TrainError> {
-        match self.frame_loss.is_finite() {
-            true => Ok(()),
-            false => Err(self.not_finite("the loss", unit, self.frame_loss)),
+        if self.frame_loss.is_finite() {
+            Ok(())
+        } else {
+            Err(self.not_finite("the loss", unit, self.frame_loss))
         }
     }
 

@@ -88,13 +88,12 @@ impl Learner {
             None => true,
         });
         fill(parameters, &state.weights)?;
-        self.best = match best_weights.is_empty() {
-            true => None,
-            false => {
-                let mut best = parameters.clone();
-                fill(&mut best, &best_weights)?;
-                Some(best)
-            }
+        self.best = if best_weights.is_empty() {
+            None
+        } else {
+            let mut best = parameters.clone();
+            fill(&mut best, &best_weights)?;
+            Some(best)
         };
         let cursor = state.cursor;
         let counter = |name: &str| cursor.counters.get(name).copied().ok_or_else(|| unfit(name));
@@ -224,8 +223,5 @@ fn fill(parameters: &mut Parameters, saved: &Tensors) -> Result<(), TrainError> 
             .ok_or_else(|| unfit(&parameter.name))?;
         parameter.matrix.as_mut_slice().copy_from_slice(tensor.data());
     }
-    match saved.len() == parameters.len() {
-        true => Ok(()),
-        false => Err(unfit("the number of weights")),
-    }
+    if saved.len() == parameters.len() { Ok(()) } else { Err(unfit("the number of weights")) }
 }

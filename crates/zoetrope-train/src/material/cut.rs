@@ -231,12 +231,11 @@ fn events(
         }
         None => None,
     };
-    let edge_labels = match classes && store.columns().label.is_some() {
-        true => {
-            let labelled = label_snapshots(store, &windows, &options)?;
-            Some((Arc::new(labelled), EdgeClassRule::WeightIsClass))
-        }
-        false => None,
+    let edge_labels = if classes && store.columns().label.is_some() {
+        let labelled = label_snapshots(store, &windows, &options)?;
+        Some((Arc::new(labelled), EdgeClassRule::WeightIsClass))
+    } else {
+        None
     };
     let names = store.names().clone();
     let data = SnapshotDataset { sequence, names, features, targets, signal: None };
@@ -250,9 +249,8 @@ fn must_be_sensible(store: &EventStore, windows: &Windows) -> Result<(), TrainEr
     const SOME: u64 = 1 << 16;
     const EMPTY_FOR_EACH_EVENT: u64 = 16;
     let limit = SOME + EMPTY_FOR_EACH_EVENT * store.len() as u64;
-    match windows.len() as u64 > limit {
-        false => Ok(()),
-        true => Err(TrainError::Unfit {
+    if windows.len() as u64 > limit {
+        Err(TrainError::Unfit {
             what: format!(
                 "{} events make {} windows, of which {} are empty",
                 store.len(),
@@ -260,7 +258,9 @@ fn must_be_sensible(store: &EventStore, windows: &Windows) -> Result<(), TrainEr
                 windows.len() - windows.ranges().filled().len()
             ),
             advice: format!("choose a wider data.window, such as {}", suggest_window(store)),
-        }),
+        })
+    } else {
+        Ok(())
     }
 }
 

@@ -264,8 +264,9 @@ pub(crate) fn read(
 
 /// The last part of a path, or a synthetic name as it is.
 pub(crate) fn short_name(path: &str) -> String {
-    match path.starts_with("synthetic:") {
-        true => path.to_owned(),
-        false => zoetrope_data::given::short_name(path),
+    if path.starts_with("synthetic:") {
+        path.to_owned()
+    } else {
+        zoetrope_data::given::short_name(path)
     }
 }

@@ -128,15 +128,16 @@ const ONE_HOT_BYTES_MAX: usize = 1 << 30;
 /// [`TrainError::Unfit`] if `rows × vertices` numbers take more than 1 GiB.
 pub(crate) fn one_hot_must_fit(rows: usize, vertices: usize) -> Result<(), TrainError> {
     let bytes = rows.saturating_mul(vertices).saturating_mul(size_of::<f32>());
-    match bytes <= ONE_HOT_BYTES_MAX {
-        true => Ok(()),
-        false => Err(TrainError::Unfit {
+    if bytes <= ONE_HOT_BYTES_MAX {
+        Ok(())
+    } else {
+        Err(TrainError::Unfit {
             what: format!(
                 "data.features = \"one-hot\" for {vertices} vertices takes {:.1} GiB",
                 bytes as f64 / (1u64 << 30) as f64
             ),
             advice: "use data.features=learned, which learns the same from less memory".to_owned(),
-        }),
+        })
     }
 }
 
@@ -188,13 +189,12 @@ pub(super) fn goal(
             value: value(row),
         });
     }
-    let present = match (0..rows).any(|row| value(row).is_nan()) {
-        true => {
-            let flags: Vec<f32> =
-                (0..rows).map(|row| if value(row).is_nan() { 0.0 } else { 1.0 }).collect();
-            Some(Arc::new(Matrix::from_slice(rows, 1, &flags)?))
-        }
-        false => None,
+    let present = if (0..rows).any(|row| value(row).is_nan()) {
+        let flags: Vec<f32> =
+            (0..rows).map(|row| if value(row).is_nan() { 0.0 } else { 1.0 }).collect();
+        Some(Arc::new(Matrix::from_slice(rows, 1, &flags)?))
+    } else {
+        None
     };
     Ok(match targets.classes() {
         Some(classes) => {

@@ -28,9 +28,10 @@ pub(super) fn apply(
             Some(saved) => saved,
             None => decide(&sequence, weight, training, names, warnings),
         };
-        let made = match decided.kept {
-            true => mend(&sequence, weight, decided, warnings)?,
-            false => hide_weights(&sequence)?,
+        let made = if decided.kept {
+            mend(&sequence, weight, decided, warnings)?
+        } else {
+            hide_weights(&sequence)?
         };
         return Ok((made, Some(decided)));
     }
@@ -61,9 +62,10 @@ fn decide(
     names: &VertexNames,
     warnings: &mut Vec<String>,
 ) -> EdgeWeights {
-    let end = match sequence.is_constant() {
-        true => weight.len(),
-        false => sequence.ranges().start_of(training.min(sequence.steps())) as usize,
+    let end = if sequence.is_constant() {
+        weight.len()
+    } else {
+        sequence.ranges().start_of(training.min(sequence.steps())) as usize
     };
     let seen = &weight[..end];
     let mean = seen.iter().map(|&weight| f64::from(weight)).sum::<f64>() / end.max(1) as f64;
@@ -100,10 +102,9 @@ fn mend(
          and their size stand in for them",
         decided.mean
     ));
-    let mended = weight.iter().map(|&weight| match weight.is_finite() {
-        true => weight.abs(),
-        false => decided.mean as f32,
-    });
+    let mended = weight
+        .iter()
+        .map(|&weight| if weight.is_finite() { weight.abs() } else { decided.mean as f32 });
     Ok(sequence.with_weight(Some(mended.collect()))?)
 }
 

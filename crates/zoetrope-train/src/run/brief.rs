@@ -58,13 +58,12 @@ fn write(json: &str, depth: usize, text: &mut String) {
     for (place, element) in split(&json[1..json.len() - 1], b',').into_iter().enumerate() {
         text.push_str(if place == 0 { "\n" } else { ",\n" });
         text.push_str(&"  ".repeat(depth + 1));
-        let value = match is_object {
-            true => {
-                let parts = split(element, b':');
-                text.push_str(&format!("{}: ", parts[0]));
-                &element[parts[0].len() + 1..]
-            }
-            false => element,
+        let value = if is_object {
+            let parts = split(element, b':');
+            text.push_str(&format!("{}: ", parts[0]));
+            &element[parts[0].len() + 1..]
+        } else {
+            element
         };
         write(value, depth + 1, text);
     }

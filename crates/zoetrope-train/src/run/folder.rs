@@ -327,16 +327,18 @@ fn must_be_free(root: &Path) -> Result<(), TrainError> {
     let holds = |wanted: &str| names.iter().any(|name| name == wanted);
     let (is_run, was_locked) = (holds(CONFIG), holds(lock::NAME));
     let is_rest = !is_run && was_locked && names.iter().all(|name| is_of_a_start(name));
-    match names.is_empty() || is_rest {
-        true => Ok(()),
-        false => Err(TrainError::Occupied { folder: root.to_owned(), is_run }),
+    if names.is_empty() || is_rest {
+        Ok(())
+    } else {
+        Err(TrainError::Occupied { folder: root.to_owned(), is_run })
     }
 }
 
 fn must_be_run(root: &Path) -> Result<(), TrainError> {
-    match root.join(CONFIG).is_file() {
-        true => Ok(()),
-        false => Err(TrainError::NotARun { folder: root.to_owned(), missing: CONFIG }),
+    if root.join(CONFIG).is_file() {
+        Ok(())
+    } else {
+        Err(TrainError::NotARun { folder: root.to_owned(), missing: CONFIG })
     }
 }
 

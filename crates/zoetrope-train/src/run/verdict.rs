@@ -91,9 +91,10 @@ fn advice(config: &Config, best: Option<usize>, epochs: usize) -> Vec<String> {
         advice.push(format!("--lr {} (the best epoch came early)", round(rate / 3.0)));
     }
     let name = config.model.name;
-    let others: &[ModelName] = match name.is_stream() {
-        true => &[ModelName::Jodie, ModelName::Tgn, ModelName::Tgat],
-        false => &[ModelName::GcLstm, ModelName::Tgcn, ModelName::EvolveGcnO],
+    let others: &[ModelName] = if name.is_stream() {
+        &[ModelName::Jodie, ModelName::Tgn, ModelName::Tgat]
+    } else {
+        &[ModelName::GcLstm, ModelName::Tgcn, ModelName::EvolveGcnO]
     };
     let other = others.iter().find(|other| **other != name);
     advice.extend(other.map(|other| format!("--model {other}")));

@@ -49,19 +49,15 @@ impl LinkRanks {
     pub(super) fn load<'a>(&'a mut self, edges: SnapshotView<'a>, pairs: usize) -> Links<'a> {
         assert!(u32::try_from(edges.len()).is_ok(), "{} edges in a snapshot", edges.len());
         let vertices = u64::from(edges.vertices);
-        let listed = match is_simple(edges) {
-            true => None,
-            false => Some(list(edges, &mut self.listed)),
-        };
+        let listed = if is_simple(edges) { None } else { Some(list(edges, &mut self.listed)) };
         let links = listed.map_or(edges.len(), <[u64]>::len);
         let whole = Links { vertices, edges, listed, shift: u64::BITS - 1, stretches: &[] };
         self.stretches.clear();
-        let shift = match edges.len() <= pairs.saturating_mul(EDGES_A_PAIR) {
-            true => whole.cut(&mut self.stretches),
-            false => {
-                self.stretches.extend([0, links as u32]);
-                whole.shift
-            }
+        let shift = if edges.len() <= pairs.saturating_mul(EDGES_A_PAIR) {
+            whole.cut(&mut self.stretches)
+        } else {
+            self.stretches.extend([0, links as u32]);
+            whole.shift
         };
         Links { shift, stretches: &self.stretches, ..whole }
     }

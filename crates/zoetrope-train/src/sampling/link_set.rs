@@ -141,10 +141,7 @@ fn nth_missing(keys: &[u64], rank: u64, number: impl Fn(u64) -> u64) -> u64 {
     let (mut low, mut high) = (0, keys.len());
     while low < high {
         let middle = (low + high) / 2;
-        match number(keys[middle]) - middle as u64 <= rank {
-            true => low = middle + 1,
-            false => high = middle,
-        }
+        if number(keys[middle]) - middle as u64 <= rank { low = middle + 1 } else { high = middle }
     }
     rank + low as u64
 }

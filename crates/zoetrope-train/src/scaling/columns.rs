@@ -217,9 +217,10 @@ impl Table<'_> {
                 FeatureScaling::Log => vec![ColumnScale::Log; names.len()],
                 FeatureScaling::Auto => plain.iter().map(choose).collect(),
             };
-            let logarithms = match scales.contains(&ColumnScale::Log) {
-                true => Shape::of(rows, names.len(), signed_log),
-                false => Vec::new(),
+            let logarithms = if scales.contains(&ColumnScale::Log) {
+                Shape::of(rows, names.len(), signed_log)
+            } else {
+                Vec::new()
             };
             let one = |(at, name): (usize, &String)| {
                 let scale = scales[at];

@@ -141,9 +141,10 @@ impl FittedScaling {
         let sound = read.series.as_ref().is_none_or(FittedSeries::is_sound)
             && columns.into_iter().flatten().all(FittedColumns::is_sound)
             && read.event_target.as_ref().is_none_or(TargetScale::is_sound);
-        match sound {
-            true => Ok(Some(read)),
-            false => Err(wrong("its numbers do not belong together".to_owned())),
+        if sound {
+            Ok(Some(read))
+        } else {
+            Err(wrong("its numbers do not belong together".to_owned()))
         }
     }
 

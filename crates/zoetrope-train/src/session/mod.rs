@@ -140,17 +140,20 @@ impl Session {
     pub fn protocol(&self) -> serde_json::Value {
         let split = &self.material.split;
         let range = |range: &Range<usize>| serde_json::json!([range.start, range.end]);
-        let loss = match self.only_last() {
-            true => "the last snapshot of each frame",
-            false => "the mean over the snapshots of each frame",
+        let loss = if self.only_last() {
+            "the last snapshot of each frame"
+        } else {
+            "the mean over the snapshots of each frame"
         };
-        let state = match self.config.train.carry_state {
-            true => "carried from frame to frame, replayed from the first snapshot to evaluate",
-            false => "reset at the start of each frame",
+        let state = if self.config.train.carry_state {
+            "carried from frame to frame, replayed from the first snapshot to evaluate"
+        } else {
+            "reset at the start of each frame"
         };
-        let chosen = match self.config.data.split.has_validation() {
-            true => format!("the epoch with the best validation {}", self.learner.watched().name()),
-            false => "the last epoch".to_owned(),
+        let chosen = if self.config.data.split.has_validation() {
+            format!("the epoch with the best validation {}", self.learner.watched().name())
+        } else {
+            "the last epoch".to_owned()
         };
         serde_json::json!({
             "split": {
@@ -160,10 +163,7 @@ impl Session {
                 "test": range(&split.test),
                 "unit": "snapshots, in time order",
             },
-            "evaluation": match self.config.train.carry_state || self.plan.rule.frame.is_none() {
-                true => "each snapshot of a part once, in one pass over the sequence",
-                false => "each snapshot of a part once, as the last of its own frame",
-            },
+            "evaluation": if self.config.train.carry_state || self.plan.rule.frame.is_none() { "each snapshot of a part once, in one pass over the sequence" } else { "each snapshot of a part once, as the last of its own frame" },
             "loss": loss,
             "hidden_state": state,
             "weights": chosen,

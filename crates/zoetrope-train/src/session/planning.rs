@@ -381,16 +381,16 @@ fn events_plan(model: &str) -> TrainError {
 
 /// How a saved plan cuts frames, which wins over the configuration.
 fn given_rule(config: &Config, plan: &FramePlan) -> Result<FrameRule, TrainError> {
-    match config.train.carry_state && plan.rule.frame.is_some_and(|frame| frame != plan.rule.stride)
-    {
-        true => Err(TrainError::Unfit {
+    if config.train.carry_state && plan.rule.frame.is_some_and(|frame| frame != plan.rule.stride) {
+        Err(TrainError::Unfit {
             what:
                 "train.carry_state needs frames that follow each other, but those of the plan do \
                    not"
                 .to_owned(),
             advice: "make a plan with train.carry_state=true".to_owned(),
-        }),
-        false => Ok(plan.rule),
+        })
+    } else {
+        Ok(plan.rule)
     }
 }
 

@@ -61,13 +61,12 @@ pub(super) fn fill(
 ) {
     let store = &material.store;
     for event in events.clone() {
-        let [src, dst] = match asking.absorb {
-            true => preparer.add_event(event, prepared),
-            false => {
-                let time = store.time()[event];
-                [store.src()[event], store.dst()[event]]
-                    .map(|vertex| preparer.ask(vertex, time, Some(event)))
-            }
+        let [src, dst] = if asking.absorb {
+            preparer.add_event(event, prepared)
+        } else {
+            let time = store.time()[event];
+            [store.src()[event], store.dst()[event]]
+                .map(|vertex| preparer.ask(vertex, time, Some(event)))
         };
         if !asking.unknown && !asking.target.knows(event) {
             continue;

@@ -201,25 +201,23 @@ impl StreamSession {
         let mut tape = Tape::on(self.tape.device().clone());
         let mut updates = Updates::default();
         let parameters = &self.network.parameters;
-        let mut forward = match training {
-            true => Forward::training(&mut tape, parameters, &mut updates, 0, 0),
-            false => Forward::evaluating(&mut tape, parameters, &mut updates),
+        let mut forward = if training {
+            Forward::training(&mut tape, parameters, &mut updates, 0, 0)
+        } else {
+            Forward::evaluating(&mut tape, parameters, &mut updates)
         };
         let (data, features) = (material.data(), material.vertex_features.as_ref());
         let model = &mut self.network.model;
         let embedding = model.embed(&mut forward, &prepared.batch, data, features, state)?;
         let head = &mut self.network.head;
-        match training {
-            true => {
-                let of = (&*target, &self.cost);
-                let loss = loss(&mut forward, head, of, &prepared, data, embedding.rows)?;
-                if let Some(loss) = loss {
-                    tape.backward(loss)?;
-                }
+        if training {
+            let of = (&*target, &self.cost);
+            let loss = loss(&mut forward, head, of, &prepared, data, embedding.rows)?;
+            if let Some(loss) = loss {
+                tape.backward(loss)?;
             }
-            false => {
-                decode(&mut forward, head, &prepared, data, embedding.rows)?;
-            }
+        } else {
+            decode(&mut forward, head, &prepared, data, embedding.rows)?;
         }
         let computed = gauge.peak().saturating_sub(held).max(tape.allocated_bytes() as u64);
         drop(tape);

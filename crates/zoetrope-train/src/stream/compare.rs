@@ -33,9 +33,10 @@ impl StreamSession {
         match &*self.target {
             Target::Links => self.compare_links(part, asked),
             Target::Classes { labels, classes, edges } => {
-                let key: Vec<u64> = match edges {
-                    true => (0..store.len()).map(pair).collect(),
-                    false => store.src().iter().map(|&src| u64::from(src)).collect(),
+                let key: Vec<u64> = if *edges {
+                    (0..store.len()).map(pair).collect()
+                } else {
+                    store.src().iter().map(|&src| u64::from(src)).collect()
                 };
                 let stream =
                     LabelStream { time: store.time(), truth: labels, key: &key, equal_times };

@@ -78,9 +78,10 @@ impl StreamSession {
             let asking = |absorb: bool| Asking {
                 target: &target,
                 unknown,
-                few: match links {
-                    true => (Negatives::Drawn(&sampler, EVALUATION), few),
-                    false => (Negatives::Absent, 0),
+                few: if links {
+                    (Negatives::Drawn(&sampler, EVALUATION), few)
+                } else {
+                    (Negatives::Absent, 0)
                 },
                 many: match (many, listed) {
                     (0, _) => (Negatives::Absent, 0),
@@ -100,15 +101,14 @@ impl StreamSession {
             let prepare = |at: usize, prepared: &mut Prepared| {
                 let piece = &absorbs[at];
                 preparer.begin(piece.first, prepared);
-                match piece.asked.is_empty() {
-                    true => piece.absorbed.clone().for_each(|event| {
+                if piece.asked.is_empty() {
+                    piece.absorbed.clone().for_each(|event| {
                         preparer.add_event(event, prepared);
-                    }),
-                    false => {
-                        let asking = &asks[usize::from(piece.absorbs_what_it_asks())];
-                        let events = piece.asked.clone();
-                        ask::fill(&mut preparer, &material, asking, events, &mut drawn, prepared);
-                    }
+                    })
+                } else {
+                    let asking = &asks[usize::from(piece.absorbs_what_it_asks())];
+                    let events = piece.asked.clone();
+                    ask::fill(&mut preparer, &material, asking, events, &mut drawn, prepared);
                 }
                 preparer.finish(EVALUATION, !piece.asked.is_empty(), prepared);
                 Ok(())
@@ -118,20 +118,19 @@ impl StreamSession {
                     return Err(TrainError::Stopped);
                 }
                 let piece = &pieces[at];
-                match piece.asked.is_empty() {
-                    true => self.absorb_batch(prepared)?,
-                    false => {
-                        let answers = self.answer(prepared)?;
-                        judge.add(&material, piece.asked.clone(), prepared, &answers);
-                        if let Some(kept) = &mut self.own_answers {
-                            kept.add(&material, &target, piece.asked.clone(), prepared, &answers);
-                        }
-                        self.tape.reset();
-                        if let Some(state) =
-                            self.state.as_mut().filter(|_| piece.absorbs_what_it_asks())
-                        {
-                            state.absorb(&prepared.batch, material.data(), &self.updated);
-                        }
+                if piece.asked.is_empty() {
+                    self.absorb_batch(prepared)?
+                } else {
+                    let answers = self.answer(prepared)?;
+                    judge.add(&material, piece.asked.clone(), prepared, &answers);
+                    if let Some(kept) = &mut self.own_answers {
+                        kept.add(&material, &target, piece.asked.clone(), prepared, &answers);
+                    }
+                    self.tape.reset();
+                    if let Some(state) =
+                        self.state.as_mut().filter(|_| piece.absorbs_what_it_asks())
+                    {
+                        state.absorb(&prepared.batch, material.data(), &self.updated);
                     }
                 }
                 if piece.ends_questions {

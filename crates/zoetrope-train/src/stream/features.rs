@@ -154,9 +154,10 @@ impl ChosenColumns {
 /// The name of a column in the data; its number if it has none.
 fn name_of(store: &EventStore, column: usize) -> String {
     let names = &store.feature_names;
-    match column < names.len() && !names.get(column).is_empty() {
-        true => String::from_utf8_lossy(names.get(column)).into_owned(),
-        false => column.to_string(),
+    if column < names.len() && !names.get(column).is_empty() {
+        String::from_utf8_lossy(names.get(column)).into_owned()
+    } else {
+        column.to_string()
     }
 }
 

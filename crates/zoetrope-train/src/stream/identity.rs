@@ -86,9 +86,10 @@ impl EventRecord {
     ) -> Self {
         let ends = [split.train.end, split.validation.end, store.len()];
         let [train, validation, all] = beginnings(store, features, ends);
-        let order = match held_out.is_empty() {
-            true => Appearance::default(),
-            false => Appearance::of(store, store.len()),
+        let order = if held_out.is_empty() {
+            Appearance::default()
+        } else {
+            Appearance::of(store, store.len())
         };
         let held_out = held_out.iter().map(|&vertex| order.place(vertex)).collect();
         Self { train, validation, all, held_out }

@@ -64,9 +64,10 @@ impl StreamNetwork {
         mut builder: Builder<'_>,
     ) -> Result<(StreamModel, StreamHead), TrainError> {
         let learned = config.data.features == FeatureRule::Learned;
-        let vertex_features = match learned {
-            true => config.data.learned_width_for(config.model.hidden, material.vertices()),
-            false => material.vertex_features.as_ref().map_or(0, |matrix| matrix.shape().cols),
+        let vertex_features = if learned {
+            config.data.learned_width_for(config.model.hidden, material.vertices())
+        } else {
+            material.vertex_features.as_ref().map_or(0, |matrix| matrix.shape().cols)
         };
         let options = options(&config.model, material.feature_width(), vertex_features);
         let mut model = StreamModel::build(config.model.name.name(), &mut builder, &options)?;

@@ -154,9 +154,10 @@ impl<'a> Preparer<'a> {
         let moment = Moment { vertex, time, before };
         let next = self.asked.len() as u32;
         if self.rules.deduplicate {
-            let key = match self.rules.query_time || before == EventId::MAX {
-                true => (vertex, time, before),
-                false => (vertex, 0, before),
+            let key = if self.rules.query_time || before == EventId::MAX {
+                (vertex, time, before)
+            } else {
+                (vertex, 0, before)
             };
             let row = *self.questions.entry(key).or_insert(next);
             if row != next {
@@ -280,17 +281,16 @@ impl<'a> Preparer<'a> {
         for target in 0..self.moments.len() {
             for slot in self.sampled.of(target) {
                 let vertex = self.sampled.vertex[slot];
-                let row = match deepest {
-                    true => place(&mut self.vertices, self.rules.deduplicate, vertex, vertices),
-                    false => {
-                        let before = match self.rules.sampler.equal_times {
-                            EqualTimes::Future => self.moments[target].before,
-                            EqualTimes::Past => self.sampled.event[slot],
-                        };
-                        let moment = Moment { vertex, time: self.sampled.time[slot], before };
-                        let deduplicate = self.rules.deduplicate;
-                        instance(&mut self.instances, deduplicate, moment, &mut self.next)
-                    }
+                let row = if deepest {
+                    place(&mut self.vertices, self.rules.deduplicate, vertex, vertices)
+                } else {
+                    let before = match self.rules.sampler.equal_times {
+                        EqualTimes::Future => self.moments[target].before,
+                        EqualTimes::Past => self.sampled.event[slot],
+                    };
+                    let moment = Moment { vertex, time: self.sampled.time[slot], before };
+                    let deduplicate = self.rules.deduplicate;
+                    instance(&mut self.instances, deduplicate, moment, &mut self.next)
                 };
                 layout.source.push(row);
                 if wide {
@@ -306,10 +306,8 @@ impl<'a> Preparer<'a> {
 
     fn event_row(&mut self, event: EventId) -> u32 {
         let next = self.feature_events.len() as u32;
-        let row = match self.rules.deduplicate {
-            true => *self.events.entry(event).or_insert(next),
-            false => next,
-        };
+        let row =
+            if self.rules.deduplicate { *self.events.entry(event).or_insert(next) } else { next };
         if row == next {
             self.feature_events.push(event);
         }
@@ -379,9 +377,10 @@ fn instance(
     next: &mut Vec<Moment>,
 ) -> u32 {
     let fresh = next.len() as u32;
-    let row = match deduplicate {
-        true => *known.entry((moment.vertex, moment.time, moment.before)).or_insert(fresh),
-        false => fresh,
+    let row = if deduplicate {
+        *known.entry((moment.vertex, moment.time, moment.before)).or_insert(fresh)
+    } else {
+        fresh
     };
     if row == fresh {
         next.push(moment);

@@ -83,12 +83,13 @@ impl Target {
         let most = labels.iter().filter(|label| label.is_finite()).fold(0.0f32, |a, &b| a.max(b));
         let found = most as usize + 1;
         let classes = config.task.classes.unwrap_or(found.max(2));
-        match classes >= found {
-            true => Ok(Self::Classes { labels, classes, edges }),
-            false => Err(TrainError::Unfit {
+        if classes >= found {
+            Ok(Self::Classes { labels, classes, edges })
+        } else {
+            Err(TrainError::Unfit {
                 what: format!("task.classes = {classes}, but a label is {most}"),
                 advice: format!("leave task.classes out, or set it to {found} or more"),
-            }),
+            })
         }
     }
 

@@ -60,12 +60,13 @@ pub(super) fn classes(config: &Config, material: &Material) -> Result<usize, Tra
     let Some(classes) = config.task.classes else { return Ok(rule.classes(labelled)? as usize) };
     // Data of a run that is to be predicted may lack classes, or have none at all.
     let found = rule.found(labelled)?.map_or(0, |(_, most)| most as usize + 1);
-    match classes >= found {
-        true => Ok(classes),
-        false => Err(TrainError::Unfit {
+    if classes >= found {
+        Ok(classes)
+    } else {
+        Err(TrainError::Unfit {
             what: format!("task.classes = {classes}, but the data has {found}"),
             advice: "leave task.classes out".to_owned(),
-        }),
+        })
     }
 }
 

@@ -145,12 +145,13 @@ pub fn choose(config: &Config, material: &Material) -> Result<TaskName, TrainErr
         // The weights of events; the configuration refuses it for models of snapshots.
         TaskName::EdgeRegression => false,
     };
-    match fits {
-        true => Ok(chosen),
-        false => Err(TrainError::Unfit {
+    if fits {
+        Ok(chosen)
+    } else {
+        Err(TrainError::Unfit {
             what: format!("{} has no targets for {}", material.name, chosen.name()),
             advice: format!("leave task.name out to train {}", natural.name()),
-        }),
+        })
     }
 }
 

@@ -44,12 +44,13 @@ pub(super) fn classes(config: &Config, material: &Material) -> Result<usize, Tra
         }
     };
     let classes = config.task.classes.unwrap_or(found.max(2));
-    match classes >= found {
-        true => Ok(classes),
-        false => Err(TrainError::Unfit {
+    if classes >= found {
+        Ok(classes)
+    } else {
+        Err(TrainError::Unfit {
             what: format!("task.classes = {classes}, but the data has {found}"),
             advice: "leave task.classes out".to_owned(),
-        }),
+        })
     }
 }
 

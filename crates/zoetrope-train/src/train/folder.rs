@@ -23,9 +23,10 @@ impl Records {
         changes: &[String],
     ) -> Result<Self, TrainError> {
         let path = folder.metrics_path();
-        let metrics = match resumed {
-            true => MetricsLog::resume(&path, course.epochs().len())?,
-            false => MetricsLog::create(&path)?,
+        let metrics = if resumed {
+            MetricsLog::resume(&path, course.epochs().len())?
+        } else {
+            MetricsLog::create(&path)?
         };
         // A run that lost the file and was scaled anew has it again.
         let (fitted, scales) = (&course.scaled().fitted, folder.root().join(scaling::FILE));
@@ -57,9 +58,10 @@ impl Records {
         }
         // Written last of what makes a folder a run: one without it holds nothing to continue.
         folder.write_config(course.config())?;
-        let events = match course.config().output.tensorboard {
-            true => Some(EventFile::create(folder.root())?),
-            false => None,
+        let events = if course.config().output.tensorboard {
+            Some(EventFile::create(folder.root())?)
+        } else {
+            None
         };
         Ok(Self { metrics, events })
     }

@@ -148,9 +148,10 @@ fn lead(
         }
     };
     interrupt.nothing_to_save(STOPPED.to_owned(), folder.undo());
-    let trace = match config.output.trace {
-        true => Some(Arc::new(TraceFile::create(&folder.trace_path(), begun)?)),
-        false => None,
+    let trace = if config.output.trace {
+        Some(Arc::new(TraceFile::create(&folder.trace_path(), begun)?))
+    } else {
+        None
     };
     let timeline = match &trace {
         Some(trace) => Timeline::traced(Arc::clone(trace), 0, "trainer"),
@@ -285,12 +286,13 @@ pub fn vertex_rows(
     let (unknown, all) = (rows.unknown(), rows.0.len());
     if rule == FeatureRule::OneHot || unknown == all {
         return Err(TrainError::Unfit {
-            what: match unknown == all {
-                true => "none of the vertices of this data is in the run's data".to_owned(),
-                false => format!(
+            what: if unknown == all {
+                "none of the vertices of this data is in the run's data".to_owned()
+            } else {
+                format!(
                     "this data has other vertices than the run's data ({unknown} of {all} are new), \
                      and data.features = \"one-hot\" has a column for each"
-                ),
+                )
             },
             advice:
                 "give data with the run's vertices, or train with data.features=learned, which \
@@ -382,10 +384,7 @@ fn finish(
     let bytes = weights::to_safetensors(course.parameters())?;
     folder.write_file("weights.safetensors", &bytes)?;
     pass("train.test");
-    let test = match course.has(Part::Test) {
-        true => course.evaluate(Part::Test)?,
-        false => Metrics::new(),
-    };
+    let test = if course.has(Part::Test) { course.evaluate(Part::Test)? } else { Metrics::new() };
     let traffic = course.traffic()?;
     let timer = Instant::now();
     let comparing = during(&stages::COMPARING);
@@ -434,9 +433,10 @@ fn finish(
 /// Fails if parts are to be held out and nothing is in them: all events of one time are in one part.
 fn check_parts(course: &dyn Course) -> Result<(), TrainError> {
     let empty = !course.has(Part::Validation) && !course.has(Part::Test);
-    match empty && course.config().data.split.holds_out() {
-        true => Err(unmeasured("the validation and test parts")),
-        false => Ok(()),
+    if empty && course.config().data.split.holds_out() {
+        Err(unmeasured("the validation and test parts"))
+    } else {
+        Ok(())
     }
 }
 
@@ -445,9 +445,10 @@ fn check_parts(course: &dyn Course) -> Result<(), TrainError> {
 fn check_measured(course: &dyn Course, test: &Metrics) -> Result<(), TrainError> {
     let validation = course.epochs().iter().map(|record| &record.val);
     let all: Vec<&Metrics> = validation.chain([test]).filter(|found| !found.is_empty()).collect();
-    match all.iter().any(|metrics| is_measured(metrics)) || all.is_empty() {
-        true => Ok(()),
-        false => Err(unmeasured("the validation and test parts")),
+    if all.iter().any(|metrics| is_measured(metrics)) || all.is_empty() {
+        Ok(())
+    } else {
+        Err(unmeasured("the validation and test parts"))
     }
 }
 

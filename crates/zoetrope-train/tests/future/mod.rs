@@ -33,13 +33,14 @@ fn other_snapshots(sequence: &SnapshotSequence, from: usize, seed: u64) -> Snaps
         let edges = if step < from { view.len() } else { random.below(0, 40) as usize };
         for edge in 0..edges {
             let at = 4 * edge as u64;
-            let (a, b, w) = match step < from {
-                true => (view.src[edge], view.dst[edge], view.weight_of(edge)),
-                false => (
+            let (a, b, w) = if step < from {
+                (view.src[edge], view.dst[edge], view.weight_of(edge))
+            } else {
+                (
                     random.below(at + 1, vertices) as u32,
                     random.below(at + 2, vertices) as u32,
                     random.normal(at + 3) as f32,
-                ),
+                )
             };
             src.push(a);
             dst.push(b);

@@ -117,12 +117,11 @@ pub(super) fn run(device: &str, chosen: &Chosen, json: bool) -> Result<String, F
     let agrees = operators.differing().chain(models.differing()).next().is_none();
     let document_of = Document { schema: 1, device: format!("{gpu:?}"), agrees, operators, models };
     let report = if json { document(&document_of)? } else { table(&document_of) };
-    match agrees {
-        true => Ok(report),
-        false => {
-            let message = format!("{device} does not compute what the processor does");
-            Err(Failure::other(message).report(report))
-        }
+    if agrees {
+        Ok(report)
+    } else {
+        let message = format!("{device} does not compute what the processor does");
+        Err(Failure::other(message).report(report))
     }
 }
 

@@ -49,15 +49,14 @@ pub fn read(
     let names = names(&mut members, sizes.vertices, &mut src, &mut dst)?;
     let vertices = names.len() as u32;
     let graph = |source| DataError::Graph { path: path.to_owned(), source };
-    let mut sequence = match offsets.len() == 2 && sizes.steps != 1 {
-        true => {
-            if offsets != [0, src.len() as u64] {
-                let found = format!("{offsets:?}");
-                return Err(members.wrong("edge_offsets", format!("0, {}", src.len()), found));
-            }
-            SnapshotSequence::constant(vertices, sizes.steps, src, dst, weight)
+    let mut sequence = if offsets.len() == 2 && sizes.steps != 1 {
+        if offsets != [0, src.len() as u64] {
+            let found = format!("{offsets:?}");
+            return Err(members.wrong("edge_offsets", format!("0, {}", src.len()), found));
         }
-        false => SnapshotSequence::new(vertices, offsets, src, dst, weight),
+        SnapshotSequence::constant(vertices, sizes.steps, src, dst, weight)
+    } else {
+        SnapshotSequence::new(vertices, offsets, src, dst, weight)
     }
     .map_err(graph)?;
     if let Some(boundaries) = members.column("boundaries", |array| array.read_i64())? {
@@ -176,9 +175,10 @@ fn names(
     let named = first.as_ref().map(|table| table.len() as u64);
     if sides.is_none() && first.is_none() && vertices.is_none() {
         let bound = DENSE_IDS.max(8 * src.len() as u64);
-        return Ok(match highest <= bound {
-            true => VertexNames::identity(highest as u32),
-            false => renumber(src, dst),
+        return Ok(if highest <= bound {
+            VertexNames::identity(highest as u32)
+        } else {
+            renumber(src, dst)
         });
     }
     let total = vertices.map(u64::from).or(named).unwrap_or(highest);

@@ -34,9 +34,10 @@ impl ChunkReader for ChunkBytes {
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
         let offset = self.offset(start)?;
-        match length <= self.bytes.len() - offset {
-            true => Ok(self.bytes.slice(offset..offset + length)),
-            false => Err(ParquetError::General("a page beyond the end of its column".into())),
+        if length <= self.bytes.len() - offset {
+            Ok(self.bytes.slice(offset..offset + length))
+        } else {
+            Err(ParquetError::General("a page beyond the end of its column".into()))
         }
     }
 }

@@ -59,9 +59,10 @@ impl Ids {
     }
 
     pub(crate) fn finish(self) -> RawIds {
-        match self.codes.is_empty() {
-            true => RawIds::Integers(self.integers),
-            false => RawIds::Text { codes: self.codes, table: self.table.into_texts() },
+        if self.codes.is_empty() {
+            RawIds::Integers(self.integers)
+        } else {
+            RawIds::Text { codes: self.codes, table: self.table.into_texts() }
         }
     }
 }

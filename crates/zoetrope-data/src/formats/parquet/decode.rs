@@ -227,9 +227,12 @@ fn integers(
         ids.push(value);
         filler.row += 1;
     };
-    let real = |value: f64| match value.fract() == 0.0 && value.abs() <= (1i64 << 53) as f64 {
-        true => Ok(value as i64),
-        false => Err(value.to_string()),
+    let real = |value: f64| {
+        if value.fract() == 0.0 && value.abs() <= (1i64 << 53) as f64 {
+            Ok(value as i64)
+        } else {
+            Err(value.to_string())
+        }
     };
     match reader {
         ColumnReader::Int32ColumnReader(reader) => {
@@ -240,9 +243,8 @@ fn integers(
             })?
         }
         ColumnReader::Int64ColumnReader(reader) => each(reader, rows, max_definition, |value| {
-            push(value.map(|&value| match unsigned && value < 0 {
-                true => Err((value as u64).to_string()),
-                false => Ok(value),
+            push(value.map(|&value| {
+                if unsigned && value < 0 { Err((value as u64).to_string()) } else { Ok(value) }
             }));
         })?,
         ColumnReader::FloatColumnReader(reader) => {

@@ -60,9 +60,10 @@ fn check_schema(thrift: &mut Thrift<'_>, count: u64, most_columns: usize) -> Res
         let mut field = 0;
         let unreadable = || damaged("a schema that cannot be read");
         while let Some(wire) = thrift.field(&mut field).ok_or_else(unreadable)? {
-            match field == 5 && wire.is_integer() {
-                true => children = thrift.integer().ok_or_else(unreadable)?,
-                false => thrift.skip(wire).ok_or_else(unreadable)?,
+            if field == 5 && wire.is_integer() {
+                children = thrift.integer().ok_or_else(unreadable)?
+            } else {
+                thrift.skip(wire).ok_or_else(unreadable)?
             }
         }
         let children = u64::try_from(children).unwrap_or(u64::MAX);
@@ -82,9 +83,10 @@ fn check_schema(thrift: &mut Thrift<'_>, count: u64, most_columns: usize) -> Res
             return Err(damaged("a schema of groups nested too deeply"));
         }
     }
-    match open.is_empty() {
-        true => Ok(()),
-        false => Err(damaged("a schema with fewer columns than its groups declare")),
+    if open.is_empty() {
+        Ok(())
+    } else {
+        Err(damaged("a schema with fewer columns than its groups declare"))
     }
 }
 
@@ -122,12 +124,13 @@ pub(crate) fn check_pages(chunk: &[u8], facts: ChunkFacts) -> Result<usize, Refu
         values += header.data_values();
         at += packed;
     }
-    match values == facts.values {
-        true => Ok(at),
-        false => Err(Refusal::Damaged(format!(
+    if values == facts.values {
+        Ok(at)
+    } else {
+        Err(Refusal::Damaged(format!(
             "pages of {values} values where the footer declares {}",
             facts.values
-        ))),
+        )))
     }
 }
 
@@ -265,9 +268,10 @@ fn check_gzip(packed: &[u8], declared: u64) -> Result<(), Refusal> {
             Err(error) => return Err(Refusal::Damaged(error.to_string())),
         }
     }
-    match total == declared {
-        true => Ok(()),
-        false => Err(Refusal::Damaged("a gzip page of another size than declared".into())),
+    if total == declared {
+        Ok(())
+    } else {
+        Err(Refusal::Damaged("a gzip page of another size than declared".into()))
     }
 }
 

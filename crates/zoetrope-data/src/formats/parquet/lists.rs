@@ -65,12 +65,11 @@ impl Lists<'_, '_> {
         } else if self.current.len() == self.width {
             self.values.append(&mut self.current);
         } else {
-            match self.current.is_empty() {
-                true => self.filler.missing += self.width as u64,
-                false => {
-                    let expected = format!("a list of {} numbers", self.width);
-                    self.filler.bad(&expected, &format!("{}", self.current.len()));
-                }
+            if self.current.is_empty() {
+                self.filler.missing += self.width as u64
+            } else {
+                let expected = format!("a list of {} numbers", self.width);
+                self.filler.bad(&expected, &format!("{}", self.current.len()));
             }
             self.values.resize(self.values.len() + self.width, f32::NAN);
         }

@@ -193,14 +193,15 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn within_budget(&self, bytes: u64) -> Result<(), DataError> {
-        match bytes <= self.budget_bytes {
-            true => Ok(()),
-            false => Err(DataError::Limit {
+        if bytes <= self.budget_bytes {
+            Ok(())
+        } else {
+            Err(DataError::Limit {
                 at: Location::file(self.path),
                 what: "the decoded size that the footer declares, in bytes,",
                 limit: self.budget_bytes,
                 advice: "if the file is what you expect, write it uncompressed with plain encoding",
-            }),
+            })
         }
     }
 

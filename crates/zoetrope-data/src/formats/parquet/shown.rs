@@ -44,9 +44,8 @@ pub(crate) fn shown(
         (Stored::Signed | Stored::Unsigned, ColumnReader::Int64ColumnReader(reader)) => {
             let unsigned = *stored == Stored::Unsigned;
             each(reader, rows, max_definition, |value| {
-                let text = value.map(|&value| match unsigned {
-                    true => (value as u64).to_string(),
-                    false => value.to_string(),
+                let text = value.map(|&value| {
+                    if unsigned { (value as u64).to_string() } else { value.to_string() }
                 });
                 texts.push(text.unwrap_or_default());
             })?;

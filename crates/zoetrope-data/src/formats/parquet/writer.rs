@@ -132,13 +132,14 @@ fn check_sides(store: &EventStore) -> Result<(), DataError> {
     let Some(_) = &store.names().second else { return Ok(()) };
     let boundary = store.names().first.len() as VertexId;
     let crosses = |(&src, &dst): (&VertexId, &VertexId)| src < boundary && dst >= boundary;
-    match store.src().iter().zip(store.dst()).all(crosses) {
-        true => Ok(()),
-        false => Err(DataError::CannotHold {
+    if store.src().iter().zip(store.dst()).all(crosses) {
+        Ok(())
+    } else {
+        Err(DataError::CannotHold {
             format: Format::Parquet,
             what: "two-sided data with an event inside one side",
             advice: "write the store format",
-        }),
+        })
     }
 }
 

@@ -150,12 +150,11 @@ impl Trail {
         if !numbers.insert(number) {
             return Err(E::custom(format!("step {number} again, expected each step once")));
         }
-        match numbers.len() > self.most_steps {
-            true => {
-                let most = self.most_steps;
-                Err(E::custom(format!("more steps than that, expected at most {most} steps")))
-            }
-            false => Ok(()),
+        if numbers.len() > self.most_steps {
+            let most = self.most_steps;
+            Err(E::custom(format!("more steps than that, expected at most {most} steps")))
+        } else {
+            Ok(())
         }
     }
 }

@@ -281,11 +281,10 @@ pub(super) fn named(
 ) -> Result<VertexNames, DataError> {
     let Some(sides) = sides else { return Ok(names(node_ids, vertices, warnings)) };
     let names = names_of(sides);
-    match names.len() == vertices {
-        true => Ok(names),
-        false => {
-            let found = names.len().to_string();
-            Err(findings.fail("zoetrope.sides", format!("names of {vertices} vertices"), found))
-        }
+    if names.len() == vertices {
+        Ok(names)
+    } else {
+        let found = names.len().to_string();
+        Err(findings.fail("zoetrope.sides", format!("names of {vertices} vertices"), found))
     }
 }

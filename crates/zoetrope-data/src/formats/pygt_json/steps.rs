@@ -165,9 +165,10 @@ fn own_sequence(
         None => {
             let mut parts = step_edges(records);
             for part in &mut parts {
-                match extra.weighted {
-                    true => part.weights = Some(part.weights.take().unwrap_or_default()),
-                    false => part.weights = None,
+                if extra.weighted {
+                    part.weights = Some(part.weights.take().unwrap_or_default())
+                } else {
+                    part.weights = None
                 }
             }
             sequence(vertices, parts, None, findings)?

@@ -23,9 +23,10 @@ impl<'de> Deserialize<'de> for Value {
             }
 
             fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-                match (value as f32).is_finite() {
-                    true => Ok(Value(value)),
-                    false => Err(E::invalid_value(Unexpected::Float(value), &self)),
+                if (value as f32).is_finite() {
+                    Ok(Value(value))
+                } else {
+                    Err(E::invalid_value(Unexpected::Float(value), &self))
                 }
             }
 
@@ -51,9 +52,10 @@ pub(super) struct Weight(pub(super) f32);
 impl<'de> Deserialize<'de> for Weight {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Value(value) = Value::deserialize(deserializer)?;
-        match value.is_nan() {
-            true => Err(D::Error::invalid_type(Unexpected::Unit, &"a number")),
-            false => Ok(Self(value as f32)),
+        if value.is_nan() {
+            Err(D::Error::invalid_type(Unexpected::Unit, &"a number"))
+        } else {
+            Ok(Self(value as f32))
         }
     }
 }
@@ -81,9 +83,10 @@ impl<'de> Deserialize<'de> for Id {
 
             // Array libraries write whole numbers as 3.0 once a column held a fraction.
             fn visit_f64<E: Error>(self, value: f64) -> Result<Id, E> {
-                match value.fract() == 0.0 && (0.0..f64::from(u32::MAX)).contains(&value) {
-                    true => Ok(Id(value as u32)),
-                    false => Err(E::invalid_value(Unexpected::Float(value), &self)),
+                if value.fract() == 0.0 && (0.0..f64::from(u32::MAX)).contains(&value) {
+                    Ok(Id(value as u32))
+                } else {
+                    Err(E::invalid_value(Unexpected::Float(value), &self))
                 }
             }
         }

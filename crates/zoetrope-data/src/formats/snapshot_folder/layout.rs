@@ -183,12 +183,15 @@ impl Layout {
     /// destination and weight.
     pub(super) fn places(&self, names: &[String]) -> Result<(usize, usize, Option<usize>), String> {
         let Some(known) = &self.header else { return Ok((self.src, self.dst, self.weight)) };
-        let place = |column: usize| match names.get(column) == Some(&known[column]) {
-            true => Ok(column),
-            false => names
-                .iter()
-                .position(|name| *name == known[column])
-                .ok_or_else(|| format!("a column `{}`", crate::error::shorten(&known[column]))),
+        let place = |column: usize| {
+            if names.get(column) == Some(&known[column]) {
+                Ok(column)
+            } else {
+                names
+                    .iter()
+                    .position(|name| *name == known[column])
+                    .ok_or_else(|| format!("a column `{}`", crate::error::shorten(&known[column])))
+            }
         };
         Ok((place(self.src)?, place(self.dst)?, self.weight.map(place).transpose()?))
     }

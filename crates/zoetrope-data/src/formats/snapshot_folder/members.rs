@@ -77,10 +77,7 @@ impl Origin {
             if !path.is_file() || bare_name(&path).starts_with('.') {
                 continue;
             }
-            match is_member {
-                true => files.push(path),
-                false => others.push(path),
-            }
+            if is_member { files.push(path) } else { others.push(path) }
         }
         files.sort();
         if let Some(group) = order::largest_group(&files) {
@@ -128,14 +125,15 @@ impl Origin {
 }
 
 fn check_count(count: usize, limits: &Limits, path: &Path) -> Result<(), DataError> {
-    match count > limits.members {
-        false => Ok(()),
-        true => Err(DataError::Limit {
+    if count > limits.members {
+        Err(DataError::Limit {
             at: Location::file(path),
             what: "the number of files or members",
             limit: limits.members as u64,
             advice: "merge snapshots, or convert the data to npz",
-        }),
+        })
+    } else {
+        Ok(())
     }
 }
 

@@ -75,10 +75,8 @@ pub fn read(
     options: &ReadOptions,
     progress: &dyn Progress,
 ) -> Result<Loaded, DataError> {
-    let origin = match path.is_dir() {
-        true => Origin::of_folder(path)?,
-        false => Origin::Tar(path.to_owned()),
-    };
+    let origin =
+        if path.is_dir() { Origin::of_folder(path)? } else { Origin::Tar(path.to_owned()) };
     let (parsed, collected) = read_members(&origin, options, progress);
     let Collected { mut skipped, names } = collected?;
     let (mut snapshots, layout) = parsed?;

@@ -147,9 +147,10 @@ impl Numbering {
 
     fn names(self) -> VertexNames {
         let identity = self.ids.iter().enumerate().all(|(vertex, &id)| vertex as i64 == id);
-        let first = match identity {
-            true => NameTable::Identity(self.ids.len() as u32),
-            false => NameTable::Integers(self.ids),
+        let first = if identity {
+            NameTable::Identity(self.ids.len() as u32)
+        } else {
+            NameTable::Integers(self.ids)
         };
         VertexNames { first, second: None }
     }

@@ -27,9 +27,10 @@ pub fn write(
 ) -> Result<(), DataError> {
     check(data)?;
     progress.begin("writing", Some(data.sequence.steps() as u64));
-    match bare_name(path).ends_with(".tar") {
-        true => write_archive(path, data, progress),
-        false => write_folder(path, data, progress),
+    if bare_name(path).ends_with(".tar") {
+        write_archive(path, data, progress)
+    } else {
+        write_folder(path, data, progress)
     }
 }
 

@@ -93,9 +93,10 @@ pub(crate) fn feature_names(store: &EventStore, taken: &[&[u8]]) -> Vec<Vec<u8>>
     let mut taken: HashSet<Vec<u8>> = taken.iter().map(|name| name.to_vec()).collect();
     (0..store.feature_width())
         .map(|index| {
-            let own = match index < store.feature_names.len() {
-                true => store.feature_names.get(index).trim_ascii().to_vec(),
-                false => Vec::new(),
+            let own = if index < store.feature_names.len() {
+                store.feature_names.get(index).trim_ascii().to_vec()
+            } else {
+                Vec::new()
             };
             let usable = !own.is_empty()
                 && !own.iter().any(u8::is_ascii_control)

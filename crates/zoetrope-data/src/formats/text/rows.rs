@@ -72,10 +72,8 @@ impl<'a> Rows<'a> {
         let names = store.names();
         let by_name =
             fields.iter().any(|field| matches!(field, Field::SourceName | Field::DestinationName));
-        let first = match by_name {
-            true => Names::new(format, &names.first, delimiter)?,
-            false => Names::Number(0),
-        };
+        let first =
+            if by_name { Names::new(format, &names.first, delimiter)? } else { Names::Number(0) };
         let (boundary, second) = match &names.second {
             Some(second) if by_name => {
                 (names.first.len() as VertexId, Names::new(format, second, delimiter)?)
@@ -83,9 +81,10 @@ impl<'a> Rows<'a> {
             _ => (VertexId::MAX, Names::Number(0)),
         };
         let named = fields.iter().any(|field| matches!(field, Field::Label));
-        let label_names = match named && !store.label_names.is_empty() {
-            true => Some(quote_all(format, &store.label_names, delimiter)?),
-            false => None,
+        let label_names = if named && !store.label_names.is_empty() {
+            Some(quote_all(format, &store.label_names, delimiter)?)
+        } else {
+            None
         };
         Ok(Self { store, delimiter, fields, sides: [first, second], boundary, label_names })
     }
@@ -177,9 +176,10 @@ impl<'a> Rows<'a> {
 
     #[inline]
     fn append_name(&self, vertex: VertexId, buffer: &mut Vec<u8>) {
-        let (side, index) = match vertex < self.boundary {
-            true => (&self.sides[0], vertex),
-            false => (&self.sides[1], vertex - self.boundary),
+        let (side, index) = if vertex < self.boundary {
+            (&self.sides[0], vertex)
+        } else {
+            (&self.sides[1], vertex - self.boundary)
         };
         match side {
             Names::Number(first) => unsigned(first + u64::from(index), buffer),
@@ -193,10 +193,13 @@ impl<'a> Rows<'a> {
         match &self.label_names {
             None => float(label, buffer),
             Some(_) if label.is_nan() => {}
-            Some(names) => match names.len() > label as usize && label >= 0.0 {
-                true => buffer.extend_from_slice(names.get(label as usize)),
-                false => float(label, buffer),
-            },
+            Some(names) => {
+                if names.len() > label as usize && label >= 0.0 {
+                    buffer.extend_from_slice(names.get(label as usize))
+                } else {
+                    float(label, buffer)
+                }
+            }
         }
     }
 }

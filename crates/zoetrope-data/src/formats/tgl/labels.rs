@@ -134,9 +134,10 @@ impl Labels {
 
     fn take(&mut self, key: (VertexId, Time)) -> Option<f32> {
         let row = *self.heads.get(&key)?;
-        match self.next[row as usize] == row {
-            true => self.heads.remove(&key),
-            false => self.heads.insert(key, self.next[row as usize]),
+        if self.next[row as usize] == row {
+            self.heads.remove(&key)
+        } else {
+            self.heads.insert(key, self.next[row as usize])
         };
         Some(self.values[row as usize])
     }

@@ -54,10 +54,7 @@ pub fn read(
     };
     notes.warnings.extend(columns.split(&table));
     let edge_features = folder.join(EDGE_FEATURES);
-    let rows = match edge_features.exists() {
-        true => Some(columns.rows(&path, &table)?),
-        false => None,
-    };
+    let rows = if edge_features.exists() { Some(columns.rows(&path, &table)?) } else { None };
     let mut store = without_features(&path, table.store)?;
     if let Some(rows) = rows {
         let matrix = Matrix::read(&edge_features, options, progress)?;
@@ -204,14 +201,15 @@ impl Columns {
             Some(_) => self.feature(table, 0).filter(exact).collect(),
             None => Vec::new(),
         };
-        match numbers.len() == events {
-            true => Ok(numbers.into_iter().map(|row| row as u64).collect()),
-            false => Err(DataError::Unsupported {
+        if numbers.len() == events {
+            Ok(numbers.into_iter().map(|row| row as u64).collect())
+        } else {
+            Err(DataError::Unsupported {
                 at: Location::file(path),
                 what: "skipping bad rows of a table without row numbers, beside a feature file,"
                     .into(),
                 advice: "mend the rows, so that rows and features keep together".into(),
-            }),
+            })
         }
     }
 }

@@ -117,9 +117,10 @@ fn write_labels(
     let key = |event: usize| -> (VertexId, Time) { (store.src()[event], store.time()[event]) };
     let is_labelled = |event: &usize| !labels[*event].is_nan();
     let some_missing = labels.iter().any(|label| label.is_nan());
-    let keep: HashSet<(VertexId, Time)> = match some_missing {
-        true => (0..store.len()).filter(is_labelled).map(key).collect(),
-        false => HashSet::new(),
+    let keep: HashSet<(VertexId, Time)> = if some_missing {
+        (0..store.len()).filter(is_labelled).map(key).collect()
+    } else {
+        HashSet::new()
     };
     let Field::Split(train, validation) = split else { return Ok(()) };
     let mut sink = Sink::create_plain(path)?;

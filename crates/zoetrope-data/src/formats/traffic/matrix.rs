@@ -81,9 +81,10 @@ pub(super) fn rename(
     let to = numbers(columns)?;
     // Rows without names of sensors are in the order of the columns.
     let named = matrix.index.iter().all(|name| number.contains_key(name.as_str()));
-    let from = match named && matrix.index.len() == matrix.rows {
-        true => numbers(&matrix.index)?,
-        false => to.clone(),
+    let from = if named && matrix.index.len() == matrix.rows {
+        numbers(&matrix.index)?
+    } else {
+        to.clone()
     };
     edges.0.iter_mut().for_each(|vertex| *vertex = from[*vertex as usize]);
     edges.1.iter_mut().for_each(|vertex| *vertex = to[*vertex as usize]);

@@ -60,9 +60,10 @@ pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
 /// # Errors
 /// [`DataError::Unsupported`] for a matrix whose table of values is not beside it.
 pub(crate) fn refuse_matrix(path: &Path, options: &ReadOptions) -> Result<(), DataError> {
-    let shape = match table::is_csv(path) {
-        true => pair::probe(path, options).ok().flatten().filter(pair::Shape::is_matrix),
-        false => None,
+    let shape = if table::is_csv(path) {
+        pair::probe(path, options).ok().flatten().filter(pair::Shape::is_matrix)
+    } else {
+        None
     };
     let Some(shape) = shape else { return Ok(()) };
     let why = match Pair::find(path.parent().unwrap_or(Path::new("")), options) {
@@ -97,28 +98,25 @@ pub fn read(
     let strict = ReadOptions { header: Some(false), lenient: false, ..options.clone() };
     let mut table = Table::read(&pair.values, true, options, progress)?;
     let mut named_by_matrix = None;
-    let (vertices, edges) = match pair.list {
-        true => {
-            let names = table.header.as_deref();
-            let warnings = &mut notes.warnings;
-            let edges = list::edges(&pair.adjacency, names, table.columns, &strict, warnings)?;
-            (table.columns, edges)
+    let (vertices, edges) = if pair.list {
+        let names = table.header.as_deref();
+        let warnings = &mut notes.warnings;
+        let edges = list::edges(&pair.adjacency, names, table.columns, &strict, warnings)?;
+        (table.columns, edges)
+    } else {
+        let strict = ReadOptions { header: Some(pair.named), ..strict };
+        let matrix = Table::read(&pair.adjacency, pair.named, &strict, progress)?;
+        if matrix.rows != matrix.columns {
+            let found = format!("{} rows of {}", matrix.rows, matrix.columns);
+            let at = Location::file(&pair.adjacency);
+            return Err(DataError::invalid(at, "a square matrix", found));
         }
-        false => {
-            let strict = ReadOptions { header: Some(pair.named), ..strict };
-            let matrix = Table::read(&pair.adjacency, pair.named, &strict, progress)?;
-            if matrix.rows != matrix.columns {
-                let found = format!("{} rows of {}", matrix.rows, matrix.columns);
-                let at = Location::file(&pair.adjacency);
-                return Err(DataError::invalid(at, "a square matrix", found));
-            }
-            let mut edges = matrix::edges(&matrix, &pair.adjacency, &mut notes.warnings)?;
-            if table.columns == matrix.columns {
-                matrix::rename(&mut edges, &matrix, &table.header, &pair.adjacency)?;
-            }
-            named_by_matrix = matrix.header.clone();
-            (matrix.columns, edges)
+        let mut edges = matrix::edges(&matrix, &pair.adjacency, &mut notes.warnings)?;
+        if table.columns == matrix.columns {
+            matrix::rename(&mut edges, &matrix, &table.header, &pair.adjacency)?;
         }
+        named_by_matrix = matrix.header.clone();
+        (matrix.columns, edges)
     };
     if table.columns != vertices {
         let expected = format!("{vertices} columns, one for each row of the matrix");

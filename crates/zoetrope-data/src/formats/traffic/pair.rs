@@ -82,10 +82,7 @@ impl Pair {
     /// # Errors
     /// [`DataError::Invalid`] where there is no such pair, or more than one.
     pub(super) fn find(path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
-        let folder = match path.is_dir() {
-            true => path,
-            false => path.parent().unwrap_or(Path::new(".")),
-        };
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let fail = |error| DataError::io(folder, error);
         let mut files = Vec::new();
@@ -189,11 +186,10 @@ fn explain(path: &Path, shapes: &[Shape]) -> DataError {
         .map(|shape| format!("{} with {} columns", bare_name(&shape.path), shape.columns))
         .take(5)
         .collect();
-    let found = match sizes.is_empty() {
-        true => "0 tables of numbers".to_owned(),
-        false => {
-            format!("{} tables of numbers that do not pair up ({})", shapes.len(), sizes.join(", "))
-        }
+    let found = if sizes.is_empty() {
+        "0 tables of numbers".to_owned()
+    } else {
+        format!("{} tables of numbers that do not pair up ({})", shapes.len(), sizes.join(", "))
     };
     let expected = "one square matrix and one table with as many columns, both csv";
     DataError::invalid(Location::file(path), expected, found)

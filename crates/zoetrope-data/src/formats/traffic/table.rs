@@ -309,14 +309,15 @@ impl Table {
 }
 
 fn check_columns(columns: usize, limits: &Limits, path: &Path) -> Result<(), DataError> {
-    match columns > limits.columns {
-        false => Ok(()),
-        true => Err(DataError::Limit {
+    if columns > limits.columns {
+        Err(DataError::Limit {
             at: Location::file(path).line(1),
             what: "the number of columns",
             limit: limits.columns as u64,
             advice: "convert the data to npz",
-        }),
+        })
+    } else {
+        Ok(())
     }
 }
 

@@ -86,9 +86,10 @@ fn series(data: &SnapshotDataset) -> Result<&VertexFeatures, DataError> {
     let advice = "use npz or pygt-json";
     match &data.signal {
         Some(signal) if signal.target.is_none() && signal.one_hot.is_none() => {
-            match signal.values.width() == 1 && signal.values.steps() > 0 {
-                true => Ok(&signal.values),
-                false => refuse("a series of several channels or no steps", advice),
+            if signal.values.width() == 1 && signal.values.steps() > 0 {
+                Ok(&signal.values)
+            } else {
+                refuse("a series of several channels or no steps", advice)
             }
         }
         Some(_) => refuse("a target apart from the series", advice),
@@ -116,8 +117,9 @@ fn matrix(data: &SnapshotDataset) -> Result<Vec<f64>, DataError> {
         }
         *entry = weight;
     }
-    match is_distances(size, &matrix) {
-        true => refuse("weights that would be taken for distances", advice),
-        false => Ok(matrix),
+    if is_distances(size, &matrix) {
+        refuse("weights that would be taken for distances", advice)
+    } else {
+        Ok(matrix)
     }
 }

@@ -85,9 +85,10 @@ impl Accounts {
 
     fn payee(&self, block: [u32; 4]) -> u32 {
         let [kind, rank] = units(block);
-        match kind < 0.5 && !self.businesses.is_empty() {
-            true => self.businesses[self.business_ranks.rank(rank) as usize],
-            false => self.order[self.ranks.rank(rank) as usize],
+        if kind < 0.5 && !self.businesses.is_empty() {
+            self.businesses[self.business_ranks.rank(rank) as usize]
+        } else {
+            self.order[self.ranks.rank(rank) as usize]
         }
     }
 }

@@ -32,9 +32,10 @@ fn cut_everywhere(before: &Machine, old: Option<&str>, next: &SavedState) -> usi
         let check = |reached: &dyn Fn(usize) -> bool| {
             let found = visible(machine.after_cut(reached));
             let found = found.as_deref();
-            match saved {
-                true => assert_eq!(found, Some(new.as_str()), "cut after the save"),
-                false => assert!(found == old || found == Some(&new), "cut before {left}"),
+            if saved {
+                assert_eq!(found, Some(new.as_str()), "cut after the save")
+            } else {
+                assert!(found == old || found == Some(&new), "cut before {left}")
             }
         };
         check(&|_| false);

@@ -64,9 +64,10 @@ const OF_EVENTS: &[&str] = &[
 /// Keys of the other kind of model.
 pub(super) fn kind(config: &Config, default: &Config) -> Vec<Option<ConfigProblem>> {
     let name = config.model.name;
-    let (keys, readers): (&[&str], _) = match name.is_stream() {
-        true => (OF_SNAPSHOTS, "models of snapshots"),
-        false => (OF_EVENTS, "models of events"),
+    let (keys, readers): (&[&str], _) = if name.is_stream() {
+        (OF_SNAPSHOTS, "models of snapshots")
+    } else {
+        (OF_EVENTS, "models of events")
     };
     let (given, usual) = (config.entries(), default.entries());
     let mut found = Vec::new();

@@ -117,18 +117,20 @@ impl Document {
             (false, Some(at)) if at == indent => {}
             (false, Some(at)) => return Err(format!("expected a key in column {}", at + 1)),
         }
-        match self.entries.iter().any(|entry| entry.section == *section && entry.key == key) {
-            true => Err(format!("duplicate key `{key}`")),
-            false => Ok(()),
+        if self.entries.iter().any(|entry| entry.section == *section && entry.key == key) {
+            Err(format!("duplicate key `{key}`"))
+        } else {
+            Ok(())
         }
     }
 
     fn put(&mut self, key: &str, value: &str, indent: usize, line: &Line<'_>) -> Result<(), Wrong> {
         let section = self.sections.last().cloned().unwrap_or_default();
         let entry = |value| Entry { section, key: key.to_owned(), value, line: line.number };
-        match value.is_empty() {
-            true => self.open = Some((entry(Value::Array(Vec::new())), indent)),
-            false => self.entries.push(entry(value_of(value, line)?)),
+        if value.is_empty() {
+            self.open = Some((entry(Value::Array(Vec::new())), indent))
+        } else {
+            self.entries.push(entry(value_of(value, line)?))
         }
         Ok(())
     }
@@ -230,9 +232,10 @@ fn scalar(text: &str, line: &Line<'_>) -> Result<Value, Wrong> {
         return Ok(Value::Float(number));
     }
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => Ok(Value::String(text.to_owned())),
-        false => Err(unreadable(text, line)),
+    if !text.is_empty() && text.chars().all(plain) {
+        Ok(Value::String(text.to_owned()))
+    } else {
+        Err(unreadable(text, line))
     }
 }
 

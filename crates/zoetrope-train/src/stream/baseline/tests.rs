@@ -100,10 +100,7 @@ proptest! {
             EqualTimesRule::Past => other < event,
         };
         let changed: Vec<Row> = (0..now.len())
-            .map(|row| match known(row) {
-                true => (now.src()[row], now.dst()[row], now.time()[row]),
-                false => (other[row].0, other[row].1, now.time()[row]),
-            })
+            .map(|row| if known(row) { (now.src()[row], now.dst()[row], now.time()[row]) } else { (other[row].0, other[row].1, now.time()[row]) })
             .collect();
         prop_assert_eq!(scores(&store(&changed), event, equal), scores(&now, event, equal));
         let kept: Vec<Row> = changed.iter().copied().take(event + 1).collect();

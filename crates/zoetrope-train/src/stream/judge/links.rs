@@ -151,9 +151,10 @@ impl LinkJudge {
             };
             add(*positive, 1.0);
             for place in event * width..(event + 1) * width {
-                match scored.is_missing(place) {
-                    true => self.asked.missing += 1,
-                    false => add(scored.negatives[place], 0.0),
+                if scored.is_missing(place) {
+                    self.asked.missing += 1
+                } else {
+                    add(scored.negatives[place], 0.0)
                 }
             }
         }
