@@ -49,16 +49,16 @@ pub(crate) struct Settings {
     /// Snapshots from the start of one frame to the next
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     stride: Option<String>,
-    /// Frames in one update; events for models of events
+    /// Frames in one update; events for event models
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     batch_size: Option<String>,
     /// Where to compute: cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// How a card computes dense products: f32, tf32 or bf16
+    /// How a GPU computes dense products: f32, tf32 or bf16
     #[arg(long, value_name = "NAME")]
     precision: Option<String>,
-    /// Memory that the run may take, the card's where it computes on one, e.g. 8GiB
+    /// Memory that the run may take, the GPU's where it computes on one, e.g. 8GiB
     #[arg(long, value_name = "BYTES")]
     memory_limit: Option<String>,
     /// Threads; as many as there are cores where absent

@@ -51,7 +51,7 @@ impl FileKind {
 /// [`DataError::Io`] where the disk is full or fails.
 ///
 /// # Panics
-/// Where `values` does not have as many elements as `shape` says.
+/// If `values` does not have as many elements as `shape` says.
 pub fn write_array(path: &Path, shape: &[usize], values: &[f32]) -> Result<(), DataError> {
     let mut sink = Sink::create_plain(path)?;
     write_npy(&mut sink, shape, values).map_err(|error| DataError::io(path, error))?;
@@ -64,7 +64,7 @@ pub fn write_array(path: &Path, shape: &[usize], values: &[f32]) -> Result<(), D
 /// [`DataError::Io`] where the disk is full or fails.
 ///
 /// # Panics
-/// Where the columns are not equally long.
+/// If the columns are not equally long.
 pub fn write_table(path: &Path, kind: FileKind, columns: &[Column]) -> Result<(), DataError> {
     let rows = columns.first().map_or(0, |column| column.values.len());
     assert!(columns.iter().all(|column| column.values.len() == rows), "columns of equal length");

@@ -50,7 +50,7 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Opens a data set: a file, a folder, `-` for standard input, a pipe, or `synthetic:NAME?k=v&…`.
 ///
 /// # Errors
-/// Where the path does not exist, no format fits, or the content is wrong.
+/// If the path does not exist, no format fits, or the content is wrong.
 pub fn open(
     name: &str,
     options: &ReadOptions,

@@ -90,7 +90,7 @@ impl Part {
     /// The data set without this part.
     ///
     /// # Errors
-    /// Where the rest makes no graph.
+    /// If the rest makes no graph.
     pub fn left_out(self, dataset: Dataset) -> Result<Dataset, GraphError> {
         match dataset {
             Dataset::Events(store) => Ok(Dataset::Events(self.left_out_of_events(store)?)),

@@ -35,7 +35,7 @@ const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] = &[
 /// Writes a data set; the format comes from the name of the file where it is not given.
 ///
 /// # Errors
-/// Where no format fits the name, the format cannot hold the data, or writing fails.
+/// If no format fits the name, the format cannot hold the data, or writing fails.
 pub fn save(
     path: &Path,
     format: Option<Format>,

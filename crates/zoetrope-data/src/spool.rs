@@ -28,7 +28,7 @@ impl Spool {
     /// Reads a pipe to its end.
     ///
     /// # Errors
-    /// Where it is a terminal, reading or writing fails, or there is more than the limit.
+    /// If it is a terminal, reading or writing fails, or there is more than the limit.
     pub(crate) fn read(
         name: &str,
         limits: &Limits,
@@ -144,7 +144,7 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 /// Opens a pipe and takes its first bytes, without waiting for a writer that never comes.
 ///
 /// # Errors
-/// Where it cannot be opened, or nobody writes to it.
+/// If it cannot be opened, or nobody writes to it.
 #[cfg(unix)]
 fn open_pipe(path: &Path) -> Result<(File, Vec<u8>), DataError> {
     use rustix::fs::{OFlags, fcntl_setfl};

@@ -57,7 +57,7 @@ impl Organiser {
     /// The row of a vertex among the unique ones of the batch; it gets the next where it is new.
     ///
     /// # Panics
-    /// Where the organiser was made for fewer vertices.
+    /// If the organiser was made for fewer vertices.
     #[inline]
     pub fn place(&mut self, vertex: VertexId) -> u32 {
         let place = &mut self.places[vertex as usize];
@@ -71,7 +71,7 @@ impl Organiser {
     /// The row of a vertex, where it has one in this batch.
     ///
     /// # Panics
-    /// Where the organiser was made for fewer vertices.
+    /// If the organiser was made for fewer vertices.
     pub fn row(&self, vertex: VertexId) -> Option<u32> {
         let place = self.places[vertex as usize];
         (place.stamp == self.stamp).then_some(place.row)
@@ -127,7 +127,7 @@ impl Redundancy {
     /// Counts the sampled series of a batch: how many vertices it names and how many are distinct.
     ///
     /// # Panics
-    /// Where more are distinct than named.
+    /// If more are distinct than named.
     pub fn add_sampled(&mut self, named: usize, distinct: usize) {
         assert!(distinct <= named, "{distinct} distinct of {named}");
         self.sampled += named as u64;
@@ -137,7 +137,7 @@ impl Redundancy {
     /// Counts the original series of a batch: how many vertices it names and how many are distinct.
     ///
     /// # Panics
-    /// Where more are distinct than named.
+    /// If more are distinct than named.
     pub fn add_original(&mut self, named: usize, distinct: usize) {
         assert!(distinct <= named, "{distinct} distinct of {named}");
         self.original += named as u64;

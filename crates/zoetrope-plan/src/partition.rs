@@ -8,7 +8,7 @@
 //!
 //! 1. `coarsen`: vertices join the neighbour that they share most with, until few are left;
 //! 2. `initial`: those are cut in two, and again, by growing parts from random seeds;
-//! 3. `refine`: on the way back up, single vertices change parts (Fiduccia and Mattheyses),
+//! 3. `refine`: in the backward pass up, single vertices change parts (Fiduccia and Mattheyses),
 //!    also uphill, and the best state seen is kept; then coarsened inside of parts, and once more.
 //!
 //! No part is heavier than `1 + imbalance` times the mean. One thread, every draw keyed by the seed:
@@ -60,7 +60,7 @@ impl Objective {
     /// Partitions the vertices for some snapshots of a sequence.
     ///
     /// # Panics
-    /// Where the sequence does not have those steps.
+    /// If the sequence does not have those steps.
     pub fn partition(
         self,
         graph: &SnapshotSequence,
@@ -77,7 +77,7 @@ impl Objective {
 /// Parts with few edges between them, counted over some snapshots.
 ///
 /// # Panics
-/// Where the sequence does not have those steps.
+/// If the sequence does not have those steps.
 pub fn edge_cut(graph: &SnapshotSequence, steps: Range<usize>, options: &Options) -> Partition {
     partition(&nets::of_edges(graph, steps), options)
 }
@@ -85,7 +85,7 @@ pub fn edge_cut(graph: &SnapshotSequence, steps: Range<usize>, options: &Options
 /// Parts between which few rows have to move, counted over some snapshots.
 ///
 /// # Panics
-/// Where the sequence does not have those steps.
+/// If the sequence does not have those steps.
 pub fn connectivity(graph: &SnapshotSequence, steps: Range<usize>, options: &Options) -> Partition {
     partition(&nets::of_rows(graph, steps, nets::MAX_PINS), options)
 }

@@ -82,7 +82,7 @@ impl Placement {
     /// The rank of a cell.
     ///
     /// # Panics
-    /// Where the placement does not know the vertex or the time step.
+    /// If the placement does not know the vertex or the time step.
     pub fn rank(&self, vertex: u32, step: usize) -> u32 {
         match self {
             Self::Single => 0,
@@ -97,7 +97,7 @@ impl Placement {
     /// The cells of a rank among some time steps of a frame of `vertices` vertices.
     ///
     /// # Panics
-    /// Where the placement does not know the time steps, or no chunk is that rank's.
+    /// If the placement does not know the time steps, or no chunk is that rank's.
     pub fn share(&self, rank: u32, vertices: u32, steps: Range<usize>) -> Share {
         let none = || Share { steps: Vec::new(), vertices: 0..0 };
         let of =

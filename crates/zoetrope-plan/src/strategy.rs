@@ -114,7 +114,7 @@ pub struct Question<'a> {
     pub ranks: u32,
     /// Blocks of the frame, where decided; otherwise as few as fit the memory.
     pub blocks: Option<usize>,
-    /// Whether blocks are computed again on the way back.
+    /// Whether blocks are recomputed in the backward pass.
     pub recompute: bool,
     /// Bytes that a rank may take, where limited.
     pub memory_limit: Option<u64>,

@@ -47,7 +47,7 @@ impl Units {
 /// The units of one redistribution of some time steps of a frame.
 ///
 /// # Panics
-/// Where a placement does not know the time steps or the ranks.
+/// If a placement does not know the time steps or the ranks.
 pub fn redistribution(
     from: &Placement,
     to: &Placement,
@@ -73,7 +73,7 @@ pub fn redistribution(
 /// snapshots each, over some time steps of a frame.
 ///
 /// # Panics
-/// Where the placement does not know the time steps.
+/// If the placement does not know the time steps.
 pub fn answers(placement: &Placement, grid: Grid, vertices: u32, steps: Range<usize>) -> Units {
     let mut units = Units::none(grid.ranks());
     for rank in 0..grid.ranks() {
@@ -93,7 +93,7 @@ pub fn answers(placement: &Placement, grid: Grid, vertices: u32, steps: Range<us
 /// One pass over the edges.
 ///
 /// # Panics
-/// Where a placement does not know the time steps or the vertices.
+/// If a placement does not know the time steps or the vertices.
 pub fn halo<'g>(
     placement: &Placement,
     vertices: u32,

@@ -11,7 +11,7 @@ use crate::train::Opened;
 /// How far the losses of a model may lie apart, relative to the processor's.
 pub const TOLERANCE: f64 = 1e-4;
 
-/// Epochs of each run over snapshots: on a card a step is computed in the first, recorded in the
+/// Epochs of each run over snapshots: on a GPU a step is computed in the first, recorded in the
 /// second and launched as recorded in the third.
 const EPOCHS: usize = 4;
 /// Epochs of each run over events, whose batches are never recorded.
@@ -110,7 +110,7 @@ impl ModelCase {
     /// Trains on the processor and on a device.
     ///
     /// # Errors
-    /// Where one of them cannot be trained on.
+    /// If one of them cannot be trained on.
     pub fn compare(&self, device: &str) -> Result<ModelComparison, TrainError> {
         let (expected, got) = (self.losses("cpu")?, self.losses(device)?);
         let apart = |(got, expected): (&f64, &f64)| {

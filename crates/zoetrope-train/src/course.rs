@@ -90,13 +90,13 @@ pub trait Course {
     /// The metrics on a part.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError>;
 
     /// The metrics of the task's baselines on a part.
     ///
     /// # Errors
-    /// Where the data does not fit the task.
+    /// If the data does not fit the task.
     fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError>;
 
     /// How the run is measured, for the summary.
@@ -119,7 +119,7 @@ pub trait Course {
     /// Whether any rank says so, where there are several; all of them ask at the same place.
     ///
     /// # Errors
-    /// Where a rank is lost.
+    /// If a rank is lost.
     fn agree(&self, says: bool) -> Result<bool, TrainError> {
         Ok(says)
     }
@@ -130,12 +130,12 @@ pub trait Course {
     /// What ranks sent each other, where there are several; all of them ask at the same place.
     ///
     /// # Errors
-    /// Where a rank is lost.
+    /// If a rank is lost.
     fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
         Ok(None)
     }
 
-    /// How what ranks have on cards goes from one to the other, where several have cards.
+    /// How what ranks have on GPUs goes from one to the other, where several have GPUs.
     fn device_transport(&self) -> Option<&DeviceTransport> {
         None
     }

@@ -21,7 +21,7 @@ pub(crate) fn open(
     let config::Device::Cuda(number) = config.train.device else { return Ok(Device::Cpu) };
     let gpu = match ranks {
         None => Gpu::open(number as usize)?,
-        // One card after the other; ranks share them where there are fewer.
+        // One GPU after the other; ranks share them where there are fewer.
         Some(ranks) => {
             let cards = cuda::devices()?.len().max(1);
             Gpu::open((number as usize + local_rank(ranks)) % cards)?
@@ -56,7 +56,7 @@ fn local_rank(ranks: &Ranks) -> usize {
     told.filter(|_| ranks.engine() != "threads").unwrap_or(ranks.rank())
 }
 
-/// Moves what a card did since the last time into the trace.
+/// Moves what a GPU did since the last time into the trace.
 pub(crate) fn show(device: &Device, timeline: &Timeline) {
     let Some(gpu) = device.gpu().filter(|gpu| gpu.trace_source().is_some()) else { return };
     match gpu.take_trace() {

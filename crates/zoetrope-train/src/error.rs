@@ -47,7 +47,7 @@ pub enum TrainError {
     /// Operands of an operator do not fit.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// A card or its libraries refuse.
+    /// A GPU or its libraries refuse.
     #[error("{source}{}", device_advice(source))]
     Device {
         /// What they say.
@@ -365,7 +365,7 @@ fn list(problems: &[ConfigProblem]) -> String {
     lines.join("\n")
 }
 
-/// What to do about a card that refuses.
+/// What to do about a GPU that refuses.
 fn device_advice(error: &CudaError) -> &'static str {
     match error {
         CudaError::OutOfMemory { .. } => {

@@ -1,4 +1,4 @@
-//! Whether `--device cuda` would work: the libraries that it loads, and the cards that answer.
+//! Whether `--device cuda` would work: the libraries that it loads, and the GPUs that answer.
 
 use serde::Serialize;
 use zoetrope_tensor::cuda;
@@ -6,17 +6,17 @@ use zoetrope_tensor::cuda;
 /// What CUDA says about this machine.
 #[derive(Debug, Serialize)]
 pub(crate) struct Cuda {
-    /// Why no card can be used.
+    /// Why no GPU can be used.
     pub(crate) problem: Option<String>,
     /// What the driver supports, as "13.0".
     pub(crate) driver_version: Option<String>,
-    /// The cards that answer.
+    /// The GPUs that answer.
     pub(crate) devices: Vec<CudaDevice>,
     /// The file of CUPTI, with which traces do not disturb a run. Nothing else needs it.
     pub(crate) profiler: Option<String>,
     /// Why compiled kernels are not kept, if they are not.
     pub(crate) kernel_cache_note: Option<String>,
-    /// NCCL, by which ranks with a card each send rows and gradients. Nothing else needs it.
+    /// NCCL, by which ranks with a GPU each send rows and gradients. Nothing else needs it.
     pub(crate) link: Option<Nccl>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Nccl {
     pub(crate) version: String,
 }
 
-/// A card that answers.
+/// A GPU that answers.
 #[derive(Debug, Serialize)]
 pub(crate) struct CudaDevice {
     pub(crate) name: String,

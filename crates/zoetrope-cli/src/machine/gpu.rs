@@ -1,4 +1,4 @@
-//! NVIDIA cards and their driver, as the system shows them.
+//! NVIDIA GPUs and their driver, as the system shows them.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use super::programs::{ask, on_path};
 
-/// The cards of this machine.
+/// The GPUs of this machine.
 #[derive(Debug, Serialize)]
 pub(crate) struct Gpu {
     /// The version of the kernel driver.
     pub(crate) driver: Option<String>,
     /// Device files (`/dev/nvidia0`, …).
     pub(crate) device_files: usize,
-    /// The cards, as far as the system names them.
+    /// The GPUs, as far as the system names them.
     pub(crate) cards: Vec<Card>,
 }
 
-/// One card.
+/// One GPU.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) name: String,

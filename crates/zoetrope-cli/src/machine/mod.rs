@@ -1,7 +1,7 @@
 //! What this machine offers, found by looking.
 //!
 //! Libraries are searched where the loader would search them, those of CUDA are loaded and asked for
-//! cards; programs that answer questions
+//! GPUs; programs that answer questions
 //! (`mpirun`, `nvidia-smi`) are run with a time limit.
 
 mod cuda;

@@ -48,7 +48,7 @@ fn first_column(names: &[String]) -> Option<usize> {
 /// Reads a triple from its table.
 ///
 /// # Errors
-/// Where a file cannot be read or is damaged, rows are bad and `options.lenient` is off, or a
+/// If a file cannot be read or is damaged, rows are bad and `options.lenient` is off, or a
 /// feature file has fewer rows than `idx` or the identifiers ask for.
 pub fn read(
     path: &Path,

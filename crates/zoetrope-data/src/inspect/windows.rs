@@ -53,7 +53,7 @@ pub struct SnapshotRow {
 /// edges, and for one window otherwise.
 ///
 /// # Errors
-/// Where the window does not fit the times, or makes too many snapshots or edges.
+/// If the window does not fit the times, or makes too many snapshots or edges.
 pub fn describe_windows(
     store: &EventStore,
     windowing: &Windowing,

@@ -126,7 +126,7 @@ impl NegativeList {
     /// The negatives of a row.
     ///
     /// # Panics
-    /// Where the list has no such row.
+    /// If the list has no such row.
     pub fn row(&self, row: usize) -> impl ExactSizeIterator<Item = Negative> + '_ {
         let width = self.metadata.per_event;
         let cells = row * width..(row + 1) * width;

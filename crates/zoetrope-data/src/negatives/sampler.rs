@@ -121,7 +121,7 @@ impl<'a> NegativeSampler<'a> {
     /// other as long as there are enough.
     ///
     /// # Panics
-    /// Where the part has no such event.
+    /// If the part has no such event.
     pub fn draw(&self, epoch: u32, event: usize, negatives: &mut [Negative]) -> Tally {
         let (src, dst) = (self.store.src()[event], self.store.dst()[event]);
         let beside = self.positives.as_ref().map(|positives| positives.beside(event));

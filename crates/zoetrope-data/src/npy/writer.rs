@@ -34,10 +34,10 @@ element!(f64, "<f8");
 /// Writes one array; `values` in C order.
 ///
 /// # Errors
-/// Where the stream refuses bytes.
+/// If the stream refuses bytes.
 ///
 /// # Panics
-/// Where `values` does not have as many elements as `shape` says.
+/// If `values` does not have as many elements as `shape` says.
 pub fn write_npy<T: NpyElement>(
     out: &mut impl Write,
     shape: &[usize],
@@ -49,10 +49,10 @@ pub fn write_npy<T: NpyElement>(
 /// As [`write_npy`], for values that come in several slices.
 ///
 /// # Errors
-/// Where the stream refuses bytes.
+/// If the stream refuses bytes.
 ///
 /// # Panics
-/// Where `parts` do not have as many elements together as `shape` says.
+/// If `parts` do not have as many elements together as `shape` says.
 pub fn write_npy_parts<T: NpyElement>(
     out: &mut impl Write,
     shape: &[usize],

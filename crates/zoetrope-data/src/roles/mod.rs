@@ -150,7 +150,7 @@ pub(crate) fn names_users_and_items(names: &[String]) -> bool {
 /// header where there is one, `sample` the first rows as text (none where there are only types).
 ///
 /// # Errors
-/// Where a column that the user named does not exist, no column can be the source or the
+/// If a column that the user named does not exist, no column can be the source or the
 /// destination, or it is uncertain which columns are.
 pub fn judge(
     path: &Path,

@@ -82,7 +82,7 @@ impl InductiveSplit {
     /// How new an event between two vertices is.
     ///
     /// # Panics
-    /// Where the graph has no such vertex.
+    /// If the graph has no such vertex.
     pub fn novelty(&self, src: VertexId, dst: VertexId) -> Novelty {
         match (self.unseen[src as usize], self.unseen[dst as usize]) {
             (false, false) => Novelty::OldOld,
@@ -95,7 +95,7 @@ impl InductiveSplit {
     /// (`|n| n != OldOld`), new-old and new-new evaluation (as BenchTemp names them).
     ///
     /// # Panics
-    /// Where the store has no such events.
+    /// If the store has no such events.
     pub fn mask(
         &self,
         store: &EventStore,

@@ -14,7 +14,7 @@ const EXACT_IN_DOUBLE: u64 = 1 << 53;
 /// would lose their last digits there and are interpolated in integers.
 ///
 /// # Panics
-/// Where `sorted` is empty or `fraction` is outside 0 to 1.
+/// If `sorted` is empty or `fraction` is outside 0 to 1.
 pub fn time_quantile(sorted: &[Time], fraction: f64) -> Time {
     assert!(!sorted.is_empty(), "the quantile of nothing");
     assert!((0.0..=1.0).contains(&fraction), "fraction {fraction} is outside 0 to 1");

@@ -81,7 +81,7 @@ fn topology(
     progress: &dyn Progress,
 ) -> Result<SnapshotSequence, DataError> {
     let distances = PowerRanks::new(u64::from(vertices / 2), 2.0);
-    // Drawn once per link, from the lower to the higher number; the way back is added below.
+    // Drawn once per link, from the lower to the higher number; the backward pass is added below.
     let draw = |block: [u32; 4], reach| {
         let (from, to) = match reach {
             Reach::Anywhere => any_pair(block, vertices),

@@ -117,7 +117,7 @@ fn topology(
         for (vertex, &community) in (0u32..).zip(community) {
             members[community as usize].push(vertex);
         }
-        // Drawn once per link, from the lower to the higher number; the way back is added below.
+        // Drawn once per link, from the lower to the higher number; the backward pass is added below.
         let draw = |block: [u32; 4], reach| {
             let (from, mut to) = any_pair(block, vertices);
             let [lot, _] = units([block[2], 0, 0, 0]);

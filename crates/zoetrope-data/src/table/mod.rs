@@ -77,7 +77,7 @@ const HEAD_BYTES: usize = 128 << 10;
 /// Reads a text table.
 ///
 /// # Errors
-/// Where the file cannot be read, no layout fits, or rows are bad and `options.lenient` is off.
+/// If the file cannot be read, no layout fits, or rows are bad and `options.lenient` is off.
 pub fn read(
     path: &Path,
     preset: &Preset,

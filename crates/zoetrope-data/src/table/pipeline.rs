@@ -22,7 +22,7 @@ const BLOCK_BYTES: usize = 128 << 10;
 /// `start` bytes into the content) as rows of `plan`.
 ///
 /// # Errors
-/// Where reading fails or a line is longer than the limit. Bad rows are in the columns.
+/// If reading fails or a line is longer than the limit. Bad rows are in the columns.
 pub(crate) fn read_rows(
     plan: &Plan,
     source: Source<'_>,

@@ -37,7 +37,7 @@ pub(super) struct TablePlan {
 /// Decides what to do with each column.
 ///
 /// # Errors
-/// Where no column can be the source, the destination or the time, or there are too many columns.
+/// If no column can be the source, the destination or the time, or there are too many columns.
 pub(super) fn make(
     path: &Path,
     layout: &Layout,

@@ -157,7 +157,7 @@ impl Hypergraph {
     /// The same with these weights of vertices.
     ///
     /// # Panics
-    /// Where there are not as many as vertices.
+    /// If there are not as many as vertices.
     pub fn weighted(self, vertex_weights: Vec<i64>) -> Self {
         assert_eq!(vertex_weights.len(), self.vertices(), "a weight for each vertex");
         Self { vertex_weights, ..self }

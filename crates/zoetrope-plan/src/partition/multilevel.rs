@@ -58,7 +58,7 @@ pub(super) struct Level {
 /// single vertices are.
 ///
 /// # Panics
-/// Where no part is asked for.
+/// If no part is asked for.
 pub fn partition(graph: &Hypergraph, options: &Options) -> Partition {
     assert!(options.parts > 0, "at least one part");
     let parts = options.parts;

@@ -25,7 +25,7 @@ const BATCH_EDGES: usize = 1 << 23;
 /// The union of snapshots, its edges without direction.
 ///
 /// # Panics
-/// Where the sequence does not have those steps.
+/// If the sequence does not have those steps.
 pub fn of_edges(graph: &SnapshotSequence, steps: Range<usize>) -> Hypergraph {
     let mut counted: Vec<(u64, i64)> = Vec::new();
     let mut batch: Vec<u64> = Vec::new();
@@ -70,7 +70,7 @@ fn count(counted: Vec<(u64, i64)>, batch: &mut Vec<u64>) -> Vec<(u64, i64)> {
 /// A net for each vertex of each snapshot; at most about `max_pins` pins.
 ///
 /// # Panics
-/// Where the sequence does not have those steps.
+/// If the sequence does not have those steps.
 pub fn of_rows(graph: &SnapshotSequence, steps: Range<usize>, max_pins: usize) -> Hypergraph {
     let mut united = 1;
     loop {

@@ -53,7 +53,7 @@ impl Grid {
     /// their structure encoder is.
     ///
     /// # Panics
-    /// Where there are not `members + 1` starts.
+    /// If there are not `members + 1` starts.
     pub fn placements(
         self,
         starts: &[u32],

@@ -74,7 +74,7 @@ impl Halo {
     /// step of the frame. Edges may also be the pairs that a head asks for.
     ///
     /// # Panics
-    /// Where the placement does not know the time steps or the ranks.
+    /// If the placement does not know the time steps or the ranks.
     pub fn of<'g>(
         placement: &Placement,
         vertices: u32,

@@ -119,7 +119,7 @@ impl Route {
     /// own number: the form that `zoetrope_dist::ExchangePlan` takes.
     ///
     /// # Panics
-    /// Where a peer is none of the ranks.
+    /// If a peer is none of the ranks.
     pub fn lists(&self, rank: u32, ranks: u32) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
         let by_rank = |legs: &[Leg], kept: &Rows| {
             let mut lists = vec![Vec::new(); ranks as usize];
@@ -148,7 +148,7 @@ impl Route {
     /// another, for one of `ranks` ranks.
     ///
     /// # Panics
-    /// Where a placement does not know the time steps or the ranks.
+    /// If a placement does not know the time steps or the ranks.
     pub fn between(
         from: &Placement,
         to: &Placement,

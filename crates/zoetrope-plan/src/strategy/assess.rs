@@ -144,7 +144,7 @@ pub(crate) fn reduced_bytes(ranks: u32, values: usize) -> u64 {
 /// its exchanges; bytes count that.
 ///
 /// # Panics
-/// Where `starts` does not fit the strategy and the graph.
+/// If `starts` does not fit the strategy and the graph.
 pub fn assess(
     question: &Question<'_>,
     strategy: Strategy,
@@ -397,7 +397,7 @@ impl Layout<'_> {
                 cells * cell_bytes + (here.edges * gathered) as f64
             };
             let busiest = self.ranks().map(bytes).fold(0.0, f64::max);
-            // Values are written once and read once or twice on the way back.
+            // Values are written once and read once or twice in the backward pass.
             let passes = self.forward(number) as f64 + 2.0;
             seconds += busiest * passes / facts.question.machine.memory_bytes_per_second;
         }

@@ -32,7 +32,7 @@ pub struct Comparison {
 /// are in the data's own units if `units` are given: of the same predictions.
 ///
 /// # Panics
-/// Where `steps` do not ascend or one is not among the targets.
+/// If `steps` do not ascend or one is not among the targets.
 pub fn compare_values(
     targets: &Targets,
     known_before: Option<Vec<f32>>,
@@ -71,7 +71,7 @@ pub fn compare_values(
 /// of `steps`.
 ///
 /// # Panics
-/// Where `steps` do not ascend or one is not among the targets, or a target is not below
+/// If `steps` do not ascend or one is not among the targets, or a target is not below
 /// `classes`.
 pub fn compare_classes(
     targets: &Targets,
@@ -104,7 +104,7 @@ pub fn compare_classes(
 /// The majority class on the edges of `steps`; the first `training_steps` snapshots count.
 ///
 /// # Panics
-/// Where `steps` do not ascend or one is not a snapshot, or a class is not below `classes`.
+/// If `steps` do not ascend or one is not a snapshot, or a class is not below `classes`.
 pub fn compare_edge_classes(
     labelled: &SnapshotSequence,
     rule: EdgeClassRule,
@@ -135,7 +135,7 @@ pub fn compare_edge_classes(
 /// `sampler`. Query `t` is asked for snapshot `t + 1`.
 ///
 /// # Panics
-/// Where `queries` do not ascend, or a query has no next snapshot.
+/// If `queries` do not ascend, or a query has no next snapshot.
 pub fn compare_links(
     sequence: &SnapshotSequence,
     queries: &[usize],

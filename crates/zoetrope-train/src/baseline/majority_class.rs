@@ -36,7 +36,7 @@ impl StepBaseline for MajorityClass {
     }
 
     /// # Panics
-    /// Where a class is not below the number of classes.
+    /// If a class is not below the number of classes.
     fn observe(&mut self, truth: &[f32]) {
         self.seen += 1;
         if self.seen > self.training_steps {

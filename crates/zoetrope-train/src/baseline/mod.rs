@@ -57,7 +57,7 @@ pub trait LinkBaseline: Send + Sync {
     /// Writes the score of each pair for the snapshot after the last observed one.
     ///
     /// # Panics
-    /// Where the three slices differ in length.
+    /// If the three slices differ in length.
     fn score(&self, src: &[VertexId], dst: &[VertexId], out: &mut [f32]);
 
     /// The score above which a pair is called a link; `None` where scores only rank.

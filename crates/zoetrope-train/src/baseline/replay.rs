@@ -11,7 +11,7 @@ use super::{LinkBaseline, StepBaseline};
 /// Targets that do not change (one step) are told before every query but that of step 0.
 ///
 /// # Panics
-/// Where `steps` do not ascend, or one is not among the targets.
+/// If `steps` do not ascend, or one is not among the targets.
 pub fn replay_targets(
     baseline: &mut dyn StepBaseline,
     targets: &Targets,
@@ -42,7 +42,7 @@ pub fn replay_targets(
 /// snapshots `0..=t`, as a model does that is asked for the edges of `t + 1`.
 ///
 /// # Panics
-/// Where `queries` do not ascend, or one is not a snapshot.
+/// If `queries` do not ascend, or one is not a snapshot.
 pub fn replay_links(
     baselines: &mut [Box<dyn LinkBaseline>],
     sequence: &SnapshotSequence,

@@ -19,7 +19,7 @@ impl SavedTensor {
     /// An array of the given shape; no dimension at all is a single number.
     ///
     /// # Panics
-    /// Where the shape asks for another number of values.
+    /// If the shape asks for another number of values.
     pub fn new(dims: Vec<usize>, data: Vec<f32>) -> Self {
         let asked = dims.iter().try_fold(1usize, |size, &dim| size.checked_mul(dim));
         assert_eq!(asked, Some(data.len()), "a saved tensor of shape {dims:?}");

@@ -178,7 +178,7 @@ fn model(config: &Config) -> Vec<ConfigProblem> {
     .collect()
 }
 
-/// What models of events cannot be made of, and how their batches cannot be cut.
+/// What event models cannot be made of, and how their batches cannot be cut.
 fn events(config: &Config) -> Vec<ConfigProblem> {
     let (model, train) = (&config.model, &config.train);
     if !model.name.is_stream() {

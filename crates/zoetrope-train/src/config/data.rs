@@ -91,10 +91,10 @@ section! {
         /// What becomes of missing features of events and of vertices.
         missing_features: MissingFeatures = MissingFeatures::Impute;
         /// Features of events that the model must not see, for example because the target was made
-        /// from them (models of events).
+        /// from them (event models).
         drop_features: Columns = Columns(Vec::new());
         /// Share of the vertices that training does not see, so that it can be asked about new ones
-        /// (models of events; TGN's protocol has 0.1).
+        /// (event models; TGN's protocol has 0.1).
         inductive: f64 = 0.0, Below(0.0, 1.0);
     }
 }

@@ -1,6 +1,6 @@
 //! The values where nothing is given, which depend on the model.
 //!
-//! Models of snapshots have those that the sections declare; models of events those of their
+//! Models of snapshots have those that the sections declare; event models those of their
 //! references: hidden width 100, 2 heads and batches of 200 events, as TGL and PyG's example have
 //! them. Their learning rate of 1e-4 is not the default: within a few epochs 1e-3 is far better on
 //! the validation part (AP 0.89 against 0.76 on bitcoin-otc, 0.85 against 0.71 on enron).

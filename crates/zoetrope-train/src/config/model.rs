@@ -15,7 +15,7 @@ section! {
         hidden: usize = 32, Whole(1, 1 << 16);
         /// How many layers; as many as the paper has if not set.
         layers: Option<usize> = None, Whole(1, 64);
-        /// Attention heads (dysat, and models of events that attend to neighbours or mails).
+        /// Attention heads (dysat, and event models that attend to neighbours or mails).
         heads: usize = 4, Whole(1, 256);
         /// Share of the values that dropout sets to 0 while training.
         dropout: f64 = 0.0, Below(0.0, 1.0);
@@ -25,12 +25,12 @@ section! {
         normalisation: Normalisation = Normalisation::Symmetric;
         /// How many snapshots an M-product mixes, the present one included (tm-gcn).
         bandwidth: usize = 5, Whole(1, 1 << 16);
-        /// Which source is followed where they differ: pygt or paper for models of snapshots, tgl or
-        /// pyg (tgn only) for models of events.
+        /// Which source is followed where they differ: pygt or paper for snapshot models, tgl or
+        /// pyg (tgn only) for event models.
         variant: Variant = Variant::Pygt;
         /// What turns embeddings into predictions; auto is the reference's for links of events.
         decoder: DecoderName = DecoderName::Auto;
-        /// Width of the time encoding (models of events); `hidden` if not set.
+        /// Width of the time encoding (event models); `hidden` if not set.
         time_width: Option<usize> = None, Whole(1, 1 << 16);
         /// What updates memory (tgn, jodie, apan); as the model's reference has it if not set.
         updater: Option<UpdaterName> = None;
@@ -41,11 +41,11 @@ section! {
         combine: Option<CombineName> = None;
         /// Mails that a vertex keeps (transformer updater); 10 for apan if not set.
         mailbox: Option<usize> = None, Whole(1, 1 << 10);
-        /// What makes embeddings (models of events); as the model's reference has it if not set.
+        /// What makes embeddings (event models); as the model's reference has it if not set.
         embedding: Option<EmbeddingName> = None;
-        /// Neighbours that each layer samples (models of events); 10 if not set.
+        /// Neighbours that each layer samples (event models); 10 if not set.
         neighbours: Option<usize> = None, Whole(1, 1 << 12);
-        /// Which neighbours are sampled (models of events); uniform for tgat and the most recent
+        /// Which neighbours are sampled (event models); uniform for tgat and the most recent
         /// for the others if not set.
         sampling: Option<SamplingName> = None;
     }
@@ -112,7 +112,7 @@ names! {
         Paper = "paper",
         /// PyG's `TGNMemory` and its example of TGN.
         Pyg = "pyg",
-        /// TGL's modules, which follow the papers of the models of events.
+        /// TGL's modules, which follow the papers of the event models.
         Tgl = "tgl",
     }
 }

@@ -21,7 +21,7 @@ section! {
         /// Blocks of snapshots that a frame is computed in, so that activations are held for one of
         /// them at a time (ESDG §3.1); as few as fit into `memory_limit` if not set.
         blocks: Option<usize> = None, Whole(1, 1 << 30);
-        /// Whether blocks are computed again on the way back instead of being kept. It does not
+        /// Whether blocks are recomputed in the backward pass instead of being kept. It does not
         /// change the result.
         recompute: bool = true;
         /// How ranks share frames, or the snapshots and vertices of each.
@@ -32,7 +32,7 @@ section! {
         /// Whether ranks send the rows of some snapshots while they compute the next (ESDG §6.5). It
         /// changes the result in its last bits at most.
         overlap: bool = false;
-        /// How what ranks have on cards goes from one to the other: from card to card by NCCL, or by way
+        /// How what ranks have on GPUs goes from one to the other: from GPU to GPU by NCCL, or by way
         /// of the host. It does not change the result.
         device_transport: DeviceTransport = DeviceTransport::Auto;
         /// Seconds that a rank may wait for others before the one that keeps it waiting counts as
@@ -43,20 +43,20 @@ section! {
         /// The most memory that the process may take, reading and judging included, or that the GPU
         /// may if it computes on one, for example "4GiB".
         memory_limit: Option<ByteCount> = None;
-        /// Where a card keeps the graph: on the card, or on the host, from where every frame's share
+        /// Where a GPU keeps the graph: on the GPU, or on the host, from where every frame's share
         /// is copied ahead of its use.
         residency: Residency = Residency::Auto;
-        /// Whether snapshots are sent to a card as differences to those before them (ESDG §3.2):
+        /// Whether snapshots are sent to a GPU as differences to those before them (ESDG §3.2):
         /// where that is faster, which it is frame by frame if they change little, or wherever it takes
-        /// fewer bytes, also for those that stay on the card. It does not change the result.
+        /// fewer bytes, also for those that stay on the GPU. It does not change the result.
         difference: DifferenceRule = DifferenceRule::Auto;
-        /// Whether steps that repeat are recorded once and launched as a whole (on a card). It does
+        /// Whether steps that repeat are recorded once and launched as a whole (on a GPU). It does
         /// not change the result.
         record: bool = true;
         /// Whether equal questions, vertices and neighbour events of a batch are computed once
-        /// (models of events). It does not change the result.
+        /// (event models). It does not change the result.
         deduplicate: bool = true;
-        /// Whether the next batch is prepared while this one trains (models of events). It does not
+        /// Whether the next batch is prepared while this one trains (event models). It does not
         /// change the result.
         prefetch: bool = true;
     }
@@ -138,9 +138,9 @@ names! {
 }
 
 names! {
-    /// How what ranks have on cards goes from one to the other.
+    /// How what ranks have on GPUs goes from one to the other.
     DeviceTransport {
-        /// By NCCL where every rank has it and a card of its own, else by way of the host.
+        /// By NCCL where every rank has it and a GPU of its own, else by way of the host.
         Auto = "auto",
         /// By NCCL; the run is refused where that is not possible.
         Nccl = "nccl",
@@ -150,11 +150,11 @@ names! {
 }
 
 names! {
-    /// Where a card keeps the graph.
+    /// Where a GPU keeps the graph.
     Residency {
-        /// On the card where it fits.
+        /// On the GPU where it fits.
         Auto = "auto",
-        /// On the card.
+        /// On the GPU.
         Resident = "resident",
         /// On the host.
         Stream = "stream",
@@ -162,13 +162,13 @@ names! {
 }
 
 names! {
-    /// Whether snapshots are sent to a card as differences.
+    /// Whether snapshots are sent to a GPU as differences.
     DifferenceRule {
         /// Where that is faster.
         Auto = "auto",
         /// Wherever it takes fewer bytes.
         On = "on",
-        /// Never: snapshots are sent whole, those that do not stay on the card with every frame.
+        /// Never: snapshots are sent whole, those that do not stay on the GPU with every frame.
         Off = "off",
     }
 }

@@ -61,7 +61,7 @@ names! {
     }
 }
 
-/// What is in force where a key is not set; for models of events.
+/// What is in force where a key is not set; for event models.
 impl ModelConfig {
     /// What updates memory; None where the model has none.
     pub fn updater_in_force(&self) -> Option<UpdaterName> {

@@ -41,11 +41,11 @@ section! {
         /// Which events a query of a model of events may have as neighbours: those before its own
         /// time (`per-event`, TGL) or those before its batch (`batch-stale`, PyG and TGB).
         neighbours: NeighbourRule = NeighbourRule::PerEvent;
-        /// What a query knows of events at its very time (models of events): nothing (`future`), what
+        /// What a query knows of events at its very time (event models): nothing (`future`), what
         /// memory took in with earlier batches (`batch`, the convention of PyG, TGB and TGL), or all that
         /// come before it in the stream (`past`).
         equal_times: EqualTimesRule = EqualTimesRule::Future;
-        /// Where edges that did not happen come from (models of events).
+        /// Where edges that did not happen come from (event models).
         pool: NegativePool = NegativePool::Destinations;
         /// Fixed edges that did not happen for validation and test, made by `zoetrope data
         /// negatives` (models of events); drawn with the seed if not set.
@@ -64,7 +64,7 @@ names! {
         LinkPrediction = "link-prediction",
         /// A class for each edge.
         EdgeClassification = "edge-classification",
-        /// The weight of each event (models of events).
+        /// The weight of each event (event models).
         EdgeRegression = "edge-regression",
     }
 }

@@ -60,7 +60,7 @@ section! {
         /// Snapshots after which the gradient no longer flows back; through the whole frame
         /// if not set.
         truncate: Option<usize> = None, Whole(1, 1 << 30);
-        /// Frames in one update; events for models of events, which go on to the end of their last
+        /// Frames in one update; events for event models, which go on to the end of their last
         /// time if `task.equal_times` is `future`.
         batch_size: usize = 1, Whole(1, 1 << 30);
         /// Parts of a batch by a random number of which the batches of an epoch are shifted (models
@@ -77,7 +77,7 @@ section! {
         threads: Option<usize> = None, Whole(1, 4096);
         /// Where it is computed.
         device: Device = Device::Cpu;
-        /// How dense products are computed on a card. For models of snapshots the lower ones are
+        /// How dense products are computed on a GPU. For snapshot models the lower ones are
         /// refused where the loss of the first frame is more than 0.1 % (tf32) or 1 % (bf16) from
         /// that of f32.
         precision: Precision = Precision::F32;
@@ -208,7 +208,7 @@ pub enum Device {
 }
 
 names! {
-    /// How dense products are computed on a card.
+    /// How dense products are computed on a GPU.
     Precision {
         /// In f32.
         F32 = "f32",

@@ -49,7 +49,7 @@ impl Network {
     /// `frame` the snapshots in a frame and `vertices` those of a snapshot.
     ///
     /// # Errors
-    /// Where an option of the model does not fit.
+    /// If an option of the model does not fit.
     pub fn new(
         config: &Config,
         task: TaskName,

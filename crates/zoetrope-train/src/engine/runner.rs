@@ -85,7 +85,7 @@ impl Output {
     /// The rows of some of the described snapshots of `vertices` vertices.
     ///
     /// # Errors
-    /// Where they are not described.
+    /// If they are not described.
     pub fn rows_of(
         &self,
         forward: &mut Forward<'_>,
@@ -102,7 +102,7 @@ impl Output {
     /// Copies the rows of one described snapshot off the tape.
     ///
     /// # Panics
-    /// Where it is not described.
+    /// If it is not described.
     pub fn read(&self, tape: &Tape, step: usize, to: &mut [f32]) {
         assert!(self.steps.contains(&step), "snapshot {step} of {:?}", self.steps);
         tape.read_part(self.rows, (step - self.steps.start) * to.len(), to);
@@ -128,7 +128,7 @@ impl FrameRunner {
     /// asked for.
     ///
     /// # Errors
-    /// Where a snapshot cannot be brought into a form.
+    /// If a snapshot cannot be brought into a form.
     pub fn new(
         sequence: &Arc<SnapshotSequence>,
         features: &Arc<Matrix>,
@@ -187,11 +187,11 @@ impl FrameRunner {
         }
     }
 
-    /// Before the launches of a frame whose matrices are streamed: waits for them on the card, and
+    /// Before the launches of a frame whose matrices are streamed: waits for them on the GPU, and
     /// begins to copy those of the frame after it.
     ///
     /// # Errors
-    /// Where a snapshot cannot be brought into a form.
+    /// If a snapshot cannot be brought into a form.
     pub fn enter(&mut self, gpu: &Gpu, piece: &Piece, next: Option<&Piece>) -> Result<(), NnError> {
         self.cut(piece)?;
         for group in self.cuts[piece].graph.products() {
@@ -213,7 +213,7 @@ impl FrameRunner {
     /// Runs the model over a piece of a frame, from the state after what came before it.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn embed(
         &mut self,
         forward: &mut Forward<'_>,

@@ -177,7 +177,7 @@ impl FrameSharing {
     /// The rank that has the rows of a snapshot of a piece when it is asked about.
     ///
     /// # Panics
-    /// Where the piece does not have it.
+    /// If the piece does not have it.
     pub fn answerer(&self, piece: &Piece, step: usize) -> usize {
         let within = step - piece.frame.start;
         let structure = self.placements(piece.frame.len()).structure;

@@ -1,4 +1,4 @@
-//! Learning on a card: steps are launched ahead, and what they found is read once an epoch.
+//! Learning on a GPU: steps are launched ahead, and what they found is read once an epoch.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use zoetrope_tensor::{Gpu, Seed, Tape, Var};
 use super::WeighedLoss;
 use crate::error::TrainError;
 
-/// Steps that the host may be ahead of the card: enough to keep it busy, few enough that an
+/// Steps that the host may be ahead of the GPU: enough to keep it busy, few enough that an
 /// interrupt and the progress bar tell the truth.
 const AHEAD: usize = 16;
 
-/// What of a learner lives on a card.
+/// What of a learner lives on a GPU.
 #[derive(Debug)]
 pub(crate) struct Card {
     gpu: Gpu,
@@ -37,7 +37,7 @@ impl Card {
         }
     }
 
-    /// The number of the frame that the card is at.
+    /// The number of the frame that the GPU is at.
     pub(super) fn frame_counter(&self) -> &StepCounter {
         self.steps.counter()
     }
@@ -101,7 +101,7 @@ impl Card {
         }
     }
 
-    /// Adds up the gradients of all ranks, and which parameters they reached: from card to card where these
+    /// Adds up the gradients of all ranks, and which parameters they reached: from GPU to GPU where these
     /// are linked, which nothing waits for. Says whether it did.
     pub(super) fn share(&self, parameters: &Parameters, ranks: &Ranks) -> Result<bool, TrainError> {
         let linked = ranks.are_linked(&self.gpu);
@@ -131,7 +131,7 @@ impl Card {
         self.optimiser.step(parameters, clip);
     }
 
-    /// Lets the card catch up where the host is too far ahead, and looks for faults.
+    /// Lets the GPU catch up where the host is too far ahead, and looks for faults.
     pub(super) fn pace(&mut self) -> Result<(), TrainError> {
         self.launched.push_back(self.gpu.mark());
         if self.launched.len() > AHEAD

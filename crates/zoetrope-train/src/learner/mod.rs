@@ -62,7 +62,7 @@ pub struct Learner {
     /// All of them in one piece, for ranks to add up.
     together: Vec<f32>,
     optimiser: Optimiser,
-    /// What lives on a card, where one computes.
+    /// What lives on a GPU, where one computes.
     card: Option<Card>,
     /// The losses of the parts of the current frame, as they weigh in it.
     frame_loss: f64,
@@ -183,7 +183,7 @@ impl Learner {
         }
     }
 
-    /// The number of the frame that a card is at, where one computes.
+    /// The number of the frame that a GPU is at, where one computes.
     pub(crate) fn frame_counter(&self) -> Option<StepCounter> {
         self.card.as_ref().map(|card| card.frame_counter().clone())
     }
@@ -374,15 +374,15 @@ impl Learner {
         Ok(())
     }
 
-    /// Lets a card catch up.
+    /// Lets a GPU catch up.
     ///
     /// # Errors
-    /// Where something went wrong on it.
+    /// If something went wrong on it.
     pub(crate) fn pace(&mut self) -> Result<(), TrainError> {
         self.card.as_mut().map_or(Ok(()), Card::pace)
     }
 
-    /// Waits for the steps of a card and takes over what they found; nothing where none computes.
+    /// Waits for the steps of a GPU and takes over what they found; nothing where none computes.
     /// `share` puts the losses of several ranks together.
     ///
     /// # Errors

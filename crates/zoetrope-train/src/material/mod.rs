@@ -85,7 +85,7 @@ impl Material {
     /// Opens what `[data]` names and brings it into shape.
     ///
     /// # Errors
-    /// Where the data cannot be read, cut or scaled as asked, or holds numbers that are not
+    /// If the data cannot be read, cut or scaled as asked, or holds numbers that are not
     /// finite.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
         Self::from_loaded(read(config, None, progress)?, config, None)

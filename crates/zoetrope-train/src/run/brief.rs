@@ -37,7 +37,7 @@ fn shortened(value: &Value) -> Value {
 /// A document as text, its fields in the order of the type: what fits on a line is written on one.
 ///
 /// # Errors
-/// Where it cannot be turned into JSON.
+/// If it cannot be turned into JSON.
 pub(super) fn text(document: &impl Serialize) -> serde_json::Result<String> {
     let mut text = String::new();
     write(&serde_json::to_string(document)?, 0, &mut text);

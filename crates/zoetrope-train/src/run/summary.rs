@@ -82,31 +82,31 @@ pub struct Summary {
     pub seconds: Seconds,
     /// Bytes moved, by kind.
     pub bytes: Bytes,
-    /// What copying the graph to a card frame by frame took, where that was done.
+    /// What copying the graph to a GPU frame by frame took, where that was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming: Option<Streaming>,
-    /// How what ranks had on cards went from one to the other, where several ranks had cards.
+    /// How what ranks had on GPUs went from one to the other, where several ranks had GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_transport: Option<DeviceTransport>,
 }
 
-/// How what ranks had on cards went from one to the other.
+/// How what ranks had on GPUs went from one to the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceTransport {
-    /// `nccl`, from card to card, or `host`.
+    /// `nccl`, from GPU to GPU, or `host`.
     pub name: String,
     /// Why.
     pub reason: String,
 }
 
-/// What copying the graph to a card frame by frame took, in training and evaluation.
+/// What copying the graph to a GPU frame by frame took, in training and evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Streaming {
     /// Bytes of matrices.
     pub bytes: u64,
-    /// Seconds that they were on the bus, beside what the card computed.
+    /// Seconds that they were on the bus, beside what the GPU computed.
     pub transfer_seconds: f64,
-    /// Seconds in which the card made matrices out of differences.
+    /// Seconds in which the GPU made matrices out of differences.
     pub rebuild_seconds: f64,
 }
 
@@ -155,7 +155,7 @@ pub struct DataSummary {
     pub events: u64,
     /// Snapshots.
     pub snapshots: u64,
-    /// Edges that a model of snapshots sees over all of them, after smoothing; 0 for models of events.
+    /// Edges that a model of snapshots sees over all of them, after smoothing; 0 for event models.
     #[serde(default)]
     pub edges: u64,
     /// Features of a vertex.

@@ -19,11 +19,11 @@ pub struct Timeline {
     depth: Cell<u32>,
     trace: Option<Arc<TraceFile>>,
     track: u32,
-    /// When the clock of a card began, and what ends its trace.
+    /// When the clock of a GPU began, and what ends its trace.
     card: RefCell<Option<(Instant, TraceEnd)>>,
 }
 
-/// The tracks of a card's two queues: its kernels, and its copies ahead of use.
+/// The tracks of a GPU's two queues: its kernels, and its copies ahead of use.
 const CARD_TRACKS: [(u32, &str); 2] = [(1000, "GPU compute"), (1001, "GPU copy")];
 
 impl Default for Timeline {
@@ -78,7 +78,7 @@ impl Timeline {
         self.trace.is_some()
     }
 
-    /// From now on spans of a card come too, whose clock began at `start`, until this is dropped.
+    /// From now on spans of a GPU come too, whose clock began at `start`, until this is dropped.
     pub fn follow(&self, start: Instant, end: TraceEnd) {
         *self.card.borrow_mut() = Some((start, end));
         if let Some(trace) = &self.trace {
@@ -86,7 +86,7 @@ impl Timeline {
         }
     }
 
-    /// Says in the trace who measures the spans of the card.
+    /// Says in the trace who measures the spans of the GPU.
     pub fn name_source(&self, source: &str) {
         if let Some(trace) = &self.trace {
             trace.label(&format!("GPU spans: {source}"));
@@ -100,7 +100,7 @@ impl Timeline {
         }
     }
 
-    /// Shows what a card did, by its own clock.
+    /// Shows what a GPU did, by its own clock.
     pub fn add_device_span(&self, name: &str, copies: bool, start: f64, seconds: f64) {
         let card = self.card.borrow();
         let (Some(trace), Some((begun, _))) = (&self.trace, card.as_ref()) else { return };

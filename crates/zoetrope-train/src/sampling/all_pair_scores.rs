@@ -43,7 +43,7 @@ impl AllPairScores {
     /// Adds whole rows of the step's pairs, links among them.
     ///
     /// # Panics
-    /// Where there are not as many scores as pairs.
+    /// If there are not as many scores as pairs.
     pub fn add(&mut self, candidates: &Candidates, scores: &[f32]) {
         let labels = &candidates.pairs.label;
         self.thresholds.add_negatives_among(scores, labels);

@@ -33,7 +33,7 @@ impl AllPairs {
     /// Replaces `candidates` by one row for each of some sources: all other vertices, ascending.
     ///
     /// # Panics
-    /// Where a source is not a vertex.
+    /// If a source is not a vertex.
     pub fn fill(&self, sources: Range<VertexId>, candidates: &mut Candidates) {
         let vertices = self.links.vertices();
         assert!(sources.end <= vertices, "sources {sources:?} of {vertices}");

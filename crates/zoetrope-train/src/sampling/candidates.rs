@@ -30,7 +30,7 @@ impl Candidates {
     /// The pairs of a row.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// If there is no such row.
     pub fn row(&self, row: usize) -> Range<usize> {
         self.offsets[row]..self.offsets[row + 1]
     }

@@ -25,7 +25,7 @@ impl LinkCandidates {
     /// `negatives` for each link, drawn with `seed`.
     ///
     /// # Panics
-    /// Where `negatives` is 0: configuration refuses it.
+    /// If `negatives` is 0: configuration refuses it.
     pub fn sampled(negatives: usize, seed: u64) -> Self {
         Self::Sampled(OneVersusMany::new(negatives, seed))
     }
@@ -70,7 +70,7 @@ impl LinkCandidates {
     /// Replaces `candidates` by the rows of a chunk.
     ///
     /// # Panics
-    /// Where there is no such chunk.
+    /// If there is no such chunk.
     pub fn fill(&mut self, chunk: usize, key: DrawKey, candidates: &mut Candidates) {
         let (rows, length) = (self.rows(), self.rows_of_chunk());
         let range = chunk * length..((chunk + 1) * length).min(rows);

@@ -45,7 +45,7 @@ impl LinkRanks {
     /// The links of a snapshot, about to be asked for so many pairs that are none.
     ///
     /// # Panics
-    /// Where a snapshot has 2³² edges.
+    /// If a snapshot has 2³² edges.
     pub(super) fn load<'a>(&'a mut self, edges: SnapshotView<'a>, pairs: usize) -> Links<'a> {
         assert!(u32::try_from(edges.len()).is_ok(), "{} edges in a snapshot", edges.len());
         let vertices = u64::from(edges.vertices);
@@ -143,7 +143,7 @@ impl Links<'_> {
     /// Destinations and sources of the pairs `ranks` among those that are not links.
     ///
     /// # Panics
-    /// Where a rank is not below [`non_links`](Self::non_links).
+    /// If a rank is not below [`non_links`](Self::non_links).
     pub(super) fn pairs_that_are_none(
         &self,
         ranks: [u64; TOGETHER],

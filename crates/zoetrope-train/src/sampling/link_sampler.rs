@@ -83,7 +83,7 @@ impl LinkSampler {
     /// A sampler with its buffers.
     ///
     /// # Panics
-    /// Where θ is not above 0 and up to 1, or no negative is asked for: configuration refuses
+    /// If θ is not above 0 and up to 1, or no negative is asked for: configuration refuses
     /// both.
     pub fn new(sampling: LinkSampling) -> Self {
         assert!(sampling.theta > 0.0 && sampling.theta <= 1.0, "theta {}", sampling.theta);

@@ -28,7 +28,7 @@ impl LinkScores {
     /// Adds the scores of candidates.
     ///
     /// # Panics
-    /// Where there are not as many scores as pairs.
+    /// If there are not as many scores as pairs.
     pub fn add(&mut self, candidates: &Candidates, scores: &[f32]) {
         if let Some(pairs) = &mut self.pairs {
             pairs.add(scores, &candidates.pairs.label);

@@ -75,7 +75,7 @@ impl LinkSet {
     /// Pair `rank` among those that are not links, first end first.
     ///
     /// # Panics
-    /// Where `rank` is not below [`non_links`](Self::non_links).
+    /// If `rank` is not below [`non_links`](Self::non_links).
     pub fn non_link(&self, rank: u64) -> (VertexId, VertexId) {
         assert!(rank < self.non_links(), "pair {rank} of {}", self.non_links());
         let others = self.vertices - 1;
@@ -128,7 +128,7 @@ impl Row<'_> {
     /// Vertex `rank` among those that are not linked.
     ///
     /// # Panics
-    /// Where `rank` is not below [`non_links`](Self::non_links).
+    /// If `rank` is not below [`non_links`](Self::non_links).
     pub fn non_link(&self, rank: usize) -> VertexId {
         assert!(rank < self.non_links(), "vertex {rank} of {}", self.non_links());
         let number = |key: u64| place(self.first, ends(key).1);

@@ -34,7 +34,7 @@ impl OneVersusMany {
     /// `negatives` for each link; all there are where a source has fewer.
     ///
     /// # Panics
-    /// Where `negatives` is 0: configuration refuses it.
+    /// If `negatives` is 0: configuration refuses it.
     pub fn new(negatives: usize, seed: u64) -> Self {
         assert!(negatives > 0, "negatives for each link");
         Self { negatives, seed, links: LinkSet::default() }
@@ -61,7 +61,7 @@ impl OneVersusMany {
     /// the links are cut into chunks does not change the rows.
     ///
     /// # Panics
-    /// Where there are not so many links.
+    /// If there are not so many links.
     pub fn fill(&self, links: Range<usize>, key: DrawKey, candidates: &mut Candidates) {
         let draws = key.draws(self.seed, Purpose::Candidates);
         let length = |link: usize| {

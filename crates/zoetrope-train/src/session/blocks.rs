@@ -2,7 +2,7 @@
 //!
 //! Forward, a block starts from the state after the one before it (`π_b`: hidden states, evolved
 //! weights, the last inputs of a window). Backward, the gradient of that state is the loss's gradient of
-//! everything later. So blocks can be kept on one tape until the way back, or forgotten and computed
+//! everything later. So blocks can be kept on one tape until the backward pass, or forgotten and computed
 //! again, the last one first: then values and gradients are held for one block at a time, and `π_b` for
 //! all of them. Both ways add up the same numbers in the same order: gradients are equal, bit by bit.
 
@@ -121,7 +121,7 @@ impl Session {
         Ok(())
     }
 
-    /// Where a card gets the graph piece by piece: waits there for that of a block, and begins to copy
+    /// Where a GPU gets the graph piece by piece: waits there for that of a block, and begins to copy
     /// that of the one after it.
     fn stream_piece(&mut self, piece: &Piece, next: Option<&Piece>) -> Result<(), TrainError> {
         let next = next.filter(|_| self.looks_ahead());

@@ -22,7 +22,7 @@ impl Session {
     /// Whether any rank says so; all of them ask at the same place.
     ///
     /// # Errors
-    /// Where a rank is lost.
+    /// If a rank is lost.
     pub fn agree(&self, says: bool) -> Result<bool, TrainError> {
         let Some(ranks) = &self.ranks else { return Ok(says) };
         Ok(ranks.all_reduce_one(u64::from(says), Reduction::Max)? > 0)
@@ -38,7 +38,7 @@ impl Session {
     /// What ranks have sent each other so far, in training and evaluation.
     ///
     /// # Errors
-    /// Where a rank is lost.
+    /// If a rank is lost.
     pub fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
         let Some(ranks) = &self.ranks else { return Ok(None) };
         let own = ranks.traffic();

@@ -44,7 +44,7 @@ impl CudaGraphs {
         match self.known.get(&key(frames)) {
             None => Found::Unknown,
             Some(Some(recording)) if recording.graph.is_current() => Found::Recording(recording),
-            // Copies to the card during a step cannot be repeated.
+            // Copies to the GPU during a step cannot be repeated.
             Some(Some(recording)) if !recording.graph.is_repeatable() => Found::Unknown,
             Some(_) => Found::Seen,
         }

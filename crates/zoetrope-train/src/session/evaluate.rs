@@ -46,7 +46,7 @@ impl Session {
     /// The metrics on a part.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
         let _judging = zoetrope_heap::during(&stages::JUDGING);
         let steps = self.steps_of(part);
@@ -57,7 +57,7 @@ impl Session {
     /// frames of the sequence, or those whose last snapshot belongs to a part.
     ///
     /// # Errors
-    /// Where the task has no answer for a vertex, or no frame ends in the part.
+    /// If the task has no answer for a vertex, or no frame ends in the part.
     pub fn predict(&mut self, part: Option<Part>) -> Result<(Answers, Metrics), TrainError> {
         let Some(per_vertex) = self.task.answers_per_vertex() else {
             return Err(TrainError::Unfit {
@@ -86,7 +86,7 @@ impl Session {
     /// The embeddings of a snapshot, `vertices × width`.
     ///
     /// # Errors
-    /// Where the snapshot is not there, or too early for a whole frame.
+    /// If the snapshot is not there, or too early for a whole frame.
     pub fn embed(&mut self, step: usize) -> Result<Vec<f32>, TrainError> {
         let first = self.earliest();
         if step >= self.material.steps() || step < first {

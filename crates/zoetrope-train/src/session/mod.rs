@@ -72,7 +72,7 @@ pub struct Session {
     pub(crate) timeline: Timeline,
     /// Says that validation should end.
     pub(crate) interrupt: Interrupt,
-    /// How what ranks have on cards goes from one to the other.
+    /// How what ranks have on GPUs goes from one to the other.
     pub(crate) device_transport: Option<DeviceTransport>,
 }
 
@@ -119,7 +119,7 @@ impl Session {
     /// The metrics of the task's baselines on a part; the first of several ranks finds them.
     ///
     /// # Errors
-    /// Where the data does not fit the task, or a rank is lost.
+    /// If the data does not fit the task, or a rank is lost.
     pub fn baselines(
         &self,
         part: Part,

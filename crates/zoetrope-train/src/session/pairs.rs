@@ -89,7 +89,7 @@ impl Session {
     /// The head's answers about pairs in the order given, raw: one number, or one for each class.
     ///
     /// # Errors
-    /// Where the task has no answers for pairs, or a snapshot is not among those that can be asked
+    /// If the task has no answers for pairs, or a snapshot is not among those that can be asked
     /// about.
     pub fn predict_pairs(&mut self, asked: &[PairQuestion]) -> Result<Vec<f32>, TrainError> {
         if !self.predicts_pairs() {

@@ -12,7 +12,7 @@ use crate::error::TrainError;
 use crate::task::Questions;
 
 impl Session {
-    /// Before the first update on a card in a lower precision: refuses it where the loss of the
+    /// Before the first update on a GPU in a lower precision: refuses it where the loss of the
     /// first frame is not that of f32. Nothing of the run changes.
     pub(super) fn check_precision(&mut self, frame: Frame) -> Result<(), TrainError> {
         let Some(planned) = self.plan.gpu else { return Ok(()) };

@@ -25,7 +25,7 @@ impl Session {
     /// Chooses the task, builds the network, makes or takes the plan, and prepares the graph.
     ///
     /// # Errors
-    /// Where the data does not fit the task or the model, no plan can be made, or the plan that is
+    /// If the data does not fit the task or the model, no plan can be made, or the plan that is
     /// given does not fit.
     pub fn start(
         config: Config,

@@ -54,9 +54,9 @@ pub struct StreamMaterial {
     index: TemporalIndex,
     /// The index without the events that were left out of training.
     training_index: Option<TemporalIndex>,
-    /// The features of all events on the card, where one computes.
+    /// The features of all events on the GPU, where one computes.
     on_card: Option<Fixed>,
-    /// The index, and the one of training, on the card, where neighbours are sampled there.
+    /// The index, and the one of training, on the GPU, where neighbours are sampled there.
     samplers: [Option<TemporalSampler>; 2],
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Neighbours<'a> {
 }
 
 impl Neighbours<'_> {
-    /// As [`Sampler::sample`], on the card where the index lies there.
+    /// As [`Sampler::sample`], on the GPU where the index lies there.
     pub(super) fn sample(
         self,
         sampler: &Sampler,
@@ -96,7 +96,7 @@ impl StreamMaterial {
     /// Opens what `[data]` names.
     ///
     /// # Errors
-    /// Where the data cannot be read or has no events.
+    /// If the data cannot be read or has no events.
     pub fn open(config: &Config, progress: &dyn Progress) -> Result<Self, TrainError> {
         Self::from_loaded(material::read(config, None, progress)?, config, None, None)
     }
@@ -138,7 +138,7 @@ impl StreamMaterial {
     /// The material of a stream that is there already.
     ///
     /// # Errors
-    /// Where it has no events, or features that are not finite.
+    /// If it has no events, or features that are not finite.
     pub fn new(store: EventStore, config: &Config) -> Result<Self, TrainError> {
         Self::new_for(store, config, None, None)
     }
@@ -328,11 +328,11 @@ impl StreamMaterial {
     }
 
     /// Puts what batches read where models compute: the features of all events, and the index unless
-    /// neighbours are to be sampled on the host or it would take more than half of the card's
+    /// neighbours are to be sampled on the host or it would take more than half of the GPU's
     /// memory.
     ///
     /// # Errors
-    /// Where there are more events than a card can number.
+    /// If there are more events than a GPU can number.
     pub(super) fn place_on(
         &mut self,
         device: &Device,

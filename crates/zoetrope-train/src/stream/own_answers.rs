@@ -70,7 +70,7 @@ impl StreamSession {
     /// Events are asked about whether or not it is known what is right.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn predict_part(&mut self, part: Part) -> Result<(OwnAnswers, Metrics), TrainError> {
         self.own_answers = Some(OwnAnswers::default());
         let metrics = self.measure(part);

@@ -138,7 +138,7 @@ impl StreamSession {
     /// before it.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     pub fn embed(&mut self, time: Time) -> Result<Vec<f32>, TrainError> {
         let material = Arc::clone(&self.material);
         let events = material.store.time().partition_point(|&t| t < time);

@@ -97,7 +97,7 @@ impl StreamSession {
     /// Chooses the task and builds the network and the state.
     ///
     /// # Errors
-    /// Where the data does not fit the task or the model.
+    /// If the data does not fit the task or the model.
     pub fn start(
         mut config: Config,
         mut material: StreamMaterial,

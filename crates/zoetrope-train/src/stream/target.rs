@@ -35,7 +35,7 @@ impl Target {
     /// The target of a task.
     ///
     /// # Errors
-    /// Where the events do not have what the task predicts.
+    /// If the events do not have what the task predicts.
     pub(super) fn new(
         config: &Config,
         task: TaskName,

@@ -21,7 +21,7 @@ use crate::run::Metrics;
 /// The metrics of every baseline of a task on some steps.
 ///
 /// # Errors
-/// Where the data does not fit the task.
+/// If the data does not fit the task.
 pub fn baselines(
     config: &Config,
     task: TaskName,

@@ -33,7 +33,7 @@ pub struct EdgeClassification {
     pairs: Pairs,
     stacked: StackedPairs,
     labels: Arc<Vec<u32>>,
-    /// What is asked of steps, which does not change: where a card computes it is kept, so that it
+    /// What is asked of steps, which does not change: where a GPU computes it is kept, so that it
     /// is copied up once and recordings find it.
     kept: HashMap<Range<usize>, Asked>,
     kept_count: usize,
@@ -83,7 +83,7 @@ impl EdgeClassification {
     /// The task of a data set.
     ///
     /// # Errors
-    /// Where the data does not tell the classes of its edges.
+    /// If the data does not tell the classes of its edges.
     pub fn new(config: &Config, material: &Material) -> Result<Self, TrainError> {
         let classes = classes(config, material)?;
         let (labelled, rule) = edge_labels(material)?;

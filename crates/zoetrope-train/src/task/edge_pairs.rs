@@ -67,10 +67,10 @@ impl PairCounts {
 }
 
 /// The most pairs that are placed, of all questions: some 64 MiB with the readers of their ends. More
-/// pairs keep a card busy for longer than their launches take.
+/// pairs keep a GPU busy for longer than their launches take.
 pub(super) const MOST_PLACED: usize = 1 << 20;
 
-/// Pairs that lie on a card where recordings read them.
+/// Pairs that lie on a GPU where recordings read them.
 #[derive(Debug, Default)]
 pub(super) struct PlacedPairs {
     of_steps: HashMap<Range<usize>, Placed>,

@@ -48,7 +48,7 @@ pub trait Task: Send {
     /// how many answers it is the mean of; None where there is nothing to learn from.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     fn loss(
         &mut self,
         forward: &mut Forward<'_>,
@@ -68,9 +68,9 @@ pub trait Task: Send {
     /// Begins to draw what [`Task::stage_on_device`] will be asked to place, beside everything else.
     fn draw_ahead(&mut self, _questions: &Questions) {}
 
-    /// Draws what the loss of these questions asks and puts it on a card, where the loss and a
+    /// Draws what the loss of these questions asks and puts it on a GPU, where the loss and a
     /// recording of it find it. Returns false, and the questions are not recorded, where that would
-    /// take too much of the card.
+    /// take too much of the GPU.
     fn stage_on_device(&mut self, _gpu: &Gpu, _questions: &Questions) -> bool {
         true
     }
@@ -82,7 +82,7 @@ pub trait Task: Send {
     /// there, appends what a prediction file has for this snapshot.
     ///
     /// # Errors
-    /// Where shapes do not fit.
+    /// If shapes do not fit.
     fn judge(
         &mut self,
         judge: &mut Judge<'_>,
@@ -134,7 +134,7 @@ pub(crate) fn natural(material: &Material) -> (TaskName, &'static str) {
 /// The task that the configuration names, or the one that the data has targets for.
 ///
 /// # Errors
-/// Where the data has no targets for the task.
+/// If the data has no targets for the task.
 pub fn choose(config: &Config, material: &Material) -> Result<TaskName, TrainError> {
     let (natural, _) = natural(material);
     let chosen = config.task.name.unwrap_or(natural);
@@ -142,7 +142,7 @@ pub fn choose(config: &Config, material: &Material) -> Result<TaskName, TrainErr
         TaskName::NodeRegression => matches!(material.goal, Some(Goal::Numbers { .. })),
         TaskName::NodeClassification => material.goal.is_some(),
         TaskName::LinkPrediction | TaskName::EdgeClassification => true,
-        // The weights of events; the configuration refuses it for models of snapshots.
+        // The weights of events; the configuration refuses it for snapshot models.
         TaskName::EdgeRegression => false,
     };
     if fits {
@@ -158,7 +158,7 @@ pub fn choose(config: &Config, material: &Material) -> Result<TaskName, TrainErr
 /// The numbers that the head of a network gives for a task.
 ///
 /// # Errors
-/// Where the data does not tell the classes.
+/// If the data does not tell the classes.
 pub fn outputs(config: &Config, task: TaskName, material: &Material) -> Result<usize, TrainError> {
     match task {
         TaskName::NodeRegression | TaskName::LinkPrediction | TaskName::EdgeRegression => Ok(1),
@@ -170,7 +170,7 @@ pub fn outputs(config: &Config, task: TaskName, material: &Material) -> Result<u
 /// Makes the task of a run.
 ///
 /// # Errors
-/// Where the data does not fit it.
+/// If the data does not fit it.
 pub fn make(
     config: &Config,
     task: TaskName,

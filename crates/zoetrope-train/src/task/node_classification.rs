@@ -82,7 +82,7 @@ impl NodeClassification {
     /// The task of a data set.
     ///
     /// # Errors
-    /// Where the data has no classes.
+    /// If the data has no classes.
     pub fn new(config: &Config, material: &Material) -> Result<Self, TrainError> {
         let classes = classes(config, material)?;
         let (labels, present) = match &material.goal {

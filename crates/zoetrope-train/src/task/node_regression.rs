@@ -33,7 +33,7 @@ impl NodeRegression {
     /// The task of a data set.
     ///
     /// # Errors
-    /// Where the data has no numbers to predict.
+    /// If the data has no numbers to predict.
     pub fn new(material: &Material) -> Result<Self, TrainError> {
         let Some(Goal::Numbers { values, present }) = &material.goal else {
             return Err(TrainError::Unfit {

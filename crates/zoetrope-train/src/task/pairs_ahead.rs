@@ -2,7 +2,7 @@
 //!
 //! Which pairs a frame asks about is a function of seed, epoch and snapshot, so that nothing has to
 //! happen before they are drawn. To draw them and to sort their readers takes one thread longer than a
-//! card takes for the rest of a small frame, so that several frames are drawn side by side.
+//! GPU takes for the rest of a small frame, so that several frames are drawn side by side.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -15,7 +15,7 @@ use super::Questions;
 use super::edge_pairs::StackedPairs;
 use crate::sampling::{DrawKey, LinkSampler, LinkSampling, Pairs};
 
-/// Frames that are drawn ahead, each by a thread. Four were too few: on 16 cores beside an H200 the card
+/// Frames that are drawn ahead, each by a thread. Four were too few: on 16 cores beside an H200 the GPU
 /// waited for frames of 20,000 pairs for half of an epoch.
 pub(crate) const FRAMES_AHEAD: usize = 12;
 

@@ -92,7 +92,7 @@ pub struct Finished {
 /// process started: the summary says how long the first step had to wait.
 ///
 /// # Errors
-/// Where anything of the configuration, the data or the machine stands in the way; and
+/// If anything of the configuration, the data or the machine stands in the way; and
 /// [`TrainError::Interrupted`] where the run was asked to stop, with a checkpoint saved.
 pub fn train(
     config: Config,
@@ -468,7 +468,7 @@ pub fn unmeasured(parts: &str) -> TrainError {
     }
 }
 
-/// What streaming took on a card, where anything was streamed.
+/// What streaming took on a GPU, where anything was streamed.
 fn streaming(device: &Device) -> Option<Streaming> {
     let found = device.gpu()?.streaming();
     (found.bytes > 0).then_some(Streaming {

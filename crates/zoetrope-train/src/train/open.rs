@@ -49,7 +49,7 @@ impl Opened {
     /// ([`Config::chosen`] tells). What was given stays.
     ///
     /// # Errors
-    /// Where it cannot be read or does not fit the model.
+    /// If it cannot be read or does not fit the model.
     pub fn open(config: &mut Config, progress: &dyn Progress) -> Result<Self, TrainError> {
         let resumed = config.train.resume.clone();
         Self::open_for(config, progress, None, resumed.as_deref())
@@ -127,7 +127,7 @@ impl Opened {
     /// Starts a session on it.
     ///
     /// # Errors
-    /// Where data, task, model and plan do not go together.
+    /// If data, task, model and plan do not go together.
     pub fn start(
         self,
         config: Config,

@@ -1,4 +1,4 @@
-//! `zoetrope doctor --conformance`: a card against the processor.
+//! `zoetrope doctor --conformance`: a GPU against the processor.
 
 use std::io::IsTerminal;
 use std::str::FromStr;
@@ -143,7 +143,7 @@ fn operator_group(gpu: &Gpu, chosen: &Chosen) -> Group {
             Err(panic) => Case::broken(&case.name, fault.clone().unwrap_or(panic)),
         });
         if fault.is_some() {
-            // A card that faulted answers nothing any more.
+            // A GPU that faulted answers nothing any more.
             break;
         }
     }

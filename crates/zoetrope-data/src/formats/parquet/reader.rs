@@ -30,7 +30,7 @@ use crate::table::date::Calendar;
 /// Reads a Parquet file of events.
 ///
 /// # Errors
-/// Where the file cannot be read or is damaged, no column can be the source or the destination,
+/// If the file cannot be read or is damaged, no column can be the source or the destination,
 /// rows are bad and `options.lenient` is off, or the content passes the expansion limit.
 pub fn read(
     path: &Path,

@@ -63,7 +63,7 @@ pub(super) fn kinds(leaves: &[Leaf], sample: &[Vec<String>]) -> Vec<ColumnKind> 
 /// How the time is written, if it is text or digits.
 ///
 /// # Errors
-/// Where nothing shows whether the day or the month comes first.
+/// If nothing shows whether the day or the month comes first.
 pub(super) fn date_form(
     path: &std::path::Path,
     roles: &Roles,

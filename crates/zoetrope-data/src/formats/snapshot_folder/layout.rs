@@ -34,7 +34,7 @@ pub(super) struct Layout {
 /// The layout of a member's uncompressed text, or `None` where its rows are bare.
 ///
 /// # Errors
-/// Where the rows are no table, or it is uncertain which columns are the vertices.
+/// If the rows are no table, or it is uncertain which columns are the vertices.
 pub(super) fn of(
     path: &Path,
     text: &[u8],

@@ -68,7 +68,7 @@ impl Snapshot {
 /// The text of a member.
 ///
 /// # Errors
-/// Where it is compressed and damaged, or grows beyond the limit.
+/// If it is compressed and damaged, or grows beyond the limit.
 pub(super) fn unpacked(
     path: &Path,
     bytes: Vec<u8>,

@@ -21,7 +21,7 @@ use crate::table::{self, Preset, Table};
 /// Reads a TGL folder, given by its path or by that of its `edges.csv`.
 ///
 /// # Errors
-/// Where a file cannot be read or is damaged, rows are bad and `options.lenient` is off, a feature
+/// If a file cannot be read or is damaged, rows are bad and `options.lenient` is off, a feature
 /// file has too few rows, or features exist only as a PyTorch pickle.
 pub fn read(
     path: &Path,

@@ -92,7 +92,7 @@ fn ends_of(header: Option<&[String]>, options: &ReadOptions) -> ColumnMap {
 /// Reads the edges between the sensors that a table names.
 ///
 /// # Errors
-/// Where the list is no table of edges, or names a sensor that the table does not have.
+/// If the list is no table of edges, or names a sensor that the table does not have.
 pub(super) fn edges(
     path: &Path,
     header: Option<&[String]>,

@@ -4,7 +4,7 @@ use super::{ignored_unless, unread_if};
 use crate::config::problem::ConfigProblem;
 use crate::config::{Config, EmbeddingName, FeatureRule, ModelName, UpdaterName};
 
-/// Keys that only models of snapshots read.
+/// Keys that only snapshot models read.
 const OF_SNAPSHOTS: &[&str] = &[
     "data.lags",
     "data.window",
@@ -38,7 +38,7 @@ const OF_SNAPSHOTS: &[&str] = &[
     "plan.timeout",
 ];
 
-/// Keys that only models of events read.
+/// Keys that only event models read.
 const OF_EVENTS: &[&str] = &[
     "data.drop_features",
     "data.inductive",
@@ -81,7 +81,7 @@ pub(super) fn kind(config: &Config, default: &Config) -> Vec<Option<ConfigProble
     found
 }
 
-/// Keys that only some models of snapshots read.
+/// Keys that only some snapshot models read.
 pub(super) fn model(config: &Config, default: &Config) -> Vec<Option<ConfigProblem>> {
     let (model, usual) = (&config.model, &default.model);
     let name = model.name;
@@ -113,7 +113,7 @@ pub(super) fn model(config: &Config, default: &Config) -> Vec<Option<ConfigProbl
     ]
 }
 
-/// Keys that only some models of events read, depending on the parts they are made of.
+/// Keys that only some event models read, depending on the parts they are made of.
 pub(super) fn parts(config: &Config, default: &Config) -> Vec<Option<ConfigProblem>> {
     let (model, usual) = (&config.model, &default.model);
     let name = model.name.name();

@@ -31,7 +31,7 @@ pub struct LabelStream<'a> {
 /// that are `asked`.
 ///
 /// # Panics
-/// Where columns differ in length, or a class is not below `classes`.
+/// If columns differ in length, or a class is not below `classes`.
 pub fn compare_classes(
     stream: LabelStream<'_>,
     training: Range<usize>,
@@ -64,7 +64,7 @@ pub fn compare_classes(
 /// `asked`.
 ///
 /// # Panics
-/// Where columns differ in length.
+/// If columns differ in length.
 pub fn compare_values(
     stream: LabelStream<'_>,
     training: Range<usize>,

@@ -81,7 +81,7 @@ impl<'a> LinkBaselines<'a> {
     /// in the order of the stream.
     ///
     /// # Panics
-    /// Where negatives do not make a full row for each event, or a batch comes too late.
+    /// If negatives do not make a full row for each event, or a batch comes too late.
     pub fn judge(&mut self, events: Range<usize>, few: &[Negative], many: &[Negative]) {
         self.few.clear(few);
         self.many.clear(many);

@@ -71,7 +71,7 @@ impl<'a> Past<'a> {
     /// Tells what an event may know, and forgets what has left the window.
     ///
     /// # Panics
-    /// Where a later event was asked about before.
+    /// If a later event was asked about before.
     pub fn advance(&mut self, event: usize) {
         let time = self.store.time();
         let known = match self.equal_times {
@@ -121,7 +121,7 @@ impl<'a> Past<'a> {
     /// The scores of a pair at a time that is not before what was told, in the order of [`SCORES`].
     ///
     /// # Panics
-    /// Where the graph has no such vertex.
+    /// If the graph has no such vertex.
     pub fn scores(&self, src: VertexId, dst: VertexId, time: Time) -> [f32; 5] {
         let last = self.last_time(src, dst);
         let recent = last.is_some_and(|last| last >= time.saturating_sub(self.window));

@@ -19,7 +19,7 @@ impl ClassJudge {
     /// Judges `classes` classes, 2 at least.
     ///
     /// # Panics
-    /// Where there are fewer.
+    /// If there are fewer.
     pub fn new(classes: usize) -> Self {
         assert!(classes >= 2, "classes");
         Self {
@@ -40,7 +40,7 @@ impl ClassJudge {
     /// class, or, where there are two classes, it may be one number that is above 0 for class 1.
     ///
     /// # Panics
-    /// Where there is no row of scores for each true class, or a class is not below the number of
+    /// If there is no row of scores for each true class, or a class is not below the number of
     /// classes.
     pub fn add(&mut self, scores: &[f32], truth: &[f32]) {
         if self.classes == 2 && scores.len() == truth.len() {

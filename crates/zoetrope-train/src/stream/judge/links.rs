@@ -26,7 +26,7 @@ pub struct ScoredBatch<'a> {
 
 impl ScoredBatch<'_> {
     /// # Panics
-    /// Where the slices do not belong together.
+    /// If the slices do not belong together.
     fn width(&self) -> usize {
         let events = self.positives.len();
         let width = self.negatives.len() / events.max(1);
@@ -128,7 +128,7 @@ impl LinkJudge {
     /// together is one batch of the per-batch means.
     ///
     /// # Panics
-    /// Where the slices of the batch do not belong together.
+    /// If the slices of the batch do not belong together.
     pub fn add_batch(&mut self, scored: ScoredBatch<'_>) {
         let width = scored.width();
         self.batch.clear();
@@ -165,7 +165,7 @@ impl LinkJudge {
     /// Adds events with many negatives for MRR and hits@k.
     ///
     /// # Panics
-    /// Where the slices of the batch do not belong together.
+    /// If the slices of the batch do not belong together.
     pub fn add_ranks(&mut self, scored: ScoredBatch<'_>) {
         let width = scored.width();
         self.asked.ranks = true;

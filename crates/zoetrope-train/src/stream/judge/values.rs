@@ -19,7 +19,7 @@ impl ValueJudge {
     /// Adds predictions and true values, NaN where there is none.
     ///
     /// # Panics
-    /// Where there are not as many of one as of the other.
+    /// If there are not as many of one as of the other.
     pub fn add(&mut self, predicted: &[f32], truth: &[f32]) {
         self.errors.add(predicted, truth);
     }
