@@ -277,17 +277,17 @@ impl<H: Handle> Engine<H> {
         let mut at = 0;
         while at < requests.awaited.len() {
             if self.receive(&mut inside, requests, at)? {
-                drop(requests.awaited.remove(at))
+                requests.awaited.remove(at);
             } else {
-                at += 1
+                at += 1;
             }
         }
         let mut at = 0;
         while at < requests.open.len() {
             if self.test(&mut requests.open[at])? {
-                drop(requests.open.swap_remove(at))
+                requests.open.swap_remove(at);
             } else {
-                at += 1
+                at += 1;
             }
         }
         Ok(requests.is_through())

@@ -235,7 +235,7 @@ impl ConfigBuilder {
     /// model had.
     ///
     /// # Errors
-    /// As [`build`](Self::build), and as [`Config::continues`].
+    /// As [`build`](Self::build), and as for settings that are not those of the run.
     pub fn build_to_continue(self, saved: &Config) -> Result<Config, TrainError> {
         let origins = self.origins();
         let config = self.build_unchecked()?;
