@@ -37,8 +37,6 @@ pub struct FrameWorkload {
     pub features: usize,
     /// The widths `(in, out)` of the structure layers that may choose their order.
     pub structure_widths: Vec<(usize, usize)>,
-    /// Whether layers may take some snapshots in another order than others.
-    pub orders_by_snapshot: bool,
     /// Whether `Â·X` of the first layer depends on data alone.
     pub can_reuse: bool,
     /// Whether a frame can be computed in blocks of snapshots.
@@ -169,4 +167,38 @@ pub struct BatchWorkload {
     pub questions_of_an_event: usize,
     /// What batches take, if it was measured.
     pub measured: Option<MeasuredBatches>,
+}
+
+#[cfg(test)]
+impl FrameWorkload {
+    /// Some vertices and snapshots with as many edges in each, for a model that does everything.
+    pub(crate) fn of_size(vertices: usize, steps: usize, edges: usize) -> Self {
+        Self {
+            data: "made up".to_owned(),
+            model: "tgcn".to_owned(),
+            training: 0..steps,
+            vertices,
+            edges: vec![edges; steps],
+            features: 2,
+            structure_widths: vec![(2, 6), (6, 6)],
+            can_reuse: true,
+            works_in_blocks: true,
+            time_on_features: true,
+            is_recordable: true,
+            keeps_statistics: false,
+            frames_per_update: 1,
+            carries_state: false,
+            dropout: 0.0,
+            weights: 500,
+            optimiser_slots: 2,
+            data_bytes: 1 << 18,
+            evaluation_bytes: 0,
+            activations: ActivationCost {
+                fixed_bytes: 1000.0,
+                bytes_per_vertex: 10.0,
+                bytes_per_edge: 1.0,
+            },
+            blocks: Vec::new(),
+        }
+    }
 }

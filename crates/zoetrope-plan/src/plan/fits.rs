@@ -2,7 +2,7 @@
 
 use super::batch_plan::BatchPlan;
 use super::frame::Frame;
-use super::frame_plan::{FramePlan, LayerOrder};
+use super::frame_plan::FramePlan;
 use super::head::Head;
 use crate::error::PlanError;
 use crate::workload::{BatchWorkload, FrameWorkload};
@@ -35,7 +35,6 @@ impl FramePlan {
             let widths = |inputs, outputs| format!("{inputs} → {outputs}");
             let planned = widths(order.inputs, order.outputs);
             same("layer widths", planned, widths(inputs, outputs))?;
-            self.check_exceptions(order, workload)?;
         }
         if self.reuse.first_aggregation && !workload.can_reuse {
             let found = "a model whose first layer changes with its weights".to_owned();
@@ -68,31 +67,6 @@ impl FramePlan {
             }),
             None => Ok(()),
         }
-    }
-
-    /// Snapshots with an order of their own are those of a sequence, and of a layer that can choose.
-    fn check_exceptions(
-        &self,
-        order: &LayerOrder,
-        workload: &FrameWorkload,
-    ) -> Result<(), PlanError> {
-        let Some((&last, _)) = order.otherwise.last_key_value() else { return Ok(()) };
-        let steps = workload.edges.len();
-        if last >= steps {
-            return Err(PlanError::Mismatch {
-                field: "an order of snapshot",
-                planned: last.to_string(),
-                found: format!("{steps} snapshots"),
-            });
-        }
-        if workload.orders_by_snapshot {
-            return Ok(());
-        }
-        Err(PlanError::Mismatch {
-            field: "an order of snapshot",
-            planned: last.to_string(),
-            found: format!("{}, whose layers take all snapshots in one order", workload.model),
-        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! The plan of an epoch over frames of snapshots.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -23,7 +22,7 @@ pub enum OperatorOrder {
 }
 
 /// The order of the products in a structure layer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayerOrder {
     /// The width of the input.
@@ -32,9 +31,6 @@ pub struct LayerOrder {
     pub outputs: usize,
     /// What comes first.
     pub order: OperatorOrder,
-    /// Snapshots of the sequence in which it is otherwise.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub otherwise: BTreeMap<usize, OperatorOrder>,
 }
 
 /// The blocks of snapshots that a frame is computed in, one after the other (ESDG §3.1).

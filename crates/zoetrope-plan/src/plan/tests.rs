@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use super::frame::{Frame, FrameRule};
 use super::frame_plan::{Blocks, LayerOrder, OperatorOrder, Reuse, Update};
 use super::gpu::{Coding, FramesOnGpu, Precision, Residency};
@@ -7,7 +5,7 @@ use super::memory::Memory;
 use super::sharing::{CellSharing, Sharing};
 use super::*;
 use crate::strategy::Strategy;
-use crate::workload::{ActivationCost, FrameWorkload};
+use crate::workload::FrameWorkload;
 
 fn plan() -> FramePlan {
     FramePlan {
@@ -28,12 +26,7 @@ fn plan() -> FramePlan {
         updates: Update::of(2, 1),
         blocks: Blocks::default(),
         judged_group: 4,
-        orders: vec![LayerOrder {
-            inputs: 2,
-            outputs: 3,
-            order: OperatorOrder::AggregateFirst,
-            otherwise: BTreeMap::new(),
-        }],
+        orders: vec![LayerOrder { inputs: 2, outputs: 3, order: OperatorOrder::AggregateFirst }],
         reuse: Reuse { first_aggregation: false, bytes: 0, products_saved: 0 },
         sharing: None,
         gpu: None,
@@ -42,32 +35,9 @@ fn plan() -> FramePlan {
 
 fn workload() -> FrameWorkload {
     FrameWorkload {
-        data: "made up".to_owned(),
-        model: "tgcn".to_owned(),
         training: 0..6,
-        vertices: 10,
-        edges: vec![3; 8],
-        features: 2,
         structure_widths: vec![(2, 3)],
-        orders_by_snapshot: true,
-        can_reuse: true,
-        works_in_blocks: true,
-        time_on_features: true,
-        is_recordable: true,
-        keeps_statistics: false,
-        frames_per_update: 1,
-        carries_state: false,
-        dropout: 0.0,
-        weights: 1,
-        optimiser_slots: 0,
-        data_bytes: 0,
-        evaluation_bytes: 0,
-        activations: ActivationCost {
-            fixed_bytes: 0.0,
-            bytes_per_vertex: 0.0,
-            bytes_per_edge: 0.0,
-        },
-        blocks: Vec::new(),
+        ..FrameWorkload::of_size(10, 8, 3)
     }
 }
 
@@ -83,13 +53,6 @@ fn a_plan_for_another_run_is_refused() {
     let fixed = FrameWorkload { can_reuse: false, ..workload() };
     let error = FramePlan { reuse: kept, ..plan() }.fits(&fixed).unwrap_err();
     assert!(matches!(error, PlanError::Mismatch { field: "reuse", .. }));
-    let mut ordered = plan();
-    ordered.orders[0].otherwise.insert(3, OperatorOrder::UpdateFirst);
-    ordered.fits(&workload()).unwrap();
-    let whole = FrameWorkload { orders_by_snapshot: false, ..workload() };
-    assert!(ordered.fits(&whole).is_err());
-    ordered.orders[0].otherwise.insert(8, OperatorOrder::UpdateFirst);
-    assert!(ordered.fits(&workload()).is_err());
 }
 
 /// What is wrong with a plan after a change.

@@ -1,7 +1,5 @@
 //! What every planner of frames lays out the same way: frames, groups, orders, blocks, what is kept.
 
-use std::collections::BTreeMap;
-
 use super::GpuFacts;
 use super::memory::{Estimate, SharedMemory};
 use crate::checkpoint::fewest_blocks;
@@ -272,7 +270,7 @@ fn orders(
             OperatorOrder::UpdateFirst => "multiplies with its weights first",
         };
         reasons.push(format!("structure layer {} ({inputs} → {outputs}) {name}: {why}", layer + 1));
-        LayerOrder { inputs, outputs, order, otherwise: BTreeMap::new() }
+        LayerOrder { inputs, outputs, order }
     };
     workload.structure_widths.iter().enumerate().map(one).collect()
 }

@@ -32,32 +32,12 @@ fn graph() -> SnapshotSequence {
 
 fn workload() -> FrameWorkload {
     FrameWorkload {
-        data: "made up".to_owned(),
-        model: "tgcn".to_owned(),
         training: 0..10,
-        vertices: VERTICES as usize,
-        edges: vec![300; STEPS],
         features: 4,
         structure_widths: vec![(4, 8), (8, 2)],
-        orders_by_snapshot: true,
-        can_reuse: true,
-        works_in_blocks: true,
-        time_on_features: true,
-        is_recordable: true,
-        keeps_statistics: false,
-        frames_per_update: 1,
-        carries_state: false,
-        dropout: 0.0,
         weights: 1000,
-        optimiser_slots: 2,
         data_bytes: 1 << 20,
-        evaluation_bytes: 0,
-        activations: ActivationCost {
-            fixed_bytes: 1000.0,
-            bytes_per_vertex: 10.0,
-            bytes_per_edge: 1.0,
-        },
-        blocks: Vec::new(),
+        ..FrameWorkload::of_size(VERTICES as usize, STEPS, 300)
     }
 }
 

@@ -26,34 +26,9 @@ fn graph() -> SnapshotSequence {
 }
 
 fn workload() -> FrameWorkload {
-    FrameWorkload {
-        data: "made up".to_owned(),
-        model: "tm-gcn".to_owned(),
-        training: 0..STEPS,
-        vertices: VERTICES as usize,
-        edges: vec![900; STEPS],
-        features: 2,
-        structure_widths: vec![(2, 6), (6, 6)],
-        orders_by_snapshot: true,
-        can_reuse: true,
-        works_in_blocks: true,
-        time_on_features: true,
-        is_recordable: true,
-        keeps_statistics: false,
-        frames_per_update: 1,
-        carries_state: false,
-        dropout: 0.0,
-        weights: 500,
-        optimiser_slots: 2,
-        data_bytes: 1 << 18,
-        evaluation_bytes: 0,
-        blocks: Vec::new(),
-        activations: ActivationCost {
-            fixed_bytes: 5000.0,
-            bytes_per_vertex: 4000.0,
-            bytes_per_edge: 4.0,
-        },
-    }
+    let activations =
+        ActivationCost { fixed_bytes: 5000.0, bytes_per_vertex: 4000.0, bytes_per_edge: 4.0 };
+    FrameWorkload { activations, ..FrameWorkload::of_size(VERTICES as usize, STEPS, 900) }
 }
 
 fn traffic(time_on_features: bool) -> Traffic {

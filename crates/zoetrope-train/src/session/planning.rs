@@ -306,7 +306,6 @@ impl<'c> Draft<'c> {
             edges: (0..material.steps()).map(|step| material.sequence.at(step).len()).collect(),
             features: material.width(),
             structure_widths: model.structure_widths(),
-            orders_by_snapshot: false,
             works_in_blocks: model.works_in_blocks(),
             time_on_features: model.sharing(&[]).is_none_or(|sharing| sharing.time_on_features),
             is_recordable: model.is_recordable(),
