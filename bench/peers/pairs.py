@@ -2,7 +2,7 @@
 
 Every link of the next snapshot and as many pairs that are none. The draws are a function of
 (seed, epoch, step, position): Philox 4×32-10, in the order and with the keys of
-crates/zoetrope-train/src/sampling, so that both sides learn from the same pairs.
+crates/zoetrope-train/src/snapshots/sampling, so that both sides learn from the same pairs.
 """
 
 import numpy

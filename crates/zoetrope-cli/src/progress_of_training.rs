@@ -5,9 +5,9 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use zoetrope_data::Progress;
-use zoetrope_train::course::Course;
 use zoetrope_train::run::EpochRecord;
 use zoetrope_train::train::Listener;
+use zoetrope_train::training_run::TrainingRun;
 
 use crate::progress::{Bars, Unit};
 use crate::report::training::short;
@@ -67,7 +67,7 @@ impl Listener for TrainingBars {
         self.bar.suspend(|| self.say(&line));
     }
 
-    fn started(&mut self, course: &dyn Course, folder: &Path) {
+    fn started(&mut self, course: &dyn TrainingRun, folder: &Path) {
         self.reading.finish();
         self.epochs = course.config().train.epochs;
         if self.quiet {
@@ -109,7 +109,7 @@ impl Listener for TrainingBars {
         }
     }
 
-    fn epoch(&mut self, course: &dyn Course, record: &EpochRecord) {
+    fn epoch(&mut self, course: &dyn TrainingRun, record: &EpochRecord) {
         let key = course.learner().watched_key();
         let val = record
             .val

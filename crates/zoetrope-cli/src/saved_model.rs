@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zoetrope_train::VertexRows;
 use zoetrope_train::config::Config;
-use zoetrope_train::course::Course;
+use zoetrope_train::events::{EventSession, MemorySource, SavedRun};
 use zoetrope_train::run::{Interrupted, RunFolder, Timeline};
 use zoetrope_train::shell_word;
-use zoetrope_train::stream::{MemorySource, SavedRun, StreamSession};
 use zoetrope_train::train::{Opened, Run, load_plan, load_weights, put_saved_weights, vertex_rows};
+use zoetrope_train::training_run::TrainingRun;
 
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -29,7 +29,7 @@ pub(crate) struct MemoryNote {
 
 impl MemoryNote {
     /// After a session has answered. A warning goes to standard error at once.
-    pub(crate) fn of(session: &StreamSession) -> Self {
+    pub(crate) fn of(session: &EventSession) -> Self {
         let note =
             Self { source: session.memory_use().source(), warning: session.memory_warning() };
         if let Some(warning) = &note.warning {
@@ -118,7 +118,7 @@ impl SavedModel {
     fn put_weights(
         &self,
         root: &Path,
-        course: &mut dyn Course,
+        course: &mut dyn TrainingRun,
         rows: Option<&VertexRows>,
     ) -> Result<(), Failure> {
         let parameters = course.parameters_mut();

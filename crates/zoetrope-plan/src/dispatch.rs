@@ -16,7 +16,7 @@ use zoetrope_graph::VertexId;
 
 /// Finds the unique vertices of one batch after another.
 #[derive(Debug, Clone)]
-pub struct Organiser {
+pub struct UniqueVertices {
     places: Vec<Place>,
     stamp: u32,
     unique: Vec<VertexId>,
@@ -31,15 +31,15 @@ struct Place {
 
 /// What Algorithm 2 says of a series besides its unique vertices; buffers are reused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Organised {
+pub struct Dispatch {
     /// For each unique vertex the index of its last interaction (Φ).
     pub last_interaction: Vec<u32>,
     /// For each vertex of the flattened series its row among the unique ones (Ψ).
     pub rows: Vec<u32>,
 }
 
-impl Organiser {
-    /// An organiser of vertices `0..vertices`, with no batch begun.
+impl UniqueVertices {
+    /// A finder for vertices `0..vertices`, with no batch begun.
     pub fn new(vertices: usize) -> Self {
         Self { places: vec![Place::default(); vertices], stamp: 1, unique: Vec::new() }
     }
@@ -57,7 +57,7 @@ impl Organiser {
     /// The row of a vertex among the unique ones of the batch; it gets the next where it is new.
     ///
     /// # Panics
-    /// If the organiser was made for fewer vertices.
+    /// If it was made for fewer vertices.
     #[inline]
     pub fn place(&mut self, vertex: VertexId) -> u32 {
         let place = &mut self.places[vertex as usize];
@@ -71,7 +71,7 @@ impl Organiser {
     /// The row of a vertex, where it has one in this batch.
     ///
     /// # Panics
-    /// If the organiser was made for fewer vertices.
+    /// If it was made for fewer vertices.
     pub fn row(&self, vertex: VertexId) -> Option<u32> {
         let place = self.places[vertex as usize];
         (place.stamp == self.stamp).then_some(place.row)
@@ -88,12 +88,12 @@ impl Organiser {
     ///
     /// # Panics
     /// As [`place`](Self::place).
-    pub fn organise(
+    pub fn find(
         &mut self,
         interactions: impl IntoIterator<Item = [VertexId; 2]>,
-        organised: &mut Organised,
+        dispatch: &mut Dispatch,
     ) {
-        let Organised { last_interaction, rows } = organised;
+        let Dispatch { last_interaction, rows } = dispatch;
         last_interaction.clear();
         rows.clear();
         self.begin();

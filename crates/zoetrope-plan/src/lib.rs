@@ -22,7 +22,7 @@ pub mod volume;
 pub mod wishes;
 pub mod workload;
 
-pub use dispatch::{Organised, Organiser, Redundancy};
+pub use dispatch::{Dispatch, Redundancy, UniqueVertices};
 pub use error::PlanError;
 pub use partition::{Partition, Renaming};
 pub use placement::grid::Grid;

@@ -5,7 +5,7 @@ use zoetrope_data::Quiet;
 use crate::config::{Config, ModelName};
 use crate::error::TrainError;
 use crate::run::Timeline;
-use crate::session::{EpochEnd, Watch};
+use crate::snapshots::session::{EpochEnd, Watch};
 use crate::train::Opened;
 
 /// How far the losses of a model may lie apart, relative to the processor's.

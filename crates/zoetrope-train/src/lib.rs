@@ -4,28 +4,23 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
-pub mod baseline;
 pub mod checkpoint;
 mod class_weights;
 pub mod config;
 pub mod conformance;
-pub mod course;
 mod device;
-pub mod engine;
 pub mod error;
+pub mod events;
 mod fault;
 pub mod interrupt;
 pub mod learner;
-pub mod material;
 pub mod run;
-pub mod sampling;
 pub mod scaling;
-pub mod session;
 mod shell;
+pub mod snapshots;
 mod stages;
-pub mod stream;
-pub mod task;
 pub mod train;
+pub mod training_run;
 mod transport;
 
 pub use config::Config;

@@ -12,7 +12,7 @@ use zoetrope_testkit::emulator;
 use zoetrope_train::Config;
 use zoetrope_train::checkpoint::state_hash;
 use zoetrope_train::run::{Timeline, TraceFile};
-use zoetrope_train::session::Watch;
+use zoetrope_train::snapshots::session::Watch;
 use zoetrope_train::train::Opened;
 
 /// Computed in the first epoch, recorded in the second, launched as recorded in the third.

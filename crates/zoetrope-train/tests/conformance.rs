@@ -10,7 +10,7 @@ use zoetrope_train::checkpoint::{SavedState, state_hash};
 use zoetrope_train::config::ModelName;
 use zoetrope_train::conformance::model_cases;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::{EpochEnd, Watch};
+use zoetrope_train::snapshots::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
 use zoetrope_train::{Config, FailureKind, TrainError};
 

@@ -7,10 +7,10 @@ use zoetrope_data::{Dataset, Quiet, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{DiscretiseOptions, Origin, Windowing, Windows, discretise};
 use zoetrope_nn::metrics::TieRule;
 use zoetrope_testkit::shared_data;
-use zoetrope_train::baseline::{
+use zoetrope_train::snapshots::baseline::{
     Comparison, compare_links, compare_links_with_all, compare_values, last_lag_column,
 };
-use zoetrope_train::sampling::{LinkCandidates, LinkSampler, LinkSampling, LinkScores};
+use zoetrope_train::snapshots::sampling::{LinkCandidates, LinkSampler, LinkSampling, LinkScores};
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("golden/baselines.json")).unwrap()

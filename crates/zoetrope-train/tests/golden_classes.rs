@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use zoetrope_graph::Targets;
 use zoetrope_tensor::Tape;
-use zoetrope_train::baseline::compare_classes;
+use zoetrope_train::snapshots::baseline::compare_classes;
 
 fn golden(part: &str) -> Value {
     let all: Value = serde_json::from_str(include_str!("golden/classes.json")).unwrap();

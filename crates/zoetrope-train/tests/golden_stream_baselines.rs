@@ -11,10 +11,10 @@ use zoetrope_data::{Dataset, Quiet, ReadOptions};
 use zoetrope_graph::EventStore;
 use zoetrope_testkit::shared_data;
 use zoetrope_train::config::EqualTimesRule;
-use zoetrope_train::run::Metrics;
-use zoetrope_train::stream::baseline::{
+use zoetrope_train::events::baseline::{
     LabelStream, LinkBaselineOptions, LinkBaselines, Past, compare_classes, compare_values,
 };
+use zoetrope_train::run::Metrics;
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("golden/stream_baselines.json")).unwrap()

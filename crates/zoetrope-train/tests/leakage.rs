@@ -10,11 +10,11 @@ use std::num::NonZeroUsize;
 use future::with_another_future;
 use zoetrope_data::{Dataset, Quiet, ReadOptions, SnapshotDataset};
 use zoetrope_graph::VertexId;
-use zoetrope_train::baseline::{
+use zoetrope_train::snapshots::baseline::{
     EdgeBank, HistoricalMean, LinkBaseline, MajorityClass, Persistence, Popularity, StepBaseline,
     replay_links, replay_targets,
 };
-use zoetrope_train::sampling::{
+use zoetrope_train::snapshots::sampling::{
     AllPairs, Candidates, DrawKey, EdgeClassRule, LinkSampler, LinkSampling, NegativeEnds,
     OneVersusMany, Pairs,
 };

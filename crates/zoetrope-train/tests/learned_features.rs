@@ -5,10 +5,10 @@
 use zoetrope_data::Quiet;
 use zoetrope_train::Config;
 use zoetrope_train::checkpoint::state_hash;
-use zoetrope_train::course::Course;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::{EpochEnd, Watch};
+use zoetrope_train::snapshots::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
+use zoetrope_train::training_run::TrainingRun;
 
 const SNAPSHOTS: &str = "data.path=synthetic:sbm?vertices=24&steps=9&communities=3&inside=4&seed=4";
 const EVENTS: &str =
@@ -30,14 +30,14 @@ fn start(settings: &[&str]) -> Run {
 }
 
 /// The loss of an epoch, which is one update.
-fn loss(course: &mut dyn Course) -> f64 {
+fn loss(course: &mut dyn TrainingRun) -> f64 {
     match course.epoch(&mut Unwatched).unwrap() {
         EpochEnd::Finished(record) => record.loss,
         EpochEnd::Interrupted => panic!("nobody interrupts"),
     }
 }
 
-fn embedding(course: &dyn Course) -> Vec<f32> {
+fn embedding(course: &dyn TrainingRun) -> Vec<f32> {
     let parameters = course.parameters();
     let id = parameters.find("vertex_embedding.weight").expect("there are learned features");
     parameters.get(id).as_slice().to_vec()

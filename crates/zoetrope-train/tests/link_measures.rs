@@ -4,9 +4,9 @@ use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
 use zoetrope_nn::metrics::{BinaryScores, RowRanking, TieRule};
 use zoetrope_train::Config;
-use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::Session;
+use zoetrope_train::snapshots::material::SnapshotInput;
+use zoetrope_train::snapshots::session::Session;
 
 fn session(settings: &[&str]) -> Session {
     let always = [
@@ -19,7 +19,7 @@ fn session(settings: &[&str]) -> Session {
     let settings = always.iter().chain(settings);
     let config = settings.fold(Config::builder(), |builder, setting| builder.set(setting));
     let config = config.build().unwrap();
-    let material = Material::open(&config, &Quiet).unwrap();
+    let material = SnapshotInput::open(&config, &Quiet).unwrap();
     Session::start(config, material, None, Timeline::new()).unwrap()
 }
 

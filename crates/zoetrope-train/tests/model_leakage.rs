@@ -13,9 +13,9 @@ use zoetrope_data::{Dataset, Quiet, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{SnapshotSequence, Targets};
 use zoetrope_train::Config;
 use zoetrope_train::config::{ModelName, TaskName};
-use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::{EpochEnd, Session, Watch};
+use zoetrope_train::snapshots::material::SnapshotInput;
+use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
 
 const STEPS: usize = 15;
 const TRAINING: usize = 9;
@@ -48,7 +48,7 @@ fn session(folder: &Path, data: &SnapshotDataset, settings: &[&str]) -> Session 
     let builder = Config::builder().set(&format!("data.path={}", path.display()));
     let settings = always.iter().chain(settings);
     let config = settings.fold(builder, |builder, setting| builder.set(setting)).build().unwrap();
-    let material = Material::open(&config, &Quiet).unwrap();
+    let material = SnapshotInput::open(&config, &Quiet).unwrap();
     assert_eq!(material.split.train, 0..TRAINING);
     Session::start(config, material, None, Timeline::new()).unwrap()
 }

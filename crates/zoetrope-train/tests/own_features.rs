@@ -8,9 +8,9 @@ use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
 use zoetrope_train::Config;
-use zoetrope_train::course::Course;
+use zoetrope_train::events::{Candidate, EventInput, EventSession};
 use zoetrope_train::run::Timeline;
-use zoetrope_train::stream::{Candidate, StreamMaterial, StreamSession};
+use zoetrope_train::training_run::TrainingRun;
 
 const EVENTS: usize = 1200;
 
@@ -45,8 +45,8 @@ fn start(settings: &str) -> Result<StreamRun, zoetrope_train::TrainError> {
                  train.epochs=15";
     let all = usual.split_whitespace().chain(settings.split_whitespace());
     let config = all.fold(Config::builder(), |builder, setting| builder.set(setting)).build()?;
-    let material = StreamMaterial::new(transactions(2), &config)?;
-    Ok(StreamRun { session: StreamSession::start(config, material, None, Timeline::new())? })
+    let material = EventInput::new(transactions(2), &config)?;
+    Ok(StreamRun { session: EventSession::start(config, material, None, Timeline::new())? })
 }
 
 /// AP on the test part after fifteen epochs.

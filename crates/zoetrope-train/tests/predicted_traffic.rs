@@ -4,9 +4,9 @@ use zoetrope_data::Quiet;
 use zoetrope_dist::{Timeouts, Traffic, threads};
 use zoetrope_plan::strategy::Row;
 use zoetrope_plan::{FramePlan, Plan, Strategy};
-use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::{EpochEnd, Session, Watch, plan_for_ranks};
+use zoetrope_train::snapshots::material::SnapshotInput;
+use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch, plan_for_ranks};
 use zoetrope_train::{Config, TrainError};
 
 /// A graph whose ranks have unlike shares: 17 vertices, 13 snapshots to train on.
@@ -39,7 +39,7 @@ fn measured(ranks: usize, settings: &[String]) -> Vec<Traffic> {
     let settings = settings.to_vec();
     let found = threads::run(ranks, Timeouts::default(), move |ranks| {
         let config = config(ranks.size(), &settings);
-        let material = Material::open(&config, &Quiet)?;
+        let material = SnapshotInput::open(&config, &Quiet)?;
         let own = ranks.clone();
         let mut session =
             Session::start_shared(config, material, None, Timeline::new(), Some(ranks))?;
@@ -53,7 +53,7 @@ fn measured(ranks: usize, settings: &[String]) -> Vec<Traffic> {
 
 fn predicted(ranks: usize, settings: &[String]) -> FramePlan {
     let config = config(ranks, settings);
-    let material = Material::open(&config, &Quiet).unwrap();
+    let material = SnapshotInput::open(&config, &Quiet).unwrap();
     plan_for_ranks(config, &material, None).unwrap()
 }
 

@@ -6,7 +6,7 @@ use shared_run::{BLOCKS, MODELS, STRATEGIES, expect_equal, losses, session};
 use zoetrope_dist::{Timeouts, threads};
 use zoetrope_train::TrainError;
 use zoetrope_train::checkpoint::state_hash;
-use zoetrope_train::course::Course;
+use zoetrope_train::training_run::TrainingRun;
 
 /// The losses on every rank of a job of threads.
 fn by_threads(size: usize, settings: [&'static str; 3]) -> Vec<Vec<f64>> {
@@ -79,7 +79,7 @@ fn blocks_that_are_computed_again_give_the_bits_of_blocks_that_are_kept() {
         for blocks in BLOCKS {
             let hash = |recompute: &str| {
                 let mut session = session(&[model, blocks, recompute], None);
-                while !(&session as &dyn Course).is_over() {
+                while !(&session as &dyn TrainingRun).is_over() {
                     session.epoch(&mut shared_run::Nobody).unwrap();
                 }
                 state_hash(&session.save())

@@ -7,10 +7,10 @@ use shared_run::{Nobody, expect_near};
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Ranks, Timeouts, threads};
 use zoetrope_plan::Sharing;
-use zoetrope_train::course::Course;
-use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::Session;
+use zoetrope_train::snapshots::material::SnapshotInput;
+use zoetrope_train::snapshots::session::Session;
+use zoetrope_train::training_run::TrainingRun;
 use zoetrope_train::{Config, TrainError};
 
 const MODELS: [&str; 10] = [
@@ -51,9 +51,9 @@ fn end_of(settings: &str, ranks: Option<Ranks>) -> Result<End, TrainError> {
     let builder = settings.split_whitespace().fold(Config::builder(), |b, s| b.set(s));
     let mut config = builder.build()?;
     config.train.ranks = size;
-    let material = Material::open(&config, &Quiet)?;
+    let material = SnapshotInput::open(&config, &Quiet)?;
     let mut session = Session::start_shared(config, material, None, Timeline::new(), ranks)?;
-    while !(&session as &dyn Course).is_over() {
+    while !(&session as &dyn TrainingRun).is_over() {
         session.epoch(&mut Nobody)?;
     }
     let parameters = session.network().parameters.iter();

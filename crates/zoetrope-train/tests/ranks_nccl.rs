@@ -8,8 +8,8 @@ use zoetrope_dist::{Ranks, Timeouts, Traffic, threads};
 use zoetrope_plan::strategy::Row;
 use zoetrope_testkit::emulator;
 use zoetrope_train::TrainError;
-use zoetrope_train::course::Course;
-use zoetrope_train::session::{EpochEnd, plan_for_ranks};
+use zoetrope_train::snapshots::session::{EpochEnd, plan_for_ranks};
+use zoetrope_train::training_run::TrainingRun;
 
 const CARDS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "3")];
 
@@ -54,8 +54,8 @@ fn losses_are_those_of_the_way_by_the_host_to_the_bit() {
 /// What one update of all ranks moves, and what comes from the card to the host meanwhile.
 fn moved(ranks: &Ranks, settings: &[&str]) -> (Traffic, u64) {
     let mut session = session(settings, Some(ranks.clone()));
-    let downloaded = |session: &zoetrope_train::session::Session| {
-        Course::device(session).gpu().unwrap().copied_bytes()[1]
+    let downloaded = |session: &zoetrope_train::snapshots::session::Session| {
+        TrainingRun::device(session).gpu().unwrap().copied_bytes()[1]
     };
     // The first epoch also sends what is sent once.
     assert!(matches!(session.epoch(&mut Nobody).unwrap(), EpochEnd::Finished(_)));
@@ -93,8 +93,11 @@ fn as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it() {
             }
             let ranks = format!("train.ranks={size}");
             let config = shared_run::config(&[model, CARD, frame, shared, &ranks]);
-            let material =
-                zoetrope_train::material::Material::open(&config, &zoetrope_data::Quiet).unwrap();
+            let material = zoetrope_train::snapshots::material::SnapshotInput::open(
+                &config,
+                &zoetrope_data::Quiet,
+            )
+            .unwrap();
             let plan = plan_for_ranks(config, &material, None).unwrap();
             assert_eq!(plan.frames.len(), 1);
             let taken = plan.head.candidates.iter().find(|candidate| candidate.taken).unwrap();
@@ -119,7 +122,7 @@ fn the_way_is_chosen_by_what_ranks_have_and_told() {
     let told = |size: usize, settings: &'static str| {
         let found = threads::run(size, Timeouts::default(), move |ranks| {
             let session = session(&["model.name=tgcn train.device=cuda", settings], Some(ranks));
-            Ok::<_, TrainError>(Course::device_transport(&session).cloned().unwrap())
+            Ok::<_, TrainError>(TrainingRun::device_transport(&session).cloned().unwrap())
         });
         let found = found.unwrap();
         assert!(found.iter().all(|one| *one == found[0]), "{found:?}");

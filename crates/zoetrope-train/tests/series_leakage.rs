@@ -15,9 +15,9 @@ use zoetrope_data::{Dataset, Format, Quiet, SnapshotDataset};
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexFeatures, VertexNames};
 use zoetrope_train::Config;
-use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::{EpochEnd, Session, Watch};
+use zoetrope_train::snapshots::material::SnapshotInput;
+use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
 
 const STEPS: usize = 30;
 const VERTICES: usize = 8;
@@ -66,7 +66,7 @@ fn opened(path: &Path, settings: &[&str]) -> Session {
     let settings = always.iter().chain(settings);
     let builder = settings.fold(Config::builder(), |builder, setting| builder.set(setting));
     let config = builder.build().unwrap();
-    let material = Material::open(&config, &Quiet).unwrap();
+    let material = SnapshotInput::open(&config, &Quiet).unwrap();
     assert_eq!(material.split.train, 0..TRAINING);
     Session::start(config, material, None, Timeline::new()).unwrap()
 }

@@ -7,7 +7,7 @@ use zoetrope_data::Quiet;
 use zoetrope_train::checkpoint::entries::{ENTRIES, Entry, Place};
 use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::Watch;
+use zoetrope_train::snapshots::session::Watch;
 use zoetrope_train::train::{Opened, Run};
 use zoetrope_train::{Config, TrainError};
 

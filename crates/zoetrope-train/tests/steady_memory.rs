@@ -5,10 +5,10 @@ use std::alloc::System;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use zoetrope_data::Quiet;
 use zoetrope_train::Config;
-use zoetrope_train::course::Course;
-use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::{Session, Watch};
+use zoetrope_train::snapshots::material::SnapshotInput;
+use zoetrope_train::snapshots::session::{Session, Watch};
+use zoetrope_train::training_run::TrainingRun;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -33,7 +33,7 @@ fn session(settings: &[&str]) -> Session {
         builder = builder.set(setting);
     }
     let config = builder.build().unwrap();
-    let material = Material::open(&config, &Quiet).unwrap();
+    let material = SnapshotInput::open(&config, &Quiet).unwrap();
     Session::start(config, material, None, Timeline::new()).unwrap()
 }
 

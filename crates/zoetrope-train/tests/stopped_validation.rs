@@ -5,7 +5,7 @@ use zoetrope_train::Config;
 use zoetrope_train::checkpoint::state_hash;
 use zoetrope_train::interrupt::Interrupt;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::{EpochEnd, Watch};
+use zoetrope_train::snapshots::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
 
 fn start(settings: &[&str]) -> Run {

@@ -11,8 +11,8 @@ use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
 use zoetrope_nn::weights;
 use zoetrope_train::checkpoint::state_hash;
-use zoetrope_train::course::Course;
-use zoetrope_train::stream::Candidate;
+use zoetrope_train::events::Candidate;
+use zoetrope_train::training_run::TrainingRun;
 
 /// Events that share a time.
 const PER_TIME: usize = 40;

@@ -7,8 +7,8 @@ use stream_run::{MODELS, VERTICES, events, run, store};
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{EventStore, Time};
 use zoetrope_nn::weights;
-use zoetrope_train::course::Course;
-use zoetrope_train::stream::Candidate;
+use zoetrope_train::events::Candidate;
+use zoetrope_train::training_run::TrainingRun;
 
 /// The stream with everything from `from` on replaced: other ends, other features, other order.
 fn another_future(events: &EventStore, from: Time) -> EventStore {

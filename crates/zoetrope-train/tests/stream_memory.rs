@@ -5,8 +5,8 @@ mod stream_run;
 use stream_run::{MODELS, events, run};
 use zoetrope_data::split::Part;
 use zoetrope_train::checkpoint::state_hash;
-use zoetrope_train::course::Course;
-use zoetrope_train::stream::MemorySource;
+use zoetrope_train::events::MemorySource;
+use zoetrope_train::training_run::TrainingRun;
 
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
@@ -66,7 +66,7 @@ fn a_run_that_settles_is_restored() {
     let settings =
         ["model.name=tgn train.lr=0.05 data.split=60/20/20 train.settle=3 train.patience=1"];
     let mut whole = run(events(400), &settings);
-    while !(&whole.session as &dyn Course).is_over() {
+    while !(&whole.session as &dyn TrainingRun).is_over() {
         let epochs = whole.session.learner().epochs().len();
         whole.train(epochs + 1);
     }
@@ -77,7 +77,7 @@ fn a_run_that_settles_is_restored() {
     let mut second = run(events(400), &settings);
     second.session.restore(first.session.save()).unwrap();
     second.train(epochs);
-    assert!((&second.session as &dyn Course).is_over());
+    assert!((&second.session as &dyn TrainingRun).is_over());
     let (best, _) = second.session.learner().best_epoch().unwrap();
     assert!(best > epochs - 3, "the best epoch is one in which memory stood still");
     assert_eq!(state_hash(&second.session.save()), state_hash(&whole.session.save()));

@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_trainer_that_reads_wishes_is_found() {
         let reads = "fn f(config: &Config) -> bool {\n    config.plan.record\n}\n";
-        let found = check(&[file("crates/zoetrope-train/src/session/epoch.rs", reads)]);
+        let found = check(&[file("crates/zoetrope-train/src/snapshots/session/epoch.rs", reads)]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].line, Some(2));
     }
@@ -57,7 +57,7 @@ mod tests {
         let files = [
             file("crates/zoetrope-train/src/config/wishes.rs", reads),
             file("crates/zoetrope-train/tests/ranks.rs", reads),
-            file("crates/zoetrope-train/src/session/epoch.rs", plan),
+            file("crates/zoetrope-train/src/snapshots/session/epoch.rs", plan),
         ];
         assert!(check(&files).is_empty());
     }

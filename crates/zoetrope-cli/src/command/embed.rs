@@ -8,11 +8,11 @@ use zoetrope_data::numbers_file::{Column, Values};
 use zoetrope_data::parse_time;
 use zoetrope_data::table::TimeReading;
 use zoetrope_graph::{Time, VertexNames};
-use zoetrope_train::course::Course;
-use zoetrope_train::material::Material;
-use zoetrope_train::session::Session;
-use zoetrope_train::stream::StreamSession;
+use zoetrope_train::events::EventSession;
+use zoetrope_train::snapshots::material::SnapshotInput;
+use zoetrope_train::snapshots::session::Session;
 use zoetrope_train::train::Run;
+use zoetrope_train::training_run::TrainingRun;
 
 use crate::answer_file::{AnswerFile, identifiers, side, times, times_of};
 use crate::command::document;
@@ -110,14 +110,14 @@ fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failu
     let values = session.embed(step)?;
     let (names, width) = (session.material().names.clone(), session.network().model.width());
     let material = session.material();
-    let config = Course::config(&session);
+    let config = TrainingRun::config(&session);
     let time = material.starts().map(|(starts, scale)| (starts.at(step), times_of(config, scale)));
     let (at, memory) = (material.number(step) as i64, MemoryNote::default());
     Ok(Embedded { names, width, values, at, unit: "snapshot", time, memory })
 }
 
 /// The step that `--at` names: by the number of a snapshot, or by a date that lies in it.
-fn step_of(material: &Material, at: &str) -> Result<usize, Failure> {
+fn step_of(material: &SnapshotInput, at: &str) -> Result<usize, Failure> {
     let last = material.steps() - 1;
     let number = |number: usize| (0..=last).find(|&step| material.number(step) == number);
     let dated = || {
@@ -144,9 +144,9 @@ fn step_of(material: &Material, at: &str) -> Result<usize, Failure> {
     })
 }
 
-fn at_time(mut session: StreamSession, at: Option<&str>) -> Result<Embedded, Failure> {
+fn at_time(mut session: EventSession, at: Option<&str>) -> Result<Embedded, Failure> {
     let store = &session.material().store;
-    let read = times_of(Course::config(&session), store.scale());
+    let read = times_of(TrainingRun::config(&session), store.scale());
     let after = store.time().last().map_or(0, |last| last.saturating_add(1));
     let time = at.map_or(Ok(after), |at| {
         read.parse(at).ok_or_else(|| {

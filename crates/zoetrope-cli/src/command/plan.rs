@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zoetrope_plan::Plan;
 use zoetrope_train::TrainError;
-use zoetrope_train::course::Course;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::plan_for_ranks;
+use zoetrope_train::snapshots::session::plan_for_ranks;
 use zoetrope_train::train::{Opened, Run, load_plan};
+use zoetrope_train::training_run::TrainingRun;
 
 use crate::exit::Failure;
 use crate::input::may_write;
@@ -100,7 +100,7 @@ fn told(seconds: Result<f64, TrainError>) -> Result<Result<f64, String>, Failure
 
 impl PlanArgs {
     /// A plan with what a user should know about the data that it was made for, which is also said.
-    fn with_warnings(&self, mut plan: Plan, course: &dyn Course) -> Plan {
+    fn with_warnings(&self, mut plan: Plan, course: &dyn TrainingRun) -> Plan {
         tell(self, course.warnings());
         plan.head_mut().warnings = course.warnings().to_vec();
         plan

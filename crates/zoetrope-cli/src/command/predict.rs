@@ -15,8 +15,8 @@ use zoetrope_data::options::ColumnRef;
 use zoetrope_data::split::Part;
 use zoetrope_train::answers::Meaning;
 use zoetrope_train::config::TaskName;
-use zoetrope_train::course::Course;
 use zoetrope_train::train::Run;
+use zoetrope_train::training_run::TrainingRun;
 
 use crate::answer_file::{self, AnswerFile, PREDICTION};
 use crate::command::{document, eval};
@@ -203,7 +203,7 @@ impl PredictArgs {
     }
 
     /// Refuses flags that would change nothing, and two readers of one pipe.
-    fn refuse_what_does_nothing(&self, course: &dyn Course) -> Result<(), Failure> {
+    fn refuse_what_does_nothing(&self, course: &dyn TrainingRun) -> Result<(), Failure> {
         let task = course.task();
         if self.logits && matches!(task, TaskName::NodeRegression | TaskName::EdgeRegression) {
             let task = task.name();
@@ -233,7 +233,7 @@ fn kind_of_values(meaning: &Meaning, is_logits: bool) -> &'static str {
 
 /// The parts whose own pairs are predicted: those asked for, the test part if nothing was said, and
 /// everything if there is no test part.
-fn parts(args: &PredictArgs, course: &dyn Course) -> Result<Vec<Part>, Failure> {
+fn parts(args: &PredictArgs, course: &dyn TrainingRun) -> Result<Vec<Part>, Failure> {
     let all = || {
         let parts = [Part::Train, Part::Validation, Part::Test].into_iter();
         parts.filter(|&part| course.has(part)).collect()

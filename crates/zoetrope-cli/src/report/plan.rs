@@ -6,8 +6,8 @@ use zoetrope_plan::partition::Objective;
 use zoetrope_plan::strategy::Row;
 use zoetrope_plan::{FramePlan, Memory, Proposal, Strategy};
 use zoetrope_train::config::StrategyName;
-use zoetrope_train::session::Session;
-use zoetrope_train::stream::StreamSession;
+use zoetrope_train::events::EventSession;
+use zoetrope_train::snapshots::session::Session;
 
 use super::human;
 use super::table::{Align, Table};
@@ -184,7 +184,7 @@ fn where_saved(saved: Option<&Path>) -> String {
 }
 
 /// The report of `zoetrope plan` for an event model.
-pub(crate) fn render_batches(session: &StreamSession, saved: Option<&Path>) -> String {
+pub(crate) fn render_batches(session: &EventSession, saved: Option<&Path>) -> String {
     let style = Style::stdout();
     let head = &session.plan().head;
     let mut text = format!("{} {} on {}\n", style.bold("Plan"), style.bold(&head.model), head.data);

@@ -3,20 +3,20 @@ use proptest::prelude::*;
 use super::*;
 
 /// Algorithm 2 as the paper writes it, looking every vertex up in the list.
-fn as_written(interactions: &[[VertexId; 2]]) -> (Vec<VertexId>, Organised) {
-    let (mut unique, mut organised) = (Vec::new(), Organised::default());
+fn as_written(interactions: &[[VertexId; 2]]) -> (Vec<VertexId>, Dispatch) {
+    let (mut unique, mut dispatch) = (Vec::new(), Dispatch::default());
     for (interaction, ends) in interactions.iter().enumerate() {
         for vertex in ends {
             let row = unique.iter().position(|found| found == vertex).unwrap_or_else(|| {
                 unique.push(*vertex);
-                organised.last_interaction.push(0);
+                dispatch.last_interaction.push(0);
                 unique.len() - 1
             });
-            organised.last_interaction[row] = interaction as u32;
-            organised.rows.push(row as u32);
+            dispatch.last_interaction[row] = interaction as u32;
+            dispatch.rows.push(row as u32);
         }
     }
-    (unique, organised)
+    (unique, dispatch)
 }
 
 proptest! {
@@ -25,19 +25,19 @@ proptest! {
         batches in proptest::collection::vec(
             proptest::collection::vec([0_u32..12, 0_u32..12], 0..30), 1..6),
     ) {
-        let (mut organiser, mut organised) = (Organiser::new(12), Organised::default());
+        let (mut found, mut dispatch) = (UniqueVertices::new(12), Dispatch::default());
         for batch in &batches {
-            organiser.organise(batch.iter().copied(), &mut organised);
+            found.find(batch.iter().copied(), &mut dispatch);
             let (unique, expected) = as_written(batch);
-            prop_assert_eq!(organiser.unique(), &unique[..]);
-            prop_assert_eq!(&organised, &expected);
+            prop_assert_eq!(found.unique(), &unique[..]);
+            prop_assert_eq!(&dispatch, &expected);
             for vertex in 0..12 {
                 let row = unique.iter().position(|&found| found == vertex);
-                prop_assert_eq!(organiser.row(vertex), row.map(|row| row as u32));
+                prop_assert_eq!(found.row(vertex), row.map(|row| row as u32));
             }
-            // Ψ turns the unique vertices back into the series.
+            // Ψ turns the found back into the series.
             let restored: Vec<_> =
-                organised.rows.iter().map(|&row| organiser.unique()[row as usize]).collect();
+                dispatch.rows.iter().map(|&row| found.unique()[row as usize]).collect();
             prop_assert_eq!(restored, batch.concat());
         }
     }
@@ -47,38 +47,38 @@ proptest! {
 /// the last; the second remains because vertex 2 needs it.
 #[test]
 fn the_example_of_the_paper_keeps_the_interaction_that_the_other_end_needs() {
-    let (mut organiser, mut organised) = (Organiser::new(5), Organised::default());
-    organiser.organise([[1, 2], [1, 2], [1, 4]], &mut organised);
-    assert_eq!(organiser.unique(), [1, 2, 4]);
-    assert_eq!(organised.last_interaction, [2, 1, 2]);
-    assert_eq!(organised.rows, [0, 1, 0, 1, 0, 2]);
+    let (mut found, mut dispatch) = (UniqueVertices::new(5), Dispatch::default());
+    found.find([[1, 2], [1, 2], [1, 4]], &mut dispatch);
+    assert_eq!(found.unique(), [1, 2, 4]);
+    assert_eq!(dispatch.last_interaction, [2, 1, 2]);
+    assert_eq!(dispatch.rows, [0, 1, 0, 1, 0, 2]);
     let mut redundancy = Redundancy::default();
-    redundancy.add_sampled(organised.rows.len(), organiser.unique().len());
+    redundancy.add_sampled(dispatch.rows.len(), found.unique().len());
     // The original series begins at t₇.
-    organiser.organise([[1, 2], [1, 4]], &mut organised);
-    assert_eq!(organised.last_interaction, [1, 0, 1]);
-    redundancy.add_original(organised.rows.len(), organiser.unique().len());
+    found.find([[1, 2], [1, 4]], &mut dispatch);
+    assert_eq!(dispatch.last_interaction, [1, 0, 1]);
+    redundancy.add_original(dispatch.rows.len(), found.unique().len());
     assert_eq!((redundancy.eta1(), redundancy.eta2()), (0.5, 0.25));
 }
 
 #[test]
 fn a_self_loop_names_its_vertex_twice_and_counts_once() {
-    let (mut organiser, mut organised) = (Organiser::new(4), Organised::default());
-    organiser.organise([[3, 3]], &mut organised);
-    assert_eq!(organiser.unique(), [3]);
-    assert_eq!(organised, Organised { last_interaction: vec![0], rows: vec![0, 0] });
+    let (mut found, mut dispatch) = (UniqueVertices::new(4), Dispatch::default());
+    found.find([[3, 3]], &mut dispatch);
+    assert_eq!(found.unique(), [3]);
+    assert_eq!(dispatch, Dispatch { last_interaction: vec![0], rows: vec![0, 0] });
 }
 
 #[test]
 fn rows_of_the_batch_before_are_forgotten_even_when_stamps_run_out() {
-    let mut organiser = Organiser::new(3);
-    assert_eq!(organiser.place(2), 0);
-    organiser.stamp = u32::MAX;
-    assert_eq!((organiser.place(1), organiser.row(0)), (1, None));
-    organiser.begin();
-    assert_eq!((organiser.row(1), organiser.row(2)), (None, None));
-    assert_eq!((organiser.place(0), organiser.place(1), organiser.place(0)), (0, 1, 0));
-    assert_eq!(organiser.unique(), [0, 1]);
+    let mut found = UniqueVertices::new(3);
+    assert_eq!(found.place(2), 0);
+    found.stamp = u32::MAX;
+    assert_eq!((found.place(1), found.row(0)), (1, None));
+    found.begin();
+    assert_eq!((found.row(1), found.row(2)), (None, None));
+    assert_eq!((found.place(0), found.place(1), found.place(0)), (0, 1, 0));
+    assert_eq!(found.unique(), [0, 1]);
 }
 
 #[test]
@@ -96,17 +96,17 @@ fn rates_add_up_over_batches_and_are_zero_of_nothing() {
 
 #[test]
 fn nothing_is_allocated_once_the_buffers_have_grown() {
-    let (mut organiser, mut organised) = (Organiser::new(100), Organised::default());
+    let (mut found, mut dispatch) = (UniqueVertices::new(100), Dispatch::default());
     let batch = |shift: u32| (0..50_u32).map(move |event| [event, (event * 7 + shift) % 100]);
-    organiser.organise(batch(0), &mut organised);
-    let grown = |organiser: &Organiser, organised: &Organised| {
-        [organiser.unique.capacity(), organised.last_interaction.capacity()]
-            .map(|capacity| (capacity, organised.rows.capacity()))
+    found.find(batch(0), &mut dispatch);
+    let grown = |found: &UniqueVertices, dispatch: &Dispatch| {
+        [found.unique.capacity(), dispatch.last_interaction.capacity()]
+            .map(|capacity| (capacity, dispatch.rows.capacity()))
     };
-    organiser.organise((0..50).map(|event| [2 * event, 2 * event + 1]), &mut organised);
-    let before = grown(&organiser, &organised);
+    found.find((0..50).map(|event| [2 * event, 2 * event + 1]), &mut dispatch);
+    let before = grown(&found, &dispatch);
     for shift in 0..100 {
-        organiser.organise(batch(shift), &mut organised);
+        found.find(batch(shift), &mut dispatch);
     }
-    assert_eq!(grown(&organiser, &organised), before);
+    assert_eq!(grown(&found, &dispatch), before);
 }

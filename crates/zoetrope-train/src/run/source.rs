@@ -13,7 +13,7 @@ use super::folder::{RunFolder, write_whole};
 use super::summary::DataSummary;
 use crate::config::{Config, is_file};
 use crate::error::TrainError;
-use crate::material::digest;
+use crate::snapshots::material::digest;
 
 /// The name of the file.
 pub(super) const NAME: &str = "data.json";
@@ -116,7 +116,7 @@ impl RunFolder {
             }
             None => Err(TrainError::DataNotFound {
                 folder: root.to_owned(),
-                name: crate::material::short_name(&saved.data.path),
+                name: crate::snapshots::material::short_name(&saved.data.path),
                 sha256: digest,
                 looked,
             }),

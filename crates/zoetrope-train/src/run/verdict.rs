@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::number::or_nan;
 use super::summary::Metrics;
 use crate::config::{Config, ModelName};
-use crate::course::Course;
+use crate::training_run::TrainingRun;
 
 /// The model against the best rule, by the metric that chose the weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Verdict {
 impl Verdict {
     /// The verdict of a run that is over; None if no rule was measured by the metric.
     pub(crate) fn of(
-        course: &dyn Course,
+        course: &dyn TrainingRun,
         test: &Metrics,
         baselines: &BTreeMap<String, Metrics>,
     ) -> Option<Self> {

@@ -14,7 +14,7 @@ use zoetrope_tensor::cpu::simd;
 use super::open::Opened;
 use crate::config::Config;
 use crate::error::{FailureKind, TrainError};
-use crate::material::digest;
+use crate::snapshots::material::digest;
 
 /// Keys that may differ from rank to rank: where files lie (contents are compared), and what changes
 /// no result.

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use super::{Opened, vertex_rows};
 use crate::checkpoint::SavedState;
-use crate::course::Course;
 use crate::error::TrainError;
 use crate::learner;
 use crate::run::{self, RunFolder};
+use crate::training_run::TrainingRun;
 
 /// What differs between the data of the run in `root` and what was opened; nothing if it is the same.
 ///
@@ -49,7 +49,7 @@ pub(super) fn must_continue() -> TrainError {
 /// # Errors
 /// [`TrainError::Unfit`] if weights belong to vertices and the vertices are others.
 pub(super) fn keep_what_was_learnt(
-    course: &dyn Course,
+    course: &dyn TrainingRun,
     root: &Path,
     state: &mut SavedState,
 ) -> Result<(), TrainError> {

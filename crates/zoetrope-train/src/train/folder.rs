@@ -1,11 +1,11 @@
 //! The files of a run folder that grow with its epochs.
 
-use crate::course::Course;
 use crate::error::TrainError;
 use crate::run::tensorboard::EventFile;
 use crate::run::{DataChange, DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
 use crate::scaling;
 use crate::train::classes;
+use crate::training_run::TrainingRun;
 
 /// `metrics.jsonl` and the event file of TensorBoard.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Records {
     /// Starts or continues the files, and writes the configuration and the plan of a new run.
     pub(super) fn open(
         folder: &RunFolder,
-        course: &dyn Course,
+        course: &dyn TrainingRun,
         resumed: bool,
         changes: &[String],
     ) -> Result<Self, TrainError> {

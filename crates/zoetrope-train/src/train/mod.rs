@@ -31,7 +31,6 @@ use zoetrope_tensor::Device;
 
 use crate::checkpoint::{CheckpointStore, state_hash};
 use crate::config::{Config, FeatureRule};
-use crate::course::Course;
 use crate::error::TrainError;
 use crate::fault;
 use crate::interrupt::Interrupt;
@@ -39,8 +38,9 @@ use crate::run::{
     Bytes, DataSource, EpochRecord, Metrics, Phase, RunFolder, RunVertices, Streaming, Summary,
     Timeline, TraceFile, Verdict, without_lists,
 };
-use crate::session::{EpochEnd, Watch};
+use crate::snapshots::session::{EpochEnd, Watch};
 use crate::stages;
+use crate::training_run::TrainingRun;
 
 pub use crate::learner::put_saved_weights;
 pub use classes::RunClasses;
@@ -63,13 +63,13 @@ pub trait Listener {
     fn warning(&mut self, text: &str);
 
     /// The session is ready; its epochs begin.
-    fn started(&mut self, course: &dyn Course, folder: &std::path::Path);
+    fn started(&mut self, course: &dyn TrainingRun, folder: &std::path::Path);
 
     /// So many of an epoch's frames are done.
     fn frame(&mut self, epoch: usize, done: usize, all: usize);
 
     /// An epoch is finished.
-    fn epoch(&mut self, course: &dyn Course, record: &EpochRecord);
+    fn epoch(&mut self, course: &dyn TrainingRun, record: &EpochRecord);
 
     /// Training is over; the test part and the baselines are measured now.
     fn testing(&mut self);
@@ -192,7 +192,7 @@ struct GoingOn<'a> {
 }
 
 /// Fails if a run that is continued has more epochs than are asked for: what is done is not taken back.
-fn must_go_on(course: &dyn Course) -> Result<(), TrainError> {
+fn must_go_on(course: &dyn TrainingRun) -> Result<(), TrainError> {
     let (done, asked) = (course.epochs().len(), course.config().train.epochs);
     if done <= asked {
         return Ok(());
@@ -219,14 +219,14 @@ fn data_changes(
 }
 
 /// The checkpoints of a run folder.
-fn store_of(course: &dyn Course, root: &Path) -> CheckpointStore {
+fn store_of(course: &dyn TrainingRun, root: &Path) -> CheckpointStore {
     let keep = course.config().train.keep_checkpoints;
     CheckpointStore::new(RunFolder::checkpoints_of(root), keep)
 }
 
 /// Puts the newest checkpoint of the run that is continued in place, or the weights to start from.
 fn start_from(
-    course: &mut dyn Course,
+    course: &mut dyn TrainingRun,
     going_on: Option<GoingOn<'_>>,
     mut warn: impl FnMut(&str),
 ) -> Result<Option<CheckpointStore>, TrainError> {
@@ -261,7 +261,7 @@ fn start_from(
 }
 
 /// Puts the weights of a file in place. Those of a run know its vertices by name.
-fn load_weights_of_run(course: &mut dyn Course, path: &Path) -> Result<(), TrainError> {
+fn load_weights_of_run(course: &mut dyn TrainingRun, path: &Path) -> Result<(), TrainError> {
     let rows = vertex_rows(course, path.parent())?;
     load_weights(course.parameters_mut(), path, rows.as_ref())
 }
@@ -272,7 +272,7 @@ fn load_weights_of_run(course: &mut dyn Course, path: &Path) -> Result<(), Train
 /// # Errors
 /// [`TrainError::Unfit`] if the weights say nothing about the vertices of the data.
 pub fn vertex_rows(
-    course: &dyn Course,
+    course: &dyn TrainingRun,
     run: Option<&Path>,
 ) -> Result<Option<VertexRows>, TrainError> {
     let rule = course.config().data.features;
@@ -330,7 +330,7 @@ impl Watch for Frames<'_> {
 }
 
 fn run_epochs(
-    course: &mut dyn Course,
+    course: &mut dyn TrainingRun,
     folder: &mut RunFolder,
     saver: &mut Saver,
     records: &mut Records,
@@ -366,7 +366,7 @@ fn run_epochs(
 
 /// Saves the last checkpoint, measures the chosen weights, writes the summary.
 fn finish(
-    course: &mut dyn Course,
+    course: &mut dyn TrainingRun,
     folder: &RunFolder,
     saver: &mut Saver,
     interrupt: &Interrupt,
@@ -431,7 +431,7 @@ fn finish(
 }
 
 /// Fails if parts are to be held out and nothing is in them: all events of one time are in one part.
-fn check_parts(course: &dyn Course) -> Result<(), TrainError> {
+fn check_parts(course: &dyn TrainingRun) -> Result<(), TrainError> {
     let empty = !course.has(Part::Validation) && !course.has(Part::Test);
     if empty && course.config().data.split.holds_out() {
         Err(unmeasured("the validation and test parts"))
@@ -442,7 +442,7 @@ fn check_parts(course: &dyn Course) -> Result<(), TrainError> {
 
 /// Fails if parts were held out and nothing in them could be judged: whoever reads an empty
 /// table of results has probably not trained on the data that they meant.
-fn check_measured(course: &dyn Course, test: &Metrics) -> Result<(), TrainError> {
+fn check_measured(course: &dyn TrainingRun, test: &Metrics) -> Result<(), TrainError> {
     let validation = course.epochs().iter().map(|record| &record.val);
     let all: Vec<&Metrics> = validation.chain([test]).filter(|found| !found.is_empty()).collect();
     if all.iter().any(|metrics| is_measured(metrics)) || all.is_empty() {

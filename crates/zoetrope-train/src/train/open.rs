@@ -8,19 +8,19 @@ use zoetrope_heap::during;
 use zoetrope_plan::Plan;
 
 use crate::config::{Config, TaskName};
-use crate::course::Course;
 use crate::error::TrainError;
-use crate::material::{self, Material};
+use crate::events::{EventInput, EventSession, SavedRun};
 use crate::run::{DataSource, DataSummary, Timeline};
 use crate::scaling::FittedScaling;
-use crate::session::{Session, of_frames};
+use crate::snapshots::material::{self, SnapshotInput};
+use crate::snapshots::session::{Session, of_frames};
+use crate::snapshots::task;
 use crate::stages;
-use crate::stream::{SavedRun, StreamMaterial, StreamSession};
-use crate::task;
 use crate::train::classes::{self, RunClasses};
 use crate::train::settle::settle;
 use crate::train::unlabelled::Unlabelled;
 use crate::train::unread;
+use crate::training_run::TrainingRun;
 
 /// A data set in the form that the model of a configuration learns from.
 // One of them exists at a time: boxing the larger one would only add a pointer.
@@ -28,9 +28,9 @@ use crate::train::unread;
 #[derive(Debug)]
 pub enum Opened {
     /// Snapshots.
-    Snapshots(Material),
+    Snapshots(SnapshotInput),
     /// Events.
-    Events(StreamMaterial),
+    Events(EventInput),
 }
 
 /// A session of either kind.
@@ -40,7 +40,7 @@ pub enum Run {
     /// Over snapshots.
     Snapshots(Session),
     /// Over events.
-    Events(StreamSession),
+    Events(EventSession),
 }
 
 impl Opened {
@@ -90,11 +90,11 @@ impl Opened {
         loaded.notes.warnings.extend(notes);
         unread::by_data(config, &loaded.dataset)?;
         if config.model.name.is_stream() {
-            let material = StreamMaterial::from_loaded(loaded, config, run, saved)?;
+            let material = EventInput::from_loaded(loaded, config, run, saved)?;
             config.check_read(config.task.name.unwrap_or(TaskName::LinkPrediction))?;
             Ok(Self::Events(material))
         } else {
-            let material = Material::from_loaded(loaded, config, saved)?;
+            let material = SnapshotInput::from_loaded(loaded, config, saved)?;
             config.check_read(task::choose(config, &material)?)?;
             Ok(Self::Snapshots(material))
         }
@@ -164,7 +164,7 @@ impl Opened {
                         return Err(snapshots_plan(config.model.name.name()));
                     }
                 };
-                StreamSession::start(config, material, plan, timeline).map(Run::Events)
+                EventSession::start(config, material, plan, timeline).map(Run::Events)
             }
         }
     }
@@ -180,7 +180,7 @@ fn snapshots_plan(model: &str) -> TrainError {
 
 impl Run {
     /// What both kinds have in common.
-    pub fn course(&self) -> &dyn Course {
+    pub fn course(&self) -> &dyn TrainingRun {
         match self {
             Self::Snapshots(session) => session,
             Self::Events(session) => session,
@@ -188,7 +188,7 @@ impl Run {
     }
 
     /// What both kinds have in common, to be changed.
-    pub fn course_mut(&mut self) -> &mut dyn Course {
+    pub fn course_mut(&mut self) -> &mut dyn TrainingRun {
         match self {
             Self::Snapshots(session) => session,
             Self::Events(session) => session,

@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::run::Timeline;
-use crate::session::Watch;
+use crate::snapshots::session::Watch;
 
 /// How long ranks wait for each other.
 fn timeouts(config: &Config) -> Timeouts {

@@ -6,10 +6,10 @@
 use zoetrope_data::Quiet;
 use zoetrope_dist::Ranks;
 use zoetrope_train::Config;
-use zoetrope_train::course::Course;
-use zoetrope_train::material::Material;
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::{Session, Watch};
+use zoetrope_train::snapshots::material::SnapshotInput;
+use zoetrope_train::snapshots::session::{Session, Watch};
+use zoetrope_train::training_run::TrainingRun;
 
 /// ESDG's models with the smoothing that the paper gives each (§6.1).
 pub(crate) const MODELS: [&str; 3] = [
@@ -53,14 +53,14 @@ pub(crate) fn config(settings: &[&str]) -> Config {
 /// A session of these settings, alone or as one of several ranks.
 pub(crate) fn session(settings: &[&str], ranks: Option<Ranks>) -> Session {
     let config = config(settings);
-    let material = Material::open(&config, &Quiet).unwrap();
+    let material = SnapshotInput::open(&config, &Quiet).unwrap();
     Session::start_shared(config, material, None, Timeline::new(), ranks).unwrap()
 }
 
 /// The mean losses of all epochs.
 pub(crate) fn losses(settings: &[&str], ranks: Option<Ranks>) -> Vec<f64> {
     let mut session = session(settings, ranks);
-    while !(&session as &dyn Course).is_over() {
+    while !(&session as &dyn TrainingRun).is_over() {
         session.epoch(&mut Nobody).unwrap();
     }
     session.learner().epochs().iter().map(|epoch| epoch.loss).collect()

@@ -5,10 +5,10 @@ use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
 use zoetrope_train::Config;
-use zoetrope_train::course::Course;
+use zoetrope_train::events::{Candidate, EventInput, EventSession};
 use zoetrope_train::run::Timeline;
-use zoetrope_train::session::Watch;
-use zoetrope_train::stream::{Candidate, StreamMaterial, StreamSession};
+use zoetrope_train::snapshots::session::Watch;
+use zoetrope_train::training_run::TrainingRun;
 
 /// Every model, as settings.
 pub(crate) const MODELS: [&str; 5] = [
@@ -70,7 +70,7 @@ pub(crate) fn shifted(events: &EventStore, by: Time) -> EventStore {
 
 #[derive(Debug)]
 pub(crate) struct StreamRun {
-    pub(crate) session: StreamSession,
+    pub(crate) session: EventSession,
 }
 
 struct Batches(usize);
@@ -88,8 +88,8 @@ pub(crate) fn run(events: EventStore, settings: &[&str]) -> StreamRun {
     let all = [&usual].into_iter().chain(settings).flat_map(|text| text.split(' '));
     let config = all.fold(Config::builder(), |builder, setting| builder.set(setting));
     let config = config.build().unwrap();
-    let material = StreamMaterial::new(events, &config).unwrap();
-    StreamRun { session: StreamSession::start(config, material, None, Timeline::new()).unwrap() }
+    let material = EventInput::new(events, &config).unwrap();
+    StreamRun { session: EventSession::start(config, material, None, Timeline::new()).unwrap() }
 }
 
 impl StreamRun {

@@ -4,8 +4,8 @@ use serde_json::json;
 use zoetrope_data::candidates::{self, Known};
 use zoetrope_data::numbers_file::Column;
 use zoetrope_graph::{Time, VertexId};
-use zoetrope_train::course::Course;
-use zoetrope_train::stream::{Candidate, OwnAnswers, StreamSession};
+use zoetrope_train::events::{Candidate, EventSession, OwnAnswers};
+use zoetrope_train::training_run::TrainingRun;
 
 use super::{PredictArgs, Predicted, Units, parts};
 use crate::answer_file::{identifiers, times, times_of};
@@ -14,10 +14,7 @@ use crate::progress::{Bars, Unit};
 use crate::saved_model::MemoryNote;
 
 /// The answers of a session.
-pub(super) fn predict(
-    args: &PredictArgs,
-    mut session: StreamSession,
-) -> Result<Predicted, Failure> {
+pub(super) fn predict(args: &PredictArgs, mut session: EventSession) -> Result<Predicted, Failure> {
     if args.units.is_some() {
         return Err(Failure::usage("--units is for numbers that a snapshot model predicts")
             .hint("leave it out"));
@@ -32,12 +29,12 @@ pub(super) fn predict(
 fn named(
     args: &PredictArgs,
     path: &std::path::Path,
-    session: &mut StreamSession,
+    session: &mut EventSession,
 ) -> Result<Predicted, Failure> {
     let store = &session.material().store;
     let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
     let columns = session.candidate_columns();
-    let config = Course::config(session);
+    let config = TrainingRun::config(session);
     let (said, named) = (config.data.read_options(), args.pair_columns());
     let known = Known::of(store, config.provenance.reading.as_ref(), &said, &named);
     let read = candidates::read(path, known, &columns, &bars)?;
@@ -70,7 +67,7 @@ fn named(
 }
 
 /// Scores of a part's own events, as evaluation asks about them.
-fn own(args: &PredictArgs, session: &mut StreamSession) -> Result<Predicted, Failure> {
+fn own(args: &PredictArgs, session: &mut EventSession) -> Result<Predicted, Failure> {
     let parts = parts(args, session)?;
     let (mut all, mut measured) = (OwnAnswers::default(), None);
     for &part in &parts {
@@ -91,7 +88,7 @@ fn own(args: &PredictArgs, session: &mut StreamSession) -> Result<Predicted, Fai
 }
 
 fn subjects(
-    session: &StreamSession,
+    session: &EventSession,
     src: Vec<VertexId>,
     dst: Vec<VertexId>,
     time: Vec<Time>,
@@ -99,12 +96,12 @@ fn subjects(
     let store = &session.material().store;
     let names = store.names();
     let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
-    columns.extend(times(time, times_of(Course::config(session), store.scale())));
+    columns.extend(times(time, times_of(TrainingRun::config(session), store.scale())));
     columns
 }
 
 fn predicted(
-    session: &StreamSession,
+    session: &EventSession,
     subjects: Vec<Column>,
     values: Vec<f32>,
     about: String,

@@ -1,0 +1,47 @@
+//! Training on streams of events: batches in time order, memory that goes on from batch to batch.
+//!
+//! Owns what is particular to events: the material, the schedule of batches, their preparation
+//! (questions, sampling, unique rows) on a thread of its own, the session, evaluation and replay.
+//! What models compute is in `zoetrope_nn::stream`; how answers are judged is in [`judge`].
+//!
+//! All questions of a batch see the memory as it was before the batch, with the mails that were
+//! waiting then (batch-stale). By default a batch ends where time moves on, so that memory knows no
+//! event of a question's own time (`schedule`). Which events of neighbours they see is a choice of
+//! the task: those before the question's own time, or those before the batch.
+
+mod ask;
+pub mod baseline;
+mod best;
+mod budget;
+mod compare;
+mod cost;
+mod epoch;
+mod evaluate;
+mod features;
+mod identity;
+pub mod judge;
+mod material;
+mod memory_source;
+mod network;
+mod own_answers;
+mod own_features;
+mod pieces;
+mod planning;
+mod predict;
+mod prefetch;
+mod prepare;
+mod recall;
+mod replay;
+mod restore;
+mod schedule;
+mod session;
+mod target;
+mod verdict;
+
+pub use material::EventInput;
+pub use memory_source::{MemorySource, MemoryUse};
+pub use network::{StreamHead, StreamNetwork};
+pub use own_answers::OwnAnswers;
+pub use predict::Candidate;
+pub use recall::SavedRun;
+pub use session::EventSession;

@@ -1,0 +1,314 @@
+//! What a step of training will take, found by running it on miniature graphs.
+//!
+//! Everything a tape holds grows linearly with vertices and edges, so three small runs of the real
+//! network tell the three numbers of a line: nothing about a model has to be written down twice.
+//!
+//! A frame may be so long that even a miniature of it does not fit into the limit on memory. Then shorter
+//! ones are run, each twice as long as the one before, and the rest is extrapolated.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zoetrope_data::split::Split;
+use zoetrope_graph::random::Random;
+use zoetrope_graph::{SnapshotSequence, VertexNames};
+use zoetrope_nn::Forward;
+use zoetrope_nn::State;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::state::Carried;
+use zoetrope_plan::ActivationCost;
+use zoetrope_tensor::{Device, Matrix, Tape};
+
+use super::{FrameRunner, Layout, Network, Piece};
+use crate::config::{Config, TaskName};
+use crate::error::TrainError;
+use crate::scaling::Scaled;
+use crate::snapshots::material::{Goal, SnapshotInput};
+use crate::snapshots::sampling::EdgeClassRule;
+use crate::snapshots::task::{self, Questions};
+
+/// The most vertices of a miniature.
+const MOST_VERTICES: usize = 256;
+
+/// What a step goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// A whole frame.
+    Frame,
+    /// A block of one.
+    Block,
+}
+
+/// The cost of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepCost {
+    /// What the tape holds.
+    pub activations: ActivationCost,
+    /// Bytes of the state that it leaves, of the real graph.
+    pub state_bytes: u64,
+}
+
+/// Held while miniatures run.
+static MEASURING: Mutex<()> = Mutex::new(());
+
+/// The fewest snapshots that a miniature is run with, if it cannot be run with all.
+const FIRST_STEPS: usize = 16;
+
+impl StepCost {
+    /// The cost of a step over `to` snapshots, if `self` is that of `from` snapshots and `before` that of
+    /// half as many: along a line, or along a power if it grew faster than a line.
+    fn stretched(self, before: Self, from: usize, to: usize) -> Self {
+        let times = to as f64 / from as f64;
+        let along = |now: f64, before: f64| {
+            if now > 2.0 * before && before > 0.0 {
+                now * times.powf((now / before).log2().min(2.0))
+            } else {
+                now + (now - before).max(0.0) * 2.0 * (times - 1.0)
+            }
+        };
+        let (now, before) = (self.activations, before.activations);
+        Self {
+            activations: ActivationCost {
+                fixed_bytes: along(now.fixed_bytes, before.fixed_bytes),
+                bytes_per_vertex: along(now.bytes_per_vertex, before.bytes_per_vertex),
+                // That of one edge, however many there are.
+                bytes_per_edge: now.bytes_per_edge.max(before.bytes_per_edge),
+            },
+            state_bytes: self.state_bytes,
+        }
+    }
+}
+
+/// What one run of a miniature took.
+struct Taken {
+    tape: f64,
+    state: f64,
+}
+
+/// The cost of a step over `steps` snapshots, the whole frame or a block of a longer one.
+///
+/// # Errors
+/// As building and running the network.
+pub fn step_cost(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    steps: usize,
+    extent: Extent,
+) -> Result<StepCost, TrainError> {
+    // Ranks of one process estimate one after the other: together they would take what none of them does.
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+    let cost = |steps| measured(config, task, material, outputs, steps, extent);
+    if zoetrope_heap::limit().is_none() || steps <= FIRST_STEPS {
+        return Ok(cost(steps)?.0);
+    }
+    // Whether a miniature of `times` as many snapshots is sure to fit: what it takes grows at most with the
+    // square of their number (attention over time).
+    let fits = |took: u64, times: f64| {
+        let most = took as f64 * times * times;
+        zoetrope_heap::room().is_none_or(|room| most <= room as f64)
+    };
+    let mut count = FIRST_STEPS;
+    let (mut now, mut took) = cost(count)?;
+    let mut before = None;
+    loop {
+        if fits(took, steps as f64 / count as f64) {
+            return Ok(cost(steps)?.0);
+        }
+        if !fits(took, 2.0) {
+            let before = before.map_or_else(|| cost(count / 2).map(|(cost, _)| cost), Ok)?;
+            return Ok(now.stretched(before, count, steps));
+        }
+        before = Some(now);
+        count *= 2;
+        (now, took) = cost(count)?;
+    }
+}
+
+/// The cost of a step as miniatures of as many snapshots show it, and the bytes that the largest of them
+/// took.
+fn measured(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    steps: usize,
+    extent: Extent,
+) -> Result<(StepCost, u64), TrainError> {
+    // EvolveGCN-H summarises the vertices to as many rows as there are features. Smaller than the
+    // real graph, so that the estimate is never itself what takes most.
+    let least = material.width().max(config.model.hidden).max(16);
+    let vertices = (material.vertices() / 4).clamp(least, MOST_VERTICES.max(least));
+    let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
+    let run = |vertices: usize, edges: usize| -> Result<Taken, TrainError> {
+        let all = if extent == Extent::Block { 2 * steps } else { steps };
+        let small = miniature(material, task, outputs, vertices, edges, all)?;
+        taken(config, task, &small, outputs, steps, extent)
+    };
+    let (small, wide) = (run(vertices, edges)?, run(2 * vertices, edges)?);
+    let base = small.tape;
+    let bytes_per_vertex = ((wide.tape - base) / vertices as f64).max(0.0);
+    let dense = run(vertices, 3 * edges)?.tape;
+    // Self-loops are edges too; the second run has as many as the first.
+    let bytes_per_edge = ((dense - base) / (2 * edges * steps) as f64).max(0.0);
+    let frame_edges = (steps * (edges + vertices)) as f64;
+    let bytes_per_vertex = (bytes_per_vertex - bytes_per_edge * steps as f64).max(0.0);
+    let fixed = base - bytes_per_vertex * vertices as f64 - bytes_per_edge * frame_edges;
+    let state_per_vertex = (wide.state - small.state) / vertices as f64;
+    let more = material.vertices() as f64 - vertices as f64;
+    let cost = StepCost {
+        activations: ActivationCost {
+            fixed_bytes: fixed.max(0.0),
+            bytes_per_vertex,
+            bytes_per_edge,
+        },
+        state_bytes: (small.state + state_per_vertex * more) as u64,
+    };
+    Ok((cost, wide.tape.max(dense) as u64))
+}
+
+/// The bytes that a tape holds after one step, and those of the state.
+fn taken(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    steps: usize,
+    extent: Extent,
+) -> Result<Taken, TrainError> {
+    let network =
+        Network::new(config, task, material.width(), outputs, steps, material.vertices())?;
+    let model = network.model.as_ref();
+    let layout = Layout::plain(model, config.keeps_aggregations() && material.learned.is_none());
+    let mut runner = FrameRunner::new(
+        &material.sequence,
+        &material.features,
+        model,
+        layout,
+        &Device::Cpu,
+        None,
+    )?
+    .learning(network.vertex_embedding);
+    let mut asked = task::make(config, task, material)?;
+    let (mut tape, mut updates) = (Tape::new(), Updates::default());
+    let (seed, parameters) = (config.train.seed, &network.parameters);
+    let (mut piece, mut before) = (Piece::whole(0..steps, steps), Carried::default());
+    if extent == Extent::Block {
+        // A block that has one before it takes more than the first.
+        let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
+        let output = runner.embed(&mut forward, model, &piece, State::default())?;
+        output.state.detach(&tape, &mut before);
+        tape.reset();
+        piece = Piece::whole(steps..2 * steps, steps);
+    }
+    let state = before.attach_variables(&mut tape)?;
+    let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
+    let output = runner.embed(&mut forward, model, &piece, state)?;
+    let state: usize = output.state.iter().map(|(_, var)| forward.tape.shape(var).len()).sum();
+    let questions = Questions { steps: output.steps, epoch: 0 };
+    let loss = asked.loss(&mut forward, &network, &questions, output.rows)?;
+    if let Some((loss, _)) = loss {
+        tape.backward(loss)?;
+    }
+    // What the tape keeps, not what was in use at once: blocks of one size wait for their next use.
+    let tape = (tape.allocated_bytes() + asked.held_bytes()) as f64;
+    Ok(Taken { tape, state: (state * size_of::<f32>()) as f64 })
+}
+
+/// A small graph of random edges with the widths of the real one.
+fn miniature(
+    like: &SnapshotInput,
+    task: TaskName,
+    outputs: usize,
+    vertices: usize,
+    edges: usize,
+    steps: usize,
+) -> Result<SnapshotInput, TrainError> {
+    // One snapshot more: link prediction asks for the next one.
+    let steps = steps + 1;
+    let random = Random::new(0, 0x6d69_6e69);
+    let end = |at: usize| random.below(at as u64, vertices as u64) as u32;
+    let mut ends: Vec<(u32, u32, u32)> =
+        (0..steps * edges).map(|at| ((at / edges) as u32, end(2 * at), end(2 * at + 1))).collect();
+    ends.sort_unstable();
+    let offsets = (0..=steps).map(|step| (step * edges) as u64).collect();
+    let (dst, src) = ends.iter().map(|&(_, dst, src)| (dst, src)).unzip();
+    let sequence = Arc::new(SnapshotSequence::new(vertices as u32, offsets, src, dst, None)?);
+    let rows = steps * vertices;
+    let mut features = Matrix::zeros(rows, like.features.shape().cols);
+    for (at, value) in features.as_mut_slice().iter_mut().enumerate() {
+        *value = random.unit(at as u64) as f32;
+    }
+    let ones = |rows: usize| Matrix::from_slice(rows, 1, &vec![1.0; rows]).map(Arc::new);
+    let present = match like.goal.as_ref().and_then(Goal::present) {
+        Some(_) => Some(ones(rows)?),
+        None => None,
+    };
+    let goal = match task {
+        TaskName::NodeRegression => {
+            Some(Goal::Numbers { values: Arc::new(Matrix::zeros(rows, 1)), present })
+        }
+        TaskName::NodeClassification => {
+            Some(Goal::Classes { labels: Arc::new(vec![0; rows]), present, classes: outputs })
+        }
+        TaskName::LinkPrediction | TaskName::EdgeClassification | TaskName::EdgeRegression => None,
+    };
+    let labelled = || {
+        let weights = (0..steps * edges).map(|at| (at % outputs.max(2)) as f32).collect();
+        sequence.with_weight(Some(weights)).map(Arc::new)
+    };
+    let edge_labels = match task {
+        TaskName::EdgeClassification => Some((labelled()?, EdgeClassRule::WeightIsClass)),
+        _ => None,
+    };
+    Ok(SnapshotInput {
+        name: like.name.clone(),
+        format: String::new(),
+        edge_labels,
+        happened: Arc::clone(&sequence),
+        sequence,
+        names: VertexNames::identity(vertices as u32),
+        features: Arc::new(features),
+        learned: like.learned,
+        goal,
+        constant_goal: false,
+        known_before: None,
+        events: 0,
+        sha256: String::new(),
+        // Its own snapshots: tasks count the classes of the training part.
+        split: Split {
+            train: 0..steps,
+            validation: steps..steps,
+            test: steps..steps,
+            boundaries: None,
+        },
+        vertex_classes: Vec::new(),
+        edge_classes: Vec::new(),
+        scale: None,
+        boundaries: None,
+        rows: None,
+        row_times: None,
+        scaled: Scaled::default(),
+        warnings: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(fixed_bytes: f64, bytes_per_vertex: f64) -> StepCost {
+        let activations = ActivationCost { fixed_bytes, bytes_per_vertex, bytes_per_edge: 1.0 };
+        StepCost { activations, state_bytes: 7 }
+    }
+
+    #[test]
+    fn what_grows_along_a_line_or_a_square_is_extrapolated_along_it() {
+        // 5 + 10 a snapshot, and 3 a snapshot squared.
+        let at = |steps: f64| cost(5.0 + 10.0 * steps, 3.0 * steps * steps);
+        let found = at(16.0).stretched(at(8.0), 16, 100).activations;
+        let wanted = at(100.0).activations;
+        assert!((found.fixed_bytes - wanted.fixed_bytes).abs() < 1e-6, "{found:?}");
+        assert!((found.bytes_per_vertex - wanted.bytes_per_vertex).abs() < 1e-6, "{found:?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! A frame in blocks of snapshots, one after the other (ESDG §3.1), alone or shared by ranks (§4).
+//!
+//! Forward, a block starts from the state after the one before it (`π_b`: hidden states, evolved
+//! weights, the last inputs of a window). Backward, the gradient of that state is the loss's gradient of
+//! everything later. So blocks can be kept on one tape until the backward pass, or forgotten and computed
+//! again, the last one first: then values and gradients are held for one block at a time, and `π_b` for
+//! all of them. Both ways add up the same numbers in the same order: gradients are equal, bit by bit.
+
+use std::ops::Range;
+
+use zoetrope_dist::Reduction;
+use zoetrope_nn::Forward;
+use zoetrope_nn::state::{Carried, State};
+use zoetrope_plan::Frame;
+use zoetrope_tensor::{Seed, Var};
+
+use super::Session;
+use crate::error::TrainError;
+use crate::learner::WeighedLoss;
+use crate::run::Phase;
+use crate::snapshots::engine::Piece;
+use crate::snapshots::task::Questions;
+
+/// What is asked about a frame.
+struct Asked {
+    steps: Range<usize>,
+    /// How many answers the loss of the frame is the mean of.
+    answers: f64,
+    /// The share of the frame in the update.
+    share: f64,
+}
+
+impl Session {
+    /// Whether a frame is computed in blocks, or its cells by several ranks.
+    pub(super) fn works_in_blocks(&self) -> bool {
+        self.plan.blocks.count > 1 || self.runner.sharing().is_some()
+    }
+
+    /// The blocks of some consecutive snapshots, of which structure encoders take `group` at once.
+    pub(super) fn pieces(&self, frame: Range<usize>, group: usize) -> Vec<Piece> {
+        let piece = |steps| Piece { frame: frame.clone(), steps, group };
+        self.plan.blocks.of(frame.clone()).into_iter().map(piece).collect()
+    }
+
+    /// Adds the gradients of one frame, times `share`, and its loss. Returns how much of the frame
+    /// has answers.
+    pub(super) fn frame_in_blocks(&mut self, frame: Frame, share: f64) -> Result<f64, TrainError> {
+        let last = frame.range().end - 1;
+        let steps = if self.only_last() { last..last + 1 } else { frame.range() };
+        let epoch = self.learner.progress.epoch as u32;
+        let answers = self.task.answers(&Questions { steps: steps.clone(), epoch });
+        let asked = Asked { steps, answers, share };
+        let pieces = self.pieces(frame.range(), frame.group);
+        if self.plan.blocks.recompute && pieces.len() > 1 {
+            self.compute_again(&pieces, &asked)?;
+        } else {
+            self.keep_all(&pieces, &asked)?;
+        }
+        if let Some(sharing) = self.runner.sharing() {
+            let ranks = sharing.ranks.clone();
+            ranks.check()?;
+            self.learner.reduce_loss(|loss| Ok(ranks.all_reduce_one(loss, Reduction::Sum)?))?;
+        }
+        self.learner.check_loss("frame")?;
+        Ok(if answers > 0.0 { 1.0 } else { 0.0 })
+    }
+
+    /// All blocks on one tape.
+    fn keep_all(&mut self, pieces: &[Piece], asked: &Asked) -> Result<(), TrainError> {
+        self.tape.reset();
+        let mut state = self.carried.attach(&mut self.tape)?;
+        let mut losses = Vec::with_capacity(pieces.len());
+        for (number, piece) in pieces.iter().enumerate() {
+            self.stream_piece(piece, pieces.get(number + 1))?;
+            let (after, loss) = self.run_piece(number, piece, state, Some(asked))?;
+            state = after;
+            losses.extend(loss);
+        }
+        if self.config.train.carry_state {
+            state.detach(&self.tape, &mut self.carried);
+        }
+        self.apply_updates();
+        // Counted as they would be if blocks were computed again.
+        losses.reverse();
+        self.go_back(&losses, asked.share, &[])
+    }
+
+    /// One block after the other, and those before the last one twice.
+    fn compute_again(&mut self, pieces: &[Piece], asked: &Asked) -> Result<(), TrainError> {
+        let last = pieces.len() - 1;
+        let mut before = std::mem::take(&mut self.checkpoints);
+        before.resize_with(pieces.len(), Carried::default);
+        before[0].clone_from(&self.carried);
+        for (number, piece) in pieces[..last].iter().enumerate() {
+            self.tape.reset();
+            self.stream_piece(piece, pieces.get(number + 1))?;
+            let state = before[number].attach(&mut self.tape)?;
+            let (state, _) = self.run_piece(number, piece, state, None)?;
+            state.detach(&self.tape, &mut before[number + 1]);
+        }
+        let mut flowing = Carried::default();
+        for (number, piece) in pieces.iter().enumerate().rev() {
+            self.tape.reset();
+            let next = number.checked_sub(1).map(|earlier| &pieces[earlier]);
+            self.stream_piece(piece, next)?;
+            let state = match number {
+                0 => before[0].attach(&mut self.tape)?,
+                _ => before[number].attach_variables(&mut self.tape)?,
+            };
+            let (after, loss) = self.run_piece(number, piece, state, Some(asked))?;
+            if number == last && self.config.train.carry_state {
+                after.detach(&self.tape, &mut self.carried);
+            }
+            self.apply_updates();
+            let of_state = |(place, var)| Some((var, Seed::Matrix(flowing.get(place)?)));
+            let seeds: Vec<(Var, Seed<'_>)> = after.iter().filter_map(of_state).collect();
+            self.go_back(loss.as_slice(), asked.share, &seeds)?;
+            state.detach_gradients(&self.tape, &mut flowing);
+        }
+        self.checkpoints = before;
+        Ok(())
+    }
+
+    /// Where a GPU gets the graph piece by piece: waits there for that of a block, and begins to copy
+    /// that of the one after it.
+    fn stream_piece(&mut self, piece: &Piece, next: Option<&Piece>) -> Result<(), TrainError> {
+        let next = next.filter(|_| self.looks_ahead());
+        match self.tape.device().gpu().filter(|_| self.streams()).cloned() {
+            Some(gpu) => Ok(self.runner.enter(&gpu, piece, next)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a block forward from a state. Returns the state after it and, where something is asked of
+    /// it here, the loss with its weight in that of the frame.
+    fn run_piece(
+        &mut self,
+        number: usize,
+        piece: &Piece,
+        state: State,
+        asked: Option<&Asked>,
+    ) -> Result<(State, Option<WeighedLoss>), TrainError> {
+        let _span = self.timeline.phase(Phase::Forward);
+        let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
+        let parameters = &self.network.parameters;
+        let mut forward =
+            Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step);
+        forward.begin_block(number as u32);
+        let model = self.network.model.as_ref();
+        let output = self.runner.embed(&mut forward, model, piece, state)?;
+        let Some(asked) = asked.filter(|asked| asked.answers > 0.0) else {
+            return Ok((output.state, None));
+        };
+        let steps =
+            output.steps.start.max(asked.steps.start)..output.steps.end.min(asked.steps.end);
+        if steps.is_empty() {
+            return Ok((output.state, None));
+        }
+        let rows = output.rows_of(&mut forward, &steps, self.runner.vertices())?;
+        let questions = Questions { steps, epoch: self.learner.progress.epoch as u32 };
+        let loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
+        let weighed = |(loss, count)| WeighedLoss { loss, weight: count / asked.answers };
+        Ok((output.state, loss.map(weighed)))
+    }
+
+    fn go_back(
+        &mut self,
+        losses: &[WeighedLoss],
+        share: f64,
+        seeds: &[(Var, Seed<'_>)],
+    ) -> Result<(), TrainError> {
+        let _span = self.timeline.phase(Phase::Backward);
+        let parameters = &self.network.parameters;
+        self.learner.backward_from(&mut self.tape, parameters, losses, share, seeds)
+    }
+}

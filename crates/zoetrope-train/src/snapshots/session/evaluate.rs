@@ -1,0 +1,322 @@
+//! Measuring on a part, and predictions and embeddings as files want them.
+//!
+//! A snapshot is judged once, with everything before it as history and nothing after it: as the
+//! last of its own frame, or in one pass over the sequence where the state is carried or the whole
+//! sequence is one frame.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_data::split::Part;
+use zoetrope_nn::model::Coverage;
+use zoetrope_nn::state::Carried;
+
+use super::Session;
+use crate::error::TrainError;
+use crate::run::{Metrics, Phase};
+use crate::snapshots::engine::{Output, Piece, evaluating};
+use crate::snapshots::task::Judge;
+use crate::stages;
+
+/// The tag of embeddings on their way to the rank that judges them.
+const EMBEDDINGS: u16 = 1;
+
+/// What a prediction file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answers {
+    /// The judged snapshots in time order.
+    pub steps: Vec<usize>,
+    /// Vertices in each.
+    pub vertices: usize,
+    /// Numbers for each vertex.
+    pub per_vertex: usize,
+    /// `steps × vertices × per_vertex`.
+    pub values: Vec<f32>,
+}
+
+/// Some snapshots that are computed together, and which of them are looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Pass {
+    steps: Range<usize>,
+    asked: Range<usize>,
+}
+
+impl Session {
+    /// The metrics on a part.
+    ///
+    /// # Errors
+    /// If shapes do not fit.
+    pub fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
+        let _judging = zoetrope_heap::during(&stages::JUDGING);
+        let steps = self.steps_of(part);
+        self.judge(steps, None)
+    }
+
+    /// Predictions for the last snapshot of each frame, as the rule of the plan cuts them; all
+    /// frames of the sequence, or those whose last snapshot belongs to a part.
+    ///
+    /// # Errors
+    /// If the task has no answer for a vertex, or no frame ends in the part.
+    pub fn predict(&mut self, part: Option<Part>) -> Result<(Answers, Metrics), TrainError> {
+        let Some(per_vertex) = self.task.answers_per_vertex() else {
+            return Err(TrainError::Unfit {
+                what: format!("{} predicts pairs, not vertices", self.task_name.name()),
+                advice: "name them with --pairs FILE".to_owned(),
+            });
+        };
+        let steps = self.predicted_steps(part);
+        if steps.is_empty() {
+            return Err(TrainError::Unfit {
+                what: "no frame ends in that part of the sequence".to_owned(),
+                advice: "choose another --split, or a shorter train.frame".to_owned(),
+            });
+        }
+        let mut values = Vec::new();
+        let mut metrics = Metrics::new();
+        self.task.begin();
+        for pass in self.passes_for(&steps) {
+            metrics = self.judge_pass(&pass, Some(&mut values)).map(|()| Metrics::new())?;
+        }
+        metrics.extend(self.task.metrics());
+        let vertices = self.material.vertices();
+        Ok((Answers { steps, vertices, per_vertex, values }, metrics))
+    }
+
+    /// The embeddings of a snapshot, `vertices × width`.
+    ///
+    /// # Errors
+    /// If the snapshot is not there, or too early for a whole frame.
+    pub fn embed(&mut self, step: usize) -> Result<Vec<f32>, TrainError> {
+        let first = self.earliest();
+        if step >= self.material.steps() || step < first {
+            return Err(TrainError::Unfit {
+                what: format!("there is no frame that ends at snapshot {step}"),
+                advice: format!(
+                    "choose a snapshot from {first} to {}",
+                    self.material.steps().saturating_sub(1)
+                ),
+            });
+        }
+        let mut found = Vec::new();
+        for pass in self.passes_for(&[step]) {
+            self.visit(&pass, |session, _| {
+                found = session.embeddings.as_slice().to_vec();
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    fn judge(
+        &mut self,
+        steps: Range<usize>,
+        mut answers: Option<&mut Vec<f32>>,
+    ) -> Result<Metrics, TrainError> {
+        let timer = std::time::Instant::now();
+        self.task.begin();
+        let first = steps.start.max(self.earliest());
+        let asked: Vec<usize> = (first..steps.end).collect();
+        for pass in self.passes_for(&asked) {
+            self.judge_pass(&pass, answers.as_deref_mut())?;
+        }
+        let metrics = self.task.metrics();
+        let metrics = self.share_metrics(metrics)?;
+        self.timeline.add(Phase::Evaluate, timer);
+        Ok(metrics)
+    }
+
+    fn judge_pass(
+        &mut self,
+        pass: &Pass,
+        mut answers: Option<&mut Vec<f32>>,
+    ) -> Result<(), TrainError> {
+        self.visit(pass, |session, step| {
+            let mut judge = Judge {
+                network: &session.network,
+                tape: &mut session.judge_tape,
+                answers: answers.as_deref_mut(),
+            };
+            session.task.judge(&mut judge, step, &session.embeddings)
+        })
+    }
+
+    /// Runs the model over a pass and shows the embeddings of each snapshot that is asked for.
+    pub(super) fn visit(
+        &mut self,
+        pass: &Pass,
+        mut look: impl FnMut(&mut Self, usize) -> Result<(), TrainError>,
+    ) -> Result<(), TrainError> {
+        let mut carried = Carried::default();
+        let pieces = self.pieces_of_pass(&pass.steps);
+        if self.shares_frames() && self.ranks.as_ref().is_some_and(|ranks| ranks.rank() > 0) {
+            return self.stand_by(pieces.len());
+        }
+        for piece in pieces {
+            self.take_time();
+            if self.agree(self.interrupt.is_asked())? {
+                return Err(TrainError::Stopped);
+            }
+            self.fit_tape(piece.steps.len());
+            let output = self.embed_piece(&piece, &carried)?;
+            let Range { start, end } = piece.steps;
+            if end < pass.steps.end {
+                output.state.detach(&self.tape, &mut carried);
+            }
+            for step in start.max(pass.asked.start)..end.min(pass.asked.end) {
+                if !self.fetch_rows(&piece, &output, step)? {
+                    continue;
+                }
+                look(self, step)?;
+                // The judge's tape may still share the embeddings; it lets go before the next copy.
+                self.judge_tape.reset();
+            }
+        }
+        self.fit_tape(self.training_block());
+        Ok(())
+    }
+
+    /// While the first rank judges so many pieces: agrees with it whether to stop.
+    fn stand_by(&mut self, pieces: usize) -> Result<(), TrainError> {
+        for _ in 0..pieces {
+            self.take_time();
+            if self.agree(self.interrupt.is_asked())? {
+                return Err(TrainError::Stopped);
+            }
+        }
+        Ok(())
+    }
+
+    /// The snapshots of a block of training.
+    fn training_block(&self) -> usize {
+        self.plan.frames[0].steps.div_ceil(self.plan.blocks.count.max(1))
+    }
+
+    /// Under a limit on memory, lets a tape of another size go before so many snapshots are computed. A
+    /// size that differs by less than a quarter uses the same blocks.
+    fn fit_tape(&mut self, steps: usize) {
+        let (less, more) = (steps.min(self.tape_steps), steps.max(self.tape_steps));
+        if zoetrope_heap::limit().is_some() && more - less > less / 4 {
+            self.tape.shrink();
+        }
+        self.tape_steps = steps;
+    }
+
+    /// The snapshots of a pass as they are computed one after the other: none takes more memory than a
+    /// step of training.
+    fn pieces_of_pass(&self, steps: &Range<usize>) -> Vec<Piece> {
+        let group = self.plan.judged_group;
+        if !self.sequential() {
+            return self.pieces(steps.clone(), group);
+        }
+        let cut = |length: usize| {
+            let starts = steps.clone().step_by(length.max(1));
+            starts.map(move |start| start..(start + length).min(steps.end))
+        };
+        if self.plan.rule.frame.is_none() && !self.network.model.works_in_blocks() {
+            return self.pieces(steps.clone(), group);
+        }
+        if self.runner.sharing().is_some() {
+            let frames = cut(self.plan.frames[0].steps);
+            return frames.flat_map(|frame| self.pieces(frame, group)).collect();
+        }
+        // As long as a block of training: what the tape keeps fits all of them but the last.
+        cut(self.training_block()).map(|steps| Piece::whole(steps, group)).collect()
+    }
+
+    fn embed_piece(&mut self, piece: &Piece, carried: &Carried) -> Result<Output, TrainError> {
+        let parameters = &self.network.parameters;
+        let mut forward = evaluating(&mut self.tape, parameters, &mut self.updates);
+        let model = self.network.model.as_ref();
+        let state = carried.attach(forward.tape)?;
+        Ok(self.runner.embed(&mut forward, model, piece, state)?)
+    }
+
+    /// Puts the embeddings of a snapshot where it is judged: on the first rank, to which another one
+    /// sends them where it has them. Returns whether that is this one.
+    fn fetch_rows(
+        &mut self,
+        piece: &Piece,
+        output: &Output,
+        step: usize,
+    ) -> Result<bool, TrainError> {
+        let place = Arc::make_mut(&mut self.embeddings).as_mut_slice();
+        let Some(sharing) = self.runner.sharing() else {
+            output.read(&self.tape, step, place);
+            return Ok(true);
+        };
+        sharing.ranks.check()?;
+        let owner = sharing.answerer(piece, step);
+        if owner == sharing.ranks.rank() {
+            output.read(&self.tape, step, place);
+            if owner != 0 {
+                sharing.ranks.send(0, EMBEDDINGS, place.to_vec())?;
+            }
+        } else if sharing.ranks.rank() == 0 {
+            place.copy_from_slice(&sharing.ranks.receive(owner, EMBEDDINGS, place.len())?);
+        }
+        sharing.ranks.take_time();
+        Ok(sharing.ranks.rank() == 0)
+    }
+
+    /// The metrics that the first rank found, on all of them.
+    fn share_metrics(&self, metrics: Metrics) -> Result<Metrics, TrainError> {
+        let Some(ranks) = &self.ranks else { return Ok(metrics) };
+        // By their bits: decimal text may come back with another last digit.
+        let bits = |(name, value): (String, f64)| (name, value.to_bits());
+        let own: BTreeMap<String, u64> = match ranks.rank() {
+            0 => metrics.into_iter().map(bits).collect(),
+            _ => BTreeMap::new(),
+        };
+        let own = serde_json::to_vec(&own).unwrap_or_default();
+        let mut length = [own.len() as u64];
+        ranks.broadcast(0, &mut length)?;
+        let mut text = own;
+        text.resize(length[0] as usize, 0);
+        ranks.broadcast(0, &mut text)?;
+        let shared: BTreeMap<String, u64> = serde_json::from_slice(&text).unwrap_or_default();
+        Ok(shared.into_iter().map(|(name, bits)| (name, f64::from_bits(bits))).collect())
+    }
+
+    /// Whether snapshots are judged in one pass over the sequence.
+    fn sequential(&self) -> bool {
+        let every = self.network.model.coverage() == Coverage::Every;
+        every && (self.config.train.carry_state || self.plan.rule.frame.is_none())
+    }
+
+    /// The first snapshot that can be judged.
+    pub(super) fn earliest(&self) -> usize {
+        match (self.sequential(), self.plan.rule.frame) {
+            (true, _) => 0,
+            (false, Some(frame)) => frame - 1,
+            (false, None) => self.plan.frames[0].steps - 1,
+        }
+    }
+
+    pub(super) fn passes_for(&self, asked: &[usize]) -> Vec<Pass> {
+        let (Some(&first), Some(&last)) = (asked.first(), asked.last()) else {
+            return Vec::new();
+        };
+        if self.sequential() {
+            return vec![Pass { steps: 0..last + 1, asked: first..last + 1 }];
+        }
+        let frame = self.plan.rule.frame.unwrap_or(self.plan.frames[0].steps);
+        let one = |&step: &usize| Pass { steps: step + 1 - frame..step + 1, asked: step..step + 1 };
+        asked.iter().map(one).collect()
+    }
+
+    /// The last snapshots of the frames of the whole sequence, or of those that end in a part.
+    fn predicted_steps(&self, part: Option<Part>) -> Vec<usize> {
+        let rule = self.plan.rule;
+        let frame = rule.frame.unwrap_or(1);
+        let stride = if self.sequential() && rule.frame.is_none() { 1 } else { rule.stride };
+        let ends = (frame..=self.material.steps()).step_by(stride).map(|end| end - 1);
+        match part {
+            None => ends.collect(),
+            Some(part) => {
+                let steps = self.steps_of(part);
+                ends.filter(|end| steps.contains(end)).collect()
+            }
+        }
+    }
+}

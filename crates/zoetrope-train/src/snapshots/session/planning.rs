@@ -1,0 +1,458 @@
+//! The plan of a run over snapshots: what planners are told, and what cannot be planned.
+//!
+//! It decides nothing: it puts the graph, the model, the machine and the wishes of the configuration into
+//! numbers, lets planners propose, and looks whether a saved plan fits. Of several ranks the first one plans
+//! and tells the others.
+
+use zoetrope_data::split::Part;
+use zoetrope_dist::Ranks;
+use zoetrope_nn::optimiser::Gradients;
+use zoetrope_nn::{Role, SharedLayer};
+use zoetrope_plan::planners::{Workload, layout};
+use zoetrope_plan::strategy::{LayerTraffic, Machine, Traffic};
+use zoetrope_plan::{
+    BlockCost, FramePlan, FrameRule, FrameWorkload, GpuFacts, LayerOrder, Plan, PlanError,
+    Question, Wishes, choose,
+};
+use zoetrope_tensor::cuda::ParameterBlock;
+use zoetrope_tensor::{Device, Gpu, SparseGroup};
+
+use crate::config::{self, Config, Frame, PlannedRanks, TaskName};
+use crate::error::TrainError;
+use crate::learner::optimise;
+use crate::snapshots::engine::{Extent, Layout, Network, StepCost, step_cost};
+use crate::snapshots::material::SnapshotInput;
+use crate::snapshots::task;
+use crate::train::agreement;
+
+/// The plan of a run by `train.ranks` ranks, each in a process of its own, with the ways to share it
+/// side by side. Nothing is executed, and none of those ranks has to be there.
+///
+/// # Errors
+/// As [`Session::start`](super::Session::start).
+pub fn plan_for_ranks(
+    mut config: Config,
+    material: &SnapshotInput,
+    given: Option<Plan>,
+) -> Result<FramePlan, TrainError> {
+    let given = of_frames(given, &config)?;
+    let ranks = PlannedRanks { all: config.train.ranks as u32, in_process: 1 };
+    let draft = Draft::new(&mut config, material, given, ranks)?;
+    draft.plan(material, None, true)
+}
+
+/// What is decided before anything is executed, but for the plan.
+pub(super) struct Draft<'c> {
+    config: &'c Config,
+    pub(super) task_name: TaskName,
+    pub(super) network: Network,
+    /// The saved plan to execute, as the ranks that are there execute it.
+    given: Option<FramePlan>,
+    ranks: PlannedRanks,
+    rule: FrameRule,
+    outputs: usize,
+}
+
+impl<'c> Draft<'c> {
+    /// Chooses the task and builds the network.
+    ///
+    /// # Errors
+    /// If the data does not fit the task or the model, or a saved plan is for other ranks.
+    pub(super) fn new(
+        config: &'c mut Config,
+        material: &SnapshotInput,
+        given: Option<FramePlan>,
+        ranks: PlannedRanks,
+    ) -> Result<Self, TrainError> {
+        let size = ranks.all as usize;
+        let given = given.map(|plan| for_ranks(plan, size)).transpose()?;
+        let task_name = task::choose(config, material)?;
+        if config.task.name.replace(task_name).is_none() {
+            config.settle("task.name", task_name.name(), task::natural(material).1.to_owned());
+        }
+        let training = material.steps_of(Part::Train, task_name);
+        if given.is_none() {
+            fit_frame(config, training.len());
+        }
+        // What the data decides may contradict what the user set.
+        config.check()?;
+        let outputs = task::outputs(config, task_name, material)?;
+        let rule = match &given {
+            Some(plan) => given_rule(config, plan)?,
+            None => frame_rule(config)?,
+        };
+        let steps = rule.frame.unwrap_or(training.len());
+        let (width, vertices) = (material.width(), material.vertices());
+        let network = Network::new(config, task_name, width, outputs, steps, vertices)?;
+        Ok(Self { config, task_name, network, given, ranks, rule, outputs })
+    }
+
+    /// The plan: the saved one if it fits, or the one that planners propose. Of several ranks that are there
+    /// the first one makes it and tells the others, who all call this.
+    ///
+    /// # Errors
+    /// If ranks cannot share the run, no plan can be made, or the saved one does not fit.
+    pub(super) fn plan_together(
+        &self,
+        material: &SnapshotInput,
+        device: &Device,
+        linked: Result<(), String>,
+        ranks: Option<&Ranks>,
+    ) -> Result<FramePlan, TrainError> {
+        let make = || {
+            let gpu = device.gpu().map(|gpu| self.gpu_facts(material, gpu, linked));
+            self.plan(material, gpu.as_ref(), false)
+        };
+        let Some(ranks) = ranks else { return make() };
+        match agreement::told_by_first(ranks, || make().map(Plan::from))? {
+            Plan::Frames(plan) => Ok(plan),
+            Plan::Batches(_) => Err(events_plan(&self.config.model.name.to_string())),
+        }
+    }
+
+    fn plan(
+        &self,
+        material: &SnapshotInput,
+        gpu: Option<&GpuFacts>,
+        compare: bool,
+    ) -> Result<FramePlan, TrainError> {
+        let size = self.ranks.all;
+        if size > 1 && material.learned.is_some() {
+            return Err(TrainError::Unfit {
+                what: format!(
+                    "data.features = \"learned\" and {size} ranks: ranks exchange features, but not \
+                     what they learn of each other's"
+                ),
+                advice: "use --ranks 1, or data.features=degree".to_owned(),
+            });
+        }
+        let (facts, cost) = self.workload(material)?;
+        let wishes = self.config.wishes(self.ranks, self.rule, compare);
+        let Some(mut given) = self.given.clone() else {
+            return self.proposed(material, &facts, cost, &wishes, gpu);
+        };
+        given.fits(&facts)?;
+        match (gpu, &given.gpu) {
+            (None, _) => given.gpu = None,
+            // A plan that was made for a processor says nothing about GPUs.
+            (Some(gpu), None) => {
+                let (layout, reasons) = layout::on_gpu(&given, &facts, &wishes, gpu)?;
+                given.gpu = Some(layout);
+                given.head.reasons.extend(reasons);
+            }
+            (Some(_), Some(_)) => {}
+        }
+        if compare {
+            let proposed = self.proposed(material, &facts, cost, &wishes, gpu)?;
+            given.head.candidates = proposed.head.candidates;
+            for candidate in &mut given.head.candidates {
+                candidate.taken = given.sharing.as_ref().map(|sharing| sharing.name()).as_deref()
+                    == Some(candidate.strategy.as_str());
+            }
+        }
+        Ok(given)
+    }
+
+    fn proposed(
+        &self,
+        material: &SnapshotInput,
+        facts: &FrameWorkload,
+        cost: StepCost,
+        wishes: &Wishes,
+        gpu: Option<&GpuFacts>,
+    ) -> Result<FramePlan, TrainError> {
+        let traffic =
+            |orders: &[LayerOrder], kept: bool| self.traffic(material, cost, orders, kept);
+        let (graph, traffic) = (&*material.sequence, &traffic);
+        let workload = Workload::Frames { facts, graph, traffic };
+        let machine = Machine::one_host();
+        let plan = match choose(&Question { workload, machine, gpu, wishes })? {
+            Plan::Frames(plan) => plan,
+            Plan::Batches(_) => return Err(events_plan(&facts.model)),
+        };
+        let chosen = self.config.chosen().iter().map(|choice| format!("chosen: {choice}"));
+        let mut plan = plan;
+        plan.head.reasons.splice(0..0, chosen);
+        Ok(plan)
+    }
+
+    /// What ranks would exchange if layers ran in these orders and the first aggregation were kept or not.
+    fn traffic(
+        &self,
+        material: &SnapshotInput,
+        cost: StepCost,
+        orders: &[LayerOrder],
+        kept: bool,
+    ) -> Option<Traffic> {
+        let model = self.network.model.as_ref();
+        let sharing = model.sharing(&Layout::orders_of(orders))?;
+        let layer = |(at, layer): (usize, &SharedLayer)| LayerTraffic {
+            gathered: layer.gathered,
+            gathered_once: at == 0 && kept,
+            gathered_needs_gradient: layer.gathered_needs_gradient,
+            to_time: layer.to_time,
+            to_time_needs_gradient: layer.to_time_needs_gradient,
+            from_time: layer.from_time,
+        };
+        Some(Traffic {
+            layers: sharing.layers.iter().enumerate().map(layer).collect(),
+            answered: model.width(),
+            summed: self.summed(),
+            time_on_features: sharing.time_on_features,
+            state_bytes_per_vertex: cost.state_bytes / material.vertices().max(1) as u64,
+        })
+    }
+
+    /// Values that are added up in a step: gradients and which parameters they reached, as they lie on the
+    /// device.
+    fn summed(&self) -> usize {
+        let parameters = &self.network.parameters;
+        match self.config.train.device {
+            config::Device::Cpu => Gradients::packed(parameters),
+            config::Device::Cuda(_) => {
+                let lengths = parameters.iter().map(|(_, one)| one.matrix.shape().len());
+                ParameterBlock::shared_len(lengths)
+            }
+        }
+    }
+
+    /// What a GPU offers, and what the graph and the features of a rank would take there.
+    fn gpu_facts(
+        &self,
+        material: &SnapshotInput,
+        gpu: &Gpu,
+        linked: Result<(), String>,
+    ) -> GpuFacts {
+        let (graph, vertices) = (&material.sequence, material.vertices());
+        let copies = if graph.is_constant() { 1 } else { graph.steps() };
+        let bytes_of = |step| SparseGroup::matrix_bytes(vertices, graph.at(step).len() + vertices);
+        // Each matrix and its transpose.
+        let matrices: usize = (0..copies).map(|step| 2 * bytes_of(step)).sum();
+        let forms = self.network.model.forms().len();
+        let kept = self.config.keeps_aggregations()
+            && self.network.model.can_reuse()
+            && material.learned.is_none();
+        let features = material.features.bytes() * if kept { 2 } else { 1 };
+        GpuFacts {
+            memory_limit: gpu.memory_use().limit as u64,
+            data_bytes: (forms * matrices + features) as u64,
+            linked,
+        }
+    }
+
+    /// The graph and the model as planners take them, and the cost of a step.
+    ///
+    /// # Errors
+    /// If the model cannot do what is asked of it.
+    fn workload(&self, material: &SnapshotInput) -> Result<(FrameWorkload, StepCost), TrainError> {
+        let Self { config, task_name: task, ref network, outputs, rule, .. } = *self;
+        let model = network.model.as_ref();
+        let training = material.steps_of(Part::Train, task);
+        let steps = rule.frame.unwrap_or(training.len());
+        if training.is_empty() {
+            return Err(PlanError::NoSnapshots.into());
+        }
+        if steps > training.len() {
+            return Err(PlanError::FrameTooLong { frame: steps, snapshots: training.len() }.into());
+        }
+        if config.train.truncate.is_some() && model.coverage() == zoetrope_nn::model::Coverage::Last
+        {
+            return Err(TrainError::Unfit {
+                what: format!(
+                    "train.truncate cuts frames, but {} reads whole frames",
+                    model.name()
+                ),
+                advice: "leave train.truncate out".to_owned(),
+            });
+        }
+        if config.train.truncate.is_some() && !model.carries_state() {
+            return Err(TrainError::Unfit {
+                what: format!("train.truncate hands a state on, but {} has none", model.name()),
+                advice: "leave train.truncate out".to_owned(),
+            });
+        }
+        if rule.frame.is_none() && model.most_steps().is_some() {
+            return Err(TrainError::Unfit {
+                what: format!(
+                    "{} learns a position for each snapshot of a frame, so that it cannot go beyond the snapshots it trained on",
+                    model.name()
+                ),
+                advice: "choose a length with train.frame".to_owned(),
+            });
+        }
+        if config.train.carry_state && !model.carries_state() {
+            return Err(TrainError::Unfit {
+                what: format!("{} has no state to carry from frame to frame", model.name()),
+                advice: "leave train.carry_state out".to_owned(),
+            });
+        }
+        let wished = config.wishes(self.ranks, rule, false);
+        if wished.blocks.is_some_and(|blocks| blocks > 1) && !model.works_in_blocks() {
+            return Err(TrainError::Unfit {
+                what: format!("plan.blocks cuts frames, but {} looks at whole ones", model.name()),
+                advice: "leave plan.blocks out".to_owned(),
+            });
+        }
+        let step = config.train.truncate.unwrap_or(steps).min(steps);
+        let cost = |steps, extent| step_cost(config, task, material, outputs, steps, extent);
+        let whole = cost(step, Extent::Frame)?;
+        let mut blocks = Vec::new();
+        for count in block_counts(config, &wished, model.works_in_blocks(), step) {
+            let found = cost(step.div_ceil(count), Extent::Block)?;
+            let (activations, state_bytes) = (found.activations, found.state_bytes);
+            blocks.push(BlockCost { blocks: count, activations, state_bytes });
+        }
+        let matrix_bytes = prepared_bytes(material, model.forms().len());
+        let facts = FrameWorkload {
+            data: material.name.clone(),
+            model: model.name().to_owned(),
+            training,
+            vertices: material.vertices(),
+            edges: (0..material.steps()).map(|step| material.sequence.at(step).len()).collect(),
+            features: material.width(),
+            structure_widths: model.structure_widths(),
+            works_in_blocks: model.works_in_blocks(),
+            time_on_features: model.sharing(&[]).is_none_or(|sharing| sharing.time_on_features),
+            is_recordable: model.is_recordable(),
+            keeps_statistics: network.parameters.iter().any(|(_, one)| one.role == Role::Statistic),
+            frames_per_update: config.train.batch_size,
+            carries_state: config.train.carry_state,
+            dropout: config.model.dropout,
+            // What is learned changes with every update.
+            can_reuse: model.can_reuse() && material.learned.is_none(),
+            weights: network.parameters.weights(),
+            optimiser_slots: optimise::slots(&config.train),
+            data_bytes: material.bytes() + matrix_bytes,
+            evaluation_bytes: evaluation_bytes(config, task, material),
+            activations: whole.activations,
+            blocks,
+        };
+        Ok((facts, whole))
+    }
+}
+
+/// Shortens a frame that nobody asked for and that the training part is too short for: to half of
+/// the training part, so that there are as many frames as a frame has snapshots.
+fn fit_frame(config: &mut Config, training: usize) {
+    let Frame::Steps(steps) = config.train.frame else { return };
+    if steps <= training || training == 0 || config.is_given("train.frame") {
+        return;
+    }
+    let fit = training.div_ceil(2);
+    config.train.frame = Frame::Steps(fit);
+    let because = format!("{training} snapshots to train on are fewer than the usual {steps}");
+    config.settle("train.frame", fit, because);
+}
+
+/// A saved plan as the ranks that are there execute it. One process can take over a plan of several,
+/// which changes nothing but who computes what; several need one that was made for as many.
+fn for_ranks(plan: FramePlan, size: usize) -> Result<FramePlan, TrainError> {
+    let planned = plan.head.ranks;
+    if planned == size {
+        return Ok(plan);
+    }
+    if size == 1 {
+        return Ok(plan.alone());
+    }
+    Err(TrainError::Unfit {
+        what: format!("the plan is for {planned} ranks, but there are {size}"),
+        advice: format!("use --ranks {planned}, or make another plan"),
+    })
+}
+
+/// A saved plan as one of frames.
+///
+/// # Errors
+/// If it is one of batches.
+pub(crate) fn of_frames(
+    plan: Option<Plan>,
+    config: &Config,
+) -> Result<Option<FramePlan>, TrainError> {
+    match plan {
+        None => Ok(None),
+        Some(Plan::Frames(plan)) => Ok(Some(plan)),
+        Some(Plan::Batches(_)) => Err(events_plan(config.model.name.name())),
+    }
+}
+
+/// The refusal of a plan of batches by a run over snapshots.
+fn events_plan(model: &str) -> TrainError {
+    TrainError::Unfit {
+        what: format!("the plan lays out batches of events, but {model} learns from snapshots"),
+        advice: "make another plan with `zoetrope plan`, or leave --plan out".to_owned(),
+    }
+}
+
+/// How a saved plan cuts frames, which wins over the configuration.
+fn given_rule(config: &Config, plan: &FramePlan) -> Result<FrameRule, TrainError> {
+    if config.train.carry_state && plan.rule.frame.is_some_and(|frame| frame != plan.rule.stride) {
+        Err(TrainError::Unfit {
+            what:
+                "train.carry_state needs frames that follow each other, but those of the plan do \
+                   not"
+                .to_owned(),
+            advice: "make a plan with train.carry_state=true".to_owned(),
+        })
+    } else {
+        Ok(plan.rule)
+    }
+}
+
+/// How frames are cut. A state that is carried on needs frames that follow each other without a gap
+/// or an overlap.
+fn frame_rule(config: &Config) -> Result<FrameRule, TrainError> {
+    let frame = match config.train.frame {
+        Frame::All => None,
+        Frame::Steps(steps) => Some(steps),
+    };
+    let stride = match (config.train.carry_state, frame) {
+        (true, Some(frame)) if config.train.stride == 1 || config.train.stride == frame => frame,
+        (true, Some(frame)) => {
+            return Err(TrainError::Unfit {
+                what: format!(
+                    "train.carry_state with train.stride = {} and train.frame = {frame}: the state after a frame belongs to the snapshot that follows it",
+                    config.train.stride
+                ),
+                advice: format!("set train.stride = {frame}"),
+            });
+        }
+        _ => config.train.stride,
+    };
+    Ok(FrameRule { frame, stride, truncate: config.train.truncate })
+}
+
+/// The numbers of blocks worth looking at: what was asked for, or what a limit on memory may need.
+fn block_counts(config: &Config, wishes: &Wishes, possible: bool, steps: usize) -> Vec<usize> {
+    match (wishes.blocks, wishes.memory_limit) {
+        (Some(count), _) if count > 1 => vec![count.min(steps)],
+        (None, Some(_)) if possible && config.train.truncate.is_none() => {
+            // Sizes of blocks, not their numbers, decide: of numbers with the same largest block the
+            // first will do.
+            let mut counts: Vec<usize> = (2..=steps).collect();
+            counts.dedup_by_key(|count| steps.div_ceil(*count));
+            counts.retain(|&count| count <= 16 || count.is_multiple_of(4) || count == steps);
+            counts
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Bytes of the scores that AP and AUC keep: eight for each pair of the test part, of the model or
+/// of the three baselines, whose lists are sorted in place.
+fn evaluation_bytes(config: &Config, task: TaskName, material: &SnapshotInput) -> u64 {
+    if task != TaskName::LinkPrediction {
+        return 0;
+    }
+    let edges: usize =
+        material.split.test.clone().map(|step| material.happened.at(step).len()).sum();
+    (edges * (1 + config.task.negatives) * 8 * 3) as u64
+}
+
+/// Bytes of the matrices that layers multiply with: offsets, columns and values, twice for the
+/// transpose, and where its entries come from.
+fn prepared_bytes(material: &SnapshotInput, forms: usize) -> u64 {
+    let vertices = material.vertices() as u64;
+    let copies = if material.sequence.is_constant() { 1 } else { material.steps() as u64 };
+    let entries = material.sequence.stored_edges() as u64 + copies * vertices;
+    forms as u64 * (2 * (entries * 8 + copies * (vertices + 1) * 4) + entries * 4)
+}

@@ -1,0 +1,118 @@
+//! Bringing a run into being: the task, the network, the plan.
+
+use std::sync::Arc;
+
+use zoetrope_dist::Ranks;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::state::Carried;
+use zoetrope_plan::{FramePlan, Residency};
+use zoetrope_tensor::{Matrix, Tape};
+
+use super::collectives::OwnFrames;
+use super::planning::Draft;
+use super::{CudaGraphs, Session};
+use crate::config::{Config, PlannedRanks};
+use crate::device;
+use crate::error::TrainError;
+use crate::interrupt::Interrupt;
+use crate::learner::Learner;
+use crate::run::{Phase, Timeline};
+use crate::snapshots::engine::{FrameRunner, FrameSharing, Layout};
+use crate::snapshots::material::SnapshotInput;
+use crate::snapshots::task;
+use crate::transport;
+
+impl Session {
+    /// Chooses the task, builds the network, makes or takes the plan, and prepares the graph.
+    ///
+    /// # Errors
+    /// If the data does not fit the task or the model, no plan can be made, or the plan that is
+    /// given does not fit.
+    pub fn start(
+        config: Config,
+        material: SnapshotInput,
+        given: Option<FramePlan>,
+        timeline: Timeline,
+    ) -> Result<Self, TrainError> {
+        Self::start_shared(config, material, given, timeline, None)
+    }
+
+    /// The same as one of several ranks, which all call it.
+    ///
+    /// # Errors
+    /// As [`Session::start`], and where ranks cannot share the run or one is lost.
+    pub fn start_shared(
+        mut config: Config,
+        material: SnapshotInput,
+        given: Option<FramePlan>,
+        timeline: Timeline,
+        ranks: Option<Ranks>,
+    ) -> Result<Self, TrainError> {
+        let span = timeline.phase(Phase::Plan);
+        let device = device::open(&config, &timeline, ranks.as_ref())?;
+        let linked = match &ranks {
+            Some(ranks) => transport::link(&config, given.as_ref(), &device, ranks)?,
+            None => Err("one rank has nobody to send to".to_owned()),
+        };
+        let planned_ranks = planned_ranks(ranks.as_ref());
+        let draft = Draft::new(&mut config, &material, given, planned_ranks)?;
+        let plan = draft.plan_together(&material, &device, linked.clone(), ranks.as_ref())?;
+        let (task_name, network) = (draft.task_name, draft.network);
+        drop(span);
+        let span = timeline.phase(Phase::Load);
+        device::obey(&device, plan.gpu.map(|gpu| gpu.precision));
+        let device_transport = transport::declare(&config, &plan, &linked)?;
+        let model = network.model.as_ref();
+        let sharing = ranks.as_ref().and_then(|ranks| FrameSharing::of(&plan, ranks));
+        let (sequence, features, layout) =
+            (&material.sequence, &material.features, Layout::of(&plan));
+        let runner = FrameRunner::new(sequence, features, model, layout, &device, sharing)?
+            .learning(network.vertex_embedding);
+        match plan.gpu {
+            Some(gpu) if gpu.residency == Residency::Stream => {
+                runner.stream(plan.longest_frame().div_ceil(plan.blocks.count), gpu.coding);
+            }
+            Some(gpu) => runner.send_as(gpu.coding),
+            None => {}
+        }
+        let task = task::make(&config, task_name, &material)?;
+        drop(span);
+        let embeddings = Arc::new(Matrix::zeros(material.vertices(), model.width()));
+        let classes = task::outputs(&config, task_name, &material)?;
+        let metrics = task_name.metrics(classes);
+        config.check_watched(metrics)?;
+        let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
+        let tape_steps = plan.frames[0].steps.div_ceil(plan.blocks.count.max(1));
+        Ok(Self {
+            config,
+            material,
+            task_name,
+            plan,
+            ranks,
+            network,
+            task,
+            runner,
+            tape: Tape::on(device),
+            tape_steps,
+            judge_tape: Tape::new(),
+            updates: Updates::default(),
+            carried: Carried::default(),
+            checkpoints: Vec::new(),
+            learner,
+            recorded: CudaGraphs::default(),
+            own_losses: Vec::new(),
+            own_frames: OwnFrames::default(),
+            embeddings,
+            timeline,
+            interrupt: Interrupt::new(),
+            device_transport,
+        })
+    }
+}
+
+/// The ranks that there are, as planners want to know them.
+fn planned_ranks(ranks: Option<&Ranks>) -> PlannedRanks {
+    let Some(ranks) = ranks else { return PlannedRanks::ALONE };
+    let all = ranks.size() as u32;
+    PlannedRanks { all, in_process: if ranks.engine() == "threads" { all } else { 1 } }
+}

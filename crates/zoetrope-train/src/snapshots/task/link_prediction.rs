@@ -1,0 +1,299 @@
+//! Which edges the next snapshot has.
+//!
+//! From the embeddings of snapshot `t` pairs of snapshot `t + 1` are scored. Training samples a
+//! share θ of its edges and as many pairs that are no edges (ESDG §6.4), and accuracy is measured on
+//! pairs drawn in the same manner. AP and AUC compare each edge with a few other destinations of
+//! its source, MRR and hits@k rank it among many.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use zoetrope_graph::SnapshotSequence;
+use zoetrope_nn::Forward;
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::metrics::{Classification, Metric, TieRule};
+use zoetrope_tensor::{Gpu, Loss, Matrix, Var};
+
+use super::edge_pairs::{PairCounts, Placed, PlacedPairs, StackedPairs};
+use super::pairs_ahead::PairsAhead;
+use super::results::put;
+use super::{Judge, Questions, Task};
+use crate::config::{Config, TaskConfig};
+use crate::error::TrainError;
+use crate::run::Metrics;
+use crate::snapshots::engine::{Head, evaluating};
+use crate::snapshots::material::SnapshotInput;
+use crate::snapshots::sampling::{
+    AllPairScores, Candidates, DrawKey, LinkCandidates, LinkSampler, LinkSampling, LinkScores,
+    NegativeEnds, Pairs,
+};
+
+/// How links are judged, the same for models and for baselines.
+#[derive(Debug, Clone)]
+pub(super) struct LinkJudge {
+    /// Each edge against `task.negatives` pairs: AP and AUC.
+    pub(super) few: LinkCandidates,
+    /// Each edge among `task.candidates` pairs: MRR and hits@k.
+    pub(super) many: LinkCandidates,
+    /// ESDG's pairs: accuracy, and what training learns from.
+    pub(super) sampler: LinkSampler,
+    /// Empty results of the few.
+    pub(super) few_scores: LinkScores,
+    /// Empty results of the many.
+    pub(super) many_scores: LinkScores,
+    /// Each edge among all pairs, where that is asked for: EvolveGCN's measures, still empty.
+    pub(super) all: Option<AllPairScores>,
+}
+
+impl LinkJudge {
+    pub(super) fn new(config: &Config) -> Self {
+        let sampling = LinkSampling {
+            theta: config.task.theta,
+            negatives: config.task.negatives,
+            ends: NegativeEnds::Both,
+            seed: config.train.seed,
+        };
+        let hits = config.task.hits as u32;
+        let places: &[u32] = if hits == 1 { &[1] } else { &[1, hits] };
+        Self {
+            few: LinkCandidates::sampled(config.task.negatives, config.train.seed),
+            many: LinkCandidates::sampled(config.task.candidates, config.train.seed),
+            sampler: LinkSampler::new(sampling),
+            few_scores: LinkScores::new(TieRule::Average, places),
+            many_scores: LinkScores::ranks_only(TieRule::Average, places),
+            all: config.task.all_pairs.then(|| AllPairScores::new(TieRule::Average)),
+        }
+    }
+}
+
+/// Whether a measure is taken from the few candidates; the others are taken from the many.
+pub(super) fn is_of_few(metric: Metric) -> bool {
+    matches!(metric, Metric::AveragePrecision | Metric::Auc | Metric::Accuracy)
+}
+
+/// Whether a measure is taken from all pairs and from nothing else.
+pub(super) fn is_of_all(metric: Metric) -> bool {
+    matches!(metric, Metric::MeanAp | Metric::RowMrr)
+}
+
+/// Binary cross-entropy of pairs of the next snapshot.
+#[derive(Debug)]
+pub struct LinkPrediction {
+    sequence: Arc<SnapshotSequence>,
+    judge: LinkJudge,
+    few: LinkScores,
+    many: LinkScores,
+    all: Option<(LinkCandidates, AllPairScores)>,
+    right: Classification,
+    pairs: Pairs,
+    candidates: Candidates,
+    stacked: StackedPairs,
+    ahead: PairsAhead,
+    placed: PlacedPairs,
+    counts: PairCounts,
+    updates: Updates,
+    config: TaskConfig,
+}
+
+impl LinkPrediction {
+    /// The task of a data set.
+    pub fn new(config: &Config, material: &SnapshotInput) -> Self {
+        let judge = LinkJudge::new(config);
+        Self {
+            sequence: Arc::clone(&material.happened),
+            few: judge.few_scores.clone(),
+            many: judge.many_scores.clone(),
+            all: judge.all.clone().map(|scores| (LinkCandidates::all(), scores)),
+            right: Classification::new(2),
+            pairs: Pairs::default(),
+            candidates: Candidates::default(),
+            stacked: StackedPairs::default(),
+            ahead: PairsAhead::new(&material.happened, judge.sampler.sampling()),
+            placed: PlacedPairs::default(),
+            counts: PairCounts::default(),
+            updates: Updates::default(),
+            config: config.task.clone(),
+            judge,
+        }
+    }
+
+    /// Draws the pairs that training asks about.
+    fn draw(&mut self, questions: &Questions) {
+        let vertices = self.sequence.vertices() as usize;
+        self.stacked.clear();
+        for (at, step) in questions.steps.clone().enumerate() {
+            let key = DrawKey::training(questions.epoch, step as u32);
+            self.judge.sampler.fill(self.sequence.at(step + 1), key, &mut self.pairs);
+            self.stacked.extend(&self.pairs, at * vertices);
+        }
+    }
+
+    /// The scores of pairs of the next snapshot, given the embeddings of this one.
+    fn score<'t>(
+        stacked: &mut StackedPairs,
+        updates: &mut Updates,
+        judge: &'t mut Judge<'_>,
+        embeddings: &Arc<Matrix>,
+        pairs: &Pairs,
+    ) -> Result<&'t [f32], TrainError> {
+        let Head::Edge(head) = &judge.network.head else {
+            unreachable!("an edge task has its head")
+        };
+        let mut forward = evaluating(judge.tape, &judge.network.parameters, updates);
+        stacked.clear();
+        stacked.extend(pairs, 0);
+        let x = forward.tape.constant(embeddings, 0..embeddings.shape().rows)?;
+        let logits = head.decode(&mut forward, x, &stacked.ends)?;
+        Ok(judge.tape.value(logits))
+    }
+}
+
+impl Task for LinkPrediction {
+    fn loss(
+        &mut self,
+        forward: &mut Forward<'_>,
+        network: &crate::snapshots::engine::Network,
+        questions: &Questions,
+        embeddings: Var,
+    ) -> Result<Option<(Var, f64)>, TrainError> {
+        let Head::Edge(head) = &network.head else { unreachable!("an edge task has its head") };
+        let (logits, target) = match self.placed.find(questions) {
+            Some(Placed { ends, labels, .. }) => {
+                let logits = head.decode(forward, embeddings, ends)?;
+                (logits, forward.tape.constant(labels, 0..labels.shape().rows)?)
+            }
+            None => {
+                self.draw(questions);
+                if self.stacked.len() == 0 {
+                    return Ok(None);
+                }
+                let logits = head.decode(forward, embeddings, &self.stacked.ends)?;
+                (logits, forward.tape.copied(self.stacked.len(), 1, &self.stacked.labels)?)
+            }
+        };
+        let count = forward.tape.shape(target).rows;
+        let loss = Loss::BinaryCrossEntropy { positive_weight: 1.0 };
+        Ok(Some((forward.tape.loss(loss, logits, target, None)?, count as f64)))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.stacked.held_bytes()
+    }
+
+    fn answers(&mut self, questions: &Questions) -> f64 {
+        let Self { counts, judge, sequence, pairs, .. } = self;
+        counts.of(questions.steps.clone(), |step| {
+            let key = DrawKey::training(questions.epoch, step as u32);
+            judge.sampler.fill(sequence.at(step + 1), key, pairs);
+            pairs.len() as f64
+        })
+    }
+
+    /// Pairs are drawn anew in every epoch, but as many.
+    fn draw_ahead(&mut self, questions: &Questions) {
+        self.ahead.draw_ahead(questions);
+    }
+
+    fn stage_on_device(&mut self, gpu: &Gpu, questions: &Questions) -> bool {
+        let drawn = self.ahead.take(questions);
+        drawn.pairs.len() == 0 || self.placed.put(gpu, questions, &drawn)
+    }
+
+    fn begin(&mut self) {
+        self.few.clear();
+        self.many.clear();
+        self.right.clear();
+        self.all.iter_mut().for_each(|(_, scores)| scores.clear());
+    }
+
+    fn judge(
+        &mut self,
+        judge: &mut Judge<'_>,
+        step: usize,
+        embeddings: &Arc<Matrix>,
+    ) -> Result<(), TrainError> {
+        let Self { stacked, updates, pairs, candidates, .. } = self;
+        let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
+        self.judge.sampler.fill(target, key, pairs);
+        if !pairs.is_empty() {
+            let scores = Self::score(stacked, updates, judge, embeddings, pairs)?;
+            self.right.add_binary(scores, 0.0, &pairs.label);
+        }
+        let kinds = [(&mut self.judge.few, &mut self.few), (&mut self.judge.many, &mut self.many)];
+        for (drawn, results) in kinds {
+            for chunk in 0..drawn.load(target) {
+                drawn.fill(chunk, key, candidates);
+                let scores = Self::score(stacked, updates, judge, embeddings, &candidates.pairs)?;
+                results.add(candidates, scores);
+            }
+        }
+        if let Some((all, results)) = &mut self.all {
+            let chunks = all.load(target);
+            all.links(pairs);
+            if chunks > 0 {
+                results.begin_step(Self::score(stacked, updates, judge, embeddings, pairs)?);
+            }
+            for chunk in 0..chunks {
+                all.fill(chunk, key, candidates);
+                let scores = Self::score(stacked, updates, judge, embeddings, &candidates.pairs)?;
+                results.add(candidates, scores);
+            }
+            if chunks > 0 {
+                results.end_step();
+            }
+        }
+        judge.tape.reset();
+        Ok(())
+    }
+
+    fn metrics(&mut self) -> Metrics {
+        let mut metrics = Metrics::new();
+        put(&mut metrics, [(Metric::Accuracy, self.right.accuracy())]);
+        put(&mut metrics, self.few.report().into_iter().filter(|(metric, _)| is_of_few(*metric)));
+        put(&mut metrics, self.many.report().into_iter().filter(|(metric, _)| !is_of_few(*metric)));
+        if let Some((_, scores)) = &self.all {
+            put(&mut metrics, scores.report().into_iter().filter(|(metric, _)| is_of_all(*metric)));
+        }
+        metrics
+    }
+
+    fn protocol(&self) -> serde_json::Value {
+        json!({
+            "question": "edges of the next snapshot, from the embeddings of this one",
+            "accuracy": {
+                "pairs": "ESDG's theta-sampling: a share of the edges, as many pairs that are no edges",
+                "theta": self.config.theta,
+                "negatives_per_edge": self.config.negatives,
+            },
+            "ap_and_auc": {
+                "negatives": self.judge.few.describe(),
+                "pooled": "all snapshots of a part together",
+            },
+            "mrr_and_hits": {
+                "negatives": self.judge.many.describe(),
+                "ties": "average of the optimistic and the pessimistic rank",
+            },
+            "map_and_row_mrr": self.all.as_ref().map(|(all, _)| json!({
+                "negatives": all.describe(),
+                "map": "mean over snapshots of the average precision",
+                "row_mrr": "mean over snapshots and sources; edges of a source push each other back",
+            })),
+        })
+    }
+
+    fn own_pairs(&mut self, step: usize, pairs: &mut Pairs) {
+        pairs.clear();
+        let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
+        for chunk in 0..self.judge.few.load(target) {
+            self.judge.few.fill(chunk, key, &mut self.candidates);
+            let found = &self.candidates.pairs;
+            pairs.src.extend_from_slice(&found.src);
+            pairs.dst.extend_from_slice(&found.dst);
+            pairs.label.extend_from_slice(&found.label);
+        }
+    }
+
+    fn answers_per_vertex(&self) -> Option<usize> {
+        None
+    }
+}

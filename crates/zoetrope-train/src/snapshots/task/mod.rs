@@ -1,0 +1,195 @@
+//! Tasks: what is asked of embeddings, what a wrong answer costs, how answers are judged.
+//!
+//! A task sees the embeddings of a snapshot and the questions of that snapshot, never a later one
+//! than the question is about.
+
+mod baselines;
+mod edge_classification;
+mod edge_pairs;
+mod link_prediction;
+mod node_classification;
+mod node_regression;
+mod pairs_ahead;
+mod results;
+mod vertex_answers;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_nn::Forward;
+use zoetrope_tensor::{Gpu, Matrix, Var};
+
+use crate::config::{Config, TaskName};
+use crate::error::TrainError;
+use crate::run::Metrics;
+use crate::snapshots::engine::Network;
+use crate::snapshots::material::{Goal, SnapshotInput};
+use crate::snapshots::sampling::Pairs;
+
+pub use baselines::baselines;
+pub use edge_classification::EdgeClassification;
+pub use link_prediction::LinkPrediction;
+pub use node_classification::NodeClassification;
+pub use node_regression::NodeRegression;
+pub(crate) use pairs_ahead::FRAMES_AHEAD;
+
+/// The rows of an embedding that a loss looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Questions {
+    /// The snapshots, in the whole sequence.
+    pub steps: Range<usize>,
+    /// The epoch, for draws.
+    pub epoch: u32,
+}
+
+/// What is asked, and how answers are judged.
+pub trait Task: Send {
+    /// The loss of the embeddings (`steps·N × width`) of some consecutive snapshots, as a mean, and
+    /// how many answers it is the mean of; None where there is nothing to learn from.
+    ///
+    /// # Errors
+    /// If shapes do not fit.
+    fn loss(
+        &mut self,
+        forward: &mut Forward<'_>,
+        network: &Network,
+        questions: &Questions,
+        embeddings: Var,
+    ) -> Result<Option<(Var, f64)>, TrainError>;
+
+    /// How many answers the loss of these questions would be the mean of.
+    fn answers(&mut self, questions: &Questions) -> f64;
+
+    /// Bytes that it keeps for the questions of a step, besides what is on the tape.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    /// Begins to draw what [`Task::stage_on_device`] will be asked to place, beside everything else.
+    fn draw_ahead(&mut self, _questions: &Questions) {}
+
+    /// Draws what the loss of these questions asks and puts it on a GPU, where the loss and a
+    /// recording of it find it. Returns false, and the questions are not recorded, where that would
+    /// take too much of the GPU.
+    fn stage_on_device(&mut self, _gpu: &Gpu, _questions: &Questions) -> bool {
+        true
+    }
+
+    /// Forgets answers judged so far.
+    fn begin(&mut self);
+
+    /// Judges the answers of one snapshot, given its embeddings (`N × width`). Where `answers` is
+    /// there, appends what a prediction file has for this snapshot.
+    ///
+    /// # Errors
+    /// If shapes do not fit.
+    fn judge(
+        &mut self,
+        judge: &mut Judge<'_>,
+        step: usize,
+        embeddings: &Arc<Matrix>,
+    ) -> Result<(), TrainError>;
+
+    /// The metrics of the answers judged since the last beginning.
+    fn metrics(&mut self) -> Metrics;
+
+    /// How answers are judged, for the summary.
+    fn protocol(&self) -> serde_json::Value;
+
+    /// Replaces `pairs` by those that the answers at this snapshot are judged by, labelled with what is
+    /// right, and by those that would be judged if it were known, labelled NaN; none where a task is not
+    /// about pairs.
+    fn own_pairs(&mut self, _step: usize, pairs: &mut Pairs) {
+        pairs.clear();
+    }
+
+    /// The numbers that a prediction file has for each vertex; None where the task has no answer
+    /// for a vertex.
+    fn answers_per_vertex(&self) -> Option<usize>;
+}
+
+/// What judging needs besides the embeddings.
+pub struct Judge<'a> {
+    /// The network with its parameters.
+    pub network: &'a Network,
+    /// A tape that is reset for every snapshot.
+    pub tape: &'a mut zoetrope_tensor::Tape,
+    /// Where answers are collected for a prediction file.
+    pub answers: Option<&'a mut Vec<f32>>,
+}
+
+/// The task that the data has targets for, and why.
+pub(crate) fn natural(material: &SnapshotInput) -> (TaskName, &'static str) {
+    match &material.goal {
+        Some(Goal::Numbers { .. }) => {
+            (TaskName::NodeRegression, "the data has a number to predict for each vertex")
+        }
+        Some(Goal::Classes { .. }) => {
+            (TaskName::NodeClassification, "the data has a class for each vertex")
+        }
+        None => (TaskName::LinkPrediction, "the data has no targets but its edges"),
+    }
+}
+
+/// The task that the configuration names, or the one that the data has targets for.
+///
+/// # Errors
+/// If the data has no targets for the task.
+pub fn choose(config: &Config, material: &SnapshotInput) -> Result<TaskName, TrainError> {
+    let (natural, _) = natural(material);
+    let chosen = config.task.name.unwrap_or(natural);
+    let fits = match chosen {
+        TaskName::NodeRegression => matches!(material.goal, Some(Goal::Numbers { .. })),
+        TaskName::NodeClassification => material.goal.is_some(),
+        TaskName::LinkPrediction | TaskName::EdgeClassification => true,
+        // The weights of events; the configuration refuses it for snapshot models.
+        TaskName::EdgeRegression => false,
+    };
+    if fits {
+        Ok(chosen)
+    } else {
+        Err(TrainError::Unfit {
+            what: format!("{} has no targets for {}", material.name, chosen.name()),
+            advice: format!("leave task.name out to train {}", natural.name()),
+        })
+    }
+}
+
+/// The numbers that the head of a network gives for a task.
+///
+/// # Errors
+/// If the data does not tell the classes.
+pub fn outputs(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+) -> Result<usize, TrainError> {
+    match task {
+        TaskName::NodeRegression | TaskName::LinkPrediction | TaskName::EdgeRegression => Ok(1),
+        TaskName::NodeClassification => node_classification::classes(config, material),
+        TaskName::EdgeClassification => edge_classification::classes(config, material),
+    }
+}
+
+/// Makes the task of a run.
+///
+/// # Errors
+/// If the data does not fit it.
+pub fn make(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+) -> Result<Box<dyn Task>, TrainError> {
+    Ok(match task {
+        TaskName::NodeRegression => Box::new(NodeRegression::new(material)?),
+        TaskName::NodeClassification => Box::new(NodeClassification::new(config, material)?),
+        TaskName::LinkPrediction => Box::new(LinkPrediction::new(config, material)),
+        TaskName::EdgeClassification => Box::new(EdgeClassification::new(config, material)?),
+        TaskName::EdgeRegression => {
+            return Err(TrainError::Unfit {
+                what: format!("{} is no task of snapshots", task.name()),
+                advice: "use tgn, jodie, apan or tgat on events".into(),
+            });
+        }
+    })
+}

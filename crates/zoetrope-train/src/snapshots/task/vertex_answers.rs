@@ -1,0 +1,90 @@
+//! What both vertex tasks do alike: weigh the vertices that have an answer, ask the head, line up
+//! the truth.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zoetrope_nn::Forward;
+use zoetrope_nn::decoder::VertexDecoder;
+use zoetrope_nn::forward::Updates;
+use zoetrope_tensor::{Matrix, Var};
+
+use super::Judge;
+use crate::error::TrainError;
+use crate::snapshots::engine::{Head, Network, evaluating};
+
+/// Which vertices have an answer, in buffers that are used again.
+#[derive(Debug)]
+pub(super) struct VertexAnswers {
+    vertices: usize,
+    present: Option<Arc<Matrix>>,
+    truth: Vec<f32>,
+    updates: Updates,
+}
+
+impl VertexAnswers {
+    /// `present` is `T·N × 1`, what each answer weighs in the loss and 0 where a vertex has none; None where
+    /// all have one and count the same.
+    pub(super) fn new(vertices: usize, present: Option<Arc<Matrix>>) -> Self {
+        Self { vertices, present, truth: Vec::new(), updates: Updates::default() }
+    }
+
+    /// The rows of some consecutive snapshots.
+    pub(super) fn rows(&self, steps: &Range<usize>) -> Range<usize> {
+        steps.start * self.vertices..steps.end * self.vertices
+    }
+
+    /// How many rows count, or what they weigh.
+    pub(super) fn count(&self, rows: Range<usize>) -> f64 {
+        match &self.present {
+            None => rows.len() as f64,
+            Some(present) => present.as_slice()[rows].iter().map(|&weight| f64::from(weight)).sum(),
+        }
+    }
+
+    /// The weights of rows on the tape, and how many rows count.
+    pub(super) fn weights(
+        &self,
+        forward: &mut Forward<'_>,
+        rows: Range<usize>,
+    ) -> Result<(Option<Var>, f64), TrainError> {
+        let count = self.count(rows.clone());
+        let weights = self.present.as_ref().map(|present| forward.tape.constant(present, rows));
+        Ok((weights.transpose()?, count))
+    }
+
+    /// What the head says about the embeddings of a snapshot; also appended to the answers of a
+    /// prediction file.
+    pub(super) fn ask<'t>(
+        &mut self,
+        judge: &'t mut Judge<'_>,
+        embeddings: &Arc<Matrix>,
+    ) -> Result<&'t [f32], TrainError> {
+        let mut forward = evaluating(judge.tape, &judge.network.parameters, &mut self.updates);
+        let rows = forward.tape.constant(embeddings, 0..self.vertices)?;
+        let answers = head(judge.network).decode(&mut forward, rows)?;
+        let values = judge.tape.value(answers);
+        if let Some(collected) = judge.answers.as_deref_mut() {
+            collected.extend_from_slice(values);
+        }
+        Ok(values)
+    }
+
+    /// The true values of a snapshot by row, NaN where there is none.
+    pub(super) fn truth(&mut self, step: usize, value: impl Fn(usize) -> f32) -> &[f32] {
+        let present = self.present.as_ref().map(|present| present.as_slice());
+        let here = |row: usize| present.is_none_or(|present| present[row] != 0.0);
+        self.truth.clear();
+        let rows = self.rows(&(step..step + 1));
+        self.truth.extend(rows.map(|row| if here(row) { value(row) } else { f32::NAN }));
+        &self.truth
+    }
+}
+
+/// The head of a vertex task.
+pub(super) fn head(network: &Network) -> &VertexDecoder {
+    match &network.head {
+        Head::Vertex(head) => head,
+        Head::Edge(_) => unreachable!("a vertex task has a head for vertices"),
+    }
+}

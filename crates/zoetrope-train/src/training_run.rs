@@ -1,0 +1,304 @@
+//! What a whole run needs of a session, whether it learns from snapshots or from events.
+
+use std::collections::BTreeMap;
+
+use zoetrope_data::split::Part;
+use zoetrope_graph::VertexNames;
+use zoetrope_nn::Parameters;
+use zoetrope_plan::Plan;
+use zoetrope_tensor::Device;
+
+use crate::checkpoint::SavedState;
+use crate::config::{Config, TaskName};
+use crate::error::TrainError;
+use crate::interrupt::Interrupt;
+use crate::learner::Learner;
+use crate::run::{Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline};
+use crate::scaling::Scaled;
+use crate::snapshots::material::SnapshotInput;
+use crate::snapshots::session::{EpochEnd, Session, Watch};
+use crate::train::RunClasses;
+
+/// What ranks sent each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RunTraffic {
+    /// Of all ranks, by kind.
+    pub bytes: Bytes,
+    /// Seconds that this rank waited and sent.
+    pub own_seconds: f64,
+}
+
+/// A session that [`train`](crate::train::train) can run from its first epoch to its summary.
+pub trait TrainingRun {
+    /// The effective configuration.
+    fn config(&self) -> &Config;
+
+    /// The task.
+    fn task(&self) -> TaskName;
+
+    /// The optimiser, its schedule and the epochs so far.
+    fn learner(&self) -> &Learner;
+
+    /// The weights.
+    fn parameters(&self) -> &Parameters;
+
+    /// The weights, to be changed.
+    fn parameters_mut(&mut self) -> &mut Parameters;
+
+    /// Puts the weights of the best validation epoch in place, where there was a validation part.
+    fn choose_best(&mut self);
+
+    /// What it learns from.
+    fn data(&self) -> DataSummary;
+
+    /// The size of the data in words, for people.
+    fn size(&self) -> String;
+
+    /// The original identifiers of the vertices.
+    fn vertex_names(&self) -> &VertexNames;
+
+    /// The names of the classes of labels.
+    fn classes(&self) -> RunClasses;
+
+    /// What the data was scaled by.
+    fn scaled(&self) -> &Scaled;
+
+    /// What a user should know about the data.
+    fn warnings(&self) -> &[String];
+
+    /// How the work is laid out, as JSON.
+    fn layout(&self) -> serde_json::Value;
+
+    /// Frames or batches in an epoch.
+    fn steps_per_epoch(&self) -> usize;
+
+    /// Runs the rest of the current epoch, then measures on the validation part.
+    ///
+    /// # Errors
+    /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
+    /// those of the last good update.
+    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError>;
+
+    /// Lets the validation of an epoch end early if the end is asked for: the epoch then counts as
+    /// interrupted, and is validated when the run continues. Several ranks stop together, if one of them
+    /// is asked to.
+    fn stop_on(&mut self, interrupt: &Interrupt);
+
+    /// Whether a part holds anything to be measured on.
+    fn has(&self, part: Part) -> bool;
+
+    /// The metrics on a part.
+    ///
+    /// # Errors
+    /// If shapes do not fit.
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError>;
+
+    /// The metrics of the task's baselines on a part.
+    ///
+    /// # Errors
+    /// If the data does not fit the task.
+    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError>;
+
+    /// How the run is measured, for the summary.
+    fn protocol(&self) -> serde_json::Value;
+
+    /// How much of a batch's work is the same work again, where batches are deduplicated.
+    fn redundancy(&self) -> Option<Redundancy> {
+        None
+    }
+
+    /// Everything that the run needs to continue to the same bits.
+    fn save(&self) -> SavedState;
+
+    /// Puts a saved state in place.
+    ///
+    /// # Errors
+    /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
+    fn restore(&mut self, state: SavedState) -> Result<(), TrainError>;
+
+    /// Whether any rank says so, where there are several; all of them ask at the same place.
+    ///
+    /// # Errors
+    /// If a rank is lost.
+    fn agree(&self, says: bool) -> Result<bool, TrainError> {
+        Ok(says)
+    }
+
+    /// Tells other ranks that something follows that may take longer than computing.
+    fn take_time(&self) {}
+
+    /// What ranks sent each other, where there are several; all of them ask at the same place.
+    ///
+    /// # Errors
+    /// If a rank is lost.
+    fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
+        Ok(None)
+    }
+
+    /// How what ranks have on GPUs goes from one to the other, where several have GPUs.
+    fn device_transport(&self) -> Option<&DeviceTransport> {
+        None
+    }
+
+    /// Where seconds are counted.
+    fn timeline(&self) -> &Timeline;
+
+    /// Where it computes.
+    fn device(&self) -> &Device;
+}
+
+impl dyn TrainingRun + '_ {
+    /// The protocol, with the name of the class that precision is about if there are two.
+    pub fn declared(&self) -> serde_json::Value {
+        let mut protocol = self.protocol();
+        if let (Some(2), Some(class)) = (self.config().task.classes, self.positive_class()) {
+            protocol["task"]["positive_class"] = class.into();
+        }
+        protocol
+    }
+
+    fn positive_class(&self) -> Option<String> {
+        let RunClasses { events, vertices } = self.classes();
+        let names = match (self.task(), self.config().model.name.is_stream()) {
+            (TaskName::EdgeClassification, _) | (TaskName::NodeClassification, true) => events,
+            (TaskName::NodeClassification, false) => vertices,
+            _ => return None,
+        };
+        names.get(1).cloned()
+    }
+
+    /// The epochs that are finished.
+    pub fn epochs(&self) -> &[EpochRecord] {
+        self.learner().epochs()
+    }
+
+    /// Whether enough epochs have passed, or early stopping says so.
+    pub fn is_over(&self) -> bool {
+        self.learner().is_over(self.config())
+    }
+}
+
+impl TrainingRun for Session {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn task(&self) -> TaskName {
+        self.task_name
+    }
+
+    fn learner(&self) -> &Learner {
+        &self.learner
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.network.parameters
+    }
+
+    fn parameters_mut(&mut self) -> &mut Parameters {
+        &mut self.network.parameters
+    }
+
+    fn choose_best(&mut self) {
+        self.learner.choose_best(&mut self.network.parameters);
+    }
+
+    fn data(&self) -> DataSummary {
+        self.material.summary()
+    }
+
+    fn size(&self) -> String {
+        let material = &self.material;
+        let data = format!(
+            "{} vertices, {} snapshots, {} features",
+            material.vertices(),
+            material.steps(),
+            material.width()
+        );
+        let Some(sharing) = &self.plan.sharing else { return data };
+        let by = self.device_transport.as_ref().map(|by| format!(", by {}", by.name));
+        let (ranks, by) = (self.plan.head.ranks, by.unwrap_or_default());
+        format!("{data}; {ranks} ranks ({}{by})", sharing.name())
+    }
+
+    fn vertex_names(&self) -> &VertexNames {
+        &self.material.names
+    }
+
+    fn classes(&self) -> RunClasses {
+        let SnapshotInput { edge_classes, vertex_classes, .. } = &self.material;
+        RunClasses { events: edge_classes.clone(), vertices: vertex_classes.clone() }
+    }
+
+    fn scaled(&self) -> &Scaled {
+        &self.material.scaled
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.material.warnings
+    }
+
+    fn layout(&self) -> serde_json::Value {
+        serde_json::to_value(Plan::from(self.plan.clone())).unwrap_or_default()
+    }
+
+    fn steps_per_epoch(&self) -> usize {
+        self.plan.frames.len()
+    }
+
+    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+        Session::epoch(self, watch)
+    }
+
+    fn stop_on(&mut self, interrupt: &Interrupt) {
+        self.interrupt = interrupt.clone();
+    }
+
+    fn has(&self, part: Part) -> bool {
+        !self.steps_of(part).is_empty()
+    }
+
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
+        Session::evaluate(self, part)
+    }
+
+    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
+        Session::baselines(self, part)
+    }
+
+    fn protocol(&self) -> serde_json::Value {
+        Session::protocol(self)
+    }
+
+    fn save(&self) -> SavedState {
+        Session::save(self)
+    }
+
+    fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
+        Session::restore(self, state)
+    }
+
+    fn agree(&self, says: bool) -> Result<bool, TrainError> {
+        Session::agree(self, says)
+    }
+
+    fn take_time(&self) {
+        Session::take_time(self);
+    }
+
+    fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
+        Session::traffic(self)
+    }
+
+    fn device_transport(&self) -> Option<&DeviceTransport> {
+        self.device_transport.as_ref()
+    }
+
+    fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    fn device(&self) -> &Device {
+        self.tape.device()
+    }
+}
