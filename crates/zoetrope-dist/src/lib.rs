@@ -50,6 +50,7 @@ pub mod error;
 pub mod exchange;
 #[cfg(feature = "faults")]
 pub mod fault_point;
+mod journal;
 pub mod message;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -64,6 +65,7 @@ pub use cards::NoLink;
 pub use communicator::Communicator;
 pub use error::{DistError, Failure};
 pub use exchange::{Exchange, ExchangePlan, PendingExchange, PlanError};
+pub use journal::JournalEntry;
 pub use message::{Element, Number};
 pub use ranks::{Pending, Ranks, Reduction, all_reduce_bytes};
 pub use site::{Call, Position, Site};

@@ -5,12 +5,13 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use zoetrope_tensor::{SparseGroup, Var};
 
-use crate::encoder::Sequence;
-use crate::encoder::StructureEncoder;
+use crate::encoder::{Sequence, StructureEncoder, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame_share::{Shared, StructureRows};
 use crate::graph::{Adjacency, PreparedGraph};
+use crate::stage::StageKind;
+use crate::state::State;
 
 /// Which of the two products of a graph convolution comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +101,7 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// If there are not as many rows as this rank has.
     pub fn to_time(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Sequence, NnError> {
+        forward.may_exchange(StageKind::ToTime, rows);
         let rows = match self.shared {
             Some(shared) => shared.exchange.to_time(forward.tape, rows)?,
             None => rows,
@@ -117,6 +119,7 @@ impl<'a> Frame<'a> {
         forward: &mut Forward<'_>,
         rows: Var,
     ) -> Result<StructureRows, NnError> {
+        forward.may_exchange(StageKind::ToStructure, rows);
         Ok(match self.shared.map(|shared| shared.exchange) {
             Some(exchange) if exchange.parts() > 1 => {
                 StructureRows::Pending(exchange.start_to_structure(forward.tape, rows)?)
@@ -142,6 +145,7 @@ impl<'a> Frame<'a> {
             self.shared.map(|shared| shared.exchange).filter(|one| one.parts() > 1)
         else {
             let x = x.here(forward.tape)?;
+            forward.may_exchange(StageKind::InParts, x);
             let rows = self.encode(forward, encoder, layer, x)?;
             return self.to_time(forward, rows);
         };
@@ -162,7 +166,8 @@ impl<'a> Frame<'a> {
                 Some(kept) => Some(forward.tape.rows(kept, rows)?),
                 None => None,
             };
-            let found = encoder.encode(forward, &self.group(of_part, layer, aggregated), x)?;
+            let group = self.group(of_part, layer, aggregated);
+            let found = run(forward, encoder, &group, x)?;
             pending.push(exchange.start_to_time(forward.tape, part, found)?);
         }
         let mut arrived = Vec::with_capacity(count);
@@ -202,7 +207,7 @@ impl<'a> Frame<'a> {
         let vertices = self.vertices();
         if self.groups.len() <= 1 {
             let aggregated = self.aggregated.filter(|_| layer == 0);
-            return encoder.encode(forward, &self.group(0..self.steps(), layer, aggregated), x);
+            return run(forward, encoder, &self.group(0..self.steps(), layer, aggregated), x);
         }
         let mut parts = [None; MAX_GROUPS];
         for (steps, part) in self.groups.iter().zip(&mut parts) {
@@ -213,7 +218,7 @@ impl<'a> Frame<'a> {
             };
             let x = forward.tape.rows(x, rows)?;
             let group = self.group(steps.clone(), layer, aggregated);
-            *part = Some(encoder.encode(forward, &group, x)?);
+            *part = Some(run(forward, encoder, &group, x)?);
         }
         let mut vars = [x; MAX_GROUPS];
         for (var, part) in vars.iter_mut().zip(parts.iter().flatten()) {
@@ -222,10 +227,38 @@ impl<'a> Frame<'a> {
         Ok(forward.tape.concat_rows(&vars[..self.groups.len()])?)
     }
 
+    /// Runs a time encoder over sequences of the frame. `layer` is its position among the time layers,
+    /// `place` that of its state.
+    ///
+    /// # Errors
+    /// As the encoder.
+    pub fn follow(
+        &self,
+        forward: &mut Forward<'_>,
+        encoder: &dyn TimeEncoder,
+        (layer, place): (usize, usize),
+        sequence: Sequence,
+        state: &mut State,
+    ) -> Result<Var, NnError> {
+        forward.stage(StageKind::Time, layer, sequence.rows, |forward| {
+            encoder.encode(forward, sequence, state, place)
+        })
+    }
+
     fn group(&self, steps: Range<usize>, layer: usize, aggregated: Option<Var>) -> Group<'a> {
         let (graph, orders, shared) = (self.graph, self.orders, self.shared);
         Group { graph, steps, layer, aggregated, orders, shared }
     }
+}
+
+/// Runs a structure encoder over a group.
+fn run(
+    forward: &mut Forward<'_>,
+    encoder: &dyn StructureEncoder,
+    group: &Group<'_>,
+    x: Var,
+) -> Result<Var, NnError> {
+    forward.stage(StageKind::Structure, group.layer, x, |forward| encoder.encode(forward, group, x))
 }
 
 /// The snapshots of one of `parts` parts of `steps`, as even as can be, larger ones first.
@@ -267,6 +300,7 @@ impl Group<'_> {
         form: Adjacency,
         x: Var,
     ) -> Result<Var, NnError> {
+        forward.may_exchange(StageKind::Gather, x);
         let x = match self.shared {
             Some(shared) => shared.exchange.gather(forward.tape, x)?,
             None => x,

@@ -17,6 +17,7 @@ pub mod partition;
 pub mod placement;
 pub mod plan;
 pub mod planners;
+pub mod program;
 pub mod strategy;
 pub mod volume;
 pub mod wishes;
@@ -37,6 +38,7 @@ pub use plan::gpu::{BatchesOnGpu, Coding, FramesOnGpu, Precision, Residency, Tra
 pub use plan::head::Head;
 pub use plan::memory::{LaidOut, Memory};
 pub use plan::sharing::{CellSharing, Sharing};
+pub use program::{BatchFacts, CopySizes, FrameFacts, ModelStage, StageRole, Task, TaskGraph, TaskKind};
 pub use planners::{GpuFacts, Proposal, Question, choose};
 pub use strategy::Strategy;
 pub use wishes::{StrategyWish, Wishes};

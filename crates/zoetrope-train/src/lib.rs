@@ -19,6 +19,7 @@ pub mod scaling;
 mod shell;
 pub mod snapshots;
 mod stages;
+mod task_log;
 pub mod train;
 pub mod training_run;
 mod transport;

@@ -30,6 +30,7 @@ use crate::communicator::{Communicator, Fault, Flight, Incoming, Outgoing, Parce
 use crate::error::DistError;
 #[cfg(feature = "faults")]
 use crate::fault_point;
+use crate::journal::{Journal, JournalEntry};
 use crate::message::{Element, Message};
 use crate::site::{Call, Position, Site};
 use crate::sync::lock;
@@ -54,6 +55,8 @@ struct Inner {
     collectives: AtomicU64,
     points: AtomicU64,
     traffic: Mutex<Traffic>,
+    /// What is told of each communication, if anybody asked.
+    journal: Mutex<Option<Journal>>,
     fault: OnceLock<DistError>,
     buffers: BufferPool,
     /// The link of this rank's GPU with those of the others, if there is one.
@@ -71,6 +74,7 @@ impl Ranks {
                 collectives: AtomicU64::new(0),
                 points: AtomicU64::new(0),
                 traffic: Mutex::default(),
+                journal: Mutex::default(),
                 fault: OnceLock::new(),
                 buffers,
                 cards: OnceLock::new(),
@@ -113,6 +117,17 @@ impl Ranks {
     /// What communication has cost this rank so far.
     pub fn traffic(&self) -> Traffic {
         *lock(&self.inner.traffic)
+    }
+
+    /// Keeps a journal of this rank's communications from now on.
+    pub fn keep_journal(&self) {
+        lock(&self.inner.journal).get_or_insert_default();
+    }
+
+    /// The communications since the journal was last taken, in the order in which they began; none if
+    /// nobody keeps one.
+    pub fn take_journal(&self) -> Vec<JournalEntry> {
+        lock(&self.inner.journal).as_mut().map_or_else(Vec::new, Journal::take)
     }
 
     /// Fails if communication has failed before, also inside of an operator of a tape, which
@@ -165,6 +180,9 @@ impl Ranks {
 
     pub(crate) fn count_bytes(&self, call: Call, bytes: usize) {
         lock(&self.inner.traffic).count_bytes(call, bytes);
+        if let Some(journal) = lock(&self.inner.journal).as_mut() {
+            journal.count_bytes(call, bytes);
+        }
     }
 
     pub(crate) fn buffers(&self) -> &BufferPool {
@@ -193,6 +211,9 @@ impl Ranks {
         }
         self.check_at(Some(site))?;
         lock(&self.inner.traffic).count_call(call);
+        if let Some(journal) = lock(&self.inner.journal).as_mut() {
+            journal.enter(site);
+        }
         Ok(site)
     }
 
@@ -256,7 +277,11 @@ impl Ranks {
     pub(crate) fn timed<R>(&self, call: Call, part: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = part();
-        lock(&self.inner.traffic).count_time(call, start.elapsed());
+        let took = start.elapsed();
+        lock(&self.inner.traffic).count_time(call, took);
+        if let Some(journal) = lock(&self.inner.journal).as_mut() {
+            journal.count_time(call, took);
+        }
         result
     }
 

@@ -150,6 +150,13 @@ impl FramePlan {
         }
     }
 
+    /// The snapshots that a miniature has to have so that a model runs over it as over a frame or a stretch:
+    /// some models are made for one length.
+    pub fn miniature_steps(&self) -> usize {
+        let longest = self.longest_frame();
+        self.rule.truncate.unwrap_or(longest).min(longest)
+    }
+
     /// The snapshots of the longest frame.
     pub fn longest_frame(&self) -> usize {
         self.frames.iter().map(|frame| frame.steps).max().unwrap_or(1)

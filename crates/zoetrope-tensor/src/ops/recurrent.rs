@@ -99,7 +99,7 @@ impl GateInput {
     }
 
     /// What has a row for each cell.
-    pub(crate) fn rows(self) -> Var {
+    pub fn rows(self) -> Var {
         match self {
             Self::Gates(x) | Self::Rows { x, .. } | Self::Pair { x: [x, _], .. } => x,
         }

@@ -351,7 +351,7 @@ impl Tape {
     }
 
     /// Whether a gradient flows into this matrix.
-    pub(crate) fn needs_gradient(&self, var: Var) -> bool {
+    pub fn needs_gradient(&self, var: Var) -> bool {
         self.node(var).needs_gradient
     }
 

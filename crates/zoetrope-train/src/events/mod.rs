@@ -30,6 +30,7 @@ mod planning;
 mod predict;
 mod prefetch;
 mod prepare;
+mod program;
 mod recall;
 mod replay;
 mod restore;

@@ -5,6 +5,7 @@
 //! Nothing here depends on weights or memory.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
 use zoetrope_graph::sampler::{EqualTimes, Moment, Sampled, Sampler};
@@ -61,6 +62,8 @@ pub(super) struct Prepared {
     pub(super) many_dst: Vec<VertexId>,
     /// How much of what the batch names is named again.
     pub(super) redundancy: Redundancy,
+    /// When it was prepared, and how long that took.
+    pub(super) timing: Option<(Instant, Duration)>,
 }
 
 /// Prepares batches, one after the other, in memory that it keeps.

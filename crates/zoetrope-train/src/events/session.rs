@@ -36,6 +36,7 @@ use crate::learner::Learner;
 use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
 use crate::scaling::Scaled;
 use crate::snapshots::session::{EpochEnd, Watch};
+use crate::task_log::TaskLog;
 use crate::train::RunClasses;
 use crate::training_run::TrainingRun;
 
@@ -76,6 +77,7 @@ pub struct EventSession {
     pub(super) updates: Updates,
     pub(super) updated: Updated,
     pub(super) timeline: Timeline,
+    pub(super) tasks: TaskLog,
     /// Says that validation should end.
     pub(super) interrupt: Interrupt,
     /// How the epochs are laid out.
@@ -187,6 +189,7 @@ impl EventSession {
             tape: Tape::on(device),
             updates: Updates::default(),
             updated: Updated::default(),
+            tasks: TaskLog::new(&timeline, None),
             timeline,
             interrupt: Interrupt::new(),
             plan,

@@ -38,7 +38,7 @@ pub use state::Interrupted;
 pub use summary::{
     Bytes, DataSummary, DeviceTransport, Metrics, Redundancy, SCHEMA, Streaming, Summary,
 };
-pub use timeline::{Span, Timeline};
-pub use trace::TraceFile;
+pub use timeline::{Span, TaskTrack, Timeline};
+pub use trace::{TaskNote, TraceFile};
 pub use verdict::Verdict;
 pub use vertices::RunVertices;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use zoetrope_tensor::cuda::TraceEnd;
 
 use super::phase::{Phase, Seconds};
-use super::trace::{TraceFile, TraceSpan};
+use super::trace::{TaskNote, TraceFile, TraceSpan};
 
 /// What one thread did when.
 #[derive(Debug)]
@@ -73,6 +73,12 @@ impl Timeline {
         drop(Span { timeline: self, name, phase: None, number: Some(number), start });
     }
 
+    /// Where the tasks of this thread are shown in the trace, if there is one.
+    pub fn task_track(&self) -> Option<TaskTrack> {
+        let trace = self.trace.clone()?;
+        Some(TaskTrack { trace, track: self.track })
+    }
+
     /// Whether spans are written to a trace.
     pub fn is_traced(&self) -> bool {
         self.trace.is_some()
@@ -111,6 +117,7 @@ impl Timeline {
             start: *begun + Duration::from_secs_f64(start.max(0.0)),
             length: Duration::from_secs_f64(seconds.max(0.0)),
             number: None,
+            task: None,
         });
     }
 
@@ -121,6 +128,21 @@ impl Timeline {
 
     fn start(&self, name: &'static str, phase: Option<Phase>, number: Option<u64>) -> Span<'_> {
         Span { timeline: self, name, phase, number, start: Instant::now() }
+    }
+}
+
+/// The tasks of a thread in a trace.
+#[derive(Debug)]
+pub struct TaskTrack {
+    trace: Arc<TraceFile>,
+    track: u32,
+}
+
+impl TaskTrack {
+    /// Shows a task.
+    pub fn show(&self, name: &str, start: Instant, length: Duration, task: TaskNote) {
+        let (track, task) = (self.track, Some(task));
+        self.trace.span(&TraceSpan { name, category: "task", track, start, length, number: None, task });
     }
 }
 
@@ -161,6 +183,7 @@ impl Drop for Span<'_> {
                 start: self.start,
                 length,
                 number: self.number,
+                task: None,
             });
         }
     }

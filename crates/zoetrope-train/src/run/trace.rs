@@ -38,6 +38,28 @@ pub(super) struct TraceSpan<'a> {
     pub(super) start: Instant,
     pub(super) length: Duration,
     pub(super) number: Option<u64>,
+    pub(super) task: Option<TaskNote>,
+}
+
+/// What a trace says about a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskNote {
+    /// Its number in the program of the plan.
+    pub task: u64,
+    /// Bytes that it moved, if it moves any.
+    pub bytes: Option<u64>,
+    /// The position of its layer.
+    pub layer: Option<usize>,
+}
+
+impl TaskNote {
+    /// As the arguments of a span.
+    fn arguments(self) -> String {
+        let Self { task, bytes, layer } = self;
+        let bytes = bytes.map_or(String::new(), |bytes| format!(r#","bytes":{bytes}"#));
+        let layer = layer.map_or(String::new(), |layer| format!(r#","layer":{layer}"#));
+        format!(r#","args":{{"task":{task}{bytes}{layer}}}"#)
+    }
 }
 
 impl TraceFile {
@@ -87,8 +109,11 @@ impl TraceFile {
         // Microseconds, which is the format's unit, to the nanosecond.
         let micros = |time: Duration| (time.as_nanos() / 1_000, time.as_nanos() % 1_000);
         let ((at, at_rest), (long, long_rest)) = (micros(since), micros(*length));
-        let number =
-            span.number.map_or(String::new(), |number| format!(r#","args":{{"number":{number}}}"#));
+        let number = match (span.task, span.number) {
+            (Some(task), _) => task.arguments(),
+            (None, Some(number)) => format!(r#","args":{{"number":{number}}}"#),
+            (None, None) => String::new(),
+        };
         self.write(format_args!(
             r#"{{"ph":"X","name":{name},"cat":"{category}","pid":1,"tid":{track},"ts":{at}.{at_rest:03},"dur":{long}.{long_rest:03}{number}}}"#
         ));

@@ -206,6 +206,11 @@ impl Slices {
         bytemuck::cast_slice(&self.pages)
     }
 
+    /// Bytes of what has to be copied.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        size_of_val(self.essence()) as u64
+    }
+
     /// What of the block has to be copied: all but the values if these follow from the rest.
     pub(super) fn essence(&self) -> &[u32] {
         if self.is_factored() { &self.words()[..self.at(Section::Values)] } else { self.words() }

@@ -131,6 +131,7 @@ impl Streamed {
             }
         }
         let bytes = (gpu.copied_bytes()[0] - uploaded) as usize;
+        gpu.count_streamed(bytes);
         gpu.count_streaming(Work::Transfer(bytes), begin, gpu.mark_copies());
         self.rebuild(&group, &parts);
         group.arrived = Some(self.gpu.mark_copies());

@@ -8,8 +8,10 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::{Forward, Updates};
 use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, State};
-use zoetrope_plan::{Coding, FramePlan, LayerOrder, OperatorOrder, groups};
-use zoetrope_tensor::{Device, Difference, Gpu, Matrix, Tape, Var};
+use zoetrope_plan::{
+    Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole, groups,
+};
+use zoetrope_tensor::{Device, Difference, Gpu, Matrix, SparseGroup, Tape, Var};
 
 use super::local_graph::{LocalGraph, LocalPiece};
 use super::piece::Piece;
@@ -118,6 +120,8 @@ pub struct FrameRunner {
     cuts: HashMap<Piece, Cut>,
     /// The features, if they are learned.
     learned: Option<ParameterId>,
+    /// Whether training multiplies with the matrices at all: not if all it needs of them is kept.
+    multiplies: bool,
     /// The vertices `0, 1, …` as often as a piece has snapshots, by that number.
     repeated: HashMap<usize, Arc<Vec<u32>>>,
 }
@@ -155,7 +159,7 @@ impl FrameRunner {
             }
         };
         let (cuts, repeated) = (HashMap::new(), HashMap::new());
-        Ok(Self { source, vertices, layout, cuts, learned: None, repeated })
+        Ok(Self { source, vertices, layout, cuts, learned: None, multiplies: true, repeated })
     }
 
     /// Takes the features of vertices from a parameter (`N × F`), the same in every snapshot, instead
@@ -187,22 +191,59 @@ impl FrameRunner {
         }
     }
 
-    /// Before the launches of a frame whose matrices are streamed: waits for them on the GPU, and
-    /// begins to copy those of the frame after it.
+    /// Before the launches of a piece whose matrices are streamed: waits for them on the GPU.
     ///
     /// # Errors
     /// If a snapshot cannot be brought into a form.
-    pub fn enter(&mut self, gpu: &Gpu, piece: &Piece, next: Option<&Piece>) -> Result<(), NnError> {
+    pub fn enter(&mut self, gpu: &Gpu, piece: &Piece) -> Result<(), NnError> {
+        if !self.multiplies {
+            return Ok(());
+        }
         self.cut(piece)?;
         for group in self.cuts[piece].graph.products() {
             gpu.enter(group, group.uses_transposes());
         }
-        let Some(next) = next else { return Ok(()) };
+        Ok(())
+    }
+
+    /// Begins to copy the matrices of a piece that comes next.
+    ///
+    /// # Errors
+    /// If a snapshot cannot be brought into a form.
+    pub fn send_ahead(&mut self, gpu: &Gpu, next: &Piece) -> Result<(), NnError> {
+        if !self.multiplies {
+            return Ok(());
+        }
         self.cut(next)?;
         for group in self.cuts[next].graph.products() {
             gpu.prefetch(group, group.uses_transposes());
         }
         Ok(())
+    }
+
+    /// The bytes of each snapshot as it is sent to a GPU whole, in all forms that are multiplied with; with
+    /// transposes if a backward pass needs them.
+    pub fn whole_bytes(&self, backward: bool) -> Vec<u64> {
+        let Source::Whole { graph, .. } = &self.source else { return Vec::new() };
+        let mut all = vec![0; graph.steps()];
+        for group in graph.products() {
+            for (sum, bytes) in all.iter_mut().zip(group.whole_bytes(backward)) {
+                *sum += bytes;
+            }
+        }
+        all
+    }
+
+    /// Says what training multiplies with: with matrices at all, and with their transposes in a backward
+    /// pass. Only that is sent ahead to a GPU.
+    pub fn expect(&mut self, stages: &[ModelStage]) {
+        let products = || stages.iter().filter(|stage| stage.role == StageRole::Halo);
+        self.multiplies = products().next().is_some();
+        if let Source::Whole { graph, .. } = &self.source
+            && products().any(|stage| stage.needs_gradient)
+        {
+            graph.products().for_each(SparseGroup::expect_backward);
+        }
     }
 
     /// The number of vertices.

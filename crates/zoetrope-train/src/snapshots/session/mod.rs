@@ -9,8 +9,10 @@ mod cuda_graphs;
 mod epoch;
 mod evaluate;
 mod pairs;
+mod pipeline;
 mod planning;
 mod precision;
+mod program;
 mod restore;
 mod start;
 
@@ -33,6 +35,7 @@ use crate::run::{DeviceTransport, Metrics, Timeline};
 use crate::snapshots::engine::{FrameRunner, Network};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task::{self, Task};
+use crate::task_log::TaskLog;
 
 use collectives::OwnFrames;
 use cuda_graphs::CudaGraphs;
@@ -70,6 +73,7 @@ pub struct Session {
     /// Embeddings of one snapshot, off the tape, for judging.
     embeddings: Arc<Matrix>,
     pub(crate) timeline: Timeline,
+    pub(crate) tasks: TaskLog,
     /// Says that validation should end.
     pub(crate) interrupt: Interrupt,
     /// How what ranks have on GPUs goes from one to the other.

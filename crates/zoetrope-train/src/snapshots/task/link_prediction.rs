@@ -6,12 +6,13 @@
 //! its source, MRR and hits@k rank it among many.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::json;
 use zoetrope_graph::SnapshotSequence;
-use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::{Classification, Metric, TieRule};
+use zoetrope_nn::{Forward, StageKind};
 use zoetrope_tensor::{Gpu, Loss, Matrix, Var};
 
 use super::edge_pairs::{PairCounts, Placed, PlacedPairs, StackedPairs};
@@ -163,7 +164,9 @@ impl Task for LinkPrediction {
                 (logits, forward.tape.constant(labels, 0..labels.shape().rows)?)
             }
             None => {
+                let began = Instant::now();
                 self.draw(questions);
+                forward.tell(StageKind::Draw, began);
                 if self.stacked.len() == 0 {
                     return Ok(None);
                 }
@@ -178,6 +181,10 @@ impl Task for LinkPrediction {
 
     fn held_bytes(&self) -> usize {
         self.stacked.held_bytes()
+    }
+
+    fn draws(&self) -> bool {
+        true
     }
 
     fn answers(&mut self, questions: &Questions) -> f64 {

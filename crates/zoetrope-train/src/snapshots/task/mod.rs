@@ -57,6 +57,11 @@ pub trait Task: Send {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError>;
 
+    /// Whether it draws at random what it asks.
+    fn draws(&self) -> bool {
+        false
+    }
+
     /// How many answers the loss of these questions would be the mean of.
     fn answers(&mut self, questions: &Questions) -> f64;
 
