@@ -38,8 +38,10 @@ pub use plan::gpu::{BatchesOnGpu, Coding, FramesOnGpu, Precision, Residency, Tra
 pub use plan::head::Head;
 pub use plan::memory::{LaidOut, Memory};
 pub use plan::sharing::{CellSharing, Sharing};
-pub use program::{BatchFacts, CopySizes, FrameFacts, ModelStage, StageRole, Task, TaskGraph, TaskKind};
 pub use planners::{GpuFacts, Proposal, Question, choose};
+pub use program::{
+    BatchFacts, CopySizes, FrameFacts, ModelStage, StageRole, Task, TaskGraph, TaskKind,
+};
 pub use strategy::Strategy;
 pub use wishes::{StrategyWish, Wishes};
 pub use workload::{

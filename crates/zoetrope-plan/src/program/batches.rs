@@ -25,7 +25,8 @@ impl BatchPlan {
                 if facts.remembers {
                     program.compute(TaskKind::Remember);
                 }
-                let shape = TaskShape { rows: 0, edges: 0, inputs: facts.width, outputs: facts.width };
+                let shape =
+                    TaskShape { rows: 0, edges: 0, inputs: facts.width, outputs: facts.width };
                 program.layer(TaskKind::Embed, 0, shape);
                 program.compute(TaskKind::Loss);
                 if asked {

@@ -113,9 +113,8 @@ impl<'g> Cells<'g> {
             out(&Halo::of(structure, vertices, within.clone(), rank, graph).route)
         });
         let moves = structure != time;
-        let to_time = moves.then(|| {
-            out(&Route::between(structure, time, vertices, within.clone(), ranks, rank))
-        });
+        let to_time = moves
+            .then(|| out(&Route::between(structure, time, vertices, within.clone(), ranks, rank)));
         let in_parts = self.overlap && moves && halo.is_none();
         let own = self.own_vertices();
         let edges = own_steps.clone().map(|step| {
@@ -159,7 +158,8 @@ impl<'g> Cells<'g> {
             .collect();
         let part = |part: usize| RowsOut {
             forward: steps_of(own_steps.len(), part) * (u64::from(self.vertices) - time_vertices),
-            backward: shares.iter().map(|&steps| steps_of(steps, part)).sum::<u64>() * time_vertices,
+            backward: shares.iter().map(|&steps| steps_of(steps, part)).sum::<u64>()
+                * time_vertices,
         };
         (0..PARTS).map(part).collect()
     }

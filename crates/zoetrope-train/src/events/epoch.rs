@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use zoetrope_data::negatives::NegativeSampler;
 use zoetrope_data::split::Part;
-use zoetrope_nn::{Forward, StageKind};
 use zoetrope_nn::forward::Still;
 use zoetrope_nn::memory::EventData;
+use zoetrope_nn::{Forward, StageKind};
 use zoetrope_plan::TaskKind;
 use zoetrope_tensor::{Loss, Var};
 

@@ -142,7 +142,15 @@ impl TaskTrack {
     /// Shows a task.
     pub fn show(&self, name: &str, start: Instant, length: Duration, task: TaskNote) {
         let (track, task) = (self.track, Some(task));
-        self.trace.span(&TraceSpan { name, category: "task", track, start, length, number: None, task });
+        self.trace.span(&TraceSpan {
+            name,
+            category: "task",
+            track,
+            start,
+            length,
+            number: None,
+            task,
+        });
     }
 }
 

@@ -55,8 +55,8 @@ pub fn stages(
         .learning(network.vertex_embedding);
     let (mut tape, mut updates, recorder) = (Tape::new(), Updates::default(), Recorder::default());
     let (seed, parameters) = (config.train.seed, &network.parameters);
-    let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0)
-        .telling(Some(&recorder));
+    let mut forward =
+        Forward::training(&mut tape, parameters, &mut updates, seed, 0).telling(Some(&recorder));
     runner.embed(&mut forward, model, &Piece::whole(0..steps, steps), State::default())?;
     Ok(recorder.0.into_inner())
 }
