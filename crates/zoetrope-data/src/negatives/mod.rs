@@ -22,7 +22,7 @@ use crate::error::DataError;
 pub use list::{ListMetadata, NegativeList, events_sha256};
 pub use sampler::{Negative, NegativeSampler, Tally};
 
-/// Stands for a destination where fewer negatives exist than were asked for.
+/// Stands for a destination if fewer negatives exist than were asked for.
 pub const MISSING: u32 = u32::MAX;
 
 /// Where negatives come from.

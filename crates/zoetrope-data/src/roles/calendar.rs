@@ -112,7 +112,7 @@ impl Scored<'_> {
     }
 
     /// The columns that together make the time which `best` would be alone: year, month and so on,
-    /// or a date and the hour or time of day. Empty where they are not.
+    /// or a date and the hour or time of day. Empty if they are not.
     pub(super) fn parts_of_time(
         &self,
         best: Option<usize>,

@@ -1,4 +1,4 @@
-//! What is told about the roles of columns: notes for a report, and the question where it is
+//! What is told about the roles of columns: notes for a report, and the question if it is
 //! uncertain which column is what.
 
 use super::values::Facts;
@@ -116,7 +116,7 @@ pub(super) fn uncertain(
     }
 }
 
-/// A column as a flag names it: by its name, quoted for a shell, or by its position where the
+/// A column as a flag names it: by its name, quoted for a shell, or by its position if the
 /// name would be taken for another column or for a position.
 fn reference(columns: &Columns<'_>, column: usize) -> String {
     let name = &columns.names[column];

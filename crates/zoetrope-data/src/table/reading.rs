@@ -29,7 +29,7 @@ pub struct TableReading {
     pub dst: usize,
     /// The place of the time.
     pub time: Option<usize>,
-    /// The places of the columns that together make the time, from coarse to fine; empty where one
+    /// The places of the columns that together make the time, from coarse to fine; empty if one
     /// column does. They are found again by their names.
     #[serde(default)]
     pub time_parts: Vec<usize>,

@@ -102,7 +102,7 @@ impl CardLink {
     }
 
     /// NCCL says that something failed, seldom who is behind it: a rank that was lost is found by those
-    /// who watch it. Where they find none, it is this rank that cannot go on.
+    /// who watch it. If they find none, it is this rank that cannot go on.
     fn failed(&self, error: &CudaError) {
         let since = *lock(&self.state).failed.get_or_insert_with(Instant::now);
         if since.elapsed() > VERDICT_WAIT {
