@@ -265,7 +265,7 @@ pub(crate) fn guard(
     if details.cause == Cause::Finished {
         return print(&details.block(Style::stdout()), Cause::Finished);
     }
-    // Nothing sensible can be done where standard error is gone.
+    // Nothing sensible can be done if standard error is gone.
     let style = Style::stderr();
     let _ = io::stderr().write_all(harmless(&details.block(style), style).as_bytes());
     if let Some(report) = &details.report {
@@ -278,7 +278,7 @@ pub(crate) fn guard(
     }
 }
 
-/// Whether the command line asks for JSON, also where it does not parse.
+/// Whether the command line asks for JSON, even if it does not parse.
 fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }

@@ -35,7 +35,7 @@ struct Current {
 }
 
 impl Bars {
-    /// Bars for an operation that starts now; invisible where nobody watches or `quiet`.
+    /// Bars for an operation that starts now; invisible if nobody watches or `quiet`.
     pub(crate) fn new(unit: Unit, quiet: bool) -> Self {
         Self {
             unit,

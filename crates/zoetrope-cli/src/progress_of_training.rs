@@ -16,7 +16,7 @@ use crate::terminal::{Style, harmless};
 /// Lines of epochs that a log without a terminal gets: more would bury everything else.
 const LOG_LINES: usize = 10;
 
-/// Shows a bar over all epochs where somebody watches, and a line now and then where a log does.
+/// Shows a bar over all epochs if somebody watches, and a line now and then if a log does.
 pub(crate) struct TrainingBars {
     reading: Bars,
     bar: ProgressBar,

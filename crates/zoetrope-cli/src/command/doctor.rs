@@ -19,25 +19,26 @@ use crate::terminal::{Style, WIDTH, wrap};
 Examples:
   zoetrope doctor
   zoetrope doctor --json
-  zoetrope doctor --conformance --device cuda            does the card compute what the processor does?
+  zoetrope doctor --conformance --device cuda            does the GPU compute what the CPU does?
   zoetrope doctor --conformance --device cuda --only gru
 
-The table loads the libraries of CUDA and MPI, where they are, and asks for their cards and versions; nothing is computed.
-The comparison runs every operator and every model on the processor and on the card; exit code 1 where they differ.")]
+Without --conformance, the libraries of CUDA and MPI are loaded, if there are any, and asked for GPUs and
+versions; nothing is computed. --conformance runs every operator and every model on the CPU and on the GPU,
+and ends with exit code 1 if they differ.")]
 pub(crate) struct DoctorArgs {
     /// Print one JSON document instead of the table
     #[arg(long)]
     json: bool,
-    /// Compare a device with the processor, operator by operator and model by model
+    /// Compare a GPU with the CPU, operator by operator and model by model
     #[arg(long)]
     conformance: bool,
     /// The device to compare: cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "cuda", requires = "conformance")]
     device: String,
-    /// Compare only the operators and models whose name has this text
+    /// Compare only the operators and models whose name contains this text
     #[arg(long, value_name = "TEXT", requires = "conformance")]
     only: Option<String>,
-    /// Compare one part of all, K of N, so that several processes can share the work
+    /// Compare only part K of N, so that several processes can share the work
     #[arg(long, value_name = "K/N", requires = "conformance")]
     shard: Option<Shard>,
 }

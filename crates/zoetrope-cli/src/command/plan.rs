@@ -41,7 +41,7 @@ const EXAMPLES: &str = "\
 Examples:
   zoetrope plan --data england_covid.json --model tgcn
   zoetrope plan job.toml --out plan.json
-  zoetrope plan job.toml --ranks 8                   the ways to share it, side by side
+  zoetrope plan job.toml --ranks 8                   compares the ways to share it
   zoetrope train job.toml --plan plan.json";
 
 /// Says what a user should know about the data, if progress may be shown and no document is.
