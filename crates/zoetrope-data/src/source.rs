@@ -84,7 +84,7 @@ impl<'a> Source<'a> {
         Ok(Self { content_bytes, file_bytes: length.unwrap_or(0), ..source })
     }
 
-    /// As [`open`](Self::open) for bytes that are at hand already (a member of an archive).
+    /// As [`open`](Self::open) for bytes that are in memory already (a member of an archive).
     ///
     /// # Errors
     /// [`DataError::Io`] if the first bytes cannot be read.

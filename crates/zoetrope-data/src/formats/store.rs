@@ -1,4 +1,4 @@
-//! Zoetrope's own event store: `.zoe` files, mapped where they lie.
+//! Zoetrope's own event store: `.zoe` files, which are mapped into memory.
 //!
 //! The format lives in [`zoetrope_graph::store`]; here it is recognised, checked as a file from
 //! outside must be, and its errors get a path and a byte.

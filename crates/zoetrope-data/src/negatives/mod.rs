@@ -1,4 +1,4 @@
-//! Edges that did not happen, to tell from those that did.
+//! Negatives: edges that did not happen, from which a model learns to tell those that did.
 //!
 //! Every draw is a function of the seed, the epoch, the event and the place among the event's
 //! negatives: negatives do not depend on the batch size or the number of threads. What is

@@ -1,5 +1,5 @@
-//! Years, months, days and hours in columns of their own: which make one time, and which only
-//! come round again.
+//! Years, months, days and hours in columns of their own: which together make a time, and which only
+//! repeat periodically.
 
 use std::collections::HashSet;
 

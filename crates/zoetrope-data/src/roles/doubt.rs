@@ -1,11 +1,11 @@
-//! What is told about the roles of columns: notes for a report, and the question if it is
-//! uncertain which column is what.
+//! Messages about the roles of columns: notes for a report, and the question to the user if the roles
+//! are uncertain.
 
 use super::values::Facts;
 use super::{ColumnKind, ColumnNote, Columns, Roles, names};
 use crate::error::{DataError, shorten};
 
-/// At most this many columns are told of.
+/// At most this many columns are named.
 const MOST_NOTES: usize = 48;
 
 /// The columns and what they were taken for.

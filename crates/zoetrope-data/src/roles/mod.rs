@@ -3,7 +3,7 @@
 //! Columns are judged by their names and by the values of the first rows: every column gets points
 //! for every role, and the assignment with the most points is taken. If another one comes close,
 //! the table is not read: [`DataError::Uncertain`] shows the best guess and the flags that confirm
-//! it. What the user said is never judged.
+//! it. A role that the user gave is taken as it is.
 //!
 //! [`DataError::Uncertain`]: crate::error::DataError::Uncertain
 

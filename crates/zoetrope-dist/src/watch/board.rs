@@ -1,4 +1,4 @@
-//! Where everyone's position is written.
+//! The board on which the position of every rank is written.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};

@@ -25,7 +25,7 @@ use crate::window::Windows;
 /// Records per shard below which another shard is not worth its bookkeeping.
 const SHARD_RECORDS: usize = 4_096;
 
-/// An edge that lives, with what its additions amount to so far.
+/// An edge that lives, with the merged weight of its additions so far.
 #[derive(Clone, Copy)]
 struct Edge {
     key: u64,

@@ -1,6 +1,6 @@
 //! Writing a store chunk by chunk, for streams that do not fit into memory.
 //!
-//! Each column is spooled into a file of its own beside the target and hashed on the way; at the
+//! Each column is spooled into a file of its own beside the target and hashed as it is written; at the
 //! end the columns are copied end to end into the store. The disk holds the columns twice for a
 //! moment, memory never holds more than a chunk.
 

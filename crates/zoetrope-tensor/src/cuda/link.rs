@@ -1,9 +1,9 @@
 //! Messages between the GPUs of several ranks, by NCCL: rows by lists, and sums in the order of ranks.
 //!
-//! A link moves values and adds them up; who is how far, how long one waits and what is counted is for
-//! the caller to know. No call waits for another rank: NCCL works in threads of its own, and the
-//! caller's `settle` asks [`Link::is_through`] until it is, or ends the link ([`Link::abort`]). After
-//! that the messages are in the compute stream like a kernel, and the host goes on.
+//! A link moves values and adds them up; the caller knows how far each rank is, how long to wait, and what
+//! is counted. No call waits for another rank: NCCL works in threads of its own, and the caller's `settle`
+//! asks [`Link::is_through`] until it is, or ends the link ([`Link::abort`]). After that the messages are in
+//! the compute stream like kernels, and the host continues.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

@@ -159,7 +159,7 @@ impl<'a> ForwardInput<'a> {
     }
 }
 
-/// An input ready to go back.
+/// An input ready for the backward pass.
 pub(crate) struct BackInput<'a> {
     parts: [Option<InputColumns<'a>>; 2],
     d_parts: [Option<(Scattered<'a>, Accumulate)>; 2],
@@ -193,7 +193,7 @@ impl<'a> BackInput<'a> {
     ///
     /// # Safety
     ///
-    /// No other thread goes back through this block.
+    /// No other thread runs the backward pass of this block.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn send(
         &self,
