@@ -124,14 +124,14 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
     }
     let says = match &machine.cuda.profiler {
         Some(file) => file.clone(),
-        None => "not found (optional: traces of a card that do not disturb it)".into(),
+        None => "not found (optional: for traces that do not slow the GPU down)".into(),
     };
     row("CUPTI", Some(machine.cuda.profiler.is_some()), says);
     let says = match &machine.cuda.link {
         Some(nccl) => format!("ready: NCCL {} ({})", nccl.version, nccl.file),
-        None => "no NCCL (optional: ranks with a card each go by way of the host)".into(),
+        None => "no NCCL (optional: without it ranks send rows between GPUs through the host)".into(),
     };
-    row("card to card", Some(machine.cuda.link.is_some()), says);
+    row("GPU to GPU", Some(machine.cuda.link.is_some()), says);
     row("MPI launcher", Some(machine.mpi.launcher.is_some()), launcher(&machine.mpi));
     let (ready, says) = mpi(&machine.mpi);
     for (at, line) in wrap(&says, WIDTH - BESIDE).into_iter().enumerate() {
@@ -190,7 +190,7 @@ fn gpu(gpu: &Gpu) -> String {
         return match (gpu.device_files, &gpu.driver) {
             (0, None) => "none found".into(),
             (files, driver) => format!(
-                "{}, driver {}, but no card answers",
+                "{}, driver {}, but no GPU answers",
                 plural(files as u64, "device file"),
                 driver.as_deref().unwrap_or("unknown")
             ),
@@ -211,7 +211,7 @@ fn gpu(gpu: &Gpu) -> String {
 fn cuda(cuda: &Cuda) -> (bool, String) {
     match (&cuda.problem, cuda.devices.is_empty()) {
         (Some(problem), _) => (false, problem.clone()),
-        (None, true) => (false, "the driver answers, but has no card".into()),
+        (None, true) => (false, "the driver answers, but finds no GPU".into()),
         (None, false) => {
             let one = |device: &CudaDevice| {
                 let CudaDevice { name, compute, memory_bytes } = device;
