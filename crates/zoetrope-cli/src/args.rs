@@ -106,7 +106,7 @@ pub(crate) fn parse() -> Result<Cli, Failure> {
     })
 }
 
-/// More threads than this are a slip of the keyboard and could exhaust the machine.
+/// More threads than this are a typing error and could exhaust the machine.
 const MOST_THREADS: usize = 4_096;
 
 fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {

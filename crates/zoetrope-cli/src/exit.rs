@@ -22,7 +22,7 @@ pub(crate) enum Cause {
     Usage = 2,
     /// Bad input data.
     Input = 3,
-    /// A resource is missing: memory, disk, library.
+    /// A resource is missing: memory, disk, GPU, library.
     Resource = 4,
     /// A rank failed, and the others with it.
     Rank = 5,
@@ -42,7 +42,7 @@ struct Details {
     hint: Option<String>,
     /// Text that is complete already, with and without colour (from the flag parser).
     rendered: Option<(String, String)>,
-    /// A report that there is in spite of the failure; it takes the place of the error document.
+    /// A report in spite of the failure, printed instead of the error document.
     report: Option<String>,
 }
 

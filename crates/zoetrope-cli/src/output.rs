@@ -1,4 +1,4 @@
-//! Writing a data set where a command line says, without losing parts unseen.
+//! Writing a data set to the path on the command line; nothing is left out without being named.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::input::data_must_exist;
 use crate::reading::{Reading, data_name};
 
-/// Everything that a configuration file can say, by flag.
+/// The flags that set keys of the configuration.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct Settings {
@@ -137,8 +137,8 @@ pub(crate) fn keep_to_limit(config: &Config) -> Result<(), Failure> {
     zoetrope_heap::keep_to(limit).map_err(|error| Failure::resource(error.to_string()))
 }
 
-/// What every command does before it opens the data: looks whether it is there, and starts as many
-/// threads as the configuration says.
+/// What every command does before it opens the data: sets the limit on memory, checks that the data exists,
+/// and starts as many threads as the configuration says.
 pub(crate) fn prepare(config: &Config) -> Result<(), Failure> {
     keep_to_limit(config)?;
     data_must_exist(&config.data.path)?;

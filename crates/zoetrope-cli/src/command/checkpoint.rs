@@ -1,4 +1,4 @@
-//! `zoetrope checkpoint`: what a run has saved, and whether it is as it was written.
+//! `zoetrope checkpoint`: what a run has saved, and whether it is undamaged.
 
 use std::path::PathBuf;
 

@@ -75,7 +75,7 @@ pub(crate) struct ConvertArgs {
     running: Running,
 }
 
-/// What becomes of several events of one pair in one snapshot.
+/// How several events of one pair in one snapshot are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MergeRule {
     /// One edge, weights added

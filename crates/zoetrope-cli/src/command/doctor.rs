@@ -49,7 +49,7 @@ struct Document<'a> {
     version: &'static str,
     #[serde(flatten)]
     machine: &'a Machine,
-    /// What this binary can make use of.
+    /// What this build can use.
     build: Build,
 }
 
@@ -62,7 +62,7 @@ struct Build {
 
 const BUILD: Build = Build { cpu: true, cuda: true, mpi: cfg!(feature = "mpi") };
 
-/// Columns of the table that stand before what is said.
+/// The width of the columns before the text of a row.
 const BESIDE: usize = 20;
 
 /// The report.

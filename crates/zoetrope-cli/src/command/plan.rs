@@ -89,7 +89,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     }
 }
 
-/// The layout stands, whatever the numbers do: a loss that is not finite is told.
+/// Shows the layout even if the first loss is not finite; a warning says so.
 fn told(seconds: Result<f64, TrainError>) -> Result<Result<f64, String>, Failure> {
     match seconds {
         Ok(seconds) => Ok(Ok(seconds)),

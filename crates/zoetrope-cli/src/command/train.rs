@@ -121,7 +121,7 @@ mod mpi {
     }
 }
 
-/// A plain build says so instead of training as many times as there are processes.
+/// A build without MPI refuses an MPI job, instead of training once in every process.
 #[cfg(not(feature = "mpi"))]
 mod mpi {
     use super::*;

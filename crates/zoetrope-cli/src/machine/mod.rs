@@ -1,4 +1,4 @@
-//! What this machine offers, found by looking.
+//! What this machine offers.
 //!
 //! Libraries are searched where the loader would search them, those of CUDA are loaded and asked for
 //! GPUs; programs that answer questions
@@ -43,7 +43,7 @@ pub(crate) struct System {
 }
 
 impl Machine {
-    /// Looks around.
+    /// Looks for all of it.
     pub(crate) fn look() -> Self {
         Self {
             system: System {

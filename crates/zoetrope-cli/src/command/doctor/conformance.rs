@@ -40,7 +40,7 @@ struct Case {
 }
 
 impl Case {
-    /// A comparison that came to no result.
+    /// A comparison that failed before it had a result.
     fn broken(name: &str, problem: String) -> Self {
         let name = name.to_owned();
         Self { name, difference: f64::INFINITY, agrees: false, problem: Some(problem) }
