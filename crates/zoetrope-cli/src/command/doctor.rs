@@ -129,7 +129,9 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
     row("CUPTI", Some(machine.cuda.profiler.is_some()), says);
     let says = match &machine.cuda.link {
         Some(nccl) => format!("ready: NCCL {} ({})", nccl.version, nccl.file),
-        None => "no NCCL (optional: without it ranks send rows between GPUs through the host)".into(),
+        None => {
+            "no NCCL (optional: without it ranks send rows between GPUs through the host)".into()
+        }
     };
     row("GPU to GPU", Some(machine.cuda.link.is_some()), says);
     row("MPI launcher", Some(machine.mpi.launcher.is_some()), launcher(&machine.mpi));
