@@ -1,4 +1,4 @@
-//! What a long operation tells its caller while it runs.
+//! What a long operation reports while it runs.
 
 /// Listens to a long operation. Called from several threads.
 pub trait Progress: Send + Sync {

@@ -28,7 +28,7 @@ const LINK_TIMEOUT_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoLink {
-    /// There is nobody to link with.
+    /// There is no other rank to link with.
     #[error("there is one rank")]
     Alone,
     /// A rank has no NCCL.

@@ -62,8 +62,8 @@ impl CardLink {
         Self { communicator, link, state: Mutex::default() }
     }
 
-    /// Waits until NCCL is through with its last call, visibly to the others; for ever, or as long as is
-    /// said.
+    /// Waits until NCCL has completed its last call, visibly to the others; for ever, or for the given
+    /// time.
     fn settle(&self, site: Site, most: Option<Duration>) -> Result<(), Fault> {
         let start = Instant::now();
         let through = loop {
@@ -154,7 +154,7 @@ impl WaitHook for CardLink {
         let site = {
             let mut state = lock(&self.state);
             state.forget_done();
-            // A GPU that computes waits for nobody, however long that takes.
+            // A GPU that computes does not wait for another rank, however long that takes.
             state.under_way.front().filter(|first| first.begin.is_over()).map(|first| first.site)
         };
         self.show(site);

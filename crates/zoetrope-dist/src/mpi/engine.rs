@@ -91,9 +91,9 @@ struct Requests<H> {
     awaited: Vec<Awaited>,
     /// Why they will never finish; the thread that waits may learn it later than the thread that found it.
     failed: Option<Fault>,
-    /// MPI reads from these until the requests are through.
+    /// MPI reads from these until the requests are complete.
     outgoing: Vec<Message>,
-    /// MPI writes into these until the requests are through.
+    /// MPI writes into these until the requests are complete.
     incoming: Vec<Message>,
 }
 
@@ -261,7 +261,7 @@ impl<H: Handle> Engine<H> {
         Ok(inside)
     }
 
-    /// Receives what has come and asks MPI for every open request; whether all are through.
+    /// Receives what has come and asks MPI for every open request; whether all are complete.
     fn advance(&self, requests: &mut Requests<H>) -> Result<bool, Fault> {
         if let Some(fault) = &requests.failed {
             return Err(fault.clone());
@@ -377,7 +377,7 @@ impl<H: Handle> Engine<H> {
 }
 
 impl<H> Requests<H> {
-    /// Whether MPI is through with all of them.
+    /// Whether MPI has completed all of them.
     fn is_through(&self) -> bool {
         self.open.is_empty() && self.awaited.is_empty()
     }

@@ -121,7 +121,7 @@ fn shard_keys<W: Word>(records: &[Vec<W>], bits: u32) -> Vec<Range<u64>> {
     cuts.windows(2).map(|pair| pair[0]..pair[1]).collect()
 }
 
-/// One range of keys on its way through the windows.
+/// One range of keys and how far it has been merged through the windows.
 struct Shard<'a> {
     job: &'a Job<'a>,
     windows: &'a Windows,

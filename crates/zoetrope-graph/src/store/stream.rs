@@ -143,7 +143,7 @@ fn same(column: &'static str, expected: usize, got: usize) -> Result<(), GraphEr
     if expected == got { Ok(()) } else { Err(GraphError::LengthMismatch { column, expected, got }) }
 }
 
-/// A column on its way to the store.
+/// A column that is being written to the store.
 struct Spool {
     name: &'static str,
     temporary: Temporary,

@@ -84,7 +84,7 @@ pub struct GruCall<S> {
     pub mask: Option<S>,
 }
 
-/// Where the gradients go, each added to what is there; those that nobody wants are absent.
+/// Where the gradients go, each added to what is there; those that are not wanted are absent.
 pub struct GruGradients<M> {
     /// Of the input.
     pub input: InputGradient<M>,

@@ -63,7 +63,7 @@ pub struct LstmCall<S> {
     pub mask: Option<S>,
 }
 
-/// Where the gradients go, each added to what is there; those that nobody wants are absent.
+/// Where the gradients go, each added to what is there; those that are not wanted are absent.
 pub struct LstmGradients<M> {
     /// Of the input.
     pub input: InputGradient<M>,

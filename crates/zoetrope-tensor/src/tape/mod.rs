@@ -387,7 +387,7 @@ impl Tape {
         self.push(op, shape, Value::Owned(value), saved, needs_gradient)
     }
 
-    /// The same for a result that is computed when somebody reads it.
+    /// The same for a result that is computed when it is read.
     pub(crate) fn record_deferred(
         &mut self,
         op: Op,
@@ -408,7 +408,7 @@ impl Tape {
         }
     }
 
-    /// Takes the block of a result that nobody reads any more.
+    /// Takes the block of a result that is no longer read.
     pub(crate) fn take_block(&mut self, var: Var) -> Option<Buffer> {
         let value = &mut self.nodes[var.index as usize].value;
         match value {

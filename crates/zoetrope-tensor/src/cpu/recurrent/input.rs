@@ -31,7 +31,7 @@ pub struct InputRows<S> {
     pub bias: Option<S>,
 }
 
-/// Where the gradients of an [`Input`] go; those that nobody wants are absent.
+/// Where the gradients of an [`Input`] go; those that are not wanted are absent.
 pub struct InputGradient<M> {
     /// Of the rows, or of the gates; replaced or added to.
     pub x: Option<(M, Accumulate)>,
