@@ -8,6 +8,7 @@ mod manifests;
 mod names;
 mod rust_code;
 mod unsafety;
+mod walks;
 mod wishes;
 
 use std::fmt;
@@ -45,7 +46,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks the repository and prints what it found; true where nothing breaks a rule.
+/// Checks the repository and prints what it found; true if nothing breaks a rule.
 pub(crate) fn run(root: &Path) -> bool {
     let files = repository::files(root);
     let mut findings = check(&files);
@@ -69,6 +70,7 @@ fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings.extend(manifests::check(files));
     findings.extend(kernels::check(files));
     findings.extend(leftovers::check(files));
+    findings.extend(walks::check(files));
     findings.extend(wishes::check(files));
     findings
 }

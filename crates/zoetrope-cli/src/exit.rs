@@ -22,7 +22,7 @@ pub(crate) enum Cause {
     Usage = 2,
     /// Bad input data.
     Input = 3,
-    /// A resource is missing: memory, disk, library.
+    /// A resource is missing: memory, disk, GPU, library.
     Resource = 4,
     /// A rank failed, and the others with it.
     Rank = 5,
@@ -42,7 +42,7 @@ struct Details {
     hint: Option<String>,
     /// Text that is complete already, with and without colour (from the flag parser).
     rendered: Option<(String, String)>,
-    /// A report that there is in spite of the failure; it takes the place of the error document.
+    /// A report in spite of the failure, printed instead of the error document.
     report: Option<String>,
 }
 
@@ -265,7 +265,7 @@ pub(crate) fn guard(
     if details.cause == Cause::Finished {
         return print(&details.block(Style::stdout()), Cause::Finished);
     }
-    // Nothing sensible can be done where standard error is gone.
+    // Nothing sensible can be done if standard error is gone.
     let style = Style::stderr();
     let _ = io::stderr().write_all(harmless(&details.block(style), style).as_bytes());
     if let Some(report) = &details.report {
@@ -278,7 +278,7 @@ pub(crate) fn guard(
     }
 }
 
-/// Whether the command line asks for JSON, also where it does not parse.
+/// Whether the command line asks for JSON, even if it does not parse.
 fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }

@@ -16,21 +16,21 @@ Every key below can be given in four places; the later one wins:
 1. the default,
 2. a TOML file: `zoetrope train run.toml`,
 3. an environment variable: `ZOETROPE_TRAIN_LR=0.001`,
-4. the command line: `--lr 0.001` where there is such a flag, `--set train.lr=0.001` for any key.
+4. the command line: `--lr 0.001` if there is such a flag, `--set train.lr=0.001` for any key.
 
-Unknown keys, values out of range and contradictions are errors that name the place, what is
-expected and the nearest known name; nothing is trained then (exit code 2). A value that the chosen
+Unknown keys, values out of range and contradictions are errors (exit code 2, nothing is trained) that
+name the place, what is expected and the closest valid name. A value that the chosen
 model, optimiser or schedule would not read is an error, too. `\"none\"` takes back an optional value.
 The tree that was in force is saved as `config.toml` in the run folder and can be given to
 `zoetrope train` again.
 
-Models of snapshots and models of events (`tgn`, `jodie`, `apan`, `tgat`) read different keys; a
-default in brackets is that of these models where it differs.
+Snapshot models and event models (`tgn`, `jodie`, `apan`, `tgat`) read different keys. A default in
+brackets is that of event models, if it differs.
 
-What nobody gives, the data may decide: the model, the task, the length of a frame that does not fit,
+What you do not set, the data may decide: the model, the task, the length of a frame that does not fit,
 fewer epochs of a long stream. Every such choice is a line `chosen: KEY = VALUE because …` in the
-report, in `plan` and at the top of `config.toml`, and an entry of `chosen` in `summary.json`; what is
-given is never changed. See docs/models.md, \"What is chosen if nothing is said\".
+report, in `plan` and at the top of `config.toml`, and an entry of `chosen` in `summary.json`; what you
+set is never changed. See docs/models.md, \"What is chosen if nothing is said\".
 ";
 
 fn page() -> String {
@@ -47,7 +47,7 @@ fn page() -> String {
     page
 }
 
-/// The defaults of models of events in brackets, where they differ from those of the others.
+/// The defaults of event models in brackets, if they differ from those of the others.
 fn of_events(key: &Key) -> String {
     let of = |model: &ModelName| {
         let keys = Config::keys_for(*model).into_iter();

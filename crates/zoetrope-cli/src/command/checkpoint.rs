@@ -1,4 +1,4 @@
-//! `zoetrope checkpoint`: what a run has saved, and whether it is as it was written.
+//! `zoetrope checkpoint`: what a run has saved, and whether it is undamaged.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::terminal::Style;
 pub(crate) enum CheckpointCommand {
     /// List the checkpoints of a run, newest first
     Ls(CheckpointArgs),
-    /// Hold every byte of every checkpoint against its manifest; exit code 3 if one is damaged
+    /// Compare every byte of every checkpoint with its manifest; exit code 3 if one is damaged
     Verify(CheckpointArgs),
     /// Show what a checkpoint holds: epochs, counters, tensors
     Show(ShowArgs),
@@ -39,7 +39,7 @@ pub(crate) struct CheckpointArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     of: CheckpointArgs,
-    /// Updates of the weights before it; the newest one that is whole if absent
+    /// Which checkpoint: the number N of its folder step-N; the newest undamaged one if not given
     #[arg(long, value_name = "N")]
     step: Option<u64>,
 }
