@@ -92,7 +92,7 @@ impl ModelCase {
             // Small steps of plain descent compare everything that a step computes and moves.
             true => builder.set("train.optimiser=sgd").set("train.lr=1e-8"),
         };
-        builder.build()
+        Ok(builder.build()?)
     }
 
     fn losses(&self, device: &str) -> Result<Vec<f64>, TrainError> {

@@ -11,7 +11,7 @@ use crate::run::DeviceTransport;
 /// What was asked for: by a saved plan, or by the configuration.
 fn asked(config: &Config, given: Option<&FramePlan>) -> Option<Transport> {
     let planned = given.and_then(|plan| plan.gpu.and_then(|gpu| gpu.transport));
-    planned.or_else(|| config.transport())
+    planned.or_else(|| wished(config))
 }
 
 /// Links the GPUs of ranks with each other, unless rows are to go by way of the host. All ranks call it, and
@@ -67,10 +67,8 @@ fn not_linked(why: &str) -> TrainError {
     }
 }
 
-impl Config {
-    /// How what ranks have on GPUs is asked to go from one to the other.
-    fn transport(&self) -> Option<Transport> {
-        let rule = zoetrope_plan::FrameRule { frame: None, stride: 1, truncate: None };
-        self.wishes(PlannedRanks::ALONE, rule, false).transport
-    }
+/// How what ranks have on GPUs is asked to go from one to the other.
+fn wished(config: &Config) -> Option<Transport> {
+    let rule = zoetrope_plan::FrameRule { frame: None, stride: 1, truncate: None };
+    config.wishes(PlannedRanks::ALONE, rule, false).transport
 }

@@ -9,7 +9,7 @@ use crate::validate;
 
 /// Each crate and the crates of the house that it may use. A crate that is not listed is refused:
 /// its place in the house has to be decided first.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("zoetrope-heap", &[]),
     ("zoetrope-graph", &["zoetrope-heap"]),
     ("zoetrope-data", &["zoetrope-heap", "zoetrope-graph"]),
@@ -17,9 +17,11 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("zoetrope-nn", &["zoetrope-graph", "zoetrope-tensor"]),
     ("zoetrope-dist", &["zoetrope-tensor"]),
     ("zoetrope-plan", &["zoetrope-heap", "zoetrope-graph"]),
+    ("zoetrope-config", &["zoetrope-graph", "zoetrope-data", "zoetrope-plan"]),
+    ("zoetrope-run", &["zoetrope-graph", "zoetrope-data", "zoetrope-dist", "zoetrope-config"]),
     ("zoetrope-train", LIBRARIES_BELOW_TRAIN),
     ("zoetrope-sim", &["zoetrope-graph", "zoetrope-plan"]),
-    ("zoetrope-board", &["zoetrope-train"]),
+    ("zoetrope-board", &["zoetrope-run"]),
     ("zoetrope", LIBRARIES),
     ("zoetrope-cli", LIBRARIES_AND_FACADE),
     ("zoetrope-python", &["zoetrope"]),
@@ -35,6 +37,8 @@ const LIBRARIES_BELOW_TRAIN: &[&str] = &[
     "zoetrope-nn",
     "zoetrope-dist",
     "zoetrope-plan",
+    "zoetrope-config",
+    "zoetrope-run",
 ];
 
 const LIBRARIES: &[&str] = &[
@@ -45,6 +49,8 @@ const LIBRARIES: &[&str] = &[
     "zoetrope-nn",
     "zoetrope-dist",
     "zoetrope-plan",
+    "zoetrope-config",
+    "zoetrope-run",
     "zoetrope-train",
     "zoetrope-sim",
     "zoetrope-board",
@@ -58,6 +64,8 @@ const LIBRARIES_AND_FACADE: &[&str] = &[
     "zoetrope-nn",
     "zoetrope-dist",
     "zoetrope-plan",
+    "zoetrope-config",
+    "zoetrope-run",
     "zoetrope-train",
     "zoetrope-sim",
     "zoetrope-board",

@@ -6,10 +6,16 @@ use super::rust_code::code_only;
 use crate::repository::SourceFile;
 
 /// Where the section may be read.
-const READERS: &str = "crates/zoetrope-train/src/config/";
+const READERS: &str = "crates/zoetrope-config/src/";
 
 /// Where programs run that a configuration is made for.
-const EXECUTORS: [&str; 2] = ["crates/zoetrope-train/src/", "crates/zoetrope-cli/src/"];
+const EXECUTORS: [&str; 5] = [
+    READERS,
+    "crates/zoetrope-run/src/",
+    "crates/zoetrope-train/src/",
+    "crates/zoetrope/src/",
+    "crates/zoetrope-cli/src/",
+];
 
 pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let executes = |file: &&SourceFile| {
@@ -55,7 +61,7 @@ mod tests {
         let reads = "fn f() { config.plan.record; }\n";
         let plan = "fn f(plan: &FramePlan) { plan.frames.len(); } // config.plan.record\n";
         let files = [
-            file("crates/zoetrope-train/src/config/wishes.rs", reads),
+            file("crates/zoetrope-config/src/wishes.rs", reads),
             file("crates/zoetrope-train/tests/ranks.rs", reads),
             file("crates/zoetrope-train/src/snapshots/session/epoch.rs", plan),
         ];

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use zoetrope_data::given::is_read_once;
+use zoetrope_train::run::ScalingSummary;
 use zoetrope_train::run::{EpochRecord, Metrics, RunFolder, Verdict};
-use zoetrope_train::scaling::ScalingSummary;
 use zoetrope_train::shell_word;
 use zoetrope_train::train::Finished;
 

@@ -18,10 +18,10 @@ use super::identity::EventRecord;
 use super::recall::{Agreement, SavedRun};
 use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
-use crate::run::DataSummary;
+use crate::run::{DataSummary, digest};
 use crate::scaling::columns::Table;
 use crate::scaling::{FittedScaling, Scaled, TargetScale};
-use crate::snapshots::material::{self, digest, one_hot_must_fit, short_name};
+use crate::snapshots::material::{self, one_hot_must_fit, short_name};
 
 /// A stream of events with its parts.
 #[derive(Debug)]

@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use zoetrope_data::scaling::rounded;
 
-use super::ColumnCounts;
 use super::shape::{Shape, choose, signed_log};
 use crate::config::{DataConfig, FeatureScaling, MissingFeatures};
 use crate::error::TrainError;
+use crate::run::ColumnCounts;
 
 /// How one column is scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

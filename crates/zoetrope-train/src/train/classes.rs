@@ -16,10 +16,7 @@ use zoetrope_graph::{EventStore, TextTable};
 use crate::answers::texts;
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
-use crate::run::read_json;
-
-/// The file of a run folder.
-pub(crate) const FILE: &str = "classes.json";
+use crate::run::{RunFolder, read_json};
 
 /// Whole numbers that an f32 tells apart.
 const WHOLE_MAX: f32 = (1 << 24) as f32;
@@ -39,10 +36,10 @@ impl RunClasses {
     /// Reads the classes of a run. In one without the file every class is its own number.
     ///
     /// # Errors
-    /// [`TrainError::Io`] if the file cannot be read, [`TrainError::Damaged`] if it is something
+    /// [`TrainError::Run`] if the file cannot be read or is something
     /// else.
     pub(crate) fn read(root: &Path) -> Result<Self, TrainError> {
-        Ok(read_json(&root.join(FILE))?.unwrap_or_default())
+        Ok(read_json(&root.join(RunFolder::CLASSES))?.unwrap_or_default())
     }
 
     /// Whether every class is its own number.

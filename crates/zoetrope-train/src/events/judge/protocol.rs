@@ -13,7 +13,7 @@ use zoetrope_data::split::Split;
 
 use crate::config::{Config, EqualTimesRule, NeighbourRule, TaskName};
 use crate::error::TrainError;
-use crate::snapshots::material::digest;
+use crate::run::digest;
 
 /// A file of negatives that a run was judged by.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,6 @@
 //! on the model) and draws no samples.
 
 mod cut;
-pub(crate) mod digest;
 mod smooth;
 mod stack;
 mod weights;
@@ -23,7 +22,7 @@ use cut::Cut;
 
 use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
-use crate::run::DataSummary;
+use crate::run::{DataSummary, digest};
 use crate::scaling::{EdgeWeights, FittedScaling, Scaled};
 use crate::snapshots::sampling::EdgeClassRule;
 
