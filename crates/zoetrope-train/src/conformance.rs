@@ -1,10 +1,10 @@
 //! Every model on a device against the processor: the losses of the same few epochs.
 
+use zoetrope_config::{Config, ModelName};
 use zoetrope_data::Quiet;
+use zoetrope_run::Timeline;
 
-use crate::config::{Config, ModelName};
 use crate::error::TrainError;
-use crate::run::Timeline;
 use crate::snapshots::session::{EpochEnd, Watch};
 use crate::train::Opened;
 

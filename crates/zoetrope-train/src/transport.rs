@@ -1,12 +1,12 @@
 //! How what ranks have on GPUs goes from one to the other: from GPU to GPU, or by way of the host.
 
+use zoetrope_config::{Config, PlannedRanks};
 use zoetrope_dist::Ranks;
 use zoetrope_plan::{FramePlan, Transport};
+use zoetrope_run::DeviceTransport;
 use zoetrope_tensor::Device;
 
-use crate::config::{Config, PlannedRanks};
 use crate::error::TrainError;
-use crate::run::DeviceTransport;
 
 /// What was asked for: by a saved plan, or by the configuration.
 fn asked(config: &Config, given: Option<&FramePlan>) -> Option<Transport> {

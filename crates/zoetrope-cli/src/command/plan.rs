@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zoetrope_plan::Plan;
+use zoetrope_run::{RunError, Timeline};
 use zoetrope_train::TrainError;
-use zoetrope_train::run::{RunError, Timeline};
 use zoetrope_train::snapshots::session::plan_for_ranks;
 use zoetrope_train::train::{Opened, Run, load_plan};
 use zoetrope_train::training_run::TrainingRun;

@@ -8,6 +8,7 @@ use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Still;
 use zoetrope_nn::memory::EventData;
+use zoetrope_run::{EpochRecord, Metrics, Phase};
 use zoetrope_tensor::{Loss, Var};
 
 use super::ask::{self, Asking, Negatives};
@@ -23,7 +24,6 @@ use super::target::Target;
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
-use crate::run::{EpochRecord, Metrics, Phase};
 use crate::snapshots::session::{EpochEnd, Watch};
 
 impl EventSession {

@@ -10,17 +10,17 @@ mod restore;
 #[cfg(test)]
 mod tests;
 
+use zoetrope_config::{Config, MetricName};
 use zoetrope_dist::{Ranks, Reduction};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{
     Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
 };
+use zoetrope_run::{EpochRecord, RunError};
 use zoetrope_tensor::cuda::StepCounter;
 use zoetrope_tensor::{Device, Seed, Tape, Var};
 
-use crate::config::{Config, MetricName};
 use crate::error::TrainError;
-use crate::run::{EpochRecord, RunError};
 
 use card::Card;
 pub use restore::put_saved_weights;

@@ -14,11 +14,11 @@ mod shape;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use zoetrope_config::Scaling;
 use zoetrope_data::scaling::{OwnUnits, ScaledBy};
+use zoetrope_run::{ColumnCounts, RunFolder, ScalingSummary, SeriesSummary, read_if_there};
 
-use crate::config::Scaling;
 use crate::error::TrainError;
-use crate::run::{ColumnCounts, RunFolder, ScalingSummary, SeriesSummary, read_if_there};
 
 pub use columns::{FittedColumn, FittedColumns};
 pub use series::FittedSeries;

@@ -6,15 +6,15 @@
 //! made by the first rank, for all of them.
 
 use serde::{Deserialize, Serialize};
+use zoetrope_config::Config;
 use zoetrope_dist::watch::Cause;
 use zoetrope_dist::{DistError, Ranks};
 use zoetrope_plan::Plan;
+use zoetrope_run::{FailureKind, digest};
 use zoetrope_tensor::cpu::simd;
 
 use super::open::Opened;
-use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::{FailureKind, digest};
 
 /// Keys that may differ from rank to rank: where files lie (contents are compared), and what changes
 /// no result.

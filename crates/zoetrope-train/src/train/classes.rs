@@ -7,16 +7,16 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::split::Split;
 use zoetrope_data::table::TableReading;
 use zoetrope_data::{Dataset, Loaded};
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, TextTable};
+use zoetrope_run::{RunFolder, read_json};
 
 use crate::answers::texts;
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
-use crate::run::{RunFolder, read_json};
 
 /// Whole numbers that an f32 tells apart.
 const WHOLE_MAX: f32 = (1 << 24) as f32;

@@ -1,8 +1,9 @@
 //! The files of a run folder that grow with its epochs.
 
+use zoetrope_run::tensorboard::EventFile;
+use zoetrope_run::{DataChange, DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
+
 use crate::error::TrainError;
-use crate::run::tensorboard::EventFile;
-use crate::run::{DataChange, DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
 use crate::training_run::TrainingRun;
 
 /// `metrics.jsonl` and the event file of TensorBoard.

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use zoetrope_config::Config;
 use zoetrope_data::regular_file;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::weights::{VertexRows, load_safetensors_for};
 use zoetrope_plan::Plan;
+use zoetrope_run::RunFolder;
 
-use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::RunFolder;
 
 /// The saved plan that a configuration names, if it names one rather than a planner.
 ///

@@ -11,10 +11,10 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use zoetrope_heap::during;
+use zoetrope_run::RunError;
+use zoetrope_run::checkpoint::{CheckpointStore, SavedState};
 
-use crate::checkpoint::{CheckpointStore, SavedState};
 use crate::error::TrainError;
-use crate::run::RunError;
 use crate::stages;
 use crate::train::pace::Pace;
 

@@ -1,9 +1,9 @@
 //! Keys that the data, or the plan that was made for it, gives nothing to act on.
 
+use zoetrope_config::{Config, ConfigError, ConfigProblem};
 use zoetrope_data::Dataset;
 use zoetrope_plan::FramePlan;
 
-use crate::config::{Config, ConfigError, ConfigProblem};
 use crate::error::TrainError;
 
 /// How events become snapshots.
