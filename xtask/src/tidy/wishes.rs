@@ -8,18 +8,10 @@ use crate::repository::SourceFile;
 /// Where the section may be read.
 const READERS: &str = "crates/zoetrope-config/src/";
 
-/// Where programs run that a configuration is made for.
-const EXECUTORS: [&str; 5] = [
-    READERS,
-    "crates/zoetrope-run/src/",
-    "crates/zoetrope-train/src/",
-    "crates/zoetrope/src/",
-    "crates/zoetrope-cli/src/",
-];
-
 pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let executes = |file: &&SourceFile| {
-        EXECUTORS.iter().any(|folder| file.path.starts_with(folder))
+        file.path.starts_with("crates/")
+            && file.path.contains("/src/")
             && !file.path.starts_with(READERS)
             && file.extension() == "rs"
     };
