@@ -51,7 +51,11 @@ pub(crate) fn run(root: &Path) -> bool {
     let files = repository::files(root);
     let mut findings = check(&files);
     match arrows::read_edges(root) {
-        Ok(edges) => findings.extend(arrows::check(&edges)),
+        Ok(edges) => {
+            let page = files.iter().find(|file| file.path == "ARCHITECTURE.md");
+            let arrows = arrows::read_arrows(page.map_or("", |page| &page.text));
+            findings.extend(arrows::check(&arrows, &edges));
+        }
         Err(message) => findings.push(Finding::file("Cargo.toml", message)),
     }
     for finding in &findings {

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use zoetrope_config::Config;
 use zoetrope_data::numbers_file::{Column, FileKind, Values, write_array, write_table};
 use zoetrope_data::table::TimeReading;
 use zoetrope_graph::{Time, TimeScale, VertexId, VertexNames};
 use zoetrope_train::answers::Meaning;
-use zoetrope_train::config::Config;
 
 use crate::exit::Failure;
 use crate::input::may_write;

@@ -5,9 +5,11 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use zoetrope_config::ConfigError;
 use zoetrope_data::{DataError, Location, Problem};
 use zoetrope_graph::GraphError;
-use zoetrope_train::{FailureKind, TrainError};
+use zoetrope_run::{FailureKind, RunError};
+use zoetrope_train::TrainError;
 
 use crate::terminal::{Style, WIDTH, harmless, wrap};
 
@@ -212,7 +214,9 @@ impl From<DataError> for Failure {
 impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let error = match error {
-            TrainError::Data(error) => return error.into(),
+            TrainError::Data(error) | TrainError::Run(RunError::Sink(error)) => {
+                return error.into();
+            }
             TrainError::Graph(error) => return error.into(),
             other => other,
         };
@@ -225,6 +229,18 @@ impl From<TrainError> for Failure {
             FailureKind::NonFinite => Self::new(Cause::Other, "diverged", message),
             _ => Self::new(Cause::Other, "other", message),
         }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        TrainError::from(error).into()
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        TrainError::from(error).into()
     }
 }
 

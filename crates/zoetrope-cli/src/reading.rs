@@ -1,10 +1,10 @@
 //! The flags that say how a file is read, the same for every command that reads one.
 
 use clap::Args;
+use zoetrope_config::{Config, Delimiter, name_of_unit, unit_named};
 use zoetrope_data::options::ColumnRef;
 use zoetrope_data::{Format, ReadOptions};
 use zoetrope_graph::TimeUnit;
-use zoetrope_train::config::{Config, Delimiter, name_of_unit, unit_named};
 
 use crate::exit::Failure;
 

@@ -5,11 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use zoetrope_config::Config;
+use zoetrope_run::{Interrupted, RunFolder, Timeline, shell_word};
 use zoetrope_train::VertexRows;
-use zoetrope_train::config::Config;
 use zoetrope_train::events::{EventSession, MemorySource, SavedRun};
-use zoetrope_train::run::{Interrupted, RunFolder, Timeline};
-use zoetrope_train::shell_word;
 use zoetrope_train::train::{Opened, Run, load_plan, load_weights, put_saved_weights, vertex_rows};
 use zoetrope_train::training_run::TrainingRun;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zoetrope_train::config::{Config, ConfigBuilder, Device};
+use zoetrope_config::{Config, ConfigBuilder, Device};
 
 use crate::command::start_threads;
 use crate::exit::Failure;

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
+use zoetrope_config::{Config, ConfigBuilder};
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Ranks, Timeouts, threads};
 use zoetrope_plan::{TaskGraph, TaskKind};
+use zoetrope_run::{Timeline, TraceFile};
 use zoetrope_testkit::emulator;
-use zoetrope_train::config::ConfigBuilder;
+use zoetrope_train::TrainError;
 use zoetrope_train::events::{EventInput, EventSession};
-use zoetrope_train::run::{Timeline, TraceFile};
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
-use zoetrope_train::{Config, TrainError};
 
 struct ToTheEnd;
 
@@ -73,11 +73,7 @@ fn expect_equal(what: &str, program: &TaskGraph, ran: &[Shown]) {
 }
 
 /// The program of a session and what it ran.
-fn run_session(
-    config: Config,
-    ranks: Option<Ranks>,
-    path: &Path,
-) -> Result<TaskGraph, TrainError> {
+fn run_session(config: Config, ranks: Option<Ranks>, path: &Path) -> Result<TaskGraph, TrainError> {
     let trace = Arc::new(TraceFile::create(path, Instant::now())?);
     let timeline = Timeline::traced(Arc::clone(&trace), 0, "trainer");
     let material = SnapshotInput::open(&config, &Quiet)?;
@@ -203,7 +199,8 @@ fn ranks_that_share_cells_do_what_their_programs_say() {
 #[test]
 fn ranks_that_take_different_frames_do_what_their_programs_say() {
     for model in ["tgcn", "mpnn-lstm", "dysat"] {
-        let settings = format!("{SERIES} model.name={model} plan.strategy=frames train.batch_size=4");
+        let settings =
+            format!("{SERIES} model.name={model} plan.strategy=frames train.batch_size=4");
         let program = expect_program(3, &settings);
         assert_eq!(program.bytes_of(TaskKind::Exchange), 0);
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use zoetrope_train::checkpoint::{CheckpointStore, Restored, Surveyed, Tensors};
-use zoetrope_train::run::RunFolder;
+use zoetrope_run::RunFolder;
+use zoetrope_run::checkpoint::{CheckpointStore, Restored, Surveyed, Tensors};
 
 use super::document;
 use crate::exit::Failure;
@@ -157,7 +157,7 @@ fn table(found: &[Surveyed]) -> String {
 /// Name, shape and size of each tensor of a group.
 fn tensors(group: &Tensors) -> Vec<Value> {
     let norm = |values: &[f32]| values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
-    let one = |(name, tensor): (&String, &zoetrope_train::checkpoint::SavedTensor)| json!({ "name": name, "shape": tensor.dims(), "norm": norm(tensor.data()) });
+    let one = |(name, tensor): (&String, &zoetrope_run::checkpoint::SavedTensor)| json!({ "name": name, "shape": tensor.dims(), "norm": norm(tensor.data()) });
     group.iter().map(one).collect()
 }
 

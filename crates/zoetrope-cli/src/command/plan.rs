@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zoetrope_plan::Plan;
+use zoetrope_run::{RunError, Timeline};
 use zoetrope_train::TrainError;
-use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::session::plan_for_ranks;
 use zoetrope_train::train::{Opened, Run, load_plan};
 use zoetrope_train::training_run::TrainingRun;
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
 fn told(seconds: Result<f64, TrainError>) -> Result<Result<f64, String>, Failure> {
     match seconds {
         Ok(seconds) => Ok(Ok(seconds)),
-        Err(error @ TrainError::Diverged { .. }) => Ok(Err(error.to_string())),
+        Err(TrainError::Run(error @ RunError::Diverged { .. })) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }

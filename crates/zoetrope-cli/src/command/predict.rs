@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use zoetrope_config::TaskName;
 use zoetrope_data::candidates::PairColumns;
 use zoetrope_data::given::{STANDARD_INPUT, is_read_once, name_of};
 use zoetrope_data::numbers_file::Column;
 use zoetrope_data::options::ColumnRef;
 use zoetrope_data::split::Part;
 use zoetrope_train::answers::Meaning;
-use zoetrope_train::config::TaskName;
 use zoetrope_train::train::Run;
 use zoetrope_train::training_run::TrainingRun;
 

@@ -189,8 +189,7 @@ impl Model for DynamicGcn {
             let sequence = self.structure(forward, frame, x, at)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;
             let (sequence, place) = (Sequence { rows, ..sequence }, at * layer.memory.carried());
-            let rows =
-                frame.follow(forward, &layer.memory, (at, place), sequence, &mut state)?;
+            let rows = frame.follow(forward, &layer.memory, (at, place), sequence, &mut state)?;
             x = frame.to_structure(forward, rows)?;
         }
         Ok(Embedding { rows: x.here(forward.tape)?, state })

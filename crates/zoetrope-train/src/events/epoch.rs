@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use zoetrope_data::negatives::NegativeSampler;
 use zoetrope_data::split::Part;
-use zoetrope_nn::{Forward, StageKind};
 use zoetrope_nn::forward::Still;
 use zoetrope_nn::memory::EventData;
+use zoetrope_nn::{Forward, StageKind};
 use zoetrope_plan::TaskKind;
+use zoetrope_run::{EpochRecord, Metrics, Phase};
 use zoetrope_tensor::{Loss, Var};
 
 use super::ask::{self, Asking, Negatives};
@@ -24,7 +25,6 @@ use super::target::Target;
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
-use crate::run::{EpochRecord, Metrics, Phase};
 use crate::snapshots::session::{EpochEnd, Watch};
 
 impl EventSession {

@@ -8,9 +8,7 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::{Forward, Updates};
 use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, State};
-use zoetrope_plan::{
-    Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole, groups,
-};
+use zoetrope_plan::{Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole, groups};
 use zoetrope_tensor::{Device, Difference, Gpu, Matrix, SparseGroup, Tape, Var};
 
 use super::local_graph::{LocalGraph, LocalPiece};

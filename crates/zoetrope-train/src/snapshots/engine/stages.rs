@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::{Forward, Stage, StageKind, StageListener, State};
 use zoetrope_plan::{FramePlan, ModelStage, StageRole};
@@ -10,7 +11,6 @@ use zoetrope_tensor::{Device, Tape};
 
 use super::estimate::small_graph;
 use super::{FrameRunner, Layout, Network, Piece};
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::snapshots::material::SnapshotInput;
 
@@ -55,8 +55,8 @@ pub fn stages(
         .learning(network.vertex_embedding);
     let (mut tape, mut updates, recorder) = (Tape::new(), Updates::default(), Recorder::default());
     let (seed, parameters) = (config.train.seed, &network.parameters);
-    let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0)
-        .telling(Some(&recorder));
+    let mut forward =
+        Forward::training(&mut tape, parameters, &mut updates, seed, 0).telling(Some(&recorder));
     runner.embed(&mut forward, model, &Piece::whole(0..steps, steps), State::default())?;
     Ok(recorder.0.into_inner())
 }
