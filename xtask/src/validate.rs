@@ -135,7 +135,7 @@ pub(crate) fn build_binary(root: &Path, profile: Profile) -> Option<PathBuf> {
     built.then(|| target(root).join(folder).join("zoetrope"))
 }
 
-/// Runs under nextest where it is installed (it shows each test's time and kills none of the
+/// Runs under nextest if it is installed (it shows each test's time and kills none of the
 /// others when one aborts), and under cargo's own runner otherwise.
 fn test_command(root: &Path) -> Command {
     if answers(root, &["nextest", "--version"]) {

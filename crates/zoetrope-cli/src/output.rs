@@ -1,4 +1,4 @@
-//! Writing a data set where a command line says, without losing parts unseen.
+//! Writing a data set to the path on the command line; nothing is left out without being named.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(crate) struct Written {
     pub(crate) dropped: Vec<Part>,
 }
 
-/// Writes a data set. Parts that the format cannot hold are left out where `drop` allows it, and
+/// Writes a data set. Parts that the format cannot hold are left out if `drop` allows it, and
 /// named; otherwise they are an error.
 pub(crate) fn write(
     mut dataset: Dataset,

@@ -1,4 +1,4 @@
-//! Progress bars on standard error, for what lasts long enough to be worth one.
+//! Progress bars on standard error, for operations that take long enough.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use zoetrope_data::Progress;
 
-/// What is done sooner than this shows no bar: it would only flicker.
+/// Operations shorter than this show no bar, which would only flicker.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What a step of progress is.
@@ -35,7 +35,7 @@ struct Current {
 }
 
 impl Bars {
-    /// Bars for an operation that starts now; invisible where nobody watches or `quiet`.
+    /// Bars for an operation that starts now; invisible if nobody watches or `quiet`.
     pub(crate) fn new(unit: Unit, quiet: bool) -> Self {
         Self {
             unit,

@@ -13,10 +13,10 @@ use crate::progress::{Bars, Unit};
 use crate::report::training::short;
 use crate::terminal::{Style, harmless};
 
-/// Lines of epochs that a log without a terminal gets: more would bury everything else.
+/// The most lines about epochs that are written if there is no terminal.
 const LOG_LINES: usize = 10;
 
-/// Shows a bar over all epochs where somebody watches, and a line now and then where a log does.
+/// Shows a bar over all epochs if somebody watches, and a line now and then if a log does.
 pub(crate) struct TrainingBars {
     reading: Bars,
     bar: ProgressBar,

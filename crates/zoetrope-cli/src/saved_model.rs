@@ -5,11 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use zoetrope_config::Config;
+use zoetrope_run::{Interrupted, RunFolder, Timeline, shell_word};
 use zoetrope_train::VertexRows;
-use zoetrope_train::config::Config;
 use zoetrope_train::events::{EventSession, MemorySource, SavedRun};
-use zoetrope_train::run::{Interrupted, RunFolder, Timeline};
-use zoetrope_train::shell_word;
 use zoetrope_train::train::{Opened, Run, load_plan, load_weights, put_saved_weights, vertex_rows};
 use zoetrope_train::training_run::TrainingRun;
 
@@ -23,7 +22,7 @@ use crate::terminal::{Style, harmless};
 pub(crate) struct MemoryNote {
     /// None for snapshot models.
     pub(crate) source: Option<MemorySource>,
-    /// What to tell if it is not the run's.
+    /// The warning if it is not the run's.
     pub(crate) warning: Option<String>,
 }
 
@@ -86,13 +85,13 @@ pub(crate) struct SavedModel {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// How far the run had come, if it has not come to its end.
+    /// How far the run had come, if it is not finished.
     #[arg(skip)]
     interrupted: OnceCell<Interrupted>,
     /// What a user should know about the data.
     #[arg(skip)]
     notes: OnceCell<Vec<String>>,
-    /// That the data is not that of the run, if it should be.
+    /// The warning that the data is not that of the run, although it should be.
     #[arg(skip)]
     other_data: OnceCell<String>,
 }

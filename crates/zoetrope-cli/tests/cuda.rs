@@ -19,7 +19,7 @@ const TRAIN: &[&str] = &[
     "cuda",
 ];
 
-/// Compiling the kernels for the emulated card takes most of it.
+/// Compiling the kernels for the emulated GPU takes most of it.
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn without_cuda(folder: &Folder, arguments: &[&str]) -> Outcome {

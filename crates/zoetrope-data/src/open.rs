@@ -107,7 +107,7 @@ fn open_path(
     Ok(loaded)
 }
 
-/// Fails where the user names columns of a format whose parts are fixed.
+/// Fails if the user names columns of a format whose parts are fixed.
 fn refuse_columns(path: &Path, format: Format, options: &ReadOptions) -> Result<(), DataError> {
     let flags = options.columns.flags();
     let (refused, holds): (Vec<&str>, &str) = match format {

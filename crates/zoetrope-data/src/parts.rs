@@ -1,7 +1,7 @@
 //! What a data set holds beside its topology, and how to leave parts of it out.
 //!
 //! Formats differ in what they can hold. A conversion that would lose something names the part
-//! and leaves it out only where the user says so.
+//! and leaves it out only if the user says so.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl Part {
     ];
 
     /// The part that the message of [`DataError::CannotHold`](crate::DataError::CannotHold)
-    /// speaks of, where it is one that can be left out.
+    /// speaks of, if it is one that can be left out.
     pub fn named_in(what: &str) -> Option<Self> {
         let words = [
             (Self::VertexFeatures, "vertex features"),

@@ -11,7 +11,7 @@ use crate::watch::Verdict;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistError {
-    /// A rank ended or hangs; nobody can go on.
+    /// A rank ended or hangs; no rank can continue.
     #[error("rank {rank}{}: {verdict}", in_site(site))]
     Lost {
         /// The rank that reports it.

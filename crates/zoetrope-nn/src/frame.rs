@@ -130,7 +130,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Runs a structure encoder over the frame and moves what it finds to where time encoders want
-    /// it. Where rows move in parts, those of one are on their way while the next is computed.
+    /// it. If rows move in parts, those of one are on their way while the next is computed.
     ///
     /// # Errors
     /// As the encoder.

@@ -1,4 +1,4 @@
-//! Support for tests: real data sets if they are at hand, measured child processes, attacks by
+//! Support for tests: real data sets if they are there, measured child processes, attacks by
 //! mutated inputs, faults of real runs, an emulated GPU, and JSON comparison.
 //!
 //! Used by tests only and never published. It knows nothing of the crates that it serves.

@@ -1,10 +1,10 @@
 //! Every model on a device against the processor: the losses of the same few epochs.
 
+use zoetrope_config::{Config, ModelName};
 use zoetrope_data::Quiet;
+use zoetrope_run::Timeline;
 
-use crate::config::{Config, ModelName};
 use crate::error::TrainError;
-use crate::run::Timeline;
 use crate::snapshots::session::{EpochEnd, Watch};
 use crate::train::Opened;
 
@@ -92,7 +92,7 @@ impl ModelCase {
             // Small steps of plain descent compare everything that a step computes and moves.
             true => builder.set("train.optimiser=sgd").set("train.lr=1e-8"),
         };
-        builder.build()
+        Ok(builder.build()?)
     }
 
     fn losses(&self, device: &str) -> Result<Vec<f64>, TrainError> {

@@ -4,19 +4,14 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
-pub mod checkpoint;
 mod class_weights;
-pub mod config;
 pub mod conformance;
 mod device;
 pub mod error;
 pub mod events;
-mod fault;
 pub mod interrupt;
 pub mod learner;
-pub mod run;
 pub mod scaling;
-mod shell;
 pub mod snapshots;
 mod stages;
 mod task_log;
@@ -24,7 +19,9 @@ pub mod train;
 pub mod training_run;
 mod transport;
 
-pub use config::Config;
-pub use error::{FailureKind, TrainError};
-pub use shell::shell_word;
+pub use error::TrainError;
+pub use zoetrope_config as config;
+pub use zoetrope_config::Config;
 pub use zoetrope_nn::weights::VertexRows;
+pub use zoetrope_run as run;
+pub use zoetrope_run::{FailureKind, checkpoint, shell_word};

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use zoetrope_dist::{Call, JournalEntry, Ranks};
 use zoetrope_nn::{Stage, StageKind, StageListener};
 use zoetrope_plan::TaskKind;
-
-use crate::run::{TaskNote, TaskTrack, Timeline};
+use zoetrope_run::{TaskNote, TaskTrack, Timeline};
 
 /// The tasks of the running epoch so far.
 #[derive(Debug, Default)]

@@ -75,7 +75,7 @@ pub trait TrainingRun {
     /// Runs the rest of the current epoch, then measures on the validation part.
     ///
     /// # Errors
-    /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
+    /// [`RunError::Diverged`](zoetrope_run::RunError::Diverged) where a loss or a gradient is not finite; the weights are then
     /// those of the last good update.
     fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError>;
 

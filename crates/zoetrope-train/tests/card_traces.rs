@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
+use zoetrope_run::checkpoint::state_hash;
+use zoetrope_run::{Timeline, TraceFile};
 use zoetrope_testkit::emulator;
-use zoetrope_train::Config;
-use zoetrope_train::checkpoint::state_hash;
-use zoetrope_train::run::{Timeline, TraceFile};
 use zoetrope_train::snapshots::session::Watch;
 use zoetrope_train::train::Opened;
 

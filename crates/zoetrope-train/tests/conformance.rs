@@ -3,16 +3,16 @@
 //!
 //! On a real card where there is one, otherwise on the emulated one of the test kit.
 
+use zoetrope_config::{Config, ModelName};
 use zoetrope_data::Quiet;
+use zoetrope_run::checkpoint::{SavedState, state_hash};
+use zoetrope_run::{FailureKind, Timeline};
 use zoetrope_tensor::Gpu;
 use zoetrope_testkit::emulator;
-use zoetrope_train::checkpoint::{SavedState, state_hash};
-use zoetrope_train::config::ModelName;
+use zoetrope_train::TrainError;
 use zoetrope_train::conformance::model_cases;
-use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
-use zoetrope_train::{Config, FailureKind, TrainError};
 
 /// Whether this process has a card. Where it has none, the calling test, `test`, has passed in
 /// another one that finds the emulated card.

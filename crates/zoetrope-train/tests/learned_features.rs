@@ -2,10 +2,10 @@
 //! right, they train, they continue to the same bits, and no rule of features fails on any kind of
 //! data.
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
-use zoetrope_train::Config;
-use zoetrope_train::checkpoint::state_hash;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::snapshots::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
 use zoetrope_train::training_run::TrainingRun;

@@ -9,11 +9,10 @@ mod future;
 use std::path::Path;
 
 use future::with_another_future;
+use zoetrope_config::{Config, ModelName, TaskName};
 use zoetrope_data::{Dataset, Quiet, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{SnapshotSequence, Targets};
-use zoetrope_train::Config;
-use zoetrope_train::config::{ModelName, TaskName};
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
 

@@ -1,13 +1,14 @@
 //! What `zoetrope plan --ranks` predicts to move in a step is what a step moves, byte by byte.
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Timeouts, Traffic, threads};
 use zoetrope_plan::strategy::Row;
 use zoetrope_plan::{FramePlan, Plan, Strategy};
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_train::TrainError;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch, plan_for_ranks};
-use zoetrope_train::{Config, TrainError};
 
 /// A graph whose ranks have unlike shares: 17 vertices, 13 snapshots to train on.
 const DATA: [&str; 6] = [
@@ -31,7 +32,7 @@ fn config(ranks: usize, settings: &[String]) -> Config {
     let ranks = format!("train.ranks={ranks}");
     let settings = settings.iter().map(String::as_str);
     let all = DATA.into_iter().chain([ranks.as_str()]).chain(settings);
-    all.fold(Config::builder(), zoetrope_train::config::ConfigBuilder::set).build().unwrap()
+    all.fold(Config::builder(), zoetrope_config::ConfigBuilder::set).build().unwrap()
 }
 
 /// What all ranks send in one update, all weights of which are summed once.

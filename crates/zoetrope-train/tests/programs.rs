@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
+use zoetrope_config::{Config, ConfigBuilder};
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Ranks, Timeouts, threads};
 use zoetrope_plan::{TaskGraph, TaskKind};
+use zoetrope_run::{Timeline, TraceFile};
 use zoetrope_testkit::emulator;
-use zoetrope_train::config::ConfigBuilder;
+use zoetrope_train::TrainError;
 use zoetrope_train::events::{EventInput, EventSession};
-use zoetrope_train::run::{Timeline, TraceFile};
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
-use zoetrope_train::{Config, TrainError};
 
 struct ToTheEnd;
 

@@ -4,8 +4,8 @@ mod shared_run;
 
 use shared_run::{BLOCKS, MODELS, STRATEGIES, expect_equal, losses, session};
 use zoetrope_dist::{Timeouts, threads};
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::TrainError;
-use zoetrope_train::checkpoint::state_hash;
 use zoetrope_train::training_run::TrainingRun;
 
 /// The losses on every rank of a job of threads.

@@ -4,14 +4,15 @@
 mod shared_run;
 
 use shared_run::{Nobody, expect_near};
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Ranks, Timeouts, threads};
 use zoetrope_plan::Sharing;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_train::TrainError;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
 use zoetrope_train::training_run::TrainingRun;
-use zoetrope_train::{Config, TrainError};
 
 const MODELS: [&str; 10] = [
     "tgcn",

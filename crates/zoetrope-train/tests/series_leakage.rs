@@ -10,12 +10,12 @@ mod future;
 use std::path::Path;
 
 use future::with_another_series;
+use zoetrope_config::Config;
 use zoetrope_data::dataset::{Signal, Standardise};
 use zoetrope_data::{Dataset, Format, Quiet, SnapshotDataset};
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexFeatures, VertexNames};
-use zoetrope_train::Config;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
 

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
-use zoetrope_train::checkpoint::entries::{ENTRIES, Entry, Place};
-use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_run::checkpoint::entries::{ENTRIES, Entry, Place};
+use zoetrope_run::checkpoint::{SavedState, SavedTensor, state_hash};
+use zoetrope_train::TrainError;
 use zoetrope_train::snapshots::session::Watch;
 use zoetrope_train::train::{Opened, Run};
-use zoetrope_train::{Config, TrainError};
 
 /// Runs that keep state of every kind; each is stopped inside its third and last epoch. With the seed of
 /// the third one an earlier epoch is the best, so that what it left is still needed.

@@ -3,9 +3,9 @@
 use std::alloc::System;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
-use zoetrope_train::Config;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{Session, Watch};
 use zoetrope_train::training_run::TrainingRun;

@@ -1,10 +1,10 @@
 //! A run that is stopped while it validates an epoch continues to the same bits.
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
-use zoetrope_train::Config;
-use zoetrope_train::checkpoint::state_hash;
+use zoetrope_run::Timeline;
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::interrupt::Interrupt;
-use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
 

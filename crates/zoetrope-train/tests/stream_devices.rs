@@ -9,7 +9,7 @@ use stream_run::{MODELS, StreamRun, crowded, events, run};
 use zoetrope_data::split::Part;
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{Column, EventStore};
-use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
+use zoetrope_run::checkpoint::{SavedState, SavedTensor, state_hash};
 use zoetrope_train::training_run::TrainingRun;
 
 /// What the models of [`MODELS`] leave out.

@@ -10,7 +10,7 @@ use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
 use zoetrope_nn::weights;
-use zoetrope_train::checkpoint::state_hash;
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::events::Candidate;
 use zoetrope_train::training_run::TrainingRun;
 

@@ -4,7 +4,7 @@ mod stream_run;
 
 use stream_run::{MODELS, events, run};
 use zoetrope_data::split::Part;
-use zoetrope_train::checkpoint::state_hash;
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::events::MemorySource;
 use zoetrope_train::training_run::TrainingRun;
 

@@ -25,16 +25,16 @@ use crate::saved_model::{MemoryNote, SavedModel};
 pub(crate) struct EmbedArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// File to write: .npy (vertices × width), .parquet or .csv (one row a vertex: its identifier, when,
-    /// and the numbers as e0, e1, …)
+    /// File to write: .npy (vertices × width), .parquet or .csv (a row for each vertex: its identifier, the
+    /// time, and the numbers as e0, e1, …)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Replace the file
     #[arg(long)]
     force: bool,
-    /// Snapshot counted from 0 (of a measured series the row that is predicted) or a date in it; for an
-    /// event model a time as in the data, or a date if times are dates: only events before it are known.
-    /// The end of the data if absent
+    /// The time of the embeddings. Snapshot models: the number of a snapshot from 0 (for a measured
+    /// series, of the row that is predicted), or a date in it. Event models: a time as in the data, or a
+    /// date if times are dates; only earlier events are known. The end of the data if not given
     #[arg(long, value_name = "STEP|TIME", allow_hyphen_values = true)]
     at: Option<String>,
     /// Print one JSON document instead of the report
@@ -98,7 +98,7 @@ struct Embedded {
     at: i64,
     unit: &'static str,
     memory: MemoryNote,
-    /// The time, where there is one, and what it means.
+    /// The time, if there is one, and what it means.
     time: Option<(Time, TimeReading)>,
 }
 

@@ -17,8 +17,8 @@ use crate::terminal::Style;
 pub(crate) struct EvalArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// Part to measure on: test, val or train; new is what comes after the run's own events, in data
-    /// that goes on from them (event models)
+    /// Part to measure on: test, val, train, or new (event models): what comes after the run's own events
+    /// in data that begins with them
     #[arg(long, value_name = "PART", default_value = "test", value_parser = ["test", "val", "train", "new"])]
     split: String,
     /// Print one JSON document instead of the report

@@ -37,19 +37,19 @@ pub(crate) struct GenerateArgs {
     /// Parameters of the generator
     #[arg(value_name = "KEY=VALUE", value_parser = parse_pair)]
     parameters: Vec<String>,
-    /// Print the generators, or all about the one that is named
+    /// List the generators, or describe the one that is named
     #[arg(long, conflicts_with_all = ["parameters", "out", "to", "seed", "force"])]
     list: bool,
     /// File to write
     #[arg(long, value_name = "PATH", required_unless_present = "list")]
     out: Option<PathBuf>,
-    /// Format of the file; from its name where absent
+    /// Format of the file; from its name if not given
     #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
     to: Option<Format>,
     /// Seed; the same as the parameter seed=N
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Replace the file where it exists
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]

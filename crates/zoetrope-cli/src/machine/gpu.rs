@@ -21,7 +21,7 @@ pub(crate) struct Gpu {
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) name: String,
-    /// Its memory, where the driver's own tool tells it.
+    /// Its memory, if the driver's own tool tells it.
     pub(crate) memory_bytes: Option<u64>,
 }
 

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use zoetrope_data::given::is_read_once;
-use zoetrope_train::run::{EpochRecord, Metrics, RunFolder, Verdict};
-use zoetrope_train::scaling::ScalingSummary;
-use zoetrope_train::shell_word;
+use zoetrope_run::{EpochRecord, Metrics, RunFolder, ScalingSummary, Verdict, shell_word};
 use zoetrope_train::train::Finished;
 
 use super::curve::curve;

@@ -1,11 +1,11 @@
-//! What is told about the roles of columns: notes for a report, and the question where it is
-//! uncertain which column is what.
+//! Messages about the roles of columns: notes for a report, and the question to the user if the roles
+//! are uncertain.
 
 use super::values::Facts;
 use super::{ColumnKind, ColumnNote, Columns, Roles, names};
 use crate::error::{DataError, shorten};
 
-/// At most this many columns are told of.
+/// At most this many columns are named.
 const MOST_NOTES: usize = 48;
 
 /// The columns and what they were taken for.
@@ -116,7 +116,7 @@ pub(super) fn uncertain(
     }
 }
 
-/// A column as a flag names it: by its name, quoted for a shell, or by its position where the
+/// A column as a flag names it: by its name, quoted for a shell, or by its position if the
 /// name would be taken for another column or for a position.
 fn reference(columns: &Columns<'_>, column: usize) -> String {
     let name = &columns.names[column];

@@ -19,7 +19,7 @@ use crate::table::{Preset, Table, TableReading, TimeReading};
 /// Turns the columns of a file into an event store.
 ///
 /// # Errors
-/// [`DataError::Invalid`] with the bad rows (unless reading is lenient), or where no row is left.
+/// [`DataError::Invalid`] with the bad rows (unless reading is lenient), or if no row is left.
 pub(super) fn finish(
     path: &Path,
     layout: &Layout,
@@ -269,7 +269,7 @@ fn scale(plan: &TablePlan, options: &ReadOptions, digits: u8, time: &[i64]) -> T
 /// Classes beyond this many are no numbers that single precision tells apart.
 const MOST_CLASSES: usize = 1 << 24;
 
-/// Labels as numbers; text becomes class numbers in the order of the names. `None` where the
+/// Labels as numbers; text becomes class numbers in the order of the names. `None` if the
 /// file has no such column, or so many different texts that they are no classes.
 fn labels(rows: usize, column: LabelChunk) -> Labels {
     match column {
@@ -294,7 +294,7 @@ fn labels(rows: usize, column: LabelChunk) -> Labels {
 type Labels = (Option<Vec<f32>>, TextTable);
 
 /// A constant class per vertex out of the class columns of sources and destinations, or `None`
-/// where a vertex has two.
+/// if a vertex has two.
 fn vertex_classes(
     src: &[VertexId],
     dst: &[VertexId],

@@ -149,7 +149,7 @@ fn work(plan: &Plan, path: &Path, feed: &Mutex<Feed<'_>>, whole: &Mutex<Whole>, 
     std::mem::forget(guard);
 }
 
-/// Wakes the others where a thread panics while they wait for its block.
+/// Wakes the others if a thread panics while they wait for its block.
 struct StopOnPanic<'a> {
     whole: &'a Mutex<Whole>,
     turn: &'a Condvar,

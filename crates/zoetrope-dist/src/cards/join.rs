@@ -1,8 +1,8 @@
 //! Linking the GPUs of all ranks, or agreeing not to.
 //!
-//! The ranks that are already connected, by threads or MPI, are the bootstrap: they tell each other what
-//! GPU each has, the first one makes the number under which NCCL lets them meet, and afterwards all say
-//! whether that worked. So they take the same way, whatever went wrong where.
+//! The ranks are already connected, by threads or MPI. Over that connection each says which GPU it has, the
+//! first rank sends the identifier with which NCCL connects them, and afterwards all say whether that
+//! worked. So all ranks use the link or none does, whichever of them failed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const LINK_TIMEOUT_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoLink {
-    /// There is nobody to link with.
+    /// There is no other rank to link with.
     #[error("there is one rank")]
     Alone,
     /// A rank has no NCCL.

@@ -1,13 +1,13 @@
 //! Messages between the GPUs of ranks, which never pass the host.
 //!
-//! If every rank has a GPU of its own and NCCL is there ([`Ranks::link_cards`]), rows and sums go from
-//! GPU to GPU in the order of the compute stream. Everything else stays as it is: who sends what to
-//! whom, the order of sums, what is counted, and who is told when a rank is lost.
+//! If every rank has a GPU of its own and NCCL is installed ([`Ranks::link_cards`]), rows and sums are sent
+//! from GPU to GPU in the compute stream. Everything else is as through the host: who sends what to whom,
+//! the order of sums, what is counted, and how a lost rank is reported.
 //!
-//! The host launches messages and goes on; its GPU waits for those of others. So the GPU's wait is what
-//! supervision has to see: each message lies between two events, and whenever the host waits for the
-//! GPU it looks where that is ([`WaitHook`]). Once a rank is lost the link is ended, which lets the
-//! GPU run on to nothing, and [`Ranks::check`] tells.
+//! The host launches messages and does not wait; its GPU waits for the other GPUs. So supervision has to
+//! know what the GPU waits for: each message lies between two CUDA events, and whenever the host waits for
+//! the GPU it asks which of them have passed ([`WaitHook`]). Once a rank is lost the link is ended, which
+//! lets the GPU finish with meaningless results, and [`Ranks::check`] returns the error.
 
 mod join;
 
@@ -62,8 +62,8 @@ impl CardLink {
         Self { communicator, link, state: Mutex::default() }
     }
 
-    /// Waits until NCCL is through with its last call, visibly to the others; for ever, or as long as is
-    /// said.
+    /// Waits until NCCL has completed its last call, visibly to the others; for ever, or for the given
+    /// time.
     fn settle(&self, site: Site, most: Option<Duration>) -> Result<(), Fault> {
         let start = Instant::now();
         let through = loop {
@@ -101,8 +101,8 @@ impl CardLink {
         }
     }
 
-    /// NCCL says that something failed, seldom who is behind it: a rank that was lost is found by those
-    /// who watch it. Where they find none, it is this rank that cannot go on.
+    /// NCCL says that something failed, but seldom which rank caused it: a rank that was lost is found by those
+    /// who watch it. If they find none, it is this rank that cannot go on.
     fn failed(&self, error: &CudaError) {
         let since = *lock(&self.state).failed.get_or_insert_with(Instant::now);
         if since.elapsed() > VERDICT_WAIT {
@@ -154,7 +154,7 @@ impl WaitHook for CardLink {
         let site = {
             let mut state = lock(&self.state);
             state.forget_done();
-            // A GPU that computes waits for nobody, however long that takes.
+            // A GPU that computes does not wait for another rank, however long that takes.
             state.under_way.front().filter(|first| first.begin.is_over()).map(|first| first.site)
         };
         self.show(site);

@@ -1,8 +1,8 @@
 //! Exchanges between GPUs: what the operators do if rows never pass the host.
 //!
 //! Gathering, messages, and putting or adding rows are launched one after the other on the compute
-//! stream. `start` launches the first two and `arrive` the last: the host has long gone on, and the GPU
-//! does them in that order.
+//! stream. `start` launches the first two and `arrive` the last. The host does not wait for them; the GPU
+//! executes them in that order.
 
 use zoetrope_tensor::CardSide;
 use zoetrope_tensor::cuda::{Incoming, RowLists, View, ViewMut};

@@ -285,7 +285,7 @@ impl Ranks {
         result
     }
 
-    /// Blocks until a flight is through, visibly to the others.
+    /// Blocks until the messages of a flight have left and arrived, visibly to the others.
     fn await_flight(&self, site: Site, flight: &mut dyn Flight) -> Result<(), DistError> {
         let board = self.inner.communicator.board();
         board.update(self.rank(), |position| position.waits = Some(site));

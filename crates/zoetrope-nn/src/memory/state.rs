@@ -4,8 +4,8 @@
 //! times are kept as differences from the origin so that zero means "never": a state of millions
 //! of vertices costs what its touched vertices cost. A reset clears these and nothing else.
 //!
-//! Rows lie where the model computes. What is known without computing, who waits for which event
-//! since when, stays on the host: lists of rows are made from it, and only they travel.
+//! Rows lie on the device of the model. What is known without computing (which vertex waits for which
+//! event, and since when) stays on the host: only lists of rows, made from it, are sent to the device.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! What goes up is written into a ring of page-locked memory and copied from there on the compute
 //! stream: the caller's memory is free at once, and the copy runs at the speed of the bus (55 GB/s
 //! against 8 GB/s from pageable memory on an H200). Half of the ring is filled while the other
-//! half is on its way.
+//! half is being copied.
 
 use bytemuck::Pod;
 use cudarc::driver::sys::{self, CUevent};

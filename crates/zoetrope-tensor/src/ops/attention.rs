@@ -127,7 +127,7 @@ impl Tape {
         let shape = self.shape(query);
         let operands = [query, key, value];
         let mut opened = operands.map(|operand| self.open(operand));
-        // The kernel writes all three gradients at once: one that nobody wants goes to scratch.
+        // The kernel writes all three gradients at once: one that is not wanted goes to scratch memory.
         let mut unwanted = operands.map(|_| None);
         for (opened, unwanted) in opened.iter().zip(&mut unwanted) {
             if opened.is_none() {

@@ -1,4 +1,4 @@
-//! Operators of other crates: what a tape needs to know of one to walk back through it.
+//! Operators of other crates: what a tape needs to know of one for its backward pass.
 //!
 //! They compute on the host, and on a GPU if they can ([`Custom::on_card`]). If they cannot, their
 //! operands are copied down, and results and gradients up again.

@@ -69,7 +69,7 @@ impl Tape {
         }
         let inputs = [source, destination, weight, bias];
         if !inputs.iter().any(|&input| self.needs_gradient(input)) {
-            // Nobody goes back from here: the caller's lists need not be kept.
+            // There is no backward pass from here: the caller's lists need not be kept.
             return Ok(self.push(Op::Leaf, shape, Value::Owned(y), None, false));
         }
         let ends = [Arc::clone(src), Arc::clone(dst)];

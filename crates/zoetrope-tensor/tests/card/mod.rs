@@ -3,7 +3,7 @@
 use zoetrope_tensor::Gpu;
 use zoetrope_testkit::emulator;
 
-/// The GPU of the machine. Where there is none, runs the calling test, `test`, again with the
+/// The GPU of the machine. If there is none, runs the calling test, `test`, again with the
 /// emulated one and returns None.
 pub(crate) fn open(test: &str) -> Option<Gpu> {
     match Gpu::open(0) {

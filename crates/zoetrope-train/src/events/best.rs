@@ -7,11 +7,11 @@
 //! part, and after any event behind it, follows from what was kept, to the bit.
 
 use zoetrope_nn::memory::VertexState;
+use zoetrope_run::checkpoint::{SavedTensor, Tensors, entries};
 
 use super::identity::Appearance;
 use super::restore::must_be_of;
 use super::session::EventSession;
-use crate::checkpoint::{SavedTensor, Tensors, entries};
 use crate::error::TrainError;
 use crate::learner::unfit;
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use zoetrope_data::negatives::{Negative, NegativeSampler};
 use zoetrope_data::split::Part;
+use zoetrope_run::Metrics;
 
 use super::ask::Negatives;
 use super::baseline::{
@@ -14,7 +15,6 @@ use super::schedule::Batch;
 use super::session::EventSession;
 use super::target::Target;
 use crate::error::TrainError;
-use crate::run::Metrics;
 
 /// Draws of evaluation are those of no epoch.
 pub(super) const EVALUATION: u32 = 0;

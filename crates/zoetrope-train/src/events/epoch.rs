@@ -9,6 +9,7 @@ use zoetrope_nn::forward::Still;
 use zoetrope_nn::memory::EventData;
 use zoetrope_nn::{Forward, StageKind};
 use zoetrope_plan::TaskKind;
+use zoetrope_run::{EpochRecord, Metrics, Phase};
 use zoetrope_tensor::{Loss, Var};
 
 use super::ask::{self, Asking, Negatives};
@@ -24,7 +25,6 @@ use super::target::Target;
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
-use crate::run::{EpochRecord, Metrics, Phase};
 use crate::snapshots::session::{EpochEnd, Watch};
 
 impl EventSession {

@@ -8,9 +8,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use zoetrope_config::MetricName;
 use zoetrope_data::negatives::NegativeSampler;
 use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
+use zoetrope_run::{Metrics, Phase};
 
 use super::ask::{self, Asking, Negatives};
 use super::compare::EVALUATION;
@@ -21,9 +23,7 @@ use super::prepare::{Prepared, Preparer};
 use super::session::EventSession;
 use super::target::Target;
 use super::verdict::Verdict;
-use crate::config::MetricName;
 use crate::error::TrainError;
-use crate::run::{Metrics, Phase};
 use crate::stages;
 
 impl EventSession {

@@ -4,24 +4,24 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use zoetrope_config::{Config, FeatureRule, TaskName};
 use zoetrope_data::split::{InductiveSplit, Part, Split};
 use zoetrope_data::{Dataset, Loaded, Progress};
 use zoetrope_graph::sampler::{Moment, Sampled, Sampler};
 use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time, VertexId};
 use zoetrope_nn::memory::EventData;
 use zoetrope_plan::Residency;
+use zoetrope_run::{DataSummary, digest};
 use zoetrope_tensor::cuda::TemporalSampler;
 use zoetrope_tensor::{Device, Fixed, Matrix};
 
 use super::features::{ChosenColumns, EventFeatures};
 use super::identity::EventRecord;
 use super::recall::{Agreement, SavedRun};
-use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
-use crate::run::DataSummary;
 use crate::scaling::columns::Table;
 use crate::scaling::{FittedScaling, Scaled, TargetScale};
-use crate::snapshots::material::{self, digest, one_hot_must_fit, short_name};
+use crate::snapshots::material::{self, one_hot_must_fit, short_name};
 
 /// A stream of events with its parts.
 #[derive(Debug)]

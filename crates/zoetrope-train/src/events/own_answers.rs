@@ -6,6 +6,7 @@ use std::ops::Range;
 use zoetrope_data::negatives::MISSING;
 use zoetrope_data::split::Part;
 use zoetrope_graph::{Time, VertexId};
+use zoetrope_run::Metrics;
 
 use super::material::EventInput;
 use super::prepare::Prepared;
@@ -13,7 +14,6 @@ use super::session::EventSession;
 use super::target::Target;
 use crate::answers::{Meaning, texts};
 use crate::error::TrainError;
-use crate::run::Metrics;
 
 /// Answers about events, in their order; for links each event is followed by its negatives.
 #[derive(Debug, Clone, Default, PartialEq)]

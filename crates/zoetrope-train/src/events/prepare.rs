@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
+use zoetrope_config::NeighbourRule;
 use zoetrope_graph::sampler::{EqualTimes, Moment, Sampled, Sampler};
 use zoetrope_graph::{EventId, Time, VertexId};
 use zoetrope_nn::decoder::Ends;
@@ -17,7 +18,6 @@ use zoetrope_tensor::Matrix;
 
 use super::material::{EventInput, Neighbours};
 use super::own_features::OwnFeatures;
-use crate::config::NeighbourRule;
 
 /// How batches are prepared.
 #[derive(Debug, Clone, Copy)]

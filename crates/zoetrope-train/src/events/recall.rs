@@ -7,18 +7,18 @@
 
 use std::path::Path;
 
+use zoetrope_config::Config;
 use zoetrope_graph::{EventStore, VertexId};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::weights::VertexRows;
+use zoetrope_run::RunFolder;
+use zoetrope_run::checkpoint::{CheckpointStore, SavedState, entries};
 
 use super::best::{self, Grown};
 use super::identity::{Appearance, EventRecord, beginnings};
 use super::session::EventSession;
-use crate::checkpoint::{CheckpointStore, SavedState, entries};
-use crate::config::Config;
 use crate::error::TrainError;
 use crate::learner::{arrange_vertices, saved_weights};
-use crate::run::RunFolder;
 
 /// The name of the record of events in a checkpoint.
 pub(super) const EVENTS: &str = entries::EVENTS.name;

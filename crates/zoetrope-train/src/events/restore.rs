@@ -1,11 +1,11 @@
 //! The whole state of a run over events, to and from a checkpoint.
 
 use zoetrope_nn::memory::VertexState;
+use zoetrope_run::checkpoint::{SavedState, SavedTensor, Tensors};
 
 use super::identity::EventRecord;
 use super::recall::EVENTS;
 use super::session::EventSession;
-use crate::checkpoint::{SavedState, SavedTensor, Tensors};
 use crate::error::TrainError;
 use crate::learner::unfit;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use zoetrope_config::{Config, EqualTimesRule, SamplingName, TaskName};
 use zoetrope_data::negatives::{NegativeList, NegativeOptions};
 use zoetrope_data::options::Limits;
 use zoetrope_data::progress::Quiet;
@@ -13,6 +14,8 @@ use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::{Still, Updates};
 use zoetrope_nn::memory::{Delivery, Updated, VertexState};
 use zoetrope_plan::{BatchPlan, Plan, dispatch};
+use zoetrope_run::checkpoint::SavedState;
+use zoetrope_run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
 use zoetrope_tensor::{Device, Tape};
 
 use super::best::{Grown, Kept};
@@ -27,13 +30,10 @@ use super::prepare::Rules;
 use super::schedule::Schedule;
 use super::target::Target;
 use crate::answers::texts;
-use crate::checkpoint::SavedState;
-use crate::config::{Config, EqualTimesRule, SamplingName, TaskName};
 use crate::device;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
 use crate::scaling::Scaled;
 use crate::snapshots::session::{EpochEnd, Watch};
 use crate::task_log::TaskLog;

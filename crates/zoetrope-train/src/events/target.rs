@@ -1,9 +1,9 @@
 //! What is predicted at each event, and where the right answers stand.
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_graph::EventStore;
 
 use super::material::EventInput;
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::scaling::TargetScale;
 

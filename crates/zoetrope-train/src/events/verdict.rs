@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use zoetrope_run::Metrics;
+
 use super::judge::{ClassJudge, LinkJudge, ScoredBatch, ValueJudge};
 use super::material::EventInput;
 use super::prepare::Prepared;
 use super::target::Target;
-use crate::run::Metrics;
 
 /// Collects answers and says what they amount to.
 #[derive(Debug)]

@@ -10,17 +10,17 @@ mod restore;
 #[cfg(test)]
 mod tests;
 
+use zoetrope_config::{Config, MetricName};
 use zoetrope_dist::{Ranks, Reduction};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{
     Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
 };
+use zoetrope_run::{EpochRecord, RunError};
 use zoetrope_tensor::cuda::StepCounter;
 use zoetrope_tensor::{Device, Seed, Tape, Var};
 
-use crate::config::{Config, MetricName};
 use crate::error::TrainError;
-use crate::run::EpochRecord;
 
 use card::Card;
 pub use restore::put_saved_weights;
@@ -386,7 +386,7 @@ impl Learner {
     /// `share` puts the losses of several ranks together.
     ///
     /// # Errors
-    /// [`TrainError::Diverged`] where a loss or a gradient was not finite: the weights are then those
+    /// [`RunError::Diverged`](zoetrope_run::RunError::Diverged) where a loss or a gradient was not finite: the weights are then those
     /// of the last good update.
     pub(crate) fn collect(
         &mut self,
@@ -410,7 +410,7 @@ impl Learner {
     /// A loss or a gradient of the current frame or batch is not a number.
     pub(crate) fn not_finite(&self, what: &str, unit: &str, value: f64) -> TrainError {
         let (index, step) = (self.progress.frame, self.optimiser.steps());
-        TrainError::Diverged { what: format!("{what} of {unit}"), index, value, step }
+        RunError::Diverged { what: format!("{what} of {unit}"), index, value, step }.into()
     }
 
     /// Closes an epoch: the schedule and early stopping hear of it, the best weights are kept.

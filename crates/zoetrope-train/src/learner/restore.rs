@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{EarlyStopping, ScheduleState};
 use zoetrope_nn::weights::{VERTEX_ROWS, VertexRows};
+use zoetrope_run::checkpoint::{Cursor, SavedState, SavedTensor, Tensors, entries};
 
 use super::{Learner, direction};
-use crate::checkpoint::{Cursor, SavedState, SavedTensor, Tensors, entries};
 use crate::error::TrainError;
 
 /// The prefix of the weights of the best epoch.

@@ -13,11 +13,11 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use zoetrope_config::{DataConfig, FeatureScaling, MissingFeatures};
 use zoetrope_data::scaling::rounded;
+use zoetrope_run::ColumnCounts;
 
-use super::ColumnCounts;
 use super::shape::{Shape, choose, signed_log};
-use crate::config::{DataConfig, FeatureScaling, MissingFeatures};
 use crate::error::TrainError;
 
 /// How one column is scaled.
@@ -311,7 +311,7 @@ impl FittedColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use zoetrope_config::Config;
 
     fn config(settings: &[&str]) -> DataConfig {
         let builder = settings.iter().fold(Config::builder(), |builder, set| builder.set(set));

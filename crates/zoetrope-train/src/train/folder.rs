@@ -1,10 +1,9 @@
 //! The files of a run folder that grow with its epochs.
 
+use zoetrope_run::tensorboard::EventFile;
+use zoetrope_run::{DataChange, DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
+
 use crate::error::TrainError;
-use crate::run::tensorboard::EventFile;
-use crate::run::{DataChange, DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
-use crate::scaling;
-use crate::train::classes;
 use crate::training_run::TrainingRun;
 
 /// `metrics.jsonl` and the event file of TensorBoard.
@@ -29,7 +28,7 @@ impl Records {
             MetricsLog::create(&path)?
         };
         // A run that lost the file and was scaled anew has it again.
-        let (fitted, scales) = (&course.scaled().fitted, folder.root().join(scaling::FILE));
+        let (fitted, scales) = (&course.scaled().fitted, folder.root().join(RunFolder::SCALING));
         if !fitted.is_empty() && (!resumed || !scales.exists()) {
             folder.write_json(&scales, fitted)?;
         }
@@ -39,7 +38,7 @@ impl Records {
         if !resumed {
             let named = course.classes();
             if !named.is_empty() {
-                folder.write_json(&folder.root().join(classes::FILE), &named)?;
+                folder.write_json(&folder.root().join(RunFolder::CLASSES), &named)?;
             }
             if course.config().data.features.is_by_vertex() {
                 folder.write_vertices(course.vertex_names())?;
@@ -75,6 +74,6 @@ impl Records {
         let names: Vec<(String, f64)> =
             record.val.iter().map(|(name, &value)| (format!("val/{name}"), value)).collect();
         let val = names.iter().map(|(name, value)| (name.as_str(), *value));
-        events.scalars(record.epoch as u64, own.into_iter().chain(val))
+        Ok(events.scalars(record.epoch as u64, own.into_iter().chain(val))?)
     }
 }

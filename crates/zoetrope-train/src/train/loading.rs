@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use zoetrope_config::Config;
+use zoetrope_data::regular_file;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::weights::{VertexRows, load_safetensors_for};
 use zoetrope_plan::Plan;
+use zoetrope_run::RunFolder;
 
-use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::{RunFolder, read};
 
 /// The saved plan that a configuration names, if it names one rather than a planner.
 ///
@@ -42,7 +43,7 @@ pub(super) fn plan_of(
 
 fn read_plan(path: &Path) -> Result<Plan, TrainError> {
     let fail = |error| TrainError::io(path, error);
-    let text = String::from_utf8(read(path).map_err(fail)?)
+    let text = String::from_utf8(regular_file::read(path).map_err(fail)?)
         .map_err(|error| fail(std::io::Error::other(error)))?;
     Ok(Plan::from_json(&text)?)
 }
@@ -57,7 +58,7 @@ pub fn load_weights(
     path: &Path,
     rows: Option<&VertexRows>,
 ) -> Result<(), TrainError> {
-    let bytes = read(path).map_err(|error| TrainError::io(path, error))?;
+    let bytes = regular_file::read(path).map_err(|error| TrainError::io(path, error))?;
     load_safetensors_for(parameters, &bytes, rows)
         .map_err(|source| TrainError::Weights { path: path.to_owned(), source })
 }

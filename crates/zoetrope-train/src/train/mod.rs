@@ -17,6 +17,7 @@ mod saver;
 mod settle;
 mod unlabelled;
 mod unread;
+mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,16 +28,16 @@ use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
 use zoetrope_nn::weights::{self, VertexRows};
+use zoetrope_run::fault;
 use zoetrope_tensor::Device;
 
 use crate::checkpoint::{CheckpointStore, state_hash};
 use crate::config::{Config, FeatureRule};
 use crate::error::TrainError;
-use crate::fault;
 use crate::interrupt::Interrupt;
 use crate::run::{
     Bytes, DataSource, EpochRecord, Metrics, Phase, RunFolder, RunVertices, Streaming, Summary,
-    Timeline, TraceFile, Verdict, without_lists,
+    Timeline, TraceFile, without_lists,
 };
 use crate::snapshots::session::{EpochEnd, Watch};
 use crate::stages;
@@ -221,7 +222,8 @@ fn data_changes(
 /// The checkpoints of a run folder.
 fn store_of(course: &dyn TrainingRun, root: &Path) -> CheckpointStore {
     let keep = course.config().train.keep_checkpoints;
-    CheckpointStore::new(RunFolder::checkpoints_of(root), keep)
+    let level = zoetrope_tensor::cpu::simd::level().to_string();
+    CheckpointStore::new(RunFolder::checkpoints_of(root), keep).computed_with(level)
 }
 
 /// Puts the newest checkpoint of the run that is continued in place, or the weights to start from.
@@ -282,7 +284,9 @@ pub fn vertex_rows(
     let Some(vertices) = run.map(RunVertices::read).transpose()?.flatten() else {
         return Ok(None);
     };
-    let Some(rows) = vertices.rows_for(course.vertex_names()) else { return Ok(None) };
+    let Some(rows) = vertices.rows_for(course.vertex_names()).map(VertexRows) else {
+        return Ok(None);
+    };
     let (unknown, all) = (rows.unknown(), rows.0.len());
     if rule == FeatureRule::OneHot || unknown == all {
         return Err(TrainError::Unfit {
@@ -406,7 +410,7 @@ fn finish(
         warnings: course.warnings().to_vec(),
         protocol: course.declared(),
         epochs: course.epochs().to_vec(),
-        verdict: Verdict::of(course, &test, &baselines),
+        verdict: verdict::verdict(course, &test, &baselines),
         test,
         baselines,
         redundancy: course.redundancy(),

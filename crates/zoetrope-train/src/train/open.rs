@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::Progress;
 use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
 use zoetrope_plan::Plan;
+use zoetrope_run::{DataSource, DataSummary, Timeline};
 
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::events::{EventInput, EventSession, SavedRun};
-use crate::run::{DataSource, DataSummary, Timeline};
 use crate::scaling::FittedScaling;
 use crate::snapshots::material::{self, SnapshotInput};
 use crate::snapshots::session::{Session, of_frames};

@@ -3,10 +3,10 @@
 // Each test program uses some of it.
 #![allow(dead_code)]
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_dist::Ranks;
-use zoetrope_train::Config;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{Session, Watch};
 use zoetrope_train::training_run::TrainingRun;

@@ -1,12 +1,12 @@
 //! Small runs over events for tests.
 #![allow(dead_code)]
 
+use zoetrope_config::Config;
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
-use zoetrope_train::Config;
+use zoetrope_run::Timeline;
 use zoetrope_train::events::{Candidate, EventInput, EventSession};
-use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::session::Watch;
 use zoetrope_train::training_run::TrainingRun;
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde_json::json;
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::candidates::{self, Known};
 use zoetrope_data::numbers_file::{Column, Values};
 use zoetrope_graph::{Boundaries, TextTable, TimeScale, VertexId};
 use zoetrope_train::answers::Meaning;
-use zoetrope_train::config::{Config, TaskName};
 use zoetrope_train::snapshots::session::{PairQuestion, Session};
 use zoetrope_train::training_run::TrainingRun;
 

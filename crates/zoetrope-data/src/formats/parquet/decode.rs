@@ -39,7 +39,7 @@ pub(crate) enum Values {
     },
     Stamps(TimeChunk),
     Numbers(Vec<f32>),
-    /// Text labels; `None` where the label is null.
+    /// Text labels; `None` if the label is null.
     Classes {
         codes: Vec<Option<u32>>,
         table: Interner,
@@ -47,7 +47,7 @@ pub(crate) enum Values {
     Kinds(Vec<u8>),
     /// As text; empty for null.
     Shown(Vec<String>),
-    /// Rows of `width` values; `width` is 0 where no row has any.
+    /// Rows of `width` values; `width` is 0 if no row has any.
     List {
         width: usize,
         values: Vec<f32>,

@@ -15,10 +15,10 @@ pub const KERNEL_KEPT: f64 = 0.5;
 
 pub(super) type Edges = (Vec<u32>, Vec<u32>, Vec<f32>);
 
-/// The edges of a square matrix; says in `warnings` where it took it for distances.
+/// The edges of a square matrix; says in `warnings` if it took it for distances.
 ///
 /// # Errors
-/// [`DataError::Invalid`] where an entry is missing.
+/// [`DataError::Invalid`] if an entry is missing.
 pub(super) fn edges(
     matrix: &Table,
     path: &Path,

@@ -15,7 +15,7 @@
 //! Factors are there if every value is the product of one factor of its row and one of its column,
 //! as in `D^-1/2 (A + I) D^-1/2` of a graph without weights. There are as many of them as different
 //! lengths of rows, so that 16 bits name one; in place of a value stands the name of its column's,
-//! half as many bytes, and products come to the same bits. This last part need not be copied, because
+//! half as many bytes, and products have the same bits. This last part need not be copied, because
 //! it follows from the columns: that leaves 4 bytes an entry to go over the bus.
 
 use std::num::NonZeroU32;

@@ -23,7 +23,7 @@ use super::{Limits, Slices, put_names};
 use crate::cuda::{Event, Gpu, Queue, Scratch, View, Work};
 use crate::sparse::{Difference, Sequence, Side};
 
-/// One side of a sequence, of which one group is on the device and another on its way.
+/// One side of a sequence, of which one group is on the device and another is being copied.
 #[derive(Debug)]
 pub(super) struct Streamed {
     gpu: Gpu,

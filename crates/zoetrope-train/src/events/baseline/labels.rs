@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use hashbrown::HashMap;
+use zoetrope_config::EqualTimesRule;
 use zoetrope_graph::Time;
+use zoetrope_run::Metrics;
 
-use crate::config::EqualTimesRule;
 use crate::events::judge::{ClassJudge, ValueJudge};
-use crate::run::Metrics;
 
 /// What events say, in the order of the stream.
 #[derive(Debug, Clone, Copy)]

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use zoetrope_config::EqualTimesRule;
 use zoetrope_data::negatives::{MISSING, Negative};
 use zoetrope_graph::{EventStore, Time, VertexId};
+use zoetrope_run::Metrics;
 
 use super::past::{Past, SCORES};
-use crate::config::EqualTimesRule;
 use crate::events::judge::{LinkJudge, ScoredBatch};
-use crate::run::Metrics;
 
 /// How baselines are asked.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,7 @@
 //! Classes of vertices or events.
 
 use zoetrope_nn::metrics::{BinaryScores, Classification};
-
-use crate::run::Metrics;
+use zoetrope_run::Metrics;
 
 /// AUC and AP of class 1 where there are two classes, accuracy and F1 (of class 1 where there are
 /// two, the mean over classes otherwise).

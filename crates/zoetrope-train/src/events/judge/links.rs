@@ -7,8 +7,7 @@
 use zoetrope_data::negatives::MISSING;
 use zoetrope_graph::VertexId;
 use zoetrope_nn::metrics::{BinaryScores, Ranking, TieRule, Undefined};
-
-use crate::run::Metrics;
+use zoetrope_run::Metrics;
 
 /// The scores of some consecutive events and of their negatives.
 #[derive(Debug, Clone, Copy, Default)]

@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zoetrope_config::{Config, EqualTimesRule, NeighbourRule, TaskName};
 use zoetrope_data::negatives::{ListMetadata, Strategy};
 use zoetrope_data::split::Split;
+use zoetrope_run::digest;
 
-use crate::config::{Config, EqualTimesRule, NeighbourRule, TaskName};
 use crate::error::TrainError;
-use crate::snapshots::material::digest;
 
 /// A file of negatives that a run was judged by.
 #[derive(Debug, Clone, PartialEq, Eq)]

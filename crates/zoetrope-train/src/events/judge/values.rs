@@ -1,8 +1,7 @@
 //! Numbers of events.
 
 use zoetrope_nn::metrics::Regression;
-
-use crate::run::Metrics;
+use zoetrope_run::Metrics;
 
 /// Errors of predicted numbers.
 #[derive(Debug, Clone, Default)]

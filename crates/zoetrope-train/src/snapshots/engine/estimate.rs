@@ -8,6 +8,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::split::Split;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexNames};
@@ -19,7 +20,6 @@ use zoetrope_plan::ActivationCost;
 use zoetrope_tensor::{Device, Matrix, Tape};
 
 use super::{FrameRunner, Layout, Network, Piece, PieceRun};
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::scaling::Scaled;
 use crate::snapshots::material::{Goal, SnapshotInput};

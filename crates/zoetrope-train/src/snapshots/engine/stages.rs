@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::{Forward, Stage, StageKind, StageListener, State};
 use zoetrope_plan::{FramePlan, ModelStage, StageRole};
@@ -10,7 +11,6 @@ use zoetrope_tensor::{Device, Tape};
 
 use super::estimate::small_graph;
 use super::{FrameRunner, Layout, Network, Piece};
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::snapshots::material::SnapshotInput;
 

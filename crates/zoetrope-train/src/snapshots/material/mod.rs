@@ -5,7 +5,6 @@
 //! on the model) and draws no samples.
 
 mod cut;
-pub(crate) mod digest;
 mod smooth;
 mod stack;
 mod weights;
@@ -13,17 +12,17 @@ mod weights;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zoetrope_config::{Config, FeatureRule, TaskName};
 use zoetrope_data::split::{Part, Split};
 use zoetrope_data::table::TableReading;
 use zoetrope_data::{Dataset, Loaded, Progress, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{Boundaries, SnapshotSequence, TimeScale, VertexNames};
+use zoetrope_run::{DataSummary, digest};
 use zoetrope_tensor::Matrix;
 
 use cut::Cut;
 
-use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
-use crate::run::DataSummary;
 use crate::scaling::{EdgeWeights, FittedScaling, Scaled};
 use crate::snapshots::sampling::EdgeClassRule;
 

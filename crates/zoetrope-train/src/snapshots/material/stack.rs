@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::FeatureRule;
 use zoetrope_graph::degree::{Degree, degree_features};
 use zoetrope_graph::smooth_features::m_product_features;
 use zoetrope_graph::{SnapshotSequence, Targets, VertexFeatures, VertexNames};
 use zoetrope_tensor::Matrix;
 
-use crate::config::FeatureRule;
 use crate::error::TrainError;
 
 /// What to predict for each vertex and step.

@@ -5,21 +5,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::json;
+use zoetrope_config::Config;
 use zoetrope_data::split::Part;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::Forward;
 use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::ClassScores;
+use zoetrope_run::Metrics;
 use zoetrope_tensor::{Matrix, Var};
 
 use super::edge_pairs::{MOST_PLACED, PairCounts, StackedPairs};
 use super::results::put;
 use super::{Judge, Questions, Task};
 use crate::class_weights;
-use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::{Head, Network, evaluating};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::sampling::{EdgeClassRule, Pairs};

@@ -9,19 +9,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
+use zoetrope_config::{Config, TaskConfig};
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::{Classification, Metric, TieRule};
 use zoetrope_nn::{Forward, StageKind};
+use zoetrope_run::Metrics;
 use zoetrope_tensor::{Gpu, Loss, Matrix, Var};
 
 use super::edge_pairs::{PairCounts, Placed, PlacedPairs, StackedPairs};
 use super::pairs_ahead::PairsAhead;
 use super::results::put;
 use super::{Judge, Questions, Task};
-use crate::config::{Config, TaskConfig};
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::{Head, evaluating};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::sampling::{

@@ -16,12 +16,12 @@ mod vertex_answers;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_nn::Forward;
+use zoetrope_run::Metrics;
 use zoetrope_tensor::{Gpu, Matrix, Var};
 
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::Network;
 use crate::snapshots::material::{Goal, SnapshotInput};
 use crate::snapshots::sampling::Pairs;

@@ -4,18 +4,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::json;
+use zoetrope_config::Config;
 use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
 use zoetrope_nn::metrics::ClassScores;
+use zoetrope_run::Metrics;
 use zoetrope_tensor::{Matrix, Var};
 
 use super::results::put;
 use super::vertex_answers::{VertexAnswers, head};
 use super::{Judge, Questions, Task};
 use crate::class_weights;
-use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::Network;
 use crate::snapshots::material::{Goal, SnapshotInput};
 

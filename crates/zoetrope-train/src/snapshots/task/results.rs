@@ -1,8 +1,7 @@
 //! From measures that may be undefined to the metrics of a summary.
 
 use zoetrope_nn::metrics::{Metric, Undefined};
-
-use crate::run::Metrics;
+use zoetrope_run::Metrics;
 
 /// What stands before the name of an error in the data's own units.
 const OWN: &str = "own_";
