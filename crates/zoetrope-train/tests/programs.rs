@@ -25,7 +25,8 @@ impl Watch for ToTheEnd {
 }
 
 fn config(ranks: usize, settings: &str) -> Config {
-    let shared = if ranks > 1 { format!("train.ranks={ranks} plan.timeout=300") } else { String::new() };
+    let shared =
+        if ranks > 1 { format!("train.ranks={ranks} plan.timeout=300") } else { String::new() };
     let all = settings.split_whitespace().chain(shared.split_whitespace());
     all.fold(Config::builder(), ConfigBuilder::set).build().unwrap()
 }
