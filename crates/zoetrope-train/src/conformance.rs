@@ -4,9 +4,10 @@ use zoetrope_data::Quiet;
 
 use crate::config::{Config, ModelName};
 use crate::error::TrainError;
+use crate::observer::Unobserved;
 use crate::run::Timeline;
-use crate::snapshots::session::{EpochEnd, Watch};
 use crate::train::Opened;
+use crate::training_run::EpochEnd;
 
 /// How far the losses of a model may lie apart, relative to the processor's.
 pub const TOLERANCE: f64 = 1e-4;
@@ -100,7 +101,7 @@ impl ModelCase {
         let mut run = Opened::open(&mut config, &Quiet)?.start(config, None, Timeline::new())?;
         let course = run.course_mut();
         while !course.is_over() {
-            if course.epoch(&mut Unwatched)? == EpochEnd::Interrupted {
+            if course.epoch(&mut Unobserved)? == EpochEnd::Interrupted {
                 break;
             }
         }
@@ -123,14 +124,5 @@ impl ModelCase {
             f64::INFINITY
         };
         Ok(ModelComparison { name: self.name.clone(), difference })
-    }
-}
-
-/// Nobody looks on.
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
     }
 }

@@ -14,6 +14,7 @@ pub mod events;
 mod fault;
 pub mod interrupt;
 pub mod learner;
+pub mod observer;
 pub mod run;
 pub mod scaling;
 mod shell;

@@ -13,10 +13,11 @@ use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
+use crate::observer::Observer;
 use crate::run::{Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline};
 use crate::scaling::Scaled;
 use crate::snapshots::material::SnapshotInput;
-use crate::snapshots::session::{EpochEnd, Session, Watch};
+use crate::snapshots::session::Session;
 use crate::train::RunClasses;
 
 /// What ranks sent each other.
@@ -26,6 +27,15 @@ pub struct RunTraffic {
     pub bytes: Bytes,
     /// Seconds that this rank waited and sent.
     pub own_seconds: f64,
+}
+
+/// How an epoch ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EpochEnd {
+    /// All frames or batches are done, and the validation part is measured.
+    Finished(EpochRecord),
+    /// Stopped between two updates or in validation; [`TrainingRun::save`] continues from there.
+    Interrupted,
 }
 
 /// A session that [`train`](crate::train::train) can run from its first epoch to its summary.
@@ -77,7 +87,7 @@ pub trait TrainingRun {
     /// # Errors
     /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
     /// those of the last good update.
-    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError>;
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError>;
 
     /// Lets the validation of an epoch end early if the end is asked for: the epoch then counts as
     /// interrupted, and is validated when the run continues. Several ranks stop together, if one of them
@@ -246,8 +256,8 @@ impl TrainingRun for Session {
         self.plan.frames.len()
     }
 
-    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
-        Session::epoch(self, watch)
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
+        Session::epoch(self, observer)
     }
 
     fn stop_on(&mut self, interrupt: &Interrupt) {

@@ -3,15 +3,18 @@
 //!
 //! On a real card where there is one, otherwise on the emulated one of the test kit.
 
+use std::ops::ControlFlow;
+
 use zoetrope_data::Quiet;
 use zoetrope_tensor::Gpu;
 use zoetrope_testkit::emulator;
 use zoetrope_train::checkpoint::{SavedState, state_hash};
 use zoetrope_train::config::ModelName;
 use zoetrope_train::conformance::model_cases;
+use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::run::Timeline;
-use zoetrope_train::snapshots::session::{EpochEnd, Watch};
 use zoetrope_train::train::{Opened, Run};
+use zoetrope_train::training_run::EpochEnd;
 use zoetrope_train::{Config, FailureKind, TrainError};
 
 /// Whether this process has a card. Where it has none, the calling test, `test`, has passed in
@@ -42,10 +45,10 @@ fn start(settings: &str) -> Result<Run, TrainError> {
 /// Stops after so many updates.
 struct Updates(usize);
 
-impl Watch for Updates {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
+impl Observer for Updates {
+    fn observe(&mut self, _: RunEvent<'_>) -> ControlFlow<()> {
         self.0 = self.0.saturating_sub(1);
-        self.0 > 0
+        if self.0 > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 

@@ -3,10 +3,11 @@
 
 mod shared_run;
 
-use shared_run::{Nobody, expect_near};
+use shared_run::expect_near;
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Ranks, Timeouts, threads};
 use zoetrope_plan::Sharing;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
@@ -54,7 +55,7 @@ fn end_of(settings: &str, ranks: Option<Ranks>) -> Result<End, TrainError> {
     let material = SnapshotInput::open(&config, &Quiet)?;
     let mut session = Session::start_shared(config, material, None, Timeline::new(), ranks)?;
     while !(&session as &dyn TrainingRun).is_over() {
-        session.epoch(&mut Nobody)?;
+        session.epoch(&mut Unobserved)?;
     }
     let parameters = session.network().parameters.iter();
     Ok(End {

@@ -3,12 +3,14 @@
 
 mod shared_run;
 
-use shared_run::{MODELS, Nobody, losses, session};
+use shared_run::{MODELS, losses, session};
 use zoetrope_dist::{Ranks, Timeouts, Traffic, threads};
 use zoetrope_plan::strategy::Row;
 use zoetrope_testkit::emulator;
 use zoetrope_train::TrainError;
-use zoetrope_train::snapshots::session::{EpochEnd, plan_for_ranks};
+use zoetrope_train::observer::Unobserved;
+use zoetrope_train::snapshots::session::plan_for_ranks;
+use zoetrope_train::training_run::EpochEnd;
 use zoetrope_train::training_run::TrainingRun;
 
 const CARDS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "3")];
@@ -58,9 +60,9 @@ fn moved(ranks: &Ranks, settings: &[&str]) -> (Traffic, u64) {
         TrainingRun::device(session).gpu().unwrap().copied_bytes()[1]
     };
     // The first epoch also sends what is sent once.
-    assert!(matches!(session.epoch(&mut Nobody).unwrap(), EpochEnd::Finished(_)));
+    assert!(matches!(session.epoch(&mut Unobserved).unwrap(), EpochEnd::Finished(_)));
     let before = (ranks.traffic(), downloaded(&session));
-    assert!(matches!(session.epoch(&mut Nobody).unwrap(), EpochEnd::Finished(_)));
+    assert!(matches!(session.epoch(&mut Unobserved).unwrap(), EpochEnd::Finished(_)));
     (ranks.traffic().since(&before.0), downloaded(&session) - before.1)
 }
 

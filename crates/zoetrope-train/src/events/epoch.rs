@@ -23,12 +23,16 @@ use super::target::Target;
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
+use crate::observer::{Observer, RunEvent};
 use crate::run::{EpochRecord, Metrics, Phase};
-use crate::snapshots::session::{EpochEnd, Watch};
+use crate::training_run::EpochEnd;
 
 impl EventSession {
     /// Runs the rest of the current epoch, then measures on the validation part.
-    pub(super) fn run_epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+    pub(super) fn run_epoch(
+        &mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<EpochEnd, TrainError> {
         let (epoch, first) = (self.learner.progress.epoch, self.learner.progress.frame);
         let begun = Instant::now();
         if first == 0 {
@@ -107,7 +111,8 @@ impl EventSession {
             let step = self.learner.progress.frame;
             self.timeline.add_scope("batch", step as u64, update);
             self.learner.progress.frame = step + 1;
-            Ok(watch.frame(step + 1, steps))
+            let told = RunEvent::Step { epoch: epoch + 1, done: step + 1, all: steps };
+            Ok(observer.observe(told).is_continue())
         })?;
         self.learner.collect(&mut self.network.parameters, "batch", |_| Ok(()))?;
         self.learner.progress.seconds += begun.elapsed().as_secs_f64();

@@ -33,11 +33,11 @@ use crate::device;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
+use crate::observer::Observer;
 use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
 use crate::scaling::Scaled;
-use crate::snapshots::session::{EpochEnd, Watch};
 use crate::train::RunClasses;
-use crate::training_run::TrainingRun;
+use crate::training_run::{EpochEnd, TrainingRun};
 
 /// A run over events in progress.
 pub struct EventSession {
@@ -358,8 +358,8 @@ impl TrainingRun for EventSession {
         batches.iter().map(|batch| batch.steps().count()).sum()
     }
 
-    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
-        self.run_epoch(watch)
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
+        self.run_epoch(observer)
     }
 
     fn stop_on(&mut self, interrupt: &Interrupt) {

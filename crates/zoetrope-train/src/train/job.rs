@@ -5,15 +5,16 @@
 //! run folder, warnings, progress, checkpoints, the summary) are methods of [`Leader`] and [`Recorder`],
 //! none of which talks to other ranks.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
+use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
-use zoetrope_data::{Progress, Quiet};
 use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
 
-use super::leader::{First, Leader, Measured, Recorder, claim};
+use super::leader::{First, Leader, Measured, claim};
 use super::{
     Finished, Opened, agreement, changed_data, load_weights, loading, unmeasured, vertex_rows,
 };
@@ -22,8 +23,8 @@ use crate::config::Config;
 use crate::error::TrainError;
 use crate::fault;
 use crate::interrupt::Interrupt;
+use crate::observer::{ObservedReading, RunEvent};
 use crate::run::{Metrics, Phase, RunFolder, Timeline};
-use crate::snapshots::session::Watch;
 use crate::stages;
 use crate::training_run::TrainingRun;
 
@@ -41,7 +42,7 @@ pub(super) fn job(
     interrupt: &Interrupt,
     data: Option<Opened>,
     ranks: Option<Ranks>,
-    first: Option<First<'_>>,
+    mut first: Option<First<'_>>,
 ) -> Result<Option<Finished>, TrainError> {
     // Of the threads of a process the first one says how the process ends when it is stopped.
     let owns_process = first.is_some() || data.is_none();
@@ -61,18 +62,20 @@ pub(super) fn job(
     }
     let opened = match data {
         Some(opened) => opened,
-        None => {
-            let progress: &dyn Progress =
-                first.as_ref().map_or(&Quiet, |first| first.listener.reading());
-            Opened::open_for(&mut config, progress, None, resumed)?
-        }
+        None => match &mut first {
+            Some(first) => {
+                let reading = ObservedReading::new(&mut *first.observer);
+                Opened::open_for(&mut config, &reading, None, resumed)?
+            }
+            None => Opened::open_for(&mut config, &Quiet, None, resumed)?,
+        },
     };
     let changes = data_changes(resumed, &mut config, &opened)?;
     let plan = loading::plan_of(&config, resumed, &changes)?;
     if let Some(ranks) = &ranks {
         agreement::must_agree(ranks, &config, &opened, plan.as_ref())?;
     }
-    let leader = first.map(|first| Leader::new(first, claimed, &config, opened.name()));
+    let leader = first.map(|first| Leader::new(first, interrupt, claimed, &config, opened.name()));
     let mut leader = leader.transpose()?;
     if let Some(leader) = &leader {
         interrupt.nothing_to_save(STOPPED.to_owned(), leader.folder().undo());
@@ -91,7 +94,7 @@ pub(super) fn job(
     let going_on = resumed.map(|root| GoingOn { root, changes: &changes });
     start_from(course, going_on, |text| {
         if let Some(leader) = &mut leader {
-            leader.warn(text);
+            leader.tell(RunEvent::Warning(text));
         }
     })?;
     let mut recorder = match leader {
@@ -105,8 +108,13 @@ pub(super) fn job(
     let training = owns_process.then(|| during(&stages::TRAINING));
     while !course.is_over() {
         let rate = course.learner().rate(course.config());
-        let epoch = course.epochs().len() + 1;
-        let end = course.epoch(&mut Frames { interrupt, recorder: recorder.as_mut(), epoch })?;
+        let end = course.epoch(&mut |step: RunEvent<'_>| {
+            if let Some(recorder) = &mut recorder {
+                pass("train.update");
+                recorder.tell(step);
+            }
+            if interrupt.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
         if let Some(recorder) = &mut recorder {
             recorder.epoch(course, &end, rate)?;
         }
@@ -138,23 +146,6 @@ pub(super) fn job(
     course.timeline().add(Phase::Evaluate, timer);
     let measured = Measured { test, traffic, baselines };
     recorder.map(|recorder| recorder.finish(course, measured)).transpose()
-}
-
-/// Passes the frames of an epoch on to who listens to the first rank, and ends the epoch when asked to.
-struct Frames<'a, 'b> {
-    interrupt: &'a Interrupt,
-    recorder: Option<&'a mut Recorder<'b>>,
-    epoch: usize,
-}
-
-impl Watch for Frames<'_, '_> {
-    fn frame(&mut self, done: usize, all: usize) -> bool {
-        if let Some(recorder) = &mut self.recorder {
-            pass("train.update");
-            recorder.frame(self.epoch, done, all);
-        }
-        !self.interrupt.is_asked()
-    }
 }
 
 /// A fault point between two operations: nothing there can fail, so only what ends or halts a process

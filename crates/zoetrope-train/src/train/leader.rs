@@ -13,20 +13,21 @@ use zoetrope_tensor::Device;
 use super::folder::Records;
 use super::job::{pass, store_of};
 use super::saver::Saver;
-use super::{Finished, Listener, is_measured, peak_host_bytes, unmeasured};
+use super::{Finished, is_measured, peak_host_bytes, unmeasured};
 use crate::checkpoint::state_hash;
 use crate::config::Config;
 use crate::error::TrainError;
+use crate::interrupt::Interrupt;
+use crate::observer::{Observer, RunEvent};
 use crate::run::{
     Bytes, DataSource, Metrics, Phase, RunFolder, Streaming, Summary, Timeline, TraceFile, Verdict,
     without_lists,
 };
-use crate::snapshots::session::EpochEnd;
-use crate::training_run::{RunTraffic, TrainingRun};
+use crate::training_run::{EpochEnd, RunTraffic, TrainingRun};
 
 /// What the first rank of a run is given.
 pub(super) struct First<'a> {
-    pub(super) listener: &'a mut dyn Listener,
+    pub(super) observer: &'a mut dyn Observer,
     /// When the process started.
     pub(super) begun: Instant,
     /// When reading the data began.
@@ -47,6 +48,7 @@ pub(super) fn claim(
 /// The first rank, which has the run folder.
 pub(super) struct Leader<'a> {
     first: First<'a>,
+    interrupt: Interrupt,
     folder: RunFolder,
     trace: Option<Arc<TraceFile>>,
 }
@@ -55,6 +57,7 @@ impl<'a> Leader<'a> {
     /// The leader of a run with the folder that was claimed, or one that is named after the data.
     pub(super) fn new(
         first: First<'a>,
+        interrupt: &Interrupt,
         claimed: Option<RunFolder>,
         config: &Config,
         data: &str,
@@ -66,7 +69,7 @@ impl<'a> Leader<'a> {
         let trace =
             config.output.trace.then(|| TraceFile::create(&folder.trace_path(), first.begun));
         let trace = trace.transpose()?.map(Arc::new);
-        Ok(Self { first, folder, trace })
+        Ok(Self { first, interrupt: interrupt.clone(), folder, trace })
     }
 
     /// The run folder.
@@ -84,15 +87,17 @@ impl<'a> Leader<'a> {
         timeline
     }
 
-    /// Says what is not as it should be and was dealt with.
-    pub(super) fn warn(&mut self, text: &str) {
-        self.first.listener.warning(text);
+    /// Tells who watches the run; whoever answers that it should end has asked for it as Ctrl-C does.
+    pub(super) fn tell(&mut self, event: RunEvent<'_>) {
+        if self.first.observer.observe(event).is_break() {
+            self.interrupt.ask();
+        }
     }
 
     /// Says what the trace found worth a remark since the last time.
     pub(super) fn tell_remarks(&mut self) {
         let remarks = self.trace.as_deref().map(TraceFile::take_remarks).unwrap_or_default();
-        remarks.iter().for_each(|remark| self.warn(remark));
+        remarks.iter().for_each(|remark| self.tell(RunEvent::Warning(remark)));
     }
 
     /// The session stands and its epochs begin.
@@ -100,7 +105,7 @@ impl<'a> Leader<'a> {
     /// # Errors
     /// If the run has more epochs already than are asked for, or its files cannot be written.
     pub(super) fn begin(
-        self,
+        mut self,
         course: &dyn TrainingRun,
         resumed: bool,
         changes: &[String],
@@ -110,7 +115,8 @@ impl<'a> Leader<'a> {
         }
         let store = store_of(course, self.folder.root());
         let records = Records::open(&self.folder, course, resumed, changes)?;
-        self.first.listener.started(course, self.folder.root());
+        let folder = self.folder.root().to_owned();
+        self.tell(RunEvent::Started { run: course, folder: &folder });
         Ok(Recorder {
             first_step_seconds: self.first.begun.elapsed().as_secs_f64(),
             leader: self,
@@ -151,9 +157,9 @@ pub(super) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// So many of an epoch's frames are done.
-    pub(super) fn frame(&mut self, epoch: usize, done: usize, all: usize) {
-        self.leader.first.listener.frame(epoch, done, all);
+    /// The session tells what it does.
+    pub(super) fn tell(&mut self, event: RunEvent<'_>) {
+        self.leader.tell(event);
     }
 
     /// An epoch with that learning rate ended.
@@ -168,7 +174,7 @@ impl Recorder<'_> {
         let EpochEnd::Finished(record) = end else { return Ok(()) };
         self.records.push(record, rate)?;
         self.leader.folder.keep();
-        self.leader.first.listener.epoch(course, record);
+        self.tell(RunEvent::Epoch { run: course, record });
         let due = course.config().train.checkpoint_every;
         let is_due = due.is_some_and(|every| record.epoch.is_multiple_of(every));
         if course.is_over() { Ok(()) } else { self.saver.epoch(is_due, || course.save()) }
@@ -182,7 +188,7 @@ impl Recorder<'_> {
 
     /// Saves the last checkpoint; the run is measured now.
     pub(super) fn save_last(&mut self, course: &dyn TrainingRun) -> Result<(), TrainError> {
-        self.leader.first.listener.testing();
+        self.tell(RunEvent::Testing);
         course.take_time();
         let state = course.save();
         self.state_hash = state_hash(&state);

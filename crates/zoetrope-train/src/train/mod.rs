@@ -2,7 +2,7 @@
 //!
 //! `job` owns the order of things: lock the folder, open the data, start or continue the session, run its
 //! epochs, save checkpoints, measure at the end, write the summary. It prints nothing: whoever wants
-//! to show progress is a [`Listener`].
+//! to show progress is a [`Observer`].
 
 pub(crate) mod agreement;
 mod changed_data;
@@ -23,13 +23,13 @@ mod unread;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use zoetrope_data::Progress;
 use zoetrope_nn::weights::VertexRows;
 
 use crate::config::{Config, FeatureRule};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
-use crate::run::{EpochRecord, Metrics, RunVertices, Summary};
+use crate::observer::Observer;
+use crate::run::{Metrics, RunVertices, Summary};
 use crate::training_run::TrainingRun;
 
 pub use crate::learner::put_saved_weights;
@@ -43,27 +43,6 @@ pub use ranks::train_by_threads;
 
 use job::job;
 use leader::First;
-
-/// Who hears of a run's progress.
-pub trait Listener: Send {
-    /// How reading the data goes on.
-    fn reading(&self) -> &dyn Progress;
-
-    /// Something is not as it should be and was dealt with.
-    fn warning(&mut self, text: &str);
-
-    /// The session is ready; its epochs begin.
-    fn started(&mut self, course: &dyn TrainingRun, folder: &std::path::Path);
-
-    /// So many of an epoch's frames are done.
-    fn frame(&mut self, epoch: usize, done: usize, all: usize);
-
-    /// An epoch is finished.
-    fn epoch(&mut self, course: &dyn TrainingRun, record: &EpochRecord);
-
-    /// Training is over; the test part and the baselines are measured now.
-    fn testing(&mut self);
-}
 
 /// What a run ended with.
 #[derive(Debug)]
@@ -91,9 +70,9 @@ pub fn train(
     config: Config,
     begun: Instant,
     interrupt: &Interrupt,
-    listener: &mut dyn Listener,
+    observer: &mut dyn Observer,
 ) -> Result<Finished, TrainError> {
-    let first = First { listener, begun, reading_since: Instant::now() };
+    let first = First { observer, begun, reading_since: Instant::now() };
     Ok(job(config, interrupt, None, None, Some(first))?.expect("the first rank has the run"))
 }
 

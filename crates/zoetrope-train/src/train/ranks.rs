@@ -10,10 +10,11 @@ use zoetrope_plan::PlanError;
 
 use super::job::{STOPPED, job};
 use super::leader::First;
-use super::{Finished, Listener, Opened, agreement};
+use super::{Finished, Opened, agreement};
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
+use crate::observer::{ObservedReading, Observer};
 
 /// How long ranks wait for each other.
 fn timeouts(config: &Config) -> Timeouts {
@@ -65,34 +66,27 @@ pub fn train_by_threads(
     mut config: Config,
     begun: Instant,
     interrupt: &Interrupt,
-    listener: Box<dyn Listener>,
+    mut observer: Box<dyn Observer>,
 ) -> Result<Finished, TrainError> {
     let (size, reading_since) = (config.train.ranks, Instant::now());
     interrupt.nothing_to_save(STOPPED.to_owned(), || {});
-    let material = match Opened::open(&mut config, listener.reading())? {
+    let material = match Opened::open(&mut config, &ObservedReading::new(&mut *observer))? {
         Opened::Snapshots(material) => material,
         Opened::Events(_) => {
             let (model, ranks) = (config.model.name.name().to_owned(), size as u32);
             return Err(PlanError::EventsAcrossRanks { model, ranks }.into());
         }
     };
-    let listener = Mutex::new(Some(listener));
+    let observer = Mutex::new(Some(observer));
     let (timeouts, interrupt) = (timeouts(&config), interrupt.clone());
     let threads = threads_of_a_rank(&config, size);
     let ends = threads::run(size, timeouts, move |ranks| {
         let (config, opened) = (config.clone(), Opened::Snapshots(material.clone()));
         // Taken by the first rank; nobody holds the lock while it computes.
-        let mut first = listener
-            .lock()
-            .ok()
-            .filter(|_| ranks.rank() == 0)
-            .and_then(|mut listener| listener.take());
-        let first = first.as_mut().map(|listener| First {
-            listener: &mut **listener,
-            begun,
-            reading_since,
-        });
-        let is_first = first.is_some();
+        let is_first = ranks.rank() == 0;
+        let own = observer.lock().ok().filter(|_| is_first);
+        let mut own = own.and_then(|mut observer| observer.take());
+        let first = own.as_mut().map(|own| First { observer: &mut **own, begun, reading_since });
         in_pool(threads, &ranks.clone(), || {
             match job(config, &interrupt, Some(opened), Some(ranks), first) {
                 // The first rank says so, who knows the run folder.
@@ -114,7 +108,7 @@ pub fn train_by_mpi(
     config: Config,
     begun: Instant,
     interrupt: &Interrupt,
-    listener: &mut dyn Listener,
+    observer: &mut dyn Observer,
 ) -> Result<Option<Finished>, TrainError> {
     zoetrope_dist::mpi::run(timeouts(&config), |ranks| {
         let asked = config.train.ranks;
@@ -129,7 +123,7 @@ pub fn train_by_mpi(
         let (alone, reading_since) = (ranks.size() == 1, Instant::now());
         let threads = threads_of_a_rank(&config, local_ranks(ranks.size()));
         in_pool(threads, &ranks.clone(), || {
-            let first = (ranks.rank() == 0).then(|| First { listener, begun, reading_since });
+            let first = (ranks.rank() == 0).then(|| First { observer, begun, reading_since });
             job(config, interrupt, None, (!alone).then_some(ranks), first)
         })
     })

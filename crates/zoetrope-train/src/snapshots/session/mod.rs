@@ -36,7 +36,6 @@ use crate::snapshots::task::{self, Task};
 
 use collectives::OwnFrames;
 use cuda_graphs::CudaGraphs;
-pub use epoch::{EpochEnd, Watch};
 pub use evaluate::Answers;
 pub use pairs::PairQuestion;
 pub(crate) use planning::of_frames;
