@@ -17,7 +17,7 @@ use zoetrope_train::observer::Unobserved;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
-use zoetrope_train::training_run::EpochEnd;
+use zoetrope_train::training_run::{EpochEnd, Epochs};
 
 const STEPS: usize = 15;
 const TRAINING: usize = 9;

@@ -8,7 +8,7 @@ use zoetrope_train::observer::Unobserved;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::{Session, plan_for_ranks};
-use zoetrope_train::training_run::EpochEnd;
+use zoetrope_train::training_run::{EpochEnd, Epochs};
 use zoetrope_train::{Config, TrainError};
 
 /// A graph whose ranks have unlike shares: 17 vertices, 13 snapshots to train on.

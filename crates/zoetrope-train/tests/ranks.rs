@@ -7,7 +7,7 @@ use zoetrope_dist::{Timeouts, threads};
 use zoetrope_train::TrainError;
 use zoetrope_train::checkpoint::state_hash;
 use zoetrope_train::observer::Unobserved;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Checkpointed, Epochs, TrainingRun};
 
 /// The losses on every rank of a job of threads.
 fn by_threads(size: usize, settings: [&'static str; 3]) -> Vec<Vec<f64>> {

@@ -11,7 +11,7 @@ use zoetrope_train::observer::Unobserved;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Epochs, TrainingRun};
 use zoetrope_train::{Config, TrainError};
 
 const MODELS: [&str; 10] = [

@@ -10,8 +10,8 @@ use zoetrope_testkit::emulator;
 use zoetrope_train::TrainError;
 use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::session::plan_for_ranks;
-use zoetrope_train::training_run::EpochEnd;
 use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{EpochEnd, Epochs};
 
 const CARDS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "3")];
 
@@ -57,7 +57,7 @@ fn losses_are_those_of_the_way_by_the_host_to_the_bit() {
 fn moved(ranks: &Ranks, settings: &[&str]) -> (Traffic, u64) {
     let mut session = session(settings, Some(ranks.clone()));
     let downloaded = |session: &zoetrope_train::snapshots::session::Session| {
-        TrainingRun::device(session).gpu().unwrap().copied_bytes()[1]
+        session.device().gpu().unwrap().copied_bytes()[1]
     };
     // The first epoch also sends what is sent once.
     assert!(matches!(session.epoch(&mut Unobserved).unwrap(), EpochEnd::Finished(_)));
@@ -124,7 +124,7 @@ fn the_way_is_chosen_by_what_ranks_have_and_told() {
     let told = |size: usize, settings: &'static str| {
         let found = threads::run(size, Timeouts::default(), move |ranks| {
             let session = session(&["model.name=tgcn train.device=cuda", settings], Some(ranks));
-            Ok::<_, TrainError>(TrainingRun::device_transport(&session).cloned().unwrap())
+            Ok::<_, TrainError>(session.device_transport().cloned().unwrap())
         });
         let found = found.unwrap();
         assert!(found.iter().all(|one| *one == found[0]), "{found:?}");

@@ -9,7 +9,7 @@ use zoetrope_train::observer::Unobserved;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Epochs, TrainingRun};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

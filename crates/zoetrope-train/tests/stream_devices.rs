@@ -10,7 +10,7 @@ use zoetrope_data::split::Part;
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{Column, EventStore};
 use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Checkpointed, Evaluation, TrainingRun};
 
 /// What the models of [`MODELS`] leave out.
 const VARIANTS: [&str; 13] = [

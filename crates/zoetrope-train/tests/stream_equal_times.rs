@@ -12,7 +12,7 @@ use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames}
 use zoetrope_nn::weights;
 use zoetrope_train::checkpoint::state_hash;
 use zoetrope_train::events::Candidate;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Checkpointed, Evaluation, TrainingRun};
 
 /// Events that share a time.
 const PER_TIME: usize = 40;

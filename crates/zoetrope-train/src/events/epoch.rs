@@ -25,14 +25,10 @@ use crate::error::TrainError;
 use crate::learner::unfit;
 use crate::observer::{Observer, RunEvent};
 use crate::run::{EpochRecord, Metrics, Phase};
-use crate::training_run::EpochEnd;
+use crate::training_run::{EpochEnd, Epochs};
 
-impl EventSession {
-    /// Runs the rest of the current epoch, then measures on the validation part.
-    pub(super) fn run_epoch(
-        &mut self,
-        observer: &mut dyn Observer,
-    ) -> Result<EpochEnd, TrainError> {
+impl Epochs for EventSession {
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
         let (epoch, first) = (self.learner.progress.epoch, self.learner.progress.frame);
         let begun = Instant::now();
         if first == 0 {
@@ -143,7 +139,9 @@ impl EventSession {
         self.keep_if_best();
         Ok(EpochEnd::Finished(record))
     }
+}
 
+impl EventSession {
     /// Forward, backward, one update of the weights; then the state absorbs the events that joined
     /// the batch.
     fn train_batch(&mut self, prepared: &Prepared) -> Result<(), TrainError> {

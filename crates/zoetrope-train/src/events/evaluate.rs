@@ -25,10 +25,15 @@ use crate::config::MetricName;
 use crate::error::TrainError;
 use crate::run::{Metrics, Phase};
 use crate::stages;
+use crate::training_run::Evaluation;
 
-impl EventSession {
-    /// The metrics on a part, from a state that knows exactly what came before it.
-    pub(super) fn measure(&mut self, part: Part) -> Result<Metrics, TrainError> {
+impl Evaluation for EventSession {
+    fn has(&self, part: Part) -> bool {
+        !self.material.split.part(part).is_empty()
+    }
+
+    /// From a state that knows exactly what came before the part.
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
         let timer = Instant::now();
         let asked = self.material.split.part(part);
         self.remember(asked.start)?;
@@ -38,7 +43,9 @@ impl EventSession {
         self.timeline.add(Phase::Evaluate, timer);
         metrics
     }
+}
 
+impl EventSession {
     /// The metrics on the part that follows what the state knows already.
     pub(super) fn go_on(&mut self, part: Part) -> Result<Metrics, TrainError> {
         let timer = Instant::now();

@@ -1,6 +1,5 @@
 //! A run over events: the network, the state of vertices, and where the run stands.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use zoetrope_data::negatives::{NegativeList, NegativeOptions};
@@ -27,17 +26,15 @@ use super::prepare::Rules;
 use super::schedule::Schedule;
 use super::target::Target;
 use crate::answers::texts;
-use crate::checkpoint::SavedState;
 use crate::config::{Config, EqualTimesRule, SamplingName, TaskName};
 use crate::device;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::observer::Observer;
-use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
+use crate::run::{DataSummary, Phase, Redundancy, Timeline};
 use crate::scaling::Scaled;
 use crate::train::RunClasses;
-use crate::training_run::{EpochEnd, TrainingRun};
+use crate::training_run::{Collectives, TrainingRun};
 
 /// A run over events in progress.
 pub struct EventSession {
@@ -358,24 +355,8 @@ impl TrainingRun for EventSession {
         batches.iter().map(|batch| batch.steps().count()).sum()
     }
 
-    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
-        self.run_epoch(observer)
-    }
-
     fn stop_on(&mut self, interrupt: &Interrupt) {
         self.interrupt = interrupt.clone();
-    }
-
-    fn has(&self, part: Part) -> bool {
-        !self.material.split.part(part).is_empty()
-    }
-
-    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
-        self.measure(part)
-    }
-
-    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
-        self.measure_baselines(part)
     }
 
     fn protocol(&self) -> serde_json::Value {
@@ -409,14 +390,6 @@ impl TrainingRun for EventSession {
         })
     }
 
-    fn save(&self) -> SavedState {
-        self.save_state()
-    }
-
-    fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
-        self.restore_state(state)
-    }
-
     fn timeline(&self) -> &Timeline {
         &self.timeline
     }
@@ -425,3 +398,6 @@ impl TrainingRun for EventSession {
         self.tape.device()
     }
 }
+
+/// One rank trains on events.
+impl Collectives for EventSession {}

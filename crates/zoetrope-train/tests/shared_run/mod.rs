@@ -10,7 +10,7 @@ use zoetrope_train::observer::Unobserved;
 use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Epochs, TrainingRun};
 
 /// ESDG's models with the smoothing that the paper gives each (§6.1).
 pub(crate) const MODELS: [&str; 3] = [

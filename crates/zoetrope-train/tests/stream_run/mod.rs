@@ -10,7 +10,7 @@ use zoetrope_train::Config;
 use zoetrope_train::events::{Candidate, EventInput, EventSession};
 use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::run::Timeline;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Epochs, TrainingRun};
 
 /// Every model, as settings.
 pub(crate) const MODELS: [&str; 5] = [

@@ -34,7 +34,7 @@ fn named(
     let store = &session.material().store;
     let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
     let columns = session.candidate_columns();
-    let config = TrainingRun::config(session);
+    let config = session.config();
     let (said, named) = (config.data.read_options(), args.pair_columns());
     let known = Known::of(store, config.provenance.reading.as_ref(), &said, &named);
     let read = candidates::read(path, known, &columns, &bars)?;
@@ -96,7 +96,7 @@ fn subjects(
     let store = &session.material().store;
     let names = store.names();
     let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
-    columns.extend(times(time, times_of(TrainingRun::config(session), store.scale())));
+    columns.extend(times(time, times_of(session.config(), store.scale())));
     columns
 }
 

@@ -56,7 +56,7 @@ fn vertices(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Fail
     let steps: Vec<usize> =
         answers.steps.iter().flat_map(|&step| vec![step; answers.vertices]).collect();
     let numbers: Vec<usize> = answers.steps.iter().map(|&step| material.number(step)).collect();
-    let (starts, config) = (material.starts(), TrainingRun::config(session));
+    let (starts, config) = (material.starts(), session.config());
     let mut subjects = when(starts, config, &steps, |step| material.number(step));
     subjects.extend(side(&material.names, &everyone));
     subjects.push(identifiers("vertex", &material.names, everyone));
@@ -82,7 +82,7 @@ fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predi
     let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
     let scale = material.scale.filter(|_| material.boundaries.is_some());
     let unnamed = TextTable::default();
-    let config = TrainingRun::config(session);
+    let config = session.config();
     let (said, named) = (config.data.read_options(), args.pair_columns());
     let known = Known {
         names: &material.names,
@@ -139,7 +139,7 @@ fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predi
     let mut subjects = pair_columns(session, &asked);
     if let Some(scale) = asked_times {
         subjects.retain(|column| column.name != "time" && column.name != "date");
-        subjects.extend(times(read.time, times_of(TrainingRun::config(session), scale)));
+        subjects.extend(times(read.time, times_of(session.config(), scale)));
     }
     Ok(Predicted { warnings, ..of_pairs(session, subjects, values, about, fields) })
 }
@@ -170,7 +170,7 @@ fn pair_columns(session: &Session, asked: &[PairQuestion]) -> Vec<Column> {
     let names = &material.names;
     let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
     let starts = material.boundaries.as_ref().zip(material.scale);
-    columns.extend(when(starts, TrainingRun::config(session), &steps, |step| step));
+    columns.extend(when(starts, session.config(), &steps, |step| step));
     columns
 }
 

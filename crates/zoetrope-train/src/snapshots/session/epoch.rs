@@ -17,18 +17,13 @@ use crate::observer::{Observer, RunEvent};
 use crate::run::{EpochRecord, Metrics, Phase};
 use crate::snapshots::engine::Piece;
 use crate::snapshots::task::{FRAMES_AHEAD, Questions};
-use crate::training_run::EpochEnd;
+use crate::training_run::{Collectives, EpochEnd, Epochs, Evaluation};
 
 /// The random stream of frame orders.
 const ORDER_STREAM: u32 = 0x6f72_6465;
 
-impl Session {
-    /// Runs the rest of the current epoch, then measures on the validation part.
-    ///
-    /// # Errors
-    /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
-    /// those of the last good update. [`TrainError::Unfit`] where the precision is too low.
-    pub fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
+impl Epochs for Session {
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
         let epoch = self.learner.progress.epoch;
         let scope = std::time::Instant::now();
         let frames = self.frame_order(epoch);
@@ -89,12 +84,14 @@ impl Session {
         self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
         Ok(EpochEnd::Finished(record))
     }
+}
 
+impl Session {
     /// Seconds that an epoch would take, from one frame that is run twice and timed once. Weights
     /// do not change, but running statistics do: for a session that only plans.
     ///
     /// # Errors
-    /// As [`Session::epoch`].
+    /// As [`Epochs::epoch`].
     pub fn predict_epoch_seconds(&mut self) -> Result<f64, TrainError> {
         let frame = self.plan.frames[0];
         let parameters = &self.network.parameters;

@@ -18,6 +18,7 @@ use crate::run::{Metrics, Phase};
 use crate::snapshots::engine::{Output, Piece, evaluating};
 use crate::snapshots::task::Judge;
 use crate::stages;
+use crate::training_run::{Collectives, Evaluation};
 
 /// The tag of embeddings on their way to the rank that judges them.
 const EMBEDDINGS: u16 = 1;
@@ -42,17 +43,19 @@ pub(super) struct Pass {
     asked: Range<usize>,
 }
 
-impl Session {
-    /// The metrics on a part.
-    ///
-    /// # Errors
-    /// If shapes do not fit.
-    pub fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
+impl Evaluation for Session {
+    fn has(&self, part: Part) -> bool {
+        !self.steps_of(part).is_empty()
+    }
+
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
         let _judging = zoetrope_heap::during(&stages::JUDGING);
         let steps = self.steps_of(part);
         self.judge(steps, None)
     }
+}
 
+impl Session {
     /// Predictions for the last snapshot of each frame, as the rule of the plan cuts them; all
     /// frames of the sequence, or those whose last snapshot belongs to a part.
     ///
