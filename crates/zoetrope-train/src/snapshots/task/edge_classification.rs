@@ -13,8 +13,9 @@ use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::ClassScores;
 use zoetrope_tensor::{Matrix, Var};
 
-use super::edge_pairs::{MOST_PLACED, PairCounts, StackedPairs};
+use super::edge_pairs::{PairCounts, StackedPairs};
 use super::results::put;
+use super::staging::PLACED_PAIRS_MAX;
 use super::{Judge, Questions, Task};
 use crate::class_weights;
 use crate::config::Config;
@@ -118,7 +119,7 @@ impl EdgeClassification {
 
 impl EdgeClassification {
     /// The edges of some steps with their classes.
-    fn ask(&mut self, steps: &Range<usize>, on_card: bool) -> Asked {
+    fn ask(&mut self, steps: &Range<usize>, on_gpu: bool) -> Asked {
         if let Some(known) = self.kept.get(steps) {
             return known.clone();
         }
@@ -139,7 +140,7 @@ impl EdgeClassification {
             Arc::new(column)
         });
         let asked = Asked { ends, labels, weights };
-        if on_card && self.kept_count + self.stacked.len() <= MOST_PLACED {
+        if on_gpu && self.kept_count + self.stacked.len() <= PLACED_PAIRS_MAX {
             self.kept_count += self.stacked.len();
             self.kept.insert(steps.clone(), asked.clone());
         }

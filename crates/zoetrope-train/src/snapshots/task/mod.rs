@@ -11,13 +11,14 @@ mod node_classification;
 mod node_regression;
 mod pairs_ahead;
 mod results;
+mod staging;
 mod vertex_answers;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_nn::Forward;
-use zoetrope_tensor::{Gpu, Matrix, Var};
+use zoetrope_tensor::{Matrix, Var};
 
 use crate::config::{Config, TaskName};
 use crate::error::TrainError;
@@ -32,6 +33,7 @@ pub use link_prediction::LinkPrediction;
 pub use node_classification::NodeClassification;
 pub use node_regression::NodeRegression;
 pub(crate) use pairs_ahead::FRAMES_AHEAD;
+pub use staging::DeviceStaging;
 
 /// The rows of an embedding that a loss looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,14 +67,9 @@ pub trait Task: Send {
         0
     }
 
-    /// Begins to draw what [`Task::stage_on_device`] will be asked to place, beside everything else.
-    fn draw_ahead(&mut self, _questions: &Questions) {}
-
-    /// Draws what the loss of these questions asks and puts it on a GPU, where the loss and a
-    /// recording of it find it. Returns false, and the questions are not recorded, where that would
-    /// take too much of the GPU.
-    fn stage_on_device(&mut self, _gpu: &Gpu, _questions: &Questions) -> bool {
-        true
+    /// Who puts what is asked on a GPU; None if the same is asked in every epoch.
+    fn staging(&mut self) -> Option<&mut dyn DeviceStaging> {
+        None
     }
 
     /// Forgets answers judged so far.
