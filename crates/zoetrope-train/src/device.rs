@@ -23,8 +23,8 @@ pub(crate) fn open(
         None => Gpu::open(number as usize)?,
         // One GPU after the other; ranks share them where there are fewer.
         Some(ranks) => {
-            let cards = cuda::devices()?.len().max(1);
-            Gpu::open((number as usize + local_rank(ranks)) % cards)?
+            let gpus = cuda::devices()?.len().max(1);
+            Gpu::open((number as usize + local_rank(ranks)) % gpus)?
         }
     };
     if let Some(limit) = config.memory_limit() {

@@ -1,6 +1,6 @@
-//! Traces of training on a card: a traced run is the run that users have, recordings included.
+//! Traces of training on a GPU: a traced run is the run that users have, recordings included.
 //!
-//! A process has one profiler, so each test runs in a process of its own, with the emulated card.
+//! A process has one profiler, so each test runs in a process of its own, with the emulated GPU.
 
 use std::path::Path;
 use std::sync::Arc;
