@@ -80,7 +80,7 @@ pub(crate) struct Running {
     /// Show no progress bars
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Use this many threads; as many as there are cores where absent
+    /// Use this many threads; as many as there are cores if absent
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
 }

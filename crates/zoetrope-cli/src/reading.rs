@@ -12,7 +12,7 @@ use crate::exit::Failure;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Reading {
-    /// Format of the input; detected where absent
+    /// Format of the input; detected if absent
     #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
     format: Option<Format>,
     /// Column of the source vertex, by name or by position from 0
@@ -72,7 +72,7 @@ pub(crate) struct Reading {
     /// Skip and count bad rows instead of failing
     #[arg(long)]
     lenient: bool,
-    /// Collect this many problems before giving up on a file; 20 where absent
+    /// Collect this many problems before giving up on a file; 20 if absent
     #[arg(long, value_name = "N", value_parser = parse_count)]
     max_problems: Option<usize>,
 }

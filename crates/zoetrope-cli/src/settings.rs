@@ -61,7 +61,7 @@ pub(crate) struct Settings {
     /// Memory that the run may take, the GPU's where it computes on one, e.g. 8GiB
     #[arg(long, value_name = "BYTES")]
     memory_limit: Option<String>,
-    /// Threads; as many as there are cores where absent
+    /// Threads; as many as there are cores if absent
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     threads: Option<String>,
     /// Processes that share the work

@@ -1,4 +1,4 @@
-//! What the commands say about CUDA, where it is missing and where it is there, from outside.
+//! What the commands say about CUDA, if it is missing and if it is there, from outside.
 
 mod binary;
 

@@ -80,7 +80,7 @@ pub trait Checkpointed {
 
 /// What the ranks of a session do together besides computing; alone there is nothing to do.
 pub trait Collectives {
-    /// Whether any rank says so, where there are several; all of them ask at the same place.
+    /// Whether any rank says so, if there are several; all of them ask at the same place.
     ///
     /// # Errors
     /// If a rank is lost.
@@ -91,7 +91,7 @@ pub trait Collectives {
     /// Tells other ranks that something follows that may take longer than computing.
     fn take_time(&self) {}
 
-    /// What ranks sent each other, where there are several; all of them ask at the same place.
+    /// What ranks sent each other, if there are several; all of them ask at the same place.
     ///
     /// # Errors
     /// If a rank is lost.
@@ -118,7 +118,7 @@ pub trait TrainingRun: Epochs + Evaluation + Baselines + Checkpointed + Collecti
     /// The weights, to be changed.
     fn parameters_mut(&mut self) -> &mut Parameters;
 
-    /// Puts the weights of the best validation epoch in place, where there was a validation part.
+    /// Puts the weights of the best validation epoch in place, if there was a validation part.
     fn choose_best(&mut self);
 
     /// What it learns from.
@@ -153,12 +153,12 @@ pub trait TrainingRun: Epochs + Evaluation + Baselines + Checkpointed + Collecti
     /// How the run is measured, for the summary.
     fn protocol(&self) -> serde_json::Value;
 
-    /// How much of a batch's work is the same work again, where batches are deduplicated.
+    /// How much of a batch's work is the same work again, if batches are deduplicated.
     fn redundancy(&self) -> Option<Redundancy> {
         None
     }
 
-    /// How what ranks have on GPUs goes from one to the other, where several have GPUs.
+    /// How what ranks have on GPUs goes from one to the other, if several have GPUs.
     fn device_transport(&self) -> Option<&DeviceTransport> {
         None
     }

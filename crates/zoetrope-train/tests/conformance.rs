@@ -1,7 +1,7 @@
 //! Training over snapshots on a GPU: every model against the processor, and what must not change a
 //! bit of the result.
 //!
-//! On a real GPU where there is one, otherwise on the emulated one of the test kit.
+//! On a real GPU if there is one, otherwise on the emulated one of the test kit.
 
 use std::ops::ControlFlow;
 

@@ -11,11 +11,10 @@ use zoetrope_train::{Config, TrainError};
 
 fn config(folder: &Path, ranks: usize) -> Config {
     let settings = [
-        "data.path=synthetic:demo?vertices=20&steps=12".to_owned(),
+        "data.path=synthetic:demo?vertices=20&steps=40".to_owned(),
         "model.name=tgcn".to_owned(),
         "model.hidden=4".to_owned(),
         "train.epochs=2".to_owned(),
-        "train.frame=8".to_owned(),
         format!("train.ranks={ranks}"),
         format!("output.dir={}", folder.display()),
     ];

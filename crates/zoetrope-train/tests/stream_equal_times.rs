@@ -319,7 +319,7 @@ fn a_run_that_was_stopped_between_events_of_one_time_goes_on_to_the_same_bits() 
     }
 }
 
-/// Where every event has a time of its own, the three rules are one.
+/// If every event has a time of its own, the three rules are one.
 #[test]
 fn without_equal_times_the_rules_do_not_differ() {
     let mut rows = Rows::new(6, 0);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use zoetrope_data::parts::Part;
+use zoetrope_data::parts::DatasetPart;
 use zoetrope_data::{Dataset, Format, SnapshotDataset};
 use zoetrope_graph::degree::{Degree, degree_features};
 use zoetrope_graph::{
@@ -41,7 +41,7 @@ pub(crate) struct ConvertArgs {
     /// File or folder to write
     #[arg(value_name = "OUT")]
     out: PathBuf,
-    /// Format to write; from the name of OUT where absent
+    /// Format to write; from the name of OUT if absent
     #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
     to: Option<Format>,
     /// Cut events into snapshots: 1d, 6h, month, '1000 events', …
@@ -66,7 +66,7 @@ pub(crate) struct ConvertArgs {
     /// Leave out what the format cannot hold
     #[arg(long)]
     drop: bool,
-    /// Replace OUT where it exists
+    /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
         }
     };
     if args.running.json {
-        let dropped: Vec<String> = dropped.iter().map(Part::to_string).collect();
+        let dropped: Vec<String> = dropped.iter().map(DatasetPart::to_string).collect();
         return document(&json!({
             "schema": 1,
             "in": args.source,
@@ -208,7 +208,7 @@ fn cut(
     dataset: Dataset,
     window: &Windowing,
     args: &ConvertArgs,
-    dropped: &mut Vec<Part>,
+    dropped: &mut Vec<DatasetPart>,
 ) -> Result<Dataset, Failure> {
     let Dataset::Events(store) = &dataset else {
         return Err(Failure::usage(format!(
@@ -216,9 +216,9 @@ fn cut(
             args.source
         )));
     };
-    let mut lost = vec![Part::Labels, Part::EventFeatures];
+    let mut lost = vec![DatasetPart::Labels, DatasetPart::EventFeatures];
     if args.features == FeatureRule::Degree {
-        lost.push(Part::VertexFeatures);
+        lost.push(DatasetPart::VertexFeatures);
     }
     lost.retain(|part| part.is_in(&dataset));
     if !lost.is_empty() && !args.drop {

@@ -98,7 +98,7 @@ struct Embedded {
     at: i64,
     unit: &'static str,
     memory: MemoryNote,
-    /// The time, where there is one, and what it means.
+    /// The time, if there is one, and what it means.
     time: Option<(Time, TimeReading)>,
 }
 

@@ -24,7 +24,7 @@ use crate::training_progress::TrainingBars;
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     settings: Settings,
-    /// Run folder to write; a fresh one under runs/ where absent
+    /// Run folder to write; a fresh one under runs/ if absent
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     out: Option<PathBuf>,
     /// Continue the run in this folder to the same bits; settings that would make it another run are

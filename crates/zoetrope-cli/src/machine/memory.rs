@@ -46,7 +46,7 @@ impl Memory {
                 .iter()
                 .filter_map(|path| super::line_of(path)?.parse().ok())
                 .min()
-                // Version 1 writes a number near 2^63 where there is no limit.
+                // Version 1 writes a number near 2^63 if there is no limit.
                 .filter(|&limit: &u64| total.is_none_or(|total| limit < total)),
             address_limit: address_limit(&limits),
         }

@@ -62,7 +62,7 @@ impl Machine {
     }
 }
 
-/// The first line of a small file, where it exists.
+/// The first line of a small file, if it exists.
 fn line_of(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())

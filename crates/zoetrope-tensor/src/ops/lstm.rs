@@ -182,7 +182,7 @@ impl Tape {
         let Op::Lstm { input, hidden, .. } = *op else { unreachable!() };
         let shape = sequence(self.shape(input.rows()), self.shape(hidden));
         let above = shape.cells() * shape.hidden;
-        let y = self.take_block(node).expect("results are kept for the way back");
+        let y = self.take_block(node).expect("results are kept for the backward pass");
         let (y, dy) = match self.gpu() {
             None => {
                 let mut opened = self.open_lstm(op, [&mut None, &mut None]);

@@ -119,19 +119,18 @@ impl Epochs for EventSession {
         }
         (self.known, self.grew) = (Some(material.split.train.end), true);
         let (seconds, loss) = (self.learner.progress.seconds, self.learner.mean_loss());
-        let val = match material.split.validation.is_empty() {
-            true => Metrics::new(),
+        let val = if material.split.validation.is_empty() {
+            Metrics::new()
+        } else {
             // Memory goes on from the training part to the validation part.
-            false => {
-                self.set_aside();
-                match self.go_on(Part::Validation) {
-                    // The checkpoint has the state at the end of training.
-                    Err(TrainError::Stopped) => {
-                        self.put_back();
-                        return Ok(EpochEnd::Interrupted);
-                    }
-                    val => val?,
+            self.set_aside();
+            match self.go_on(Part::Validation) {
+                // The checkpoint has the state at the end of training.
+                Err(TrainError::Stopped) => {
+                    self.put_back();
+                    return Ok(EpochEnd::Interrupted);
                 }
+                val => val?,
             }
         };
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
@@ -212,7 +211,7 @@ pub(super) fn decode(
     })
 }
 
-/// What a wrong answer costs; None where nothing is asked.
+/// What a wrong answer costs; None if nothing is asked.
 pub(super) fn loss(
     forward: &mut Forward<'_>,
     head: &mut StreamHead,

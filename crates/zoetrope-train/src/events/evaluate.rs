@@ -1,7 +1,7 @@
 //! Measuring on a part of the stream.
 //!
 //! Positives and negatives of a batch go through one pass, with the state as it was before the
-//! batch; then the state absorbs the batch's events. Where each event has many candidates, or a
+//! batch; then the state absorbs the batch's events. If each event has many candidates, or a
 //! batch is large, its questions come in several pieces, all of them before the state absorbs
 //! anything.
 

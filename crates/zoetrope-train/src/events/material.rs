@@ -30,11 +30,11 @@ pub struct EventInput {
     pub name: String,
     /// The events.
     pub store: EventStore,
-    /// A row of features for each vertex, where the data has them.
+    /// A row of features for each vertex, if the data has them.
     pub vertex_features: Option<Arc<Matrix>>,
     /// Which events train, validate and test.
     pub split: Split,
-    /// The digest of the files, or of the contents where there are no files.
+    /// The digest of the files, or of the contents if there are no files.
     pub sha256: String,
     /// What a user should know about the data.
     pub warnings: Vec<String>,
@@ -54,7 +54,7 @@ pub struct EventInput {
     index: TemporalIndex,
     /// The index without the events that were left out of training.
     training_index: Option<TemporalIndex>,
-    /// The features of all events on the GPU, where one computes.
+    /// The features of all events on the GPU, if one computes.
     on_gpu: Option<Fixed>,
     /// The index, and the one of training, on the GPU, where neighbours are sampled there.
     samplers: [Option<TemporalSampler>; 2],

@@ -1,5 +1,5 @@
 //! The answers about a part's own events, kept while the part is judged: what a prediction file has
-//! where nobody names pairs.
+//! if nobody names pairs.
 
 use std::ops::Range;
 

@@ -62,7 +62,7 @@ pub struct Learner {
     /// All of them in one piece, for ranks to add up.
     together: Vec<f32>,
     optimiser: Optimiser,
-    /// What lives on a GPU, where one computes.
+    /// What lives on a GPU, if one computes.
     on_gpu: Option<OnGpu>,
     /// The losses of the parts of the current frame, as they weigh in it.
     frame_loss: f64,
@@ -71,7 +71,7 @@ pub struct Learner {
     /// The number of epochs before the first one in which memory stands still.
     settled_from: Option<usize>,
     pub(crate) progress: Progress,
-    /// The weights of the best validation epoch, where there is a validation part.
+    /// The weights of the best validation epoch, if there is a validation part.
     best: Option<Parameters>,
 }
 
@@ -167,7 +167,7 @@ impl Learner {
         self.stopping.best().filter(|_| self.best.is_some())
     }
 
-    /// Puts the weights of the best validation epoch in place, where there was a validation part.
+    /// Puts the weights of the best validation epoch in place, if there was a validation part.
     pub fn choose_best(&self, parameters: &mut Parameters) {
         if let Some(best) = &self.best {
             parameters.clone_from(best);
@@ -183,7 +183,7 @@ impl Learner {
         }
     }
 
-    /// The number of the frame that a GPU is at, where one computes.
+    /// The number of the frame that a GPU is at, if one computes.
     pub(crate) fn frame_counter(&self) -> Option<StepCounter> {
         self.on_gpu.as_ref().map(|on_gpu| on_gpu.frame_counter().clone())
     }
@@ -382,11 +382,11 @@ impl Learner {
         self.on_gpu.as_mut().map_or(Ok(()), OnGpu::pace)
     }
 
-    /// Waits for the steps of a GPU and takes over what they found; nothing where none computes.
+    /// Waits for the steps of a GPU and takes over what they found; nothing if none computes.
     /// `share` puts the losses of several ranks together.
     ///
     /// # Errors
-    /// [`TrainError::Diverged`] where a loss or a gradient was not finite: the weights are then those
+    /// [`TrainError::Diverged`] if a loss or a gradient was not finite: the weights are then those
     /// of the last good update.
     pub(crate) fn collect(
         &mut self,

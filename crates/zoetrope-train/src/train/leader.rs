@@ -269,7 +269,7 @@ fn check_measured(course: &dyn TrainingRun, test: &Metrics) -> Result<(), TrainE
     }
 }
 
-/// What streaming took on a GPU, where anything was streamed.
+/// What streaming took on a GPU, if anything was streamed.
 fn streaming(device: &Device) -> Option<Streaming> {
     let found = device.gpu()?.streaming();
     (found.bytes > 0).then_some(Streaming {

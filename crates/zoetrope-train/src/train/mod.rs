@@ -51,7 +51,7 @@ pub struct Finished {
     pub folder: PathBuf,
     /// What `summary.json` holds.
     pub summary: Summary,
-    /// The epoch whose weights were measured, where one was chosen, with its measure.
+    /// The epoch whose weights were measured, if one was chosen, with its measure.
     pub best: Option<(usize, f64)>,
     /// Whether the folder has an event file for TensorBoard.
     pub has_event_file: bool,

@@ -58,7 +58,7 @@ fn plain(failure: Failure<TrainError>) -> TrainError {
 /// [`train`](super::train) by `train.ranks` threads. They read the data once.
 ///
 /// # Errors
-/// As [`train`](super::train), and where a rank is lost.
+/// As [`train`](super::train), and if a rank is lost.
 ///
 /// # Panics
 /// Never: the first rank has the run.
@@ -102,7 +102,7 @@ pub fn train_by_threads(
 /// [`train`](super::train) as this process's rank of an MPI job; None on every rank but the first.
 ///
 /// # Errors
-/// As [`train`](super::train), and where there is no MPI or a rank is lost.
+/// As [`train`](super::train), and if there is no MPI or a rank is lost.
 #[cfg(feature = "mpi")]
 pub fn train_by_mpi(
     config: Config,

@@ -100,7 +100,7 @@ impl FromStr for Shard {
     }
 }
 
-/// Compares and reports; a failure where anything differs.
+/// Compares and reports; a failure if anything differs.
 pub(super) fn run(device: &str, chosen: &Chosen, json: bool) -> Result<String, Failure> {
     let number = match device.strip_prefix("cuda") {
         Some("") => Some(0),

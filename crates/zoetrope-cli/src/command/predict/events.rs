@@ -7,7 +7,7 @@ use zoetrope_graph::{Time, VertexId};
 use zoetrope_train::events::{Candidate, EventSession, OwnAnswers};
 use zoetrope_train::training_run::TrainingRun;
 
-use super::{PredictArgs, Predicted, Units, parts};
+use super::{PredictArgs, Predicted, parts};
 use crate::answer_file::{identifiers, times, times_of};
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -107,23 +107,7 @@ fn predicted(
     about: String,
     fields: serde_json::Value,
 ) -> Predicted {
-    let outputs = session.outputs();
-    let mut shape = vec![values.len() / outputs];
-    if outputs > 1 {
-        shape.push(outputs);
-    }
-    let (meaning, memory) = (session.meaning(), MemoryNote::of(session));
-    Predicted {
-        meaning,
-        outputs,
-        values,
-        shape,
-        subjects,
-        truth: None,
-        warnings: Vec::new(),
-        about,
-        fields,
-        memory,
-        units: Units::Own,
-    }
+    let answers = (session.meaning(), session.outputs());
+    let memory = MemoryNote::of(session);
+    Predicted { memory, ..Predicted::new(answers, values, subjects, about, fields) }
 }

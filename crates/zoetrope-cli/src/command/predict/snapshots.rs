@@ -6,7 +6,6 @@ use serde_json::json;
 use zoetrope_data::candidates::{self, Known};
 use zoetrope_data::numbers_file::{Column, Values};
 use zoetrope_graph::{Boundaries, TextTable, TimeScale, VertexId};
-use zoetrope_train::answers::Meaning;
 use zoetrope_train::config::{Config, TaskName};
 use zoetrope_train::snapshots::session::{PairQuestion, Session};
 use zoetrope_train::training_run::TrainingRun;
@@ -16,7 +15,6 @@ use crate::answer_file::{identifiers, side, times, times_of};
 use crate::command::eval;
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
-use crate::saved_model::MemoryNote;
 
 /// The answers of a session.
 pub(super) fn predict(args: &PredictArgs, mut session: Session) -> Result<Predicted, Failure> {
@@ -72,7 +70,7 @@ fn vertices(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Fail
     });
     let (meaning, outputs) = (session.meaning(), answers.per_vertex);
     let values = answers.values;
-    let predicted = predicted(meaning, outputs, values, subjects, about, fields);
+    let predicted = Predicted::new((meaning, outputs), values, subjects, about, fields);
     Ok(Predicted { shape, units, ..predicted })
 }
 
@@ -198,37 +196,10 @@ fn of_pairs(
     about: String,
     fields: serde_json::Value,
 ) -> Predicted {
-    predicted(session.meaning(), session.outputs(), values, subjects, about, fields)
+    Predicted::new((session.meaning(), session.outputs()), values, subjects, about, fields)
 }
 
 /// Answers as a list, in the data's own units.
-fn predicted(
-    meaning: Meaning,
-    outputs: usize,
-    values: Vec<f32>,
-    subjects: Vec<Column>,
-    about: String,
-    fields: serde_json::Value,
-) -> Predicted {
-    let mut shape = vec![values.len() / outputs];
-    if outputs > 1 {
-        shape.push(outputs);
-    }
-    let (truth, memory, units) = (None, MemoryNote::default(), Units::Own);
-    Predicted {
-        meaning,
-        outputs,
-        values,
-        shape,
-        subjects,
-        truth,
-        warnings: Vec::new(),
-        about,
-        fields,
-        memory,
-        units,
-    }
-}
 
 /// As asked; otherwise those of the data, and with PyG-Temporal's scale those of that library. What
 /// was not scaled has its own units anyway.

@@ -16,7 +16,7 @@ use zoetrope_tensor::{Matrix, Var};
 use super::edge_pairs::{PairCounts, StackedPairs};
 use super::results::put;
 use super::staging::PLACED_PAIRS_MAX;
-use super::{Judge, Questions, Task};
+use super::{Judge, Questions, Task, must_suffice};
 use crate::class_weights;
 use crate::config::Config;
 use crate::error::TrainError;
@@ -34,7 +34,7 @@ pub struct EdgeClassification {
     pairs: Pairs,
     stacked: StackedPairs,
     labels: Arc<Vec<u32>>,
-    /// What is asked of steps, which does not change: where a GPU computes it is kept, so that it
+    /// What is asked of steps, which does not change: if a GPU computes it is kept, so that it
     /// is copied up once and recordings find it.
     kept: HashMap<Range<usize>, Asked>,
     kept_count: usize,
@@ -61,14 +61,7 @@ pub(super) fn classes(config: &Config, material: &SnapshotInput) -> Result<usize
     let Some(classes) = config.task.classes else { return Ok(rule.classes(labelled)? as usize) };
     // Data of a run that is to be predicted may lack classes, or have none at all.
     let found = rule.found(labelled)?.map_or(0, |(_, most)| most as usize + 1);
-    if classes >= found {
-        Ok(classes)
-    } else {
-        Err(TrainError::Unfit {
-            what: format!("task.classes = {classes}, but the data has {found}"),
-            advice: "leave task.classes out".to_owned(),
-        })
-    }
+    must_suffice(classes, found)
 }
 
 fn edge_labels(

@@ -41,7 +41,7 @@ pub(super) struct LinkJudge {
     pub(super) few_scores: LinkScores,
     /// Empty results of the many.
     pub(super) many_scores: LinkScores,
-    /// Each edge among all pairs, where that is asked for: EvolveGCN's measures, still empty.
+    /// Each edge among all pairs, if that is asked for: EvolveGCN's measures, still empty.
     pub(super) all: Option<AllPairScores>,
 }
 

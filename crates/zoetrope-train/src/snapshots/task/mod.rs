@@ -47,7 +47,7 @@ pub struct Questions {
 /// What is asked, and how answers are judged.
 pub trait Task: Send {
     /// The loss of the embeddings (`steps·N × width`) of some consecutive snapshots, as a mean, and
-    /// how many answers it is the mean of; None where there is nothing to learn from.
+    /// how many answers it is the mean of; None if there is nothing to learn from.
     ///
     /// # Errors
     /// If shapes do not fit.
@@ -75,7 +75,7 @@ pub trait Task: Send {
     /// Forgets answers judged so far.
     fn begin(&mut self);
 
-    /// Judges the answers of one snapshot, given its embeddings (`N × width`). Where `answers` is
+    /// Judges the answers of one snapshot, given its embeddings (`N × width`). If `answers` is
     /// there, appends what a prediction file has for this snapshot.
     ///
     /// # Errors
@@ -94,13 +94,13 @@ pub trait Task: Send {
     fn protocol(&self) -> serde_json::Value;
 
     /// Replaces `pairs` by those that the answers at this snapshot are judged by, labelled with what is
-    /// right, and by those that would be judged if it were known, labelled NaN; none where a task is not
+    /// right, and by those that would be judged if it were known, labelled NaN; none if a task is not
     /// about pairs.
     fn own_pairs(&mut self, _step: usize, pairs: &mut Pairs) {
         pairs.clear();
     }
 
-    /// The numbers that a prediction file has for each vertex; None where the task has no answer
+    /// The numbers that a prediction file has for each vertex; None if the task has no answer
     /// for a vertex.
     fn answers_per_vertex(&self) -> Option<usize>;
 }
@@ -165,6 +165,18 @@ pub fn outputs(
         TaskName::NodeRegression | TaskName::LinkPrediction | TaskName::EdgeRegression => Ok(1),
         TaskName::NodeClassification => node_classification::classes(config, material),
         TaskName::EdgeClassification => edge_classification::classes(config, material),
+    }
+}
+
+/// The number of classes that was asked for, if the data has no more.
+fn must_suffice(classes: usize, found: usize) -> Result<usize, TrainError> {
+    if classes >= found {
+        Ok(classes)
+    } else {
+        Err(TrainError::Unfit {
+            what: format!("task.classes = {classes}, but the data has {found}"),
+            advice: "leave task.classes out".to_owned(),
+        })
     }
 }
 

@@ -56,7 +56,7 @@ impl StagedPairs {
         Self { ahead: PairsAhead::new(sequence, sampling), of_steps: HashMap::new(), count: 0 }
     }
 
-    /// Places the pairs of questions, over those of an earlier epoch. Returns false where they have
+    /// Places the pairs of questions, over those of an earlier epoch. Returns false if they have
     /// no place.
     fn place(&mut self, gpu: &Gpu, questions: &Questions, drawn: &Drawn) -> bool {
         let pairs = &drawn.pairs;
