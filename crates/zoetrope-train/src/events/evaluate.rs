@@ -13,14 +13,14 @@ use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
 
 use super::ask::{self, Asking, Negatives};
-use super::compare::EVALUATION;
+use super::baselines::EVALUATION;
 use super::epoch::decode;
+use super::part_judge::PartJudge;
 use super::pieces::pieces;
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
 use super::session::EventSession;
 use super::target::Target;
-use super::verdict::Verdict;
 use crate::config::MetricName;
 use crate::error::TrainError;
 use crate::run::{Metrics, Phase};
@@ -65,7 +65,7 @@ impl EventSession {
         let _judging = zoetrope_heap::during(&stages::JUDGING);
         self.fit_tape();
         self.enter(part);
-        let mut judge = Verdict::new(&self.target, self.config.task.hits as u32);
+        let mut judge = PartJudge::new(&self.target, self.config.task.hits as u32);
         let range = self.material.split.part(part);
         let links = matches!(*self.target, Target::Links);
         let material = Arc::clone(&self.material);

@@ -8,9 +8,9 @@ mod collectives;
 mod cuda_graphs;
 mod epoch;
 mod evaluate;
-mod pairs;
 mod planning;
 mod precision;
+mod predict;
 mod restore;
 mod start;
 
@@ -42,10 +42,9 @@ use crate::training_run::{Baselines, TrainingRun};
 
 use collectives::OwnFrames;
 use cuda_graphs::CudaGraphs;
-pub use evaluate::Answers;
-pub use pairs::PairQuestion;
 pub(crate) use planning::of_frames;
 pub use planning::plan_for_ranks;
+pub use predict::{Answers, PairQuestion};
 
 /// A run in progress.
 pub struct Session {

@@ -10,7 +10,7 @@ use crate::run::Metrics;
 
 /// Collects answers and says what they amount to.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum PartJudge {
     /// Of links.
     Links(Box<Links>),
     /// Of classes.
@@ -29,7 +29,7 @@ pub(super) struct Links {
     inductive: Vec<bool>,
 }
 
-impl Verdict {
+impl PartJudge {
     /// Nothing is collected yet.
     pub(super) fn new(target: &Target, hits: u32) -> Self {
         match target {
