@@ -1,4 +1,4 @@
-//! Every CUDA kernel compiles for every card that is supported, by CUDA 12 and by CUDA 13.
+//! Every CUDA kernel compiles for every GPU that is supported, by CUDA 12 and by CUDA 13.
 //!
 //! NVRTC needs no GPU and no driver. It comes from the Python package index and is driven by a
 //! Python script: loading a foreign library takes unsafe code, which this program forbids itself.

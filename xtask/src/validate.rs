@@ -88,7 +88,7 @@ fn advisories(root: &Path) -> Step {
     Step::command(NAME, cargo(root, &["deny", "--all-features", "check", "advisories"]))
 }
 
-/// The tests of all crates and the examples in their documentation. What runs on a card runs on an
+/// The tests of all crates and the examples in their documentation. What runs on a GPU runs on an
 /// emulated one, unless the environment says where CUDA is.
 pub(crate) fn tests(root: &Path) -> Vec<Step> {
     let mut steps = Vec::new();

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use zoetrope_data::Progress;
 
 /// Operations shorter than this show no bar, which would only flicker.
-const PATIENCE: Duration = Duration::from_millis(500);
+const BAR_DELAY: Duration = Duration::from_millis(500);
 
 /// What a step of progress is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Progress for Bars {
             return;
         }
         let mut current = self.lock();
-        if !current.shown && self.started.elapsed() > PATIENCE {
+        if !current.shown && self.started.elapsed() > BAR_DELAY {
             current.bar.set_draw_target(ProgressDrawTarget::stderr());
             current.shown = true;
         }

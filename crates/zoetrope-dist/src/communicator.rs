@@ -86,7 +86,7 @@ pub enum Fault {
         got: String,
     },
     /// A GPU, or its link with the others, failed.
-    Card(CudaError),
+    Gpu(CudaError),
     /// A function of the engine failed.
     Engine {
         /// The function.

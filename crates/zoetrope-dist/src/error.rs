@@ -51,7 +51,7 @@ pub enum DistError {
     },
     /// A GPU, or its link with those of other ranks, failed.
     #[error("rank {rank}{}: {source}", in_site(site))]
-    Card {
+    Gpu {
         /// The rank that reports it.
         rank: usize,
         /// Where; None outside of a communication.

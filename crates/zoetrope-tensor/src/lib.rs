@@ -36,7 +36,7 @@ pub use matrix::{Matrix, Shape};
 pub use neighbourhood::Neighbourhood;
 pub use ops::attention::{AttentionOptions, TemporalParameters};
 pub use ops::chain::Chain;
-pub use ops::custom::{CardSide, Custom};
+pub use ops::custom::{Custom, GpuSide};
 pub use ops::evolve::{Evolution, EvolutionUnit};
 pub use ops::gat::GatOptions;
 pub use ops::loss::Loss;

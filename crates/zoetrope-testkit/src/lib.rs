@@ -7,6 +7,7 @@
 pub mod attack;
 pub mod emulator;
 pub mod faults;
+pub mod flags;
 pub mod json;
 pub mod process;
 pub mod promise;

@@ -12,7 +12,7 @@ use crate::error::TrainError;
 /// Opens the device, with the memory that the configuration allows.
 ///
 /// # Errors
-/// [`TrainError::Device`] where it, its driver or a library is missing.
+/// [`TrainError::Device`] if it, its driver or a library is missing.
 pub(crate) fn open(
     config: &Config,
     timeline: &Timeline,
@@ -21,10 +21,10 @@ pub(crate) fn open(
     let zoetrope_config::Device::Cuda(number) = config.train.device else { return Ok(Device::Cpu) };
     let gpu = match ranks {
         None => Gpu::open(number as usize)?,
-        // One GPU after the other; ranks share them where there are fewer.
+        // One GPU after the other; ranks share them if there are fewer.
         Some(ranks) => {
-            let cards = cuda::devices()?.len().max(1);
-            Gpu::open((number as usize + local_rank(ranks)) % cards)?
+            let gpus = cuda::devices()?.len().max(1);
+            Gpu::open((number as usize + local_rank(ranks)) % gpus)?
         }
     };
     if let Some(limit) = config.memory_limit() {

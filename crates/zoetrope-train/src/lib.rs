@@ -11,6 +11,7 @@ pub mod error;
 pub mod events;
 pub mod interrupt;
 pub mod learner;
+pub mod observer;
 pub mod scaling;
 pub mod snapshots;
 mod stages;

@@ -36,7 +36,7 @@ pub(crate) fn link(
     if asked == Some(Transport::Host) {
         return Ok(Err("as asked".to_owned()));
     }
-    Ok(ranks.link_cards(gpu)?.map_err(|reason| reason.to_string()))
+    Ok(ranks.link_gpus(gpu)?.map_err(|reason| reason.to_string()))
 }
 
 /// The way that a plan takes, for the summary; None if ranks compute on processors, or there is one.

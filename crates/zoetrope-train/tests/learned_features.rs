@@ -6,21 +6,14 @@ use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_run::Timeline;
 use zoetrope_run::checkpoint::state_hash;
-use zoetrope_train::snapshots::session::{EpochEnd, Watch};
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::train::{Opened, Run};
+use zoetrope_train::training_run::EpochEnd;
 use zoetrope_train::training_run::TrainingRun;
 
 const SNAPSHOTS: &str = "data.path=synthetic:sbm?vertices=24&steps=9&communities=3&inside=4&seed=4";
 const EVENTS: &str =
     "data.path=synthetic:bipartite?users=20&items=9&tastes=3&events=240&features=0";
-
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
 
 fn start(settings: &[&str]) -> Run {
     let builder = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
@@ -31,7 +24,7 @@ fn start(settings: &[&str]) -> Run {
 
 /// The loss of an epoch, which is one update.
 fn loss(course: &mut dyn TrainingRun) -> f64 {
-    match course.epoch(&mut Unwatched).unwrap() {
+    match course.epoch(&mut Unobserved).unwrap() {
         EpochEnd::Finished(record) => record.loss,
         EpochEnd::Interrupted => panic!("nobody interrupts"),
     }

@@ -7,6 +7,7 @@ use zoetrope_nn::metrics::{BinaryScores, RowRanking, TieRule};
 use zoetrope_run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
+use zoetrope_train::training_run::{Baselines, Evaluation};
 
 fn session(settings: &[&str]) -> Session {
     let always = [

@@ -10,7 +10,7 @@ use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
 use zoetrope_run::Timeline;
 use zoetrope_train::events::{Candidate, EventInput, EventSession};
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Evaluation, TrainingRun};
 
 const EVENTS: usize = 1200;
 

@@ -13,16 +13,10 @@ use zoetrope_run::{Timeline, TraceFile};
 use zoetrope_testkit::emulator;
 use zoetrope_train::TrainError;
 use zoetrope_train::events::{EventInput, EventSession};
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::material::SnapshotInput;
-use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
-
-struct ToTheEnd;
-
-impl Watch for ToTheEnd {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
+use zoetrope_train::snapshots::session::Session;
+use zoetrope_train::training_run::{EpochEnd, Epochs};
 
 fn config(ranks: usize, settings: &str) -> Config {
     let shared =
@@ -82,7 +76,7 @@ fn run_session(config: Config, ranks: Option<Ranks>, path: &Path) -> Result<Task
     let mut session = Session::start_shared(config, material, None, timeline, ranks)?;
     let program = session.program()?;
     for _ in 0..epochs {
-        assert!(matches!(session.epoch(&mut ToTheEnd)?, EpochEnd::Finished(_)));
+        assert!(matches!(session.epoch(&mut Unobserved)?, EpochEnd::Finished(_)));
     }
     drop(session);
     trace.finish()?;
@@ -238,8 +232,7 @@ fn expect_event_program(settings: &str) -> TaskGraph {
     let material = EventInput::open(&config, &Quiet).unwrap();
     let mut session = EventSession::start(config, material, None, timeline).unwrap();
     let program = session.program();
-    let run: &mut dyn zoetrope_train::training_run::TrainingRun = &mut session;
-    assert!(matches!(run.epoch(&mut ToTheEnd).unwrap(), EpochEnd::Finished(_)));
+    assert!(matches!(session.epoch(&mut Unobserved).unwrap(), EpochEnd::Finished(_)));
     trace.finish().unwrap();
     let epochs = shown(&path);
     expect_equal(settings, &program, &epochs[0]);

@@ -1,6 +1,8 @@
 //! The list of a run's state is complete: nothing is saved that is not in it, and a run that is
 //! resumed without any one entry is refused or ends with other bits.
 
+use std::ops::ControlFlow;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use zoetrope_config::Config;
@@ -9,7 +11,7 @@ use zoetrope_run::Timeline;
 use zoetrope_run::checkpoint::entries::{ENTRIES, Entry, Place};
 use zoetrope_run::checkpoint::{SavedState, SavedTensor, state_hash};
 use zoetrope_train::TrainError;
-use zoetrope_train::snapshots::session::Watch;
+use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::train::{Opened, Run};
 
 /// Runs that keep state of every kind; each is stopped inside its third and last epoch. With the seed of
@@ -42,9 +44,12 @@ fn start(settings: &str) -> Run {
 /// Stops after so many frames.
 struct Until(usize);
 
-impl Watch for Until {
-    fn frame(&mut self, done: usize, _: usize) -> bool {
-        done < self.0
+impl Observer for Until {
+    fn observe(&mut self, event: RunEvent<'_>) -> ControlFlow<()> {
+        match event {
+            RunEvent::Step { done, .. } if done >= self.0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
     }
 }
 

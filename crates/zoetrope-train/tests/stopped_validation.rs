@@ -1,12 +1,14 @@
 //! A run that is stopped while it validates an epoch continues to the same bits.
 
+use std::ops::ControlFlow;
 use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_run::Timeline;
 use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::interrupt::Interrupt;
-use zoetrope_train::snapshots::session::{EpochEnd, Watch};
+use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::train::{Opened, Run};
+use zoetrope_train::training_run::EpochEnd;
 
 fn start(settings: &[&str]) -> Run {
     let builder = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
@@ -18,12 +20,12 @@ fn start(settings: &[&str]) -> Run {
 /// Asks for the end after the last update of an epoch, before validation.
 struct AtTheEnd<'a>(Option<&'a Interrupt>);
 
-impl Watch for AtTheEnd<'_> {
-    fn frame(&mut self, done: usize, all: usize) -> bool {
-        if done == all {
+impl Observer for AtTheEnd<'_> {
+    fn observe(&mut self, event: RunEvent<'_>) -> ControlFlow<()> {
+        if matches!(event, RunEvent::Step { done, all, .. } if done == all) {
             self.0.into_iter().for_each(Interrupt::ask);
         }
-        true
+        ControlFlow::Continue(())
     }
 }
 

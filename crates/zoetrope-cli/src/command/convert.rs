@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use zoetrope_data::parts::Part;
+use zoetrope_data::parts::DatasetPart;
 use zoetrope_data::{Dataset, Format, SnapshotDataset};
 use zoetrope_graph::degree::{Degree, degree_features};
 use zoetrope_graph::{
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
         }
     };
     if args.running.json {
-        let dropped: Vec<String> = dropped.iter().map(Part::to_string).collect();
+        let dropped: Vec<String> = dropped.iter().map(DatasetPart::to_string).collect();
         return document(&json!({
             "schema": 1,
             "in": args.source,
@@ -208,7 +208,7 @@ fn cut(
     dataset: Dataset,
     window: &Windowing,
     args: &ConvertArgs,
-    dropped: &mut Vec<Part>,
+    dropped: &mut Vec<DatasetPart>,
 ) -> Result<Dataset, Failure> {
     let Dataset::Events(store) = &dataset else {
         return Err(Failure::usage(format!(
@@ -216,9 +216,9 @@ fn cut(
             args.source
         )));
     };
-    let mut lost = vec![Part::Labels, Part::EventFeatures];
+    let mut lost = vec![DatasetPart::Labels, DatasetPart::EventFeatures];
     if args.features == FeatureRule::Degree {
-        lost.push(Part::VertexFeatures);
+        lost.push(DatasetPart::VertexFeatures);
     }
     lost.retain(|part| part.is_in(&dataset));
     if !lost.is_empty() && !args.drop {

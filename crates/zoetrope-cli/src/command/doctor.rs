@@ -104,7 +104,7 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
         let space = format!("{} free of {}", bytes(disk.available), bytes(disk.total));
         row("disk", Some(disk.available > 1 << 30), format!("{space} ({})", disk.roles.join(", ")));
     }
-    row("GPU", Some(!machine.gpu.cards.is_empty()), gpu(&machine.gpu));
+    row("GPU", Some(!machine.gpu.installed.is_empty()), gpu(&machine.gpu));
     for library in &machine.libraries {
         let says = match &library.path {
             Some(path) => path.display().to_string(),
@@ -188,7 +188,7 @@ fn memory(memory: &Memory) -> String {
 }
 
 fn gpu(gpu: &Gpu) -> String {
-    if gpu.cards.is_empty() {
+    if gpu.installed.is_empty() {
         return match (gpu.device_files, &gpu.driver) {
             (0, None) => "none found".into(),
             (files, driver) => format!(
@@ -198,16 +198,16 @@ fn gpu(gpu: &Gpu) -> String {
             ),
         };
     }
-    let cards: Vec<String> = gpu
-        .cards
+    let installed: Vec<String> = gpu
+        .installed
         .iter()
-        .map(|card| match card.memory_bytes {
-            Some(size) => format!("{} with {}", card.name, bytes(size)),
-            None => card.name.clone(),
+        .map(|gpu| match gpu.memory_bytes {
+            Some(size) => format!("{} with {}", gpu.name, bytes(size)),
+            None => gpu.name.clone(),
         })
         .collect();
     let driver = gpu.driver.as_deref().map(|driver| format!(", driver {driver}"));
-    format!("{}{}", cards.join(", "), driver.unwrap_or_default())
+    format!("{}{}", installed.join(", "), driver.unwrap_or_default())
 }
 
 fn cuda(cuda: &Cuda) -> (bool, String) {

@@ -110,7 +110,7 @@ fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failu
     let values = session.embed(step)?;
     let (names, width) = (session.material().names.clone(), session.network().model.width());
     let material = session.material();
-    let config = TrainingRun::config(&session);
+    let config = session.config();
     let time = material.starts().map(|(starts, scale)| (starts.at(step), times_of(config, scale)));
     let (at, memory) = (material.number(step) as i64, MemoryNote::default());
     Ok(Embedded { names, width, values, at, unit: "snapshot", time, memory })
@@ -146,7 +146,7 @@ fn step_of(material: &SnapshotInput, at: &str) -> Result<usize, Failure> {
 
 fn at_time(mut session: EventSession, at: Option<&str>) -> Result<Embedded, Failure> {
     let store = &session.material().store;
-    let read = times_of(TrainingRun::config(&session), store.scale());
+    let read = times_of(session.config(), store.scale());
     let after = store.time().last().map_or(0, |last| last.saturating_add(1));
     let time = at.map_or(Ok(after), |at| {
         read.parse(at).ok_or_else(|| {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
-use zoetrope_data::parts::Part;
+use zoetrope_data::parts::DatasetPart;
 use zoetrope_data::save::format_of_name;
 use zoetrope_data::synthetic::{Generator, Range, catalogue, generate, stream};
 use zoetrope_data::{Dataset, Format};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<String, Failure> {
             "vertices": made.vertices,
             "events": made.events,
             "snapshots": made.snapshots,
-            "dropped": made.dropped.iter().map(Part::to_string).collect::<Vec<_>>(),
+            "dropped": made.dropped.iter().map(DatasetPart::to_string).collect::<Vec<_>>(),
             "bytes": size,
             "seconds": seconds,
         }));
@@ -115,7 +115,7 @@ struct Made {
     vertices: u64,
     events: u64,
     snapshots: Option<u64>,
-    dropped: Vec<Part>,
+    dropped: Vec<DatasetPart>,
 }
 
 /// Generates and writes; a store of events is written as it is made, so that it need not fit into

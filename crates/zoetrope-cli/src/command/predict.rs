@@ -111,6 +111,35 @@ struct Predicted {
     units: Units,
 }
 
+impl Predicted {
+    /// Answers in the data's own units, of which nobody knows whether they are right.
+    fn new(
+        (meaning, outputs): (Meaning, usize),
+        values: Vec<f32>,
+        subjects: Vec<Column>,
+        about: String,
+        fields: Value,
+    ) -> Self {
+        let mut shape = vec![values.len() / outputs];
+        if outputs > 1 {
+            shape.push(outputs);
+        }
+        Self {
+            meaning,
+            outputs,
+            values,
+            shape,
+            subjects,
+            truth: None,
+            warnings: Vec::new(),
+            about,
+            fields,
+            memory: MemoryNote::default(),
+            units: Units::Own,
+        }
+    }
+}
+
 /// The units of predicted numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Units {

@@ -13,10 +13,10 @@ use zoetrope_train::train::{self, Finished};
 use crate::command::document;
 use crate::exit::Failure;
 use crate::input::{data_must_exist, must_be_shareable};
-use crate::progress_of_training::TrainingBars;
 use crate::report::training;
 use crate::settings::{Settings, keep_to_limit, prepare};
 use crate::terminal::Style;
+use crate::training_progress::TrainingBars;
 
 /// Train a model and measure it against simple rules
 #[derive(Debug, Args)]

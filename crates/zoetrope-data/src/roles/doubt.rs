@@ -123,13 +123,13 @@ fn reference(columns: &Columns<'_>, column: usize) -> String {
     let once = columns.names.iter().filter(|other| *other == name).count() == 1;
     let odd = |letter: char| letter.is_control() || letter == '\'' || letter == '\u{fffd}';
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.:".contains(letter);
-    match columns.has_header && once && name.parse::<usize>().is_err() && !name.is_empty() {
-        true if name == "none" || name.starts_with('-') || name.chars().any(odd) => {
-            column.to_string()
-        }
-        true if name.chars().all(plain) => name.clone(),
-        true => format!("'{name}'"),
-        false => column.to_string(),
+    let is_name = columns.has_header && once && name.parse::<usize>().is_err() && !name.is_empty();
+    if !is_name || name == "none" || name.starts_with('-') || name.chars().any(odd) {
+        column.to_string()
+    } else if name.chars().all(plain) {
+        name.clone()
+    } else {
+        format!("'{name}'")
     }
 }
 

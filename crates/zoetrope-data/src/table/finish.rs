@@ -109,22 +109,13 @@ pub(super) fn finish(
 }
 
 fn reading(layout: &Layout, plan: &TablePlan, times: TimeReading) -> TableReading {
-    let roles = &plan.roles;
     TableReading {
         delimiter: Some(char::from(layout.dialect.delimiter)),
         header: crate::table::reading::names(layout),
-        columns: layout.kinds.len(),
-        src: roles.src,
-        dst: roles.dst,
-        time: roles.time,
-        time_parts: roles.time_parts.iter().map(|&(column, _)| column).collect(),
-        weight: roles.weight,
-        label: roles.label,
-        kind: roles.kind,
-        features: roles.features.clone(),
         times: plan.rows.has_time.then_some(times),
         bipartite: plan.bipartite,
         text_ids: [plan.rows.text_src, plan.rows.text_dst],
+        ..TableReading::of_roles(&plan.roles, layout.kinds.len())
     }
 }
 

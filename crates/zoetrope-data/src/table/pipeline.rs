@@ -167,7 +167,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-struct Block {
+struct TextBlock {
     index: usize,
     length: usize,
     /// Offset of the block in the uncompressed content.
@@ -187,7 +187,7 @@ struct Feed<'a> {
 
 impl Feed<'_> {
     /// Fills `buffer` with the next block, or returns `None` at the end.
-    fn take(&mut self, buffer: &mut Vec<u8>) -> Result<Option<Block>, DataError> {
+    fn take(&mut self, buffer: &mut Vec<u8>) -> Result<Option<TextBlock>, DataError> {
         while !self.ended {
             let kept = self.carried.len();
             let wanted = BLOCK_BYTES.max(kept + BLOCK_BYTES / 2);
@@ -218,7 +218,7 @@ impl Feed<'_> {
                 });
             }
             if length > 0 {
-                let block = Block { index: self.index, length, start: self.start };
+                let block = TextBlock { index: self.index, length, start: self.start };
                 self.index += 1;
                 self.start += length as u64;
                 return Ok(Some(block));

@@ -156,6 +156,26 @@ pub(crate) struct Followed {
 }
 
 impl TableReading {
+    /// The places of the roles in a table of so many columns; what identifiers and times are is not known.
+    pub(crate) fn of_roles(roles: &Roles, columns: usize) -> Self {
+        Self {
+            delimiter: None,
+            header: None,
+            columns,
+            src: roles.src,
+            dst: roles.dst,
+            time: roles.time,
+            time_parts: roles.time_parts.iter().map(|&(column, _)| column).collect(),
+            weight: roles.weight,
+            label: roles.label,
+            kind: roles.kind,
+            features: roles.features.clone(),
+            times: None,
+            bipartite: false,
+            text_ids: [false; 2],
+        }
+    }
+
     /// The place of a column of the earlier table in one with these names, or with this many columns
     /// and no names.
     pub(crate) fn place(

@@ -25,11 +25,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use crate::buffer_pool::BufferPool;
-use crate::cards::CardLink;
 use crate::communicator::{Communicator, Fault, Flight, Incoming, Outgoing, Parcel, Tag};
 use crate::error::DistError;
 #[cfg(feature = "faults")]
 use crate::fault_point;
+use crate::gpu::GpuLink;
 use crate::journal::{Journal, JournalEntry};
 use crate::message::{Element, Message};
 use crate::site::{Call, Position, Site};
@@ -60,7 +60,7 @@ struct Inner {
     fault: OnceLock<DistError>,
     buffers: BufferPool,
     /// The link of this rank's GPU with those of the others, if there is one.
-    cards: OnceLock<Arc<CardLink>>,
+    gpus: OnceLock<Arc<GpuLink>>,
 }
 
 impl Ranks {
@@ -77,7 +77,7 @@ impl Ranks {
                 journal: Mutex::default(),
                 fault: OnceLock::new(),
                 buffers,
-                cards: OnceLock::new(),
+                gpus: OnceLock::new(),
             }),
         }
     }
@@ -169,13 +169,13 @@ impl Ranks {
         &self.inner.communicator
     }
 
-    pub(crate) fn card_link(&self) -> Option<&Arc<CardLink>> {
-        self.inner.cards.get()
+    pub(crate) fn gpu_link(&self) -> Option<&Arc<GpuLink>> {
+        self.inner.gpus.get()
     }
 
     /// Uses a link between GPUs from now on; the first one stays.
-    pub(crate) fn keep_cards(&self, cards: Arc<CardLink>) {
-        self.inner.cards.get_or_init(|| cards);
+    pub(crate) fn keep_gpus(&self, gpus: Arc<GpuLink>) {
+        self.inner.gpus.get_or_init(|| gpus);
     }
 
     pub(crate) fn count_bytes(&self, call: Call, bytes: usize) {
@@ -244,7 +244,7 @@ impl Ranks {
                 let message = format!("expected {expected} from rank {peer}, got {got}");
                 DistError::Channel { rank, message }
             }
-            (Fault::Card(source), site) => DistError::Card { rank, site, source },
+            (Fault::Gpu(source), site) => DistError::Gpu { rank, site, source },
             (Fault::Engine { function, message }, site) => {
                 DistError::Mpi { rank, site, function, message }
             }

@@ -32,7 +32,7 @@ pub struct EventData<'a> {
     /// The width of those rows.
     pub feature_width: usize,
     /// The same rows on the GPU, if the model computes there.
-    pub on_card: Option<&'a Fixed>,
+    pub on_gpu: Option<&'a Fixed>,
 }
 
 impl<'a> EventData<'a> {
@@ -43,7 +43,7 @@ impl<'a> EventData<'a> {
 
     /// The features of all events, where the model computes.
     pub(crate) fn source(self) -> Source<'a> {
-        match self.on_card {
+        match self.on_gpu {
             Some(features) => features.all(),
             None => Source::host(self.features, self.feature_width),
         }

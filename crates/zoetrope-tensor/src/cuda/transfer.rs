@@ -17,7 +17,7 @@ use super::view::{View, ViewMut};
 const HALF: usize = 16 << 20;
 
 /// Bytes up to which a download lands in the ring.
-const SMALL: usize = 1 << 20;
+const RING_DOWNLOAD_BYTES_MAX: usize = 1 << 20;
 
 /// Parts of the ring begin at multiples of this.
 const GRAIN: usize = 64;
@@ -152,7 +152,7 @@ impl Gpu {
         };
         let place = to.as_mut_ptr().cast::<u8>();
         let mut ring = self.ring();
-        match if bytes <= SMALL { ring.room(self, bytes) } else { None } {
+        match if bytes <= RING_DOWNLOAD_BYTES_MAX { ring.room(self, bytes) } else { None } {
             // A little lands sooner in page-locked memory; the ring is ours until it is copied out.
             Some(room) => {
                 copy(room);

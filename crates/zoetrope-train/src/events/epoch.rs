@@ -25,11 +25,11 @@ use super::target::Target;
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
-use crate::snapshots::session::{EpochEnd, Watch};
+use crate::observer::{Observer, RunEvent};
+use crate::training_run::{EpochEnd, Epochs};
 
-impl EventSession {
-    /// Runs the rest of the current epoch, then measures on the validation part.
-    pub(super) fn run_epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+impl Epochs for EventSession {
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
         let (epoch, first) = (self.learner.progress.epoch, self.learner.progress.frame);
         let begun = Instant::now();
         if first == 0 {
@@ -116,7 +116,8 @@ impl EventSession {
             let step = self.learner.progress.frame;
             self.timeline.add_scope("batch", step as u64, update);
             self.learner.progress.frame = step + 1;
-            Ok(watch.frame(step + 1, steps))
+            let told = RunEvent::Step { epoch: epoch + 1, done: step + 1, all: steps };
+            Ok(observer.observe(told).is_continue())
         })?;
         self.learner.collect(&mut self.network.parameters, "batch", |_| Ok(()))?;
         self.tasks.end();
@@ -128,19 +129,18 @@ impl EventSession {
         }
         (self.known, self.grew) = (Some(material.split.train.end), true);
         let (seconds, loss) = (self.learner.progress.seconds, self.learner.mean_loss());
-        let val = match material.split.validation.is_empty() {
-            true => Metrics::new(),
+        let val = if material.split.validation.is_empty() {
+            Metrics::new()
+        } else {
             // Memory goes on from the training part to the validation part.
-            false => {
-                self.set_aside();
-                match self.go_on(Part::Validation) {
-                    // The checkpoint has the state at the end of training.
-                    Err(TrainError::Stopped) => {
-                        self.put_back();
-                        return Ok(EpochEnd::Interrupted);
-                    }
-                    val => val?,
+            self.set_aside();
+            match self.go_on(Part::Validation) {
+                // The checkpoint has the state at the end of training.
+                Err(TrainError::Stopped) => {
+                    self.put_back();
+                    return Ok(EpochEnd::Interrupted);
                 }
+                val => val?,
             }
         };
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
@@ -148,7 +148,9 @@ impl EventSession {
         self.keep_if_best();
         Ok(EpochEnd::Finished(record))
     }
+}
 
+impl EventSession {
     /// Forward, backward, one update of the weights; then the state absorbs the events that joined
     /// the batch.
     fn train_batch(&mut self, prepared: &Prepared) -> Result<(), TrainError> {
@@ -228,7 +230,7 @@ pub(super) fn decode(
     })
 }
 
-/// What a wrong answer costs; None where nothing is asked.
+/// What a wrong answer costs; None if nothing is asked.
 pub(super) fn loss(
     forward: &mut Forward<'_>,
     head: &mut StreamHead,

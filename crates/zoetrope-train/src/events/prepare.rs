@@ -55,7 +55,7 @@ pub(super) struct Prepared {
     pub(super) positives: usize,
     /// Pairs that did not happen, of one-versus-one.
     pub(super) negatives: usize,
-    /// The destinations of these, [`MISSING`](zoetrope_data::negatives::MISSING) where there was
+    /// The destinations of these, [`MISSING`](zoetrope_data::negatives::MISSING) if there was
     /// none.
     pub(super) few_dst: Vec<VertexId>,
     /// The same for the pairs of one-versus-many, which come after them.
@@ -142,7 +142,7 @@ impl<'a> Preparer<'a> {
         (prepared.positives, prepared.negatives) = (0, 0);
     }
 
-    /// The question about a vertex at the time of an event, or at `time` where no event is meant.
+    /// The question about a vertex at the time of an event, or at `time` if no event is meant.
     pub(super) fn ask(&mut self, vertex: VertexId, time: Time, event: Option<usize>) -> u32 {
         let before = match (self.rules.neighbours, self.rules.sampler.equal_times, event) {
             (NeighbourRule::BatchStale, ..) => self.first,

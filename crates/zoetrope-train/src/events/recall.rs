@@ -75,11 +75,14 @@ impl SavedRun {
             let time = store.time();
             time.get(last).map_or(0, |last| time.partition_point(|time| time <= last))
         });
-        match own_train == *train && cut == train.events {
-            true if own_all != *all => Agreement::SameTraining,
-            true if store.len() > all.events => Agreement::GoOn(all.events),
-            true => Agreement::Same,
-            false => Agreement::Differ,
+        if own_train != *train || cut != train.events {
+            Agreement::Differ
+        } else if own_all != *all {
+            Agreement::SameTraining
+        } else if store.len() > all.events {
+            Agreement::GoOn(all.events)
+        } else {
+            Agreement::Same
         }
     }
 

@@ -15,7 +15,7 @@ pub(super) enum Target {
     /// A class of its source (`edges` false) or of the pair: two classes as one number, more as one
     /// number each.
     Classes {
-        /// By event; NaN where it is not known.
+        /// By event; NaN if it is not known.
         labels: Vec<f32>,
         /// How many classes there are.
         classes: usize,

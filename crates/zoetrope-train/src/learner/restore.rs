@@ -72,7 +72,7 @@ impl Learner {
     /// Puts a saved state in place and returns what the session kept besides.
     ///
     /// # Errors
-    /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
+    /// [`TrainError::Unfit`] if the state was saved by a run of another model, data set or seed.
     pub(crate) fn restore(
         &mut self,
         parameters: &mut Parameters,

@@ -69,9 +69,9 @@ pub(crate) struct Table<'a> {
 
 /// The first names of a list, for messages.
 fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
-    const MOST: usize = 12;
-    let more = names.len().saturating_sub(MOST);
-    let shown: Vec<String> = names.take(MOST).map(|name| format!("`{name}`")).collect();
+    const NAMES_MAX: usize = 12;
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let shown: Vec<String> = names.take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &more
 }

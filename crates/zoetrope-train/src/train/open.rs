@@ -45,7 +45,7 @@ pub enum Run {
 
 impl Opened {
     /// Opens the data that a configuration names, and puts into the configuration what the data
-    /// decides: the model and the task where nobody named them, and what follows from these
+    /// decides: the model and the task if nobody named them, and what follows from these
     /// ([`Config::chosen`] tells). What was given stays.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Opened {
     /// The same as one of several ranks.
     ///
     /// # Errors
-    /// As [`Opened::start`], and where ranks cannot share it.
+    /// As [`Opened::start`], and if ranks cannot share it.
     pub fn start_shared(
         self,
         config: Config,

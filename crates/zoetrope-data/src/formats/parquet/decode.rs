@@ -56,7 +56,7 @@ pub(crate) enum Values {
 
 /// A decoded column of a row group.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct DecodedColumn {
     pub(crate) values: Values,
     pub(crate) missing: u64,
     /// Rows (of the row group) that cannot be used; values stand in for them.
@@ -91,7 +91,7 @@ pub(crate) fn decode(
     want: Want,
     rows: usize,
     levels: Levels,
-) -> Result<Part, String> {
+) -> Result<DecodedColumn, String> {
     let mut filler =
         Filler { place, row: 0, missing: 0, bad_rows: Vec::new(), problems: Vec::new() };
     let stored = &place.leaf.stored;
@@ -133,7 +133,7 @@ pub(crate) fn decode(
         (Want::Kind, reader) => Values::Kinds(kinds(reader, &mut filler, rows, levels.value)?),
     };
     let Filler { missing, bad_rows, problems, .. } = filler;
-    Ok(Part { values, missing, bad_rows, problems })
+    Ok(DecodedColumn { values, missing, bad_rows, problems })
 }
 
 /// Counts rows and what is wrong with them.

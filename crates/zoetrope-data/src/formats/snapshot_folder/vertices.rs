@@ -138,10 +138,11 @@ impl Numbering {
     }
 
     fn vertex(&self, id: i64) -> VertexId {
-        match self.table.is_empty() {
-            false => self.table[id as usize],
+        if self.table.is_empty() {
             // Every id was put into the list, so the search always finds it.
-            true => self.ids.binary_search(&id).unwrap_or(0) as VertexId,
+            self.ids.binary_search(&id).unwrap_or(0) as VertexId
+        } else {
+            self.table[id as usize]
         }
     }
 

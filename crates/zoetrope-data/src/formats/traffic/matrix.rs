@@ -43,10 +43,12 @@ pub(super) fn edges(
     let (mut src, mut dst, mut weight) = (Vec::new(), Vec::new(), Vec::new());
     for (at, &entry) in matrix.values.iter().enumerate() {
         let (from, to) = (at / size, at % size);
-        let value = match distances {
-            false => entry,
-            true if from == to => 0.0,
-            true => kernel(entry),
+        let value = if !distances {
+            entry
+        } else if from == to {
+            0.0
+        } else {
+            kernel(entry)
         };
         if value != 0.0 {
             src.push(from as u32);

@@ -20,7 +20,7 @@ pub struct LinkBaselineOptions<'a> {
     pub equal_times: EqualTimesRule,
     /// The k of hits@k.
     pub places: &'a [u32],
-    /// By vertex whether training has not seen it; empty where inductive events are not told apart.
+    /// By vertex whether training has not seen it; empty if inductive events are not told apart.
     pub unseen: &'a [bool],
 }
 

@@ -15,7 +15,7 @@ impl ValueJudge {
         self.errors.clear();
     }
 
-    /// Adds predictions and true values, NaN where there is none.
+    /// Adds predictions and true values, NaN if there is none.
     ///
     /// # Panics
     /// If there are not as many of one as of the other.
@@ -23,7 +23,7 @@ impl ValueJudge {
         self.errors.add(predicted, truth);
     }
 
-    /// All measures by name; NaN where one is not defined.
+    /// All measures by name; NaN if one is not defined.
     pub fn metrics(&self) -> Metrics {
         let measures =
             [("mse", self.errors.mse()), ("rmse", self.errors.rmse()), ("mae", self.errors.mae())];

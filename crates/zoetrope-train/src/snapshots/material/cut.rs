@@ -24,7 +24,7 @@ use crate::snapshots::sampling::{EdgeClassRule, hide_weights, label_snapshots};
 pub(super) struct Cut {
     pub(super) data: SnapshotDataset,
     pub(super) edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
-    /// The feature that holds the newest value of the target, where features are its lags.
+    /// The feature that holds the newest value of the target, if features are its lags.
     pub(super) newest_lag: Option<usize>,
     /// What it was scaled by.
     pub(super) scaled: Scaled,

@@ -15,35 +15,17 @@ use super::cuda_graphs::{Found, Recording};
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
+use crate::observer::{Observer, RunEvent};
 use crate::run::{EpochRecord, Metrics, Phase};
 use crate::snapshots::engine::{Piece, PieceRun, RunPiece};
 use crate::snapshots::task::{FRAMES_AHEAD, Questions};
+use crate::training_run::{Collectives, EpochEnd, Epochs, Evaluation};
 
 /// The random stream of frame orders.
 const ORDER_STREAM: u32 = 0x6f72_6465;
 
-/// Who watches an epoch go by.
-pub trait Watch {
-    /// So many of all frames are done. Returns whether to go on.
-    fn frame(&mut self, done: usize, all: usize) -> bool;
-}
-
-/// How an epoch ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum EpochEnd {
-    /// All frames are done.
-    Finished(EpochRecord),
-    /// Stopped between two updates; [`Session::save`] continues from there.
-    Interrupted,
-}
-
-impl Session {
-    /// Runs the rest of the current epoch, then measures on the validation part.
-    ///
-    /// # Errors
-    /// [`RunError::Diverged`](zoetrope_run::RunError::Diverged) where a loss or a gradient is not finite; the weights are then
-    /// those of the last good update. [`TrainError::Unfit`] where the precision is too low.
-    pub fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+impl Epochs for Session {
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
         let epoch = self.learner.progress.epoch;
         let scope = Instant::now();
         let frames = self.frame_order(epoch);
@@ -81,7 +63,8 @@ impl Session {
             self.learner.pace()?;
             self.timeline.add_scope("frames", *from as u64, timer);
             self.learner.progress.frame = until;
-            let stops = !watch.frame(until, frames.len());
+            let step = RunEvent::Step { epoch: epoch + 1, done: until, all: frames.len() };
+            let stops = observer.observe(step).is_break();
             if self.agree(stops)? && until < frames.len() {
                 self.collect()?;
                 self.tasks.end();
@@ -108,12 +91,14 @@ impl Session {
         self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
         Ok(EpochEnd::Finished(record))
     }
+}
 
+impl Session {
     /// Seconds that an epoch would take, from one frame that is run twice and timed once. Weights
     /// do not change, but running statistics do: for a session that only plans.
     ///
     /// # Errors
-    /// As [`Session::epoch`].
+    /// As [`Epochs::epoch`].
     pub fn predict_epoch_seconds(&mut self) -> Result<f64, TrainError> {
         let frame = self.plan.frames[0];
         let parameters = &self.network.parameters;

@@ -56,7 +56,7 @@ impl Session {
     /// Puts what the task asks of a frame where a recording finds it.
     pub(super) fn stage_on_device(&mut self, gpu: &Gpu, frame: Frame) -> bool {
         let questions = self.questions(self.learner.progress.epoch, frame);
-        self.task.stage_on_device(gpu, &questions)
+        self.task.staging().is_none_or(|staging| staging.stage_on_device(gpu, &questions))
     }
 
     /// Lets the task prepare what [`Session::stage_on_device`] will ask for in these updates of an epoch, in
@@ -77,7 +77,9 @@ impl Session {
             if !matches!(self.recorded.find(frames), Found::Unknown) {
                 for &frame in frames {
                     let questions = self.questions(epoch, frame);
-                    self.task.draw_ahead(&questions);
+                    if let Some(staging) = self.task.staging() {
+                        staging.draw_ahead(&questions);
+                    }
                 }
             }
         }

@@ -41,7 +41,7 @@ impl Session {
     /// The same as one of several ranks, which all call it.
     ///
     /// # Errors
-    /// As [`Session::start`], and where ranks cannot share the run or one is lost.
+    /// As [`Session::start`], and if ranks cannot share the run or one is lost.
     pub fn start_shared(
         mut config: Config,
         material: SnapshotInput,

@@ -77,7 +77,7 @@ fn values(
     Ok(named)
 }
 
-/// Targets as the baselines take them: NaN where there is none, one step where they never change.
+/// Targets as the baselines take them: NaN if there is none, one step if they never change.
 fn targets(material: &SnapshotInput) -> Result<Targets, TrainError> {
     let value = |row: usize| match &material.goal {
         Some(Goal::Numbers { values, .. }) => values.as_slice()[row],

@@ -63,17 +63,17 @@ impl PairsAhead {
         if orders.send((questions.clone(), answer)).is_ok() {
             self.pending.push_back((questions.clone(), drawn));
         }
-        // What was draw_aheadn and did not come about.
+        // What was drawn ahead and never asked for.
         while self.pending.len() > 2 * FRAMES_AHEAD {
             self.pending.pop_front();
         }
     }
 
-    /// The pairs, drawn now where they were not draw_aheadn.
+    /// The pairs, drawn now if they were not drawn ahead.
     pub(super) fn take(&mut self, questions: &Questions) -> Drawn {
         let known = self.pending.iter().position(|(known, _)| known == questions);
-        let draw_aheadn = known.and_then(|at| self.pending.drain(..=at).next_back());
-        let drawn = draw_aheadn.and_then(|(_, drawn)| drawn.recv().ok());
+        let ahead = known.and_then(|at| self.pending.drain(..=at).next_back());
+        let drawn = ahead.and_then(|(_, drawn)| drawn.recv().ok());
         drawn.unwrap_or_else(|| self.targets.drawer().draw(questions))
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_the_same_whether_they_were_draw_aheadn_or_not() {
+    fn pairs_are_the_same_whether_they_were_drawn_ahead_or_not() {
         let (src, dst): (Vec<u32>, Vec<u32>) =
             (0..90).map(|edge| (edge * 7 % 20, edge * 11 % 19)).unzip();
         let graph = SnapshotSequence::new(20, vec![0, 30, 60, 60, 90], src, dst, None).unwrap();

@@ -1,6 +1,6 @@
-//! Traces of training on a card: a traced run is the run that users have, recordings included.
+//! Traces of training on a GPU: a traced run is the run that users have, recordings included.
 //!
-//! A process has one profiler, so each test runs in a process of its own, with the emulated card.
+//! A process has one profiler, so each test runs in a process of its own, with the emulated GPU.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use zoetrope_data::Quiet;
 use zoetrope_run::checkpoint::state_hash;
 use zoetrope_run::{Timeline, TraceFile};
 use zoetrope_testkit::emulator;
-use zoetrope_train::snapshots::session::Watch;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::train::Opened;
 
 /// Computed in the first epoch, recorded in the second, launched as recorded in the third.
@@ -22,14 +22,6 @@ const SETTINGS: &str = "data.path=synthetic:demo?vertices=30&steps=14 data.split
 /// What makes the emulated profiler fail.
 const FAULT: &str = "ZOETROPE_EMULATED_CUPTI";
 
-struct ToTheEnd;
-
-impl Watch for ToTheEnd {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
-
 fn train(more: &str, timeline: Timeline) -> String {
     let settings = SETTINGS.split_whitespace().chain(more.split_whitespace());
     let config = settings.fold(Config::builder(), |builder, setting| builder.set(setting));
@@ -37,7 +29,7 @@ fn train(more: &str, timeline: Timeline) -> String {
     let mut run = Opened::open(&mut config, &Quiet).unwrap().start(config, None, timeline).unwrap();
     let course = run.course_mut();
     while !course.is_over() {
-        course.epoch(&mut ToTheEnd).unwrap();
+        course.epoch(&mut Unobserved).unwrap();
     }
     state_hash(&course.save())
 }

@@ -17,7 +17,7 @@ const AHEAD: usize = 16;
 
 /// What of a learner lives on a GPU.
 #[derive(Debug)]
-pub(crate) struct Card {
+pub(crate) struct OnGpu {
     gpu: Gpu,
     optimiser: OnDevice,
     steps: Steps,
@@ -26,7 +26,7 @@ pub(crate) struct Card {
     launched: VecDeque<Event>,
 }
 
-impl Card {
+impl OnGpu {
     pub(super) fn new(gpu: &Gpu, optimiser: &Optimiser, parameters: &Parameters) -> Self {
         Self {
             gpu: gpu.clone(),
@@ -107,7 +107,7 @@ impl Card {
         let linked = ranks.are_linked(&self.gpu);
         if linked {
             let mut all = parameters.on(&self.gpu).gradients_to_share();
-            ranks.all_reduce_on_card(all.view_mut())?;
+            ranks.all_reduce_on_gpu(all.view_mut())?;
         }
         Ok(linked)
     }

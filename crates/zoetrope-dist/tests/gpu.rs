@@ -7,10 +7,10 @@ use zoetrope_tensor::{Device, Gpu, Tape};
 use zoetrope_testkit::emulator;
 
 #[test]
-fn rows_on_a_card_are_exchanged_as_on_the_processor() {
+fn rows_on_a_gpu_are_exchanged_as_on_the_processor() {
     if let Err(error) = Gpu::open(0) {
         assert!(!emulator::is_pointed(), "{error}");
-        return emulator::rerun("rows_on_a_card_are_exchanged_as_on_the_processor");
+        return emulator::rerun("rows_on_a_gpu_are_exchanged_as_on_the_processor");
     }
     threads::run(2, Timeouts::default(), |ranks| {
         // Each rank has its own handle, as processes on one GPU have.

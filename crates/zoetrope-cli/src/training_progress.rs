@@ -1,12 +1,13 @@
 //! The bars and lines that a run shows while it trains, on standard error.
 
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use zoetrope_data::Progress;
+use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::run::EpochRecord;
-use zoetrope_train::train::Listener;
 use zoetrope_train::training_run::TrainingRun;
 
 use crate::progress::{Bars, Unit};
@@ -57,40 +58,52 @@ impl Drop for TrainingBars {
     }
 }
 
-impl Listener for TrainingBars {
-    fn reading(&self) -> &dyn Progress {
-        &self.reading
+impl Observer for TrainingBars {
+    fn observe(&mut self, event: RunEvent<'_>) -> ControlFlow<()> {
+        match event {
+            RunEvent::Reading { phase, total } => self.reading.begin(phase, total),
+            RunEvent::Read(amount) => self.reading.advance(amount),
+            RunEvent::Warning(text) => self.warning(text),
+            RunEvent::Started { run, folder } => self.started(run, folder),
+            RunEvent::Step { epoch, done, all } => self.step(epoch, done, all),
+            RunEvent::Epoch { run, record } => self.epoch(run, record),
+            RunEvent::Testing => self.finish(),
+            _ => {}
+        }
+        ControlFlow::Continue(())
     }
+}
 
+impl TrainingBars {
     fn warning(&mut self, text: &str) {
         let line = format!("{} {text}", Style::stderr().yellow("warning:"));
         self.bar.suspend(|| self.say(&line));
     }
 
-    fn started(&mut self, course: &dyn TrainingRun, folder: &Path) {
+    fn started(&mut self, run: &dyn TrainingRun, folder: &Path) {
         self.reading.finish();
-        self.epochs = course.config().train.epochs;
+        self.epochs = run.config().train.epochs;
         if self.quiet {
             return;
         }
         let style = Style::stderr();
         self.say(&format!(
             "{} {} on {}: {}; {} parameters → {}",
-            style.bold(course.config().model.name.name()),
-            style.dim(course.task().name()),
-            course.data().name,
-            course.size(),
-            course.parameters().weights(),
+            style.bold(run.config().model.name.name()),
+            style.dim(run.task().name()),
+            run.data().name,
+            run.size(),
+            run.parameters().weights(),
             folder.display(),
         ));
-        for choice in course.config().chosen() {
+        for choice in run.config().chosen() {
             self.say(&format!("{} {choice}", style.dim("chosen:")));
         }
-        for warning in course.warnings() {
+        for warning in run.warnings() {
             self.say(&format!("{} {warning}", style.yellow("note:")));
         }
         if self.visible {
-            let frames = course.steps_per_epoch();
+            let frames = run.steps_per_epoch();
             let template = "{msg} {bar:28} {percent:>3}%  {eta} left";
             let look = ProgressStyle::with_template(template)
                 .expect("the template above is well formed")
@@ -98,19 +111,19 @@ impl Listener for TrainingBars {
             self.bar = ProgressBar::new((self.epochs * frames) as u64);
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
             self.bar.set_style(look);
-            self.bar.set_position((course.epochs().len() * frames) as u64);
+            self.bar.set_position((run.epochs().len() * frames) as u64);
         }
     }
 
-    fn frame(&mut self, epoch: usize, done: usize, all: usize) {
+    fn step(&mut self, epoch: usize, done: usize, all: usize) {
         if self.visible {
             self.bar.set_message(format!("epoch {epoch} of {}{}", self.epochs, self.text));
             self.bar.set_position(((epoch - 1) * all + done) as u64);
         }
     }
 
-    fn epoch(&mut self, course: &dyn TrainingRun, record: &EpochRecord) {
-        let key = course.learner().watched_key();
+    fn epoch(&mut self, run: &dyn TrainingRun, record: &EpochRecord) {
+        let key = run.learner().watched_key();
         let val = record
             .val
             .get(key)
@@ -121,9 +134,5 @@ impl Listener for TrainingBars {
         if !self.quiet && !self.visible && due {
             self.say(&format!("epoch {:>4} of {}{}", record.epoch, self.epochs, self.text));
         }
-    }
-
-    fn testing(&mut self) {
-        self.bar.finish_and_clear();
     }
 }

@@ -14,10 +14,10 @@ use zoetrope_tensor::cuda::ParameterBlock;
 use zoetrope_tensor::{Device, Gpu, Tape};
 use zoetrope_testkit::emulator;
 
-const CARDS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "4")];
+const GPUS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "4")];
 
 /// The GPU of a rank.
-fn card(ranks: &Ranks) -> Gpu {
+fn gpu(ranks: &Ranks) -> Gpu {
     Gpu::open(ranks.rank()).unwrap()
 }
 
@@ -70,13 +70,13 @@ fn there_and_back(
 }
 
 #[test]
-fn rows_go_from_card_to_card_with_the_bits_and_bytes_of_the_host() {
-    if !emulator::is_here("rows_go_from_card_to_card_with_the_bits_and_bytes_of_the_host", CARDS) {
+fn rows_go_from_gpu_to_gpu_with_the_bits_and_bytes_of_the_host() {
+    if !emulator::is_here("rows_go_from_gpu_to_gpu_with_the_bits_and_bytes_of_the_host", GPUS) {
         return;
     }
     for size in [2, 3, 4] {
         threads::run(size, Timeouts::default(), |ranks| {
-            let gpu = card(&ranks);
+            let gpu = gpu(&ranks);
             let device = Device::Cuda(gpu.clone());
             let rows = 10;
             let even = ExchangePlan::between(
@@ -103,15 +103,15 @@ fn rows_go_from_card_to_card_with_the_bits_and_bytes_of_the_host() {
                 let used = ranks.traffic().since(&before.0).all_to_all;
                 (found, used.calls, used.bytes)
             };
-            let (mut by_host, mut by_cards) = (0, 0);
+            let (mut by_host, mut by_gpus) = (0, 0);
             let expected = run(&mut by_host);
-            assert_eq!(ranks.link_cards(&gpu)?, Ok(()));
+            assert_eq!(ranks.link_gpus(&gpu)?, Ok(()));
             assert!(ranks.are_linked(&gpu));
-            assert_eq!(run(&mut by_cards), expected);
+            assert_eq!(run(&mut by_gpus), expected);
             // What the test itself reads: results and gradients.
             let read: usize = expected.0.iter().flatten().map(|values| values.len() * 4).sum();
-            assert_eq!(by_cards, read as u64, "nothing else comes to the host");
-            assert!(by_host > by_cards);
+            assert_eq!(by_gpus, read as u64, "nothing else comes to the host");
+            assert!(by_host > by_gpus);
             ranks.check()
         })
         .unwrap();
@@ -119,14 +119,14 @@ fn rows_go_from_card_to_card_with_the_bits_and_bytes_of_the_host() {
 }
 
 #[test]
-fn sums_on_cards_have_the_bits_and_bytes_of_sums_on_the_host() {
-    if !emulator::is_here("sums_on_cards_have_the_bits_and_bytes_of_sums_on_the_host", CARDS) {
+fn sums_on_gpus_have_the_bits_and_bytes_of_sums_on_the_host() {
+    if !emulator::is_here("sums_on_gpus_have_the_bits_and_bytes_of_sums_on_the_host", GPUS) {
         return;
     }
     for size in [2, 3, 4] {
         threads::run(size, Timeouts::default(), |ranks| {
-            let gpu = card(&ranks);
-            assert_eq!(ranks.link_cards(&gpu)?, Ok(()));
+            let gpu = gpu(&ranks);
+            assert_eq!(ranks.link_gpus(&gpu)?, Ok(()));
             for len in [4, 1024, 1028, 5000] {
                 let own = bodies::values(3, ranks.rank(), len);
                 let before = ranks.traffic();
@@ -135,11 +135,11 @@ fn sums_on_cards_have_the_bits_and_bytes_of_sums_on_the_host() {
                 let middle = ranks.traffic();
                 let mut values = ParameterBlock::new(&gpu, [len]).values();
                 values.write(&own);
-                ranks.all_reduce_on_card(values.view_mut())?;
+                ranks.all_reduce_on_gpu(values.view_mut())?;
                 assert_eq!(bits(&values.to_vec()), bits(&expected));
-                let [host, card] =
+                let [host, gpu] =
                     [middle.since(&before), ranks.traffic().since(&middle)].map(|t| t.all_reduce);
-                assert_eq!((host.calls, host.bytes), (card.calls, card.bytes));
+                assert_eq!((host.calls, host.bytes), (gpu.calls, gpu.bytes));
             }
             Ok::<_, DistError>(())
         })
@@ -148,28 +148,28 @@ fn sums_on_cards_have_the_bits_and_bytes_of_sums_on_the_host() {
 }
 
 #[test]
-fn ranks_that_share_a_card_agree_not_to_link_it() {
-    if !emulator::is_here("ranks_that_share_a_card_agree_not_to_link_it", CARDS) {
+fn ranks_that_share_a_gpu_agree_not_to_link_it() {
+    if !emulator::is_here("ranks_that_share_a_gpu_agree_not_to_link_it", GPUS) {
         return;
     }
     threads::run(3, Timeouts::default(), |ranks| {
         let gpu = Gpu::open(ranks.rank() % 2).unwrap();
-        assert_eq!(ranks.link_cards(&gpu)?, Err(NoLink::Shared { ranks: [0, 2] }));
+        assert_eq!(ranks.link_gpus(&gpu)?, Err(NoLink::Shared { ranks: [0, 2] }));
         assert!(!ranks.are_linked(&gpu));
         Ok::<_, DistError>(())
     })
     .unwrap();
-    assert_eq!(threads::alone().link_cards(&Gpu::open(0).unwrap()), Ok(Err(NoLink::Alone)));
+    assert_eq!(threads::alone().link_gpus(&Gpu::open(0).unwrap()), Ok(Err(NoLink::Alone)));
 }
 
 #[test]
 fn where_nccl_itself_refuses_all_ranks_get_the_same_reason() {
-    let settings = [CARDS[0], ("ZOETROPE_SHARE_CARD", "1")];
+    let settings = [GPUS[0], ("ZOETROPE_SHARE_CARD", "1")];
     if !emulator::is_here("where_nccl_itself_refuses_all_ranks_get_the_same_reason", &settings) {
         return;
     }
     threads::run(2, Timeouts::default(), |ranks| {
-        let reason = ranks.link_cards(&Gpu::open(0).unwrap())?.unwrap_err();
+        let reason = ranks.link_gpus(&Gpu::open(0).unwrap())?.unwrap_err();
         let text = reason.to_string();
         assert!(text.starts_with("rank 0 could not link its GPU: "), "{text}");
         assert!(text.contains("invalid usage"), "{text}");
@@ -182,9 +182,9 @@ fn where_nccl_itself_refuses_all_ranks_get_the_same_reason() {
 
 /// An exchange there and back on the linked GPU of a rank, as a step of training.
 fn linked_step(ranks: &Ranks) -> Result<impl Fn() + use<>, DistError> {
-    let gpu = card(ranks);
+    let gpu = gpu(ranks);
     let exchange = Exchange::new(ranks, halo(ranks, 10));
-    assert_eq!(ranks.link_cards(&gpu)?, Ok(()));
+    assert_eq!(ranks.link_gpus(&gpu)?, Ok(()));
     let x = bodies::values(1, ranks.rank(), 30);
     Ok(move || {
         there_and_back(&exchange, &Device::Cuda(gpu.clone()), &x, 3, true);
@@ -224,9 +224,9 @@ fn with_victim(
 }
 
 #[test]
-fn a_rank_that_ends_or_hangs_while_cards_wait_for_its_card_is_named() {
-    let test = "a_rank_that_ends_or_hangs_while_cards_wait_for_its_card_is_named";
-    if !emulator::is_here(test, CARDS) {
+fn a_rank_that_ends_or_hangs_while_gpus_wait_for_its_gpu_is_named() {
+    let test = "a_rank_that_ends_or_hangs_while_gpus_wait_for_its_gpu_is_named";
+    if !emulator::is_here(test, GPUS) {
         return;
     }
     // Kernels are compiled here, so that nobody seems to hang who compiles.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::{CudaError, ID_BYTES, Link, WaitHook, link_version};
 
-use super::CardLink;
+use super::GpuLink;
 use crate::communicator::Fault;
 use crate::error::DistError;
 use crate::ranks::Ranks;
@@ -93,7 +93,7 @@ impl Ranks {
     ///
     /// # Errors
     /// If a rank is lost; inside, why the GPUs cannot be linked.
-    pub fn link_cards(&self, gpu: &Gpu) -> Result<Result<(), NoLink>, DistError> {
+    pub fn link_gpus(&self, gpu: &Gpu) -> Result<Result<(), NoLink>, DistError> {
         if self.size() == 1 {
             return Ok(Err(NoLink::Alone));
         }
@@ -110,42 +110,42 @@ impl Ranks {
             Some(Err(error)) => Err(error),
             // What a failed first rank sends is no number of NCCL's.
             _ if id == [0; ID_BYTES] => Ok(None),
-            _ => self.meet_cards(gpu, id)?.map(Some),
+            _ => self.meet_gpus(gpu, id)?.map(Some),
         };
         let problem = met.as_ref().err().map(ToString::to_string);
         let problems: Vec<Option<String>> = self.told(&problem)?;
         if let Some((rank, problem)) =
             problems.into_iter().enumerate().find_map(|(rank, one)| Some((rank, one?)))
         {
-            if let Ok(Some(cards)) = met {
-                cards.end();
+            if let Ok(Some(gpus)) = met {
+                gpus.end();
             }
             return Ok(Err(NoLink::Refused { rank, problem }));
         }
-        if let Ok(Some(cards)) = met {
-            let watched: Arc<dyn WaitHook> = Arc::clone(&cards) as _;
+        if let Ok(Some(gpus)) = met {
+            let watched: Arc<dyn WaitHook> = Arc::clone(&gpus) as _;
             gpu.set_wait_hook(Arc::downgrade(&watched));
-            self.keep_cards(cards);
+            self.keep_gpus(gpus);
         }
         Ok(Ok(()))
     }
 
-    fn meet_cards(
+    fn meet_gpus(
         &self,
         gpu: &Gpu,
         id: [u8; ID_BYTES],
-    ) -> Result<Result<Arc<CardLink>, CudaError>, DistError> {
+    ) -> Result<Result<Arc<GpuLink>, CudaError>, DistError> {
         let site = self.enter(Call::Link)?;
         let link = match Link::meet(gpu, id, self.rank(), self.size()) {
             Ok(link) => link,
             Err(error) => return Ok(Err(error)),
         };
-        let cards = Arc::new(CardLink::new(Arc::clone(self.communicator()), link));
+        let gpus = Arc::new(GpuLink::new(Arc::clone(self.communicator()), link));
         let most = LINK_TIMEOUT_MAX.min(self.communicator().board().timeouts().timeout / 2);
-        match self.timed(site.call, || cards.settle(site, Some(most))) {
-            Ok(()) => Ok(Ok(cards)),
-            Err(Fault::Card(error)) => {
-                cards.end();
+        match self.timed(site.call, || gpus.settle(site, Some(most))) {
+            Ok(()) => Ok(Ok(gpus)),
+            Err(Fault::Gpu(error)) => {
+                gpus.end();
                 Ok(Err(error))
             }
             Err(fault) => Err(self.fail(Some(site), fault)),
@@ -169,12 +169,12 @@ impl Ranks {
 mod tests {
     use super::*;
 
-    fn offer(card: u8, may_share: bool) -> Offer {
-        Offer { identity: Ok([card; 16]), may_share }
+    fn offer(gpu: u8, may_share: bool) -> Offer {
+        Offer { identity: Ok([gpu; 16]), may_share }
     }
 
     #[test]
-    fn cards_are_linked_where_everyone_has_one_and_nccl() {
+    fn gpus_are_linked_where_everyone_has_one_and_nccl() {
         assert_eq!(judge(&[offer(0, false), offer(1, false)]), Ok(()));
         let shared = [offer(0, false), offer(1, false), offer(1, true)];
         assert_eq!(judge(&shared), Err(NoLink::Shared { ranks: [1, 2] }));

@@ -11,7 +11,7 @@ use super::target::Target;
 
 /// Collects answers and says what they amount to.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum PartJudge {
     /// Of links.
     Links(Box<Links>),
     /// Of classes.
@@ -30,7 +30,7 @@ pub(super) struct Links {
     inductive: Vec<bool>,
 }
 
-impl Verdict {
+impl PartJudge {
     /// Nothing is collected yet.
     pub(super) fn new(target: &Target, hits: u32) -> Self {
         match target {

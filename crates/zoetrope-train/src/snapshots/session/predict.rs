@@ -1,4 +1,5 @@
-//! Predictions of pairs: of any that are asked about, or of those that a part is judged by.
+//! Predictions and embeddings as files want them: of vertices, of any pairs that are asked about, or of the
+//! pairs that a part is judged by.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use super::Session;
 use crate::answers::Meaning;
 use crate::config::TaskName;
 use crate::error::TrainError;
+use crate::run::Metrics;
 use crate::snapshots::engine::{Head, evaluating};
 use crate::snapshots::sampling::Pairs;
 
@@ -29,7 +31,74 @@ pub struct PairQuestion {
     pub snapshot: usize,
 }
 
+/// What a prediction file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answers {
+    /// The judged snapshots in time order.
+    pub steps: Vec<usize>,
+    /// Vertices in each.
+    pub vertices: usize,
+    /// Numbers for each vertex.
+    pub per_vertex: usize,
+    /// `steps × vertices × per_vertex`.
+    pub values: Vec<f32>,
+}
+
 impl Session {
+    /// Predictions for the last snapshot of each frame, as the rule of the plan cuts them; all
+    /// frames of the sequence, or those whose last snapshot belongs to a part.
+    ///
+    /// # Errors
+    /// If the task has no answer for a vertex, or no frame ends in the part.
+    pub fn predict(&mut self, part: Option<Part>) -> Result<(Answers, Metrics), TrainError> {
+        let Some(per_vertex) = self.task.answers_per_vertex() else {
+            return Err(TrainError::Unfit {
+                what: format!("{} predicts pairs, not vertices", self.task_name.name()),
+                advice: "name them with --pairs FILE".to_owned(),
+            });
+        };
+        let steps = self.predicted_steps(part);
+        if steps.is_empty() {
+            return Err(TrainError::Unfit {
+                what: "no frame ends in that part of the sequence".to_owned(),
+                advice: "choose another --split, or a shorter train.frame".to_owned(),
+            });
+        }
+        let mut values = Vec::new();
+        self.task.begin();
+        for pass in self.passes_for(&steps) {
+            self.judge_pass(&pass, Some(&mut values))?;
+        }
+        let metrics = self.task.metrics();
+        let vertices = self.material.vertices();
+        Ok((Answers { steps, vertices, per_vertex, values }, metrics))
+    }
+
+    /// The embeddings of a snapshot, `vertices × width`.
+    ///
+    /// # Errors
+    /// If the snapshot is not there, or too early for a whole frame.
+    pub fn embed(&mut self, step: usize) -> Result<Vec<f32>, TrainError> {
+        let first = self.earliest();
+        if step >= self.material.steps() || step < first {
+            return Err(TrainError::Unfit {
+                what: format!("there is no frame that ends at snapshot {step}"),
+                advice: format!(
+                    "choose a snapshot from {first} to {}",
+                    self.material.steps().saturating_sub(1)
+                ),
+            });
+        }
+        let mut found = Vec::new();
+        for pass in self.passes_for(&[step]) {
+            self.visit(&pass, |session, _| {
+                found = session.embeddings.as_slice().to_vec();
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
     /// What the numbers of its answers mean.
     pub fn meaning(&self) -> Meaning {
         let material = &self.material;
@@ -155,5 +224,20 @@ impl Session {
         let found = self.judge_tape.value(answers).to_vec();
         self.judge_tape.reset();
         Ok(found)
+    }
+
+    /// The last snapshots of the frames of the whole sequence, or of those that end in a part.
+    fn predicted_steps(&self, part: Option<Part>) -> Vec<usize> {
+        let rule = self.plan.rule;
+        let frame = rule.frame.unwrap_or(1);
+        let stride = if self.sequential() && rule.frame.is_none() { 1 } else { rule.stride };
+        let ends = (frame..=self.material.steps()).step_by(stride).map(|end| end - 1);
+        match part {
+            None => ends.collect(),
+            Some(part) => {
+                let steps = self.steps_of(part);
+                ends.filter(|end| steps.contains(end)).collect()
+            }
+        }
     }
 }

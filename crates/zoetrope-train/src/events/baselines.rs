@@ -15,16 +15,13 @@ use super::schedule::Batch;
 use super::session::EventSession;
 use super::target::Target;
 use crate::error::TrainError;
+use crate::training_run::Baselines;
 
 /// Draws of evaluation are those of no epoch.
 pub(super) const EVALUATION: u32 = 0;
 
-impl EventSession {
-    /// The metrics of the task's baselines on a part.
-    pub(super) fn measure_baselines(
-        &self,
-        part: Part,
-    ) -> Result<BTreeMap<String, Metrics>, TrainError> {
+impl Baselines for EventSession {
+    fn baselines(&self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
         let (store, split) = (&self.material.store, &self.material.split);
         let asked = split.part(part);
         let (training, equal_times) = (split.train.clone(), self.config.task.equal_times);
@@ -50,7 +47,9 @@ impl EventSession {
             }
         }
     }
+}
 
+impl EventSession {
     fn compare_links(
         &self,
         part: Part,

@@ -4,7 +4,7 @@
 //! stream. `start` launches the first two and `arrive` the last. The host does not wait for them; the GPU
 //! executes them in that order.
 
-use zoetrope_tensor::CardSide;
+use zoetrope_tensor::GpuSide;
 use zoetrope_tensor::cuda::{Incoming, RowLists, View, ViewMut};
 
 use super::{BlockingExchange, Exchange, OverlappedExchange, ReceiveEnd, SendEnd, Way};
@@ -12,21 +12,21 @@ use crate::sync::lock;
 
 /// The lists of both ways.
 #[derive(Debug)]
-pub(super) struct CardLists {
+pub(super) struct GpuLists {
     forward: RowLists,
     back: RowLists,
 }
 
 /// Rows on their way from GPU to GPU.
-pub(super) type OnCard = Incoming;
+pub(super) type OnGpu = Incoming;
 
 impl Exchange {
-    fn card_lists(&self, way: Way) -> &RowLists {
+    fn gpu_lists(&self, way: Way) -> &RowLists {
         let plan = &self.plan;
-        let lists = self.lists.card.get_or_init(|| {
+        let lists = self.lists.gpu.get_or_init(|| {
             let (rank, rows) = (plan.rank(), [plan.rows_in(), plan.rows_out()]);
             let back = [rows[1], rows[0]];
-            CardLists {
+            GpuLists {
                 forward: RowLists::putting(rank, rows, plan.sends(), plan.receives()),
                 back: RowLists::adding(rank, back, plan.receives(), plan.sends()),
             }
@@ -38,73 +38,73 @@ impl Exchange {
     }
 
     /// Sends rows of a GPU; None if a rank is lost, which the ranks remember.
-    fn depart_from_card(&self, way: Way, x: View<'_>, cols: usize) -> Option<Incoming> {
-        self.ranks.send_rows(self.card_lists(way), x, cols).ok()
+    fn depart_from_gpu(&self, way: Way, x: View<'_>, cols: usize) -> Option<Incoming> {
+        self.ranks.send_rows(self.gpu_lists(way), x, cols).ok()
     }
 
     /// Puts rows where they belong; zeros if a rank is lost.
-    fn put_on_card(&self, incoming: Option<Incoming>, y: ViewMut<'_>) {
+    fn put_on_gpu(&self, incoming: Option<Incoming>, y: ViewMut<'_>) {
         match incoming {
-            Some(incoming) => incoming.arrive(self.card_lists(Way::Forward), y),
+            Some(incoming) => incoming.arrive(self.gpu_lists(Way::Forward), y),
             None => self.clear(y),
         }
     }
 
     /// Adds gradients to those of the rows that were sent, in the order of ranks.
-    fn add_on_card(&self, incoming: Option<Incoming>, dx: ViewMut<'_>) {
+    fn add_on_gpu(&self, incoming: Option<Incoming>, dx: ViewMut<'_>) {
         if let Some(incoming) = incoming {
-            incoming.arrive(self.card_lists(Way::Backward), dx);
+            incoming.arrive(self.gpu_lists(Way::Backward), dx);
         }
     }
 
     fn clear(&self, y: ViewMut<'_>) {
-        if let Some(gpu) = self.ranks.linked_card() {
+        if let Some(gpu) = self.ranks.linked_gpu() {
             gpu.zero(y);
         }
     }
 }
 
-impl CardSide for BlockingExchange {
+impl GpuSide for BlockingExchange {
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
-        let incoming = self.exchange.depart_from_card(Way::Forward, inputs[0], self.cols);
-        self.exchange.put_on_card(incoming, y);
+        let incoming = self.exchange.depart_from_gpu(Way::Forward, inputs[0], self.cols);
+        self.exchange.put_on_gpu(incoming, y);
     }
 
     fn backward(&self, dy: View<'_>, inputs: &mut [Option<ViewMut<'_>>]) {
         let Some(dx) = &mut inputs[0] else { return };
-        let incoming = self.exchange.depart_from_card(Way::Backward, dy, self.cols);
-        self.exchange.add_on_card(incoming, dx.reborrow());
+        let incoming = self.exchange.depart_from_gpu(Way::Backward, dy, self.cols);
+        self.exchange.add_on_gpu(incoming, dx.reborrow());
     }
 }
 
 impl OverlappedExchange {
-    fn depart_from_card(&self, way: Way, x: View<'_>) {
-        *lock(&self.between_cards) = self.exchange.depart_from_card(way, x, self.cols);
+    fn depart_from_gpu(&self, way: Way, x: View<'_>) {
+        *lock(&self.between_gpus) = self.exchange.depart_from_gpu(way, x, self.cols);
     }
 
-    fn arrive_on_card(&self) -> Option<Incoming> {
-        lock(&self.between_cards).take()
+    fn arrive_on_gpu(&self) -> Option<Incoming> {
+        lock(&self.between_gpus).take()
     }
 }
 
-impl CardSide for SendEnd {
+impl GpuSide for SendEnd {
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>) {
-        self.0.depart_from_card(Way::Forward, inputs[0]);
+        self.0.depart_from_gpu(Way::Forward, inputs[0]);
         self.0.exchange.clear(y);
     }
 
     fn backward(&self, _: View<'_>, inputs: &mut [Option<ViewMut<'_>>]) {
         let Some(dx) = &mut inputs[0] else { return };
-        self.0.exchange.add_on_card(self.0.arrive_on_card(), dx.reborrow());
+        self.0.exchange.add_on_gpu(self.0.arrive_on_gpu(), dx.reborrow());
     }
 }
 
-impl CardSide for ReceiveEnd {
+impl GpuSide for ReceiveEnd {
     fn forward(&self, _: &[View<'_>], y: ViewMut<'_>) {
-        self.0.exchange.put_on_card(self.0.arrive_on_card(), y);
+        self.0.exchange.put_on_gpu(self.0.arrive_on_gpu(), y);
     }
 
     fn backward(&self, dy: View<'_>, _: &mut [Option<ViewMut<'_>>]) {
-        self.0.depart_from_card(Way::Backward, dy);
+        self.0.depart_from_gpu(Way::Backward, dy);
     }
 }

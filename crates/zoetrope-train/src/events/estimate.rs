@@ -6,7 +6,9 @@
 //! each twice as large as the one before, as long as the next one is sure to fit. What is too large to
 //! be tried is extrapolated. Nothing that is learned or remembered changes.
 //!
-//! What follows from that the planner of batches decides.
+//! What follows from that the planner of batches decides. This is no second model of memory: frames are
+//! estimated from their shapes (`zoetrope_plan::planners::memory`), batches cannot be and are measured; both
+//! fill the same `Memory`, which alone adds up and compares with the limit.
 
 use std::sync::Arc;
 
@@ -29,8 +31,9 @@ use crate::learner::optimise;
 
 /// The smallest batch that is tried.
 const FIRST: usize = 32;
-/// What the program takes before any data, in processes that do not count it.
-const PROGRAM_BYTES: u64 = 16 << 20;
+/// The least that the program takes besides data, states and weights; all there is to go by in processes that
+/// do not count their memory.
+const PROGRAM_BYTES_MIN: u64 = 16 << 20;
 
 /// As much for `to` events as `now` is for `from` of them, and `before` for half as many.
 fn stretched(now: BatchCost, before: BatchCost, from: usize, to: usize) -> BatchCost {
@@ -79,7 +82,7 @@ impl EventSession {
         // Everything that is there already and has no name of its own: the program, names of
         // vertices, tables of the sampler.
         let allocated = data + self.state_bytes() + weights;
-        let program = zoetrope_heap::held().saturating_sub(allocated).max(PROGRAM_BYTES);
+        let program = zoetrope_heap::held().saturating_sub(allocated).max(PROGRAM_BYTES_MIN);
         Memory {
             data,
             // A checkpoint is a copy of one state and of all weights, which is read again before it

@@ -1,6 +1,6 @@
 //! Messages between the GPUs of ranks, which never pass the host.
 //!
-//! If every rank has a GPU of its own and NCCL is installed ([`Ranks::link_cards`]), rows and sums are sent
+//! If every rank has a GPU of its own and NCCL is installed ([`Ranks::link_gpus`]), rows and sums are sent
 //! from GPU to GPU in the compute stream. Everything else is as through the host: who sends what to whom,
 //! the order of sums, what is counted, and how a lost rank is reported.
 //!
@@ -41,7 +41,7 @@ struct RunningCall {
 
 /// The link of this rank's GPU with those of all others.
 #[derive(Debug)]
-pub(crate) struct CardLink {
+pub(crate) struct GpuLink {
     communicator: Arc<dyn Communicator>,
     link: Link,
     state: Mutex<State>,
@@ -57,7 +57,7 @@ struct State {
     ended: bool,
 }
 
-impl CardLink {
+impl GpuLink {
     fn new(communicator: Arc<dyn Communicator>, link: Link) -> Self {
         Self { communicator, link, state: Mutex::default() }
     }
@@ -129,7 +129,7 @@ impl CardLink {
     }
 }
 
-impl Drop for CardLink {
+impl Drop for GpuLink {
     fn drop(&mut self) {
         // A link that ends in order waits for the others, of whom one is gone.
         if self.communicator.board().verdict().is_some() {
@@ -146,7 +146,7 @@ impl State {
     }
 }
 
-impl WaitHook for CardLink {
+impl WaitHook for GpuLink {
     fn look(&self) {
         if self.communicator.board().verdict().is_some() {
             return self.end();
@@ -181,19 +181,19 @@ fn pause(waited: Duration) {
 
 impl From<CudaError> for Fault {
     fn from(error: CudaError) -> Self {
-        Self::Card(error)
+        Self::Gpu(error)
     }
 }
 
 impl Ranks {
     /// Whether rows and sums of that GPU go to other GPUs without passing the host.
     pub fn are_linked(&self, gpu: &Gpu) -> bool {
-        self.card_link().is_some_and(|cards| cards.link.gpu() == gpu)
+        self.gpu_link().is_some_and(|gpus| gpus.link.gpu() == gpu)
     }
 
     /// The GPU that is linked with those of the other ranks.
-    pub(crate) fn linked_card(&self) -> Option<&Gpu> {
-        self.card_link().map(|cards| cards.link.gpu())
+    pub(crate) fn linked_gpu(&self) -> Option<&Gpu> {
+        self.gpu_link().map(|gpus| gpus.link.gpu())
     }
 
     /// Replaces values on the linked GPU by their sums over all ranks: the bits of
@@ -201,11 +201,11 @@ impl Ranks {
     ///
     /// # Errors
     /// If a rank is lost, or no GPU is linked.
-    pub fn all_reduce_on_card(&self, values: ViewMut<'_>) -> Result<(), DistError> {
+    pub fn all_reduce_on_gpu(&self, values: ViewMut<'_>) -> Result<(), DistError> {
         let slices = all_reduce_slices(values.len(), size_of::<f32>(), self.size());
         let bytes = all_reduce_bytes(values.len(), size_of::<f32>(), self.rank(), self.size());
-        self.between_cards(Call::AllReduce, bytes, |cards, site| {
-            cards.link.sum(values, slices.as_deref(), || cards.settle(site, None))
+        self.between_gpus(Call::AllReduce, bytes, |gpus, site| {
+            gpus.link.sum(values, slices.as_deref(), || gpus.settle(site, None))
         })
     }
 
@@ -216,28 +216,28 @@ impl Ranks {
         x: View<'_>,
         cols: usize,
     ) -> Result<Incoming, DistError> {
-        self.between_cards(Call::Exchange, lists.bytes(cols), |cards, site| {
-            cards.link.send_rows(lists, x, cols, || cards.settle(site, None))
+        self.between_gpus(Call::Exchange, lists.bytes(cols), |gpus, site| {
+            gpus.link.send_rows(lists, x, cols, || gpus.settle(site, None))
         })
     }
 
     /// Launches messages; counts what leaves.
-    fn between_cards<R>(
+    fn between_gpus<R>(
         &self,
         call: Call,
         bytes: usize,
-        launch: impl FnOnce(&CardLink, Site) -> Result<R, Fault>,
+        launch: impl FnOnce(&GpuLink, Site) -> Result<R, Fault>,
     ) -> Result<R, DistError> {
         self.check()?;
         let site = self.enter(call)?;
-        let Some(cards) = self.card_link() else {
+        let Some(gpus) = self.gpu_link() else {
             return Err(self.refuse(site, "the GPU", "linked", "not"));
         };
         self.timed(call, || {
             self.count_bytes(call, bytes);
-            let begin = cards.link.gpu().mark();
-            let result = launch(cards, site).map_err(|fault| self.fail(Some(site), fault))?;
-            cards.note(site, begin);
+            let begin = gpus.link.gpu().mark();
+            let result = launch(gpus, site).map_err(|fault| self.fail(Some(site), fault))?;
+            gpus.note(site, begin);
             #[cfg(feature = "faults")]
             fault_point::pass_rank(self.rank(), site, fault_point::Moment::In);
             Ok(result)
