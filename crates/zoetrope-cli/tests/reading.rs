@@ -346,3 +346,24 @@ fn files_that_were_not_read_are_told_by_a_plan_that_can_be_executed() {
     let summary = folder.json(&[&job, &data[..]].concat());
     assert!(summary["warnings"].to_string().contains("labels.csv"), "{}", summary["warnings"]);
 }
+
+/// pandas writes a column of integers that lacks one value as `12.0`.
+#[test]
+fn whole_decimals_name_the_vertices_of_whole_numbers() {
+    let folder = Folder::new();
+    for [src, dst] in [["src", "dst"], ["one", "two"]] {
+        let mut text = format!("{src},{dst},time\n");
+        for row in 0..200 {
+            let (from, to) = (draw(row, 0, 9), draw(row, 1, 9));
+            writeln!(text, "{from},{to}.0,{}", 1_600_000_000 + 60 * row).unwrap();
+        }
+        folder.write("float.csv", &text);
+        let report = folder.json(&["data", "inspect", "float.csv", "--json"]);
+        assert_eq!((&report["vertices"], &report["bipartite"]), (&9.into(), &false.into()));
+        // A row that lacks the value is a bad row, as in a column of integers.
+        folder.write("float.csv", &format!("{text}3,,1700000000\n"));
+        let outcome = folder.run(&["data", "inspect", "float.csv"]);
+        assert_eq!(outcome.code(), Some(3), "{}", outcome.stdout_text());
+        assert!(outcome.stderr_text().contains("float.csv:202"), "{}", outcome.stderr_text());
+    }
+}

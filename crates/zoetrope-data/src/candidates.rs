@@ -195,6 +195,13 @@ fn read_file(
 fn look(path: &Path, graph: Known<'_>) -> Result<Layout, DataError> {
     let mut source = Source::open(path, &graph.said.limits, &crate::progress::Quiet)?;
     let (head, whole) = table::read_head(&mut source, graph.said)?;
+    if head.contains(&0) {
+        return Err(DataError::Unsupported {
+            at: Location::file(path),
+            what: "binary content, such as Parquet, as pairs".into(),
+            advice: "write them as a text table, for example csv".into(),
+        });
+    }
     let free = ReadOptions::default();
     let ends = |reading: &TableReading, names: Option<&[String]>, count: usize| {
         [reading.src, reading.dst].iter().all(|&end| reading.place(end, names, count).is_some())

@@ -198,3 +198,11 @@ fn a_doubtful_file_is_asked_about_with_flags_of_its_own() {
     let DataError::Uncertain { confirm, .. } = error else { panic!("{error}") };
     assert_eq!(confirm, "--pairs-src 'a b' --pairs-dst c --pairs-time t");
 }
+
+#[test]
+fn binary_files_are_refused_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = graph(folder.path());
+    let error = data.ask(folder.path(), "PAR1\u{15}\u{4}\0\u{15}a,x,31\n", &[]).unwrap_err();
+    assert!(error.to_string().contains("text table"), "{error}");
+}

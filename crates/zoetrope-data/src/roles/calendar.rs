@@ -63,7 +63,7 @@ pub(super) fn counts_steps(name: &str) -> bool {
     let words = names::words(name);
     let steps =
         ["year", "quarter", "semester", "month", "week", "day", "hour", "minute", "step", "tick"];
-    words.iter().any(|word| steps.contains(&word.as_str()))
+    words.iter().any(|word| steps.contains(&word.as_str())) || names::counts_one_by_one(name)
 }
 
 /// See [`super::is_date_of_digits`].
@@ -200,6 +200,10 @@ mod tests {
             assert_eq!(unit(name), None, "{name}");
         }
         assert!(counts_steps("year") && counts_steps("Step") && !counts_steps("timestamp"));
+        for name in ["blockNumber", "turn_number", "round", "season", "slot"] {
+            assert!(counts_steps(name), "{name}");
+        }
+        assert!(!counts_steps("block_time") && !counts_steps("start"));
     }
 
     #[test]

@@ -145,6 +145,20 @@ impl Scored<'_> {
         Ok((src, dst, rival.filter(|_| !both_given).map(|&(_, a, b)| [a, b])))
     }
 
+    /// A column that was taken for an end although its name is that of a time or of a measured number: the
+    /// rows of such a table may have a vertex each, as readings of sensors do, and are then no edges.
+    pub(super) fn doubtful_end(&self, src: usize, dst: usize) -> Option<usize> {
+        let given = &self.columns.given;
+        let ends = [(src, given.src, true), (dst, given.dst, false)];
+        let doubtful = ends.into_iter().filter(|&(column, given, source)| {
+            let points = &self.points[column];
+            let number = self.facts(column).kind.is_number();
+            let measured = points.time > 0.0 || points.weight > 0.0 || points.measure;
+            given.is_none() && number && measured && self.end_points(column, source) <= 0.0
+        });
+        doubtful.map(|(column, ..)| column).next()
+    }
+
     /// What a name says about an end. A column that says nothing itself may refine the one before
     /// it: in `From Bank, Account, To Bank, Account` accounts are what money moves between.
     fn end_points(&self, column: usize, source: bool) -> f64 {

@@ -60,6 +60,14 @@ pub(super) fn by_name(columns: &Columns<'_>) -> Result<Judged, DataError> {
         let what = format!("{one} and {two} could be the vertices as well");
         return Err(doubt::uncertain(columns, &roles, what, no_time));
     }
+    if let Some(end) = table.doubtful_end(src, dst) {
+        let what = format!(
+            "by its name {} is no vertex, and nothing else is the other end of an edge (rows with one vertex \
+             each, as readings of sensors, are no edges)",
+            doubt::quoted(&columns.names[end])
+        );
+        return Err(doubt::uncertain(columns, &roles, what, no_time));
+    }
     if let Some(what) = time_doubt {
         return Err(doubt::uncertain(columns, &roles, what, no_time));
     }

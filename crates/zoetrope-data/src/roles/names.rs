@@ -140,12 +140,23 @@ pub(super) fn points(name: &str) -> NamePoints {
 /// Whether words name what rows may be ordered by: `blockNumber`, `game round`, `contact start`,
 /// and not `number of rounds`, `from block` or `start station`.
 fn orders_rows(words: &[String]) -> bool {
-    let counted = words.iter().rev().take_while(|word| COUNTED.contains(&word.as_str())).count();
-    let Some((last, before)) = words[..words.len() - counted].split_last() else { return false };
+    let Some((last, before)) = uncounted(words).split_last() else { return false };
     let other_end = |word: &String| among(word, FROM_WORDS) || among(word, TO_WORDS);
     let many = before.first().is_some_and(|word| HOW_MANY.contains(&word.as_str()));
     let other = |word: &String| other_end(word) || among(word, MEASURES);
     among(last, ORDER_WORDS) && !many && !before.iter().any(other)
+}
+
+/// Words without those that say, behind another word, that it is counted.
+fn uncounted(words: &[String]) -> &[String] {
+    let counted = words.iter().rev().take_while(|word| COUNTED.contains(&word.as_str())).count();
+    &words[..words.len() - counted]
+}
+
+/// Whether a name is that of something that is counted one by one: `blockNumber`, `game round`, and not
+/// `block time`.
+pub(super) fn counts_one_by_one(name: &str) -> bool {
+    uncounted(&words(name)).last().is_some_and(|last| among(last, STEP_WORDS))
 }
 
 /// Whether a name is that of a row number or of a row's own name, which is no feature.

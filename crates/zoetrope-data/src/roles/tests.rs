@@ -498,3 +498,22 @@ fn numbers_that_rise_in_groups_are_asked_about() {
     });
     assert_eq!(roles_of(&sorted).unwrap(), "src dst - - - [index_of_bank]");
 }
+
+#[test]
+fn rows_with_one_vertex_each_are_asked_about() {
+    let readings = table("sensor_id,date,value", |row, draw| {
+        format!("{},{},{}", draw(0, 40), day(row), draw(1, 9))
+    });
+    let (asked, confirm) = question_of(&readings);
+    assert!(asked.contains("`value`") && asked.contains("one vertex"), "{asked}");
+    assert_eq!(confirm, "--src sensor_id --dst value --time date");
+    let visits =
+        table("user_id,time", |row, draw| format!("{},{}", draw(0, 40), 1_600_000_000 + 60 * row));
+    assert!(question_of(&visits).0.contains("`time`"));
+    // Names of things are vertices, whatever they are called.
+    let spent = table("customer,merchant_category,ts,amount", |row, draw| {
+        let kind = ["food", "fuel", "fun", "rent"][draw(1, 4) as usize];
+        format!("{},{kind},{},{}", draw(0, 40), 1_600_000_000 + 60 * row, draw(2, 900))
+    });
+    assert_eq!(roles_of(&spent).unwrap(), "customer merchant_category ts amount - []");
+}

@@ -44,11 +44,17 @@ impl Facts {
         let mut values = HashMap::new();
         let mut codes = Vec::with_capacity(sample.len());
         let mut numbers = Vec::with_capacity(sample.len());
-        for text in sample.iter().map(cell) {
+        let cells = || sample.iter().filter_map(|row| row.get(at)).map(String::as_str);
+        let whole_decimals = kind == ColumnKind::Decimal && number::are_whole(cells());
+        for mut text in sample.iter().map(cell) {
             if number::is_missing(text.as_bytes()) {
                 codes.push(None);
                 numbers.push(None);
                 continue;
+            }
+            if whole_decimals && let Some(id) = number::integer(text.as_bytes()) {
+                // 12.0 in one column names the same vertex as 12 in the other.
+                text = id.to_string();
             }
             numbers.push(value(kind, &text));
             let next = values.len() as u32;

@@ -382,6 +382,29 @@ pub(super) const ORDER_WORDS: &[&str] = &[
     "decade",
     "century",
 ];
+/// Those of [`ORDER_WORDS`] that are counted one by one: whole numbers under them are no seconds.
+pub(super) const STEP_WORDS: &[&str] = &[
+    "block",
+    "ledger",
+    "slot",
+    "turn",
+    "round",
+    "period",
+    "frame",
+    "wave",
+    "season",
+    "generation",
+    "iteration",
+    "iter",
+    "cycle",
+    "phase",
+    "stage",
+    "snapshot",
+    "seq",
+    "sequence",
+    "decade",
+    "century",
+];
 /// Behind a word of [`ORDER_WORDS`] these say that it is counted.
 pub(super) const COUNTED: &[&str] = &["number", "num", "no", "nr", "id", "idx", "index", "height"];
 /// In front of one they say how many there are, which is no time.

@@ -113,6 +113,14 @@ pub(crate) fn integer(field: &[u8]) -> Option<i64> {
     i64::try_from(if negative { -value } else { value }).ok()
 }
 
+/// Whether fields name vertices by whole numbers, although some are written as decimals: pandas writes `12.0`
+/// in a column of integers that lacks a value.
+pub(crate) fn are_whole<'a>(fields: impl IntoIterator<Item = &'a str>) -> bool {
+    let mut present =
+        fields.into_iter().map(str::as_bytes).filter(|field| !is_missing(field)).peekable();
+    present.peek().is_some() && present.all(|field| integer(field).is_some())
+}
+
 /// A whole field as a float; the usual spellings of infinity and NaN count.
 pub(crate) fn float(field: &[u8]) -> Option<f32> {
     fast_float2::parse::<f32, _>(field).ok()

@@ -132,7 +132,7 @@ pub(super) fn make(
         let known = preset.text_ids.map(|text| text[side]);
         // What looks like integers in this table may have been text in the one before.
         let was_text = usual.map(|usual| usual.text_ids[side]).filter(|&text| text);
-        let integers = matches!(layout.kinds[column], ColumnKind::Integer | ColumnKind::Empty);
+        let integers = has_integers(layout, column);
         let given = options.text_ids.or(known).or(was_text);
         given.unwrap_or_else(|| !integers || padded(column))
     };
@@ -184,6 +184,17 @@ pub(super) fn make(
 /// Said if identifiers have zeros in front.
 pub(crate) const PADDED: &str =
     "identifiers have zeros in front and are read as text: 007 and 7 are two vertices";
+
+/// Whether a column can hold identifiers that are integers.
+pub(crate) fn has_integers(layout: &Layout, column: usize) -> bool {
+    match layout.kinds[column] {
+        ColumnKind::Integer | ColumnKind::Empty => true,
+        ColumnKind::Decimal => {
+            number::are_whole(layout.sample.iter().map(|row| row[column].as_str()))
+        }
+        _ => false,
+    }
+}
 
 fn find_roles(
     path: &Path,

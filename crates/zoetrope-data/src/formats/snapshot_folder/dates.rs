@@ -27,7 +27,9 @@ pub(super) enum Dates {
     Known { times: Vec<Time>, end: Time },
     /// No value shows whether the day or the month comes first.
     Ambiguous,
-    /// Not every name has a date of its own.
+    /// Every name has a date, and these two have the same.
+    Repeated { one: usize, two: usize },
+    /// Not every name has a date.
     None,
 }
 
@@ -43,13 +45,17 @@ pub(super) fn of(names: &[&str]) -> Dates {
     if form == Form::DayFirst && all(Form::MonthFirst).is_some() {
         return Dates::Ambiguous;
     }
-    let mut sorted = found.clone();
-    sorted.sort_unstable();
-    match sorted.last() {
-        Some(&(_, end)) if sorted.windows(2).all(|pair| pair[0].0 != pair[1].0) => {
+    let mut sorted: Vec<usize> = (0..found.len()).collect();
+    sorted.sort_by_key(|&at| found[at]);
+    let Some(&last) = sorted.last() else { return Dates::None };
+    match sorted.windows(2).find(|pair| found[pair[0]].0 == found[pair[1]].0) {
+        // Four digits may be any number.
+        Some(_) if form == Form::Year => Dates::None,
+        Some(pair) => Dates::Repeated { one: pair[0], two: pair[1] },
+        None => {
+            let end = found[last].1;
             Dates::Known { times: found.into_iter().map(|(time, _)| time).collect(), end }
         }
-        _ => Dates::None,
     }
 }
 

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use crate::error::{DataError, Location};
 use crate::options::{ColumnMap, ColumnRef, ReadOptions};
-use crate::roles::{self, ColumnKind, ColumnNote, Judged};
+use crate::roles::{self, ColumnNote, Judged};
 use crate::table::dialect::{self, Dialect};
 use crate::table::number;
-use crate::table::plan::{PADDED, column_names};
+use crate::table::plan::{PADDED, column_names, has_integers};
 
 /// Bytes of a member that are looked at.
 const HEAD_BYTES: usize = 128 << 10;
@@ -80,6 +80,11 @@ pub(super) fn of(
         _ => None,
     });
     let weight = weight.filter(|_| options.columns.weight != Some(ColumnRef::Absent));
+    if let Some(note) = weight.and_then(|weight| columns.get_mut(weight))
+        && note.role == "feature"
+    {
+        (note.role, note.why) = ("weight", "the only number besides the ends".into());
+    }
     let name = |column: usize| match header {
         Some(names) => crate::error::shorten(&names[column]),
         None => column.to_string(),
@@ -109,9 +114,7 @@ pub(super) fn of(
     if padded && options.text_ids.is_none() {
         warnings.push(PADDED.into());
     }
-    let text = |column: usize| {
-        padded || !matches!(table.kinds[column], ColumnKind::Integer | ColumnKind::Empty)
-    };
+    let text = |column: usize| padded || !has_integers(&table, column);
     let text_ids = options.text_ids.unwrap_or(text(src) || text(dst));
     let header = names.clone();
     let dialect = table.dialect;

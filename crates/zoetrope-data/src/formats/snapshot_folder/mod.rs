@@ -98,6 +98,7 @@ pub fn read(
         return Err(DataError::invalid(Location::file(path), expected, "none"));
     }
     let boundaries = order::sort(&mut snapshots, path)?;
+    notes.warnings.extend(order::repeated_date(&snapshots));
     rows::check(&snapshots, options)?;
     notes.skipped_rows = snapshots.iter().map(|snapshot| snapshot.skipped).sum();
     notes.reason = match boundaries {

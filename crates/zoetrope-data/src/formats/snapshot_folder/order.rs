@@ -14,7 +14,7 @@ use crate::source::bare_name;
 /// Sorts the snapshots; returns the boundaries in Unix seconds if every name has its own date.
 ///
 /// # Errors
-/// [`DataError::Invalid`] if two members have the same name, or their dates could be read in two
+/// [`DataError::Invalid`] if two members have the same name (but for compression), or their dates could be read in two
 /// ways.
 pub(super) fn sort(
     snapshots: &mut [Snapshot],
@@ -28,9 +28,17 @@ pub(super) fn sort(
         let found = bare_name(&pair[0].path);
         return Err(DataError::invalid(Location::file(origin), "each member once", found));
     }
+    // A compressed copy beside its file would be a snapshot twice.
+    let whole = |snapshot: &Snapshot| snapshot.path.with_file_name(bare_name(&snapshot.path));
+    if let Some(pair) = snapshots.windows(2).find(|pair| whole(&pair[0]) == whole(&pair[1])) {
+        let names =
+            [0, 1].map(|at| pair[at].path.file_name().unwrap_or_default().to_string_lossy());
+        let found = format!("{} and {}", names[0], names[1]);
+        return Err(DataError::invalid(Location::file(origin), "each snapshot once", found));
+    }
     let names: Vec<&str> = snapshots.iter().map(|snapshot| bare_name(&snapshot.path)).collect();
     match dates::of(&names) {
-        Dates::None => Ok(None),
+        Dates::None | Dates::Repeated { .. } => Ok(None),
         Dates::Ambiguous => {
             let expected = "names that show whether the day or the month comes first, such as \
                             2020-03-01";
@@ -50,10 +58,21 @@ pub(super) fn sort(
     }
 }
 
+/// A warning if two snapshots have the same date in their names, so that none has a time.
+pub(super) fn repeated_date(snapshots: &[Snapshot]) -> Option<String> {
+    let names: Vec<&str> = snapshots.iter().map(|snapshot| bare_name(&snapshot.path)).collect();
+    let Dates::Repeated { one, two } = dates::of(&names) else { return None };
+    let [one, two] = [one, two].map(|at| crate::error::shorten(names[at]));
+    Some(format!(
+        "{one} and {two} have the same date in their names: each file is a snapshot of its own, and none has \
+         a time; join the files of a date to have one snapshot each"
+    ))
+}
+
 /// Whether every name has a date, if perhaps not one that can be told.
 pub(super) fn are_dated(files: &[PathBuf]) -> bool {
     let names: Vec<&str> = files.iter().map(|file| bare_name(file)).collect();
-    dates::of(&names) != Dates::None
+    matches!(dates::of(&names), Dates::Known { .. } | Dates::Ambiguous)
 }
 
 /// Text by bytes, but runs of digits by value: `g2` before `g10`.

@@ -335,3 +335,33 @@ fn identifiers_with_zeros_in_front_stay_apart() {
     let late = folder(&[("g1.txt", "6 7\n8 7\n"), ("g2.txt", "7 008\n")]);
     assert!(message(late.path()).contains("--text-ids"));
 }
+
+#[test]
+fn whole_decimals_name_the_vertices_of_whole_numbers() {
+    let rows = |end: &str| (0..30).map(|at| format!("{},{}{end}\n", at % 6, at % 5)).collect();
+    let text: String = rows(".0");
+    let files = folder(&[("1.csv", &format!("src,dst\n{text}")), ("2.csv", "src,dst\n1,2\n")]);
+    let names = snapshots(load(files.path()).unwrap()).names;
+    assert_eq!((names.len(), names.name(3).as_ref()), (6, "3"));
+}
+
+#[test]
+fn the_only_number_is_said_to_be_the_weight() {
+    let rows = "from,to,trips\nParis,Rome,3\nRome,Oslo,4\n".to_owned();
+    let files = folder(&[("1.csv", &rows), ("2.csv", &rows)]);
+    let loaded = load(files.path()).unwrap();
+    let roles: Vec<_> = loaded.notes.columns.iter().map(|note| note.role).collect();
+    assert_eq!(roles, ["source", "destination", "weight"]);
+}
+
+#[test]
+fn a_compressed_copy_is_no_second_snapshot_and_a_date_that_repeats_is_told() {
+    let rows = "1 2\n2 3\n";
+    let names = ["as-2024-03-01.txt", "as-2024-03-01.txt.gz", "as-2024-03-02.txt"];
+    let said = message(folder(&names.map(|name| (name, rows))).path());
+    assert!(said.contains("as-2024-03-01.txt and as-2024-03-01.txt.gz"), "{said}");
+    let names = ["part1_2024-03-01.txt", "part2_2024-03-01.txt", "part1_2024-03-02.txt"];
+    let loaded = load(folder(&names.map(|name| (name, rows))).path()).unwrap();
+    let told = loaded.notes.warnings.join("; ");
+    assert!(told.contains("part1_2024-03-01.txt and part2_2024-03-01.txt"), "{told}");
+}

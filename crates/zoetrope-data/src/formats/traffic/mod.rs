@@ -143,6 +143,7 @@ pub fn read(
         match boundaries(times) {
             Some(boundaries) => {
                 notes.reason.push_str("; a column of it is the time");
+                notes.warnings.extend(gaps(&boundaries));
                 sequence = sequence.with_boundaries(boundaries).map_err(graph)?;
             }
             None => notes.warnings.push(
@@ -186,6 +187,26 @@ fn boundaries(times: &[Stamp]) -> Option<Vec<Time>> {
     };
     boundaries.extend(boundaries.last().map(|last| last.saturating_add(step)));
     boundaries.windows(2).all(|pair| pair[0] < pair[1]).then_some(boundaries)
+}
+
+/// A warning if some rows lie farther apart than usual: lags and frames take rows as they come.
+fn gaps(boundaries: &[Time]) -> Option<String> {
+    // The last boundary is ours.
+    let times = &boundaries[..boundaries.len().saturating_sub(1)];
+    let mut steps: Vec<Time> =
+        times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    steps.sort_unstable();
+    let usual = *steps.get(steps.len() / 2)?;
+    // Months differ by less than a half.
+    let long = steps.iter().filter(|&&step| step > usual.saturating_add(usual / 2)).count();
+    let longest = *steps.last()?;
+    (long > 0).then(|| {
+        format!(
+            "rows are missing: {long} of {} steps are longer than the usual {usual} s (the longest {longest} s), \
+             and the rows at both ends are taken as neighbours in time",
+            steps.len()
+        )
+    })
 }
 
 fn names(header: Option<Vec<String>>, vertices: usize) -> VertexNames {

@@ -228,3 +228,19 @@ fn rows_with_the_newest_first_are_sorted() {
     let values = data.signal.unwrap().values;
     assert_eq!([values.at(0)[0], values.at(1)[0], values.at(2)[0]], [1.0, 2.0, 3.0]);
 }
+
+#[test]
+fn missing_rows_are_told() {
+    let rows = |hours: &[u32]| -> String {
+        let row = |hour: &u32| format!("2024-01-01 {hour:02}:00,1.5,2,{hour}\n");
+        format!("time,a,b,c\n{}", hours.iter().map(row).collect::<String>())
+    };
+    let told = |hours: &[u32]| {
+        let files = folder(&[ADJACENCY, ("speed.csv", &rows(hours))]);
+        let (_, notes) = load(files.path()).unwrap();
+        notes.warnings.iter().find(|note| note.contains("rows are missing")).cloned()
+    };
+    assert_eq!(told(&[0, 1, 2, 3, 4, 5]), None);
+    let gap = told(&[0, 1, 2, 3, 9, 10]).unwrap();
+    assert!(gap.contains("1 of 5 steps") && gap.contains("longest 21600 s"), "{gap}");
+}
