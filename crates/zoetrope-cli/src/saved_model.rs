@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zoetrope_config::Config;
 use zoetrope_run::{Interrupted, RunFolder, Timeline, shell_word};
-use zoetrope_train::VertexRows;
 use zoetrope_train::events::{EventSession, MemorySource, SavedRun};
-use zoetrope_train::train::{Opened, Run, load_plan, load_weights, put_saved_weights, vertex_rows};
+use zoetrope_train::train::{Opened, Run, load_plan, load_weights, vertex_rows};
 use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::{VertexRows, put_run_weights};
 
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -120,13 +120,8 @@ impl SavedModel {
         course: &mut dyn TrainingRun,
         rows: Option<&VertexRows>,
     ) -> Result<(), Failure> {
-        let parameters = course.parameters_mut();
-        match RunFolder::interrupted(root)? {
-            None => load_weights(parameters, &root.join("weights.safetensors"), rows)?,
-            Some((state, found)) => {
-                put_saved_weights(parameters, &found.state, rows)?;
-                self.interrupted.get_or_init(|| state);
-            }
+        if let Some(state) = put_run_weights(root, course, rows)? {
+            self.interrupted.get_or_init(|| state);
         }
         Ok(())
     }

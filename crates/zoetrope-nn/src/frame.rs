@@ -70,6 +70,21 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
+    /// All snapshots of a graph with their features (`T·N × F`), from the first one on, as one group:
+    /// nothing was computed before, every vertex is there, nobody shares it.
+    pub fn whole(graph: &'a PreparedGraph, features: Var) -> Self {
+        Self {
+            graph,
+            features,
+            aggregated: None,
+            mask: None,
+            groups: &[],
+            orders: &[],
+            first_step: 0,
+            shared: None,
+        }
+    }
+
     /// The number of snapshots that structure encoders see here.
     pub fn steps(&self) -> usize {
         self.graph.steps()

@@ -193,7 +193,12 @@ impl RunFolder {
 
     /// Where the metrics of the epochs stand.
     pub fn metrics_path(&self) -> PathBuf {
-        self.root.join(METRICS)
+        Self::metrics_of(&self.root)
+    }
+
+    /// The same of a run that nobody has opened.
+    pub fn metrics_of(root: &Path) -> PathBuf {
+        root.join(METRICS)
     }
 
     /// Where the trace stands.

@@ -62,7 +62,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// [`RunError::Io`] where it cannot be read or is no JSON.
-    pub fn read_summary(root: &Path) -> Result<Option<serde_json::Value>, RunError> {
+    pub(crate) fn read_summary(root: &Path) -> Result<Option<serde_json::Value>, RunError> {
         let path = root.join(SUMMARY);
         let Some(text) = files::read_if_there(&path)? else { return Ok(None) };
         serde_json::from_slice(&text)

@@ -1,16 +1,20 @@
 //! `summary.json`: what a run was and what came out of it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use zoetrope_config::Choice;
 
 use super::data_change::DataChange;
+use super::files;
+use super::folder::SUMMARY;
 use super::metrics::EpochRecord;
 use super::number::{map_or_nan, maps_or_nan};
 use super::phase::Seconds;
 use super::scaling_summary::ScalingSummary;
 use super::verdict::Verdict;
+use crate::error::RunError;
 
 /// The version of the summary's layout.
 pub const SCHEMA: u32 = 1;
@@ -108,6 +112,16 @@ pub struct Streaming {
     pub transfer_seconds: f64,
     /// Seconds in which the GPU made matrices out of differences.
     pub rebuild_seconds: f64,
+}
+
+impl Summary {
+    /// Reads the summary of a run; None if the run has not come to its end.
+    ///
+    /// # Errors
+    /// [`RunError::Io`] if it cannot be read, [`RunError::Damaged`] if it is something else.
+    pub fn read(root: &Path) -> Result<Option<Self>, RunError> {
+        files::read_json(&root.join(SUMMARY))
+    }
 }
 
 impl Default for Summary {

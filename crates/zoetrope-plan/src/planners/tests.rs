@@ -6,7 +6,7 @@ use crate::placement::Placement;
 use crate::plan::batch_plan::BatchRule;
 use crate::plan::frame::{Frame, FrameRule};
 use crate::plan::frame_plan::{Blocks, FramePlan, OperatorOrder};
-use crate::plan::gpu::{Coding, Precision, Residency, Transport};
+use crate::plan::gpu::{Residency, Transport};
 use crate::plan::memory::Memory;
 use crate::plan::sharing::Sharing;
 use crate::strategy::{LayerTraffic, Strategy};
@@ -43,29 +43,9 @@ fn workload() -> FrameWorkload {
 
 fn wishes() -> Wishes {
     Wishes {
-        planner: None,
-        ranks: 1,
-        in_process: 1,
-        strategy: None,
-        members: None,
-        overlap: false,
         rule: FrameRule { frame: Some(4), stride: 2, truncate: None },
         batches: BatchRule { events: 10, chunks: None, whole_times: false },
-        group: None,
-        order: None,
-        reuse: true,
-        blocks: None,
-        recompute: true,
-        deduplicate: true,
-        prefetch: true,
-        precision: Precision::F32,
-        residency: None,
-        coding: Coding::Auto,
-        record: true,
-        transport: None,
-        memory_limit: None,
-        seed: 0,
-        compare: false,
+        ..Wishes::default()
     }
 }
 
