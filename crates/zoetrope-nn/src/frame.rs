@@ -34,6 +34,15 @@ impl Order {
         planned.get(layer).copied().unwrap_or(Self::cheaper(inputs, outputs))
     }
 
+    /// The one in which the other product comes first.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::AggregateFirst => Self::UpdateFirst,
+            Self::UpdateFirst => Self::AggregateFirst,
+        }
+    }
+
     /// The width of the rows that meet the graph.
     pub fn aggregated(self, inputs: usize, outputs: usize) -> usize {
         match self {
@@ -63,6 +72,9 @@ pub struct Frame<'a> {
     pub groups: &'a [Range<usize>],
     /// The order of the two products in each structure layer, from the first on.
     pub orders: &'a [Order],
+    /// For each structure layer the snapshots of the whole sequence in which the other product comes first;
+    /// nothing if there are none. Groups do not mix orders.
+    pub other_orders: &'a [Vec<Range<usize>>],
     /// The position of the first snapshot in the whole sequence.
     pub first_step: usize,
     /// What this rank has of a frame that several share; None if it has all of it.
@@ -80,6 +92,7 @@ impl<'a> Frame<'a> {
             mask: None,
             groups: &[],
             orders: &[],
+            other_orders: &[],
             first_step: 0,
             shared: None,
         }
@@ -199,10 +212,18 @@ impl<'a> Frame<'a> {
         self.graph.form(form)
     }
 
-    /// The order of the products in a structure layer of these widths: what the plan says, or the
-    /// cheaper one.
-    pub fn order(&self, layer: usize, inputs: usize, outputs: usize) -> Order {
-        Order::at(self.orders, layer, inputs, outputs)
+    /// The order of the products in a structure layer of these widths, if it is the same in all snapshots
+    /// that structure encoders see here: what the plan says, or the cheaper one.
+    pub fn order(&self, layer: usize, inputs: usize, outputs: usize) -> Option<Order> {
+        let own = self.own_steps();
+        let steps = self.first_step + own.start..self.first_step + own.end;
+        let order = Order::at(self.orders, layer, inputs, outputs);
+        let others = steps.clone().filter(|&step| is_other(self.other_orders, layer, step)).count();
+        match others {
+            0 => Some(order),
+            all if all == steps.len() => Some(order.other()),
+            _ => None,
+        }
     }
 
     /// Runs a structure encoder over the frame, group by group as planned.
@@ -224,8 +245,17 @@ impl<'a> Frame<'a> {
             let aggregated = self.aggregated.filter(|_| layer == 0);
             return run(forward, encoder, &self.group(0..self.steps(), layer, aggregated), x);
         }
-        let mut parts = [None; MAX_GROUPS];
-        for (steps, part) in self.groups.iter().zip(&mut parts) {
+        // Only evaluation has longer passes, in which nothing has to be free of allocations.
+        let (mut few, mut many) = ([x; MAX_GROUPS], Vec::new());
+        let count = self.groups.len();
+        let parts = match few.get_mut(..count) {
+            Some(few) => few,
+            None => {
+                many.resize(count, x);
+                &mut many[..]
+            }
+        };
+        for (steps, part) in self.groups.iter().zip(parts.iter_mut()) {
             let rows = steps.start * vertices..steps.end * vertices;
             let aggregated = match self.aggregated.filter(|_| layer == 0) {
                 Some(kept) => Some(forward.tape.rows(kept, rows.clone())?),
@@ -233,13 +263,9 @@ impl<'a> Frame<'a> {
             };
             let x = forward.tape.rows(x, rows)?;
             let group = self.group(steps.clone(), layer, aggregated);
-            *part = Some(run(forward, encoder, &group, x)?);
+            *part = run(forward, encoder, &group, x)?;
         }
-        let mut vars = [x; MAX_GROUPS];
-        for (var, part) in vars.iter_mut().zip(parts.iter().flatten()) {
-            *var = *part;
-        }
-        Ok(forward.tape.concat_rows(&vars[..self.groups.len()])?)
+        Ok(forward.tape.concat_rows(parts)?)
     }
 
     /// Runs a time encoder over sequences of the frame. `layer` is its position among the time layers,
@@ -262,8 +288,15 @@ impl<'a> Frame<'a> {
 
     fn group(&self, steps: Range<usize>, layer: usize, aggregated: Option<Var>) -> Group<'a> {
         let (graph, orders, shared) = (self.graph, self.orders, self.shared);
-        Group { graph, steps, layer, aggregated, orders, shared }
+        let first = self.first_step + self.own_steps().start + steps.start;
+        let turned = is_other(self.other_orders, layer, first);
+        Group { graph, steps, layer, aggregated, orders, turned, shared }
     }
+}
+
+/// Whether the other product comes first in a snapshot of a layer.
+fn is_other(other_orders: &[Vec<Range<usize>>], layer: usize, step: usize) -> bool {
+    other_orders.get(layer).is_some_and(|ranges| ranges.iter().any(|range| range.contains(&step)))
 }
 
 /// Runs a structure encoder over a group.
@@ -293,6 +326,8 @@ pub struct Group<'a> {
     steps: Range<usize>,
     layer: usize,
     orders: &'a [Order],
+    /// Whether the other product comes first in its snapshots.
+    turned: bool,
     shared: Option<Shared<'a>>,
     /// `Â·X` if it was computed before.
     pub aggregated: Option<Var>,
@@ -335,6 +370,7 @@ impl Group<'_> {
 
     /// The order of the products for a layer of these widths.
     pub fn order(&self, inputs: usize, outputs: usize) -> Order {
-        Order::at(self.orders, self.layer, inputs, outputs)
+        let order = Order::at(self.orders, self.layer, inputs, outputs);
+        if self.turned { order.other() } else { order }
     }
 }

@@ -141,7 +141,11 @@ impl Model for DynamicGcn {
         vec![Adjacency::Gcn]
     }
 
+    /// What is aggregated for itself stands before the weights of its layer: there is no choice.
     fn structure_widths(&self) -> Vec<(usize, usize)> {
+        if self.skip == Skip::Aggregated {
+            return Vec::new();
+        }
         self.layers.iter().map(|layer| (layer.inputs, self.hidden)).collect()
     }
 

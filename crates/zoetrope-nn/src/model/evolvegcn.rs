@@ -188,7 +188,9 @@ impl Layer {
             self.weights(forward, frame, x, state, layer * PLACES)
         })?;
         let kept = layer == 0 && frame.aggregated.is_some();
-        if kept || frame.order(layer, self.inputs, self.outputs) == Order::AggregateFirst {
+        // Plans of models whose weights change from snapshot to snapshot mix no orders.
+        let order = frame.order(layer, self.inputs, self.outputs);
+        if kept || order != Some(Order::UpdateFirst) {
             let x = frame.encode(forward, &Aggregation { width: self.inputs }, layer, x)?;
             return self.update(forward, frame, x, weights);
         }

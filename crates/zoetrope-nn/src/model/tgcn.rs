@@ -74,7 +74,7 @@ impl TgcnCell {
         }
         let composed = self.composed(forward, &self.gates)?;
         let order = frame.order(0, composed.inputs, composed.outputs);
-        if frame.aggregated.is_none() && order == Order::UpdateFirst {
+        if frame.aggregated.is_none() && order != Some(Order::AggregateFirst) {
             let x = StructureRows::Here(frame.features);
             return Ok(frame.encode_to_time(forward, &composed, 0, x)?.rows.into());
         }

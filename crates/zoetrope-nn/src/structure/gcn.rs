@@ -64,7 +64,8 @@ impl Gcn {
         x: StructureRows,
     ) -> Result<Sequence, NnError> {
         let kept = layer == 0 && frame.aggregated.is_some();
-        if !kept && frame.order(layer, self.inputs, self.outputs) == Order::UpdateFirst {
+        let order = frame.order(layer, self.inputs, self.outputs);
+        if !kept && order != Some(Order::AggregateFirst) {
             return frame.encode_to_time(forward, self, layer, x);
         }
         let aggregation = Aggregation { width: self.inputs };

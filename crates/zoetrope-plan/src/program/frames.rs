@@ -170,6 +170,7 @@ impl Lowering<'_> {
     fn whole(&self, frame: Frame, steps: Range<usize>, group: usize) -> PieceWork {
         let vertices = self.plan.head.vertices as u64;
         let within = steps.start - frame.start..steps.end - frame.start;
+        let groups = self.plan.groups(steps.clone(), group);
         let edges = steps.map(|step| self.facts.graph.at(step).len() as u64).collect();
         let answers =
             if self.facts.describes_last { within.end - 1..within.end } else { within.clone() };
@@ -184,7 +185,7 @@ impl Lowering<'_> {
             parts: Vec::new(),
             to_answers: None,
         };
-        PieceWork { within, group: Some(group), rows }
+        PieceWork { within, groups, rows }
     }
 
     /// A frame in blocks, alone or shared.
@@ -235,8 +236,13 @@ impl Lowering<'_> {
                 let within = steps.start - frame.start..steps.end - frame.start;
                 let placements = self.plan.placements(frame.steps);
                 let rows = cells.piece(&placements, frame.start, within.clone());
-                let group = (!cells.splits_snapshots()).then_some(frame.group);
-                PieceWork { within, group, rows }
+                let own = rows.own_steps.start + frame.start..rows.own_steps.end + frame.start;
+                let groups = if cells.splits_snapshots() {
+                    Vec::new()
+                } else {
+                    self.plan.groups(own, frame.group)
+                };
+                PieceWork { within, groups, rows }
             }
         };
         let returning = forward(&mut self.program, self.facts, &piece);

@@ -7,7 +7,6 @@ use super::builder::Builder;
 use super::facts::{FrameFacts, ModelStage, StageRole};
 use super::rows::{PieceRows, RowsOut};
 use super::{Purpose, TaskKind, TaskShape};
-use crate::plan::frame::groups;
 
 /// Bytes of a value.
 const VALUE: u64 = 4;
@@ -16,8 +15,8 @@ const VALUE: u64 = 4;
 pub(super) struct PieceWork {
     /// The snapshots, counted from the start of the frame.
     pub(super) within: Range<usize>,
-    /// The snapshots of a group of structure encoders; None if they take all of the piece at once.
-    pub(super) group: Option<usize>,
+    /// The groups of structure encoders, as ranges of this rank's snapshots.
+    pub(super) groups: Vec<Range<usize>>,
     /// What this rank has of it.
     pub(super) rows: PieceRows,
 }
@@ -115,13 +114,12 @@ impl Forward<'_> {
     /// The own snapshots of the piece by group.
     fn structure(&mut self, stage: &ModelStage) {
         self.receive();
-        let own = self.piece.rows.own_steps.len();
-        let all = 0..own;
-        let groups = match self.piece.group {
-            Some(group) if own > 0 => groups(own, group),
-            _ => vec![all],
-        };
-        for group in groups {
+        if self.piece.groups.len() <= 1 {
+            let own = self.piece.rows.own_steps.len();
+            self.structure_of(stage, 0..own);
+            return;
+        }
+        for group in self.piece.groups.clone() {
             self.structure_of(stage, group);
         }
     }

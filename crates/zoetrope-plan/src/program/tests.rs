@@ -34,7 +34,12 @@ fn plan(ranks: usize) -> FramePlan {
         updates: Update::of(2, 1),
         blocks: Blocks::default(),
         judged_group: 4,
-        orders: vec![LayerOrder { inputs: 2, outputs: 3, order: OperatorOrder::AggregateFirst }],
+        orders: vec![LayerOrder {
+            inputs: 2,
+            outputs: 3,
+            order: OperatorOrder::AggregateFirst,
+            other_order: Vec::new(),
+        }],
         reuse: Reuse { first_aggregation: false, bytes: 0, products_saved: 0 },
         sharing: None,
         gpu: None,
@@ -160,6 +165,7 @@ fn the_next_frame_is_sent_to_a_gpu_while_one_computes() {
         residency: Residency::Stream,
         coding: Coding::Whole,
         look_ahead: 1,
+        draw_ahead: 0,
         record: false,
         transport: None,
     });

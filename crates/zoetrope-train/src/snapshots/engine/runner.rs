@@ -8,7 +8,9 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::{Forward, Updates};
 use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, State};
-use zoetrope_plan::{Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole, groups};
+use zoetrope_plan::{
+    Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole, groups, split,
+};
 use zoetrope_tensor::{Device, Difference, Gpu, Matrix, SparseGroup, Tape, Var};
 
 use super::local_graph::{LocalGraph, LocalPiece};
@@ -20,6 +22,8 @@ use super::sharing::FrameSharing;
 #[derive(Debug, Clone)]
 pub struct Layout {
     orders: Vec<Order>,
+    /// By layer, the snapshots in which the other product comes first.
+    other_orders: Vec<Vec<Range<usize>>>,
     reuse: bool,
 }
 
@@ -27,7 +31,11 @@ impl Layout {
     /// The layout of a plan.
     pub fn of(plan: &FramePlan) -> Self {
         let reuse = plan.reuse.first_aggregation;
-        Self { orders: Self::orders_of(&plan.orders), reuse }
+        let ranges = |layer: &LayerOrder| -> Vec<Range<usize>> {
+            layer.other_order.iter().map(|&[from, until]| from..until).collect()
+        };
+        let other_orders = plan.orders.iter().map(ranges).collect();
+        Self { orders: Self::orders_of(&plan.orders), other_orders, reuse }
     }
 
     /// The order of the products in each structure layer.
@@ -47,7 +55,18 @@ impl Layout {
         if let Some(first) = orders.first_mut().filter(|_| reuse) {
             *first = Order::AggregateFirst;
         }
-        Self { orders, reuse }
+        Self { orders, other_orders: Vec::new(), reuse }
+    }
+
+    /// The groups of some snapshots of the sequence, as ranges within them: of `group` each, and of one
+    /// order of products.
+    fn groups(&self, steps: &Range<usize>, group: usize) -> Vec<Range<usize>> {
+        let is_cut = |at: usize| {
+            let (before, step) = (steps.start + at - 1, steps.start + at);
+            let changes = |range: &Range<usize>| range.contains(&before) != range.contains(&step);
+            self.other_orders.iter().flatten().any(changes)
+        };
+        split(groups(steps.len(), group), is_cut)
     }
 }
 
@@ -288,6 +307,7 @@ impl FrameRunner {
             mask: None,
             groups: &cut.groups,
             orders: &self.layout.orders,
+            other_orders: &self.layout.other_orders,
             first_step: steps.start,
             shared: cut.local.as_ref().map(|local| Shared {
                 steps: steps.len(),
@@ -317,7 +337,8 @@ impl FrameRunner {
         let cut = match &mut self.source {
             Source::Whole { graph, .. } => {
                 let steps = &piece.steps;
-                let (graph, groups) = (graph.cut(steps.clone()), groups(steps.len(), piece.group));
+                let groups = self.layout.groups(steps, piece.group);
+                let graph = graph.cut(steps.clone());
                 let rows = steps.start * self.vertices..steps.end * self.vertices;
                 Cut { graph, groups, rows, local: None }
             }
@@ -325,7 +346,10 @@ impl FrameRunner {
                 let made = local.cut(piece)?;
                 // Rows of others are gathered for all snapshots of a piece at once.
                 let groups = match local.sharing().grid.members {
-                    1 => groups(made.graph.steps(), piece.group),
+                    1 => {
+                        let first = piece.steps.start + made.first;
+                        self.layout.groups(&(first..first + made.graph.steps()), piece.group)
+                    }
                     _ => Vec::new(),
                 };
                 Cut {

@@ -18,7 +18,7 @@ use crate::learner::unfit;
 use crate::observer::{Observer, RunEvent};
 use crate::run::{EpochRecord, Metrics, Phase};
 use crate::snapshots::engine::{Piece, PieceRun, RunPiece};
-use crate::snapshots::task::{FRAMES_AHEAD, Questions};
+use crate::snapshots::task::Questions;
 use crate::training_run::{Collectives, EpochEnd, Epochs, Evaluation};
 
 /// The random stream of frame orders.
@@ -45,7 +45,7 @@ impl Epochs for Session {
         } else {
             Vec::new()
         };
-        let all = self.updates();
+        let (all, most) = (self.updates(), self.draws_ahead());
         let begun = self.learner.progress.frame;
         let Some(first) = all
             .iter()
@@ -56,8 +56,8 @@ impl Epochs for Session {
         };
         for (at, (from, update)) in all.iter().enumerate().skip(first) {
             let until = from + update.frames;
-            let ahead = self.draw_ahead(epoch, &frames, &all[at..], FRAMES_AHEAD);
-            self.draw_ahead(epoch + 1, &after, &all, FRAMES_AHEAD - ahead);
+            let ahead = self.draw_ahead(epoch, &frames, &all[at..], most);
+            self.draw_ahead(epoch + 1, &after, &all, most - ahead);
             let timer = Instant::now();
             self.update(update, &frames[*from..until], frames.get(until).copied())?;
             self.learner.pace()?;
@@ -73,7 +73,7 @@ impl Epochs for Session {
                 return Ok(EpochEnd::Interrupted);
             }
         }
-        self.draw_ahead(epoch + 1, &after, &all, FRAMES_AHEAD);
+        self.draw_ahead(epoch + 1, &after, &all, most);
         self.collect()?;
         self.tasks.end();
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();

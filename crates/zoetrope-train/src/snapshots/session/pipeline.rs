@@ -19,6 +19,11 @@ impl Session {
         self.plan.gpu.is_some_and(|gpu| gpu.look_ahead > 0)
     }
 
+    /// Updates whose questions are drawn ahead.
+    pub(super) fn draws_ahead(&self) -> usize {
+        self.plan.gpu.map_or(0, |gpu| gpu.draw_ahead)
+    }
+
     /// If a GPU gets the graph piece by piece: waits there for that of a piece, and begins to copy that of
     /// the one after it.
     pub(super) fn stream_piece(
@@ -71,6 +76,7 @@ impl Session {
         if frames.is_empty() {
             return 0;
         }
+        let threads = self.draws_ahead();
         let updates = &updates[..most.min(updates.len())];
         for (from, update) in updates {
             let frames = &frames[*from..from + update.frames];
@@ -78,7 +84,7 @@ impl Session {
                 for &frame in frames {
                     let questions = self.questions(epoch, frame);
                     if let Some(staging) = self.task.staging() {
-                        staging.draw_ahead(&questions);
+                        staging.draw_ahead(&questions, threads);
                     }
                 }
             }

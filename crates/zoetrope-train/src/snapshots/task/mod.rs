@@ -32,7 +32,6 @@ pub use edge_classification::EdgeClassification;
 pub use link_prediction::LinkPrediction;
 pub use node_classification::NodeClassification;
 pub use node_regression::NodeRegression;
-pub(crate) use pairs_ahead::FRAMES_AHEAD;
 pub use staging::DeviceStaging;
 
 /// The rows of an embedding that a loss looks at.

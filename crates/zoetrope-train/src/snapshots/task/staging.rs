@@ -19,8 +19,8 @@ use crate::snapshots::sampling::LinkSampling;
 /// Puts what a task asks where recordings of its loss find it.
 pub trait DeviceStaging {
     /// Begins to draw what [`DeviceStaging::stage_on_device`] will be asked to place, beside everything
-    /// else.
-    fn draw_ahead(&mut self, questions: &Questions);
+    /// else, by `threads` threads.
+    fn draw_ahead(&mut self, questions: &Questions, threads: usize);
 
     /// Draws what the loss of these questions asks and puts it on a GPU, where the loss and a
     /// recording of it find it. Returns false, and the questions are not recorded, if that would
@@ -93,8 +93,8 @@ impl StagedPairs {
 
 /// Pairs are drawn anew in every epoch, but as many.
 impl DeviceStaging for StagedPairs {
-    fn draw_ahead(&mut self, questions: &Questions) {
-        self.ahead.draw_ahead(questions);
+    fn draw_ahead(&mut self, questions: &Questions, threads: usize) {
+        self.ahead.draw_ahead(questions, threads);
     }
 
     fn stage_on_device(&mut self, gpu: &Gpu, questions: &Questions) -> bool {
