@@ -121,11 +121,11 @@ fn copies_ahead_of_use_are_shown_on_their_own_track() {
     if !emulator::is_here("copies_ahead_of_use_are_shown_on_their_own_track", &[]) {
         return;
     }
-    let traced = Traced::run("plan.residency=stream");
+    let traced = Traced::run("plan.residency=stream plan.reuse=false");
     let copies = traced.track("GPU copy");
     assert!(!copies.is_empty());
     assert!(copies.iter().all(|(_, name)| *name == "copy up"), "{copies:?}");
-    assert_eq!(traced.hash, train("plan.residency=stream", Timeline::new()));
+    assert_eq!(traced.hash, train("plan.residency=stream plan.reuse=false", Timeline::new()));
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(super) fn forward(
                 let back = piece.rows.to_time.map(RowsOut::reversed);
                 work.exchange(Purpose::ToStructure, back, stage);
             }
-            StageRole::ToStructure => work.to_structure_in_parts(stage),
+            StageRole::ToStructure => work.leave_in_parts(stage),
         }
     }
     work.receive();
@@ -151,7 +151,7 @@ impl Forward<'_> {
         }
     }
 
-    fn to_structure_in_parts(&mut self, stage: &ModelStage) {
+    fn leave_in_parts(&mut self, stage: &ModelStage) {
         let width = stage.inputs as u64 * VALUE;
         for rows in self.piece.rows.parts.clone() {
             let rows = rows.reversed();
