@@ -14,7 +14,7 @@ use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
 
-use super::leader::{First, Leader, Measured, claim};
+use super::leader::{First, Leader, Measured, Recorder, claim};
 use super::{
     Finished, Opened, agreement, changed_data, load_weights, loading, unmeasured, vertex_rows,
 };
@@ -105,7 +105,34 @@ pub(super) fn job(
         interrupt.something_to_save();
     }
     course.stop_on(interrupt);
-    let training = owns_process.then(|| during(&stages::TRAINING));
+    run_epochs(course, recorder.as_mut(), interrupt, owns_process, &folder)?;
+    if let Some(recorder) = &mut recorder {
+        let stopped = TrainError::Interrupted { folder, epochs: course.epochs().len() };
+        recorder.save_last(course)?;
+        interrupt.nothing_to_save(stopped.to_string(), || {});
+    } else if owns_process {
+        interrupt.nothing_to_save(STOPPED_AT_THE_END.to_owned(), || {});
+    }
+    course.choose_best();
+    if let Some(recorder) = &recorder {
+        recorder.write_weights(course)?;
+    }
+    let measured = measure(course, owns_process)?;
+    recorder.map(|recorder| recorder.finish(course, measured)).transpose()
+}
+
+/// Runs the epochs that are left.
+///
+/// # Errors
+/// [`TrainError::Interrupted`] if a rank was asked to stop, with a checkpoint saved; and as an epoch.
+fn run_epochs(
+    course: &mut dyn TrainingRun,
+    mut recorder: Option<&mut Recorder<'_>>,
+    interrupt: &Interrupt,
+    owns_process: bool,
+    folder: &Path,
+) -> Result<(), TrainError> {
+    let _training = owns_process.then(|| during(&stages::TRAINING));
     while !course.is_over() {
         let rate = course.learner().rate(course.config());
         let end = course.epoch(&mut |step: RunEvent<'_>| {
@@ -122,21 +149,15 @@ pub(super) fn job(
             if let Some(recorder) = &mut recorder {
                 recorder.save(course)?;
             }
-            return Err(TrainError::Interrupted { folder, epochs: course.epochs().len() });
+            let epochs = course.epochs().len();
+            return Err(TrainError::Interrupted { folder: folder.to_owned(), epochs });
         }
     }
-    drop(training);
-    if let Some(recorder) = &mut recorder {
-        let stopped = TrainError::Interrupted { folder, epochs: course.epochs().len() };
-        recorder.save_last(course)?;
-        interrupt.nothing_to_save(stopped.to_string(), || {});
-    } else if owns_process {
-        interrupt.nothing_to_save(STOPPED_AT_THE_END.to_owned(), || {});
-    }
-    course.choose_best();
-    if let Some(recorder) = &recorder {
-        recorder.write_weights(course)?;
-    }
+    Ok(())
+}
+
+/// Measures the chosen weights and the simple rules.
+fn measure(course: &mut dyn TrainingRun, owns_process: bool) -> Result<Measured, TrainError> {
     let test = if course.has(Part::Test) { course.evaluate(Part::Test)? } else { Metrics::new() };
     let traffic = course.traffic()?;
     let timer = Instant::now();
@@ -144,8 +165,7 @@ pub(super) fn job(
     let baselines = course.baselines(Part::Test)?;
     drop(comparing);
     course.timeline().add(Phase::Evaluate, timer);
-    let measured = Measured { test, traffic, baselines };
-    recorder.map(|recorder| recorder.finish(course, measured)).transpose()
+    Ok(Measured { test, traffic, baselines })
 }
 
 /// A fault point between two operations: nothing there can fail, so only what ends or halts a process
