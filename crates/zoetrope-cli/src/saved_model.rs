@@ -117,10 +117,10 @@ impl SavedModel {
     fn put_weights(
         &self,
         root: &Path,
-        course: &mut dyn TrainingRun,
+        session: &mut dyn TrainingRun,
         rows: Option<&VertexRows>,
     ) -> Result<(), Failure> {
-        if let Some(state) = put_run_weights(root, course, rows)? {
+        if let Some(state) = put_run_weights(root, session, rows)? {
             self.interrupted.get_or_init(|| state);
         }
         Ok(())
@@ -158,8 +158,8 @@ impl SavedModel {
     /// Says what a user should know about the data, where its scale comes from if that is not the run,
     /// and whose features vertices have that the run does not know.
     fn tell(&self, run: &Run, rows: Option<&VertexRows>, silent: bool) {
-        let course = run.course();
-        let scaled = course.scaled();
+        let session = run.session();
+        let scaled = session.scaled();
         let fitted = (scaled.summary().is_some() && !scaled.of_run).then(|| match &self.run {
             None => "no run is given: the data's scale is fitted on its training part".to_owned(),
             Some(root) => format!(
@@ -173,7 +173,7 @@ impl SavedModel {
                  have learned of them"
             )
         });
-        let notes = course.warnings().iter().cloned().chain(fitted).chain(new).collect();
+        let notes = session.warnings().iter().cloned().chain(fitted).chain(new).collect();
         for note in self.notes.get_or_init(|| notes).iter().filter(|_| !silent) {
             tell("note:", note);
         }
@@ -195,12 +195,12 @@ impl SavedModel {
         }
         let given = load_plan(&config)?;
         let mut run = opened.start(config, given, Timeline::new())?;
-        let rows = vertex_rows(run.course(), self.run_folder())?;
+        let rows = vertex_rows(run.session(), self.run_folder())?;
         let rows = rows.as_ref();
         self.tell(&run, rows, self.is_silent(silent));
         match (&self.weights, &self.run) {
-            (Some(file), _) => load_weights(run.course_mut().parameters_mut(), file, rows)?,
-            (None, Some(root)) => self.put_weights(root, run.course_mut(), rows)?,
+            (Some(file), _) => load_weights(run.session_mut().parameters_mut(), file, rows)?,
+            (None, Some(root)) => self.put_weights(root, run.session_mut(), rows)?,
             (None, None) => unreachable!("one of --run and --weights is required"),
         }
         if let (Some(saved), Some(rows)) = (&mut saved, rows) {

@@ -102,13 +102,13 @@ impl ModelCase {
     fn losses(&self, device: &str) -> Result<Vec<f64>, TrainError> {
         let mut config = self.config(device)?;
         let mut run = Opened::open(&mut config, &Quiet)?.start(config, None, Timeline::new())?;
-        let course = run.course_mut();
-        while !course.is_over() {
-            if course.epoch(&mut Unobserved)? == EpochEnd::Interrupted {
+        let session = run.session_mut();
+        while !session.is_over() {
+            if session.epoch(&mut Unobserved)? == EpochEnd::Interrupted {
                 break;
             }
         }
-        Ok(course.epochs().iter().map(|record| record.loss).collect())
+        Ok(session.epochs().iter().map(|record| record.loss).collect())
     }
 
     /// Trains on the processor and on a device.

@@ -19,7 +19,7 @@
 //!
 //! // The folder is all that is needed to go on with the model, here or elsewhere.
 //! let mut run = open_run(&finished.folder, &Quiet)?;
-//! let test = run.course_mut().evaluate(Part::Test)?;
+//! let test = run.session_mut().evaluate(Part::Test)?;
 //! assert_eq!(test["mse"], finished.summary.test["mse"]);
 //! # Ok::<(), zoetrope_train::TrainError>(())
 //! ```

@@ -25,8 +25,8 @@ pub fn open_run(root: &Path, progress: &dyn Progress) -> Result<Run, TrainError>
     let opened = Opened::open_for(&mut config, progress, saved.as_ref(), Some(root))?;
     let plan = load_plan(&config)?;
     let mut run = opened.start(config, plan, Timeline::new())?;
-    let rows = vertex_rows(run.course(), Some(root))?;
-    put_run_weights(root, run.course_mut(), rows.as_ref())?;
+    let rows = vertex_rows(run.session(), Some(root))?;
+    put_run_weights(root, run.session_mut(), rows.as_ref())?;
     if let (Some(saved), Some(rows)) = (&mut saved, &rows) {
         saved.arrange_vertices(rows)?;
     }

@@ -54,13 +54,13 @@ impl Observer for Updates {
 
 /// Trains to the end, or until it stops; returns everything that the run would go on from.
 fn train(run: &mut Run, updates: usize) -> SavedState {
-    let (course, mut watch) = (run.course_mut(), Updates(updates));
-    while !course.is_over() {
-        if course.epoch(&mut watch).unwrap() == EpochEnd::Interrupted {
+    let (session, mut watch) = (run.session_mut(), Updates(updates));
+    while !session.is_over() {
+        if session.epoch(&mut watch).unwrap() == EpochEnd::Interrupted {
             break;
         }
     }
-    course.save()
+    session.save()
 }
 
 fn hash(settings: &str) -> String {
@@ -123,7 +123,7 @@ fn dropout_drops_the_same_recorded_or_not_and_on_the_processor() {
             ["", "plan.record=false", "train.device=cpu"].map(|setting| {
                 let mut run = start(&format!("{model} {setting}")).unwrap();
                 let hash = state_hash(&train(&mut run, usize::MAX));
-                (hash, run.course().learner().epochs().last().unwrap().loss)
+                (hash, run.session().learner().epochs().last().unwrap().loss)
             });
         assert_eq!(recorded, computed, "{model}");
         let difference = (recorded.1 - on_processor.1).abs() / on_processor.1;
@@ -161,7 +161,7 @@ fn a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits() {
     for updates in [3, 9, 15] {
         let saved = train(&mut start("").unwrap(), updates);
         let mut rest = start("").unwrap();
-        rest.course_mut().restore(saved).unwrap();
+        rest.session_mut().restore(saved).unwrap();
         assert_eq!(whole, state_hash(&train(&mut rest, usize::MAX)), "after {updates} updates");
     }
 }
@@ -172,7 +172,7 @@ fn a_limit_that_is_too_low_for_the_run_is_a_missing_resource() {
         return;
     }
     let settings = "plan.memory_limit=64KiB data.path=synthetic:demo?vertices=600&steps=14";
-    let failure = start(settings).and_then(|mut run| run.course_mut().epoch(&mut Updates(9)));
+    let failure = start(settings).and_then(|mut run| run.session_mut().epoch(&mut Updates(9)));
     assert_eq!(failure.unwrap_err().kind(), FailureKind::Resource);
 }
 
@@ -184,6 +184,6 @@ fn a_lower_precision_whose_first_loss_is_that_of_f32_is_taken() {
     for setting in ["train.precision=tf32", "train.precision=bf16 plan.residency=stream"] {
         let mut run = start(setting).unwrap();
         train(&mut run, 5);
-        assert_eq!(run.course().device().gpu().unwrap().fault(), None, "{setting}");
+        assert_eq!(run.session().device().gpu().unwrap().fault(), None, "{setting}");
     }
 }

@@ -27,11 +27,11 @@ fn train(more: &str, timeline: Timeline) -> String {
     let config = settings.fold(Config::builder(), |builder, setting| builder.set(setting));
     let mut config = config.build().unwrap();
     let mut run = Opened::open(&mut config, &Quiet).unwrap().start(config, None, timeline).unwrap();
-    let course = run.course_mut();
-    while !course.is_over() {
-        course.epoch(&mut Unobserved).unwrap();
+    let session = run.session_mut();
+    while !session.is_over() {
+        session.epoch(&mut Unobserved).unwrap();
     }
-    state_hash(&course.save())
+    state_hash(&session.save())
 }
 
 struct Traced {

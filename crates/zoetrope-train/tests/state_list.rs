@@ -57,22 +57,22 @@ impl Observer for Until {
 fn stopped(settings: &str) -> SavedState {
     let mut run = start(settings);
     for _ in 0..2 {
-        run.course_mut().epoch(&mut Until(usize::MAX)).unwrap();
+        run.session_mut().epoch(&mut Until(usize::MAX)).unwrap();
     }
-    run.course_mut().epoch(&mut Until(BEFORE_STOP)).unwrap();
-    run.course().save()
+    run.session_mut().epoch(&mut Until(BEFORE_STOP)).unwrap();
+    run.session().save()
 }
 
 /// The hash at the end of a run that goes on from a state; the weights of the best epoch and its memory
 /// are part of it.
 fn end(settings: &str, state: SavedState) -> Result<String, TrainError> {
     let mut run = start(settings);
-    let course = run.course_mut();
-    course.restore(state)?;
-    while !course.is_over() {
-        course.epoch(&mut Until(usize::MAX))?;
+    let session = run.session_mut();
+    session.restore(state)?;
+    while !session.is_over() {
+        session.epoch(&mut Until(usize::MAX))?;
     }
-    Ok(state_hash(&course.save()))
+    Ok(state_hash(&session.save()))
 }
 
 /// A state in which something has another value: that of a run which forgot it.

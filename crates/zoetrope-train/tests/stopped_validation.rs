@@ -39,21 +39,21 @@ fn an_epoch_that_was_stopped_while_it_was_validated_is_validated_later() {
         let mut whole = start(&settings);
         let mut records = Vec::new();
         for _ in 0..3 {
-            match whole.course_mut().epoch(&mut AtTheEnd(None)).unwrap() {
+            match whole.session_mut().epoch(&mut AtTheEnd(None)).unwrap() {
                 EpochEnd::Finished(record) => records.push((record.loss, record.val)),
                 EpochEnd::Interrupted => panic!("{model}: nobody interrupts"),
             }
         }
         let mut first = start(&settings);
-        first.course_mut().epoch(&mut AtTheEnd(None)).unwrap();
+        first.session_mut().epoch(&mut AtTheEnd(None)).unwrap();
         let interrupt = Interrupt::new();
-        first.course_mut().stop_on(&interrupt);
-        let end = first.course_mut().epoch(&mut AtTheEnd(Some(&interrupt))).unwrap();
+        first.session_mut().stop_on(&interrupt);
+        let end = first.session_mut().epoch(&mut AtTheEnd(Some(&interrupt))).unwrap();
         assert_eq!(end, EpochEnd::Interrupted, "{model}");
         let mut second = start(&settings);
-        second.course_mut().restore(first.course().save()).unwrap();
+        second.session_mut().restore(first.session().save()).unwrap();
         for (loss, val) in &records[1..] {
-            match second.course_mut().epoch(&mut AtTheEnd(None)).unwrap() {
+            match second.session_mut().epoch(&mut AtTheEnd(None)).unwrap() {
                 EpochEnd::Finished(record) => {
                     // As text, because a measure without a value is NaN.
                     let [now, then] = [(record.loss, &record.val), (*loss, val)];
@@ -62,7 +62,7 @@ fn an_epoch_that_was_stopped_while_it_was_validated_is_validated_later() {
                 EpochEnd::Interrupted => panic!("{model}: nobody interrupts"),
             }
         }
-        let hash = |run: &Run| state_hash(&run.course().save());
+        let hash = |run: &Run| state_hash(&run.session().save());
         let [one, other] = [&whole, &second].map(hash);
         assert_eq!(one, other, "{model}");
     }

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The folder has all that is needed to go on: settings, weights, the place of the data.
     let mut run = open_run(&finished.folder, &Quiet)?;
-    let again = run.course_mut().evaluate(Part::Test)?;
+    let again = run.session_mut().evaluate(Part::Test)?;
     assert_eq!(again["ap"], summary.test["ap"]);
 
     let Run::Events(session) = &mut run else { unreachable!("TGN learns from events") };

@@ -22,7 +22,7 @@
 //!
 //! // Later, or elsewhere: the model from its folder.
 //! let mut run = open_run(&finished.folder, &Quiet)?;
-//! assert_eq!(run.course_mut().evaluate(Part::Test)?["ap"], finished.summary.test["ap"]);
+//! assert_eq!(run.session_mut().evaluate(Part::Test)?["ap"], finished.summary.test["ap"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

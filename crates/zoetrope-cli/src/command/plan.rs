@@ -100,9 +100,9 @@ fn told(seconds: Result<f64, TrainError>) -> Result<Result<f64, String>, Failure
 
 impl PlanArgs {
     /// A plan with what a user should know about the data that it was made for, which is also said.
-    fn with_warnings(&self, mut plan: Plan, course: &dyn TrainingRun) -> Plan {
-        tell(self, course.warnings());
-        plan.head_mut().warnings = course.warnings().to_vec();
+    fn with_warnings(&self, mut plan: Plan, session: &dyn TrainingRun) -> Plan {
+        tell(self, session.warnings());
+        plan.head_mut().warnings = session.warnings().to_vec();
         plan
     }
 

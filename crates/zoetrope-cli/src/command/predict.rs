@@ -165,7 +165,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
         must_exist(pairs)?;
     }
     let run = args.model.open(args.json)?;
-    args.refuse_what_does_nothing(run.course())?;
+    args.refuse_what_does_nothing(run.session())?;
     let predicted = match run {
         Run::Snapshots(session) => snapshots::predict(args, session)?,
         Run::Events(session) => events::predict(args, session)?,
@@ -234,8 +234,8 @@ impl PredictArgs {
     }
 
     /// Refuses flags that would change nothing, and two readers of one pipe.
-    fn refuse_what_does_nothing(&self, course: &dyn TrainingRun) -> Result<(), Failure> {
-        let task = course.task();
+    fn refuse_what_does_nothing(&self, session: &dyn TrainingRun) -> Result<(), Failure> {
+        let task = session.task();
         if self.logits && matches!(task, TaskName::NodeRegression | TaskName::EdgeRegression) {
             let task = task.name();
             let message = format!("--logits is for links and classes, but this is {task}");
@@ -243,7 +243,7 @@ impl PredictArgs {
                 Failure::usage(message).hint("leave it out: numbers are written as they are")
             );
         }
-        let data = &course.config().data.path;
+        let data = &session.config().data.path;
         let pairs = self.pairs.as_ref().map(|pairs| name_of(pairs.as_os_str()));
         match pairs.filter(|pairs| pairs == data && is_read_once(pairs)) {
             None => Ok(()),
@@ -264,17 +264,17 @@ fn kind_of_values(meaning: &Meaning, is_logits: bool) -> &'static str {
 
 /// The parts whose own pairs are predicted: those asked for, the test part if nothing was said, and
 /// everything if there is no test part.
-fn parts(args: &PredictArgs, course: &dyn TrainingRun) -> Result<Vec<Part>, Failure> {
+fn parts(args: &PredictArgs, session: &dyn TrainingRun) -> Result<Vec<Part>, Failure> {
     let all = || {
         let parts = [Part::Train, Part::Validation, Part::Test].into_iter();
-        parts.filter(|&part| course.has(part)).collect()
+        parts.filter(|&part| session.has(part)).collect()
     };
     match args.split.as_deref() {
         Some("all") => Ok(all()),
-        None if !course.has(Part::Test) => Ok(all()),
+        None if !session.has(Part::Test) => Ok(all()),
         named => {
             let name = named.unwrap_or("test");
-            if course.has(eval::part(name)) {
+            if session.has(eval::part(name)) {
                 Ok(vec![eval::part(name)])
             } else {
                 Err(Failure::usage(format!("the split has no {name} part"))

@@ -50,11 +50,11 @@ pub(super) fn must_continue() -> TrainError {
 /// # Errors
 /// [`TrainError::Unfit`] if weights belong to vertices and the vertices are others.
 pub(super) fn keep_what_was_learnt(
-    course: &dyn TrainingRun,
+    session: &dyn TrainingRun,
     root: &Path,
     state: &mut SavedState,
 ) -> Result<(), TrainError> {
-    if vertex_rows(course, Some(root))?.is_some() {
+    if vertex_rows(session, Some(root))?.is_some() {
         return Err(TrainError::Unfit {
             what:
                 "the weights of data.features = \"learned\" belong to vertices, and this data has \

@@ -17,47 +17,47 @@ impl Records {
     /// Starts or continues the files, and writes the configuration and the plan of a new run.
     pub(super) fn open(
         folder: &RunFolder,
-        course: &dyn TrainingRun,
+        session: &dyn TrainingRun,
         resumed: bool,
         changes: &[String],
     ) -> Result<Self, TrainError> {
         let path = folder.metrics_path();
         let metrics = if resumed {
-            MetricsLog::resume(&path, course.epochs().len())?
+            MetricsLog::resume(&path, session.epochs().len())?
         } else {
             MetricsLog::create(&path)?
         };
         // A run that lost the file and was scaled anew has it again.
-        let (fitted, scales) = (&course.scaled().fitted, folder.root().join(RunFolder::SCALING));
+        let (fitted, scales) = (&session.scaled().fitted, folder.root().join(RunFolder::SCALING));
         if !fitted.is_empty() && (!resumed || !scales.exists()) {
             folder.write_json(&scales, fitted)?;
         }
         if !resumed || !changes.is_empty() {
-            folder.write_json(&folder.plan_path(), &course.layout())?;
+            folder.write_json(&folder.plan_path(), &session.layout())?;
         }
         if !resumed {
-            let named = course.classes();
+            let named = session.classes();
             if !named.is_empty() {
                 folder.write_json(&folder.root().join(RunFolder::CLASSES), &named)?;
             }
-            if course.config().data.features.is_by_vertex() {
-                folder.write_vertices(course.vertex_names())?;
+            if session.config().data.features.is_by_vertex() {
+                folder.write_vertices(session.vertex_names())?;
             }
         }
-        let mut source = DataSource::new(course.config(), folder.root(), course.data());
-        source.warnings = course.warnings().to_vec();
+        let mut source = DataSource::new(session.config(), folder.root(), session.data());
+        source.warnings = session.warnings().to_vec();
         if !changes.is_empty() {
             source.changes =
                 DataSource::read(folder.root())?.map_or_else(Vec::new, |was| was.changes);
-            let after_epochs = course.epochs().len();
+            let after_epochs = session.epochs().len();
             source.changes.push(DataChange { after_epochs, differences: changes.to_vec() });
         }
         if !resumed || !changes.is_empty() {
             folder.write_source(&source)?;
         }
         // Written last of what makes a folder a run: one without it holds nothing to continue.
-        folder.write_config(course.config())?;
-        let events = if course.config().output.tensorboard {
+        folder.write_config(session.config())?;
+        let events = if session.config().output.tensorboard {
             Some(EventFile::create(folder.root())?)
         } else {
             None

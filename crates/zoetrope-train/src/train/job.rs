@@ -14,7 +14,7 @@ use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
 
-use super::leader::{First, Leader, Measured, claim};
+use super::leader::{First, Leader, Measured, Recorder, claim};
 use super::{
     Finished, Opened, agreement, changed_data, load_weights, loading, unmeasured, vertex_rows,
 };
@@ -85,29 +85,56 @@ pub(super) fn job(
     };
     let timeline = leader.as_ref().map_or_else(Timeline::new, Leader::timeline);
     let mut run = opened.start_shared(config, plan, timeline, ranks)?;
-    let course = run.course_mut();
+    let session = run.session_mut();
     if let Some(leader) = &mut leader {
         leader.tell_remarks();
     }
-    check_parts(course)?;
+    check_parts(session)?;
     let going_on = resumed.map(|root| GoingOn { root, changes: &changes });
-    start_from(course, going_on, |text| {
+    start_from(session, going_on, |text| {
         if let Some(leader) = &mut leader {
             leader.tell(RunEvent::Warning(text));
         }
     })?;
     let mut recorder = match leader {
-        Some(leader) => Some(leader.begin(course, resumed.is_some(), &changes)?),
+        Some(leader) => Some(leader.begin(session, resumed.is_some(), &changes)?),
         None => None,
     };
     if owns_process {
         interrupt.something_to_save();
     }
-    course.stop_on(interrupt);
-    let training = owns_process.then(|| during(&stages::TRAINING));
-    while !course.is_over() {
-        let rate = course.learner().rate(course.config());
-        let end = course.epoch(&mut |step: RunEvent<'_>| {
+    session.stop_on(interrupt);
+    run_epochs(session, recorder.as_mut(), interrupt, owns_process, &folder)?;
+    if let Some(recorder) = &mut recorder {
+        let stopped = TrainError::Interrupted { folder, epochs: session.epochs().len() };
+        recorder.save_last(session)?;
+        interrupt.nothing_to_save(stopped.to_string(), || {});
+    } else if owns_process {
+        interrupt.nothing_to_save(STOPPED_AT_THE_END.to_owned(), || {});
+    }
+    session.choose_best();
+    if let Some(recorder) = &recorder {
+        recorder.write_weights(session)?;
+    }
+    let measured = measure(session, owns_process)?;
+    recorder.map(|recorder| recorder.finish(session, measured)).transpose()
+}
+
+/// Runs the epochs that are left.
+///
+/// # Errors
+/// [`TrainError::Interrupted`] if a rank was asked to stop, with a checkpoint saved; and as an epoch.
+fn run_epochs(
+    session: &mut dyn TrainingRun,
+    mut recorder: Option<&mut Recorder<'_>>,
+    interrupt: &Interrupt,
+    owns_process: bool,
+    folder: &Path,
+) -> Result<(), TrainError> {
+    let _training = owns_process.then(|| during(&stages::TRAINING));
+    while !session.is_over() {
+        let rate = session.learner().rate(session.config());
+        let end = session.epoch(&mut |step: RunEvent<'_>| {
             if let Some(recorder) = &mut recorder {
                 pass("train.update");
                 recorder.tell(step);
@@ -115,36 +142,29 @@ pub(super) fn job(
             if interrupt.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if let Some(recorder) = &mut recorder {
-            recorder.epoch(course, &end, rate)?;
+            recorder.epoch(session, &end, rate)?;
         }
-        if course.agree(interrupt.is_asked())? && !course.is_over() {
+        if session.agree(interrupt.is_asked())? && !session.is_over() {
             if let Some(recorder) = &mut recorder {
-                recorder.save(course)?;
+                recorder.save(session)?;
             }
-            return Err(TrainError::Interrupted { folder, epochs: course.epochs().len() });
+            let epochs = session.epochs().len();
+            return Err(TrainError::Interrupted { folder: folder.to_owned(), epochs });
         }
     }
-    drop(training);
-    if let Some(recorder) = &mut recorder {
-        let stopped = TrainError::Interrupted { folder, epochs: course.epochs().len() };
-        recorder.save_last(course)?;
-        interrupt.nothing_to_save(stopped.to_string(), || {});
-    } else if owns_process {
-        interrupt.nothing_to_save(STOPPED_AT_THE_END.to_owned(), || {});
-    }
-    course.choose_best();
-    if let Some(recorder) = &recorder {
-        recorder.write_weights(course)?;
-    }
-    let test = if course.has(Part::Test) { course.evaluate(Part::Test)? } else { Metrics::new() };
-    let traffic = course.traffic()?;
+    Ok(())
+}
+
+/// Measures the chosen weights and the simple rules.
+fn measure(session: &mut dyn TrainingRun, owns_process: bool) -> Result<Measured, TrainError> {
+    let test = if session.has(Part::Test) { session.evaluate(Part::Test)? } else { Metrics::new() };
+    let traffic = session.traffic()?;
     let timer = Instant::now();
     let comparing = owns_process.then(|| during(&stages::COMPARING));
-    let baselines = course.baselines(Part::Test)?;
+    let baselines = session.baselines(Part::Test)?;
     drop(comparing);
-    course.timeline().add(Phase::Evaluate, timer);
-    let measured = Measured { test, traffic, baselines };
-    recorder.map(|recorder| recorder.finish(course, measured)).transpose()
+    session.timeline().add(Phase::Evaluate, timer);
+    Ok(Measured { test, traffic, baselines })
 }
 
 /// A fault point between two operations: nothing there can fail, so only what ends or halts a process
@@ -176,25 +196,25 @@ fn data_changes(
 }
 
 /// The checkpoints of a run folder.
-pub(super) fn store_of(course: &dyn TrainingRun, root: &Path) -> CheckpointStore {
-    let keep = course.config().train.keep_checkpoints;
+pub(super) fn store_of(session: &dyn TrainingRun, root: &Path) -> CheckpointStore {
+    let keep = session.config().train.keep_checkpoints;
     CheckpointStore::new(RunFolder::checkpoints_of(root), keep)
 }
 
 /// Puts the newest checkpoint of the run that is continued in place, or the weights to start from.
 fn start_from(
-    course: &mut dyn TrainingRun,
+    session: &mut dyn TrainingRun,
     going_on: Option<GoingOn<'_>>,
     mut warn: impl FnMut(&str),
 ) -> Result<(), TrainError> {
-    course.take_time();
-    let store = going_on.as_ref().map(|run| store_of(course, run.root));
+    session.take_time();
+    let store = going_on.as_ref().map(|run| store_of(session, run.root));
     let found = store.as_ref().map(CheckpointStore::load_latest).transpose()?.flatten();
     let changed = going_on.filter(|run| !run.changes.is_empty());
     if let Some(run) = &changed {
         warn(&format!("this run goes on with other data: {}", run.changes.join(", ")));
     }
-    match (found, course.config().train.weights.clone()) {
+    match (found, session.config().train.weights.clone()) {
         (Some(mut found), _) => {
             for damage in &found.rejected {
                 warn(&format!("{damage}; going on from {}", found.path.display()));
@@ -207,26 +227,26 @@ fn start_from(
                 ));
             }
             if let Some(run) = changed {
-                changed_data::keep_what_was_learnt(course, run.root, &mut found.state)?;
+                changed_data::keep_what_was_learnt(session, run.root, &mut found.state)?;
             }
-            course.restore(found.state)?;
+            session.restore(found.state)?;
         }
-        (None, Some(path)) => load_weights_of_run(course, &path)?,
+        (None, Some(path)) => load_weights_of_run(session, &path)?,
         (None, None) => {}
     }
     Ok(())
 }
 
 /// Puts the weights of a file in place. Those of a run know its vertices by name.
-fn load_weights_of_run(course: &mut dyn TrainingRun, path: &Path) -> Result<(), TrainError> {
-    let rows = vertex_rows(course, path.parent())?;
-    load_weights(course.parameters_mut(), path, rows.as_ref())
+fn load_weights_of_run(session: &mut dyn TrainingRun, path: &Path) -> Result<(), TrainError> {
+    let rows = vertex_rows(session, path.parent())?;
+    load_weights(session.parameters_mut(), path, rows.as_ref())
 }
 
 /// Fails if parts are to be held out and nothing is in them: all events of one time are in one part.
-fn check_parts(course: &dyn TrainingRun) -> Result<(), TrainError> {
-    let empty = !course.has(Part::Validation) && !course.has(Part::Test);
-    if empty && course.config().data.split.holds_out() {
+fn check_parts(session: &dyn TrainingRun) -> Result<(), TrainError> {
+    let empty = !session.has(Part::Validation) && !session.has(Part::Test);
+    if empty && session.config().data.split.holds_out() {
         Err(unmeasured("the validation and test parts"))
     } else {
         Ok(())

@@ -107,21 +107,21 @@ impl<'a> Leader<'a> {
     /// If the run has more epochs already than are asked for, or its files cannot be written.
     pub(super) fn begin(
         mut self,
-        course: &dyn TrainingRun,
+        session: &dyn TrainingRun,
         resumed: bool,
         changes: &[String],
     ) -> Result<Recorder<'a>, TrainError> {
         if resumed {
-            must_go_on(course)?;
+            must_go_on(session)?;
         }
-        let store = store_of(course, self.folder.root());
-        let records = Records::open(&self.folder, course, resumed, changes)?;
+        let store = store_of(session, self.folder.root());
+        let records = Records::open(&self.folder, session, resumed, changes)?;
         let folder = self.folder.root().to_owned();
-        self.tell(RunEvent::Started { run: course, folder: &folder });
+        self.tell(RunEvent::Started { run: session, folder: &folder });
         Ok(Recorder {
             first_step_seconds: self.first.begun.elapsed().as_secs_f64(),
             leader: self,
-            saver: Saver::new(store, course.config().train.checkpoint_share),
+            saver: Saver::new(store, session.config().train.checkpoint_share),
             records,
             state_hash: String::new(),
         })
@@ -129,8 +129,8 @@ impl<'a> Leader<'a> {
 }
 
 /// Fails if a run that is continued has more epochs than are asked for: what is done is not taken back.
-fn must_go_on(course: &dyn TrainingRun) -> Result<(), TrainError> {
-    let (done, asked) = (course.epochs().len(), course.config().train.epochs);
+fn must_go_on(session: &dyn TrainingRun) -> Result<(), TrainError> {
+    let (done, asked) = (session.epochs().len(), session.config().train.epochs);
     if done <= asked {
         return Ok(());
     }
@@ -166,39 +166,39 @@ impl Recorder<'_> {
     /// An epoch with that learning rate ended.
     pub(super) fn epoch(
         &mut self,
-        course: &dyn TrainingRun,
+        session: &dyn TrainingRun,
         end: &EpochEnd,
         rate: f64,
     ) -> Result<(), TrainError> {
-        course.take_time();
+        session.take_time();
         pass("train.epoch");
         let EpochEnd::Finished(record) = end else { return Ok(()) };
         self.records.push(record, rate)?;
         self.leader.folder.keep();
-        self.tell(RunEvent::Epoch { run: course, record });
-        let due = course.config().train.checkpoint_every;
+        self.tell(RunEvent::Epoch { run: session, record });
+        let due = session.config().train.checkpoint_every;
         let is_due = due.is_some_and(|every| record.epoch.is_multiple_of(every));
-        if course.is_over() { Ok(()) } else { self.saver.epoch(is_due, || course.save()) }
+        if session.is_over() { Ok(()) } else { self.saver.epoch(is_due, || session.save()) }
     }
 
     /// Saves a checkpoint before the run is left.
-    pub(super) fn save(&mut self, course: &dyn TrainingRun) -> Result<(), TrainError> {
-        course.take_time();
-        self.saver.save(&course.save())
+    pub(super) fn save(&mut self, session: &dyn TrainingRun) -> Result<(), TrainError> {
+        session.take_time();
+        self.saver.save(&session.save())
     }
 
     /// Saves the last checkpoint; the run is measured now.
-    pub(super) fn save_last(&mut self, course: &dyn TrainingRun) -> Result<(), TrainError> {
+    pub(super) fn save_last(&mut self, session: &dyn TrainingRun) -> Result<(), TrainError> {
         self.tell(RunEvent::Testing);
-        course.take_time();
-        let state = course.save();
+        session.take_time();
+        let state = session.save();
         self.state_hash = state_hash(&state);
         self.saver.save(&state)
     }
 
     /// Writes the weights that are measured.
-    pub(super) fn write_weights(&self, course: &dyn TrainingRun) -> Result<(), TrainError> {
-        let bytes = weights::to_safetensors(course.parameters())?;
+    pub(super) fn write_weights(&self, session: &dyn TrainingRun) -> Result<(), TrainError> {
+        let bytes = weights::to_safetensors(session.parameters())?;
         self.leader.folder.write_file("weights.safetensors", &bytes)?;
         pass("train.test");
         Ok(())
@@ -207,48 +207,48 @@ impl Recorder<'_> {
     /// Writes the summary.
     pub(super) fn finish(
         mut self,
-        course: &dyn TrainingRun,
+        session: &dyn TrainingRun,
         measured: Measured,
     ) -> Result<Finished, TrainError> {
         let Measured { test, traffic, baselines } = measured;
         let folder = &self.leader.folder;
-        let [host_to_device, device_to_host] = course.device().copied_bytes();
-        let mut seconds = course.timeline().seconds();
+        let [host_to_device, device_to_host] = session.device().copied_bytes();
+        let mut seconds = session.timeline().seconds();
         seconds.communicate += traffic.map_or(0.0, |traffic| traffic.own_seconds);
         let data_source = DataSource::read(folder.root())?;
         let summary = Summary {
-            model: course.config().model.name.name().to_owned(),
-            task: course.task().name().to_owned(),
-            chosen: course.config().chosen().to_vec(),
-            device: course.config().train.device.to_string(),
+            model: session.config().model.name.name().to_owned(),
+            task: session.task().name().to_owned(),
+            chosen: session.config().chosen().to_vec(),
+            device: session.config().train.device.to_string(),
             vector_level: zoetrope_tensor::cpu::simd::level().to_string(),
-            plan: without_lists(&course.layout(), RunFolder::PLAN),
-            data: course.data(),
+            plan: without_lists(&session.layout(), RunFolder::PLAN),
+            data: session.data(),
             data_changes: data_source.map_or_else(Vec::new, |data| data.changes),
-            warnings: course.warnings().to_vec(),
-            protocol: course.declared(),
-            epochs: course.epochs().to_vec(),
-            verdict: verdict(course, &test, &baselines),
+            warnings: session.warnings().to_vec(),
+            protocol: session.declared(),
+            epochs: session.epochs().to_vec(),
+            verdict: verdict(session, &test, &baselines),
             test,
             baselines,
-            redundancy: course.redundancy(),
-            scaling: course.scaled().summary(),
+            redundancy: session.redundancy(),
+            scaling: session.scaled().summary(),
             state_hash: self.state_hash,
             first_step_seconds: self.first_step_seconds,
             peak_host_bytes: peak_host_bytes(),
-            peak_device_bytes: course.device().peak_bytes(),
-            ranks: course.config().train.ranks,
+            peak_device_bytes: session.device().peak_bytes(),
+            ranks: session.config().train.ranks,
             seconds,
             bytes: Bytes { host_to_device, device_to_host, ..traffic.unwrap_or_default().bytes },
-            streaming: streaming(course.device()),
-            device_transport: course.device_transport().cloned(),
+            streaming: streaming(session.device()),
+            device_transport: session.device_transport().cloned(),
             ..Summary::default()
         };
         folder.write_summary(&summary)?;
         pass("train.end");
-        check_measured(course, &summary.test)?;
-        let best = course.learner().best_epoch();
-        let has_event_file = course.config().output.tensorboard;
+        check_measured(session, &summary.test)?;
+        let best = session.learner().best_epoch();
+        let has_event_file = session.config().output.tensorboard;
         let folder = folder.root().to_owned();
         self.leader.tell_remarks();
         if let Some(trace) = &self.leader.trace {
@@ -260,8 +260,8 @@ impl Recorder<'_> {
 
 /// Fails if parts were held out and nothing in them could be judged: whoever reads an empty
 /// table of results has probably not trained on the data that they meant.
-fn check_measured(course: &dyn TrainingRun, test: &Metrics) -> Result<(), TrainError> {
-    let validation = course.epochs().iter().map(|record| &record.val);
+fn check_measured(session: &dyn TrainingRun, test: &Metrics) -> Result<(), TrainError> {
+    let validation = session.epochs().iter().map(|record| &record.val);
     let all: Vec<&Metrics> = validation.chain([test]).filter(|found| !found.is_empty()).collect();
     if all.iter().any(|metrics| is_measured(metrics)) || all.is_empty() {
         Ok(())

@@ -83,17 +83,17 @@ pub fn train(
 /// # Errors
 /// [`TrainError::Unfit`] if the weights say nothing about the vertices of the data.
 pub fn vertex_rows(
-    course: &dyn TrainingRun,
+    session: &dyn TrainingRun,
     run: Option<&Path>,
 ) -> Result<Option<VertexRows>, TrainError> {
-    let rule = course.config().data.features;
+    let rule = session.config().data.features;
     if !rule.is_by_vertex() {
         return Ok(None);
     }
     let Some(vertices) = run.map(RunVertices::read).transpose()?.flatten() else {
         return Ok(None);
     };
-    let Some(rows) = vertices.rows_for(course.vertex_names()).map(VertexRows) else {
+    let Some(rows) = vertices.rows_for(session.vertex_names()).map(VertexRows) else {
         return Ok(None);
     };
     let (unknown, all) = (rows.unknown(), rows.0.len());

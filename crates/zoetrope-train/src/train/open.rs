@@ -180,7 +180,7 @@ fn snapshots_plan(model: &str) -> TrainError {
 
 impl Run {
     /// What both kinds have in common.
-    pub fn course(&self) -> &dyn TrainingRun {
+    pub fn session(&self) -> &dyn TrainingRun {
         match self {
             Self::Snapshots(session) => session,
             Self::Events(session) => session,
@@ -188,7 +188,7 @@ impl Run {
     }
 
     /// What both kinds have in common, to be changed.
-    pub fn course_mut(&mut self) -> &mut dyn TrainingRun {
+    pub fn session_mut(&mut self) -> &mut dyn TrainingRun {
         match self {
             Self::Snapshots(session) => session,
             Self::Events(session) => session,

@@ -9,16 +9,16 @@ use crate::training_run::TrainingRun;
 
 /// The verdict of a run that is over; None if no rule was measured by the metric.
 pub(super) fn verdict(
-    course: &dyn TrainingRun,
+    session: &dyn TrainingRun,
     test: &Metrics,
     baselines: &BTreeMap<String, Metrics>,
 ) -> Option<Verdict> {
-    let learner = course.learner();
+    let learner = session.learner();
     let lower = learner.watched().is_error();
     let best = learner.best_epoch().map(|(epoch, _)| epoch);
     let mut verdict = Verdict::compare(learner.watched_key(), lower, test, baselines)?;
     if !verdict.beats {
-        verdict.advice = advice(course.config(), best, course.epochs().len());
+        verdict.advice = advice(session.config(), best, session.epochs().len());
     }
     Some(verdict)
 }

@@ -199,8 +199,6 @@ fn of_pairs(
     Predicted::new((session.meaning(), session.outputs()), values, subjects, about, fields)
 }
 
-/// Answers as a list, in the data's own units.
-
 /// As asked; otherwise those of the data, and with PyG-Temporal's scale those of that library. What
 /// was not scaled has its own units anyway.
 fn units(args: &PredictArgs, session: &Session) -> Units {
