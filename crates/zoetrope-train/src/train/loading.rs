@@ -41,9 +41,11 @@ pub(super) fn plan_of(
 }
 
 fn read_plan(path: &Path) -> Result<Plan, TrainError> {
-    let fail = |error| TrainError::io(path, error);
-    let text = String::from_utf8(read(path).map_err(fail)?)
-        .map_err(|error| fail(std::io::Error::other(error)))?;
+    let bytes = read(path).map_err(|error| TrainError::io(path, error))?;
+    let text = String::from_utf8(bytes).map_err(|error| TrainError::Damaged {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
     Ok(Plan::from_json(&text)?)
 }
 
