@@ -199,7 +199,8 @@ impl SavedModel {
         let rows = rows.as_ref();
         self.tell(&run, rows, self.is_silent(silent));
         match (&self.weights, &self.run) {
-            (Some(file), _) => load_weights(run.session_mut().parameters_mut(), file, rows)?,
+            (Some(file), _) => load_weights(run.session_mut().parameters_mut(), file, rows)
+                .map_err(|error| self.with_settings_of_run(error.into()))?,
             (None, Some(root)) => self.put_weights(root, run.session_mut(), rows)?,
             (None, None) => unreachable!("one of --run and --weights is required"),
         }
@@ -210,6 +211,17 @@ impl SavedModel {
             session.recall(saved.as_ref())?;
         }
         Ok(run)
+    }
+
+    /// A failure of weights that lie in a run folder whose settings nobody asked for.
+    fn with_settings_of_run(&self, failure: Failure) -> Failure {
+        match self.run_folder().filter(|_| self.run.is_none()) {
+            Some(root) => failure.hint(format!(
+                "--run {} uses the settings that these weights were trained with",
+                shell_word(root)
+            )),
+            None => failure,
+        }
     }
 
     /// The run whose memory may be used: the one that is named, or in whose folder the weights are.

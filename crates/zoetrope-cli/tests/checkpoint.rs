@@ -86,3 +86,33 @@ fn names_in_files_do_not_reach_the_terminal_as_commands() {
     let said = outcome.stdout_text() + &outcome.stderr_text();
     assert!(!said.contains('\u{1b}') && !said.contains('\u{7}'), "{said:?}");
 }
+
+#[test]
+fn a_metric_that_is_not_defined_is_not_shown() {
+    let folder = Folder::new();
+    let data = ["--data", "synthetic:bipartite?users=30&items=20&events=900", "--hidden", "4"];
+    let job = ["--task", "link-prediction", "--epochs", "1", "--out", "run", "--quiet"];
+    folder.text(&[&["train"], &data[..], &job].concat());
+    let shown = folder.text(&["checkpoint", "show", "run"]);
+    assert!(shown.contains("val ap 0.") && !shown.contains("NaN"), "{shown}");
+}
+
+/// Exit code 4 is for what the machine lacks, and nothing is missing here.
+#[test]
+fn a_damaged_summary_or_plan_is_bad_input() {
+    let folder = trained();
+    for (file, command) in [
+        ("summary.json", ["eval", "--run", "run", "--quiet"]),
+        ("plan.json", ["train", "--resume", "run", "--quiet"]),
+    ] {
+        let path = folder.path(&format!("run/{file}"));
+        let whole = std::fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        damaged[40] = 0xff;
+        std::fs::write(&path, &damaged).unwrap();
+        let outcome = folder.run(&command);
+        assert_eq!(outcome.code(), Some(3), "{file}: {}", outcome.stderr_text());
+        assert!(outcome.stderr_text().contains(file), "{}", outcome.stderr_text());
+        std::fs::write(&path, &whole).unwrap();
+    }
+}

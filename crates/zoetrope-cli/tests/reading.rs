@@ -359,7 +359,7 @@ fn whole_decimals_name_the_vertices_of_whole_numbers() {
         }
         folder.write("float.csv", &text);
         let report = folder.json(&["data", "inspect", "float.csv", "--json"]);
-        assert_eq!((&report["vertices"], &report["bipartite"]), (&9.into(), &false.into()));
+        assert_eq!((&report["vertices"], &report["events"]), (&9.into(), &200.into()));
         // A row that lacks the value is a bad row, as in a column of integers.
         folder.write("float.csv", &format!("{text}3,,1700000000\n"));
         let outcome = folder.run(&["data", "inspect", "float.csv"]);

@@ -140,6 +140,9 @@ fn weights_that_do_not_fit_are_bad_input() {
     assert_eq!(folder.run(&run).code(), Some(0));
     let weights = "run/weights.safetensors";
     refused(&folder, &["--weights", weights, "--hidden", "5"], 3, &["weights.safetensors", "5"]);
+    let other = [&["eval"], DATA, &["--weights", weights, "--hidden", "5"]].concat();
+    let hint = folder.run(&other).stderr_text();
+    assert!(hint.contains("--run run uses the settings"), "{hint}");
     refused(&folder, &["--weights", weights, "--model", "gc-lstm"], 3, &["recurrent."]);
     folder.write("broken.safetensors", "not a safetensors file");
     refused(&folder, &["--weights", "broken.safetensors"], 3, &["broken.safetensors"]);

@@ -61,12 +61,8 @@ impl RunFolder {
     /// What `summary.json` holds; None where the run has not ended.
     ///
     /// # Errors
-    /// [`RunError::Io`] where it cannot be read or is no JSON.
+    /// [`RunError::Io`] if it cannot be read, [`RunError::Damaged`] if it is no JSON.
     pub(crate) fn read_summary(root: &Path) -> Result<Option<serde_json::Value>, RunError> {
-        let path = root.join(SUMMARY);
-        let Some(text) = files::read_if_there(&path)? else { return Ok(None) };
-        serde_json::from_slice(&text)
-            .map(Some)
-            .map_err(|error| RunError::io(&path, std::io::Error::other(error)))
+        files::read_json(&root.join(SUMMARY))
     }
 }

@@ -193,7 +193,9 @@ fn render(name: &str, read: &Restored) -> String {
         read.state_hash,
     );
     if let Some(last) = cursor.epochs.last() {
-        let val = last.val.iter().map(|(name, value)| format!(", val {name} {value:.4}"));
+        // What is not defined has no value.
+        let val = last.val.iter().filter(|(_, value)| value.is_finite());
+        let val = val.map(|(name, value)| format!(", val {name} {value:.4}"));
         let val: String = val.collect();
         text.push_str(&format!("  epoch {}: loss {:.4}{val}\n", last.epoch, last.loss));
     }

@@ -7,7 +7,7 @@ use zoetrope_data::regular_file;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::weights::{VertexRows, load_safetensors_for};
 use zoetrope_plan::Plan;
-use zoetrope_run::RunFolder;
+use zoetrope_run::{RunError, RunFolder};
 
 use crate::error::TrainError;
 
@@ -42,9 +42,9 @@ pub(super) fn plan_of(
 }
 
 fn read_plan(path: &Path) -> Result<Plan, TrainError> {
-    let fail = |error| TrainError::io(path, error);
-    let text = String::from_utf8(regular_file::read(path).map_err(fail)?)
-        .map_err(|error| fail(std::io::Error::other(error)))?;
+    let bytes = regular_file::read(path).map_err(|error| TrainError::io(path, error))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| RunError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
     Ok(Plan::from_json(&text)?)
 }
 
