@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use zoetrope_data::Progress;
+use zoetrope_run::EpochRecord;
 
-use crate::run::EpochRecord;
 use crate::training_run::TrainingRun;
 
 /// What happens in a run, in the order in which it happens.

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::split::Part;
 use zoetrope_graph::VertexNames;
 use zoetrope_nn::Parameters;
+use zoetrope_run::checkpoint::SavedState;
+use zoetrope_run::{
+    Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline,
+};
 use zoetrope_tensor::Device;
 
-use crate::checkpoint::SavedState;
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::observer::Observer;
-use crate::run::{Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline};
 use crate::scaling::Scaled;
 use crate::train::RunClasses;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::{Config, EqualTimesRule, SamplingName, TaskName};
 use zoetrope_data::negatives::NegativeList;
 use zoetrope_data::options::Limits;
 use zoetrope_data::progress::Quiet;
@@ -9,6 +10,7 @@ use zoetrope_graph::sampler::{Choice, EqualTimes, Sampler};
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::memory::{Delivery, Updated, VertexState};
 use zoetrope_plan::{BatchPlan, dispatch};
+use zoetrope_run::{Phase, Timeline};
 use zoetrope_tensor::Tape;
 
 use super::cost::Cost;
@@ -20,12 +22,10 @@ use super::planning;
 use super::prepare::Rules;
 use super::session::EventSession;
 use super::target::Target;
-use crate::config::{Config, EqualTimesRule, SamplingName, TaskName};
 use crate::device;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::run::{Phase, Timeline};
 use crate::task_log::TaskLog;
 
 impl EventSession {

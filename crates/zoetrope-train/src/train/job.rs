@@ -9,21 +9,21 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
+use zoetrope_run::checkpoint::CheckpointStore;
+use zoetrope_run::{Metrics, Phase, RunFolder, Timeline, fault};
 
 use super::leader::{First, Leader, Measured, Recorder, claim};
 use super::{
     Finished, Opened, agreement, changed_data, load_weights, loading, unmeasured, vertex_rows,
 };
-use crate::checkpoint::CheckpointStore;
-use crate::config::Config;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::observer::{ObservedReading, RunEvent};
-use crate::run::{Metrics, Phase, RunFolder, Timeline, fault};
 use crate::stages;
 use crate::training_run::TrainingRun;
 

@@ -7,7 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use zoetrope_config::Config;
 use zoetrope_nn::weights;
+use zoetrope_run::checkpoint::state_hash;
+use zoetrope_run::{
+    Bytes, DataSource, Metrics, Phase, RunFolder, Streaming, Summary, Timeline, TraceFile,
+    without_lists,
+};
 use zoetrope_tensor::Device;
 
 use super::folder::Records;
@@ -15,15 +21,9 @@ use super::job::{pass, store_of};
 use super::saver::Saver;
 use super::verdict::verdict;
 use super::{Finished, is_measured, peak_host_bytes, unmeasured};
-use crate::checkpoint::state_hash;
-use crate::config::Config;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::observer::{Observer, RunEvent};
-use crate::run::{
-    Bytes, DataSource, Metrics, Phase, RunFolder, Streaming, Summary, Timeline, TraceFile,
-    without_lists,
-};
 use crate::training_run::{EpochEnd, RunTraffic, TrainingRun};
 
 /// What the first rank of a run is given.

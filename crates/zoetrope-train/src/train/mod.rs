@@ -24,20 +24,21 @@ mod verdict;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use zoetrope_config::{Config, FeatureRule};
 use zoetrope_nn::weights::VertexRows;
+use zoetrope_run::{Metrics, RunVertices, Summary};
 
-use crate::config::{Config, FeatureRule};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::observer::Observer;
 use crate::training_run::TrainingRun;
-use zoetrope_run::{Metrics, RunVertices, Summary};
 
 pub use crate::learner::put_saved_weights;
 pub use classes::RunClasses;
 pub use loading::{load_plan, load_weights};
 pub use open::{Opened, Run};
 pub use peak::peak_host_bytes;
+
 #[cfg(feature = "mpi")]
 pub use ranks::train_by_mpi;
 pub use ranks::train_by_threads;

@@ -5,13 +5,13 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
+use zoetrope_config::Config;
 use zoetrope_dist::{Failure, Ranks, Timeouts, threads};
 use zoetrope_plan::PlanError;
 
 use super::job::{STOPPED, job};
 use super::leader::First;
 use super::{Finished, Opened, agreement};
-use crate::config::Config;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::observer::{ObservedReading, Observer};

@@ -12,12 +12,12 @@ use std::time::Instant;
 use zoetrope_dist::Reduction;
 use zoetrope_nn::state::{Carried, State};
 use zoetrope_plan::{Frame, TaskKind};
+use zoetrope_run::Phase;
 use zoetrope_tensor::{Seed, Var};
 
 use super::Session;
 use crate::error::TrainError;
 use crate::learner::WeighedLoss;
-use crate::run::Phase;
 use crate::snapshots::engine::{Piece, RunPiece};
 use crate::snapshots::task::Questions;
 

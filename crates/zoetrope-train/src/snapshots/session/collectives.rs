@@ -2,10 +2,10 @@
 
 use zoetrope_dist::{Ranks, Reduction};
 use zoetrope_nn::forward::BatchStatistics;
+use zoetrope_run::Bytes;
 
 use super::Session;
 use crate::error::TrainError;
-use crate::run::Bytes;
 use crate::training_run::{Collectives, RunTraffic};
 
 /// What a rank that takes frames of its own found in those of an update, before all ranks know it.

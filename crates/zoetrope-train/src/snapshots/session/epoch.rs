@@ -7,6 +7,7 @@ use zoetrope_dist::Ranks;
 use zoetrope_graph::random::Random;
 use zoetrope_nn::{Forward, State};
 use zoetrope_plan::{Frame, TaskKind, Update};
+use zoetrope_run::{EpochRecord, Metrics, Phase};
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::TraceSource;
 
@@ -16,7 +17,6 @@ use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
 use crate::observer::{Observer, RunEvent};
-use crate::run::{EpochRecord, Metrics, Phase};
 use crate::snapshots::engine::{Piece, PieceRun, RunPiece};
 use crate::snapshots::task::Questions;
 use crate::training_run::{Collectives, EpochEnd, Epochs, Evaluation};

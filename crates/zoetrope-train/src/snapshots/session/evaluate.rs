@@ -11,10 +11,10 @@ use std::sync::Arc;
 use zoetrope_data::split::Part;
 use zoetrope_nn::model::Coverage;
 use zoetrope_nn::state::Carried;
+use zoetrope_run::{Metrics, Phase};
 
 use super::Session;
 use crate::error::TrainError;
-use crate::run::{Metrics, Phase};
 use crate::snapshots::engine::{Output, Piece, evaluating};
 use crate::snapshots::task::Judge;
 use crate::stages;

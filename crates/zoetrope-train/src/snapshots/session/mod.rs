@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zoetrope_config::{Config, LossOn, TaskName};
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_graph::VertexNames;
@@ -28,13 +29,12 @@ use zoetrope_nn::forward::Updates;
 use zoetrope_nn::model::Coverage;
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::{FramePlan, Plan, Residency, Sharing};
+use zoetrope_run::{DataSummary, DeviceTransport, Metrics, Timeline};
 use zoetrope_tensor::{Device, Matrix, Tape};
 
-use crate::config::{Config, LossOn, TaskName};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::run::{DataSummary, DeviceTransport, Metrics, Timeline};
 use crate::scaling::Scaled;
 use crate::snapshots::engine::{FrameRunner, Network};
 use crate::snapshots::material::SnapshotInput;

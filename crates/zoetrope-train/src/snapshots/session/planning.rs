@@ -4,6 +4,8 @@
 //! numbers, lets planners propose, and looks whether a saved plan fits. Of several ranks the first one plans
 //! and tells the others.
 
+use zoetrope_config as config;
+use zoetrope_config::{Config, Frame, PlannedRanks, TaskName};
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::optimiser::Gradients;
@@ -17,7 +19,6 @@ use zoetrope_plan::{
 use zoetrope_tensor::cuda::ParameterBlock;
 use zoetrope_tensor::{Device, Gpu, SparseGroup};
 
-use crate::config::{self, Config, Frame, PlannedRanks, TaskName};
 use crate::error::TrainError;
 use crate::learner::optimise;
 use crate::snapshots::engine::{Extent, Layout, Network, StepCost, step_cost};

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::TaskName;
 use zoetrope_data::split::Part;
 use zoetrope_graph::VertexId;
 use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::forward::Updates;
+use zoetrope_run::Metrics;
 
 use super::Session;
 use crate::answers::Meaning;
-use crate::config::TaskName;
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::{Head, evaluating};
 use crate::snapshots::sampling::Pairs;
 

@@ -1,9 +1,9 @@
 //! The whole state of a run, to and from a checkpoint.
 
+use zoetrope_run::checkpoint::{SavedState, SavedTensor};
 use zoetrope_tensor::Matrix;
 
 use super::Session;
-use crate::checkpoint::{SavedState, SavedTensor};
 use crate::error::TrainError;
 use crate::learner::unfit;
 use crate::training_run::Checkpointed;

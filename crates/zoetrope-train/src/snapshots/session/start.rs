@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::{Config, PlannedRanks};
 use zoetrope_dist::Ranks;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::{FramePlan, Residency};
+use zoetrope_run::{Phase, Timeline};
 use zoetrope_tensor::{Matrix, Tape};
 
 use super::collectives::OwnFrames;
 use super::planning::Draft;
 use super::{CudaGraphs, Session};
-use crate::config::{Config, PlannedRanks};
 use crate::device;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::run::{Phase, Timeline};
 use crate::snapshots::engine::{FrameRunner, FrameSharing, Layout, stages};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task;
