@@ -6,8 +6,8 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use zoetrope_data::Progress;
+use zoetrope_run::EpochRecord;
 use zoetrope_train::observer::{Observer, RunEvent};
-use zoetrope_train::run::EpochRecord;
 use zoetrope_train::training_run::TrainingRun;
 
 use crate::progress::{Bars, Unit};

@@ -47,8 +47,5 @@ mod unobserved;
 pub use error::TrainError;
 pub use saved_model::{open_run, put_run_weights};
 pub use unobserved::train_unobserved;
-pub use zoetrope_config as config;
 pub use zoetrope_config::Config;
 pub use zoetrope_nn::weights::VertexRows;
-pub use zoetrope_run as run;
-pub use zoetrope_run::{FailureKind, checkpoint, shell_word};

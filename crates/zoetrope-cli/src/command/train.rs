@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use zoetrope_train::config::Config;
+use zoetrope_config::Config;
+use zoetrope_run::RunFolder;
 use zoetrope_train::interrupt::Interrupt;
-use zoetrope_train::run::RunFolder;
 use zoetrope_train::train::{self, Finished};
 
 use crate::command::document;
