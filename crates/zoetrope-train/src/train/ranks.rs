@@ -123,7 +123,7 @@ pub fn train_by_mpi(
         let (alone, reading_since) = (ranks.size() == 1, Instant::now());
         let threads = threads_of_a_rank(&config, local_ranks(ranks.size()));
         in_pool(threads, &ranks.clone(), || {
-            let first = (ranks.rank() == 0).then(|| First { observer, begun, reading_since });
+            let first = (ranks.rank() == 0).then_some(First { observer, begun, reading_since });
             job(config, interrupt, None, (!alone).then_some(ranks), first)
         })
     })
