@@ -337,7 +337,9 @@ fn run_epochs(
     interrupt: &Interrupt,
     listener: &mut dyn Listener,
 ) -> Result<(), TrainError> {
-    let _training = during(&stages::TRAINING);
+    let of_events = course.config().model.name.is_stream();
+    let stage = if of_events { &stages::TRAINING_EVENTS } else { &stages::TRAINING };
+    let _training = during(stage);
     while !course.is_over() {
         let rate = course.learner().rate(course.config());
         let epoch = course.epochs().len() + 1;
