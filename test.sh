@@ -16,7 +16,7 @@ if ! command -v cargo >/dev/null 2>&1; then
     exit 4
 fi
 
-# add REASON PACKAGE...: by apt-get, as root or with sudo; fails where there is neither.
+# add REASON PACKAGE...: by apt-get, as root or with sudo; fails if there is neither.
 add() {
     if [ "$(id -u)" = 0 ]; then root=""; else root="sudo"; fi
     command -v apt-get >/dev/null 2>&1 || return 1
@@ -35,7 +35,7 @@ if ! command -v cc >/dev/null 2>&1; then
     fi
 fi
 
-# The tests run the CUDA kernels on an emulated card, which g++ builds.
+# The tests run the CUDA kernels on an emulated GPU, which g++ builds.
 if ! command -v g++ >/dev/null 2>&1; then
     if ! add "no C++ compiler" g++; then
         say "g++ is missing: install a C++ compiler (on Debian: apt-get install g++)"
@@ -43,13 +43,13 @@ if ! command -v g++ >/dev/null 2>&1; then
     fi
 fi
 
-# Ranks are also tested as processes of real MPI jobs. Where there is no MPI, that step is skipped
+# Ranks are also tested as processes of real MPI jobs. If there is no MPI, that step is skipped
 # and says so.
 if ! command -v mpirun >/dev/null 2>&1; then
     add "no MPI" openmpi-bin || say "mpirun is missing: ranks will not be tested over MPI"
 fi
 
-# A minimal Rust has neither rustfmt nor clippy. Where they cannot be added, their steps are
+# A minimal Rust has neither rustfmt nor clippy. If they cannot be added, their steps are
 # skipped and say so.
 for component in rustfmt:fmt clippy:clippy; do
     if ! cargo "${component#*:}" --version >/dev/null 2>&1 && command -v rustup >/dev/null 2>&1; then
@@ -58,7 +58,7 @@ for component in rustfmt:fmt clippy:clippy; do
     fi
 done
 
-# The step `kernels` compiles the CUDA kernels with NVRTC, which pip gets. Where it cannot, the step
+# The step `kernels` compiles the CUDA kernels with NVRTC, which pip gets. If it cannot, the step
 # is skipped and says so.
 if ! python3 -m pip --version >/dev/null 2>&1; then
     add "no Python with pip" python3 python3-pip \

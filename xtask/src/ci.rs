@@ -6,7 +6,7 @@ use crate::steps::{self, Step};
 use crate::validate::{self, Profile};
 use crate::{datasets, readme};
 
-/// Runs all checks; true where every one passes.
+/// Runs all checks; true if every one passes.
 pub(crate) fn run(root: &Path) -> bool {
     let (for_readme, for_datasets): (PathBuf, PathBuf) = (root.into(), root.into());
     let mut all = validate::before_tests(root);

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::validate::{self, Profile};
 use expected::Expected;
 
-/// Reads every data set and prints the table; true where all counts agree or the data is absent.
+/// Reads every data set and prints the table; true if all counts agree or the data is absent.
 pub(crate) fn run(root: &Path, profile: Profile) -> bool {
     let data = root.join("../shared/data");
     if !data.is_dir() {

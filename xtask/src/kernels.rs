@@ -1,4 +1,4 @@
-//! Every CUDA kernel compiles for every card that is supported, by CUDA 12 and by CUDA 13.
+//! Every CUDA kernel compiles for every GPU that is supported, by CUDA 12 and by CUDA 13.
 //!
 //! NVRTC needs no GPU and no driver. It comes from the Python package index and is driven by a
 //! Python script: loading a foreign library takes unsafe code, which this program forbids itself.
@@ -13,10 +13,10 @@ const FOLDER: &str = "crates/zoetrope-tensor/src/cuda";
 
 const SCRIPT: &str = "xtask/src/kernels/compile.py";
 
-/// What the script exits with where NVRTC cannot be had.
+/// What the script exits with if NVRTC cannot be had.
 const NOT_HERE: i32 = 77;
 
-/// Compiles the kernels; true where all compile, or where this machine has no Python or no way to
+/// Compiles the kernels; true if all compile, or where this machine has no Python or no way to
 /// the package index (and says so).
 pub(crate) fn run(root: &Path) -> bool {
     let mut command = Command::new("python3");

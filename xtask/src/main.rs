@@ -26,13 +26,14 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   tidy       rules of the house that no compiler checks: crate arrows, file names, unsafe, lints,
-             kernel twins, leftovers
+             kernel twins, leftovers, the files that docs/walks.md names
   validate   fmt, tidy, dependencies (cargo deny), kernels, clippy, documentation, tests: cheapest first,
              stops at the first failure
-  ci         what test.sh runs: validate, then the README's commands and the data sets
+  ci         what test.sh runs: validate, then the commands of README.md and docs/tour.md, and the data sets
   kernels    compiles every CUDA kernel for sm_75, sm_80 and sm_90 by NVRTC of CUDA 12 and 13; needs
              Python and the package index the first time, no GPU
-  readme     runs the commands of README.md and compares what they print; --update rewrites it
+  readme     runs the commands of README.md and docs/tour.md and compares what they print; --update
+             writes what they print into the pages
   datasets   reads every data set of ../shared/data and compares the counts with its README;
              --release builds the binary with full optimisation
   attack     changes inputs of every format and every file of a run folder at random, runs the

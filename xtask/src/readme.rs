@@ -1,16 +1,19 @@
-//! The README's commands are run, and what they print is what the README shows.
+//! The commands that README.md and docs/tour.md show are run, and what they print is compared.
 //!
-//! A fenced block marked `console` holds commands (`$ zoetrope …`) and their output. They run in
-//! order in one fresh folder, with the built binary on the path. Blocks with another mark are not
-//! run.
+//! A fenced block marked `console` holds commands (`$ zoetrope …`) and their output. Those of one page
+//! run in order in one fresh folder, with the built binary on the path. Blocks with another mark are
+//! not run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::validate::{self, Profile};
 
-/// A command of the README and the output shown below it.
+/// The pages whose commands are run.
+const PAGES: [&str; 2] = ["README.md", "docs/tour.md"];
+
+/// A command of a page and the output shown below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Shown {
     line: usize,
@@ -18,20 +21,32 @@ struct Shown {
     output: String,
 }
 
-/// Runs the commands and compares; true where all agree.
+/// Runs the commands of all pages and compares what they print; true if all of it agrees.
 pub(crate) fn check(root: &Path) -> bool {
-    let Some((text, binary)) = prepare(root) else { return false };
+    with_binary(root, check_page)
+}
+
+/// Runs the commands of all pages and puts what they print into the pages.
+pub(crate) fn update(root: &Path) -> bool {
+    with_binary(root, update_page)
+}
+
+/// Builds the binary and does something with every page; true if it succeeded with each.
+fn with_binary(root: &Path, page: impl Fn(&Path, &str, &Path) -> bool) -> bool {
+    let Some(binary) = validate::build_binary(root, Profile::Dev) else { return false };
+    let all = PAGES.map(|name| page(root, name, &binary));
+    all.into_iter().all(|succeeded| succeeded)
+}
+
+fn check_page(root: &Path, page: &str, binary: &Path) -> bool {
+    let Some(text) = read(root, page) else { return false };
     let shown = commands(&text);
     let mut wrong = 0;
-    let Some(found) = run_all(&shown, &binary) else { return false };
+    let Some(found) = run_all(&shown, binary) else { return false };
     for (shown, found) in shown.iter().zip(found) {
         let agrees = matches!(&found, Ok(output) if lasting(output) == lasting(&shown.output));
-        println!(
-            "README.md:{}: {} $ {}",
-            shown.line,
-            if agrees { "ok" } else { "DIFFERS" },
-            shown.command
-        );
+        let verdict = if agrees { "ok" } else { "DIFFERS" };
+        println!("{page}:{}: {verdict} $ {}", shown.line, shown.command);
         if !agrees {
             wrong += 1;
             match found {
@@ -40,32 +55,30 @@ pub(crate) fn check(root: &Path) -> bool {
             }
         }
     }
-    println!("README.md: {} commands, {wrong} differ (cargo xtask readme --update)", shown.len());
+    println!("{page}: {} commands, {wrong} differ (cargo xtask readme --update)", shown.len());
     wrong == 0
 }
 
-/// Runs the commands and puts what they print into the README.
-pub(crate) fn update(root: &Path) -> bool {
-    let Some((text, binary)) = prepare(root) else { return false };
+fn update_page(root: &Path, page: &str, binary: &Path) -> bool {
+    let Some(text) = read(root, page) else { return false };
     let shown = commands(&text);
-    let Some(found) = run_all(&shown, &binary) else { return false };
+    let Some(found) = run_all(&shown, binary) else { return false };
     let mut outputs = Vec::new();
     for (shown, found) in shown.iter().zip(found) {
         match found {
             Ok(output) => outputs.push(output),
             Err(message) => {
-                println!("README.md:{}: $ {}\n{message}", shown.line, shown.command);
+                println!("{page}:{}: $ {}\n{message}", shown.line, shown.command);
                 return false;
             }
         }
     }
-    fs::write(root.join("README.md"), with_outputs(&text, &outputs)).is_ok()
+    fs::write(root.join(page), with_outputs(&text, &outputs)).is_ok()
 }
 
-fn prepare(root: &Path) -> Option<(String, PathBuf)> {
-    let text = fs::read_to_string(root.join("README.md"));
-    let text = text.map_err(|error| println!("README.md: {error}")).ok()?;
-    Some((text, validate::build_binary(root, Profile::Dev)?))
+fn read(root: &Path, page: &str) -> Option<String> {
+    let text = fs::read_to_string(root.join(page));
+    text.map_err(|error| println!("{page}: {error}")).ok()
 }
 
 fn run_all(shown: &[Shown], binary: &Path) -> Option<Vec<Result<String, String>>> {
@@ -167,6 +180,14 @@ fn with_outputs(text: &str, outputs: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_page_exists_and_shows_commands() {
+        let root = crate::repository::root();
+        for page in PAGES {
+            assert!(!commands(&read(&root, page).unwrap()).is_empty(), "{page}");
+        }
+    }
 
     const TEXT: &str = "Intro\n```console\n$ a\none\ntwo\n$ b\n```\n```sh\n$ c\n```\nEnd\n";
 

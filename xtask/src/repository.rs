@@ -27,7 +27,7 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) struct SourceFile {
     /// Path from the root, with `/` between its parts.
     pub(crate) path: String,
-    /// Its text; empty where it is not UTF-8.
+    /// Its text; empty if it is not UTF-8.
     pub(crate) text: String,
 }
 

@@ -19,7 +19,7 @@ enum Action {
 }
 
 impl Step {
-    /// A step that runs a program and passes where it exits with 0.
+    /// A step that runs a program and passes if it exits with 0.
     pub(crate) fn command(name: &'static str, command: Command) -> Self {
         Self { name, action: Action::Run(command) }
     }

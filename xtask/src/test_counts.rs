@@ -25,7 +25,7 @@ impl Counts {
         )
     }
 
-    /// Adds what one line of output says, where it is a runner's summary.
+    /// Adds what one line of output says, if it is a runner's summary.
     fn add_line(&mut self, line: &str) {
         let line = without_colours(line);
         let line = line.trim();
@@ -47,7 +47,7 @@ impl Counts {
     }
 }
 
-/// Runs a test command and counts; true where it exits with 0.
+/// Runs a test command and counts; true if it exits with 0.
 pub(crate) fn run(mut command: Command, counts: &mut Counts) -> bool {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {

@@ -8,6 +8,7 @@ mod manifests;
 mod names;
 mod rust_code;
 mod unsafety;
+mod walks;
 mod wishes;
 
 use std::fmt;
@@ -45,12 +46,16 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks the repository and prints what it found; true where nothing breaks a rule.
+/// Checks the repository and prints what it found; true if nothing breaks a rule.
 pub(crate) fn run(root: &Path) -> bool {
     let files = repository::files(root);
     let mut findings = check(&files);
     match arrows::read_edges(root) {
-        Ok(edges) => findings.extend(arrows::check(&edges)),
+        Ok(edges) => {
+            let page = files.iter().find(|file| file.path == "ARCHITECTURE.md");
+            let arrows = arrows::read_arrows(page.map_or("", |page| &page.text));
+            findings.extend(arrows::check(&arrows, &edges));
+        }
         Err(message) => findings.push(Finding::file("Cargo.toml", message)),
     }
     for finding in &findings {
@@ -69,6 +74,7 @@ fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings.extend(manifests::check(files));
     findings.extend(kernels::check(files));
     findings.extend(leftovers::check(files));
+    findings.extend(walks::check(files));
     findings.extend(wishes::check(files));
     findings
 }

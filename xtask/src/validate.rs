@@ -88,7 +88,7 @@ fn advisories(root: &Path) -> Step {
     Step::command(NAME, cargo(root, &["deny", "--all-features", "check", "advisories"]))
 }
 
-/// The tests of all crates and the examples in their documentation. What runs on a card runs on an
+/// The tests of all crates and the examples in their documentation. What runs on a GPU runs on an
 /// emulated one, unless the environment says where CUDA is.
 pub(crate) fn tests(root: &Path) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -135,7 +135,7 @@ pub(crate) fn build_binary(root: &Path, profile: Profile) -> Option<PathBuf> {
     built.then(|| target(root).join(folder).join("zoetrope"))
 }
 
-/// Runs under nextest where it is installed (it shows each test's time and kills none of the
+/// Runs under nextest if it is installed (it shows each test's time and kills none of the
 /// others when one aborts), and under cargo's own runner otherwise.
 fn test_command(root: &Path) -> Command {
     if answers(root, &["nextest", "--version"]) {

@@ -1,12 +1,12 @@
-//! The file that `predict` and `embed` write: of which kind, and what stands in its columns.
+//! The file that `predict` and `embed` write: its kind, and what its columns hold.
 
 use std::path::Path;
 
+use zoetrope_config::Config;
 use zoetrope_data::numbers_file::{Column, FileKind, Values, write_array, write_table};
 use zoetrope_data::table::TimeReading;
 use zoetrope_graph::{Time, TimeScale, VertexId, VertexNames};
 use zoetrope_train::answers::Meaning;
-use zoetrope_train::config::Config;
 
 use crate::exit::Failure;
 use crate::input::may_write;
@@ -60,7 +60,7 @@ pub(crate) fn identifiers(name: &str, names: &VertexNames, rows: Vec<VertexId>) 
     Column::new(name, Values::names(texts.collect(), rows))
 }
 
-/// On which side of bipartite data vertices are: there two may have the same identifier.
+/// On which side of bipartite data vertices are: a source and a destination may have the same identifier.
 pub(crate) fn side(names: &VertexNames, rows: &[VertexId]) -> Option<Column> {
     names.second.as_ref()?;
     let first = names.first.len() as VertexId;

@@ -26,11 +26,11 @@ Examples:
   zoetrope train --data england_covid.json       train on a file
   zoetrope data inspect events.csv.gz            what is in a file
   zoetrope data inspect events.csv --window 1d   its daily snapshots as a picture
-  zoetrope data convert events.csv events.zoe    a store that opens at once
+  zoetrope data convert events.csv events.zoe    a file that opens at once
   zoetrope doctor                                what this machine offers
 
-Exit codes: 0 done, 2 wrong usage, 3 bad input data, 4 resource missing (memory,
-disk, library), 5 a rank failed, 1 anything else.";
+Exit codes: 0 done, 2 wrong usage or configuration, 3 bad input data, 4 a resource
+is missing (memory, disk, GPU, library), 5 a rank failed, 1 anything else.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -80,7 +80,7 @@ pub(crate) struct Running {
     /// Show no progress bars
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Use this many threads; as many as there are cores where absent
+    /// Use this many threads; as many as there are cores if not given
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -106,7 +106,7 @@ pub(crate) fn parse() -> Result<Cli, Failure> {
     })
 }
 
-/// More threads than this are a slip of the keyboard and could exhaust the machine.
+/// More threads than this are a typing error and could exhaust the machine.
 const MOST_THREADS: usize = 4_096;
 
 fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {

@@ -5,9 +5,11 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use zoetrope_config::ConfigError;
 use zoetrope_data::{DataError, Location, Problem};
 use zoetrope_graph::GraphError;
-use zoetrope_train::{FailureKind, TrainError};
+use zoetrope_run::{FailureKind, RunError};
+use zoetrope_train::TrainError;
 
 use crate::terminal::{Style, WIDTH, harmless, wrap};
 
@@ -22,7 +24,7 @@ pub(crate) enum Cause {
     Usage = 2,
     /// Bad input data.
     Input = 3,
-    /// A resource is missing: memory, disk, library.
+    /// A resource is missing: memory, disk, GPU, library.
     Resource = 4,
     /// A rank failed, and the others with it.
     Rank = 5,
@@ -42,7 +44,7 @@ struct Details {
     hint: Option<String>,
     /// Text that is complete already, with and without colour (from the flag parser).
     rendered: Option<(String, String)>,
-    /// A report that there is in spite of the failure; it takes the place of the error document.
+    /// A report in spite of the failure, printed instead of the error document.
     report: Option<String>,
 }
 
@@ -212,7 +214,9 @@ impl From<DataError> for Failure {
 impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let error = match error {
-            TrainError::Data(error) => return error.into(),
+            TrainError::Data(error) | TrainError::Run(RunError::Sink(error)) => {
+                return error.into();
+            }
             TrainError::Graph(error) => return error.into(),
             other => other,
         };
@@ -225,6 +229,18 @@ impl From<TrainError> for Failure {
             FailureKind::NonFinite => Self::new(Cause::Other, "diverged", message),
             _ => Self::new(Cause::Other, "other", message),
         }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        TrainError::from(error).into()
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        TrainError::from(error).into()
     }
 }
 
@@ -265,7 +281,7 @@ pub(crate) fn guard(
     if details.cause == Cause::Finished {
         return print(&details.block(Style::stdout()), Cause::Finished);
     }
-    // Nothing sensible can be done where standard error is gone.
+    // Nothing sensible can be done if standard error is gone.
     let style = Style::stderr();
     let _ = io::stderr().write_all(harmless(&details.block(style), style).as_bytes());
     if let Some(report) = &details.report {
@@ -278,7 +294,7 @@ pub(crate) fn guard(
     }
 }
 
-/// Whether the command line asks for JSON, also where it does not parse.
+/// Whether the command line asks for JSON, even if it does not parse.
 fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }

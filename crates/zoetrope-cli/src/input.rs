@@ -66,7 +66,7 @@ pub(crate) fn must_be_shareable(source: &str) -> Result<(), Failure> {
     }
 }
 
-/// Fails where the data that a configuration names does not exist.
+/// Fails if the data that a configuration names does not exist.
 pub(crate) fn data_must_exist(source: &str) -> Result<(), Failure> {
     if is_synthetic(source) || source == STANDARD_INPUT {
         Ok(())
@@ -75,7 +75,7 @@ pub(crate) fn data_must_exist(source: &str) -> Result<(), Failure> {
     }
 }
 
-/// Fails where a path does not exist, and names the nearest ones that do.
+/// Fails if a path does not exist, and names the nearest ones that do.
 pub(crate) fn must_exist(path: &Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_ok() {
         return Ok(());
@@ -126,7 +126,7 @@ fn nearest_names(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Fails where writing to `path` would lose something: it exists and `force` was not given, or
+/// Fails if writing to `path` would lose something: it exists and `force` was not given, or
 /// its folder does not exist.
 pub(crate) fn may_write(path: &Path, force: bool) -> Result<(), Failure> {
     if path.symlink_metadata().is_ok() && !force {

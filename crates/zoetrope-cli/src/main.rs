@@ -13,12 +13,12 @@ mod input;
 mod machine;
 mod output;
 mod progress;
-mod progress_of_training;
 mod reading;
 mod report;
 mod saved_model;
 mod settings;
 mod terminal;
+mod training_progress;
 
 use std::process::ExitCode;
 use std::time::Instant;

@@ -1,8 +1,8 @@
-//! Writing a data set where a command line says, without losing parts unseen.
+//! Writing a data set to the path on the command line; nothing is left out without being named.
 
 use std::path::Path;
 
-use zoetrope_data::parts::Part;
+use zoetrope_data::parts::DatasetPart;
 use zoetrope_data::{DataError, Dataset, Format, save};
 
 use crate::exit::Failure;
@@ -12,10 +12,10 @@ use crate::progress::{Bars, Unit};
 pub(crate) struct Written {
     pub(crate) dataset: Dataset,
     pub(crate) format: Format,
-    pub(crate) dropped: Vec<Part>,
+    pub(crate) dropped: Vec<DatasetPart>,
 }
 
-/// Writes a data set. Parts that the format cannot hold are left out where `drop` allows it, and
+/// Writes a data set. Parts that the format cannot hold are left out if `drop` allows it, and
 /// named; otherwise they are an error.
 pub(crate) fn write(
     mut dataset: Dataset,
@@ -36,7 +36,7 @@ pub(crate) fn write(
             }
             Err(error) => return Err(error.into()),
         };
-        let Some(part) = Part::named_in(what).filter(|part| part.is_in(&dataset)) else {
+        let Some(part) = DatasetPart::named_in(what).filter(|part| part.is_in(&dataset)) else {
             return Err(error.into());
         };
         if !drop {
@@ -48,7 +48,7 @@ pub(crate) fn write(
 }
 
 /// Parts by name, for a sentence.
-pub(crate) fn list(parts: &[Part]) -> String {
-    let names: Vec<String> = parts.iter().map(Part::to_string).collect();
+pub(crate) fn list(parts: &[DatasetPart]) -> String {
+    let names: Vec<String> = parts.iter().map(DatasetPart::to_string).collect();
     names.join(", ")
 }

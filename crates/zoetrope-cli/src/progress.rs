@@ -1,4 +1,4 @@
-//! Progress bars on standard error, for what lasts long enough to be worth one.
+//! Progress bars on standard error, for operations that take long enough.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use zoetrope_data::Progress;
 
-/// What is done sooner than this shows no bar: it would only flicker.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Operations shorter than this show no bar, which would only flicker.
+const BAR_DELAY: Duration = Duration::from_millis(500);
 
 /// What a step of progress is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ struct Current {
 }
 
 impl Bars {
-    /// Bars for an operation that starts now; invisible where nobody watches or `quiet`.
+    /// Bars for an operation that starts now; invisible if nobody watches or `quiet`.
     pub(crate) fn new(unit: Unit, quiet: bool) -> Self {
         Self {
             unit,
@@ -96,7 +96,7 @@ impl Progress for Bars {
             return;
         }
         let mut current = self.lock();
-        if !current.shown && self.started.elapsed() > PATIENCE {
+        if !current.shown && self.started.elapsed() > BAR_DELAY {
             current.bar.set_draw_target(ProgressDrawTarget::stderr());
             current.shown = true;
         }

@@ -1,10 +1,10 @@
 //! The flags that say how a file is read, the same for every command that reads one.
 
 use clap::Args;
+use zoetrope_config::{Config, Delimiter, name_of_unit, unit_named};
 use zoetrope_data::options::ColumnRef;
 use zoetrope_data::{Format, ReadOptions};
 use zoetrope_graph::TimeUnit;
-use zoetrope_train::config::{Config, Delimiter, name_of_unit, unit_named};
 
 use crate::exit::Failure;
 
@@ -12,7 +12,7 @@ use crate::exit::Failure;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Reading {
-    /// Format of the input; detected where absent
+    /// Format of the input; detected if not given
     #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
     format: Option<Format>,
     /// Column of the source vertex, by name or by position from 0
@@ -24,7 +24,7 @@ pub(crate) struct Reading {
     /// Column of the time
     #[arg(long, value_name = "COLUMN", value_parser = parse_column)]
     time: Option<ColumnRef>,
-    /// No column is the time, and the rows are in its order
+    /// No column is the time; the rows are in order of time
     #[arg(long, conflicts_with = "time")]
     no_time: bool,
     /// Column of the weight
@@ -60,19 +60,19 @@ pub(crate) struct Reading {
     /// Unit of integer times: s, ms, us, ns or step
     #[arg(long, value_name = "UNIT", value_parser = parse_time_unit)]
     time_unit: Option<TimeUnit>,
-    /// Source and destination number their vertices separately
+    /// Sources and destinations are different vertices, even if their identifiers are equal
     #[arg(long)]
     bipartite: bool,
-    /// Source and destination share one numbering
+    /// Equal identifiers of a source and a destination are the same vertex
     #[arg(long, conflicts_with = "bipartite")]
     no_bipartite: bool,
-    /// Vertex identifiers are text, also where the first rows look like integers
+    /// Vertex identifiers are text, even if the first rows look like integers
     #[arg(long)]
     text_ids: bool,
     /// Skip and count bad rows instead of failing
     #[arg(long)]
     lenient: bool,
-    /// Collect this many problems before giving up on a file; 20 where absent
+    /// List at most this many problems of a file; 20 if not given
     #[arg(long, value_name = "N", value_parser = parse_count)]
     max_problems: Option<usize>,
 }

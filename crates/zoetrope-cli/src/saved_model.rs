@@ -5,13 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zoetrope_train::VertexRows;
-use zoetrope_train::config::Config;
+use zoetrope_config::Config;
+use zoetrope_run::{Interrupted, RunFolder, Timeline, shell_word};
 use zoetrope_train::events::{EventSession, MemorySource, SavedRun};
-use zoetrope_train::run::{Interrupted, RunFolder, Timeline};
-use zoetrope_train::shell_word;
-use zoetrope_train::train::{Opened, Run, load_plan, load_weights, put_saved_weights, vertex_rows};
+use zoetrope_train::train::{Opened, Run, load_plan, load_weights, vertex_rows};
 use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::{VertexRows, put_run_weights};
 
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -23,7 +22,7 @@ use crate::terminal::{Style, harmless};
 pub(crate) struct MemoryNote {
     /// None for snapshot models.
     pub(crate) source: Option<MemorySource>,
-    /// What to tell if it is not the run's.
+    /// The warning if it is not the run's.
     pub(crate) warning: Option<String>,
 }
 
@@ -86,13 +85,13 @@ pub(crate) struct SavedModel {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// How far the run had come, if it has not come to its end.
+    /// How far the run had come, if it is not finished.
     #[arg(skip)]
     interrupted: OnceCell<Interrupted>,
     /// What a user should know about the data.
     #[arg(skip)]
     notes: OnceCell<Vec<String>>,
-    /// That the data is not that of the run, if it should be.
+    /// The warning that the data is not that of the run, although it should be.
     #[arg(skip)]
     other_data: OnceCell<String>,
 }
@@ -118,16 +117,11 @@ impl SavedModel {
     fn put_weights(
         &self,
         root: &Path,
-        course: &mut dyn TrainingRun,
+        session: &mut dyn TrainingRun,
         rows: Option<&VertexRows>,
     ) -> Result<(), Failure> {
-        let parameters = course.parameters_mut();
-        match RunFolder::interrupted(root)? {
-            None => load_weights(parameters, &root.join("weights.safetensors"), rows)?,
-            Some((state, found)) => {
-                put_saved_weights(parameters, &found.state, rows)?;
-                self.interrupted.get_or_init(|| state);
-            }
+        if let Some(state) = put_run_weights(root, session, rows)? {
+            self.interrupted.get_or_init(|| state);
         }
         Ok(())
     }
@@ -164,8 +158,8 @@ impl SavedModel {
     /// Says what a user should know about the data, where its scale comes from if that is not the run,
     /// and whose features vertices have that the run does not know.
     fn tell(&self, run: &Run, rows: Option<&VertexRows>, silent: bool) {
-        let course = run.course();
-        let scaled = course.scaled();
+        let session = run.session();
+        let scaled = session.scaled();
         let fitted = (scaled.summary().is_some() && !scaled.of_run).then(|| match &self.run {
             None => "no run is given: the data's scale is fitted on its training part".to_owned(),
             Some(root) => format!(
@@ -179,7 +173,7 @@ impl SavedModel {
                  have learned of them"
             )
         });
-        let notes = course.warnings().iter().cloned().chain(fitted).chain(new).collect();
+        let notes = session.warnings().iter().cloned().chain(fitted).chain(new).collect();
         for note in self.notes.get_or_init(|| notes).iter().filter(|_| !silent) {
             tell("note:", note);
         }
@@ -201,13 +195,13 @@ impl SavedModel {
         }
         let given = load_plan(&config)?;
         let mut run = opened.start(config, given, Timeline::new())?;
-        let rows = vertex_rows(run.course(), self.run_folder())?;
+        let rows = vertex_rows(run.session(), self.run_folder())?;
         let rows = rows.as_ref();
         self.tell(&run, rows, self.is_silent(silent));
         match (&self.weights, &self.run) {
-            (Some(file), _) => load_weights(run.course_mut().parameters_mut(), file, rows)
+            (Some(file), _) => load_weights(run.session_mut().parameters_mut(), file, rows)
                 .map_err(|error| self.with_settings_of_run(error.into()))?,
-            (None, Some(root)) => self.put_weights(root, run.course_mut(), rows)?,
+            (None, Some(root)) => self.put_weights(root, run.session_mut(), rows)?,
             (None, None) => unreachable!("one of --run and --weights is required"),
         }
         if let (Some(saved), Some(rows)) = (&mut saved, rows) {

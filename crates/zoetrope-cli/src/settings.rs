@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zoetrope_train::config::{Config, ConfigBuilder, Device};
+use zoetrope_config::{Config, ConfigBuilder, Device};
 
 use crate::command::start_threads;
 use crate::exit::Failure;
 use crate::input::data_must_exist;
 use crate::reading::{Reading, data_name};
 
-/// Everything that a configuration file can say, by flag.
+/// The flags that set keys of the configuration.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct Settings {
-    /// Configuration file (a TGL YAML file is taken, too); flags win over it
+    /// Configuration file (TOML, or YAML of TGL); flags override it
     #[arg(value_name = "CONFIG.toml")]
     pub(crate) file: Option<PathBuf>,
     /// Data: file, folder, - for standard input, or synthetic:NAME?key=value&…
@@ -55,19 +55,19 @@ pub(crate) struct Settings {
     /// Where to compute: cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// How a GPU computes dense products: f32, tf32 or bf16
+    /// Precision of dense products on a GPU: f32, tf32 or bf16
     #[arg(long, value_name = "NAME")]
     precision: Option<String>,
-    /// Memory that the run may take, the GPU's where it computes on one, e.g. 8GiB
+    /// Most memory that the run may use, e.g. 8GiB; of the GPU if it computes on one
     #[arg(long, value_name = "BYTES")]
     memory_limit: Option<String>,
-    /// Threads; as many as there are cores where absent
+    /// Threads; as many as there are cores if not given
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     threads: Option<String>,
-    /// Processes that share the work
+    /// Ranks that train together: threads of this process (in an MPI job the launcher decides)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     ranks: Option<String>,
-    /// A planner, or the file of a saved plan
+    /// Name of a planner, or file of a saved plan
     #[arg(long, value_name = "NAME|FILE")]
     plan: Option<String>,
     /// Any key of the configuration, e.g. --set train.carry_state=true; repeat for several
@@ -137,8 +137,8 @@ pub(crate) fn keep_to_limit(config: &Config) -> Result<(), Failure> {
     zoetrope_heap::keep_to(limit).map_err(|error| Failure::resource(error.to_string()))
 }
 
-/// What every command does before it opens the data: looks whether it is there, and starts as many
-/// threads as the configuration says.
+/// What every command does before it opens the data: sets the limit on memory, checks that the data exists,
+/// and starts as many threads as the configuration says.
 pub(crate) fn prepare(config: &Config) -> Result<(), Failure> {
     keep_to_limit(config)?;
     data_must_exist(&config.data.path)?;

@@ -54,7 +54,7 @@ impl Style {
         self.wrap("1;31", text)
     }
 
-    /// What is as it should be.
+    /// What is in order.
     pub(crate) fn green(self, text: &str) -> String {
         self.wrap("32", text)
     }

@@ -11,9 +11,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use binary::{Folder, command};
+use zoetrope_config::{Config, ModelName};
 use zoetrope_testkit::run_measured;
-use zoetrope_train::Config;
-use zoetrope_train::config::ModelName;
 
 /// Cases for each model if nobody asks for more: enough that every key has its turn.
 const CASES: usize = 10;

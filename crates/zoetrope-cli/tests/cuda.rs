@@ -1,4 +1,4 @@
-//! What the commands say about CUDA, where it is missing and where it is there, from outside.
+//! What the commands say about CUDA, if it is missing and if it is there, from outside.
 
 mod binary;
 
@@ -19,7 +19,7 @@ const TRAIN: &[&str] = &[
     "cuda",
 ];
 
-/// Compiling the kernels for the emulated card takes most of it.
+/// Compiling the kernels for the emulated GPU takes most of it.
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn without_cuda(folder: &Folder, arguments: &[&str]) -> Outcome {
@@ -31,7 +31,7 @@ fn without_cuda(folder: &Folder, arguments: &[&str]) -> Outcome {
     folder.run_with(arguments, hide, LIMIT)
 }
 
-fn with_card(folder: &Folder, arguments: &[&str]) -> Outcome {
+fn with_gpu(folder: &Folder, arguments: &[&str]) -> Outcome {
     let point = |command: &mut std::process::Command| {
         emulator::point(command);
     };
@@ -43,7 +43,7 @@ fn document(outcome: &Outcome) -> Value {
 }
 
 #[test]
-fn without_a_driver_a_card_is_a_missing_resource_and_the_advice_names_both_ways_out() {
+fn without_a_driver_a_gpu_is_a_missing_resource_and_the_advice_names_both_ways_out() {
     let folder = Folder::new();
     let machine = document(&without_cuda(&folder, &["doctor", "--json"]));
     if machine["cuda"]["problem"].is_null() {
@@ -63,14 +63,14 @@ fn without_a_driver_a_card_is_a_missing_resource_and_the_advice_names_both_ways_
 }
 
 #[test]
-fn a_card_that_is_there_is_ready_and_trains() {
+fn a_gpu_that_is_there_is_ready_and_trains() {
     let folder = Folder::new();
-    let outcome = with_card(&folder, &["doctor"]);
+    let outcome = with_gpu(&folder, &["doctor"]);
     assert!(outcome.stdout_text().contains("ready: "), "{}", outcome.stdout_text());
     assert!(outcome.stdout_text().contains("CUPTI"), "{}", outcome.stdout_text());
     assert!(outcome.stdout_text().contains("ready: NCCL 2."), "{}", outcome.stdout_text());
     let out = [TRAIN, &["--out", "run", "--json"]].concat();
-    let outcome = with_card(&folder, &out);
+    let outcome = with_gpu(&folder, &out);
     assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());
     document(&outcome);
 }
@@ -79,7 +79,7 @@ fn a_card_that_is_there_is_ready_and_trains() {
 fn a_comparison_is_one_document() {
     let folder = Folder::new();
     let arguments = ["doctor", "--conformance", "--device", "cuda", "--only", "tgcn", "--json"];
-    let outcome = with_card(&folder, &arguments);
+    let outcome = with_gpu(&folder, &arguments);
     assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());
     let document = document(&outcome);
     assert_eq!(document["agrees"], true);

@@ -1,4 +1,4 @@
-//! What the data decides where nothing was said, seen from outside.
+//! What the data decides if nothing was said, seen from outside.
 
 mod binary;
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use table::{KEYS, KINDS, Key, Kind, NOT_HERE, SILENT};
 use trial::{Bases, Found, trial};
-use zoetrope_train::Config;
+use zoetrope_config::Config;
 
 /// Pairs of a kind and a key of which a sample takes one.
 const SAMPLED: usize = 16;

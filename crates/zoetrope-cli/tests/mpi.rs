@@ -1,5 +1,5 @@
 //! Ranks that are processes of real MPI jobs: the bits of threads, faults that are named, and runs
-//! that go on after them. Where no launcher is installed, the tests say so and pass.
+//! that go on after them. If no launcher is installed, the tests say so and pass.
 
 mod binary;
 mod mpi_job;

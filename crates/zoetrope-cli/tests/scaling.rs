@@ -208,7 +208,7 @@ fn features_of_events_are_scaled_on_the_training_events_and_gaps_are_filled() {
     // A run's numbers are used for other data, never fitted again.
     let eval = folder.json(&["eval", "--run", "run", "--data", "later.csv", "--json"]);
     assert_eq!(eval["scaling"]["fitted_on"], "the run's data");
-    // The weight is no feature where it is the answer, and can be left out.
+    // The weight is no feature if it is the answer, and can be left out.
     let dropped = job("events.csv", "dropped", &["--set", "data.drop_features=weight"]);
     assert_eq!(dropped["data"]["features"], 2);
 }

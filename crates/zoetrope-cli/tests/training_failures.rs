@@ -64,7 +64,7 @@ fn wrong_flags_and_keys_name_what_is_meant() {
 #[test]
 fn a_missing_device_is_a_missing_resource() {
     let folder = Folder::new();
-    // Where there are cards at all, there are not so many.
+    // If there are GPUs at all, there are not so many.
     refused(&folder, &["--device", "cuda:999"], 4, &["--device cpu"]);
 }
 

@@ -59,7 +59,7 @@ pub struct RawEvents {
 /// The second value tells whether the rows were sorted already.
 ///
 /// # Errors
-/// [`DataError::Graph`] where the columns make no event store.
+/// [`DataError::Graph`] if the columns make no event store.
 pub fn assemble(path: &Path, mut raw: RawEvents) -> Result<(EventStore, bool), DataError> {
     let (src, dst) = (raw.src.into_chunk(), raw.dst.into_chunk());
     let numbered = numbering::number(path, src, dst, raw.bipartite)?;

@@ -1,4 +1,4 @@
-//! Files of candidate pairs: who might meet whom, and when.
+//! Files of candidate pairs: which vertices might have an event, and when.
 //!
 //! A candidate file is a text table like an edge list (any delimiter, gzip or zstd, header or not; a
 //! file, standard input or a pipe) with a source, a destination and, if it has one, a time or (under
@@ -7,7 +7,7 @@
 //! model asks with them.
 //!
 //! Columns are those of the graph's own table, by name, or by place if there are as many and none has a
-//! name; only what is not found so is judged.
+//! name. Only columns that are not found in this way are judged by name and values.
 
 use std::path::Path;
 

@@ -54,16 +54,16 @@ pub struct SnapshotDataset {
 /// and the topology of snapshot `i`; see [`crate::lagged`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
-    /// `steps × vertices × channels` as in the file; lags of these are the features. NaN where a
+    /// `steps × vertices × channels` as in the file; lags of these are the features. NaN if a
     /// value is missing.
     pub values: VertexFeatures,
-    /// The series to predict (one channel) where it is not channel 0 of `values`.
+    /// The series to predict (one channel) if it is not channel 0 of `values`.
     pub target: Option<VertexFeatures>,
     /// How many lags the reference loader takes.
     pub lags: usize,
     /// How the reference loader scales features and targets.
     pub standardise: Standardise,
-    /// Classes of the values, where the features are one-hot columns of these instead of `values`.
+    /// Classes of the values, if the features are one-hot columns of these instead of `values`.
     pub one_hot: Option<OneHot>,
     /// Whether the target is `ln(1 + target)`.
     pub log_target: bool,
@@ -93,9 +93,9 @@ pub enum Standardise {
     /// As it is.
     No,
     /// Each vertex and channel by its own mean and deviation over time:
-    /// `(x - mean) / (deviation + epsilon)`, 0 where that divides by zero.
+    /// `(x - mean) / (deviation + epsilon)`, 0 if that divides by zero.
     ByVertex {
-        /// Keeps the quotient finite where a series never changes.
+        /// Keeps the quotient finite if a series never changes.
         epsilon: f64,
     },
     /// Each channel by its mean and deviation over all vertices and steps.

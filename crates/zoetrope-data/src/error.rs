@@ -193,7 +193,7 @@ impl DataError {
         Self::Invalid { problems: vec![Problem::new(at, expected, found)], total: 1 }
     }
 
-    /// A failure of a stream: our own error where [`Source`](crate::source::Source) carries one
+    /// A failure of a stream: our own error if [`Source`](crate::source::Source) carries one
     /// inside, otherwise what the operating system said.
     pub fn reading(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         source.downcast::<Self>().unwrap_or_else(|source| Self::io(path, source))

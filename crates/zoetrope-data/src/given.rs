@@ -9,7 +9,7 @@ pub const STANDARD_INPUT: &str = "-";
 
 const URL: &str = "file://";
 
-/// The text that names a path: the path itself, or a `file://` address where it is not UTF-8.
+/// The text that names a path: the path itself, or a `file://` address if it is not UTF-8.
 pub fn name_of(path: &OsStr) -> String {
     if let Some(text) = path.to_str() {
         return text.to_owned();

@@ -5,6 +5,24 @@
 //! merely declares, and never panics, whatever the bytes.
 //!
 //! It does not know models, devices or ranks.
+//!
+//! ```
+//! use zoetrope_data::{DataError, Dataset, Quiet, ReadOptions, open};
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let path = folder.path().join("rides.csv");
+//! std::fs::write(&path, "from,to,time\nWest,East,10\nEast,Port,12\nWest,Port,12\n").unwrap();
+//! let loaded = open(path.to_str().unwrap(), &ReadOptions::default(), &Quiet)?;
+//! let Dataset::Events(events) = loaded.dataset else { panic!("a list of edges is events") };
+//! assert_eq!((events.len(), events.vertices()), (3, 3));
+//! assert_eq!(events.names().name(events.src()[0]), "West");
+//!
+//! // What is wrong is told with its place.
+//! std::fs::write(&path, "from,to,time\nWest,East,10\nEast,Port,noon\n").unwrap();
+//! let error = open(path.to_str().unwrap(), &ReadOptions::default(), &Quiet).unwrap_err();
+//! assert!(matches!(error, DataError::Invalid { .. }) && error.to_string().contains("rides.csv:3"));
+//! # Ok::<(), DataError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod assemble;

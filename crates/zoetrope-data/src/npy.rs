@@ -71,7 +71,7 @@ impl<'a> NpyReader<Source<'a>> {
     /// Opens an `.npy` file, compressed or not.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`DataError::Io`] where the file cannot be opened.
+    /// As [`new`](Self::new), and [`DataError::Io`] if the file cannot be opened.
     pub fn open(
         path: &Path,
         limits: &Limits,
@@ -82,11 +82,11 @@ impl<'a> NpyReader<Source<'a>> {
 }
 
 impl<R: Read> NpyReader<R> {
-    /// Reads the header; `at` names the file, and the array where the file has several.
+    /// Reads the header; `at` names the file, and the array if the file has several.
     ///
     /// # Errors
-    /// [`DataError::Invalid`] where the bytes are no array, [`DataError::Unsupported`] where the
-    /// elements are not plain numbers, [`DataError::Limit`] where the header is absurdly long.
+    /// [`DataError::Invalid`] if the bytes are no array, [`DataError::Unsupported`] if the
+    /// elements are not plain numbers, [`DataError::Limit`] if the header is absurdly long.
     pub fn new(mut reader: R, at: Location) -> Result<Self, DataError> {
         let header = NpyHeader::read(&mut reader, &at)?;
         Ok(Self { header, reader, at })
@@ -115,7 +115,7 @@ impl<R: Read> NpyReader<R> {
     /// All elements as 32-bit floats in C order. NaN and infinities are kept.
     ///
     /// # Errors
-    /// [`DataError::Invalid`] where elements are missing, bytes are left over, or a finite number
+    /// [`DataError::Invalid`] if elements are missing, bytes are left over, or a finite number
     /// is too large for 32 bits.
     pub fn read_f32(self) -> Result<Vec<f32>, DataError> {
         let expected = "a number that fits a 32-bit float";
@@ -131,7 +131,7 @@ impl<R: Read> NpyReader<R> {
     /// All elements as 32-bit identifiers in C order.
     ///
     /// # Errors
-    /// [`DataError::Invalid`] where the elements are not integers, elements are missing, bytes
+    /// [`DataError::Invalid`] if the elements are not integers, elements are missing, bytes
     /// are left over, or a value is outside `0..2^32`.
     pub fn read_u32(self) -> Result<Vec<u32>, DataError> {
         self.expect_integers()?;
@@ -180,7 +180,7 @@ impl<R: Read> NpyReader<R> {
     /// All elements as 64-bit floats in C order: exact but for integers beyond 2^53.
     ///
     /// # Errors
-    /// [`DataError::Invalid`] where elements are missing or bytes are left over.
+    /// [`DataError::Invalid`] if elements are missing or bytes are left over.
     pub fn read_f64(self) -> Result<Vec<f64>, DataError> {
         self.read_with("a number", |element| match element {
             Element::Int(value) => Some(value as f64),

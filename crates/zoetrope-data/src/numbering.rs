@@ -20,10 +20,10 @@ pub(crate) struct Numbered {
     pub(crate) names: VertexNames,
 }
 
-/// Numbers the vertices of two columns, in place where identifiers are narrow or text.
+/// Numbers the vertices of two columns, in place if identifiers are narrow or text.
 ///
 /// # Errors
-/// [`DataError::Graph`] where there are more distinct identifiers than 32 bits can number.
+/// [`DataError::Graph`] if there are more distinct identifiers than 32 bits can number.
 pub(crate) fn number(
     path: &Path,
     src: IdChunk,
@@ -167,7 +167,7 @@ impl Numbering {
         }
     }
 
-    /// Identifiers to vertices, in place where the column is as narrow as the result.
+    /// Identifiers to vertices, in place if the column is as narrow as the result.
     fn apply(&self, column: IdChunk, shift: u32) -> Vec<VertexId> {
         match (self, column) {
             (Self::Identity(_), IdChunk::Narrow(ids)) if shift == 0 => ids,

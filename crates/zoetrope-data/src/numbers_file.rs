@@ -38,7 +38,7 @@ impl FileKind {
         }
     }
 
-    /// The kind that a file name asks for; None where its suffix is of no kind.
+    /// The kind that a file name asks for; None if its suffix is of no kind.
     pub fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?;
         Self::ALL.into_iter().find(|kind| kind.suffix()[1..].eq_ignore_ascii_case(extension))
@@ -48,7 +48,7 @@ impl FileKind {
 /// Writes an array of f32 as a NumPy file.
 ///
 /// # Errors
-/// [`DataError::Io`] where the disk is full or fails.
+/// [`DataError::Io`] if the disk is full or fails.
 ///
 /// # Panics
 /// If `values` does not have as many elements as `shape` says.
@@ -61,7 +61,7 @@ pub fn write_array(path: &Path, shape: &[usize], values: &[f32]) -> Result<(), D
 /// Writes columns as a table: Parquet for [`FileKind::Parquet`], comma-separated text otherwise.
 ///
 /// # Errors
-/// [`DataError::Io`] where the disk is full or fails.
+/// [`DataError::Io`] if the disk is full or fails.
 ///
 /// # Panics
 /// If the columns are not equally long.

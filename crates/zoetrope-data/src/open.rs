@@ -11,7 +11,7 @@ use crate::formats::{
 };
 use crate::given::{is_read_once, path_of};
 use crate::options::{NO_FEATURES, ReadOptions};
-use crate::parts::Part;
+use crate::parts::DatasetPart;
 use crate::progress::Progress;
 use crate::regular_file;
 use crate::source::{Source, bare_name, is_table};
@@ -93,10 +93,11 @@ fn open_path(
     };
     refuse_columns(&path, reader.format, options)?;
     let mut loaded = (reader.read)(&path, options, progress)?;
-    if options.columns.flags().contains(&NO_FEATURES) && Part::EventFeatures.is_in(&loaded.dataset)
+    if options.columns.flags().contains(&NO_FEATURES)
+        && DatasetPart::EventFeatures.is_in(&loaded.dataset)
     {
         let wrong = |source| DataError::Graph { path: path.clone(), source };
-        loaded.dataset = Part::EventFeatures.left_out(loaded.dataset).map_err(wrong)?;
+        loaded.dataset = DatasetPart::EventFeatures.left_out(loaded.dataset).map_err(wrong)?;
     }
     let asked = || format!("--format {}", reader.format);
     let why = reason.unwrap_or_else(asked);
@@ -107,7 +108,7 @@ fn open_path(
     Ok(loaded)
 }
 
-/// Fails where the user names columns of a format whose parts are fixed.
+/// Fails if the user names columns of a format whose parts are fixed.
 fn refuse_columns(path: &Path, format: Format, options: &ReadOptions) -> Result<(), DataError> {
     let flags = options.columns.flags();
     let (refused, holds): (Vec<&str>, &str) = match format {

@@ -96,20 +96,20 @@ impl Default for Limits {
 /// Everything the user may say about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// The format; detected where absent.
+    /// The format; detected if absent.
     pub format: Option<Format>,
     /// The columns of tabular formats.
     pub columns: ColumnMap,
-    /// The field separator; detected where absent. `b' '` means any run of blanks.
+    /// The field separator; detected if absent. `b' '` means any run of blanks.
     pub delimiter: Option<u8>,
-    /// Whether the first row names the columns; detected where absent.
+    /// Whether the first row names the columns; detected if absent.
     pub header: Option<bool>,
-    /// The unit of integer times; guessed from their magnitude where absent.
+    /// The unit of integer times; guessed from their magnitude if absent.
     pub time_unit: Option<TimeUnit>,
-    /// Whether source and destination number their vertices separately; the format decides where
+    /// Whether source and destination number their vertices separately; the format decides if
     /// absent.
     pub bipartite: Option<bool>,
-    /// Whether identifiers are text; where absent, they are unless the first rows have integers.
+    /// Whether identifiers are text; if absent, they are unless the first rows have integers.
     pub text_ids: Option<bool>,
     /// How an earlier table was read: what the user did not say is read as there, if the table has
     /// its columns.

@@ -1,7 +1,7 @@
 //! What a data set holds beside its topology, and how to leave parts of it out.
 //!
 //! Formats differ in what they can hold. A conversion that would lose something names the part
-//! and leaves it out only where the user says so.
+//! and leaves it out only if the user says so.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::dataset::Dataset;
 
 /// A part of a data set that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum DatasetPart {
     /// Weights of events or edges.
     Weights,
     /// Labels of events.
@@ -30,7 +30,7 @@ pub enum Part {
     Names,
 }
 
-impl Part {
+impl DatasetPart {
     /// All parts.
     pub const ALL: [Self; 8] = [
         Self::Weights,
@@ -44,7 +44,7 @@ impl Part {
     ];
 
     /// The part that the message of [`DataError::CannotHold`](crate::DataError::CannotHold)
-    /// speaks of, where it is one that can be left out.
+    /// speaks of, if it is one that can be left out.
     pub fn named_in(what: &str) -> Option<Self> {
         let words = [
             (Self::VertexFeatures, "vertex features"),
@@ -171,7 +171,7 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for DatasetPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Weights => "weights",
@@ -216,9 +216,9 @@ mod tests {
     #[test]
     fn every_part_that_is_there_can_be_left_out() {
         let mut rest = dataset();
-        for part in Part::ALL {
+        for part in DatasetPart::ALL {
             let present = part.is_in(&rest);
-            let expected = !matches!(part, Part::VertexFeatures | Part::Series);
+            let expected = !matches!(part, DatasetPart::VertexFeatures | DatasetPart::Series);
             assert_eq!(present, expected, "{part}");
             rest = part.left_out(rest).unwrap();
             assert!(!part.is_in(&rest), "{part}");
@@ -228,7 +228,9 @@ mod tests {
 
     #[test]
     fn leaving_out_kinds_leaves_out_the_removals_and_keeps_rows_together() {
-        let Dataset::Events(rest) = Part::Kinds.left_out(dataset()).unwrap() else { panic!() };
+        let Dataset::Events(rest) = DatasetPart::Kinds.left_out(dataset()).unwrap() else {
+            panic!()
+        };
         assert_eq!(rest.time(), [5, 7]);
         assert_eq!(rest.weight(), Some(&[1.0, 3.0][..]));
         assert_eq!(rest.features(), Some(&[1.0, 2.0, 5.0, 6.0][..]));

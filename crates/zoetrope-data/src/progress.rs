@@ -1,9 +1,9 @@
-//! What a long operation tells its caller while it runs.
+//! What a long operation reports while it runs.
 
 /// Listens to a long operation. Called from several threads.
 pub trait Progress: Send + Sync {
     /// A phase starts; `total` is in the unit that [`advance`](Self::advance) counts (bytes of
-    /// the file when reading, events when generating), where it is known.
+    /// the file when reading, events when generating), if it is known.
     fn begin(&self, phase: &str, total: Option<u64>);
 
     /// The phase has come `amount` further.

@@ -32,7 +32,7 @@ const SNAPSHOT_WRITERS: &[(Format, SnapshotWriter)] = &[
     (Format::Traffic, traffic::write),
 ];
 
-/// Writes a data set; the format comes from the name of the file where it is not given.
+/// Writes a data set; the format comes from the name of the file if it is not given.
 ///
 /// # Errors
 /// If no format fits the name, the format cannot hold the data, or writing fails.
@@ -101,7 +101,7 @@ fn find<W: Copy>(writers: &[(Format, W)], format: Format) -> Option<W> {
 /// The format that a file name stands for.
 ///
 /// # Errors
-/// [`DataError::BadParameter`] where the name says nothing.
+/// [`DataError::BadParameter`] if the name says nothing.
 pub fn format_of_name(path: &Path) -> Result<Format, DataError> {
     let name = bare_name(path).to_lowercase();
     let suffix = name.rsplit_once('.').map_or("", |(_, suffix)| suffix);

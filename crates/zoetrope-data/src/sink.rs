@@ -58,7 +58,7 @@ impl Sink {
     /// Starts a file, compressed as its suffix asks for.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the folder cannot be written to.
+    /// [`DataError::Io`] if the folder cannot be written to.
     pub fn create(path: &Path) -> Result<Self, DataError> {
         Self::with_compression(path, compression_of_name(path))
     }
@@ -66,7 +66,7 @@ impl Sink {
     /// Starts a file that is never compressed here, whatever its suffix.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the folder cannot be written to.
+    /// [`DataError::Io`] if the folder cannot be written to.
     pub fn create_plain(path: &Path) -> Result<Self, DataError> {
         Self::with_compression(path, Compression::None)
     }
@@ -96,7 +96,7 @@ impl Sink {
     /// Writes all of `bytes`.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the disk is full or fails.
+    /// [`DataError::Io`] if the disk is full or fails.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), DataError> {
         self.write_all(bytes).map_err(|error| DataError::io(&self.path, error))
     }
@@ -104,7 +104,7 @@ impl Sink {
     /// Flushes to the disk and puts the file in its place.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the disk is full or fails; the path is then untouched.
+    /// [`DataError::Io`] if the disk is full or fails; the path is then untouched.
     pub fn finish(mut self) -> Result<(), DataError> {
         self.conclude().map_err(|error| DataError::io(&self.path, error))
     }
@@ -171,7 +171,7 @@ fn create_beside(path: &Path) -> io::Result<(File, Temporary)> {
     }
 }
 
-/// Makes a rename survive a power cut, where the system lets a folder be opened.
+/// Makes a rename survive a power cut, if the system lets a folder be opened.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     match File::open(folder.unwrap_or(Path::new("."))) {

@@ -71,7 +71,7 @@ impl<'a> Source<'a> {
     /// Opens a file and sees through its compression. Progress counts bytes of the file itself.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the file cannot be opened or read.
+    /// [`DataError::Io`] if the file cannot be opened or read.
     pub fn open(
         path: &Path,
         limits: &Limits,
@@ -84,10 +84,10 @@ impl<'a> Source<'a> {
         Ok(Self { content_bytes, file_bytes: length.unwrap_or(0), ..source })
     }
 
-    /// As [`open`](Self::open) for bytes that are at hand already (a member of an archive).
+    /// As [`open`](Self::open) for bytes that are in memory already (a member of an archive).
     ///
     /// # Errors
-    /// [`DataError::Io`] where the first bytes cannot be read.
+    /// [`DataError::Io`] if the first bytes cannot be read.
     pub fn new(
         path: &Path,
         bytes: impl Read + Send + 'a,
@@ -137,7 +137,7 @@ impl<'a> Source<'a> {
         &self.path
     }
 
-    /// The length of the whole content, where the file is not compressed.
+    /// The length of the whole content, if the file is not compressed.
     pub fn content_bytes(&self) -> Option<u64> {
         self.content_bytes
     }
@@ -150,7 +150,7 @@ impl<'a> Source<'a> {
     /// Fills as much of `buffer` as the stream still has; less than all of it only at the end.
     ///
     /// # Errors
-    /// [`DataError::Io`] where reading or decompressing fails, [`DataError::Limit`] where the
+    /// [`DataError::Io`] if reading or decompressing fails, [`DataError::Limit`] if the
     /// content grows beyond the expansion limit.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, DataError> {
         let mut filled = 0;

@@ -139,7 +139,7 @@ impl Spool {
 /// How long a pipe may have no writer: whoever started both ends at once needs a moment, on a busy
 /// machine seconds.
 #[cfg(unix)]
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const WRITER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Opens a pipe and takes its first bytes, without waiting for a writer that never comes.
 ///
@@ -157,7 +157,7 @@ fn open_pipe(path: &Path) -> Result<(File, Vec<u8>), DataError> {
     loop {
         match pipe.read(&mut first) {
             // Without a writer a pipe is at its end at once.
-            Ok(0) if begun.elapsed() < PATIENCE => {
+            Ok(0) if begun.elapsed() < WRITER_TIMEOUT => {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
             Ok(0) => {

@@ -5,7 +5,7 @@ use zoetrope_graph::{Time, TimeScale};
 use crate::table::TimeReading;
 use crate::table::timestamp::{decimal, iso, rescale};
 
-/// A whole number of the data's own ticks, or, where ticks are Unix time, a date such as
+/// A whole number of the data's own ticks, or, if ticks are Unix time, a date such as
 /// `2013-12-31` or `2013-12-31 16:39:18`.
 ///
 /// ```

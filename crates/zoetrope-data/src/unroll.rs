@@ -1,5 +1,5 @@
 //! Snapshots as events: each edge of snapshot `t` happens at the start of its window, or at step
-//! `t` where the snapshots have no times.
+//! `t` if the snapshots have no times.
 
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{Column, EventStore, GraphError, TimeScale};

@@ -22,7 +22,7 @@ fn read(path: &Path) -> SnapshotDataset {
     }
 }
 
-/// The file of a case, or the made-up document written to a file; `None` where data is absent.
+/// The file of a case, or the made-up document written to a file; `None` if data is absent.
 fn file_of(case: &Value, folder: &Path) -> Option<PathBuf> {
     match case["path"].as_str() {
         Some(path) => shared_data(path),

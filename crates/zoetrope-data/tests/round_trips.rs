@@ -59,7 +59,7 @@ fn options(store: &EventStore) -> ReadOptions {
     }
 }
 
-/// Writes and reads; `None` where the format says that it cannot hold the data.
+/// Writes and reads; `None` if the format says that it cannot hold the data.
 fn through(name: &str, write: Write, read: Read, store: &EventStore) -> Option<EventStore> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -137,7 +137,7 @@ fn by_number(store: &EventStore, shift: u32) -> EventStore {
     EventStore::new(src, dst, time, store.columns().clone(), store.scale(), names).unwrap()
 }
 
-/// Formats with a fixed label column write 0 where events have no label.
+/// Formats with a fixed label column write 0 if events have no label.
 fn with_zero_labels(mut rows: Vec<Row>) -> Vec<Row> {
     rows.iter_mut().for_each(|row| row.4 = row.4.or(Some(0)));
     rows

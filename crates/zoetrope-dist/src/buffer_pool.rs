@@ -1,5 +1,5 @@
-//! Blocks that messages are made of, used again: a step of training sends the same sizes as the
-//! step before, and what was received in the forward pass is sent in the backward pass.
+//! A pool of blocks for messages. A training step sends messages of the same sizes as the step before, and
+//! in the backward pass as much as it received in the forward pass, so that blocks can be reused.
 
 use std::sync::Mutex;
 

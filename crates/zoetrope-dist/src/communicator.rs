@@ -1,8 +1,8 @@
 //! What an engine that moves messages between ranks must be able to do.
 //!
-//! It is one thing: start sending some messages and receiving some others, and say when they are
-//! through. Collectives, their order of summation, counting and supervision are made of it once, in
-//! [`Ranks`](crate::Ranks), so that they are the same on every engine.
+//! An engine starts sending some messages and receiving some others, and says when they are complete.
+//! [`Ranks`](crate::Ranks) builds everything else on that, once for all engines: collectives, their order
+//! of summation, counting and supervision.
 
 use std::fmt::Debug;
 
@@ -86,7 +86,7 @@ pub enum Fault {
         got: String,
     },
     /// A GPU, or its link with the others, failed.
-    Card(CudaError),
+    Gpu(CudaError),
     /// A function of the engine failed.
     Engine {
         /// The function.
@@ -96,8 +96,7 @@ pub enum Fault {
     },
 }
 
-/// Messages on their way. Dropping it before they are through is allowed: the engine keeps what it
-/// needs.
+/// Messages under way. It may be dropped before they are complete: the engine keeps what it needs.
 pub trait Flight: Debug + Send {
     /// Whether everything has left and arrived. Does not block.
     ///

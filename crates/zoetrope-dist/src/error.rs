@@ -11,7 +11,7 @@ use crate::watch::Verdict;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistError {
-    /// A rank ended or hangs; nobody can go on.
+    /// A rank ended or hangs; no rank can continue.
     #[error("rank {rank}{}: {verdict}", in_site(site))]
     Lost {
         /// The rank that reports it.
@@ -51,7 +51,7 @@ pub enum DistError {
     },
     /// A GPU, or its link with those of other ranks, failed.
     #[error("rank {rank}{}: {source}", in_site(site))]
-    Card {
+    Gpu {
         /// The rank that reports it.
         rank: usize,
         /// Where; None outside of a communication.

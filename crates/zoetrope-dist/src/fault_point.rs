@@ -1,7 +1,7 @@
 //! Faults on request, for tests: what happens at a named point of a real run.
 //!
-//! Compiled in with the feature `faults` only. `ZOETROPE_FAULT=NAME:OCCURRENCE:ACTION` says at which
-//! point, at its which passing (from 1), and what:
+//! Compiled in with the feature `faults` only. `ZOETROPE_FAULT=NAME:OCCURRENCE:ACTION` names the point,
+//! which of its passings (from 1), and the action:
 //!
 //! | action | does |
 //! | --- | --- |
@@ -16,8 +16,8 @@
 //! called `rank-R.before` (before a collective) and `rank-R.in` (its messages are on their way), and
 //! their occurrence is the number of the collective.
 //!
-//! `ZOETROPE_FAULT=list` prints the name of each point that is passed to standard error, and nothing
-//! happens: so a program that tries all of them needs no list of its own.
+//! `ZOETROPE_FAULT=list` prints the name of each point that is passed to standard error and causes no
+//! fault: a program that tries all points gets their list from it.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
@@ -70,7 +70,7 @@ fn parse(text: &str) -> Option<Order> {
     Some(Order::Strike { name, occurrence: occurrence.parse().ok()?, action })
 }
 
-/// Passes a named point: counts it, and lets happen what was asked for.
+/// Passes a named point: counts it, and causes the fault that was asked for.
 pub fn pass(name: &str) -> Option<Mishap> {
     static PASSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
     order()?;

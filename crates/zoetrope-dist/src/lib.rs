@@ -44,12 +44,13 @@
 //! - Every byte that leaves a rank for another one is counted ([`Traffic`]), and no other.
 
 pub mod buffer_pool;
-pub mod cards;
 pub mod communicator;
 pub mod error;
 pub mod exchange;
 #[cfg(feature = "faults")]
 pub mod fault_point;
+pub mod gpu;
+mod journal;
 pub mod message;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -60,10 +61,11 @@ pub mod threads;
 mod traffic;
 pub mod watch;
 
-pub use cards::NoLink;
 pub use communicator::Communicator;
 pub use error::{DistError, Failure};
 pub use exchange::{Exchange, ExchangePlan, PendingExchange, PlanError};
+pub use gpu::NoLink;
+pub use journal::JournalEntry;
 pub use message::{Element, Number};
 pub use ranks::{Pending, Ranks, Reduction, all_reduce_bytes};
 pub use site::{Call, Position, Site};

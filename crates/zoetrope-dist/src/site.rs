@@ -19,7 +19,7 @@ pub enum Call {
     Exchange,
     /// One sends to everyone.
     Broadcast,
-    /// Nobody goes on before all are there.
+    /// No rank continues before all have arrived.
     Barrier,
     /// One sends to one.
     Send,

@@ -28,7 +28,7 @@ pub struct Traffic {
     pub all_to_all: Cost,
     /// One sends to everyone.
     pub broadcast: Cost,
-    /// Nobody goes on before all are there.
+    /// No rank continues before all have arrived.
     pub barrier: Cost,
     /// One sends to one.
     pub point_to_point: Cost,

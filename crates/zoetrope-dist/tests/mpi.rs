@@ -1,7 +1,7 @@
 //! Real MPI jobs of this very program, started by every launcher that the machine has.
 //!
 //! A launcher runs the test `as_a_rank` in several processes; what it does there is named by the
-//! environment. Where no launcher is installed, the tests say so and pass.
+//! environment. If no launcher is installed, the tests say so and pass.
 
 mod bodies;
 

@@ -5,7 +5,7 @@
 //! flow. Columns ascend within a row; edges that occur several times stay separate entries, in
 //! the order of the snapshot.
 //!
-//! It does not multiply (that is the tensor room), does not merge repeated edges, and does not
+//! It does not multiply (`zoetrope-tensor` does), does not merge repeated edges, and does not
 //! normalise (see [`normalise`](crate::normalise)).
 //!
 //! Floor of [`Csr::from_view`]: 4 bytes of destinations read, 8 bytes of sources and weights

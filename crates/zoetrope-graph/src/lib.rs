@@ -10,6 +10,27 @@
 //!
 //! Invariants: results do not depend on the number of threads; times stay 64-bit integers; edges
 //! of a snapshot are ordered by (destination, source), ties in input order.
+//!
+//! ```
+//! use std::num::NonZeroU64;
+//! use zoetrope_graph::{
+//!     DiscretiseOptions, EventStore, TimeScale, VertexNames, Windowing, Windows, discretise,
+//! };
+//!
+//! // Four events among three vertices, in any order of time.
+//! let (src, dst, time) = (vec![0, 1, 0, 2], vec![1, 2, 1, 0], vec![5, 0, 7, 9]);
+//! let names = VertexNames::identity(3);
+//! let columns = Default::default();
+//! let events = EventStore::new(src, dst, time, columns, TimeScale::SECONDS, names)?;
+//! assert_eq!(events.time(), [0, 5, 7, 9]);
+//!
+//! // Two windows with two events each become two snapshots.
+//! let windows = Windows::cut(&events, &Windowing::Events(NonZeroU64::new(2).unwrap()))?;
+//! let snapshots = discretise(&events, &windows, &DiscretiseOptions::default())?;
+//! assert_eq!(snapshots.steps(), 2);
+//! assert_eq!((snapshots.at(0).src, snapshots.at(0).dst), (&[0, 1][..], &[1, 2][..]));
+//! # Ok::<(), zoetrope_graph::GraphError>(())
+//! ```
 #![deny(unsafe_code)]
 
 pub mod boundaries;

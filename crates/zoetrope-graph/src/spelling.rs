@@ -1,6 +1,6 @@
 //! The known name that a misspelt one was probably meant to be.
 //!
-//! Every room that takes names from people uses this one measure: generators, settings, weights,
+//! Every crate that takes names from users measures with it: names of generators, settings, weights,
 //! files.
 
 /// Names longer than this are compared by their beginnings: a hostile name must not cost quadratic

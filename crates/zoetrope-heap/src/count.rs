@@ -21,7 +21,7 @@ struct Apart(AtomicI64);
 static LARGE_BLOCKS_BYTES: Apart = Apart(AtomicI64::new(0));
 static SMALL_BLOCKS_BYTES: [Apart; SMALL_COUNTERS] =
     [const { Apart(AtomicI64::new(0)) }; SMALL_COUNTERS];
-/// The most that was in use since somebody began to measure; negative if nobody does.
+/// The most that was in use since measuring began; negative if nothing is being measured.
 static PEAK: Apart = Apart(AtomicI64::new(-1));
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 

@@ -1,4 +1,4 @@
-//! The most that was in use for a while: what plans are made of.
+//! The most memory that was in use during a measurement, from which plans are estimated.
 
 use crate::count;
 

@@ -1,4 +1,4 @@
-//! Memory that does not come from the allocator: files that are mapped.
+//! Memory that does not come from the allocator: mapped files.
 
 use crate::need::{TooLarge, need};
 use crate::{count, limit};

@@ -1,4 +1,4 @@
-//! How a process ends that cannot have the memory it needs: a sentence, and exit code 4.
+//! How a process ends that cannot get the memory it needs: with a message, and exit code 4.
 //!
 //! An allocator may not unwind, and one that gives nothing back makes the program abort. So the
 //! process ends here: files are written beside their place and renamed, so that none is left half, and

@@ -9,6 +9,16 @@
 //!
 //! The limit is on what the system counts as resident (`VmHWM`): the program's own pages, the memory
 //! that the allocator keeps between uses, and mapped files ([`hold`]) are part of it.
+//!
+//! ```
+//! use zoetrope_heap::need;
+//!
+//! // Asked before the allocation: who asks for too much is told so, and what takes less.
+//! assert!(need("a small table", 1 << 10, "take fewer rows").is_ok());
+//! let error = need("an index of all events", u64::MAX, "train on fewer events").unwrap_err();
+//! assert!(error.to_string().starts_with("an index of all events would take "));
+//! assert!(error.to_string().ends_with("; train on fewer events"));
+//! ```
 
 mod allocator;
 mod bytes;

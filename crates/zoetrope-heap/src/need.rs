@@ -1,4 +1,4 @@
-//! Refuses what cannot be held, before anything is allocated.
+//! Refuses data that does not fit into memory, before anything is allocated.
 
 use crate::Bytes;
 use crate::limit;

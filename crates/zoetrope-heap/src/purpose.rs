@@ -1,4 +1,4 @@
-//! What memory is being taken for, so that the last words of a process can say it.
+//! What the process is doing, so that its message says so if memory runs out.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 

@@ -7,6 +7,7 @@ use zoetrope_tensor::{Dropout, DropoutKey, Matrix, Tape, Var};
 
 use crate::error::NnError;
 use crate::parameters::{ParameterId, Parameters};
+use crate::stage::StageListener;
 
 /// Running statistics of a batch norm that are due after a forward pass.
 #[derive(Debug, Clone, Copy)]
@@ -153,6 +154,7 @@ pub struct Forward<'a> {
     updates: &'a mut Updates,
     training: bool,
     still: Option<&'a Still>,
+    listener: Option<&'a dyn StageListener>,
     seed: u64,
     step: u32,
     dropouts: u32,
@@ -168,13 +170,33 @@ impl<'a> Forward<'a> {
         step: u32,
     ) -> Self {
         bind(tape, parameters);
-        Self { tape, parameters, updates, training: true, still: None, seed, step, dropouts: 0 }
+        Self {
+            tape,
+            parameters,
+            updates,
+            training: true,
+            still: None,
+            listener: None,
+            seed,
+            step,
+            dropouts: 0,
+        }
     }
 
     /// The same pass with some parameters as constants.
     #[must_use]
     pub fn keeping(self, still: Option<&'a Still>) -> Self {
         Self { still, ..self }
+    }
+
+    /// The same pass, whose stages are told.
+    #[must_use]
+    pub fn telling(self, listener: Option<&'a dyn StageListener>) -> Self {
+        Self { listener, ..self }
+    }
+
+    pub(crate) fn listener(&self) -> Option<&'a dyn StageListener> {
+        self.listener
     }
 
     /// A pass that evaluates: nothing is dropped, batch norms use their running statistics.
@@ -190,6 +212,7 @@ impl<'a> Forward<'a> {
             updates,
             training: false,
             still: None,
+            listener: None,
             seed: 0,
             step: 0,
             dropouts: 0,

@@ -5,12 +5,13 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use zoetrope_tensor::{SparseGroup, Var};
 
-use crate::encoder::Sequence;
-use crate::encoder::StructureEncoder;
+use crate::encoder::{Sequence, StructureEncoder, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame_share::{Shared, StructureRows};
 use crate::graph::{Adjacency, PreparedGraph};
+use crate::stage::StageKind;
+use crate::state::State;
 
 /// Which of the two products of a graph convolution comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,15 @@ impl Order {
     /// The order of a structure layer of these widths: what the plan says, or the cheaper one.
     pub fn at(planned: &[Self], layer: usize, inputs: usize, outputs: usize) -> Self {
         planned.get(layer).copied().unwrap_or(Self::cheaper(inputs, outputs))
+    }
+
+    /// The one in which the other product comes first.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::AggregateFirst => Self::UpdateFirst,
+            Self::UpdateFirst => Self::AggregateFirst,
+        }
     }
 
     /// The width of the rows that meet the graph.
@@ -62,6 +72,9 @@ pub struct Frame<'a> {
     pub groups: &'a [Range<usize>],
     /// The order of the two products in each structure layer, from the first on.
     pub orders: &'a [Order],
+    /// For each structure layer the snapshots of the whole sequence in which the other product comes first;
+    /// nothing if there are none. Groups do not mix orders.
+    pub other_orders: &'a [Vec<Range<usize>>],
     /// The position of the first snapshot in the whole sequence.
     pub first_step: usize,
     /// What this rank has of a frame that several share; None if it has all of it.
@@ -69,6 +82,22 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
+    /// All snapshots of a graph with their features (`T·N × F`), from the first one on, as one group:
+    /// nothing was computed before, every vertex is there, nobody shares it.
+    pub fn whole(graph: &'a PreparedGraph, features: Var) -> Self {
+        Self {
+            graph,
+            features,
+            aggregated: None,
+            mask: None,
+            groups: &[],
+            orders: &[],
+            other_orders: &[],
+            first_step: 0,
+            shared: None,
+        }
+    }
+
     /// The number of snapshots that structure encoders see here.
     pub fn steps(&self) -> usize {
         self.graph.steps()
@@ -100,6 +129,7 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// If there are not as many rows as this rank has.
     pub fn to_time(&self, forward: &mut Forward<'_>, rows: Var) -> Result<Sequence, NnError> {
+        forward.may_exchange(StageKind::ToTime, rows);
         let rows = match self.shared {
             Some(shared) => shared.exchange.to_time(forward.tape, rows)?,
             None => rows,
@@ -117,6 +147,7 @@ impl<'a> Frame<'a> {
         forward: &mut Forward<'_>,
         rows: Var,
     ) -> Result<StructureRows, NnError> {
+        forward.may_exchange(StageKind::ToStructure, rows);
         Ok(match self.shared.map(|shared| shared.exchange) {
             Some(exchange) if exchange.parts() > 1 => {
                 StructureRows::Pending(exchange.start_to_structure(forward.tape, rows)?)
@@ -127,7 +158,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Runs a structure encoder over the frame and moves what it finds to where time encoders want
-    /// it. Where rows move in parts, those of one are on their way while the next is computed.
+    /// it. If rows move in parts, those of one are on their way while the next is computed.
     ///
     /// # Errors
     /// As the encoder.
@@ -142,6 +173,7 @@ impl<'a> Frame<'a> {
             self.shared.map(|shared| shared.exchange).filter(|one| one.parts() > 1)
         else {
             let x = x.here(forward.tape)?;
+            forward.may_exchange(StageKind::InParts, x);
             let rows = self.encode(forward, encoder, layer, x)?;
             return self.to_time(forward, rows);
         };
@@ -162,7 +194,8 @@ impl<'a> Frame<'a> {
                 Some(kept) => Some(forward.tape.rows(kept, rows)?),
                 None => None,
             };
-            let found = encoder.encode(forward, &self.group(of_part, layer, aggregated), x)?;
+            let group = self.group(of_part, layer, aggregated);
+            let found = run(forward, encoder, &group, x)?;
             pending.push(exchange.start_to_time(forward.tape, part, found)?);
         }
         let mut arrived = Vec::with_capacity(count);
@@ -179,10 +212,18 @@ impl<'a> Frame<'a> {
         self.graph.form(form)
     }
 
-    /// The order of the products in a structure layer of these widths: what the plan says, or the
-    /// cheaper one.
-    pub fn order(&self, layer: usize, inputs: usize, outputs: usize) -> Order {
-        Order::at(self.orders, layer, inputs, outputs)
+    /// The order of the products in a structure layer of these widths, if it is the same in all snapshots
+    /// that structure encoders see here: what the plan says, or the cheaper one.
+    pub fn order(&self, layer: usize, inputs: usize, outputs: usize) -> Option<Order> {
+        let own = self.own_steps();
+        let steps = self.first_step + own.start..self.first_step + own.end;
+        let order = Order::at(self.orders, layer, inputs, outputs);
+        let others = steps.clone().filter(|&step| is_other(self.other_orders, layer, step)).count();
+        match others {
+            0 => Some(order),
+            all if all == steps.len() => Some(order.other()),
+            _ => None,
+        }
     }
 
     /// Runs a structure encoder over the frame, group by group as planned.
@@ -202,10 +243,19 @@ impl<'a> Frame<'a> {
         let vertices = self.vertices();
         if self.groups.len() <= 1 {
             let aggregated = self.aggregated.filter(|_| layer == 0);
-            return encoder.encode(forward, &self.group(0..self.steps(), layer, aggregated), x);
+            return run(forward, encoder, &self.group(0..self.steps(), layer, aggregated), x);
         }
-        let mut parts = [None; MAX_GROUPS];
-        for (steps, part) in self.groups.iter().zip(&mut parts) {
+        // Only evaluation has longer passes, in which nothing has to be free of allocations.
+        let (mut few, mut many) = ([x; MAX_GROUPS], Vec::new());
+        let count = self.groups.len();
+        let parts = match few.get_mut(..count) {
+            Some(few) => few,
+            None => {
+                many.resize(count, x);
+                &mut many[..]
+            }
+        };
+        for (steps, part) in self.groups.iter().zip(parts.iter_mut()) {
             let rows = steps.start * vertices..steps.end * vertices;
             let aggregated = match self.aggregated.filter(|_| layer == 0) {
                 Some(kept) => Some(forward.tape.rows(kept, rows.clone())?),
@@ -213,19 +263,50 @@ impl<'a> Frame<'a> {
             };
             let x = forward.tape.rows(x, rows)?;
             let group = self.group(steps.clone(), layer, aggregated);
-            *part = Some(encoder.encode(forward, &group, x)?);
+            *part = run(forward, encoder, &group, x)?;
         }
-        let mut vars = [x; MAX_GROUPS];
-        for (var, part) in vars.iter_mut().zip(parts.iter().flatten()) {
-            *var = *part;
-        }
-        Ok(forward.tape.concat_rows(&vars[..self.groups.len()])?)
+        Ok(forward.tape.concat_rows(parts)?)
+    }
+
+    /// Runs a time encoder over sequences of the frame. `layer` is its position among the time layers,
+    /// `place` that of its state.
+    ///
+    /// # Errors
+    /// As the encoder.
+    pub fn follow(
+        &self,
+        forward: &mut Forward<'_>,
+        encoder: &dyn TimeEncoder,
+        (layer, place): (usize, usize),
+        sequence: Sequence,
+        state: &mut State,
+    ) -> Result<Var, NnError> {
+        forward.stage(StageKind::Time, layer, sequence.rows, |forward| {
+            encoder.encode(forward, sequence, state, place)
+        })
     }
 
     fn group(&self, steps: Range<usize>, layer: usize, aggregated: Option<Var>) -> Group<'a> {
         let (graph, orders, shared) = (self.graph, self.orders, self.shared);
-        Group { graph, steps, layer, aggregated, orders, shared }
+        let first = self.first_step + self.own_steps().start + steps.start;
+        let turned = is_other(self.other_orders, layer, first);
+        Group { graph, steps, layer, aggregated, orders, turned, shared }
     }
+}
+
+/// Whether the other product comes first in a snapshot of a layer.
+fn is_other(other_orders: &[Vec<Range<usize>>], layer: usize, step: usize) -> bool {
+    other_orders.get(layer).is_some_and(|ranges| ranges.iter().any(|range| range.contains(&step)))
+}
+
+/// Runs a structure encoder over a group.
+fn run(
+    forward: &mut Forward<'_>,
+    encoder: &dyn StructureEncoder,
+    group: &Group<'_>,
+    x: Var,
+) -> Result<Var, NnError> {
+    forward.stage(StageKind::Structure, group.layer, x, |forward| encoder.encode(forward, group, x))
 }
 
 /// The snapshots of one of `parts` parts of `steps`, as even as can be, larger ones first.
@@ -245,6 +326,8 @@ pub struct Group<'a> {
     steps: Range<usize>,
     layer: usize,
     orders: &'a [Order],
+    /// Whether the other product comes first in its snapshots.
+    turned: bool,
     shared: Option<Shared<'a>>,
     /// `Â·X` if it was computed before.
     pub aggregated: Option<Var>,
@@ -267,6 +350,7 @@ impl Group<'_> {
         form: Adjacency,
         x: Var,
     ) -> Result<Var, NnError> {
+        forward.may_exchange(StageKind::Gather, x);
         let x = match self.shared {
             Some(shared) => shared.exchange.gather(forward.tape, x)?,
             None => x,
@@ -286,6 +370,7 @@ impl Group<'_> {
 
     /// The order of the products for a layer of these widths.
     pub fn order(&self, inputs: usize, outputs: usize) -> Order {
-        Order::at(self.orders, self.layer, inputs, outputs)
+        let order = Order::at(self.orders, self.layer, inputs, outputs);
+        if self.turned { order.other() } else { order }
     }
 }

@@ -1,8 +1,8 @@
 //! The share of a frame that one of several ranks computes, as a model sees it.
 //!
 //! Structure encoders run over some snapshots and vertices, time encoders over all snapshots of some
-//! vertices. How rows get from one to the other, and from rank to rank, a model does not know: it asks
-//! its [`Frame`](crate::Frame) to move them.
+//! vertices. A model does not know how rows get from one to the other, and from rank to rank: it asks its
+//! [`Frame`](crate::Frame) to move them.
 
 use std::fmt::{self, Debug, Formatter};
 

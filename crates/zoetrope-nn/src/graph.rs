@@ -72,15 +72,15 @@ impl Adjacency {
         view: SnapshotView<'_>,
         step: usize,
     ) -> Result<SparseMatrix, NnError> {
-        let on_card = device.gpu().is_some();
-        if self == Self::Gcn && on_card {
+        let on_gpu = device.gpu().is_some();
+        if self == Self::Gcn && on_gpu {
             let (weights, factors) = normalise::gcn_parts(view, GcnOptions::default())?;
             let own = weights.values().to_vec();
             let matrix = self.finite(normalise::scale(weights, &factors), step)?;
             return Ok(SparseMatrix::for_gpu(matrix).made_from(own, factors));
         }
         let matrix = self.matrix(view, step)?;
-        Ok(match (self.is_for_attention(), on_card) {
+        Ok(match (self.is_for_attention(), on_gpu) {
             (true, _) => SparseMatrix::for_attention(matrix),
             (_, true) => SparseMatrix::for_gpu(matrix),
             (_, false) => SparseMatrix::new(matrix),

@@ -50,7 +50,7 @@ pub fn load_safetensors(parameters: &mut Parameters, bytes: &[u8]) -> Result<(),
 /// The name of the weights that have a row for each vertex.
 pub const VERTEX_ROWS: &str = "vertex_embedding.weight";
 
-/// For each vertex of the data at hand the row that belongs to it in saved weights; None for a vertex
+/// For each vertex of the given data the row that belongs to it in saved weights; None for a vertex
 /// that they do not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VertexRows(pub Vec<Option<u32>>);
@@ -61,7 +61,7 @@ impl VertexRows {
         self.0.iter().filter(|row| row.is_none()).count()
     }
 
-    /// The saved rows in the order of the vertices at hand, zeros for one that is not known. None if a
+    /// The saved rows in the order of the given vertices, zeros for one that is not known. None if a
     /// row does not exist.
     pub fn arrange(&self, saved: &[f32], width: usize) -> Option<Vec<f32>> {
         let zeros = vec![0.0; width];

@@ -36,6 +36,7 @@ fn structure(encoder: impl StructureEncoder + 'static) -> Encode {
             mask,
             groups,
             orders,
+            other_orders: &[],
             first_step,
             shared: None,
         };

@@ -117,6 +117,7 @@ fn a_frame_of_another_length_is_refused_where_the_length_is_built_in() {
             mask: None,
             groups: &[],
             orders: &[],
+            other_orders: &[],
             first_step: 0,
             shared: None,
         };

@@ -24,7 +24,7 @@ fn absorb(state: &mut VertexState, times: [i64; 3]) {
         time: &times,
         features: &[10.0, 20.0, 30.0],
         feature_width: 1,
-        on_card: None,
+        on_gpu: None,
     };
     let last =
         |vertex, event, is_source, query| LastEvent { vertex, event, is_source, row: query, query };
@@ -163,7 +163,7 @@ fn mails_that_wait_as_events_are_kept_once_training_ends() {
         time,
         features: &events,
         feature_width: 1,
-        on_card: None,
+        on_gpu: None,
     };
     let mut state = VertexState::new(alone, 5, 0);
     absorb(&mut state, times);

@@ -18,8 +18,8 @@ use crate::placement::grid::Grid;
 use crate::plan::frame::Frame;
 use crate::workload::FrameWorkload;
 
-pub(crate) use assess::reduced_bytes;
 pub use assess::{Balance, RankMemory, Row, assess};
+pub(crate) use assess::{all_reduce_bytes, reduced_bytes};
 pub(crate) use traffic::Moved;
 pub use traffic::{LayerTraffic, Machine, Traffic};
 

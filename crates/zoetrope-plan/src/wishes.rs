@@ -94,3 +94,34 @@ pub struct Wishes {
     /// that needs no partition is taken if there is one.
     pub compare: bool,
 }
+
+/// What one rank is asked for by a user who leaves everything to the planners.
+impl Default for Wishes {
+    fn default() -> Self {
+        Self {
+            planner: None,
+            ranks: 1,
+            in_process: 1,
+            strategy: None,
+            members: None,
+            overlap: false,
+            rule: FrameRule { frame: None, stride: 1, truncate: None },
+            batches: BatchRule { events: 200, chunks: None, whole_times: true },
+            group: None,
+            order: None,
+            reuse: true,
+            blocks: None,
+            recompute: true,
+            deduplicate: true,
+            prefetch: true,
+            precision: Precision::F32,
+            residency: None,
+            coding: Coding::Auto,
+            record: true,
+            transport: None,
+            memory_limit: None,
+            seed: 0,
+            compare: false,
+        }
+    }
+}

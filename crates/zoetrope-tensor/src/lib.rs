@@ -7,6 +7,20 @@
 //!
 //! Invariants: results do not depend on the number of threads; an operator allocates no heap
 //! memory once the pools of its tape are warm.
+//!
+//! ```
+//! use zoetrope_tensor::{Activation, Tape};
+//!
+//! let mut tape = Tape::new();
+//! let x = tape.copied(2, 2, &[1.0, 2.0, 3.0, 4.0])?;
+//! let weight = tape.variable(1, 2, &[0.5, -1.0])?;
+//! let y = tape.linear(x, weight, None, Activation::Identity)?;
+//! assert_eq!(tape.value(y), [-1.5, -2.5]);
+//! let mean = tape.mean(y);
+//! tape.backward(mean)?;
+//! assert_eq!(tape.gradient(weight).unwrap(), [2.0, 3.0]);
+//! # Ok::<(), zoetrope_tensor::TensorError>(())
+//! ```
 
 pub mod buffer;
 pub mod conformance;
@@ -36,7 +50,7 @@ pub use matrix::{Matrix, Shape};
 pub use neighbourhood::Neighbourhood;
 pub use ops::attention::{AttentionOptions, TemporalParameters};
 pub use ops::chain::Chain;
-pub use ops::custom::{CardSide, Custom};
+pub use ops::custom::{Custom, GpuSide};
 pub use ops::evolve::{Evolution, EvolutionUnit};
 pub use ops::gat::GatOptions;
 pub use ops::loss::Loss;

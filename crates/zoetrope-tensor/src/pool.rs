@@ -91,7 +91,7 @@ impl Pool {
         account.free.give(buffer.room(), buffer);
     }
 
-    /// Frees the blocks that nobody uses. On a GPU it does nothing: recorded CUDA graphs hold the addresses of
+    /// Frees the blocks that are not in use. On a GPU it does nothing: recorded CUDA graphs hold the addresses of
     /// its blocks.
     pub fn free_unused(&self) {
         if matches!(self.device, Device::Cuda(_)) {

@@ -379,7 +379,19 @@ impl SparseGroup {
         self.sequence.difference.store(difference as u8, Ordering::Relaxed);
     }
 
-    /// Whether a backward pass on a GPU has needed the transposes so far.
+    /// The bytes of each snapshot's matrix as it is sent to a GPU whole, with its transpose if `backward`.
+    pub fn whole_bytes(&self, backward: bool) -> impl Iterator<Item = u64> + '_ {
+        let sides = if backward { &[Side::Matrix, Side::Transpose][..] } else { &[Side::Matrix] };
+        let of = |member: &SparseMatrix, side: &Side| member.slices(*side).sent_bytes();
+        self.members().iter().map(move |member| sides.iter().map(|side| of(member, side)).sum())
+    }
+
+    /// From now on transposes are sent to a GPU together with matrices: a backward pass will need them.
+    pub fn expect_backward(&self) {
+        self.sequence.note_backward();
+    }
+
+    /// Whether a backward pass on a GPU has needed the transposes so far, or will.
     pub fn uses_transposes(&self) -> bool {
         self.sequence.backward.load(Ordering::Relaxed)
     }

@@ -3,14 +3,14 @@
 //! On a real GPU if there is one, otherwise on the emulated one of the test kit.
 //! Set `ZOETROPE_CASES=TEXT` to run the cases whose names contain the text.
 
-mod card;
+mod gpu;
 
 use zoetrope_tensor::Device;
 use zoetrope_tensor::conformance::{all_cases, compare};
 
 #[test]
-fn a_card_gives_what_the_processor_gives() {
-    let Some(gpu) = card::open("a_card_gives_what_the_processor_gives") else { return };
+fn a_gpu_gives_what_the_processor_gives() {
+    let Some(gpu) = gpu::open("a_gpu_gives_what_the_processor_gives") else { return };
     let device = Device::Cuda(gpu.clone());
     let wanted = std::env::var("ZOETROPE_CASES").unwrap_or_default();
     let mut wrong = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! On a real GPU if there is one, otherwise on the emulated one of the test kit.
 
-mod card;
+mod gpu;
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn assert_agrees(gpu: &Gpu, group: &SparseGroup) {
 #[test]
 fn groups_that_are_streamed_give_the_same_products() {
     let test = "groups_that_are_streamed_give_the_same_products";
-    let Some(gpu) = card::open(test) else { return };
+    let Some(gpu) = gpu::open(test) else { return };
     let rules = [Difference::Off, Difference::Auto, Difference::On];
     for (weighted, rule) in [false, true].into_iter().flat_map(|w| rules.map(|rule| (w, rule))) {
         let all = group(weighted);
@@ -92,7 +92,7 @@ fn groups_that_are_streamed_give_the_same_products() {
 #[test]
 fn a_group_is_copied_once_and_without_the_values_that_follow_from_the_degrees() {
     let test = "a_group_is_copied_once_and_without_the_values_that_follow_from_the_degrees";
-    let Some(gpu) = card::open(test) else { return };
+    let Some(gpu) = gpu::open(test) else { return };
     let copied = |weighted: bool| {
         let all = group(weighted);
         all.stream(2, Difference::Off);
@@ -114,9 +114,9 @@ fn a_group_is_copied_once_and_without_the_values_that_follow_from_the_degrees() 
 }
 
 #[test]
-fn differences_take_fewer_bytes_and_what_is_on_the_card_is_not_sent_again() {
-    let test = "differences_take_fewer_bytes_and_what_is_on_the_card_is_not_sent_again";
-    let Some(gpu) = card::open(test) else { return };
+fn differences_take_fewer_bytes_and_what_is_on_the_gpu_is_not_sent_again() {
+    let test = "differences_take_fewer_bytes_and_what_is_on_the_gpu_is_not_sent_again";
+    let Some(gpu) = gpu::open(test) else { return };
     let copied = |rule: Difference| {
         let all = group(true);
         all.stream(2, rule);
@@ -138,7 +138,7 @@ fn differences_take_fewer_bytes_and_what_is_on_the_card_is_not_sent_again() {
 #[test]
 fn matrices_that_stay_are_the_same_out_of_differences_of_fewer_bytes() {
     let test = "matrices_that_stay_are_the_same_out_of_differences_of_fewer_bytes";
-    let Some(gpu) = card::open(test) else { return };
+    let Some(gpu) = gpu::open(test) else { return };
     for weighted in [false, true] {
         let [(whole, expected), (differences, got)] =
             [Difference::Off, Difference::On].map(|rule| {

@@ -42,7 +42,7 @@ fn moments(count: usize) -> Vec<Moment> {
 }
 
 #[test]
-fn a_card_samples_what_the_processor_samples() {
+fn a_gpu_samples_what_the_processor_samples() {
     let gpu = match Gpu::open(0) {
         Ok(gpu) => gpu,
         // Without a GPU nothing can be compared; if CUDA was promised that is a failure.
@@ -53,7 +53,7 @@ fn a_card_samples_what_the_processor_samples() {
         Err(error) => panic!("{error}"),
     };
     let index = index();
-    let card = TemporalSampler::new(&gpu, &index);
+    let on_gpu = TemporalSampler::new(&gpu, &index);
     let (mut expected, mut found) = (Sampled::default(), Sampled::default());
     for (neighbours, count) in [(0, 5), (1, 1), (3, 0), (4, 1300), (10, 700), (35, 300), (5000, 9)]
     {
@@ -62,7 +62,7 @@ fn a_card_samples_what_the_processor_samples() {
                 let rule = Sampler { choice, neighbours, equal_times, seed: 0x1_2345_6789 };
                 let moments = moments(count);
                 rule.sample(&index, &moments, 17, &mut expected);
-                card.sample(&rule, &moments, 17, &mut found);
+                on_gpu.sample(&rule, &moments, 17, &mut found);
                 assert_eq!(found, expected, "{count} moments, {rule:?}");
             }
         }

@@ -14,7 +14,7 @@ const TIMES: usize = 3;
 const FAULT: &str = "ZOETROPE_EMULATED_CUPTI";
 
 /// The emulated GPU; None if the test, of that name, has passed in another process.
-fn card(test: &str, settings: &[(&str, &str)]) -> Option<Gpu> {
+fn gpu(test: &str, settings: &[(&str, &str)]) -> Option<Gpu> {
     emulator::is_here(test, settings).then(|| Gpu::open(0).unwrap())
 }
 
@@ -42,7 +42,7 @@ fn launch(gpu: &Gpu) {
 
 #[test]
 fn the_profiler_sees_every_kernel_inside_of_recordings_too() {
-    let Some(gpu) = card("the_profiler_sees_every_kernel_inside_of_recordings_too", &[]) else {
+    let Some(gpu) = gpu("the_profiler_sees_every_kernel_inside_of_recordings_too", &[]) else {
         return;
     };
     assert_eq!(gpu.trace_source(), None);
@@ -82,7 +82,7 @@ fn the_profiler_sees_every_kernel_inside_of_recordings_too() {
 #[test]
 fn a_profiler_that_refuses_is_replaced_by_events() {
     let test = "a_profiler_that_refuses_is_replaced_by_events";
-    let Some(gpu) = card(test, &[(FAULT, "refuse")]) else { return };
+    let Some(gpu) = gpu(test, &[(FAULT, "refuse")]) else { return };
     let start = gpu.start_trace();
     assert_eq!(gpu.trace_source(), Some(TraceSource::Events));
     let reason = start.fallback.as_ref().unwrap().to_string();
@@ -93,7 +93,7 @@ fn a_profiler_that_refuses_is_replaced_by_events() {
 #[test]
 fn a_profiler_that_breaks_is_replaced_by_events() {
     let test = "a_profiler_that_breaks_is_replaced_by_events";
-    let Some(gpu) = card(test, &[(FAULT, "break")]) else { return };
+    let Some(gpu) = gpu(test, &[(FAULT, "break")]) else { return };
     let start = gpu.start_trace();
     assert_eq!(start.fallback, None);
     launch(&gpu);

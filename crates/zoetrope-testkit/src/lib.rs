@@ -1,4 +1,4 @@
-//! Support for tests: real data sets if they are at hand, measured child processes, attacks by
+//! Support for tests: real data sets if they are there, measured child processes, attacks by
 //! mutated inputs, faults of real runs, an emulated GPU, and JSON comparison.
 //!
 //! Used by tests only and never published. It knows nothing of the crates that it serves.
@@ -7,6 +7,7 @@
 pub mod attack;
 pub mod emulator;
 pub mod faults;
+pub mod flags;
 pub mod json;
 pub mod process;
 pub mod promise;

@@ -1,6 +1,7 @@
 //! Weights of classes in the loss, from what the configuration says and the training part holds.
 
-use crate::config::ClassWeights;
+use zoetrope_config::ClassWeights;
+
 use crate::error::TrainError;
 
 /// The weight of each class, given how many examples of each the training part has; None if all

@@ -1,12 +1,13 @@
 //! Every model on a device against the processor: the losses of the same few epochs.
 
+use zoetrope_config::{Config, ModelName};
 use zoetrope_data::Quiet;
+use zoetrope_run::Timeline;
 
-use crate::config::{Config, ModelName};
 use crate::error::TrainError;
-use crate::run::Timeline;
-use crate::snapshots::session::{EpochEnd, Watch};
+use crate::observer::Unobserved;
 use crate::train::Opened;
+use crate::training_run::EpochEnd;
 
 /// How far the losses of a model may lie apart, relative to the processor's.
 pub const TOLERANCE: f64 = 1e-4;
@@ -47,10 +48,12 @@ pub fn model_cases() -> Vec<ModelCase> {
     let mut cases = Vec::new();
     for model in ModelName::ALL {
         let name = model.name();
-        let (data, variants): (&str, &[&str]) = match model.is_stream() {
-            true if *model == ModelName::Tgn => (EVENTS, &["pyg", "tgl"]),
-            true => (EVENTS, &["tgl"]),
-            false => (SNAPSHOTS, &["pygt", "paper"]),
+        let (data, variants): (&str, &[&str]) = if *model == ModelName::Tgn {
+            (EVENTS, &["pyg", "tgl"])
+        } else if model.is_stream() {
+            (EVENTS, &["tgl"])
+        } else {
+            (SNAPSHOTS, &["pygt", "paper"])
         };
         for variant in variants {
             let settings = [
@@ -85,26 +88,27 @@ impl ModelCase {
         let given = self.settings.iter().map(String::as_str);
         let settings = common.into_iter().chain(given).chain([device.as_str(), epochs.as_str()]);
         let mut builder = settings.fold(Config::builder(), |builder, text| builder.set(text));
-        builder = match of_events {
-            false => builder.set("train.frame=4").set("data.split=none"),
+        builder = if of_events {
             // Encodings of long times turn the last bit of a weight into another phase: with ordinary
             // steps two runs of the processor with different vector units differ by per cents, too.
             // Small steps of plain descent compare everything that a step computes and moves.
-            true => builder.set("train.optimiser=sgd").set("train.lr=1e-8"),
+            builder.set("train.optimiser=sgd").set("train.lr=1e-8")
+        } else {
+            builder.set("train.frame=4").set("data.split=none")
         };
-        builder.build()
+        Ok(builder.build()?)
     }
 
     fn losses(&self, device: &str) -> Result<Vec<f64>, TrainError> {
         let mut config = self.config(device)?;
         let mut run = Opened::open(&mut config, &Quiet)?.start(config, None, Timeline::new())?;
-        let course = run.course_mut();
-        while !course.is_over() {
-            if course.epoch(&mut Unwatched)? == EpochEnd::Interrupted {
+        let session = run.session_mut();
+        while !session.is_over() {
+            if session.epoch(&mut Unobserved)? == EpochEnd::Interrupted {
                 break;
             }
         }
-        Ok(course.epochs().iter().map(|record| record.loss).collect())
+        Ok(session.epochs().iter().map(|record| record.loss).collect())
     }
 
     /// Trains on the processor and on a device.
@@ -123,14 +127,5 @@ impl ModelCase {
             f64::INFINITY
         };
         Ok(ModelComparison { name: self.name.clone(), difference })
-    }
-}
-
-/// Nobody looks on.
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
     }
 }

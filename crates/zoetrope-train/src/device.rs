@@ -1,30 +1,30 @@
 //! The device that a configuration names, ready to compute.
 
+use zoetrope_config::Config;
 use zoetrope_dist::Ranks;
 use zoetrope_plan::Precision;
+use zoetrope_run::Timeline;
 use zoetrope_tensor::cuda::{self, CudaError, Queue, TraceStart};
 use zoetrope_tensor::{Device, Gpu};
 
-use crate::config::{self, Config};
 use crate::error::TrainError;
-use crate::run::Timeline;
 
 /// Opens the device, with the memory that the configuration allows.
 ///
 /// # Errors
-/// [`TrainError::Device`] where it, its driver or a library is missing.
+/// [`TrainError::Device`] if it, its driver or a library is missing.
 pub(crate) fn open(
     config: &Config,
     timeline: &Timeline,
     ranks: Option<&Ranks>,
 ) -> Result<Device, TrainError> {
-    let config::Device::Cuda(number) = config.train.device else { return Ok(Device::Cpu) };
+    let zoetrope_config::Device::Cuda(number) = config.train.device else { return Ok(Device::Cpu) };
     let gpu = match ranks {
         None => Gpu::open(number as usize)?,
-        // One GPU after the other; ranks share them where there are fewer.
+        // One GPU after the other; ranks share them if there are fewer.
         Some(ranks) => {
-            let cards = cuda::devices()?.len().max(1);
-            Gpu::open((number as usize + local_rank(ranks)) % cards)?
+            let gpus = cuda::devices()?.len().max(1);
+            Gpu::open((number as usize + local_rank(ranks)) % gpus)?
         }
     };
     if let Some(limit) = config.memory_limit() {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use zoetrope_data::split::Part;
 use zoetrope_graph::VertexNames;
 use zoetrope_nn::Parameters;
-use zoetrope_plan::Plan;
 use zoetrope_tensor::Device;
 
 use crate::checkpoint::SavedState;
@@ -13,10 +12,9 @@ use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
+use crate::observer::Observer;
 use crate::run::{Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline};
 use crate::scaling::Scaled;
-use crate::snapshots::material::SnapshotInput;
-use crate::snapshots::session::{EpochEnd, Session, Watch};
 use crate::train::RunClasses;
 
 /// What ranks sent each other.
@@ -28,8 +26,83 @@ pub struct RunTraffic {
     pub own_seconds: f64,
 }
 
-/// A session that [`train`](crate::train::train) can run from its first epoch to its summary.
-pub trait TrainingRun {
+/// How an epoch ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EpochEnd {
+    /// All frames or batches are done, and the validation part is measured.
+    Finished(EpochRecord),
+    /// Stopped between two updates or in validation; [`Checkpointed::save`] continues from there.
+    Interrupted,
+}
+
+/// A session whose epochs can be run.
+pub trait Epochs {
+    /// Runs the rest of the current epoch, then measures on the validation part.
+    ///
+    /// # Errors
+    /// [`TrainError::Diverged`] if a loss or a gradient is not finite; the weights are then
+    /// those of the last good update.
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError>;
+}
+
+/// A session whose answers can be measured.
+pub trait Evaluation {
+    /// Whether a part holds anything to be measured on.
+    fn has(&self, part: Part) -> bool;
+
+    /// The metrics on a part.
+    ///
+    /// # Errors
+    /// If shapes do not fit.
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError>;
+}
+
+/// A session whose task has simple rules to compare a model with.
+pub trait Baselines {
+    /// The metrics of the task's baselines on a part.
+    ///
+    /// # Errors
+    /// If the data does not fit the task.
+    fn baselines(&self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError>;
+}
+
+/// A session whose whole state goes to a checkpoint and comes from one.
+pub trait Checkpointed {
+    /// Everything that the run needs to continue to the same bits.
+    fn save(&self) -> SavedState;
+
+    /// Puts a saved state in place.
+    ///
+    /// # Errors
+    /// [`TrainError::Unfit`] if the state was saved by a run of another model, data set or seed.
+    fn restore(&mut self, state: SavedState) -> Result<(), TrainError>;
+}
+
+/// What the ranks of a session do together besides computing; alone there is nothing to do.
+pub trait Collectives {
+    /// Whether any rank says so, if there are several; all of them ask at the same place.
+    ///
+    /// # Errors
+    /// If a rank is lost.
+    fn agree(&self, says: bool) -> Result<bool, TrainError> {
+        Ok(says)
+    }
+
+    /// Tells other ranks that something follows that may take longer than computing.
+    fn take_time(&self) {}
+
+    /// What ranks sent each other, if there are several; all of them ask at the same place.
+    ///
+    /// # Errors
+    /// If a rank is lost.
+    fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
+        Ok(None)
+    }
+}
+
+/// A session that [`train`](crate::train::train) can run from its first epoch to its summary. Its
+/// parts are traits of their own, each implemented where a session does that work.
+pub trait TrainingRun: Epochs + Evaluation + Baselines + Checkpointed + Collectives {
     /// The effective configuration.
     fn config(&self) -> &Config;
 
@@ -45,7 +118,7 @@ pub trait TrainingRun {
     /// The weights, to be changed.
     fn parameters_mut(&mut self) -> &mut Parameters;
 
-    /// Puts the weights of the best validation epoch in place, where there was a validation part.
+    /// Puts the weights of the best validation epoch in place, if there was a validation part.
     fn choose_best(&mut self);
 
     /// What it learns from.
@@ -72,70 +145,20 @@ pub trait TrainingRun {
     /// Frames or batches in an epoch.
     fn steps_per_epoch(&self) -> usize;
 
-    /// Runs the rest of the current epoch, then measures on the validation part.
-    ///
-    /// # Errors
-    /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
-    /// those of the last good update.
-    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError>;
-
     /// Lets the validation of an epoch end early if the end is asked for: the epoch then counts as
     /// interrupted, and is validated when the run continues. Several ranks stop together, if one of them
     /// is asked to.
     fn stop_on(&mut self, interrupt: &Interrupt);
 
-    /// Whether a part holds anything to be measured on.
-    fn has(&self, part: Part) -> bool;
-
-    /// The metrics on a part.
-    ///
-    /// # Errors
-    /// If shapes do not fit.
-    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError>;
-
-    /// The metrics of the task's baselines on a part.
-    ///
-    /// # Errors
-    /// If the data does not fit the task.
-    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError>;
-
     /// How the run is measured, for the summary.
     fn protocol(&self) -> serde_json::Value;
 
-    /// How much of a batch's work is the same work again, where batches are deduplicated.
+    /// How much of a batch's work is the same work again, if batches are deduplicated.
     fn redundancy(&self) -> Option<Redundancy> {
         None
     }
 
-    /// Everything that the run needs to continue to the same bits.
-    fn save(&self) -> SavedState;
-
-    /// Puts a saved state in place.
-    ///
-    /// # Errors
-    /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
-    fn restore(&mut self, state: SavedState) -> Result<(), TrainError>;
-
-    /// Whether any rank says so, where there are several; all of them ask at the same place.
-    ///
-    /// # Errors
-    /// If a rank is lost.
-    fn agree(&self, says: bool) -> Result<bool, TrainError> {
-        Ok(says)
-    }
-
-    /// Tells other ranks that something follows that may take longer than computing.
-    fn take_time(&self) {}
-
-    /// What ranks sent each other, where there are several; all of them ask at the same place.
-    ///
-    /// # Errors
-    /// If a rank is lost.
-    fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
-        Ok(None)
-    }
-
-    /// How what ranks have on GPUs goes from one to the other, where several have GPUs.
+    /// How what ranks have on GPUs goes from one to the other, if several have GPUs.
     fn device_transport(&self) -> Option<&DeviceTransport> {
         None
     }
@@ -175,130 +198,5 @@ impl dyn TrainingRun + '_ {
     /// Whether enough epochs have passed, or early stopping says so.
     pub fn is_over(&self) -> bool {
         self.learner().is_over(self.config())
-    }
-}
-
-impl TrainingRun for Session {
-    fn config(&self) -> &Config {
-        &self.config
-    }
-
-    fn task(&self) -> TaskName {
-        self.task_name
-    }
-
-    fn learner(&self) -> &Learner {
-        &self.learner
-    }
-
-    fn parameters(&self) -> &Parameters {
-        &self.network.parameters
-    }
-
-    fn parameters_mut(&mut self) -> &mut Parameters {
-        &mut self.network.parameters
-    }
-
-    fn choose_best(&mut self) {
-        self.learner.choose_best(&mut self.network.parameters);
-    }
-
-    fn data(&self) -> DataSummary {
-        self.material.summary()
-    }
-
-    fn size(&self) -> String {
-        let material = &self.material;
-        let data = format!(
-            "{} vertices, {} snapshots, {} features",
-            material.vertices(),
-            material.steps(),
-            material.width()
-        );
-        let Some(sharing) = &self.plan.sharing else { return data };
-        let by = self.device_transport.as_ref().map(|by| format!(", by {}", by.name));
-        let (ranks, by) = (self.plan.head.ranks, by.unwrap_or_default());
-        format!("{data}; {ranks} ranks ({}{by})", sharing.name())
-    }
-
-    fn vertex_names(&self) -> &VertexNames {
-        &self.material.names
-    }
-
-    fn classes(&self) -> RunClasses {
-        let SnapshotInput { edge_classes, vertex_classes, .. } = &self.material;
-        RunClasses { events: edge_classes.clone(), vertices: vertex_classes.clone() }
-    }
-
-    fn scaled(&self) -> &Scaled {
-        &self.material.scaled
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.material.warnings
-    }
-
-    fn layout(&self) -> serde_json::Value {
-        serde_json::to_value(Plan::from(self.plan.clone())).unwrap_or_default()
-    }
-
-    fn steps_per_epoch(&self) -> usize {
-        self.plan.frames.len()
-    }
-
-    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
-        Session::epoch(self, watch)
-    }
-
-    fn stop_on(&mut self, interrupt: &Interrupt) {
-        self.interrupt = interrupt.clone();
-    }
-
-    fn has(&self, part: Part) -> bool {
-        !self.steps_of(part).is_empty()
-    }
-
-    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
-        Session::evaluate(self, part)
-    }
-
-    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
-        Session::baselines(self, part)
-    }
-
-    fn protocol(&self) -> serde_json::Value {
-        Session::protocol(self)
-    }
-
-    fn save(&self) -> SavedState {
-        Session::save(self)
-    }
-
-    fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
-        Session::restore(self, state)
-    }
-
-    fn agree(&self, says: bool) -> Result<bool, TrainError> {
-        Session::agree(self, says)
-    }
-
-    fn take_time(&self) {
-        Session::take_time(self);
-    }
-
-    fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
-        Session::traffic(self)
-    }
-
-    fn device_transport(&self) -> Option<&DeviceTransport> {
-        self.device_transport.as_ref()
-    }
-
-    fn timeline(&self) -> &Timeline {
-        &self.timeline
-    }
-
-    fn device(&self) -> &Device {
-        self.tape.device()
     }
 }

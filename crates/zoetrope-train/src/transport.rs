@@ -1,17 +1,17 @@
 //! How what ranks have on GPUs goes from one to the other: from GPU to GPU, or by way of the host.
 
+use zoetrope_config::{Config, PlannedRanks};
 use zoetrope_dist::Ranks;
 use zoetrope_plan::{FramePlan, Transport};
+use zoetrope_run::DeviceTransport;
 use zoetrope_tensor::Device;
 
-use crate::config::{Config, PlannedRanks};
 use crate::error::TrainError;
-use crate::run::DeviceTransport;
 
 /// What was asked for: by a saved plan, or by the configuration.
 fn asked(config: &Config, given: Option<&FramePlan>) -> Option<Transport> {
     let planned = given.and_then(|plan| plan.gpu.and_then(|gpu| gpu.transport));
-    planned.or_else(|| config.transport())
+    planned.or_else(|| wished(config))
 }
 
 /// Links the GPUs of ranks with each other, unless rows are to go by way of the host. All ranks call it, and
@@ -36,7 +36,7 @@ pub(crate) fn link(
     if asked == Some(Transport::Host) {
         return Ok(Err("as asked".to_owned()));
     }
-    Ok(ranks.link_cards(gpu)?.map_err(|reason| reason.to_string()))
+    Ok(ranks.link_gpus(gpu)?.map_err(|reason| reason.to_string()))
 }
 
 /// The way that a plan takes, for the summary; None if ranks compute on processors, or there is one.
@@ -67,10 +67,8 @@ fn not_linked(why: &str) -> TrainError {
     }
 }
 
-impl Config {
-    /// How what ranks have on GPUs is asked to go from one to the other.
-    fn transport(&self) -> Option<Transport> {
-        let rule = zoetrope_plan::FrameRule { frame: None, stride: 1, truncate: None };
-        self.wishes(PlannedRanks::ALONE, rule, false).transport
-    }
+/// How what ranks have on GPUs is asked to go from one to the other.
+fn wished(config: &Config) -> Option<Transport> {
+    let rule = zoetrope_plan::FrameRule { frame: None, stride: 1, truncate: None };
+    config.wishes(PlannedRanks::ALONE, rule, false).transport
 }

@@ -1,22 +1,25 @@
-//! Training over snapshots on a card: every model against the processor, and what must not change a
+//! Training over snapshots on a GPU: every model against the processor, and what must not change a
 //! bit of the result.
 //!
-//! On a real card where there is one, otherwise on the emulated one of the test kit.
+//! On a real GPU if there is one, otherwise on the emulated one of the test kit.
 
+use std::ops::ControlFlow;
+
+use zoetrope_config::{Config, ModelName};
 use zoetrope_data::Quiet;
+use zoetrope_run::checkpoint::{SavedState, state_hash};
+use zoetrope_run::{FailureKind, Timeline};
 use zoetrope_tensor::Gpu;
 use zoetrope_testkit::emulator;
-use zoetrope_train::checkpoint::{SavedState, state_hash};
-use zoetrope_train::config::ModelName;
+use zoetrope_train::TrainError;
 use zoetrope_train::conformance::model_cases;
-use zoetrope_train::run::Timeline;
-use zoetrope_train::snapshots::session::{EpochEnd, Watch};
+use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::train::{Opened, Run};
-use zoetrope_train::{Config, FailureKind, TrainError};
+use zoetrope_train::training_run::EpochEnd;
 
-/// Whether this process has a card. Where it has none, the calling test, `test`, has passed in
-/// another one that finds the emulated card.
-fn has_card(test: &str) -> bool {
+/// Whether this process has a GPU. Where it has none, the calling test, `test`, has passed in
+/// another one that finds the emulated GPU.
+fn has_gpu(test: &str) -> bool {
     match Gpu::open(0) {
         Ok(_) => true,
         Err(_) if !emulator::is_pointed() => {
@@ -42,22 +45,22 @@ fn start(settings: &str) -> Result<Run, TrainError> {
 /// Stops after so many updates.
 struct Updates(usize);
 
-impl Watch for Updates {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
+impl Observer for Updates {
+    fn observe(&mut self, _: RunEvent<'_>) -> ControlFlow<()> {
         self.0 = self.0.saturating_sub(1);
-        self.0 > 0
+        if self.0 > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 
 /// Trains to the end, or until it stops; returns everything that the run would go on from.
 fn train(run: &mut Run, updates: usize) -> SavedState {
-    let (course, mut watch) = (run.course_mut(), Updates(updates));
-    while !course.is_over() {
-        if course.epoch(&mut watch).unwrap() == EpochEnd::Interrupted {
+    let (session, mut watch) = (run.session_mut(), Updates(updates));
+    while !session.is_over() {
+        if session.epoch(&mut watch).unwrap() == EpochEnd::Interrupted {
             break;
         }
     }
-    course.save()
+    session.save()
 }
 
 fn hash(settings: &str) -> String {
@@ -65,9 +68,9 @@ fn hash(settings: &str) -> String {
 }
 
 #[test]
-fn every_model_of_snapshots_learns_on_a_card_what_it_learns_on_the_processor() {
-    let test = "every_model_of_snapshots_learns_on_a_card_what_it_learns_on_the_processor";
-    if !has_card(test) {
+fn every_model_of_snapshots_learns_on_a_gpu_what_it_learns_on_the_processor() {
+    let test = "every_model_of_snapshots_learns_on_a_gpu_what_it_learns_on_the_processor";
+    if !has_gpu(test) {
         return;
     }
     let of_events = |name: &str| {
@@ -87,7 +90,7 @@ fn every_model_of_snapshots_learns_on_a_card_what_it_learns_on_the_processor() {
 
 #[test]
 fn repeating_recording_and_streaming_do_not_change_a_bit() {
-    if !has_card("repeating_recording_and_streaming_do_not_change_a_bit") {
+    if !has_gpu("repeating_recording_and_streaming_do_not_change_a_bit") {
         return;
     }
     for model in ["tgcn", "evolvegcn-o", "gc-lstm"] {
@@ -110,7 +113,7 @@ fn repeating_recording_and_streaming_do_not_change_a_bit() {
 
 #[test]
 fn dropout_drops_the_same_recorded_or_not_and_on_the_processor() {
-    if !has_card("dropout_drops_the_same_recorded_or_not_and_on_the_processor") {
+    if !has_gpu("dropout_drops_the_same_recorded_or_not_and_on_the_processor") {
         return;
     }
     // Of rows, of attention over time; two frames in one recording.
@@ -120,7 +123,7 @@ fn dropout_drops_the_same_recorded_or_not_and_on_the_processor() {
             ["", "plan.record=false", "train.device=cpu"].map(|setting| {
                 let mut run = start(&format!("{model} {setting}")).unwrap();
                 let hash = state_hash(&train(&mut run, usize::MAX));
-                (hash, run.course().learner().epochs().last().unwrap().loss)
+                (hash, run.session().learner().epochs().last().unwrap().loss)
             });
         assert_eq!(recorded, computed, "{model}");
         let difference = (recorded.1 - on_processor.1).abs() / on_processor.1;
@@ -130,7 +133,7 @@ fn dropout_drops_the_same_recorded_or_not_and_on_the_processor() {
 
 #[test]
 fn links_are_drawn_anew_for_recordings() {
-    if !has_card("links_are_drawn_anew_for_recordings") {
+    if !has_gpu("links_are_drawn_anew_for_recordings") {
         return;
     }
     // Ends that everybody asks about; scalar products; two frames in one recording.
@@ -150,7 +153,7 @@ fn links_are_drawn_anew_for_recordings() {
 
 #[test]
 fn a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits() {
-    if !has_card("a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits") {
+    if !has_gpu("a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits") {
         return;
     }
     let whole = hash("");
@@ -158,29 +161,29 @@ fn a_run_that_was_stopped_inside_an_epoch_goes_on_to_the_same_bits() {
     for updates in [3, 9, 15] {
         let saved = train(&mut start("").unwrap(), updates);
         let mut rest = start("").unwrap();
-        rest.course_mut().restore(saved).unwrap();
+        rest.session_mut().restore(saved).unwrap();
         assert_eq!(whole, state_hash(&train(&mut rest, usize::MAX)), "after {updates} updates");
     }
 }
 
 #[test]
 fn a_limit_that_is_too_low_for_the_run_is_a_missing_resource() {
-    if !has_card("a_limit_that_is_too_low_for_the_run_is_a_missing_resource") {
+    if !has_gpu("a_limit_that_is_too_low_for_the_run_is_a_missing_resource") {
         return;
     }
     let settings = "plan.memory_limit=64KiB data.path=synthetic:demo?vertices=600&steps=14";
-    let failure = start(settings).and_then(|mut run| run.course_mut().epoch(&mut Updates(9)));
+    let failure = start(settings).and_then(|mut run| run.session_mut().epoch(&mut Updates(9)));
     assert_eq!(failure.unwrap_err().kind(), FailureKind::Resource);
 }
 
 #[test]
 fn a_lower_precision_whose_first_loss_is_that_of_f32_is_taken() {
-    if !has_card("a_lower_precision_whose_first_loss_is_that_of_f32_is_taken") {
+    if !has_gpu("a_lower_precision_whose_first_loss_is_that_of_f32_is_taken") {
         return;
     }
     for setting in ["train.precision=tf32", "train.precision=bf16 plan.residency=stream"] {
         let mut run = start(setting).unwrap();
         train(&mut run, 5);
-        assert_eq!(run.course().device().gpu().unwrap().fault(), None, "{setting}");
+        assert_eq!(run.session().device().gpu().unwrap().fault(), None, "{setting}");
     }
 }

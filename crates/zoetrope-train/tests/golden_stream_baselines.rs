@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use serde_json::Value;
+use zoetrope_config::EqualTimesRule;
 use zoetrope_data::negatives::{Negative, NegativeOptions, NegativeSampler};
 use zoetrope_data::split::{Fractions, Part, Split};
 use zoetrope_data::{Dataset, Quiet, ReadOptions};
 use zoetrope_graph::EventStore;
+use zoetrope_run::Metrics;
 use zoetrope_testkit::shared_data;
-use zoetrope_train::config::EqualTimesRule;
 use zoetrope_train::events::baseline::{
     LabelStream, LinkBaselineOptions, LinkBaselines, Past, compare_classes, compare_values,
 };
-use zoetrope_train::run::Metrics;
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("golden/stream_baselines.json")).unwrap()

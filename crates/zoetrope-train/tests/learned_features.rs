@@ -2,25 +2,18 @@
 //! right, they train, they continue to the same bits, and no rule of features fails on any kind of
 //! data.
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
-use zoetrope_train::Config;
-use zoetrope_train::checkpoint::state_hash;
-use zoetrope_train::run::Timeline;
-use zoetrope_train::snapshots::session::{EpochEnd, Watch};
+use zoetrope_run::Timeline;
+use zoetrope_run::checkpoint::state_hash;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::train::{Opened, Run};
+use zoetrope_train::training_run::EpochEnd;
 use zoetrope_train::training_run::TrainingRun;
 
 const SNAPSHOTS: &str = "data.path=synthetic:sbm?vertices=24&steps=9&communities=3&inside=4&seed=4";
 const EVENTS: &str =
     "data.path=synthetic:bipartite?users=20&items=9&tastes=3&events=240&features=0";
-
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
 
 fn start(settings: &[&str]) -> Run {
     let builder = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
@@ -30,15 +23,15 @@ fn start(settings: &[&str]) -> Run {
 }
 
 /// The loss of an epoch, which is one update.
-fn loss(course: &mut dyn TrainingRun) -> f64 {
-    match course.epoch(&mut Unwatched).unwrap() {
+fn loss(session: &mut dyn TrainingRun) -> f64 {
+    match session.epoch(&mut Unobserved).unwrap() {
         EpochEnd::Finished(record) => record.loss,
         EpochEnd::Interrupted => panic!("nobody interrupts"),
     }
 }
 
-fn embedding(course: &dyn TrainingRun) -> Vec<f32> {
-    let parameters = course.parameters();
+fn embedding(session: &dyn TrainingRun) -> Vec<f32> {
+    let parameters = session.parameters();
     let id = parameters.find("vertex_embedding.weight").expect("there are learned features");
     parameters.get(id).as_slice().to_vec()
 }
@@ -46,7 +39,7 @@ fn embedding(course: &dyn TrainingRun) -> Vec<f32> {
 /// Starts with these learned features.
 fn with_embedding(settings: &[&str], values: &[f32]) -> Run {
     let mut run = start(settings);
-    let parameters = run.course_mut().parameters_mut();
+    let parameters = run.session_mut().parameters_mut();
     let id = parameters.find("vertex_embedding.weight").unwrap();
     parameters.get_mut(id).as_mut_slice().copy_from_slice(values);
     run
@@ -56,12 +49,12 @@ fn with_embedding(settings: &[&str], values: &[f32]) -> Run {
 /// gradient, and the loss is that of the weights before it.
 fn gradient_is_that_of_the_loss(settings: &[&str]) {
     let first: Vec<f32> = {
-        let length = embedding(start(settings).course()).len();
+        let length = embedding(start(settings).session()).len();
         (0..length).map(|at| ((at * 37 % 101) as f32 / 101.0 - 0.5) * 0.8).collect()
     };
     let mut run = with_embedding(settings, &first);
-    loss(run.course_mut());
-    let after = embedding(run.course());
+    loss(run.session_mut());
+    let after = embedding(run.session());
     let gradient: Vec<f32> =
         first.iter().zip(&after).map(|(before, after)| before - after).collect();
     let mut places: Vec<usize> = (0..gradient.len()).collect();
@@ -73,7 +66,7 @@ fn gradient_is_that_of_the_loss(settings: &[&str]) {
         let at = |change: f32| {
             let mut values = first.clone();
             values[place] += change;
-            loss(with_embedding(settings, &values).course_mut())
+            loss(with_embedding(settings, &values).session_mut())
         };
         // Differences of fourth order: a batch norm bends too much for two points.
         let over = |step: f32| at(step) - at(-step);
@@ -147,23 +140,23 @@ fn gradients_of_learned_features_are_right_for_event_models() {
 /// Trains to the end in one go, and stops and goes on in between: equal bits, and changed features.
 fn continues_to_the_same_bits(settings: &[&str], learned: bool) {
     let end = |run: &mut Run| {
-        let course = run.course_mut();
-        while !course.is_over() {
-            loss(course);
+        let session = run.session_mut();
+        while !session.is_over() {
+            loss(session);
         }
-        state_hash(&course.save())
+        state_hash(&session.save())
     };
     let mut whole = start(settings);
-    let first = learned.then(|| embedding(whole.course()));
+    let first = learned.then(|| embedding(whole.session()));
     let expected = end(&mut whole);
     if let Some(first) = first {
-        assert_ne!(embedding(whole.course()), first, "{settings:?}: nothing was learned");
+        assert_ne!(embedding(whole.session()), first, "{settings:?}: nothing was learned");
     }
     let mut half = start(settings);
-    loss(half.course_mut());
-    let saved = half.course().save();
+    loss(half.session_mut());
+    let saved = half.session().save();
     let mut rest = start(settings);
-    rest.course_mut().restore(saved).unwrap();
+    rest.session_mut().restore(saved).unwrap();
     assert_eq!(end(&mut rest), expected, "{settings:?}");
 }
 
@@ -209,9 +202,9 @@ fn every_rule_of_features_works_on_every_kind_of_data() {
                 "train.frame=3",
             ];
             let mut run = start(&settings);
-            let found = loss(run.course_mut());
+            let found = loss(run.session_mut());
             assert!(found.is_finite(), "{settings:?}: {found}");
-            let rules = run.course_mut().baselines(zoetrope_data::split::Part::Test).unwrap();
+            let rules = run.session_mut().baselines(zoetrope_data::split::Part::Test).unwrap();
             assert!(!rules.is_empty(), "{settings:?}");
         }
     }

@@ -1,12 +1,13 @@
 //! What a session reports for links, against the same worked out from its embeddings.
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_data::split::Part;
 use zoetrope_nn::metrics::{BinaryScores, RowRanking, TieRule};
-use zoetrope_train::Config;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
+use zoetrope_train::training_run::{Baselines, Evaluation};
 
 fn session(settings: &[&str]) -> Session {
     let always = [

@@ -9,13 +9,14 @@ mod future;
 use std::path::Path;
 
 use future::with_another_future;
+use zoetrope_config::{Config, ModelName, TaskName};
 use zoetrope_data::{Dataset, Quiet, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{SnapshotSequence, Targets};
-use zoetrope_train::Config;
-use zoetrope_train::config::{ModelName, TaskName};
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::material::SnapshotInput;
-use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
+use zoetrope_train::snapshots::session::Session;
+use zoetrope_train::training_run::{EpochEnd, Epochs};
 
 const STEPS: usize = 15;
 const TRAINING: usize = 9;
@@ -117,20 +118,12 @@ fn predictions_do_not_know_the_target_of_their_step_or_later() {
     }
 }
 
-struct ToTheEnd;
-
-impl Watch for ToTheEnd {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
-
 /// The weights after two epochs, and the losses.
 fn trained(folder: &Path, data: &SnapshotDataset, settings: &[&str]) -> Vec<u32> {
     let mut session = session(folder, data, settings);
     let mut found = Vec::new();
     for _ in 0..2 {
-        let EpochEnd::Finished(record) = session.epoch(&mut ToTheEnd).unwrap() else { panic!() };
+        let EpochEnd::Finished(record) = session.epoch(&mut Unobserved).unwrap() else { panic!() };
         found.push((record.loss as f32).to_bits());
     }
     let parameters = session.network().parameters.iter();

@@ -3,14 +3,14 @@
 mod stream_run;
 
 use stream_run::StreamRun;
+use zoetrope_config::Config;
 use zoetrope_data::split::Part;
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
-use zoetrope_train::Config;
+use zoetrope_run::Timeline;
 use zoetrope_train::events::{Candidate, EventInput, EventSession};
-use zoetrope_train::run::Timeline;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Evaluation, TrainingRun};
 
 const EVENTS: usize = 1200;
 

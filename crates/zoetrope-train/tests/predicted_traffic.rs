@@ -1,13 +1,16 @@
 //! What `zoetrope plan --ranks` predicts to move in a step is what a step moves, byte by byte.
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Timeouts, Traffic, threads};
 use zoetrope_plan::strategy::Row;
 use zoetrope_plan::{FramePlan, Plan, Strategy};
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_train::TrainError;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::material::SnapshotInput;
-use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch, plan_for_ranks};
-use zoetrope_train::{Config, TrainError};
+use zoetrope_train::snapshots::session::{Session, plan_for_ranks};
+use zoetrope_train::training_run::{EpochEnd, Epochs};
 
 /// A graph whose ranks have unlike shares: 17 vertices, 13 snapshots to train on.
 const DATA: [&str; 6] = [
@@ -19,19 +22,11 @@ const DATA: [&str; 6] = [
     "plan.timeout=300",
 ];
 
-struct Nobody;
-
-impl Watch for Nobody {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
-
 fn config(ranks: usize, settings: &[String]) -> Config {
     let ranks = format!("train.ranks={ranks}");
     let settings = settings.iter().map(String::as_str);
     let all = DATA.into_iter().chain([ranks.as_str()]).chain(settings);
-    all.fold(Config::builder(), zoetrope_train::config::ConfigBuilder::set).build().unwrap()
+    all.fold(Config::builder(), zoetrope_config::ConfigBuilder::set).build().unwrap()
 }
 
 /// What all ranks send in one update, all weights of which are summed once.
@@ -45,7 +40,7 @@ fn measured(ranks: usize, settings: &[String]) -> Vec<Traffic> {
             Session::start_shared(config, material, None, Timeline::new(), Some(ranks))?;
         assert_eq!(session.plan().frames.len(), 1);
         let before = own.traffic();
-        assert!(matches!(session.epoch(&mut Nobody)?, EpochEnd::Finished(_)));
+        assert!(matches!(session.epoch(&mut Unobserved)?, EpochEnd::Finished(_)));
         Ok::<_, TrainError>(own.traffic().since(&before))
     });
     found.unwrap()

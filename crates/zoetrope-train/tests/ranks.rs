@@ -4,9 +4,10 @@ mod shared_run;
 
 use shared_run::{BLOCKS, MODELS, STRATEGIES, expect_equal, losses, session};
 use zoetrope_dist::{Timeouts, threads};
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::TrainError;
-use zoetrope_train::checkpoint::state_hash;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::observer::Unobserved;
+use zoetrope_train::training_run::{Checkpointed, Epochs, TrainingRun};
 
 /// The losses on every rank of a job of threads.
 fn by_threads(size: usize, settings: [&'static str; 3]) -> Vec<Vec<f64>> {
@@ -80,7 +81,7 @@ fn blocks_that_are_computed_again_give_the_bits_of_blocks_that_are_kept() {
             let hash = |recompute: &str| {
                 let mut session = session(&[model, blocks, recompute], None);
                 while !(&session as &dyn TrainingRun).is_over() {
-                    session.epoch(&mut shared_run::Nobody).unwrap();
+                    session.epoch(&mut Unobserved).unwrap();
                 }
                 state_hash(&session.save())
             };

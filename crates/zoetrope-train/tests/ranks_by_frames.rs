@@ -3,15 +3,17 @@
 
 mod shared_run;
 
-use shared_run::{Nobody, expect_near};
+use shared_run::expect_near;
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_dist::{Ranks, Timeouts, threads};
 use zoetrope_plan::Sharing;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_train::TrainError;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
-use zoetrope_train::training_run::TrainingRun;
-use zoetrope_train::{Config, TrainError};
+use zoetrope_train::training_run::{Epochs, TrainingRun};
 
 const MODELS: [&str; 10] = [
     "tgcn",
@@ -54,7 +56,7 @@ fn end_of(settings: &str, ranks: Option<Ranks>) -> Result<End, TrainError> {
     let material = SnapshotInput::open(&config, &Quiet)?;
     let mut session = Session::start_shared(config, material, None, Timeline::new(), ranks)?;
     while !(&session as &dyn TrainingRun).is_over() {
-        session.epoch(&mut Nobody)?;
+        session.epoch(&mut Unobserved)?;
     }
     let parameters = session.network().parameters.iter();
     Ok(End {

@@ -35,7 +35,7 @@ fn as_a_rank() {
     }
 }
 
-/// The losses of every case by an MPI job; None where there is no launcher.
+/// The losses of every case by an MPI job; None if there is no launcher.
 fn by_mpi(size: usize) -> Option<Vec<Vec<f64>>> {
     let folder = tempfile::tempdir().unwrap();
     let result = folder.path().join("losses");

@@ -1,24 +1,26 @@
-//! Ranks with an emulated card each: what goes from card to card gives the losses, to the bit, and moves
+//! Ranks with an emulated GPU each: what goes from GPU to GPU gives the losses, to the bit, and moves
 //! the bytes of what goes by way of the host.
 
 mod shared_run;
 
-use shared_run::{MODELS, Nobody, losses, session};
+use shared_run::{MODELS, losses, session};
 use zoetrope_dist::{Ranks, Timeouts, Traffic, threads};
 use zoetrope_plan::strategy::Row;
 use zoetrope_testkit::emulator;
 use zoetrope_train::TrainError;
-use zoetrope_train::snapshots::session::{EpochEnd, plan_for_ranks};
+use zoetrope_train::observer::Unobserved;
+use zoetrope_train::snapshots::session::plan_for_ranks;
 use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{EpochEnd, Epochs};
 
-const CARDS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "3")];
+const GPUS: &[(&str, &str)] = &[("ZOETROPE_EMULATED_DEVICES", "3")];
 
-const CARD: &str = "train.device=cuda";
+const GPU: &str = "train.device=cuda";
 
 /// Losses of all ranks, which are the same, by one way or the other.
 fn losses_by(size: usize, transport: &str, settings: &[&str]) -> Vec<u64> {
     let transport = format!("plan.device_transport={transport}");
-    let settings: Vec<String> = [CARD, "train.epochs=1 train.stride=6", &transport]
+    let settings: Vec<String> = [GPU, "train.epochs=1 train.stride=6", &transport]
         .iter()
         .chain(settings)
         .map(|&text| text.to_owned())
@@ -34,7 +36,7 @@ fn losses_by(size: usize, transport: &str, settings: &[&str]) -> Vec<u64> {
 
 #[test]
 fn losses_are_those_of_the_way_by_the_host_to_the_bit() {
-    if !emulator::is_here("losses_are_those_of_the_way_by_the_host_to_the_bit", CARDS) {
+    if !emulator::is_here("losses_are_those_of_the_way_by_the_host_to_the_bit", GPUS) {
         return;
     }
     let shared = [
@@ -51,23 +53,23 @@ fn losses_are_those_of_the_way_by_the_host_to_the_bit() {
     }
 }
 
-/// What one update of all ranks moves, and what comes from the card to the host meanwhile.
+/// What one update of all ranks moves, and what comes from the GPU to the host meanwhile.
 fn moved(ranks: &Ranks, settings: &[&str]) -> (Traffic, u64) {
     let mut session = session(settings, Some(ranks.clone()));
     let downloaded = |session: &zoetrope_train::snapshots::session::Session| {
-        TrainingRun::device(session).gpu().unwrap().copied_bytes()[1]
+        session.device().gpu().unwrap().copied_bytes()[1]
     };
     // The first epoch also sends what is sent once.
-    assert!(matches!(session.epoch(&mut Nobody).unwrap(), EpochEnd::Finished(_)));
+    assert!(matches!(session.epoch(&mut Unobserved).unwrap(), EpochEnd::Finished(_)));
     let before = (ranks.traffic(), downloaded(&session));
-    assert!(matches!(session.epoch(&mut Nobody).unwrap(), EpochEnd::Finished(_)));
+    assert!(matches!(session.epoch(&mut Unobserved).unwrap(), EpochEnd::Finished(_)));
     (ranks.traffic().since(&before.0), downloaded(&session) - before.1)
 }
 
 #[test]
 fn as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it() {
     let test = "as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it";
-    if !emulator::is_here(test, CARDS) {
+    if !emulator::is_here(test, GPUS) {
         return;
     }
     let (size, frame) = (3, "train.epochs=2 train.frame=all model.hidden=9 plan.reuse=false");
@@ -76,7 +78,7 @@ fn as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it() {
             let ways = ["host", "nccl"].map(|by| {
                 let by = format!("plan.device_transport={by}");
                 let found = threads::run(size, Timeouts::default(), move |ranks| {
-                    Ok::<_, TrainError>(moved(&ranks, &[model, CARD, frame, shared, &by]))
+                    Ok::<_, TrainError>(moved(&ranks, &[model, GPU, frame, shared, &by]))
                 });
                 found.unwrap()
             });
@@ -92,7 +94,7 @@ fn as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it() {
                 assert!(host.1 > nccl.1 + moved / 2, "{model} {shared}: {} {}", host.1, nccl.1);
             }
             let ranks = format!("train.ranks={size}");
-            let config = shared_run::config(&[model, CARD, frame, shared, &ranks]);
+            let config = shared_run::config(&[model, GPU, frame, shared, &ranks]);
             let material = zoetrope_train::snapshots::material::SnapshotInput::open(
                 &config,
                 &zoetrope_data::Quiet,
@@ -116,13 +118,13 @@ fn as_many_bytes_move_as_by_the_host_and_as_predicted_but_not_through_it() {
 
 #[test]
 fn the_way_is_chosen_by_what_ranks_have_and_told() {
-    if !emulator::is_here("the_way_is_chosen_by_what_ranks_have_and_told", CARDS) {
+    if !emulator::is_here("the_way_is_chosen_by_what_ranks_have_and_told", GPUS) {
         return;
     }
     let told = |size: usize, settings: &'static str| {
         let found = threads::run(size, Timeouts::default(), move |ranks| {
             let session = session(&["model.name=tgcn train.device=cuda", settings], Some(ranks));
-            Ok::<_, TrainError>(TrainingRun::device_transport(&session).cloned().unwrap())
+            Ok::<_, TrainError>(session.device_transport().cloned().unwrap())
         });
         let found = found.unwrap();
         assert!(found.iter().all(|one| *one == found[0]), "{found:?}");

@@ -10,14 +10,16 @@ mod future;
 use std::path::Path;
 
 use future::with_another_series;
+use zoetrope_config::Config;
 use zoetrope_data::dataset::{Signal, Standardise};
 use zoetrope_data::{Dataset, Format, Quiet, SnapshotDataset};
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexFeatures, VertexNames};
-use zoetrope_train::Config;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::material::SnapshotInput;
-use zoetrope_train::snapshots::session::{EpochEnd, Session, Watch};
+use zoetrope_train::snapshots::session::Session;
+use zoetrope_train::training_run::{EpochEnd, Epochs};
 
 const STEPS: usize = 30;
 const VERTICES: usize = 8;
@@ -103,20 +105,12 @@ fn predictions_do_not_know_values_that_are_measured_later() {
     }
 }
 
-struct ToTheEnd;
-
-impl Watch for ToTheEnd {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
-
 /// The losses of two epochs, the weights after them, and the scale.
 fn trained(data: &SnapshotDataset, settings: &[&str]) -> (Vec<u32>, String) {
     let mut session = session(data, FILES[0], settings);
     let mut found = Vec::new();
     for _ in 0..2 {
-        let EpochEnd::Finished(record) = session.epoch(&mut ToTheEnd).unwrap() else { panic!() };
+        let EpochEnd::Finished(record) = session.epoch(&mut Unobserved).unwrap() else { panic!() };
         found.push((record.loss as f32).to_bits());
     }
     let parameters = session.network().parameters.iter();

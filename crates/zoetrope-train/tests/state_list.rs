@@ -1,15 +1,18 @@
 //! The list of a run's state is complete: nothing is saved that is not in it, and a run that is
 //! resumed without any one entry is refused or ends with other bits.
 
+use std::ops::ControlFlow;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
-use zoetrope_train::checkpoint::entries::{ENTRIES, Entry, Place};
-use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
-use zoetrope_train::run::Timeline;
-use zoetrope_train::snapshots::session::Watch;
+use zoetrope_run::Timeline;
+use zoetrope_run::checkpoint::entries::{ENTRIES, Entry, Place};
+use zoetrope_run::checkpoint::{SavedState, SavedTensor, state_hash};
+use zoetrope_train::TrainError;
+use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::train::{Opened, Run};
-use zoetrope_train::{Config, TrainError};
 
 /// Runs that keep state of every kind; each is stopped inside its third and last epoch. With the seed of
 /// the third one an earlier epoch is the best, so that what it left is still needed.
@@ -41,9 +44,12 @@ fn start(settings: &str) -> Run {
 /// Stops after so many frames.
 struct Until(usize);
 
-impl Watch for Until {
-    fn frame(&mut self, done: usize, _: usize) -> bool {
-        done < self.0
+impl Observer for Until {
+    fn observe(&mut self, event: RunEvent<'_>) -> ControlFlow<()> {
+        match event {
+            RunEvent::Step { done, .. } if done >= self.0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
     }
 }
 
@@ -51,22 +57,22 @@ impl Watch for Until {
 fn stopped(settings: &str) -> SavedState {
     let mut run = start(settings);
     for _ in 0..2 {
-        run.course_mut().epoch(&mut Until(usize::MAX)).unwrap();
+        run.session_mut().epoch(&mut Until(usize::MAX)).unwrap();
     }
-    run.course_mut().epoch(&mut Until(BEFORE_STOP)).unwrap();
-    run.course().save()
+    run.session_mut().epoch(&mut Until(BEFORE_STOP)).unwrap();
+    run.session().save()
 }
 
 /// The hash at the end of a run that goes on from a state; the weights of the best epoch and its memory
 /// are part of it.
 fn end(settings: &str, state: SavedState) -> Result<String, TrainError> {
     let mut run = start(settings);
-    let course = run.course_mut();
-    course.restore(state)?;
-    while !course.is_over() {
-        course.epoch(&mut Until(usize::MAX))?;
+    let session = run.session_mut();
+    session.restore(state)?;
+    while !session.is_over() {
+        session.epoch(&mut Until(usize::MAX))?;
     }
-    Ok(state_hash(&course.save()))
+    Ok(state_hash(&session.save()))
 }
 
 /// A state in which something has another value: that of a run which forgot it.

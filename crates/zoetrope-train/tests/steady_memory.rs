@@ -3,23 +3,16 @@
 use std::alloc::System;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
-use zoetrope_train::Config;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::material::SnapshotInput;
-use zoetrope_train::snapshots::session::{Session, Watch};
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::snapshots::session::Session;
+use zoetrope_train::training_run::{Epochs, TrainingRun};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
-
-struct Nobody;
-
-impl Watch for Nobody {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
 
 /// The bytes that are allocated and not freed.
 fn held() -> isize {
@@ -41,7 +34,7 @@ fn session(settings: &[&str]) -> Session {
 fn after(session: &mut Session, updates: usize) -> isize {
     let frames = session.plan().frames.len();
     while session.learner().epochs().len() * frames < updates {
-        session.epoch(&mut Nobody).unwrap();
+        session.epoch(&mut Unobserved).unwrap();
     }
     held()
 }

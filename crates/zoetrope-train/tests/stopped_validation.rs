@@ -1,12 +1,14 @@
 //! A run that is stopped while it validates an epoch continues to the same bits.
 
+use std::ops::ControlFlow;
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
-use zoetrope_train::Config;
-use zoetrope_train::checkpoint::state_hash;
+use zoetrope_run::Timeline;
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::interrupt::Interrupt;
-use zoetrope_train::run::Timeline;
-use zoetrope_train::snapshots::session::{EpochEnd, Watch};
+use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::train::{Opened, Run};
+use zoetrope_train::training_run::EpochEnd;
 
 fn start(settings: &[&str]) -> Run {
     let builder = settings.iter().fold(Config::builder(), |builder, text| builder.set(text));
@@ -18,12 +20,12 @@ fn start(settings: &[&str]) -> Run {
 /// Asks for the end after the last update of an epoch, before validation.
 struct AtTheEnd<'a>(Option<&'a Interrupt>);
 
-impl Watch for AtTheEnd<'_> {
-    fn frame(&mut self, done: usize, all: usize) -> bool {
-        if done == all {
+impl Observer for AtTheEnd<'_> {
+    fn observe(&mut self, event: RunEvent<'_>) -> ControlFlow<()> {
+        if matches!(event, RunEvent::Step { done, all, .. } if done == all) {
             self.0.into_iter().for_each(Interrupt::ask);
         }
-        true
+        ControlFlow::Continue(())
     }
 }
 
@@ -37,21 +39,21 @@ fn an_epoch_that_was_stopped_while_it_was_validated_is_validated_later() {
         let mut whole = start(&settings);
         let mut records = Vec::new();
         for _ in 0..3 {
-            match whole.course_mut().epoch(&mut AtTheEnd(None)).unwrap() {
+            match whole.session_mut().epoch(&mut AtTheEnd(None)).unwrap() {
                 EpochEnd::Finished(record) => records.push((record.loss, record.val)),
                 EpochEnd::Interrupted => panic!("{model}: nobody interrupts"),
             }
         }
         let mut first = start(&settings);
-        first.course_mut().epoch(&mut AtTheEnd(None)).unwrap();
+        first.session_mut().epoch(&mut AtTheEnd(None)).unwrap();
         let interrupt = Interrupt::new();
-        first.course_mut().stop_on(&interrupt);
-        let end = first.course_mut().epoch(&mut AtTheEnd(Some(&interrupt))).unwrap();
+        first.session_mut().stop_on(&interrupt);
+        let end = first.session_mut().epoch(&mut AtTheEnd(Some(&interrupt))).unwrap();
         assert_eq!(end, EpochEnd::Interrupted, "{model}");
         let mut second = start(&settings);
-        second.course_mut().restore(first.course().save()).unwrap();
+        second.session_mut().restore(first.session().save()).unwrap();
         for (loss, val) in &records[1..] {
-            match second.course_mut().epoch(&mut AtTheEnd(None)).unwrap() {
+            match second.session_mut().epoch(&mut AtTheEnd(None)).unwrap() {
                 EpochEnd::Finished(record) => {
                     // As text, because a measure without a value is NaN.
                     let [now, then] = [(record.loss, &record.val), (*loss, val)];
@@ -60,7 +62,7 @@ fn an_epoch_that_was_stopped_while_it_was_validated_is_validated_later() {
                 EpochEnd::Interrupted => panic!("{model}: nobody interrupts"),
             }
         }
-        let hash = |run: &Run| state_hash(&run.course().save());
+        let hash = |run: &Run| state_hash(&run.session().save());
         let [one, other] = [&whole, &second].map(hash);
         assert_eq!(one, other, "{model}");
     }

@@ -1,16 +1,16 @@
-//! Models of events on a card, real or emulated: what the processor computes, and the same bits
+//! Models of events on a GPU, real or emulated: what the processor computes, and the same bits
 //! after a pause.
 
-mod card;
+mod gpu;
 mod stream_run;
 
-use card::has_card;
+use gpu::has_gpu;
 use stream_run::{MODELS, StreamRun, crowded, events, run};
 use zoetrope_data::split::Part;
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{Column, EventStore};
-use zoetrope_train::checkpoint::{SavedState, SavedTensor, state_hash};
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_run::checkpoint::{SavedState, SavedTensor, state_hash};
+use zoetrope_train::training_run::{Checkpointed, Evaluation, TrainingRun};
 
 /// What the models of [`MODELS`] leave out.
 const VARIANTS: [&str; 13] = [
@@ -62,9 +62,9 @@ fn difference(a: &SavedTensor, b: &SavedTensor) -> f32 {
     pairs.map(|(a, b)| (a - b).abs() / scale).fold(0.0, f32::max)
 }
 
-fn expect_near(name: &str, host: &SavedState, card: &SavedState, tolerance: f32) {
+fn expect_near(name: &str, host: &SavedState, on_gpu: &SavedState, tolerance: f32) {
     for (kind, a, b) in
-        [("weight", &host.weights, &card.weights), ("state", &host.hidden, &card.hidden)]
+        [("weight", &host.weights, &on_gpu.weights), ("state", &host.hidden, &on_gpu.hidden)]
     {
         assert!(a.keys().eq(b.keys()), "{name}: {:?} and {:?}", a.keys(), b.keys());
         for (key, a) in a {
@@ -73,7 +73,7 @@ fn expect_near(name: &str, host: &SavedState, card: &SavedState, tolerance: f32)
         }
     }
     for (key, a) in &host.cursor.numbers {
-        let b = card.cursor.numbers[key];
+        let b = on_gpu.cursor.numbers[key];
         // Seconds differ; all else is counted or computed.
         let equal = (a - b).abs() <= f64::from(tolerance) * a.abs().max(1.0);
         assert!(key.contains("seconds") || equal, "{name}: {key} is {a} and {b}");
@@ -86,8 +86,8 @@ fn expect_near(name: &str, host: &SavedState, card: &SavedState, tolerance: f32)
 const USUAL: &str = "train.optimiser=sgd train.lr=0.0001";
 
 #[test]
-fn a_card_trains_models_of_events_as_the_processor_does() {
-    if !has_card() {
+fn a_gpu_trains_models_of_events_as_the_processor_does() {
+    if !has_gpu() {
         return;
     }
     for model in MODELS.iter().chain(&VARIANTS).chain(&OWN_FEATURES) {
@@ -98,9 +98,9 @@ fn a_card_trains_models_of_events_as_the_processor_does() {
         };
         // Rounding grows with every update and every batch that reads what the last one wrote.
         for (batches, tolerance) in [(1, 1e-5), (2, 1e-5), (5, 3e-5)] {
-            let [host, card] =
+            let [host, on_gpu] =
                 ["train.device=cpu", "train.device=cuda"].map(|device| after(device, batches));
-            expect_near(model, &host, &card, tolerance);
+            expect_near(model, &host, &on_gpu, tolerance);
         }
     }
 }
@@ -108,8 +108,8 @@ fn a_card_trains_models_of_events_as_the_processor_does() {
 /// More events at a time than a batch has: several updates see one memory, and the state absorbs
 /// them afterwards in passes without questions.
 #[test]
-fn a_card_absorbs_a_crowded_time_as_the_processor_does() {
-    if !has_card() {
+fn a_gpu_absorbs_a_crowded_time_as_the_processor_does() {
+    if !has_gpu() {
         return;
     }
     for model in MODELS {
@@ -118,14 +118,14 @@ fn a_card_absorbs_a_crowded_time_as_the_processor_does() {
             session.train_batches(5);
             session.session.save()
         };
-        let [host, card] = ["train.device=cpu", "train.device=cuda"].map(after);
-        expect_near(model, &host, &card, 3e-5);
+        let [host, on_gpu] = ["train.device=cpu", "train.device=cuda"].map(after);
+        expect_near(model, &host, &on_gpu, 3e-5);
     }
 }
 
 #[test]
-fn a_card_judges_and_predicts_as_the_processor_does() {
-    if !has_card() {
+fn a_gpu_judges_and_predicts_as_the_processor_does() {
+    if !has_gpu() {
         return;
     }
     for model in MODELS {
@@ -140,18 +140,18 @@ fn a_card_judges_and_predicts_as_the_processor_does() {
             );
             (scores, metrics, embedded)
         };
-        let (host, card) = (found("train.device=cpu"), found("train.device=cuda"));
+        let (host, on_gpu) = (found("train.device=cpu"), found("train.device=cuda"));
         // After the nine updates of an epoch.
         let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-4);
-        assert!(near(&host.0, &card.0), "{model}: {:?} and {:?}", host.0, card.0);
-        assert!(near(&host.2, &card.2), "{model}: embeddings");
-        assert!(host.1.keys().eq(card.1.keys()), "{model}");
+        assert!(near(&host.0, &on_gpu.0), "{model}: {:?} and {:?}", host.0, on_gpu.0);
+        assert!(near(&host.2, &on_gpu.2), "{model}: embeddings");
+        assert!(host.1.keys().eq(on_gpu.1.keys()), "{model}");
     }
 }
 
 #[test]
-fn memory_that_settled_on_a_card_is_what_replay_rebuilds_there() {
-    if !has_card() {
+fn memory_that_settled_on_a_gpu_is_what_replay_rebuilds_there() {
+    if !has_gpu() {
         return;
     }
     for model in MODELS.into_iter().filter(|model| !model.contains("tgat")) {
@@ -167,8 +167,8 @@ fn memory_that_settled_on_a_card_is_what_replay_rebuilds_there() {
 }
 
 #[test]
-fn a_run_of_a_card_that_was_stopped_goes_on_to_the_same_bits() {
-    if !has_card() {
+fn a_run_of_a_gpu_that_was_stopped_goes_on_to_the_same_bits() {
+    if !has_gpu() {
         return;
     }
     for model in MODELS {
@@ -188,7 +188,7 @@ fn a_run_of_a_card_that_was_stopped_goes_on_to_the_same_bits() {
 
 #[test]
 fn where_neighbours_are_sampled_does_not_change_a_bit() {
-    if !has_card() {
+    if !has_gpu() {
         return;
     }
     let layout = |session: &StreamRun| session.session.layout()["gpu"]["residency"].clone();
@@ -202,15 +202,15 @@ fn where_neighbours_are_sampled_does_not_change_a_bit() {
         if model.contains("jodie") {
             continue;
         }
-        let (card, host) = (after("resident"), after("stream"));
-        assert_eq!((card.0.as_str(), host.0.as_str()), (Some("resident"), Some("stream")));
-        assert_eq!(card.1, host.1, "{model}");
+        let (on_gpu, host) = (after("resident"), after("stream"));
+        assert_eq!((on_gpu.0.as_str(), host.0.as_str()), (Some("resident"), Some("stream")));
+        assert_eq!(on_gpu.1, host.1, "{model}");
     }
 }
 
 #[test]
 fn a_batch_takes_few_launches_and_uploads_lists_only() {
-    if !has_card() {
+    if !has_gpu() {
         return;
     }
     let mut session = run(events(400), &["model.name=tgn model.variant=pyg train.device=cuda"]);

@@ -10,9 +10,9 @@ use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
 use zoetrope_nn::weights;
-use zoetrope_train::checkpoint::state_hash;
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::events::Candidate;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Checkpointed, Evaluation, TrainingRun};
 
 /// Events that share a time.
 const PER_TIME: usize = 40;
@@ -319,7 +319,7 @@ fn a_run_that_was_stopped_between_events_of_one_time_goes_on_to_the_same_bits() 
     }
 }
 
-/// Where every event has a time of its own, the three rules are one.
+/// If every event has a time of its own, the three rules are one.
 #[test]
 fn without_equal_times_the_rules_do_not_differ() {
     let mut rows = Rows::new(6, 0);

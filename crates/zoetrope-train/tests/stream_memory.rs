@@ -4,9 +4,9 @@ mod stream_run;
 
 use stream_run::{MODELS, events, run};
 use zoetrope_data::split::Part;
-use zoetrope_train::checkpoint::state_hash;
+use zoetrope_run::checkpoint::state_hash;
 use zoetrope_train::events::MemorySource;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::training_run::{Checkpointed, Evaluation, TrainingRun};
 
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()

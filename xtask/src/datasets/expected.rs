@@ -7,13 +7,13 @@ pub(super) struct Expected {
     pub(super) path: &'static str,
     /// Vertices that occur.
     pub(super) vertices: u64,
-    /// Events; edges over all snapshots; edges of the one topology where it is constant.
+    /// Events; edges over all snapshots; edges of the one topology if it is constant.
     pub(super) events: u64,
     /// Snapshots; `None` for a stream of events.
     pub(super) snapshots: Option<u64>,
-    /// Whether the rows are in time order, where the README says so.
+    /// Whether the rows are in time order, if the README says so.
     pub(super) sorted: Option<bool>,
-    /// First and last time, where the README gives them to the tick.
+    /// First and last time, if the README gives them to the tick.
     pub(super) time: Option<(i64, i64)>,
 }
 

@@ -145,7 +145,7 @@ def main(folder, libraries):
     for note, places in said.items():
         print(f"note: {note} ({everywhere(places)})")
     for stem, failures in refused.items():
-        # One log is enough: a mistake is mostly the same for every card.
+        # One log is enough: a mistake is mostly the same for every GPU.
         places, logs = zip(*failures)
         print(f"{stem}.cu does not compile ({everywhere(places)}):\n{logs[-1]}")
     passed = not refused

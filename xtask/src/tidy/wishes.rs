@@ -6,14 +6,12 @@ use super::rust_code::code_only;
 use crate::repository::SourceFile;
 
 /// Where the section may be read.
-const READERS: &str = "crates/zoetrope-train/src/config/";
-
-/// Where programs run that a configuration is made for.
-const EXECUTORS: [&str; 2] = ["crates/zoetrope-train/src/", "crates/zoetrope-cli/src/"];
+const READERS: &str = "crates/zoetrope-config/src/";
 
 pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let executes = |file: &&SourceFile| {
-        EXECUTORS.iter().any(|folder| file.path.starts_with(folder))
+        file.path.starts_with("crates/")
+            && file.path.contains("/src/")
             && !file.path.starts_with(READERS)
             && file.extension() == "rs"
     };
@@ -55,7 +53,7 @@ mod tests {
         let reads = "fn f() { config.plan.record; }\n";
         let plan = "fn f(plan: &FramePlan) { plan.frames.len(); } // config.plan.record\n";
         let files = [
-            file("crates/zoetrope-train/src/config/wishes.rs", reads),
+            file("crates/zoetrope-config/src/wishes.rs", reads),
             file("crates/zoetrope-train/tests/ranks.rs", reads),
             file("crates/zoetrope-train/src/snapshots/session/epoch.rs", plan),
         ];

@@ -1,11 +1,11 @@
-//! `zoetrope checkpoint`: what a run has saved, and whether it is as it was written.
+//! `zoetrope checkpoint`: what a run has saved, and whether it is undamaged.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use zoetrope_train::checkpoint::{CheckpointStore, Restored, Surveyed, Tensors};
-use zoetrope_train::run::RunFolder;
+use zoetrope_run::RunFolder;
+use zoetrope_run::checkpoint::{CheckpointStore, Restored, Surveyed, Tensors};
 
 use super::document;
 use crate::exit::Failure;
@@ -17,7 +17,7 @@ use crate::terminal::Style;
 pub(crate) enum CheckpointCommand {
     /// List the checkpoints of a run, newest first
     Ls(CheckpointArgs),
-    /// Hold every byte of every checkpoint against its manifest; exit code 3 if one is damaged
+    /// Compare every byte of every checkpoint with its manifest; exit code 3 if one is damaged
     Verify(CheckpointArgs),
     /// Show what a checkpoint holds: epochs, counters, tensors
     Show(ShowArgs),
@@ -39,7 +39,7 @@ pub(crate) struct CheckpointArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     of: CheckpointArgs,
-    /// Updates of the weights before it; the newest one that is whole if absent
+    /// Which checkpoint: the number N of its folder step-N; the newest undamaged one if not given
     #[arg(long, value_name = "N")]
     step: Option<u64>,
 }
@@ -157,7 +157,7 @@ fn table(found: &[Surveyed]) -> String {
 /// Name, shape and size of each tensor of a group.
 fn tensors(group: &Tensors) -> Vec<Value> {
     let norm = |values: &[f32]| values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
-    let one = |(name, tensor): (&String, &zoetrope_train::checkpoint::SavedTensor)| json!({ "name": name, "shape": tensor.dims(), "norm": norm(tensor.data()) });
+    let one = |(name, tensor): (&String, &zoetrope_run::checkpoint::SavedTensor)| json!({ "name": name, "shape": tensor.dims(), "norm": norm(tensor.data()) });
     group.iter().map(one).collect()
 }
 

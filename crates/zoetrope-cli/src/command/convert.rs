@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use zoetrope_data::parts::Part;
+use zoetrope_data::parts::DatasetPart;
 use zoetrope_data::{Dataset, Format, SnapshotDataset};
 use zoetrope_graph::degree::{Degree, degree_features};
 use zoetrope_graph::{
@@ -26,7 +26,7 @@ use crate::report::human::{bytes, elapsed, plural, whole};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  zoetrope data convert events.csv.gz events.zoe            opens at once ever after
+  zoetrope data convert events.csv.gz events.zoe            opens at once from then on
   zoetrope data convert events.csv events.parquet
   zoetrope data convert events.csv days.npz --window 1d     one snapshot a day
   zoetrope data convert trades.csv months.npz --window month --features degree --drop
@@ -41,32 +41,32 @@ pub(crate) struct ConvertArgs {
     /// File or folder to write
     #[arg(value_name = "OUT")]
     out: PathBuf,
-    /// Format to write; from the name of OUT where absent
+    /// Format to write; from the name of OUT if not given
     #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
     to: Option<Format>,
     /// Cut events into snapshots: 1d, 6h, month, '1000 events', …
     #[arg(long, value_name = "WINDOW", value_parser = parse_window)]
     window: Option<Windowing>,
-    /// What becomes of several events of one pair in one snapshot
+    /// How several events of one pair in one snapshot are combined
     #[arg(long, value_enum, requires = "window", default_value_t = MergeRule::Sum)]
     merge: MergeRule,
     /// Features of vertices in each snapshot
     #[arg(long, value_enum, requires = "window", default_value_t = FeatureRule::None)]
     features: FeatureRule,
-    /// Edges live on after their window until an event removes them
+    /// Keep an edge in all later snapshots until an event removes it
     #[arg(long, requires = "window")]
     until_removed: bool,
-    /// Each event also makes the reverse edge
+    /// Make an edge in each direction of every event
     #[arg(long, requires = "window")]
     undirected: bool,
-    /// Turn a measured series into features of so many steps and targets, scaled over all steps as
-    /// PyG-Temporal's loaders do
+    /// Turn a measured series into targets and features, the features being the last N values; scaled
+    /// over all steps, as PyG-Temporal's loaders do
     #[arg(long, value_name = "N", conflicts_with = "window")]
     lags: Option<usize>,
-    /// Leave out what the format cannot hold
+    /// Leave out what the format cannot hold, instead of refusing
     #[arg(long)]
     drop: bool,
-    /// Replace OUT where it exists
+    /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -75,7 +75,7 @@ pub(crate) struct ConvertArgs {
     running: Running,
 }
 
-/// What becomes of several events of one pair in one snapshot.
+/// How several events of one pair in one snapshot are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MergeRule {
     /// One edge, weights added
@@ -93,7 +93,7 @@ enum MergeRule {
 /// Features of vertices in each snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FeatureRule {
-    /// Those of the input, where it has any
+    /// Those of the input, if it has any
     None,
     /// In-degree and out-degree
     Degree,
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<String, Failure> {
         }
     };
     if args.running.json {
-        let dropped: Vec<String> = dropped.iter().map(Part::to_string).collect();
+        let dropped: Vec<String> = dropped.iter().map(DatasetPart::to_string).collect();
         return document(&json!({
             "schema": 1,
             "in": args.source,
@@ -202,13 +202,13 @@ fn lagged(dataset: Dataset, lags: usize, args: &ConvertArgs) -> Result<Dataset, 
     }
 }
 
-/// Cuts events into snapshots. What snapshots cannot hold is left out only where the user said
+/// Cuts events into snapshots. What snapshots cannot hold is left out only if the user said
 /// so.
 fn cut(
     dataset: Dataset,
     window: &Windowing,
     args: &ConvertArgs,
-    dropped: &mut Vec<Part>,
+    dropped: &mut Vec<DatasetPart>,
 ) -> Result<Dataset, Failure> {
     let Dataset::Events(store) = &dataset else {
         return Err(Failure::usage(format!(
@@ -216,9 +216,9 @@ fn cut(
             args.source
         )));
     };
-    let mut lost = vec![Part::Labels, Part::EventFeatures];
+    let mut lost = vec![DatasetPart::Labels, DatasetPart::EventFeatures];
     if args.features == FeatureRule::Degree {
-        lost.push(Part::VertexFeatures);
+        lost.push(DatasetPart::VertexFeatures);
     }
     lost.retain(|part| part.is_in(&dataset));
     if !lost.is_empty() && !args.drop {

@@ -19,25 +19,26 @@ use crate::terminal::{Style, WIDTH, wrap};
 Examples:
   zoetrope doctor
   zoetrope doctor --json
-  zoetrope doctor --conformance --device cuda            does the card compute what the processor does?
+  zoetrope doctor --conformance --device cuda            does the GPU compute what the CPU does?
   zoetrope doctor --conformance --device cuda --only gru
 
-The table loads the libraries of CUDA and MPI, where they are, and asks for their cards and versions; nothing is computed.
-The comparison runs every operator and every model on the processor and on the card; exit code 1 where they differ.")]
+Without --conformance, the libraries of CUDA and MPI are loaded, if there are any, and asked for GPUs and
+versions; nothing is computed. --conformance runs every operator and every model on the CPU and on the GPU,
+and ends with exit code 1 if they differ.")]
 pub(crate) struct DoctorArgs {
     /// Print one JSON document instead of the table
     #[arg(long)]
     json: bool,
-    /// Compare a device with the processor, operator by operator and model by model
+    /// Compare a GPU with the CPU, operator by operator and model by model
     #[arg(long)]
     conformance: bool,
     /// The device to compare: cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "cuda", requires = "conformance")]
     device: String,
-    /// Compare only the operators and models whose name has this text
+    /// Compare only the operators and models whose name contains this text
     #[arg(long, value_name = "TEXT", requires = "conformance")]
     only: Option<String>,
-    /// Compare one part of all, K of N, so that several processes can share the work
+    /// Compare only part K of N, so that several processes can share the work
     #[arg(long, value_name = "K/N", requires = "conformance")]
     shard: Option<Shard>,
 }
@@ -48,7 +49,7 @@ struct Document<'a> {
     version: &'static str,
     #[serde(flatten)]
     machine: &'a Machine,
-    /// What this binary can make use of.
+    /// What this build can use.
     build: Build,
 }
 
@@ -61,7 +62,7 @@ struct Build {
 
 const BUILD: Build = Build { cpu: true, cuda: true, mpi: cfg!(feature = "mpi") };
 
-/// Columns of the table that stand before what is said.
+/// The width of the columns before the text of a row.
 const BESIDE: usize = 20;
 
 /// The report.
@@ -103,7 +104,7 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
         let space = format!("{} free of {}", bytes(disk.available), bytes(disk.total));
         row("disk", Some(disk.available > 1 << 30), format!("{space} ({})", disk.roles.join(", ")));
     }
-    row("GPU", Some(!machine.gpu.cards.is_empty()), gpu(&machine.gpu));
+    row("GPU", Some(!machine.gpu.installed.is_empty()), gpu(&machine.gpu));
     for library in &machine.libraries {
         let says = match &library.path {
             Some(path) => path.display().to_string(),
@@ -123,14 +124,16 @@ fn render(machine: &Machine, version: &str, style: Style) -> String {
     }
     let says = match &machine.cuda.profiler {
         Some(file) => file.clone(),
-        None => "not found (optional: traces of a card that do not disturb it)".into(),
+        None => "not found (optional: for traces that do not slow the GPU down)".into(),
     };
     row("CUPTI", Some(machine.cuda.profiler.is_some()), says);
     let says = match &machine.cuda.link {
         Some(nccl) => format!("ready: NCCL {} ({})", nccl.version, nccl.file),
-        None => "no NCCL (optional: ranks with a card each go by way of the host)".into(),
+        None => {
+            "no NCCL (optional: without it ranks send rows between GPUs through the host)".into()
+        }
     };
-    row("card to card", Some(machine.cuda.link.is_some()), says);
+    row("GPU to GPU", Some(machine.cuda.link.is_some()), says);
     row("MPI launcher", Some(machine.mpi.launcher.is_some()), launcher(&machine.mpi));
     let (ready, says) = mpi(&machine.mpi);
     for (at, line) in wrap(&says, WIDTH - BESIDE).into_iter().enumerate() {
@@ -185,32 +188,32 @@ fn memory(memory: &Memory) -> String {
 }
 
 fn gpu(gpu: &Gpu) -> String {
-    if gpu.cards.is_empty() {
+    if gpu.installed.is_empty() {
         return match (gpu.device_files, &gpu.driver) {
             (0, None) => "none found".into(),
             (files, driver) => format!(
-                "{}, driver {}, but no card answers",
+                "{}, driver {}, but no GPU answers",
                 plural(files as u64, "device file"),
                 driver.as_deref().unwrap_or("unknown")
             ),
         };
     }
-    let cards: Vec<String> = gpu
-        .cards
+    let installed: Vec<String> = gpu
+        .installed
         .iter()
-        .map(|card| match card.memory_bytes {
-            Some(size) => format!("{} with {}", card.name, bytes(size)),
-            None => card.name.clone(),
+        .map(|gpu| match gpu.memory_bytes {
+            Some(size) => format!("{} with {}", gpu.name, bytes(size)),
+            None => gpu.name.clone(),
         })
         .collect();
     let driver = gpu.driver.as_deref().map(|driver| format!(", driver {driver}"));
-    format!("{}{}", cards.join(", "), driver.unwrap_or_default())
+    format!("{}{}", installed.join(", "), driver.unwrap_or_default())
 }
 
 fn cuda(cuda: &Cuda) -> (bool, String) {
     match (&cuda.problem, cuda.devices.is_empty()) {
         (Some(problem), _) => (false, problem.clone()),
-        (None, true) => (false, "the driver answers, but has no card".into()),
+        (None, true) => (false, "the driver answers, but finds no GPU".into()),
         (None, false) => {
             let one = |device: &CudaDevice| {
                 let CudaDevice { name, compute, memory_bytes } = device;

@@ -25,16 +25,16 @@ use crate::saved_model::{MemoryNote, SavedModel};
 pub(crate) struct EmbedArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// File to write: .npy (vertices × width), .parquet or .csv (one row a vertex: its identifier, when,
-    /// and the numbers as e0, e1, …)
+    /// File to write: .npy (vertices × width), .parquet or .csv (a row for each vertex: its identifier, the
+    /// time, and the numbers as e0, e1, …)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Replace the file
     #[arg(long)]
     force: bool,
-    /// Snapshot counted from 0 (of a measured series the row that is predicted) or a date in it; for an
-    /// event model a time as in the data, or a date if times are dates: only events before it are known.
-    /// The end of the data if absent
+    /// The time of the embeddings. Snapshot models: the number of a snapshot from 0 (for a measured
+    /// series, of the row that is predicted), or a date in it. Event models: a time as in the data, or a
+    /// date if times are dates; only earlier events are known. The end of the data if not given
     #[arg(long, value_name = "STEP|TIME", allow_hyphen_values = true)]
     at: Option<String>,
     /// Print one JSON document instead of the report
@@ -98,7 +98,7 @@ struct Embedded {
     at: i64,
     unit: &'static str,
     memory: MemoryNote,
-    /// The time, where there is one, and what it means.
+    /// The time, if there is one, and what it means.
     time: Option<(Time, TimeReading)>,
 }
 
@@ -110,7 +110,7 @@ fn at_snapshot(mut session: Session, at: Option<&str>) -> Result<Embedded, Failu
     let values = session.embed(step)?;
     let (names, width) = (session.material().names.clone(), session.network().model.width());
     let material = session.material();
-    let config = TrainingRun::config(&session);
+    let config = session.config();
     let time = material.starts().map(|(starts, scale)| (starts.at(step), times_of(config, scale)));
     let (at, memory) = (material.number(step) as i64, MemoryNote::default());
     Ok(Embedded { names, width, values, at, unit: "snapshot", time, memory })
@@ -146,7 +146,7 @@ fn step_of(material: &SnapshotInput, at: &str) -> Result<usize, Failure> {
 
 fn at_time(mut session: EventSession, at: Option<&str>) -> Result<Embedded, Failure> {
     let store = &session.material().store;
-    let read = times_of(TrainingRun::config(&session), store.scale());
+    let read = times_of(session.config(), store.scale());
     let after = store.time().last().map_or(0, |last| last.saturating_add(1));
     let time = at.map_or(Ok(after), |at| {
         read.parse(at).ok_or_else(|| {

@@ -17,8 +17,8 @@ use crate::terminal::Style;
 pub(crate) struct EvalArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// Part to measure on: test, val or train; new is what comes after the run's own events, in data
-    /// that goes on from them (event models)
+    /// Part to measure on: test, val, train, or new (event models): what comes after the run's own events
+    /// in data that begins with them
     #[arg(long, value_name = "PART", default_value = "test", value_parser = ["test", "val", "train", "new"])]
     split: String,
     /// Print one JSON document instead of the report
@@ -54,36 +54,36 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
             }
         }
     }
-    let course = opened.course_mut();
+    let session = opened.session_mut();
     let part = part(&args.split);
-    if !course.has(part) {
+    if !session.has(part) {
         return Err(Failure::usage(format!("the split has no {} part", args.split))
             .hint("choose another --split, or set data.split"));
     }
-    let metrics = course.evaluate(part)?;
+    let metrics = session.evaluate(part)?;
     if !is_measured(&metrics) {
         return Err(
             unmeasured(&format!("the events or snapshots of the {} part", args.split)).into()
         );
     }
-    let baselines = course.baselines(part)?;
+    let baselines = session.baselines(part)?;
     let memory = match &opened {
         Run::Events(session) => MemoryNote::of(session),
         Run::Snapshots(_) => MemoryNote::default(),
     };
-    let course = opened.course();
-    let (model, data) = (course.config().model.name.name(), course.data().name);
+    let session = opened.session();
+    let (model, data) = (session.config().model.name.name(), session.data().name);
     if args.json {
         let mut measured = json!({
             "schema": 1,
             "model": model,
-            "task": course.task().name(),
+            "task": session.task().name(),
             "split": args.split,
             "data": data,
             "metrics": metrics,
             "baselines": baselines,
-            "scaling": course.scaled().summary(),
-            "protocol": course.declared(),
+            "scaling": session.scaled().summary(),
+            "protocol": session.declared(),
             "interrupted": args.model.interrupted(),
         });
         memory.add_to(&mut measured);
@@ -94,8 +94,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<String, Failure> {
         let style = Style::stdout();
         let table = training::metrics_table(model, &metrics, &baselines);
         let memory = memory.line().map_or_else(String::new, |line| format!("{line}\n"));
-        let scaling = training::scaling_line(course.scaled().summary().as_ref(), style);
-        let seen = training::question_line(&course.declared(), style);
+        let scaling = training::scaling_line(session.scaled().summary().as_ref(), style);
+        let seen = training::question_line(&session.declared(), style);
         let interruption = args.model.interruption_line();
         let (heading, table) = (style.bold(&heading), table.render(style));
         Ok(format!("{heading}\n{table}{scaling}{seen}{memory}{interruption}"))

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
-use zoetrope_data::parts::Part;
+use zoetrope_data::parts::DatasetPart;
 use zoetrope_data::save::format_of_name;
 use zoetrope_data::synthetic::{Generator, Range, catalogue, generate, stream};
 use zoetrope_data::{Dataset, Format};
@@ -37,19 +37,19 @@ pub(crate) struct GenerateArgs {
     /// Parameters of the generator
     #[arg(value_name = "KEY=VALUE", value_parser = parse_pair)]
     parameters: Vec<String>,
-    /// Print the generators, or all about the one that is named
+    /// List the generators, or describe the one that is named
     #[arg(long, conflicts_with_all = ["parameters", "out", "to", "seed", "force"])]
     list: bool,
     /// File to write
     #[arg(long, value_name = "PATH", required_unless_present = "list")]
     out: Option<PathBuf>,
-    /// Format of the file; from its name where absent
+    /// Format of the file; from its name if not given
     #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
     to: Option<Format>,
     /// Seed; the same as the parameter seed=N
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Replace the file where it exists
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<String, Failure> {
             "vertices": made.vertices,
             "events": made.events,
             "snapshots": made.snapshots,
-            "dropped": made.dropped.iter().map(Part::to_string).collect::<Vec<_>>(),
+            "dropped": made.dropped.iter().map(DatasetPart::to_string).collect::<Vec<_>>(),
             "bytes": size,
             "seconds": seconds,
         }));
@@ -115,7 +115,7 @@ struct Made {
     vertices: u64,
     events: u64,
     snapshots: Option<u64>,
-    dropped: Vec<Part>,
+    dropped: Vec<DatasetPart>,
 }
 
 /// Generates and writes; a store of events is written as it is made, so that it need not fit into

@@ -44,7 +44,7 @@ pub(crate) struct InspectArgs {
     running: Running,
 }
 
-/// Rows of the snapshot table where the user asks for windows but not for a number of rows.
+/// Rows of the snapshot table if the user asks for windows but not for a number of rows.
 const DEFAULT_ROWS: usize = 16;
 
 pub(super) fn parse_window(text: &str) -> Result<Windowing, String> {
@@ -100,7 +100,7 @@ fn windows(
     match dataset {
         Dataset::Events(store) => match (&args.window, suggested) {
             (Some(window), _) => Ok(Some(describe_windows(store, window)?)),
-            // Nobody asked for this one, so where it cannot be had there is just no picture.
+            // Nobody asked for this one, so if it cannot be had there is just no picture.
             (None, Some(window)) => Ok(describe_windows(store, window).ok()),
             (None, None) => Ok(None),
         },

@@ -17,7 +17,7 @@ Examples:
   zoetrope man | man -l -
   zoetrope man --out ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Folder to write one page a command to; made where it does not exist
+    /// Folder to write one page a command to; made if it does not exist
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

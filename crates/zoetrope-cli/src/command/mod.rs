@@ -49,7 +49,7 @@ fn prepare(running: &Running) -> Result<(), Failure> {
     start_threads(running.threads.map(NonZero::get))
 }
 
-/// Starts the threads that compute, as many as asked for or as there are cores: at once, because where
+/// Starts the threads that compute, as many as asked for or as there are cores: at once, because if
 /// a machine has none left, the first parallel loop would panic.
 pub(crate) fn start_threads(wanted: Option<usize>) -> Result<(), Failure> {
     rayon::ThreadPoolBuilder::new().num_threads(wanted.unwrap_or(0)).build_global().map_err(

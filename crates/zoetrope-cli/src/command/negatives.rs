@@ -24,7 +24,7 @@ Examples:
   zoetrope data negatives events.csv --out hard.npz --strategy historical --seed 7
 
 Strategies: random (any destination), all (any vertex), historical (edges of the
-training part that do not happen now), inductive (edges first seen later), mixed
+training part that have no event now), inductive (edges first seen later), mixed
 (half historical, half random). The file is a NumPy archive without pickle.")]
 pub(crate) struct NegativesArgs {
     /// File, folder, - for standard input, or synthetic:NAME?key=value&… with events
@@ -47,7 +47,7 @@ pub(crate) struct NegativesArgs {
     /// Share of the time before the test starts
     #[arg(long, value_name = "SHARE", default_value_t = 0.85)]
     validation_end: f64,
-    /// Also draw edges that happen at the time of the event
+    /// Allow negatives that are edges of other events of the same time
     #[arg(long)]
     allow_positives: bool,
     #[command(flatten)]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zoetrope_plan::Plan;
+use zoetrope_run::{RunError, Timeline};
 use zoetrope_train::TrainError;
-use zoetrope_train::run::Timeline;
 use zoetrope_train::snapshots::session::plan_for_ranks;
 use zoetrope_train::train::{Opened, Run, load_plan};
 use zoetrope_train::training_run::TrainingRun;
@@ -41,7 +41,7 @@ const EXAMPLES: &str = "\
 Examples:
   zoetrope plan --data england_covid.json --model tgcn
   zoetrope plan job.toml --out plan.json
-  zoetrope plan job.toml --ranks 8                   the ways to share it, side by side
+  zoetrope plan job.toml --ranks 8                   compares the ways to share it
   zoetrope train job.toml --plan plan.json";
 
 /// Says what a user should know about the data, if progress may be shown and no document is.
@@ -89,20 +89,20 @@ pub(crate) fn run(args: &PlanArgs) -> Result<String, Failure> {
     }
 }
 
-/// The layout stands, whatever the numbers do: a loss that is not finite is told.
+/// Shows the layout even if the first loss is not finite; a warning says so.
 fn told(seconds: Result<f64, TrainError>) -> Result<Result<f64, String>, Failure> {
     match seconds {
         Ok(seconds) => Ok(Ok(seconds)),
-        Err(error @ TrainError::Diverged { .. }) => Ok(Err(error.to_string())),
+        Err(TrainError::Run(error @ RunError::Diverged { .. })) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }
 
 impl PlanArgs {
     /// A plan with what a user should know about the data that it was made for, which is also said.
-    fn with_warnings(&self, mut plan: Plan, course: &dyn TrainingRun) -> Plan {
-        tell(self, course.warnings());
-        plan.head_mut().warnings = course.warnings().to_vec();
+    fn with_warnings(&self, mut plan: Plan, session: &dyn TrainingRun) -> Plan {
+        tell(self, session.warnings());
+        plan.head_mut().warnings = session.warnings().to_vec();
         plan
     }
 

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use zoetrope_config::TaskName;
 use zoetrope_data::candidates::PairColumns;
 use zoetrope_data::given::{STANDARD_INPUT, is_read_once, name_of};
 use zoetrope_data::numbers_file::Column;
 use zoetrope_data::options::ColumnRef;
 use zoetrope_data::split::Part;
 use zoetrope_train::answers::Meaning;
-use zoetrope_train::config::TaskName;
 use zoetrope_train::train::Run;
 use zoetrope_train::training_run::TrainingRun;
 
@@ -33,16 +33,16 @@ use crate::terminal::Style;
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     model: SavedModel,
-    /// Pairs to predict: a table of source, destination and, if it has one, a time as in the data or
-    /// a column "snapshot" (counted from 0, snapshot models); vertices named as in the data. Without
-    /// times they are asked about after the last event or snapshot. If this flag is absent, tasks
-    /// about pairs predict those that a part is judged by (see --split). A model that judges events
-    /// with their own features reads the same columns of each pair, by name
+    /// Pairs to predict: a table with source, destination and, if wanted, a time or a snapshot number
     ///
-    /// Columns are those of the data, by name; - reads standard input
+    /// Vertices, times and columns are named as in the data; - reads standard input. Snapshot models also
+    /// take a column "snapshot", counted from 0. Pairs without a time are predicted for the time after the
+    /// last event or snapshot. A model that judges events by their own features reads the columns of these
+    /// features, too. Without this flag, tasks about pairs predict the pairs that a part is judged by (see
+    /// --split)
     #[arg(long, value_name = "FILE", conflicts_with = "split")]
     pairs: Option<PathBuf>,
-    /// Column of the source in the file of pairs, if it is not called as in the data
+    /// Column of the source in the file of pairs, if its name is not that of the data
     #[arg(long, value_name = "COLUMN", value_parser = parse_column, requires = "pairs")]
     pairs_src: Option<ColumnRef>,
     /// Column of the destination in the file of pairs
@@ -51,22 +51,23 @@ pub(crate) struct PredictArgs {
     /// Column of the time in the file of pairs
     #[arg(long, value_name = "COLUMN", value_parser = parse_column, requires = "pairs")]
     pairs_time: Option<ColumnRef>,
-    /// File to write: .npy (the numbers alone: frames × vertices (× classes), or one number (a row of
-    /// them) for each pair), .parquet or .csv (a table with vertices and times)
+    /// File to write: .npy (the numbers alone), .parquet or .csv (a table with vertices and times)
+    ///
+    /// An array has the shape frames × vertices (× classes), or pairs (× classes)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Replace the file
     #[arg(long)]
     force: bool,
-    /// Write the raw scores of links and classes instead of probabilities; numbers have none
+    /// Write the raw scores of links and classes instead of probabilities
     #[arg(long)]
     logits: bool,
-    /// Part to predict: frames whose last snapshot lies in it, or the pairs that it is judged by; all
-    /// frames if absent, and for pairs the test part
+    /// Part to predict: the frames whose last snapshot lies in it, or the pairs that it is judged by. If not
+    /// given, all frames, or the pairs of the test part
     #[arg(long, value_name = "PART", value_parser = ["all", "test", "val", "train"])]
     split: Option<String>,
-    /// Units of predicted numbers: own (as in the data) or scaled (as the model sees them). With
-    /// data.scaling=pygt they are scaled unless this says otherwise
+    /// Units of predicted numbers: own (as in the data) or scaled (as the model sees them). The default is
+    /// own; with data.scaling=pygt it is scaled
     #[arg(long, value_name = "UNITS", value_parser = ["own", "scaled"])]
     units: Option<String>,
     /// Print one JSON document instead of the report
@@ -82,10 +83,11 @@ Examples:
   zoetrope predict --run runs/tgn-wikipedia-1 --pairs candidates.csv --out scores.parquet
   zoetrope predict --run runs/evolvegcn-o-ratings-1 --pairs candidates.csv --logits --out scores.npy
 
-A table of predictions has the columns snapshot, time, date and vertex (as far as there are such), or
-src, dst, snapshot, time and date; then `probability` for links, `p_NAME` of each class and the likeliest `class`, or `prediction`
-for numbers (`prediction_scaled` if they are not in the data's own units). Pairs that a part is judged by also have what is right: `happened` (1 or 0) for links,
-`truth` otherwise. Identifiers are text, spelled as in the data.";
+A table of predictions begins with snapshot, time, date and vertex (those that the data has), or with
+src, dst, snapshot, time and date. Then come `probability` for links; `p_NAME` of each class and the
+likeliest `class`; or `prediction` for numbers (`prediction_scaled` if they are not in the data's own
+units). Pairs that a part is judged by also have the right answer: `happened` (1 or 0) for links, `truth`
+otherwise. Identifiers are text, spelled as in the data.";
 
 /// Raw answers of a model, and what they are about.
 struct Predicted {
@@ -107,6 +109,35 @@ struct Predicted {
     memory: MemoryNote,
     /// Of predicted numbers.
     units: Units,
+}
+
+impl Predicted {
+    /// Answers in the data's own units, of which nobody knows whether they are right.
+    fn new(
+        (meaning, outputs): (Meaning, usize),
+        values: Vec<f32>,
+        subjects: Vec<Column>,
+        about: String,
+        fields: Value,
+    ) -> Self {
+        let mut shape = vec![values.len() / outputs];
+        if outputs > 1 {
+            shape.push(outputs);
+        }
+        Self {
+            meaning,
+            outputs,
+            values,
+            shape,
+            subjects,
+            truth: None,
+            warnings: Vec::new(),
+            about,
+            fields,
+            memory: MemoryNote::default(),
+            units: Units::Own,
+        }
+    }
 }
 
 /// The units of predicted numbers.
@@ -134,7 +165,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<String, Failure> {
         must_exist(pairs)?;
     }
     let run = args.model.open(args.json)?;
-    args.refuse_what_does_nothing(run.course())?;
+    args.refuse_what_does_nothing(run.session())?;
     let predicted = match run {
         Run::Snapshots(session) => snapshots::predict(args, session)?,
         Run::Events(session) => events::predict(args, session)?,
@@ -203,8 +234,8 @@ impl PredictArgs {
     }
 
     /// Refuses flags that would change nothing, and two readers of one pipe.
-    fn refuse_what_does_nothing(&self, course: &dyn TrainingRun) -> Result<(), Failure> {
-        let task = course.task();
+    fn refuse_what_does_nothing(&self, session: &dyn TrainingRun) -> Result<(), Failure> {
+        let task = session.task();
         if self.logits && matches!(task, TaskName::NodeRegression | TaskName::EdgeRegression) {
             let task = task.name();
             let message = format!("--logits is for links and classes, but this is {task}");
@@ -212,7 +243,7 @@ impl PredictArgs {
                 Failure::usage(message).hint("leave it out: numbers are written as they are")
             );
         }
-        let data = &course.config().data.path;
+        let data = &session.config().data.path;
         let pairs = self.pairs.as_ref().map(|pairs| name_of(pairs.as_os_str()));
         match pairs.filter(|pairs| pairs == data && is_read_once(pairs)) {
             None => Ok(()),
@@ -233,17 +264,17 @@ fn kind_of_values(meaning: &Meaning, is_logits: bool) -> &'static str {
 
 /// The parts whose own pairs are predicted: those asked for, the test part if nothing was said, and
 /// everything if there is no test part.
-fn parts(args: &PredictArgs, course: &dyn TrainingRun) -> Result<Vec<Part>, Failure> {
+fn parts(args: &PredictArgs, session: &dyn TrainingRun) -> Result<Vec<Part>, Failure> {
     let all = || {
         let parts = [Part::Train, Part::Validation, Part::Test].into_iter();
-        parts.filter(|&part| course.has(part)).collect()
+        parts.filter(|&part| session.has(part)).collect()
     };
     match args.split.as_deref() {
         Some("all") => Ok(all()),
-        None if !course.has(Part::Test) => Ok(all()),
+        None if !session.has(Part::Test) => Ok(all()),
         named => {
             let name = named.unwrap_or("test");
-            if course.has(eval::part(name)) {
+            if session.has(eval::part(name)) {
                 Ok(vec![eval::part(name)])
             } else {
                 Err(Failure::usage(format!("the split has no {name} part"))

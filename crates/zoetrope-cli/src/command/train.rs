@@ -13,10 +13,10 @@ use zoetrope_train::train::{self, Finished};
 use crate::command::document;
 use crate::exit::Failure;
 use crate::input::{data_must_exist, must_be_shareable};
-use crate::progress_of_training::TrainingBars;
 use crate::report::training;
 use crate::settings::{Settings, keep_to_limit, prepare};
 use crate::terminal::Style;
+use crate::training_progress::TrainingBars;
 
 /// Train a model and measure it against simple rules
 #[derive(Debug, Args)]
@@ -24,20 +24,21 @@ use crate::terminal::Style;
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     settings: Settings,
-    /// Run folder to write; a fresh one under runs/ where absent
+    /// Run folder to write; a fresh one under runs/ if not given
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     out: Option<PathBuf>,
-    /// Continue the run in this folder to the same bits; settings that would make it another run are
-    /// refused
+    /// Continue the run in this folder, to the same bits as a run that never stopped; settings that
+    /// would change the run are refused
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Run")]
     resume: Option<PathBuf>,
-    /// With --resume: go on although the data is not what it was; the summary says so
+    /// With --resume: continue although the data has changed; the summary says so
     #[arg(long, requires = "resume", help_heading = "Run")]
     accept_changed_data: bool,
     /// Weights to start from, as safetensors (a state_dict)
     #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = "Run")]
     weights: Option<PathBuf>,
-    /// Epochs after which a checkpoint is due; see train.checkpoint_share for very short epochs
+    /// Epochs from one checkpoint to the next; fewer are written if epochs are very short (see
+    /// train.checkpoint_share)
     #[arg(long, value_name = "N", help_heading = "Run", allow_hyphen_values = true)]
     checkpoint_every: Option<String>,
     /// Write trace.json for Perfetto or chrome://tracing
@@ -56,9 +57,9 @@ Examples:
   zoetrope train                                     T-GCN on a built-in graph
   zoetrope train --data england_covid.json           a PyG-Temporal file
   zoetrope train --data ratings.csv --task link-prediction --model evolvegcn-o
-  zoetrope train job.toml --epochs 100 --lr 0.005    a file, and what differs
+  zoetrope train job.toml --epochs 100 --lr 0.005    a configuration file, and two changes
   zoetrope train TGN.yml --data wikipedia.csv        a configuration of TGL
-  zoetrope train --resume runs/tgcn-demo-1           go on where a run stopped
+  zoetrope train --resume runs/tgcn-demo-1           continue a run that stopped
   zoetrope train --model tm-gcn --ranks 4            four ranks share every frame
   mpirun -n 8 zoetrope train job.toml                the same on a cluster (feature mpi)
   zoetrope train --set train.carry_state=true        any key of the configuration";
@@ -120,7 +121,7 @@ mod mpi {
     }
 }
 
-/// A plain build says so instead of training as many times as there are processes.
+/// A build without MPI refuses an MPI job, instead of training once in every process.
 #[cfg(not(feature = "mpi"))]
 mod mpi {
     use super::*;

@@ -14,14 +14,15 @@ pub(crate) struct Gpu {
     /// Device files (`/dev/nvidia0`, …).
     pub(crate) device_files: usize,
     /// The GPUs, as far as the system names them.
-    pub(crate) cards: Vec<Card>,
+    #[serde(rename = "cards")]
+    pub(crate) installed: Vec<InstalledGpu>,
 }
 
 /// One GPU.
 #[derive(Debug, Serialize, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct InstalledGpu {
     pub(crate) name: String,
-    /// Its memory, where the driver's own tool tells it.
+    /// Its memory, if the driver's own tool tells it.
     pub(crate) memory_bytes: Option<u64>,
 }
 
@@ -31,36 +32,36 @@ impl Gpu {
             let query = "--query-gpu=name,memory.total,driver_version";
             ask(&program, &[query, "--format=csv,noheader,nounits"])
         });
-        let (mut cards, told) = asked.as_deref().map(answer).unwrap_or_default();
-        if cards.is_empty() {
-            cards = cards_of_kernel(Path::new("/proc/driver/nvidia/gpus"));
+        let (mut installed, told) = asked.as_deref().map(answer).unwrap_or_default();
+        if installed.is_empty() {
+            installed = gpus_of_kernel(Path::new("/proc/driver/nvidia/gpus"));
         }
         let version = super::line_of("/proc/driver/nvidia/version");
         Self {
             driver: told.or_else(|| version.as_deref().and_then(version_in)),
             device_files: device_files(Path::new("/dev")),
-            cards,
+            installed,
         }
     }
 }
 
 /// Reads `name, MiB, driver` lines.
-fn answer(text: &str) -> (Vec<Card>, Option<String>) {
+fn answer(text: &str) -> (Vec<InstalledGpu>, Option<String>) {
     let mut driver = None;
-    let cards = text
+    let installed = text
         .lines()
         .filter_map(|line| {
             let mut parts = line.rsplitn(3, ',').map(str::trim);
             let (version, mebibytes, name) = (parts.next()?, parts.next()?, parts.next()?);
             driver = Some(version.to_owned());
             let memory_bytes = mebibytes.parse::<u64>().ok()?.checked_mul(1 << 20);
-            Some(Card { name: name.to_owned(), memory_bytes })
+            Some(InstalledGpu { name: name.to_owned(), memory_bytes })
         })
         .collect();
-    (cards, driver)
+    (installed, driver)
 }
 
-fn cards_of_kernel(folder: &Path) -> Vec<Card> {
+fn gpus_of_kernel(folder: &Path) -> Vec<InstalledGpu> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -69,7 +70,7 @@ fn cards_of_kernel(folder: &Path) -> Vec<Card> {
     let model = |path: &Path| {
         let text = std::fs::read_to_string(path.join("information")).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix("Model:"))?;
-        Some(Card { name: line.trim().to_owned(), memory_bytes: None })
+        Some(InstalledGpu { name: line.trim().to_owned(), memory_bytes: None })
     };
     paths.iter().filter_map(|path| model(path)).collect()
 }
@@ -84,14 +85,14 @@ fn version_in(line: &str) -> Option<String> {
 }
 
 fn device_files(folder: &Path) -> usize {
-    let is_card = |name: &str| {
+    let is_gpu = |name: &str| {
         name.strip_prefix("nvidia")
             .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|char| char.is_ascii_digit()))
     };
     std::fs::read_dir(folder).map_or(0, |entries| {
         entries
             .filter_map(Result::ok)
-            .filter(|entry| entry.file_name().to_str().is_some_and(is_card))
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_gpu))
             .count()
     })
 }
@@ -102,9 +103,12 @@ mod tests {
 
     #[test]
     fn the_answer_of_the_driver_tool_is_understood() {
-        let (cards, driver) = answer("NVIDIA H200, 143771, 570.86.15\n");
+        let (installed, driver) = answer("NVIDIA H200, 143771, 570.86.15\n");
         assert_eq!(driver.as_deref(), Some("570.86.15"));
-        assert_eq!(cards, [Card { name: "NVIDIA H200".into(), memory_bytes: Some(143_771 << 20) }]);
+        assert_eq!(
+            installed,
+            [InstalledGpu { name: "NVIDIA H200".into(), memory_bytes: Some(143_771 << 20) }]
+        );
         assert_eq!(answer("No devices were found"), (vec![], None));
     }
 
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_numbered_device_files_are_cards() {
+    fn only_numbered_device_files_are_gpus() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "null"] {
             std::fs::write(folder.path().join(name), "").unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// A library that a GPU build would load at run time.
+/// A library that is loaded at run time for GPUs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Library {
     /// What it is called.

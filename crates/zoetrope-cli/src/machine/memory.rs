@@ -46,7 +46,7 @@ impl Memory {
                 .iter()
                 .filter_map(|path| super::line_of(path)?.parse().ok())
                 .min()
-                // Version 1 writes a number near 2^63 where there is no limit.
+                // Version 1 writes a number near 2^63 if there is no limit.
                 .filter(|&limit: &u64| total.is_none_or(|total| limit < total)),
             address_limit: address_limit(&limits),
         }
@@ -85,7 +85,7 @@ fn address_limit(limits: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The disks of the working folder and of temporary files; one entry where they are the same.
+/// The disks of the working folder and of temporary files; one entry if they are the same.
 pub(super) fn disks() -> Vec<Disk> {
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let mut disks: Vec<(Option<u64>, Disk)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What this machine offers, found by looking.
+//! What this machine offers.
 //!
 //! Libraries are searched where the loader would search them, those of CUDA are loaded and asked for
 //! GPUs; programs that answer questions
@@ -43,7 +43,7 @@ pub(crate) struct System {
 }
 
 impl Machine {
-    /// Looks around.
+    /// Looks for all of it.
     pub(crate) fn look() -> Self {
         Self {
             system: System {
@@ -62,7 +62,7 @@ impl Machine {
     }
 }
 
-/// The first line of a small file, where it exists.
+/// The first line of a small file, if it exists.
 fn line_of(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())

@@ -13,9 +13,9 @@ pub(crate) struct Mpi {
     pub(crate) launcher: Option<PathBuf>,
     /// The first line of its version.
     pub(crate) version: Option<String>,
-    /// What the library says of itself; None where there is none or this build knows no MPI.
+    /// What the library says of itself; None if there is none or this build knows no MPI.
     pub(crate) library: Option<String>,
-    /// What was tried where no library was found.
+    /// What was tried if no library was found.
     pub(crate) problem: Option<String>,
 }
 

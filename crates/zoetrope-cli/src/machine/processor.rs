@@ -9,7 +9,7 @@ pub(crate) struct Processor {
     pub(crate) model: Option<String>,
     /// Threads that this process may run at once.
     pub(crate) threads: usize,
-    /// Cores, where the system tells them apart from threads.
+    /// Cores, if the system tells them apart from threads.
     pub(crate) cores: Option<usize>,
     /// Cores' worth of time that the control group grants.
     pub(crate) quota: Option<f64>,

@@ -17,7 +17,7 @@ pub(super) fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// What a program prints, where it ends well and in time.
+/// What a program prints, if it ends well and in time.
 pub(super) fn ask(program: &Path, arguments: &[&str]) -> Option<String> {
     let mut child = Command::new(program)
         .args(arguments)

@@ -5,7 +5,7 @@ use crate::terminal::Style;
 const WIDTH: usize = 60;
 const HEIGHT: usize = 8;
 
-/// The curve with its largest and smallest value beside it; empty where there is nothing to draw.
+/// The curve with its largest and smallest value beside it; empty if there is nothing to draw.
 pub(crate) fn curve(style: Style, name: &str, values: &[f64]) -> String {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     if finite.len() < 2 {

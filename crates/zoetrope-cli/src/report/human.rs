@@ -129,7 +129,7 @@ pub(crate) fn span(ticks: u64, unit: TimeUnit) -> String {
     }
 }
 
-/// A point in time: a date where the origin is known, ticks otherwise.
+/// A point in time: a date if the origin is known, ticks otherwise.
 pub(crate) fn moment(time: Time, scale: TimeScale) -> String {
     date(time, scale).unwrap_or_else(|| {
         let suffix = match scale.unit {
@@ -143,7 +143,7 @@ pub(crate) fn moment(time: Time, scale: TimeScale) -> String {
     })
 }
 
-/// The date of a Unix time, or `None` where the origin is unknown or no calendar reaches it.
+/// The date of a Unix time, or `None` if the origin is unknown or no calendar reaches it.
 fn date(time: Time, scale: TimeScale) -> Option<String> {
     let rate = scale.unit.ticks_per_second().filter(|_| scale.unix)?;
     let timestamp = Timestamp::from_second(time.div_euclid(rate)).ok()?;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use zoetrope_config::StrategyName;
 use zoetrope_plan::partition::Objective;
 use zoetrope_plan::strategy::Row;
 use zoetrope_plan::{FramePlan, Memory, Proposal, Strategy};
-use zoetrope_train::config::StrategyName;
 use zoetrope_train::events::EventSession;
 use zoetrope_train::snapshots::session::Session;
 

@@ -2,7 +2,7 @@
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// One block a number, from zero to the greatest; a blank where there is none.
+/// One block a number, from zero to the greatest; a blank if there is none.
 ///
 /// A series longer than `width` is averaged in `width` stretches of about equal length.
 pub(crate) fn sparkline(series: &[Option<f64>], width: usize) -> String {

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use zoetrope_data::given::is_read_once;
-use zoetrope_train::run::{EpochRecord, Metrics, RunFolder, Verdict};
-use zoetrope_train::scaling::ScalingSummary;
-use zoetrope_train::shell_word;
+use zoetrope_run::{EpochRecord, Metrics, RunFolder, ScalingSummary, Verdict, shell_word};
 use zoetrope_train::train::Finished;
 
 use super::curve::curve;
@@ -27,7 +25,7 @@ pub(crate) fn metrics_table(
     metrics: &Metrics,
     baselines: &BTreeMap<String, Metrics>,
 ) -> Table {
-    const MOST: usize = 6;
+    const NAMES_MAX: usize = 6;
     // What people look for first stands first; the rest as the alphabet has it.
     const FIRST: [&str; 10] = [
         "ap",
@@ -43,7 +41,7 @@ pub(crate) fn metrics_table(
     ];
     let mut names: Vec<&String> = metrics.keys().collect();
     names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
-    names.truncate(MOST);
+    names.truncate(NAMES_MAX);
     let mut table = Table::with_headings(
         std::iter::once((String::new(), Align::Left))
             .chain(names.iter().map(|name| ((*name).clone(), Align::Right))),
@@ -62,7 +60,7 @@ pub(crate) fn metrics_table(
 /// What a model sees of the events that it is asked about, as the protocol declares it; nothing if the
 /// task does not ask about single events.
 pub(crate) fn question_line(protocol: &serde_json::Value, style: Style) -> String {
-    const MOST: usize = 12;
+    const NAMES_MAX: usize = 12;
     let positive = match protocol["task"]["positive_class"].as_str() {
         Some(class) => style.dim(&format!("  ap, auc and f1 are those of the class {class}\n")),
         None => String::new(),
@@ -71,8 +69,8 @@ pub(crate) fn question_line(protocol: &serde_json::Value, style: Style) -> Strin
         return positive;
     };
     let mut names: Vec<&str> = columns.iter().filter_map(|name| name.as_str()).collect();
-    let left = names.len().saturating_sub(MOST);
-    names.truncate(MOST);
+    let left = names.len().saturating_sub(NAMES_MAX);
+    names.truncate(NAMES_MAX);
     let more = if left > 0 { format!(" and {left} more") } else { String::new() };
     positive
         + &style.dim(&if names.is_empty() {

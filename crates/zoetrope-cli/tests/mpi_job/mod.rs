@@ -47,7 +47,7 @@ impl Launcher {
         }
     }
 
-    /// Two hosts that this machine plays, where it can.
+    /// Two hosts that this machine plays, if it can.
     pub(crate) fn of_two_hosts() -> Option<Self> {
         let check = Command::new(TWO_HOSTS).arg("--check").output().unwrap();
         if !check.status.success() {

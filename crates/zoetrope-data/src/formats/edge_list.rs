@@ -9,7 +9,7 @@ use crate::options::ReadOptions;
 use crate::progress::Progress;
 use crate::table::{self, Preset, Table};
 
-/// Why a file is an edge list, where its first bytes look like one.
+/// Why a file is an edge list, if its first bytes look like one.
 pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
     let is_json = matches!(head.trim_ascii_start().first(), Some(b'{' | b'['));
     if is_json || head.contains(&0) {
@@ -21,7 +21,7 @@ pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
 }
 
 /// Whether a text table has a time column, so that it is a stream of events rather than a list
-/// of names beside one; `None` where only its reader can ask.
+/// of names beside one; `None` if only its reader can ask.
 pub(crate) fn has_timed_edges(path: &Path, head: &[u8]) -> Option<bool> {
     let cut = memchr::memrchr(b'\n', head).map_or(head, |end| &head[..=end]);
     table::find_time(path, cut)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::DataError;
 
-/// A folder that stands under a temporary name until it is finished, and is removed where it never
+/// A folder that stands under a temporary name until it is finished, and is removed if it never
 /// is.
 pub(crate) struct FolderSink {
     path: PathBuf,
@@ -15,7 +15,7 @@ impl FolderSink {
     /// Starts a folder beside the place where it will stand.
     ///
     /// # Errors
-    /// [`DataError::Io`] where it cannot be made.
+    /// [`DataError::Io`] if it cannot be made.
     pub(crate) fn create(path: &Path) -> Result<Self, DataError> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.tmp", std::process::id()));
@@ -32,7 +32,7 @@ impl FolderSink {
     /// Puts the folder in its place.
     ///
     /// # Errors
-    /// [`DataError::Io`] where something other than an empty folder stands there already.
+    /// [`DataError::Io`] if something other than an empty folder stands there already.
     pub(crate) fn finish(self) -> Result<(), DataError> {
         std::fs::rename(&self.folder, &self.path).map_err(|error| DataError::io(&self.path, error))
     }

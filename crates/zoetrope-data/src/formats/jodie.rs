@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::roles::Roles;
 use crate::table::{self, Preset};
 
-/// Why a file is a JODIE file, where its header says so.
+/// Why a file is a JODIE file, if its header says so.
 pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
     let first = head.split(|&byte| byte == b'\n').next()?;
     let header = String::from_utf8_lossy(first).to_lowercase();

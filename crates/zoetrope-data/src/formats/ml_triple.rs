@@ -3,7 +3,7 @@
 //! The table has the columns `u,i,ts,label,idx`, with or without a row number in front, and
 //! identifiers from 1. `ml_X.npy` holds the features of events, row `idx` for each, and
 //! `ml_X_node.npy` those of vertices, row by identifier; row 0 of both is padding. Both files may
-//! be missing. Every row of `ml_X_node.npy` is a vertex, also where it has no event.
+//! be missing. Every row of `ml_X_node.npy` is a vertex, even if it has no event.
 //!
 //! Not held: weights, removals, names other than numbers, names of classes and features.
 
@@ -153,12 +153,12 @@ fn without_features(path: &Path, store: EventStore) -> Result<EventStore, DataEr
     Ok(store)
 }
 
-/// Writes a triple: the table at `path`, features beside it where there are any. Vertices are
+/// Writes a triple: the table at `path`, features beside it if there are any. Vertices are
 /// numbered from 1.
 ///
 /// # Errors
-/// [`DataError::CannotHold`] where events have weights or removals; [`DataError::Io`] where the disk
-/// is full or fails, or where an old feature file beside the table would be taken for this one's.
+/// [`DataError::CannotHold`] if events have weights or removals; [`DataError::Io`] if the disk
+/// is full or fails, or if an old feature file beside the table would be taken for this one's.
 pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result<(), DataError> {
     check_plain(Format::MlTriple, store)?;
     let [edges, nodes] = companions(path);

@@ -91,7 +91,7 @@ impl Matrix {
     }
 
     /// Makes the row of each vertex's identifier its constant features. Every row from `first`
-    /// on is a vertex, also where it has no event.
+    /// on is a vertex, even if it has no event.
     pub(crate) fn into_vertex_features(
         self,
         store: EventStore,

@@ -1,4 +1,4 @@
-//! Zoetrope's own event store: `.zoe` files, mapped where they lie.
+//! Zoetrope's own event store: `.zoe` files, which are mapped into memory.
 //!
 //! The format lives in [`zoetrope_graph::store`]; here it is recognised, checked as a file from
 //! outside must be, and its errors get a path and a byte.
@@ -19,7 +19,7 @@ use crate::progress::Progress;
 /// warning says so.
 const VERIFY_BYTES: u64 = 8 << 30;
 
-/// Why a file is a store, where its first bytes say so.
+/// Why a file is a store, if its first bytes say so.
 pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
     head.starts_with(&MAGIC).then(|| "it starts with the magic bytes of a Zoetrope store".into())
 }
@@ -27,7 +27,7 @@ pub fn recognises(_: &Path, head: &[u8]) -> Option<String> {
 /// Opens a store; columns stay mapped. Checksums, time order and vertex range are verified first.
 ///
 /// # Errors
-/// [`DataError::Io`] where the system refuses, [`DataError::Invalid`] with byte positions where
+/// [`DataError::Io`] if the system refuses, [`DataError::Invalid`] with byte positions if
 /// the file is damaged.
 pub fn read(
     path: &Path,
@@ -52,7 +52,7 @@ pub fn read(
 /// Writes a store; the target is replaced whole or not at all.
 ///
 /// # Errors
-/// [`DataError::Io`] where the system refuses, [`DataError::Graph`] where vertex attributes do not
+/// [`DataError::Io`] if the system refuses, [`DataError::Graph`] if vertex attributes do not
 /// fit the vertices.
 pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result<(), DataError> {
     progress.begin("writing", Some(store.column_bytes() as u64));

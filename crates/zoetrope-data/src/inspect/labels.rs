@@ -28,7 +28,7 @@ pub struct Labels {
 /// A column of labels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LabelSummary {
-    /// Each class and how often it occurs; absent where the label is a quantity.
+    /// Each class and how often it occurs; absent if the label is a quantity.
     pub classes: Option<Vec<ClassCount>>,
     /// The label as numbers.
     pub numbers: NumberSummary,
@@ -74,7 +74,7 @@ fn summarise(values: &[f32], names: &TextTable) -> LabelSummary {
     LabelSummary { classes: classes(values, most, names), numbers: numbers::summarise(values) }
 }
 
-/// Counts classes, or `None` where a value is no whole number or there are more than `most`.
+/// Counts classes, or `None` if a value is no whole number or there are more than `most`.
 fn classes(values: &[f32], most: usize, names: &TextTable) -> Option<Vec<ClassCount>> {
     let parts: Option<Vec<BTreeMap<i64, u64>>> =
         values.par_chunks(1 << 16).map(|chunk| count_whole(chunk, most)).collect();

@@ -41,7 +41,7 @@ pub struct FeatureSummary {
     pub all: NumberSummary,
     /// The positions of features that never change.
     pub constant: Vec<usize>,
-    /// The name of each feature, where the data has names.
+    /// The name of each feature, if the data has names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// Each feature by itself.

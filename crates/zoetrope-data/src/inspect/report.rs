@@ -38,12 +38,12 @@ pub struct Report {
     pub node_features: Option<FeatureSummary>,
     /// A measured series that features and targets are cut from.
     pub signal: Option<SignalSummary>,
-    /// How many events remove their edge, where events have a kind.
+    /// How many events remove their edge, if events have a kind.
     pub removals: Option<u64>,
     /// Pairs, repeats, self-loops, density.
     #[serde(flatten)]
     pub counts: Counts,
-    /// The two sides, where no vertex is both a source and a destination.
+    /// The two sides, if no vertex is both a source and a destination.
     pub bipartite: Option<Bipartite>,
     /// How many others a vertex meets.
     pub degrees: Degrees,
@@ -70,7 +70,7 @@ pub enum Topology {
 /// Features per vertex and per event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Widths {
-    /// Features per vertex (channels, where the data is a measured series).
+    /// Features per vertex (channels, if the data is a measured series).
     pub node: usize,
     /// Features per event.
     pub edge: usize,
@@ -92,7 +92,7 @@ pub struct Counts {
     /// Distinct pairs without self-loops, as a share of those possible, over the whole time.
     pub density: f64,
     /// Edges of an average snapshot as a share of the possible pairs; equals the edges of the
-    /// whole stream over the possible pairs where there are no snapshots.
+    /// whole stream over the possible pairs if there are no snapshots.
     pub mean_density: f64,
 }
 

@@ -69,7 +69,7 @@ impl Structure {
         }
     }
 
-    /// Sources and destinations, where no vertex is both.
+    /// Sources and destinations, if no vertex is both.
     pub(super) fn bipartite(&self) -> Option<Bipartite> {
         (self.both == 0 && self.sources > 0)
             .then_some(Bipartite { sources: self.sources, destinations: self.destinations })
@@ -160,7 +160,7 @@ fn deduplicated(sorted: &[VertexId]) -> impl Iterator<Item = VertexId> + '_ {
     sorted.chunk_by(|left, right| left == right).map(|run| run[0])
 }
 
-/// Least, median, mean and greatest of some counts; zeros where there are none.
+/// Least, median, mean and greatest of some counts; zeros if there are none.
 fn spread(counts: &[u64]) -> (u64, u64, f64, u64) {
     if counts.is_empty() {
         return (0, 0, 0.0, 0);

@@ -7,7 +7,7 @@ use zoetrope_graph::{EventStore, SnapshotSequence, Time, TimeScale, TimeUnit};
 /// The time range of a data set, in ticks of its unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimeReport {
-    /// The first event or step; absent where there is none.
+    /// The first event or step; absent if there is none.
     pub first: Option<Time>,
     /// The last event or step.
     pub last: Option<Time>,

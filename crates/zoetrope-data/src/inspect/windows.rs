@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 1 << 16;
 /// A snapshot sequence in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WindowReport {
-    /// The window that cuts the events; absent where the data has snapshots already.
+    /// The window that cuts the events; absent if the data has snapshots already.
     pub width: Option<String>,
     /// The number of snapshots.
     pub snapshots: u64,
@@ -36,9 +36,9 @@ pub struct WindowReport {
 pub struct SnapshotRow {
     /// Its number, from 0.
     pub snapshot: u64,
-    /// When its window starts, where it has one.
+    /// When its window starts, if it has one.
     pub start: Option<Time>,
-    /// Events in its window; equals `edges` where the data has snapshots already.
+    /// Events in its window; equals `edges` if the data has snapshots already.
     pub events: u64,
     /// Its edges, events of one pair merged.
     pub edges: u64,
@@ -49,7 +49,7 @@ pub struct SnapshotRow {
     pub change: Option<f64>,
 }
 
-/// Cuts events into snapshots and describes them. Edges live until removed where events remove
+/// Cuts events into snapshots and describes them. Edges live until removed if events remove
 /// edges, and for one window otherwise.
 ///
 /// # Errors

@@ -3,8 +3,8 @@
 //! | array | shape | type | holds |
 //! | --- | --- | --- | --- |
 //! | `src`, `dst`, `time` | E | u32, u32, i64 | the events, validation before test |
-//! | `negatives` | E × K | u32 | destinations; 4294967295 where there was none left |
-//! | `negative_sources` | E × K | u32 | only where a negative has a source of its own |
+//! | `negatives` | E × K | u32 | destinations; 4294967295 if there was none left |
+//! | `negative_sources` | E × K | u32 | only if a negative has a source of its own |
 //! | `metadata` | bytes | u8 | [`ListMetadata`](super::ListMetadata) as JSON |
 //!
 //! Vertices are numbered as in the store that the list was made for. In Python:
@@ -25,7 +25,7 @@ impl NegativeList {
     /// Writes the list; the file is replaced whole or not at all.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the disk refuses.
+    /// [`DataError::Io`] if the disk refuses.
     pub fn write(&self, path: &Path, progress: &dyn Progress) -> Result<(), DataError> {
         let metadata = serde_json::to_vec_pretty(&self.metadata)
             .map_err(|error| DataError::io(path, error.into()))?;
@@ -49,7 +49,7 @@ impl NegativeList {
     /// is for [`check`](Self::check).
     ///
     /// # Errors
-    /// [`DataError::Io`] where the file cannot be read, [`DataError::Invalid`] with the array and
+    /// [`DataError::Io`] if the file cannot be read, [`DataError::Invalid`] with the array and
     /// position at fault, [`DataError::Unsupported`] for a later version,
     /// [`DataError::Limit`] for an archive that unpacks to far more than its size.
     pub fn read(path: &Path, limits: &Limits, progress: &dyn Progress) -> Result<Self, DataError> {

@@ -51,9 +51,9 @@ pub struct NegativeList {
     pub dst: Vec<VertexId>,
     /// The time of each event.
     pub time: Vec<Time>,
-    /// `events × per_event` destinations; [`MISSING`](super::MISSING) where there was none left.
+    /// `events × per_event` destinations; [`MISSING`](super::MISSING) if there was none left.
     pub negatives: Vec<VertexId>,
-    /// `events × per_event` sources, where they are not those of the events.
+    /// `events × per_event` sources, if they are not those of the events.
     pub sources: Option<Vec<VertexId>>,
 }
 
@@ -61,7 +61,7 @@ impl NegativeList {
     /// Draws negatives for every event of the validation and test parts.
     ///
     /// # Errors
-    /// [`DataError::BadParameter`] where the number per event is out of range or the list would
+    /// [`DataError::BadParameter`] if the number per event is out of range or the list would
     /// not fit into memory.
     pub fn make(
         store: &EventStore,

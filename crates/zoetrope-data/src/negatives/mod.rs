@@ -1,4 +1,4 @@
-//! Edges that did not happen, to tell from those that did.
+//! Negatives: edges that did not happen, from which a model learns to tell those that did.
 //!
 //! Every draw is a function of the seed, the epoch, the event and the place among the event's
 //! negatives: negatives do not depend on the batch size or the number of threads. What is
@@ -22,7 +22,7 @@ use crate::error::DataError;
 pub use list::{ListMetadata, NegativeList, events_sha256};
 pub use sampler::{Negative, NegativeSampler, Tally};
 
-/// Stands for a destination where fewer negatives exist than were asked for.
+/// Stands for a destination if fewer negatives exist than were asked for.
 pub const MISSING: u32 = u32::MAX;
 
 /// Where negatives come from.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use zoetrope_graph::{EventStore, VertexId};
 
 /// Events of one time that are looked through one by one: a line of the cache or two a column.
-pub(super) const FEW: usize = 32;
+pub(super) const SCANNED_EVENTS_MAX: usize = 32;
 
 /// An edge as a number that orders edges by (source, destination).
 pub(super) fn pair_key(src: VertexId, dst: VertexId) -> u64 {
@@ -21,7 +21,7 @@ pub(super) fn pair_key(src: VertexId, dst: VertexId) -> u64 {
 pub(super) struct Positives<'a> {
     store: &'a EventStore,
     events: Range<usize>,
-    /// The times with more than [`FEW`] events.
+    /// The times with more than [`SCANNED_EVENTS_MAX`] events.
     crowds: Vec<Crowd>,
     /// The edges of each crowd, sorted, one crowd after the other.
     keys: Vec<u64>,
@@ -63,7 +63,7 @@ impl<'a> Positives<'a> {
         for same in store.time()[events.clone()].chunk_by(|one, next| one == next) {
             let of_time = start..start + same.len();
             start = of_time.end;
-            if same.len() > FEW {
+            if same.len() > SCANNED_EVENTS_MAX {
                 crowds.push(Crowd { events: of_time.clone(), first_key: keys.len() });
                 keys.extend(of_time.map(|event| pair_key(src[event], dst[event])));
             }

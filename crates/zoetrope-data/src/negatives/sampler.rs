@@ -21,7 +21,7 @@ const DRAW_BITS: u32 = 24;
 pub struct Negative {
     /// Where it would start.
     pub src: VertexId,
-    /// Where it would end; [`MISSING`] where there was nothing left to draw.
+    /// Where it would end; [`MISSING`] if there was nothing left to draw.
     pub dst: VertexId,
 }
 
@@ -77,7 +77,7 @@ impl<'a> NegativeSampler<'a> {
     /// Prepares the pools for the events of a part.
     ///
     /// # Errors
-    /// [`DataError::BadParameter`] where the number per event is out of range, or inductive
+    /// [`DataError::BadParameter`] if the number per event is out of range, or inductive
     /// negatives are asked for the training part (there are none by definition).
     pub fn new(
         store: &'a EventStore,

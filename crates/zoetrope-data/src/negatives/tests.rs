@@ -4,7 +4,7 @@ use proptest::prelude::{ProptestConfig, prop, prop_assert, prop_assert_eq, propt
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, TimeScale, VertexNames};
 
-use super::positives::{FEW, Positives, pair_key};
+use super::positives::{Positives, SCANNED_EVENTS_MAX, pair_key};
 use super::*;
 use crate::options::Limits;
 use crate::progress::Quiet;
@@ -261,7 +261,7 @@ proptest! {
 #[test]
 fn edges_of_a_time_are_found_whether_few_or_many() {
     // The times 0, 1, … have so many events; the first is not asked about.
-    let sizes = [1, FEW, FEW + 1, 3, 2 * FEW];
+    let sizes = [1, SCANNED_EVENTS_MAX, SCANNED_EVENTS_MAX + 1, 3, 2 * SCANNED_EVENTS_MAX];
     let times = (0i64..).zip(sizes).flat_map(|(time, count)| vec![time; count]);
     let events: Vec<(u32, u32, i64)> =
         (0u32..).zip(times).map(|(event, time)| (event * 7 % 50, event * 3 % 11, time)).collect();

@@ -25,7 +25,7 @@ pub enum Values {
     Names {
         /// The texts.
         names: Vec<String>,
-        /// Which of them stands in each row; [`Values::NO_NAME`] where none does.
+        /// Which of them stands in each row; [`Values::NO_NAME`] if none does.
         rows: Vec<u32>,
     },
     /// Whole numbers: snapshots, times in the data's own ticks.

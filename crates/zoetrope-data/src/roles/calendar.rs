@@ -1,5 +1,5 @@
-//! Years, months, days and hours in columns of their own: which make one time, and which only
-//! come round again.
+//! Years, months, days and hours in columns of their own: which together make a time, and which only
+//! repeat periodically.
 
 use std::collections::HashSet;
 
@@ -112,7 +112,7 @@ impl Scored<'_> {
     }
 
     /// The columns that together make the time which `best` would be alone: year, month and so on,
-    /// or a date and the hour or time of day. Empty where they are not.
+    /// or a date and the hour or time of day. Empty if they are not.
     pub(super) fn parts_of_time(
         &self,
         best: Option<usize>,

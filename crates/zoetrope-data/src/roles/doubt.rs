@@ -1,11 +1,11 @@
-//! What is told about the roles of columns: notes for a report, and the question where it is
-//! uncertain which column is what.
+//! Messages about the roles of columns: notes for a report, and the question to the user if the roles
+//! are uncertain.
 
 use super::values::Facts;
 use super::{ColumnKind, ColumnNote, Columns, Roles, names};
 use crate::error::{DataError, shorten};
 
-/// At most this many columns are told of.
+/// At most this many columns are named.
 const MOST_NOTES: usize = 48;
 
 /// The columns and what they were taken for.
@@ -116,20 +116,20 @@ pub(super) fn uncertain(
     }
 }
 
-/// A column as a flag names it: by its name, quoted for a shell, or by its position where the
+/// A column as a flag names it: by its name, quoted for a shell, or by its position if the
 /// name would be taken for another column or for a position.
 fn reference(columns: &Columns<'_>, column: usize) -> String {
     let name = &columns.names[column];
     let once = columns.names.iter().filter(|other| *other == name).count() == 1;
     let odd = |letter: char| letter.is_control() || letter == '\'' || letter == '\u{fffd}';
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.:".contains(letter);
-    match columns.has_header && once && name.parse::<usize>().is_err() && !name.is_empty() {
-        true if name == "none" || name.starts_with('-') || name.chars().any(odd) => {
-            column.to_string()
-        }
-        true if name.chars().all(plain) => name.clone(),
-        true => format!("'{name}'"),
-        false => column.to_string(),
+    let is_name = columns.has_header && once && name.parse::<usize>().is_err() && !name.is_empty();
+    if !is_name || name == "none" || name.starts_with('-') || name.chars().any(odd) {
+        column.to_string()
+    } else if name.chars().all(plain) {
+        name.clone()
+    } else {
+        format!("'{name}'")
     }
 }
 

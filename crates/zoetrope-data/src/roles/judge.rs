@@ -182,7 +182,7 @@ impl<'a> Scored<'a> {
     }
 }
 
-/// `f0`, `f1`, …: what Zoetrope calls features without names; they count even where every value
+/// `f0`, `f1`, …: what Zoetrope calls features without names; they count even if every value
 /// is missing.
 pub(super) fn is_numbered_feature(name: &str) -> bool {
     name.strip_prefix('f').is_some_and(|number| {

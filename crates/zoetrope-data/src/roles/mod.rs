@@ -3,7 +3,7 @@
 //! Columns are judged by their names and by the values of the first rows: every column gets points
 //! for every role, and the assignment with the most points is taken. If another one comes close,
 //! the table is not read: [`DataError::Uncertain`] shows the best guess and the flags that confirm
-//! it. What the user said is never judged.
+//! it. A role that the user gave is taken as it is.
 //!
 //! [`DataError::Uncertain`]: crate::error::DataError::Uncertain
 
@@ -37,7 +37,7 @@ pub struct Roles {
     pub src: usize,
     /// The destination vertex.
     pub dst: usize,
-    /// The time; the coarsest part of it where it stands in several columns.
+    /// The time; the coarsest part of it if it stands in several columns.
     pub time: Option<usize>,
     /// The parts of a time that stands in several columns, from coarse to fine; else empty.
     pub time_parts: Vec<(usize, TimePart)>,
@@ -65,7 +65,7 @@ impl Roles {
 /// A column and what it was taken for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ColumnNote {
-    /// Its name, or its position where the file has no header.
+    /// Its name, or its position if the file has no header.
     pub name: String,
     /// Its first different values.
     pub values: String,
@@ -91,7 +91,7 @@ pub struct Judged {
 /// A table before its columns have roles.
 struct Columns<'a> {
     path: &'a Path,
-    /// Names; positions where there is no header.
+    /// Names; positions if there is no header.
     names: Vec<String>,
     has_header: bool,
     facts: Vec<Facts>,
@@ -147,7 +147,7 @@ pub(crate) fn names_users_and_items(names: &[String]) -> bool {
 }
 
 /// Finds the roles of the columns of a table; what the user said goes first. `names` is the
-/// header where there is one, `sample` the first rows as text (none where there are only types).
+/// header if there is one, `sample` the first rows as text (none if there are only types).
 ///
 /// # Errors
 /// If a column that the user named does not exist, no column can be the source or the

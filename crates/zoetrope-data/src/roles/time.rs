@@ -19,7 +19,7 @@ const ORDER_POINTS: f64 = 1.5;
 pub(super) struct Timing {
     /// The column, or the coarsest of several.
     pub(super) time: Option<usize>,
-    /// The parts, where several columns make the time.
+    /// The parts, if several columns make the time.
     pub(super) parts: Vec<(usize, TimePart)>,
     /// Why it is uncertain.
     pub(super) doubt: Option<String>,

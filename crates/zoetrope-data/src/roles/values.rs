@@ -15,7 +15,7 @@ pub(super) struct Facts {
     /// Sampled values that are there.
     pub(super) present: usize,
     /// The distinct ones among them, as numbers from 0 in the order in which they were met;
-    /// `None` where a value is missing.
+    /// `None` if a value is missing.
     codes: Vec<Option<u32>>,
     values: HashMap<String, u32>,
     /// Whether they never fall, as numbers or dates, and are not all the same.

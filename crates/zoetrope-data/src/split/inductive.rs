@@ -35,11 +35,11 @@ pub struct InductiveSplit {
 
 impl InductiveSplit {
     /// Holds out `⌊fraction × vertices that occur⌋` vertices, drawn evenly from those with an
-    /// event after training ends (all of these where there are fewer), and removes the training
+    /// event after training ends (all of these if there are fewer), and removes the training
     /// events that touch them; the protocol of TGN and DyGLib (fraction 0.1).
     ///
     /// # Errors
-    /// [`DataError::BadParameter`] where `fraction` is outside 0 to 1.
+    /// [`DataError::BadParameter`] if `fraction` is outside 0 to 1.
     pub fn new(
         store: &EventStore,
         split: Split,

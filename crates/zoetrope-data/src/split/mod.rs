@@ -37,7 +37,7 @@ impl Fractions {
     /// Checks that `0 ≤ train_end ≤ validation_end ≤ 1`.
     ///
     /// # Errors
-    /// [`DataError::BadParameter`] where it does not hold.
+    /// [`DataError::BadParameter`] if it does not hold.
     pub fn new(train_end: f64, validation_end: f64) -> Result<Self, DataError> {
         if (0.0..=1.0).contains(&train_end) && (train_end..=1.0).contains(&validation_end) {
             return Ok(Self { train_end, validation_end });
@@ -83,7 +83,7 @@ pub struct Split {
     /// The end.
     pub test: Range<usize>,
     /// The last time that belongs to training and the last that belongs to validation; `None`
-    /// where snapshots were split, and where there is no event.
+    /// if snapshots were split, and if there is no event.
     pub boundaries: Option<[Time; 2]>,
 }
 

@@ -138,10 +138,12 @@ fn diffuse(arguments: &Arguments, sequence: &SnapshotSequence) -> Vec<f32> {
             let place = vertex as f64 / vertices as f64;
             let season = FORCING * (TAU * ((step - 1) as f64 / period + place)).sin();
             let lot = shocks.unit(vertex as u64);
-            let shock = match lot < rate {
-                true if lot < rate / 2.0 => -SHOCK,
-                true => SHOCK,
-                false => 0.0,
+            let shock = if lot >= rate {
+                0.0
+            } else if lot < rate / 2.0 {
+                -SHOCK
+            } else {
+                SHOCK
             };
             let next = SPREAD * sums[vertex] / degrees[vertex].sqrt() + season + shock;
             *value = (next + noise * noises.normal(vertex as u64)) as f32;

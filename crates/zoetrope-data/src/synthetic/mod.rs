@@ -49,7 +49,7 @@ static CATALOGUE: [Generator; 7] = [
 /// Makes the data set that `name` describes: `synthetic:NAME?key=value&…`, the prefix optional.
 ///
 /// # Errors
-/// [`DataError::BadParameter`] where the generator or a parameter is unknown (the message names
+/// [`DataError::BadParameter`] if the generator or a parameter is unknown (the message names
 /// the nearest known one), a value is out of range, or the sizes need more memory than is free.
 pub fn generate(name: &str, progress: &dyn Progress) -> Result<Loaded, DataError> {
     let (generator, arguments) = name::parse(name, catalogue())?;
@@ -62,7 +62,7 @@ pub fn generate(name: &str, progress: &dyn Progress) -> Result<Loaded, DataError
 /// the same events as [`generate`] makes.
 ///
 /// # Errors
-/// As [`generate`], and [`DataError::BadParameter`] where the generator cannot stream.
+/// As [`generate`], and [`DataError::BadParameter`] if the generator cannot stream.
 pub fn stream(name: &str) -> Result<EventStream, DataError> {
     let (generator, arguments) = name::parse(name, catalogue())?;
     let stream = generator.stream.ok_or_else(|| {

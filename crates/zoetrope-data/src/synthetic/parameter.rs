@@ -46,7 +46,7 @@ impl Generator {
 pub struct Parameter {
     /// The key before `=`.
     pub name: &'static str,
-    /// The value where none is given.
+    /// The value if none is given.
     pub default: &'static str,
     /// What is accepted.
     pub range: Range,
@@ -217,7 +217,7 @@ impl Arguments {
         }
     }
 
-    /// Fails where the data would need more memory than is free; `smaller` names the parameters
+    /// Fails if the data would need more memory than is free; `smaller` names the parameters
     /// that shrink it.
     pub(super) fn require_memory(&self, bytes: f64, smaller: &str) -> Result<(), DataError> {
         let what = format!("synthetic:{}", self.generator);

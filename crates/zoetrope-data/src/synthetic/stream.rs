@@ -60,7 +60,7 @@ impl EventStream {
     /// Writes the events as a store without holding more than a chunk of them.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the disk refuses; the path is then untouched.
+    /// [`DataError::Io`] if the disk refuses; the path is then untouched.
     pub fn write_store(self, path: &Path, progress: &dyn Progress) -> Result<(), DataError> {
         progress.begin("generating", Some(self.events));
         let failed = |error| data_error(path, error, usize::MAX);

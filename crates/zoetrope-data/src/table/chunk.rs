@@ -67,7 +67,7 @@ impl IdChunk {
         }
     }
 
-    /// Appends another block; widens where one of the two is wide.
+    /// Appends another block; widens if one of the two is wide.
     pub(crate) fn append(&mut self, block: &Self) {
         match (&mut *self, block) {
             (Self::Narrow(all), Self::Narrow(more)) => all.extend_from_slice(more),
@@ -199,7 +199,7 @@ pub(crate) struct TimeChunk {
 }
 
 impl TimeChunk {
-    /// Appends a time; `false` where it does not fit into 64 bits at the precision of the block.
+    /// Appends a time; `false` if it does not fit into 64 bits at the precision of the block.
     #[inline(always)]
     pub(crate) fn push(&mut self, stamp: Stamp) -> bool {
         if stamp.digits == self.digits {
@@ -219,7 +219,7 @@ impl TimeChunk {
         true
     }
 
-    /// Brings all times to at least `digits` decimals; `false`, and nothing changed, where one
+    /// Brings all times to at least `digits` decimals; `false`, and nothing changed, if one
     /// of them does not fit.
     pub(crate) fn refine(&mut self, digits: u8) -> bool {
         if digits <= self.digits {
@@ -257,7 +257,7 @@ pub(crate) struct Chunk {
     /// The first problems; lines count from 0 at the start of the block.
     pub(crate) problems: Vec<Problem>,
     pub(crate) bad_rows: u64,
-    /// Set where times of two blocks have no common precision that fits 64 bits.
+    /// Set if times of two blocks have no common precision that fits 64 bits.
     pub(crate) time_overflow: bool,
 }
 

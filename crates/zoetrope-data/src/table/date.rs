@@ -7,7 +7,7 @@ use jiff::civil::Date;
 
 use crate::table::timestamp::{self, Stamp, days_from_civil};
 
-/// How a date is written; a time of day may follow where there are days.
+/// How a date is written; a time of day may follow if there are days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DateForm {
     /// `2013-12-31 16:39:18`, also with slashes, offsets and fractions.
@@ -49,7 +49,7 @@ impl DateForm {
         [Self::Month, Self::Quarter].into_iter().find(|&form| most(count(form)))
     }
 
-    /// A whole field, or `None` where it is no date of this form.
+    /// A whole field, or `None` if it is no date of this form.
     pub(crate) fn parse(self, field: &[u8]) -> Option<Stamp> {
         let text = std::str::from_utf8(field).ok()?.trim();
         match self {
@@ -160,7 +160,7 @@ impl Default for Calendar {
 }
 
 impl Calendar {
-    /// Takes a part; `false` where the field is none.
+    /// Takes a part; `false` if the field is none.
     pub(crate) fn take(&mut self, part: TimePart, field: &[u8]) -> bool {
         match part {
             TimePart::Date(form) => self.date = form.parse(field),
@@ -188,7 +188,7 @@ impl Calendar {
         true
     }
 
-    /// The time of the row; `None` where there is no such day.
+    /// The time of the row; `None` if there is no such day.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         let Stamp { ticks, digits } = self.clock;
         let date = match self.date {

@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
 /// have. Quotes group, doubled quotes inside quotes stand for one.
 ///
 /// # Errors
-/// The text from the opening quote on, where it is not closed.
+/// The text from the opening quote on, if it is not closed.
 pub(crate) fn split_row<'a>(
     dialect: &Dialect,
     line: &'a [u8],
@@ -136,7 +136,7 @@ fn quoted(line: &[u8], start: usize) -> Result<(Cow<'_, [u8]>, usize), String> {
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     pub(crate) dialect: Dialect,
-    /// Names of the columns, where a header gives them; may be fewer than `kinds`.
+    /// Names of the columns, if a header gives them; may be fewer than `kinds`.
     pub(crate) header: Option<Vec<String>>,
     /// What the sampled rows have in each column.
     pub(crate) kinds: Vec<ColumnKind>,
@@ -158,7 +158,7 @@ const SAMPLE_COLUMNS: usize = (64 << 10) + 1;
 /// Finds the layout of a table from its first bytes, or says what is missing.
 ///
 /// # Errors
-/// A sentence for the user, where there is no row or no separator fits.
+/// A sentence for the user, if there is no row or no separator fits.
 pub(crate) fn sniff(
     head: &[u8],
     whole: bool,
@@ -304,8 +304,8 @@ fn mode(values: &[usize]) -> usize {
     best.1
 }
 
-/// A first row is a header where it has text in a column that otherwise holds numbers or dates,
-/// or where it names a column `src`, `source` and the like.
+/// A first row is a header if it has text in a column that otherwise holds numbers or dates,
+/// or if it names a column `src`, `source` and the like.
 fn looks_like_header(first: &[String], kinds: &[ColumnKind]) -> bool {
     let differs = first.iter().zip(kinds).any(|(name, kind)| {
         !number::is_missing(name.as_bytes())

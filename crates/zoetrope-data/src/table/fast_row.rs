@@ -24,7 +24,7 @@ pub(crate) enum Step {
     Skip,
 }
 
-/// The steps of a plain row, or `None` where a column cannot be read plainly.
+/// The steps of a plain row, or `None` if a column cannot be read plainly.
 pub(crate) fn steps(actions: &[Action]) -> Option<Vec<Step>> {
     let mut steps: Vec<Step> = Vec::new();
     for &action in actions {
@@ -51,7 +51,7 @@ pub(crate) fn steps(actions: &[Action]) -> Option<Vec<Step>> {
 
 impl Plan {
     /// Reads a plain row and returns where the next one starts; `None`, with the columns as
-    /// before, where the row is not plain.
+    /// before, if the row is not plain.
     #[inline(always)]
     pub(super) fn fast_row(&self, block: &[u8], start: usize, chunk: &mut Chunk) -> Option<usize> {
         let steps = self.steps.as_ref()?;

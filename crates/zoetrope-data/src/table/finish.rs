@@ -19,7 +19,7 @@ use crate::table::{Preset, Table, TableReading, TimeReading};
 /// Turns the columns of a file into an event store.
 ///
 /// # Errors
-/// [`DataError::Invalid`] with the bad rows (unless reading is lenient), or where no row is left.
+/// [`DataError::Invalid`] with the bad rows (unless reading is lenient), or if no row is left.
 pub(super) fn finish(
     path: &Path,
     layout: &Layout,
@@ -109,22 +109,13 @@ pub(super) fn finish(
 }
 
 fn reading(layout: &Layout, plan: &TablePlan, times: TimeReading) -> TableReading {
-    let roles = &plan.roles;
     TableReading {
         delimiter: Some(char::from(layout.dialect.delimiter)),
         header: crate::table::reading::names(layout),
-        columns: layout.kinds.len(),
-        src: roles.src,
-        dst: roles.dst,
-        time: roles.time,
-        time_parts: roles.time_parts.iter().map(|&(column, _)| column).collect(),
-        weight: roles.weight,
-        label: roles.label,
-        kind: roles.kind,
-        features: roles.features.clone(),
         times: plan.rows.has_time.then_some(times),
         bipartite: plan.bipartite,
         text_ids: [plan.rows.text_src, plan.rows.text_dst],
+        ..TableReading::of_roles(&plan.roles, layout.kinds.len())
     }
 }
 
@@ -269,7 +260,7 @@ fn scale(plan: &TablePlan, options: &ReadOptions, digits: u8, time: &[i64]) -> T
 /// Classes beyond this many are no numbers that single precision tells apart.
 const MOST_CLASSES: usize = 1 << 24;
 
-/// Labels as numbers; text becomes class numbers in the order of the names. `None` where the
+/// Labels as numbers; text becomes class numbers in the order of the names. `None` if the
 /// file has no such column, or so many different texts that they are no classes.
 fn labels(rows: usize, column: LabelChunk) -> Labels {
     match column {
@@ -294,7 +285,7 @@ fn labels(rows: usize, column: LabelChunk) -> Labels {
 type Labels = (Option<Vec<f32>>, TextTable);
 
 /// A constant class per vertex out of the class columns of sources and destinations, or `None`
-/// where a vertex has two.
+/// if a vertex has two.
 fn vertex_classes(
     src: &[VertexId],
     dst: &[VertexId],

@@ -41,7 +41,7 @@ pub struct Preset {
     /// Whether to report the row of the file that each event came from: features of TGL and TGN
     /// stand in files of their own, in row order.
     pub keep_order: bool,
-    /// Whether identifiers of sources and of destinations are text, where that is known.
+    /// Whether identifiers of sources and of destinations are text, if that is known.
     pub text_ids: Option<[bool; 2]>,
     /// The ticks that times are brought to.
     pub times: Option<TimeReading>,
@@ -56,7 +56,7 @@ pub struct Table {
     pub reason: String,
     /// Whether the rows were in time order.
     pub sorted: bool,
-    /// The row (from 0, good rows only) that each event came from, where it was asked for and
+    /// The row (from 0, good rows only) that each event came from, if it was asked for and
     /// the rows were not in time order.
     pub order: Option<Vec<u64>>,
     /// Bad rows that were skipped.
@@ -65,7 +65,7 @@ pub struct Table {
     pub missing_values: u64,
     /// What a user should know.
     pub warnings: Vec<String>,
-    /// The columns and what they were taken for; empty where the format fixes them.
+    /// The columns and what they were taken for; empty if the format fixes them.
     pub columns: Vec<crate::roles::ColumnNote>,
     /// How it was read, so that other tables can be read the same way.
     pub reading: TableReading,
@@ -104,7 +104,7 @@ pub fn read(
 }
 
 /// Reads on until a value above 12 shows whether the days or the months of dates such as 05/01/2021
-/// come first, where the first rows do not.
+/// come first, if the first rows do not.
 fn settle_dates(
     path: &Path,
     layout: &mut dialect::Layout,
@@ -141,7 +141,7 @@ fn settle_dates(
     Ok(())
 }
 
-/// Whether the rows in `head` have a column of times; `None` where it is uncertain what they are.
+/// Whether the rows in `head` have a column of times; `None` if it is uncertain what they are.
 pub(crate) fn find_time(path: &Path, head: &[u8]) -> Option<bool> {
     let options = ReadOptions::default();
     let Ok(layout) = dialect::sniff(head, true, None, None) else { return Some(false) };
@@ -152,7 +152,7 @@ pub(crate) fn find_time(path: &Path, head: &[u8]) -> Option<bool> {
     }
 }
 
-/// The first bytes, up to a line end; more than usual only where the first line is longer.
+/// The first bytes, up to a line end; more than usual only if the first line is longer.
 pub(crate) fn read_head(
     source: &mut Source<'_>,
     options: &ReadOptions,

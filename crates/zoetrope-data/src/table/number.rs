@@ -28,7 +28,7 @@ pub(crate) fn unsigned_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
 fn eight_digits(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let Some(word) = bytes.get(at..at + 8) else { return few_digits(bytes, at) };
     let word = u64::from_le_bytes(word.try_into().ok()?) ^ 0x3030_3030_3030_3030;
-    // The high bit of a byte of `other` is set where that byte is not 0..=9.
+    // The high bit of a byte of `other` is set if that byte is not 0..=9.
     let other = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
     let digits = (other.trailing_zeros() / 8) as usize;
     if digits == 0 {
@@ -140,7 +140,7 @@ pub(crate) fn is_padded(field: &[u8]) -> bool {
 }
 
 /// A number with a decimal comma, and perhaps points between thousands, with a decimal point:
-/// `1.234,5` is 1234.5. `None` where the field has no comma or is no such number.
+/// `1.234,5` is 1234.5. `None` if the field has no comma or is no such number.
 pub(crate) fn with_point(field: &[u8]) -> Option<Vec<u8>> {
     let comma = field.iter().position(|&byte| byte == b',')?;
     let (whole, fraction) = (&field[..comma], &field[comma + 1..]);

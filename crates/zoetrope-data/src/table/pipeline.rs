@@ -148,7 +148,7 @@ fn work(plan: &Plan, path: &Path, feed: &Mutex<Feed<'_>>, whole: &Mutex<Whole>, 
     std::mem::forget(guard);
 }
 
-/// Wakes the others where a thread panics while they wait for its block.
+/// Wakes the others if a thread panics while they wait for its block.
 struct StopOnPanic<'a> {
     whole: &'a Mutex<Whole>,
     turn: &'a Condvar,
@@ -166,7 +166,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-struct Block {
+struct TextBlock {
     index: usize,
     length: usize,
     /// Offset of the block in the uncompressed content.
@@ -186,7 +186,7 @@ struct Feed<'a> {
 
 impl Feed<'_> {
     /// Fills `buffer` with the next block, or returns `None` at the end.
-    fn take(&mut self, buffer: &mut Vec<u8>) -> Result<Option<Block>, DataError> {
+    fn take(&mut self, buffer: &mut Vec<u8>) -> Result<Option<TextBlock>, DataError> {
         while !self.ended {
             let kept = self.carried.len();
             let wanted = BLOCK_BYTES.max(kept + BLOCK_BYTES / 2);
@@ -217,7 +217,7 @@ impl Feed<'_> {
                 });
             }
             if length > 0 {
-                let block = Block { index: self.index, length, start: self.start };
+                let block = TextBlock { index: self.index, length, start: self.start };
                 self.index += 1;
                 self.start += length as u64;
                 return Ok(Some(block));

@@ -26,7 +26,7 @@ pub(super) struct TablePlan {
     pub(super) feature_names: TextTable,
     /// Columns that are not used, for a note.
     pub(super) unused: Vec<String>,
-    /// All columns and what they were taken for; empty where the format fixes them.
+    /// All columns and what they were taken for; empty if the format fixes them.
     pub(super) columns: Vec<ColumnNote>,
     /// Whether times count years or other steps instead of seconds.
     pub(super) counts_steps: bool,
@@ -140,7 +140,7 @@ pub(super) fn make(
     if judged && (padded(roles.src) || padded(roles.dst)) {
         warnings.push(PADDED.into());
     }
-    // One id space is text where either side is, so that both sides name the same vertices.
+    // One id space is text if either side is, so that both sides name the same vertices.
     let (mut text_src, mut text_dst) = (text(roles.src, 0), text(roles.dst, 1));
     let bipartite = options.bipartite.or(usual.map(|usual| usual.bipartite));
     let bipartite = bipartite.unwrap_or_else(|| {
@@ -181,7 +181,7 @@ pub(super) fn make(
     })
 }
 
-/// Said where identifiers have zeros in front.
+/// Said if identifiers have zeros in front.
 pub(crate) const PADDED: &str =
     "identifiers have zeros in front and are read as text: 007 and 7 are two vertices";
 
@@ -237,7 +237,7 @@ pub(crate) fn column_names(layout: &Layout) -> Vec<String> {
     header[..named].iter().cloned().chain(beyond).collect()
 }
 
-/// How a time is read: as a date where its values are dates, as a number otherwise.
+/// How a time is read: as a date if its values are dates, as a number otherwise.
 fn time_action(
     path: &Path,
     layout: &Layout,
@@ -275,7 +275,7 @@ pub(crate) fn day_or_month(path: &Path, column: &str, shown: &str) -> DataError 
     DataError::invalid(at, expected, format!("`{shown}` and the like"))
 }
 
-/// A column called `action` is a kind only where its values say add or remove.
+/// A column called `action` is a kind only if its values say add or remove.
 fn kind_action(layout: &Layout, column: usize) -> Action {
     let known = layout
         .sample

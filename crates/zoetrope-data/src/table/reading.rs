@@ -1,7 +1,7 @@
 //! How a table was read: which column was what, how it is written, what its times mean.
 //!
 //! A run saves it, and later tables (new data of the run, pairs to predict) are read the same way as
-//! far as they have the same columns. What the user says goes before it.
+//! far as they have the same columns. What the user says overrides it.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use zoetrope_graph::{Time, TimeScale, TimeUnit};
@@ -29,7 +29,7 @@ pub struct TableReading {
     pub dst: usize,
     /// The place of the time.
     pub time: Option<usize>,
-    /// The places of the columns that together make the time, from coarse to fine; empty where one
+    /// The places of the columns that together make the time, from coarse to fine; empty if one
     /// column does. They are found again by their names.
     #[serde(default)]
     pub time_parts: Vec<usize>,
@@ -156,6 +156,26 @@ pub(crate) struct Followed {
 }
 
 impl TableReading {
+    /// The places of the roles in a table of so many columns; what identifiers and times are is not known.
+    pub(crate) fn of_roles(roles: &Roles, columns: usize) -> Self {
+        Self {
+            delimiter: None,
+            header: None,
+            columns,
+            src: roles.src,
+            dst: roles.dst,
+            time: roles.time,
+            time_parts: roles.time_parts.iter().map(|&(column, _)| column).collect(),
+            weight: roles.weight,
+            label: roles.label,
+            kind: roles.kind,
+            features: roles.features.clone(),
+            times: None,
+            bipartite: false,
+            text_ids: [false; 2],
+        }
+    }
+
     /// The place of a column of the earlier table in one with these names, or with this many columns
     /// and no names.
     pub(crate) fn place(

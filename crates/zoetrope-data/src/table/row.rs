@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     pub(crate) dialect: Dialect,
     /// One action per column of the file.
     pub(crate) actions: Vec<Action>,
-    /// The same for plain rows; `None` where no row of this table can be plain.
+    /// The same for plain rows; `None` if no row of this table can be plain.
     pub(crate) steps: Option<Vec<Step>>,
     /// Names for messages, one per column.
     pub(crate) names: Vec<String>,

@@ -21,7 +21,7 @@ fn named_digits(digits: usize) -> u8 {
     (digits.min(9).div_ceil(3) * 3) as u8
 }
 
-/// `ticks` at another number of digits; `None` where it overflows.
+/// `ticks` at another number of digits; `None` if it overflows.
 pub(crate) fn rescale(ticks: i64, from: u8, to: u8) -> Option<i64> {
     if to >= from {
         ticks.checked_mul(10i64.pow(u32::from(to - from)))

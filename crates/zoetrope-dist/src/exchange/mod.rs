@@ -18,28 +18,28 @@
 //! An operator of a tape cannot fail. If a rank is lost, results are 0 and [`Ranks::check`] returns the
 //! error: call it after every step, before the gradients are used.
 //!
-//! On a tape of a GPU that is linked with the GPUs of the other ranks ([`cards`](crate::cards)), rows go
+//! On a tape of a GPU that is linked with the GPUs of the other ranks ([`gpu`](crate::gpu)), rows go
 //! from GPU to GPU; otherwise they go through the host. The results are bit-identical.
 //!
 //! The backward pass of an exchange is a collective, too: if the rows need a gradient, every rank takes
 //! part, even if none of its results reached the loss. Whether they need one must be the same on all
 //! ranks.
 
-mod card;
+mod gpu;
 mod plan;
 mod rows;
 mod shared_rows;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use zoetrope_tensor::{CardSide, Custom, Gpu, Shape, Tape, TensorError, Var};
+use zoetrope_tensor::{Custom, Gpu, GpuSide, Shape, Tape, TensorError, Var};
 
 use crate::error::DistError;
 use crate::ranks::{Mode, Pending, Ranks};
 use crate::site::Call;
 use crate::sync::lock;
 
-use card::{CardLists, OnCard};
+use gpu::{GpuLists, OnGpu};
 pub use plan::{ExchangePlan, PlanError};
 use rows::{Arrive, Runs};
 pub use shared_rows::SharedRows;
@@ -63,7 +63,7 @@ struct Lists {
     /// Whether every row goes to exactly one rank: its gradient comes from there alone.
     once: bool,
     /// The same for GPUs that are linked, made when they are first asked for.
-    card: OnceLock<CardLists>,
+    gpu: OnceLock<GpuLists>,
 }
 
 impl Lists {
@@ -74,7 +74,7 @@ impl Lists {
             sends: runs(plan.sends()),
             receives: runs(plan.receives()),
             once: sent == plan.rows_in() && plan.reversed().is_some(),
-            card: OnceLock::new(),
+            gpu: OnceLock::new(),
         }
     }
 
@@ -132,7 +132,7 @@ impl Exchange {
             exchange: self.clone(),
             cols,
             received: Mutex::new(None),
-            between_cards: Mutex::new(None),
+            between_gpus: Mutex::new(None),
         });
         let operator = SendEnd(Arc::clone(&exchange));
         let token = tape.custom(Arc::new(operator), &[x], Shape::new(1, 1));
@@ -282,7 +282,7 @@ impl Custom for BlockingExchange {
         true
     }
 
-    fn on_card(&self, gpu: &Gpu) -> Option<&dyn CardSide> {
+    fn on_gpu(&self, gpu: &Gpu) -> Option<&dyn GpuSide> {
         self.exchange.ranks.are_linked(gpu).then_some(self)
     }
 }
@@ -309,7 +309,7 @@ struct OverlappedExchange {
     exchange: Exchange,
     cols: usize,
     received: Mutex<Option<ReceivedRows>>,
-    between_cards: Mutex<Option<OnCard>>,
+    between_gpus: Mutex<Option<OnGpu>>,
 }
 
 impl OverlappedExchange {
@@ -360,7 +360,7 @@ impl Custom for SendEnd {
         true
     }
 
-    fn on_card(&self, gpu: &Gpu) -> Option<&dyn CardSide> {
+    fn on_gpu(&self, gpu: &Gpu) -> Option<&dyn GpuSide> {
         self.0.exchange.ranks.are_linked(gpu).then_some(self)
     }
 }
@@ -389,7 +389,7 @@ impl Custom for ReceiveEnd {
         true
     }
 
-    fn on_card(&self, gpu: &Gpu) -> Option<&dyn CardSide> {
+    fn on_gpu(&self, gpu: &Gpu) -> Option<&dyn GpuSide> {
         self.0.exchange.ranks.are_linked(gpu).then_some(self)
     }
 }

@@ -5,7 +5,7 @@ use crate::ranks::Ranks;
 
 /// The rows that a rank sends to and receives from each rank, itself included.
 ///
-/// A row may be sent to several ranks (a halo). A row is received at most once; one that nobody sends
+/// A row may be sent to several ranks (a halo). A row is received at most once; one that no rank sends
 /// is 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangePlan {

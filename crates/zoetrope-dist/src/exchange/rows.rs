@@ -1,7 +1,6 @@
 //! Rows by lists of positions: copied and added, run by run.
 //!
-//! Plain loops in one thread: a row is moved once, by the rank's own thread, and ranks are what is
-//! parallel. The rows of a redistribution lie side by side by the thousand, so that a list is kept as
+//! Plain loops in one thread: a row is moved once, by the rank's own thread, and the ranks run in parallel. The rows of a redistribution lie side by side by the thousand, so that a list is kept as
 //! runs of consecutive rows and most of the work is copying long pieces of memory. Lists are checked
 //! when a plan is made.
 

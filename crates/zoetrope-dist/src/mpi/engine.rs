@@ -1,14 +1,13 @@
 //! Messages over MPI.
 //!
-//! One lock lets one thread at a time into the library. Nobody stays in there: messages are started,
-//! and whoever waits asks for them again and again, sleeping longer the longer it takes, so that a
-//! verdict is heard, and ranks that share cores do not take them from each other. Overlapped
-//! messages are kept moving by a thread of the engine, because MPI moves things only when called.
+//! A lock lets one thread at a time call the library, and no call blocks. A thread that waits for messages
+//! asks for them again and again, with growing pauses: so it notices a verdict, and ranks that share cores
+//! do not keep each other from computing. A thread of the engine keeps overlapped messages moving, because
+//! MPI makes progress only when it is called.
 //!
-//! Memory is lent to MPI for a message that has come, and only if the message is as long as it should be:
-//! MPI calls a longer one an error, but Open MPI 4.1 says so after it has written all of it (4 MiB into the
-//! 40 bytes of an `MPI_Irecv`, both processes on one host). So messages are looked for (`MPI_Improbe`) and
-//! measured before they are received.
+//! A message is received only after it has arrived and was found to be as long as expected (`MPI_Improbe`).
+//! MPI reports a longer one as an error, but Open MPI 4.1 does so after it has written all of it (4 MiB into
+//! the 40 bytes of an `MPI_Irecv`, both processes on one host).
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
@@ -92,9 +91,9 @@ struct Requests<H> {
     awaited: Vec<Awaited>,
     /// Why they will never finish; the thread that waits may learn it later than the thread that found it.
     failed: Option<Fault>,
-    /// MPI reads from these until the requests are through.
+    /// MPI reads from these until the requests are complete.
     outgoing: Vec<Message>,
-    /// MPI writes into these until the requests are through.
+    /// MPI writes into these until the requests are complete.
     incoming: Vec<Message>,
 }
 
@@ -262,7 +261,7 @@ impl<H: Handle> Engine<H> {
         Ok(inside)
     }
 
-    /// Receives what has come and asks MPI for every open request; whether all are through.
+    /// Receives what has come and asks MPI for every open request; whether all are complete.
     fn advance(&self, requests: &mut Requests<H>) -> Result<bool, Fault> {
         if let Some(fault) = &requests.failed {
             return Err(fault.clone());
@@ -378,7 +377,7 @@ impl<H: Handle> Engine<H> {
 }
 
 impl<H> Requests<H> {
-    /// Whether MPI is through with all of them.
+    /// Whether MPI has completed all of them.
     fn is_through(&self) -> bool {
         self.open.is_empty() && self.awaited.is_empty()
     }

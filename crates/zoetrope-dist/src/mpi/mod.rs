@@ -161,7 +161,7 @@ fn outside(rank: usize, fault: Fault) -> DistError {
             DistError::Mpi { rank, site: None, function, message }
         }
         Fault::Lost(verdict) => DistError::Lost { rank, site: None, verdict: Box::new(verdict) },
-        Fault::Card(source) => DistError::Card { rank, site: None, source },
+        Fault::Gpu(source) => DistError::Gpu { rank, site: None, source },
         Fault::Mismatch { expected, got, .. } => {
             DistError::Channel { rank, message: format!("expected {expected}, got {got}") }
         }

@@ -25,11 +25,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use crate::buffer_pool::BufferPool;
-use crate::cards::CardLink;
 use crate::communicator::{Communicator, Fault, Flight, Incoming, Outgoing, Parcel, Tag};
 use crate::error::DistError;
 #[cfg(feature = "faults")]
 use crate::fault_point;
+use crate::gpu::GpuLink;
+use crate::journal::{Journal, JournalEntry};
 use crate::message::{Element, Message};
 use crate::site::{Call, Position, Site};
 use crate::sync::lock;
@@ -54,10 +55,12 @@ struct Inner {
     collectives: AtomicU64,
     points: AtomicU64,
     traffic: Mutex<Traffic>,
+    /// What is told of each communication, if anybody asked.
+    journal: Mutex<Option<Journal>>,
     fault: OnceLock<DistError>,
     buffers: BufferPool,
     /// The link of this rank's GPU with those of the others, if there is one.
-    cards: OnceLock<Arc<CardLink>>,
+    gpus: OnceLock<Arc<GpuLink>>,
 }
 
 impl Ranks {
@@ -71,9 +74,10 @@ impl Ranks {
                 collectives: AtomicU64::new(0),
                 points: AtomicU64::new(0),
                 traffic: Mutex::default(),
+                journal: Mutex::default(),
                 fault: OnceLock::new(),
                 buffers,
-                cards: OnceLock::new(),
+                gpus: OnceLock::new(),
             }),
         }
     }
@@ -115,6 +119,17 @@ impl Ranks {
         *lock(&self.inner.traffic)
     }
 
+    /// Keeps a journal of this rank's communications from now on.
+    pub fn keep_journal(&self) {
+        lock(&self.inner.journal).get_or_insert_default();
+    }
+
+    /// The communications since the journal was last taken, in the order in which they began; none if
+    /// nobody keeps one.
+    pub fn take_journal(&self) -> Vec<JournalEntry> {
+        lock(&self.inner.journal).as_mut().map_or_else(Vec::new, Journal::take)
+    }
+
     /// Fails if communication has failed before, also inside of an operator of a tape, which
     /// cannot say so itself: to be asked after every step, before its results are used.
     ///
@@ -154,17 +169,20 @@ impl Ranks {
         &self.inner.communicator
     }
 
-    pub(crate) fn card_link(&self) -> Option<&Arc<CardLink>> {
-        self.inner.cards.get()
+    pub(crate) fn gpu_link(&self) -> Option<&Arc<GpuLink>> {
+        self.inner.gpus.get()
     }
 
     /// Uses a link between GPUs from now on; the first one stays.
-    pub(crate) fn keep_cards(&self, cards: Arc<CardLink>) {
-        self.inner.cards.get_or_init(|| cards);
+    pub(crate) fn keep_gpus(&self, gpus: Arc<GpuLink>) {
+        self.inner.gpus.get_or_init(|| gpus);
     }
 
     pub(crate) fn count_bytes(&self, call: Call, bytes: usize) {
         lock(&self.inner.traffic).count_bytes(call, bytes);
+        if let Some(journal) = lock(&self.inner.journal).as_mut() {
+            journal.count_bytes(call, bytes);
+        }
     }
 
     pub(crate) fn buffers(&self) -> &BufferPool {
@@ -193,6 +211,9 @@ impl Ranks {
         }
         self.check_at(Some(site))?;
         lock(&self.inner.traffic).count_call(call);
+        if let Some(journal) = lock(&self.inner.journal).as_mut() {
+            journal.enter(site);
+        }
         Ok(site)
     }
 
@@ -223,7 +244,7 @@ impl Ranks {
                 let message = format!("expected {expected} from rank {peer}, got {got}");
                 DistError::Channel { rank, message }
             }
-            (Fault::Card(source), site) => DistError::Card { rank, site, source },
+            (Fault::Gpu(source), site) => DistError::Gpu { rank, site, source },
             (Fault::Engine { function, message }, site) => {
                 DistError::Mpi { rank, site, function, message }
             }
@@ -256,11 +277,15 @@ impl Ranks {
     pub(crate) fn timed<R>(&self, call: Call, part: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = part();
-        lock(&self.inner.traffic).count_time(call, start.elapsed());
+        let took = start.elapsed();
+        lock(&self.inner.traffic).count_time(call, took);
+        if let Some(journal) = lock(&self.inner.journal).as_mut() {
+            journal.count_time(call, took);
+        }
         result
     }
 
-    /// Blocks until a flight is through, visibly to the others.
+    /// Blocks until the messages of a flight have left and arrived, visibly to the others.
     fn await_flight(&self, site: Site, flight: &mut dyn Flight) -> Result<(), DistError> {
         let board = self.inner.communicator.board();
         board.update(self.rank(), |position| position.waits = Some(site));

@@ -1,4 +1,4 @@
-//! Where a thread finds what other threads sent it.
+//! The mailbox of a rank that is a thread: the messages of the other threads.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Where everyone's position is written.
+//! The board on which the position of every rank is written.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub struct Board {
 struct Entry {
     position: Position,
     changed: Instant,
-    /// When it last took its time: until then nobody waited in vain.
+    /// When it last announced a slow operation: until then no rank waited in vain.
     excused: Option<Instant>,
     /// The last sign of the rank's process; None if it is this process.
     heard: Option<Instant>,
@@ -84,7 +84,7 @@ impl Board {
         lock(&self.entries[rank]).heard.map_or(Duration::ZERO, |heard| heard.elapsed())
     }
 
-    /// Forgets that `gap` passed: this process was stopped itself and has heard nobody meanwhile.
+    /// Forgets that `gap` passed: this process was stopped itself and has received nothing meanwhile.
     #[cfg(feature = "mpi")]
     pub(crate) fn forgive(&self, gap: Duration) {
         for entry in &self.entries {

@@ -1,4 +1,4 @@
-//! Who is to blame when somebody has waited too long.
+//! Which rank is to blame if another one has waited too long.
 
 use std::time::Duration;
 
@@ -24,10 +24,9 @@ pub const SLOW_TIMEOUT_FACTOR: u32 = 20;
 
 /// The rank that hangs, if one does, in what way and for how long.
 ///
-/// Somebody has to have waited for the whole timeout while nobody said that it takes its time, or a
-/// process to have been silent for as long.
-/// To blame is then, in this order: a silent rank; one that computes, the one with the fewest
-/// collectives first; one that waits, likewise.
+/// A rank hangs if another one has waited for the whole timeout while no rank had announced a slow
+/// operation, or if its process was silent for as long. To blame is, in this order: a silent rank; a rank
+/// that computes, the one with the fewest collectives first; a rank that waits, likewise.
 pub(super) fn culprit(
     observations: &[Observation],
     timeout: Duration,

@@ -14,7 +14,7 @@ pub enum Manner {
     Silent,
     /// It lives, but does not come to the communication that others wait in.
     Busy,
-    /// It waits itself, for something that nobody sends.
+    /// It waits itself, for something that no rank sends.
     Waiting,
 }
 

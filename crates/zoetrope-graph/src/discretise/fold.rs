@@ -1,4 +1,4 @@
-//! What the events of one edge amount to: the canonical order, and the merge.
+//! From the events of one edge to its weight: their canonical order, and the merge.
 
 use super::Merge;
 use super::collect::Job;

@@ -25,7 +25,7 @@ use crate::window::Windows;
 /// Records per shard below which another shard is not worth its bookkeeping.
 const SHARD_RECORDS: usize = 4_096;
 
-/// An edge that lives, with what its additions amount to so far.
+/// An edge that lives, with the merged weight of its additions so far.
 #[derive(Clone, Copy)]
 struct Edge {
     key: u64,
@@ -121,7 +121,7 @@ fn shard_keys<W: Word>(records: &[Vec<W>], bits: u32) -> Vec<Range<u64>> {
     cuts.windows(2).map(|pair| pair[0]..pair[1]).collect()
 }
 
-/// One range of keys on its way through the windows.
+/// One range of keys and how far it has been merged through the windows.
 struct Shard<'a> {
     job: &'a Job<'a>,
     windows: &'a Windows,

@@ -1,4 +1,4 @@
-//! The event store on disk: one file, columns that are used where they lie.
+//! The event store on disk: one file, whose columns are used without being copied.
 //!
 //! Opening reads the header, the section table and the names; columns stay in the mapped file and
 //! come into memory page by page as they are touched. So a hundred million events open at once
@@ -62,7 +62,7 @@
 //! 0.24 s of processor time, 6.8 GB/s a core (`bench/graph store`, AMD EPYC shared with other work,
 //! 15 November 2026).
 //!
-//! It does not compress: a compressed column could not be used where it lies.
+//! It does not compress: a compressed column could not be used directly in the mapped file.
 
 mod checksum;
 mod layout;

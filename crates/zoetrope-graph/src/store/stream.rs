@@ -1,6 +1,6 @@
 //! Writing a store chunk by chunk, for streams that do not fit into memory.
 //!
-//! Each column is spooled into a file of its own beside the target and hashed on the way; at the
+//! Each column is spooled into a file of its own beside the target and hashed as it is written; at the
 //! end the columns are copied end to end into the store. The disk holds the columns twice for a
 //! moment, memory never holds more than a chunk.
 
@@ -143,7 +143,7 @@ fn same(column: &'static str, expected: usize, got: usize) -> Result<(), GraphEr
     if expected == got { Ok(()) } else { Err(GraphError::LengthMismatch { column, expected, got }) }
 }
 
-/// A column on its way to the store.
+/// A column that is being written to the store.
 struct Spool {
     name: &'static str,
     temporary: Temporary,

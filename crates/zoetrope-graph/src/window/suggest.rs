@@ -1,4 +1,4 @@
-//! A sensible width for a stream that nobody has described.
+//! A sensible width of windows, if the user gives none.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The state as named arrays of finite numbers, and read from them again: bit-identical.
+//! The state as named arrays of finite numbers, from which it is restored bit-identical.
 //!
 //! Only vertices that were written are saved. A 64-bit integer is four numbers of 16 bits, the
 //! lowest first, a 32-bit one two: f32 holds each exactly.

@@ -4,8 +4,8 @@
 //! times are kept as differences from the origin so that zero means "never": a state of millions
 //! of vertices costs what its touched vertices cost. A reset clears these and nothing else.
 //!
-//! Rows lie where the model computes. What is known without computing, who waits for which event
-//! since when, stays on the host: lists of rows are made from it, and only they travel.
+//! Rows lie on the device of the model. What is known without computing (which vertex waits for which
+//! event, and since when) stays on the host: only lists of rows, made from it, are sent to the device.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct EventData<'a> {
     /// The width of those rows.
     pub feature_width: usize,
     /// The same rows on the GPU, if the model computes there.
-    pub on_card: Option<&'a Fixed>,
+    pub on_gpu: Option<&'a Fixed>,
 }
 
 impl<'a> EventData<'a> {
@@ -43,7 +43,7 @@ impl<'a> EventData<'a> {
 
     /// The features of all events, where the model computes.
     pub(crate) fn source(self) -> Source<'a> {
-        match self.on_card {
+        match self.on_gpu {
             Some(features) => features.all(),
             None => Source::host(self.features, self.feature_width),
         }

@@ -20,7 +20,7 @@ use super::undefined::{Undefined, check};
 /// Positives of a row from which its negatives are sorted.
 const SORT_FROM: u64 = 8;
 
-/// What the rank of a positive is where negatives share its score.
+/// What the rank of a positive is if negatives share its score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TieRule {

@@ -21,6 +21,7 @@ use crate::graph::Adjacency;
 use crate::initialise::Initialise;
 use crate::layer::Linear;
 use crate::parameters::{Builder, ParameterId};
+use crate::stage::StageKind;
 use crate::state::State;
 
 #[derive(Debug)]
@@ -84,7 +85,9 @@ impl A3tgcn {
         use Instr::{Input, Mul, OneMinus, Sigmoid, Tanh};
         let shares = self.cell.without_state(forward, frame)?;
         let step = Chain::new(&[Input(0), Sigmoid, OneMinus, Input(1), Tanh, Mul])?;
-        let states = forward.tape.chain(step, &shares)?;
+        let states = forward.stage(StageKind::Time, 0, shares[0], |forward| {
+            Ok(forward.tape.chain(step, &shares)?)
+        })?;
         match frame.mask {
             Some(mask) => Ok(forward.tape.row_scale(states, mask)?),
             None => Ok(states),

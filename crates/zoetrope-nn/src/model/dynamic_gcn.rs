@@ -141,7 +141,11 @@ impl Model for DynamicGcn {
         vec![Adjacency::Gcn]
     }
 
+    /// What is aggregated for itself stands before the weights of its layer: there is no choice.
     fn structure_widths(&self) -> Vec<(usize, usize)> {
+        if self.skip == Skip::Aggregated {
+            return Vec::new();
+        }
         self.layers.iter().map(|layer| (layer.inputs, self.hidden)).collect()
     }
 
@@ -189,7 +193,7 @@ impl Model for DynamicGcn {
             let sequence = self.structure(forward, frame, x, at)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;
             let (sequence, place) = (Sequence { rows, ..sequence }, at * layer.memory.carried());
-            let rows = layer.memory.encode(forward, sequence, &mut state, place)?;
+            let rows = frame.follow(forward, &layer.memory, (at, place), sequence, &mut state)?;
             x = frame.to_structure(forward, rows)?;
         }
         Ok(Embedding { rows: x.here(forward.tape)?, state })

@@ -19,7 +19,7 @@
 use zoetrope_tensor::{Activation, GatOptions, Var};
 
 use super::{Embedding, Model, ModelOptions};
-use crate::encoder::{Sequence, StructureEncoder, TimeEncoder};
+use crate::encoder::{Sequence, StructureEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Group};
@@ -173,9 +173,9 @@ impl Model for Dysat {
             rows = frame.encode(forward, layer, at, rows)?;
             rows = forward.dropout(rows, self.dropout)?;
         }
-        for layer in &self.temporal {
+        for (at, layer) in self.temporal.iter().enumerate() {
             let sequence = Sequence { rows, steps, vertices, mask };
-            rows = layer.encode(forward, sequence, &mut state, 0)?;
+            rows = frame.follow(forward, layer, (at, 0), sequence, &mut state)?;
         }
         Ok(Embedding { rows, state })
     }

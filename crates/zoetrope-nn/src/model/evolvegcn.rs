@@ -27,6 +27,7 @@ use crate::frame::{Frame, Order};
 use crate::frame_share::{SharedLayer, Sharing};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
+use crate::stage::StageKind;
 use crate::state::State;
 use crate::structure::Aggregation;
 use crate::time::{ColumnGru, ColumnLstm, RowGru, Summary};
@@ -183,9 +184,13 @@ impl Layer {
         layer: usize,
         state: &mut State,
     ) -> Result<Var, NnError> {
-        let weights = self.weights(forward, frame, x, state, layer * PLACES)?;
+        let weights = forward.stage(StageKind::Time, layer, x, |forward| {
+            self.weights(forward, frame, x, state, layer * PLACES)
+        })?;
         let kept = layer == 0 && frame.aggregated.is_some();
-        if kept || frame.order(layer, self.inputs, self.outputs) == Order::AggregateFirst {
+        // Plans of models whose weights change from snapshot to snapshot mix no orders.
+        let order = frame.order(layer, self.inputs, self.outputs);
+        if kept || order != Some(Order::UpdateFirst) {
             let x = frame.encode(forward, &Aggregation { width: self.inputs }, layer, x)?;
             return self.update(forward, frame, x, weights);
         }

@@ -24,6 +24,7 @@ use crate::frame::Frame;
 use crate::graph::Adjacency;
 use crate::initialise::Initialise;
 use crate::parameters::{Builder, ParameterId};
+use crate::stage::StageKind;
 use crate::state::State;
 use crate::structure::{Chebyshev, polynomials};
 
@@ -163,28 +164,30 @@ impl Model for GcLstm {
         let gates = forward.tape.matmul(frame.features, input)?;
         let gates = forward.tape.add_bias(gates, bias)?;
         let last = (steps - 1) * vertices..steps * vertices;
-        let rows = if self.terms == 1 && self.cell.is_none() {
-            let recurrence = Some(LstmRecurrence { weight: recurrent, bias: None });
-            let states = forward.tape.lstm(gates, hidden, cell, recurrence, frame.mask)?;
-            state.set(0, forward.tape.rows(states.hidden, last)?);
-            state.set(1, states.cell);
-            states.hidden
-        } else {
-            let matrices = frame.form(Adjacency::Chebyshev(self.laplacian));
-            let mut states = LstmStates { hidden, cell };
-            let mut parts = Vec::with_capacity(steps);
-            for step in 0..steps {
-                let own = step * vertices..(step + 1) * vertices;
-                let gates = forward.tape.rows(gates, own.clone())?;
-                let mask = frame.mask.map(|mask| forward.tape.rows(mask, own)).transpose()?;
-                let matrices = matrices.cut(step..step + 1);
-                states = self.step(forward, &matrices, gates, recurrent, states, mask)?;
-                parts.push(states.hidden);
-            }
-            state.set(0, states.hidden);
-            state.set(1, states.cell);
-            forward.tape.concat_rows(&parts)?
-        };
+        let rows = forward.stage(StageKind::Time, 0, gates, |forward| {
+            Ok(if self.terms == 1 && self.cell.is_none() {
+                let recurrence = Some(LstmRecurrence { weight: recurrent, bias: None });
+                let states = forward.tape.lstm(gates, hidden, cell, recurrence, frame.mask)?;
+                state.set(0, forward.tape.rows(states.hidden, last)?);
+                state.set(1, states.cell);
+                states.hidden
+            } else {
+                let matrices = frame.form(Adjacency::Chebyshev(self.laplacian));
+                let mut states = LstmStates { hidden, cell };
+                let mut parts = Vec::with_capacity(steps);
+                for step in 0..steps {
+                    let own = step * vertices..(step + 1) * vertices;
+                    let gates = forward.tape.rows(gates, own.clone())?;
+                    let mask = frame.mask.map(|mask| forward.tape.rows(mask, own)).transpose()?;
+                    let matrices = matrices.cut(step..step + 1);
+                    states = self.step(forward, &matrices, gates, recurrent, states, mask)?;
+                    parts.push(states.hidden);
+                }
+                state.set(0, states.hidden);
+                state.set(1, states.cell);
+                forward.tape.concat_rows(&parts)?
+            })
+        })?;
         let rows = forward.dropout(rows, self.dropout)?;
         Ok(Embedding { rows, state })
     }

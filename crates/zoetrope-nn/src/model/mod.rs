@@ -71,11 +71,15 @@ pub trait Model: Send + Sync {
     fn forms(&self) -> Vec<Adjacency>;
 
     /// The widths `(in, out)` of its structure layers that may choose their order, first to last.
-    fn structure_widths(&self) -> Vec<(usize, usize)>;
+    fn structure_widths(&self) -> Vec<(usize, usize)> {
+        Vec::new()
+    }
 
     /// Whether the first structure layer is a convolution of the features alone, so that `Â·X` can
     /// be kept between frames and epochs.
-    fn can_reuse(&self) -> bool;
+    fn can_reuse(&self) -> bool {
+        false
+    }
 
     /// The longest frame that its parameters allow; None if any length will do.
     fn most_steps(&self) -> Option<usize> {
@@ -83,7 +87,9 @@ pub trait Model: Send + Sync {
     }
 
     /// Whether a state can be handed from one frame to the next.
-    fn carries_state(&self) -> bool;
+    fn carries_state(&self) -> bool {
+        false
+    }
 
     /// Whether a frame can be computed in blocks of snapshots, each from the state after the one
     /// before, to the same result.

@@ -25,6 +25,7 @@ use crate::frame::Frame;
 use crate::graph::Adjacency;
 use crate::layer::BatchNorm;
 use crate::parameters::Builder;
+use crate::stage::StageKind;
 use crate::state::State;
 use crate::structure::Gcn;
 use crate::time::Lstm;
@@ -160,8 +161,10 @@ impl Model for MpnnLstm {
         let both = self.structure(forward, frame)?;
         let [first, second] = &self.memories;
         let sequence = |rows: Var| Sequence { rows, steps, vertices, mask };
-        let a = first.encode_pair(forward, both, sequence(both[0]), &mut state, 0)?;
-        let b = second.encode(forward, sequence(a), &mut state, first.carried())?;
+        let a = forward.stage(StageKind::Time, 0, both[0], |forward| {
+            first.encode_pair(forward, both, sequence(both[0]), &mut state, 0)
+        })?;
+        let b = frame.follow(forward, second, (1, first.carried()), sequence(a), &mut state)?;
         let memories = [a, b];
         let rows = if self.options.paper {
             forward.tape.concat_columns(&[memories[0], memories[1], frame.features])?

@@ -126,7 +126,8 @@ impl Model for Stack {
         for (layer, block) in self.blocks.iter().enumerate() {
             let rows = frame.encode(forward, block.structure.as_ref(), layer, x)?;
             let sequence = Sequence { rows, steps, vertices, mask };
-            x = block.time.encode(forward, sequence, &mut state, place)?;
+            let time = block.time.as_ref();
+            x = frame.follow(forward, time, (layer, place), sequence, &mut state)?;
             place += block.time.carried();
         }
         Ok(Embedding { rows: x, state })

@@ -24,6 +24,7 @@ use crate::frame_share::{SharedLayer, Sharing, StructureRows};
 use crate::graph::Adjacency;
 use crate::layer::Linear;
 use crate::parameters::Builder;
+use crate::stage::StageKind;
 use crate::state::State;
 use crate::structure::{Aggregation, Convolution, Gcn};
 
@@ -73,7 +74,7 @@ impl TgcnCell {
         }
         let composed = self.composed(forward, &self.gates)?;
         let order = frame.order(0, composed.inputs, composed.outputs);
-        if frame.aggregated.is_none() && order == Order::UpdateFirst {
+        if frame.aggregated.is_none() && order != Some(Order::AggregateFirst) {
             let x = StructureRows::Here(frame.features);
             return Ok(frame.encode_to_time(forward, &composed, 0, x)?.rows.into());
         }
@@ -157,7 +158,9 @@ impl TgcnCell {
         }
         let weight = forward.tape.concat_rows(&recurrent)?;
         let kind = GruKind::ResetBefore;
-        Ok(forward.tape.gru(kind, shares, state, weight, None, frame.mask)?)
+        forward.stage(StageKind::Time, 0, shares.rows(), |forward| {
+            Ok(forward.tape.gru(kind, shares, state, weight, None, frame.mask)?)
+        })
     }
 
     /// The shares of the gates z and n alone: all there is of a step from the state 0.

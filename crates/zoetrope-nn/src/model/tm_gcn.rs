@@ -11,7 +11,7 @@
 use zoetrope_tensor::Activation;
 
 use super::{Embedding, Model, ModelOptions};
-use crate::encoder::{Sequence, TimeEncoder};
+use crate::encoder::Sequence;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
@@ -118,7 +118,7 @@ impl Model for TmGcn {
             let sequence = convolution.encode_to_time(forward, frame, at, x)?;
             let rows = forward.dropout(sequence.rows, self.dropout)?;
             let sequence = Sequence { rows, ..sequence };
-            let rows = self.average.encode(forward, sequence, &mut state, at)?;
+            let rows = frame.follow(forward, &self.average, (at, at), sequence, &mut state)?;
             x = frame.to_structure(forward, rows)?;
         }
         Ok(Embedding { rows: x.here(forward.tape)?, state })

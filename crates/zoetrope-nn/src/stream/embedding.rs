@@ -216,7 +216,7 @@ pub(super) fn event_features(
     if width == 0 {
         return Ok(None);
     }
-    Ok(Some(match (features, events.on_card) {
+    Ok(Some(match (features, events.on_gpu) {
         (Some(features), _) => forward.tape.constant(features, 0..features.shape().rows)?,
         (None, Some(all)) => forward.tape.fixed(all),
         // A batch without neighbours names no events.

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use zoetrope_graph::Time;
 use zoetrope_tensor::{Matrix, Tape, Var};
@@ -28,6 +29,7 @@ use crate::error::NnError;
 use crate::forward::Forward;
 use crate::memory::{EventData, StateOptions, Updated, VertexState};
 use crate::parameters::Builder;
+use crate::stage::StageKind;
 
 /// The names of the models.
 pub const NAMES: [&str; 4] = ["tgn", "jodie", "apan", "tgat"];
@@ -183,6 +185,7 @@ impl StreamModel {
         events: EventData<'_>,
         state: Option<&VertexState>,
     ) -> Result<MemoryUpdate, NnError> {
+        let began = Instant::now();
         let state = self.expect(events, state)?;
         let (rows, times, per_query) = match (&mut self.memory, state) {
             (Memory::Cell(updater, bag, memo), Some(state)) => {
@@ -204,6 +207,9 @@ impl StreamModel {
             _ => (None, Arc::default(), false),
         };
         let (memory, cell) = (rows.map(|rows| rows.hidden), rows.and_then(|rows| rows.cell));
+        if let Some(memory) = memory {
+            forward.stage_is_over(StageKind::Remember, 0, memory, memory, began);
+        }
         Ok(MemoryUpdate { memory, cell, times, per_query })
     }
 
@@ -234,7 +240,9 @@ impl StreamModel {
             0 => None,
             _ => event_features(forward, batch.event_features.as_ref(), events, width)?,
         };
+        let began = Instant::now();
         let rows = self.embedding.embed(forward, batch, base, features)?;
+        forward.stage_is_over(StageKind::Embed, 0, base.rows.unwrap_or(rows), rows, began);
         Ok(StreamEmbedding { rows, update })
     }
 

@@ -13,7 +13,7 @@ impl<T: Default> Default for Reused<T> {
 }
 
 impl<T: Default> Reused<T> {
-    /// The value to be written; a fresh one if somebody still reads the last.
+    /// The value to be written; a fresh one if the last is still being read.
     pub(crate) fn open(&mut self) -> &mut T {
         if Arc::get_mut(&mut self.0).is_none() {
             self.0 = Arc::default();

@@ -50,8 +50,9 @@ impl Gcn {
 
     /// Runs the layer over a frame and moves what it finds to where time encoders want it.
     ///
-    /// What follows from the aggregation row by row is computed where the aggregation comes
-    /// first: its rows are not wider than the result, and those of features alone need no gradient back.
+    /// If the layer aggregates first, the rows of the aggregation move and the product with the weights is
+    /// computed at their destination: these rows are no wider than the result, and aggregated features need
+    /// no gradient.
     ///
     /// # Errors
     /// If shapes do not fit.
@@ -63,7 +64,8 @@ impl Gcn {
         x: StructureRows,
     ) -> Result<Sequence, NnError> {
         let kept = layer == 0 && frame.aggregated.is_some();
-        if !kept && frame.order(layer, self.inputs, self.outputs) == Order::UpdateFirst {
+        let order = frame.order(layer, self.inputs, self.outputs);
+        if !kept && order != Some(Order::AggregateFirst) {
             return frame.encode_to_time(forward, self, layer, x);
         }
         let aggregation = Aggregation { width: self.inputs };

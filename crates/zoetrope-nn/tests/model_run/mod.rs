@@ -145,8 +145,17 @@ impl Run {
         let mask = Some(forward.tape.copied(mask.len(), 1, mask).unwrap());
         let (graph, aggregated, first_step) = (&self.graph, None, 0);
         let (groups, orders) = (&[][..], &[][..]);
-        let frame =
-            Frame { graph, features, aggregated, mask, groups, orders, first_step, shared: None };
+        let frame = Frame {
+            graph,
+            features,
+            aggregated,
+            mask,
+            groups,
+            orders,
+            other_orders: &[],
+            first_step,
+            shared: None,
+        };
         let embedding = self.model.embed(&mut forward, &frame, State::default()).unwrap();
         self.tape.value(embedding.rows).to_vec()
     }
@@ -194,6 +203,7 @@ pub(crate) fn embed(
         mask: None,
         groups: &layout.groups,
         orders: &layout.orders,
+        other_orders: &[],
         first_step: steps.start,
         shared: None,
     };

@@ -30,7 +30,7 @@ impl Stream {
             time: &self.time,
             features: &self.features,
             feature_width: self.feature_width,
-            on_card: None,
+            on_gpu: None,
         }
     }
 

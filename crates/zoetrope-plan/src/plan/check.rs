@@ -2,7 +2,7 @@
 
 use super::batch_plan::BatchPlan;
 use super::frame::{Frame, MAX_GROUPS};
-use super::frame_plan::{FramePlan, Update};
+use super::frame_plan::{FramePlan, OperatorOrder, Update};
 use super::gpu::Residency;
 use super::head::Head;
 use super::sharing::Sharing;
@@ -10,6 +10,9 @@ use crate::error::PlanError;
 
 /// The most snapshots that a plan may speak of: a range of more is a broken number.
 const MAX_STEPS: usize = 1 << 40;
+
+/// The most updates that are drawn ahead: each has a thread.
+const DRAW_AHEAD_MAX: usize = 64;
 
 fn broken(what: String) -> Result<(), PlanError> {
     Err(PlanError::Broken(what))
@@ -53,6 +56,7 @@ impl FramePlan {
             return broken("it cuts frames into stretches and into blocks".to_owned());
         }
         self.frames.iter().try_for_each(|frame| self.check_frame(frame))?;
+        self.check_orders()?;
         self.check_sharing()?;
         self.check_updates()?;
         self.check_gpu()
@@ -67,6 +71,7 @@ impl FramePlan {
             return broken(format!("a group of the frame at {start} has no snapshot"));
         }
         let groups = steps.div_ceil(group);
+        let groups = groups.max(self.groups(frame.range(), group).len());
         if groups > MAX_GROUPS {
             return broken(format!(
                 "the frame at {start} has {groups} groups, {MAX_GROUPS} are possible"
@@ -78,6 +83,27 @@ impl FramePlan {
             }
             _ => Ok(()),
         }
+    }
+
+    fn check_orders(&self) -> Result<(), PlanError> {
+        for (number, layer) in self.orders.iter().enumerate() {
+            if layer.other_order.iter().any(|[from, until]| from >= until) {
+                return broken(format!(
+                    "structure layer {number} names a range without a snapshot"
+                ));
+            }
+            let mixes = !layer.other_order.is_empty();
+            if mixes && self.cells().is_some() {
+                return broken(format!(
+                    "structure layer {number} changes its order, and ranks share its cells"
+                ));
+            }
+            let aggregates = layer.order == OperatorOrder::AggregateFirst && !mixes;
+            if number == 0 && self.reuse.first_aggregation && !aggregates {
+                return broken("it keeps an aggregation that does not come first".to_owned());
+            }
+        }
+        Ok(())
     }
 
     fn check_updates(&self) -> Result<(), PlanError> {
@@ -128,6 +154,12 @@ impl FramePlan {
         }
         if self.cells().is_some() && gpu.residency == Residency::Stream {
             return broken("ranks that share cells keep theirs on the GPU".to_owned());
+        }
+        if gpu.draw_ahead > DRAW_AHEAD_MAX {
+            let ahead = gpu.draw_ahead;
+            return broken(format!(
+                "it draws {ahead} updates ahead, up to {DRAW_AHEAD_MAX} are possible"
+            ));
         }
         let repeats = self.blocks.count == 1 && self.sharing.is_none();
         if gpu.record && (!repeats || self.rule.truncate.is_some()) {

@@ -36,6 +36,13 @@ impl FramePlan {
             let planned = widths(order.inputs, order.outputs);
             same("layer widths", planned, widths(inputs, outputs))?;
         }
+        let mixes = self.orders.iter().any(|layer| !layer.other_order.is_empty());
+        if mixes && !workload.time_on_features {
+            let found =
+                format!("{}, whose weights change from snapshot to snapshot", workload.model);
+            let planned = "that change within a layer".to_owned();
+            return Err(PlanError::Mismatch { field: "orders", planned, found });
+        }
         if self.reuse.first_aggregation && !workload.can_reuse {
             let found = "a model whose first layer changes with its weights".to_owned();
             let planned = "with kept aggregations".to_owned();

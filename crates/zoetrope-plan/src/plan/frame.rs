@@ -40,6 +40,20 @@ pub fn groups(steps: usize, group: usize) -> Vec<Range<usize>> {
     (0..steps).step_by(size).map(|start| start..(start + size).min(steps)).collect()
 }
 
+/// Cuts groups further, before each place at which `is_cut` says so.
+pub fn split(groups: Vec<Range<usize>>, is_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let mut cut = Vec::with_capacity(groups.len());
+    for Range { start, end } in groups {
+        let mut from = start;
+        for at in (start + 1..end).filter(|&at| is_cut(at)) {
+            cut.push(from..at);
+            from = at;
+        }
+        cut.push(from..end);
+    }
+    cut
+}
+
 /// How frames are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameRule {

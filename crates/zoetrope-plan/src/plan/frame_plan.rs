@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::frame::{Frame, FrameRule};
+use super::frame::{Frame, FrameRule, groups, split};
 use super::gpu::FramesOnGpu;
 use super::head::Head;
 use super::sharing::{CellSharing, Sharing};
@@ -22,7 +22,7 @@ pub enum OperatorOrder {
 }
 
 /// The order of the products in a structure layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayerOrder {
     /// The width of the input.
@@ -31,6 +31,21 @@ pub struct LayerOrder {
     pub outputs: usize,
     /// What comes first.
     pub order: OperatorOrder,
+    /// Snapshots, from one of the sequence to before another, in which the other product comes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_order: Vec<[usize; 2]>,
+}
+
+impl LayerOrder {
+    /// What comes first in a snapshot.
+    pub fn at(&self, step: usize) -> OperatorOrder {
+        let is_other = self.other_order.iter().any(|&[from, until]| (from..until).contains(&step));
+        match (self.order, is_other) {
+            (order, false) => order,
+            (OperatorOrder::AggregateFirst, true) => OperatorOrder::UpdateFirst,
+            (OperatorOrder::UpdateFirst, true) => OperatorOrder::AggregateFirst,
+        }
+    }
 }
 
 /// The blocks of snapshots that a frame is computed in, one after the other (ESDG §3.1).
@@ -136,6 +151,13 @@ impl FramePlan {
         self
     }
 
+    /// The groups of snapshots that structure encoders take at once of some that are computed together, as
+    /// ranges within them: of `group` each, and of one order of products in each layer.
+    pub fn groups(&self, steps: Range<usize>, group: usize) -> Vec<Range<usize>> {
+        let orders = |at: usize| self.orders.iter().map(move |layer| layer.at(steps.start + at));
+        split(groups(steps.len(), group), |at| !orders(at - 1).eq(orders(at)))
+    }
+
     /// How cells are shared, if they are.
     pub fn cells(&self) -> Option<&CellSharing> {
         self.sharing.as_ref().and_then(Sharing::cells)
@@ -148,6 +170,13 @@ impl FramePlan {
             Some(cells) => cells.placements(ranks, vertices, steps, self.blocks),
             None => Placements { structure: Placement::Single, time: Placement::Single },
         }
+    }
+
+    /// The snapshots that a miniature has to have so that a model runs over it as over a frame or a stretch:
+    /// some models are made for one length.
+    pub fn miniature_steps(&self) -> usize {
+        let longest = self.longest_frame();
+        self.rule.truncate.unwrap_or(longest).min(longest)
     }
 
     /// The snapshots of the longest frame.

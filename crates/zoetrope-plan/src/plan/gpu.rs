@@ -58,6 +58,8 @@ pub struct FramesOnGpu {
     pub coding: Coding,
     /// Frames or blocks whose snapshots are sent ahead of their use: 0 or 1; none if the graph is resident.
     pub look_ahead: usize,
+    /// Updates whose questions threads of the host draw ahead of their use, if a task draws them.
+    pub draw_ahead: usize,
     /// Whether updates that repeat are recorded as CUDA graphs and launched as a whole.
     pub record: bool,
     /// How what several ranks have goes from one to the other; nothing for one rank.

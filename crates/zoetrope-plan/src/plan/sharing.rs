@@ -11,6 +11,10 @@ use crate::placement::Placements;
 use crate::placement::grid::{Grid, even_starts};
 use crate::strategy::Strategy;
 
+/// Parts in which rows are redistributed if that overlaps with computing: few, because each costs messages
+/// of its own.
+pub const PARTS: usize = 4;
+
 /// How ranks share frames.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case")]

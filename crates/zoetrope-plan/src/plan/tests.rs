@@ -26,7 +26,12 @@ fn plan() -> FramePlan {
         updates: Update::of(2, 1),
         blocks: Blocks::default(),
         judged_group: 4,
-        orders: vec![LayerOrder { inputs: 2, outputs: 3, order: OperatorOrder::AggregateFirst }],
+        orders: vec![LayerOrder {
+            inputs: 2,
+            outputs: 3,
+            order: OperatorOrder::AggregateFirst,
+            other_order: Vec::new(),
+        }],
         reuse: Reuse { first_aggregation: false, bytes: 0, products_saved: 0 },
         sharing: None,
         gpu: None,
@@ -77,6 +82,7 @@ fn a_plan_that_contradicts_itself_is_refused_with_the_contradiction() {
         residency: Residency::Resident,
         coding: Coding::Auto,
         look_ahead: 0,
+        draw_ahead: 0,
         record: true,
         transport: None,
     };
@@ -113,7 +119,9 @@ fn a_plan_that_contradicts_itself_is_refused_with_the_contradiction() {
         ),
         (
             "looks ahead",
-            Box::new(move |plan| plan.gpu = Some(FramesOnGpu { look_ahead: 1, ..gpu })),
+            Box::new(move |plan| {
+                plan.gpu = Some(FramesOnGpu { look_ahead: 1, draw_ahead: 0, ..gpu })
+            }),
         ),
         (
             "records updates in blocks",
@@ -121,6 +129,26 @@ fn a_plan_that_contradicts_itself_is_refused_with_the_contradiction() {
                 plan.gpu = Some(gpu);
                 plan.blocks.count = 2;
             }),
+        ),
+        ("without a snapshot", Box::new(|plan| plan.orders[0].other_order = vec![[2, 2]])),
+        (
+            "keeps an aggregation that does not come first",
+            Box::new(|plan| {
+                plan.reuse.first_aggregation = true;
+                plan.orders[0].other_order = vec![[0, 2]];
+            }),
+        ),
+        (
+            "changes its order, and ranks share its cells",
+            Box::new(move |plan| {
+                plan.head.ranks = 4;
+                plan.sharing = cells([vec![0; 9], vec![1]].concat());
+                plan.orders[0].other_order = vec![[0, 2]];
+            }),
+        ),
+        (
+            "65 updates ahead",
+            Box::new(move |plan| plan.gpu = Some(FramesOnGpu { draw_ahead: 65, ..gpu })),
         ),
         ("version 1", Box::new(|plan| plan.head.schema = 1)),
     ];
@@ -148,4 +176,23 @@ fn a_plan_of_several_ranks_can_be_taken_over_by_one() {
     shared.updates.iter_mut().for_each(|update| update.ranks = vec![1]);
     shared.check().unwrap();
     assert_eq!(shared.alone(), plan());
+}
+
+#[test]
+fn groups_are_cut_where_the_order_of_a_layer_changes() {
+    let mut mixed = plan();
+    assert_eq!(mixed.groups(2..6, 4), vec![0..4; 1]);
+    mixed.orders[0].other_order = vec![[3, 5]];
+    assert_eq!(mixed.groups(2..6, 4), [0..1, 1..3, 3..4]);
+    assert_eq!(mixed.groups(2..6, 2), [0..1, 1..2, 2..3, 3..4]);
+    let order = |step| mixed.orders[0].at(step);
+    assert_eq!([2, 3, 4, 5].map(order), {
+        let (first, other) = (OperatorOrder::AggregateFirst, OperatorOrder::UpdateFirst);
+        [first, other, other, first]
+    });
+    // Weights that change from snapshot to snapshot take one order.
+    let evolving = FrameWorkload { time_on_features: false, ..workload() };
+    let error = mixed.fits(&evolving).unwrap_err();
+    assert!(matches!(error, PlanError::Mismatch { field: "orders", .. }), "{error}");
+    mixed.fits(&workload()).unwrap();
 }

@@ -6,7 +6,7 @@ use crate::placement::Placement;
 use crate::plan::batch_plan::BatchRule;
 use crate::plan::frame::{Frame, FrameRule};
 use crate::plan::frame_plan::{Blocks, FramePlan, OperatorOrder};
-use crate::plan::gpu::{Coding, Precision, Residency, Transport};
+use crate::plan::gpu::{Residency, Transport};
 use crate::plan::memory::Memory;
 use crate::plan::sharing::Sharing;
 use crate::strategy::{LayerTraffic, Strategy};
@@ -43,29 +43,9 @@ fn workload() -> FrameWorkload {
 
 fn wishes() -> Wishes {
     Wishes {
-        planner: None,
-        ranks: 1,
-        in_process: 1,
-        strategy: None,
-        members: None,
-        overlap: false,
         rule: FrameRule { frame: Some(4), stride: 2, truncate: None },
         batches: BatchRule { events: 10, chunks: None, whole_times: false },
-        group: None,
-        order: None,
-        reuse: true,
-        blocks: None,
-        recompute: true,
-        deduplicate: true,
-        prefetch: true,
-        precision: Precision::F32,
-        residency: None,
-        coding: Coding::Auto,
-        record: true,
-        transport: None,
-        memory_limit: None,
-        seed: 0,
-        compare: false,
+        ..Wishes::default()
     }
 }
 
@@ -306,4 +286,51 @@ fn a_frame_is_the_group_of_its_snapshots_unless_asked_otherwise() {
     assert_eq!(made.frames[1], Frame { start: 2, steps: 4, group: 4 });
     let two = Wishes { group: Some(2), ..wishes() };
     assert!(plan(&workload(), &two).unwrap().frames.iter().all(|frame| frame.group == 2));
+}
+
+/// A plan of each kind as this version of the format writes it, by name.
+fn golden_plans() -> Vec<(&'static str, Plan)> {
+    let linked = Err("one GPU".to_owned());
+    let gpu = GpuFacts { memory_limit: 100, data_bytes: 51, linked };
+    let shared = |strategy, ranks| Wishes {
+        ranks,
+        in_process: ranks,
+        strategy: Some(strategy),
+        members: (strategy == StrategyWish::Hybrid).then_some(2),
+        ..wishes()
+    };
+    let several = FrameWorkload { frames_per_update: 3, ..workload() };
+    let stream = stream();
+    let of_batches = Question {
+        workload: Workload::Batches(&stream),
+        machine: Machine::one_host(),
+        gpu: None,
+        wishes: &wishes(),
+    };
+    vec![
+        ("one-rank", ask(&workload(), &wishes(), None).unwrap()),
+        ("one-gpu", ask(&workload(), &wishes(), Some(&gpu)).unwrap()),
+        ("frames", ask(&several, &shared(StrategyWish::Frames, 2), None).unwrap()),
+        ("snapshot", ask(&workload(), &shared(StrategyWish::Snapshot, 2), None).unwrap()),
+        ("hypergraph", ask(&workload(), &shared(StrategyWish::Hypergraph, 2), None).unwrap()),
+        ("hybrid", ask(&workload(), &shared(StrategyWish::Hybrid, 4), None).unwrap()),
+        ("batches", choose(&of_batches).unwrap()),
+    ]
+}
+
+/// Plans that users keep are read by later versions, or refused by their schema: if this fails, raise
+/// [`Head::SCHEMA`](crate::Head::SCHEMA) or leave the format alone, and write the files anew by
+/// running the test with `ZOETROPE_WRITE_GOLDEN=1`.
+#[test]
+fn plans_are_written_and_read_as_in_the_golden_files() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/planners/golden");
+    for (name, plan) in golden_plans() {
+        let path = folder.join(format!("{name}.json"));
+        if std::env::var_os("ZOETROPE_WRITE_GOLDEN").is_some() {
+            std::fs::write(&path, plan.to_json()).unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(plan.to_json(), text, "{name}");
+        assert_eq!(Plan::from_json(&text).unwrap(), plan, "{name}");
+    }
 }

@@ -137,6 +137,15 @@ pub(crate) fn reduced_bytes(ranks: u32, values: usize) -> u64 {
     sent * (ranks - 1) * bytes
 }
 
+/// Bytes that leave one rank in such a sum.
+pub(crate) fn all_reduce_bytes(ranks: usize, rank: usize, values: usize) -> u64 {
+    if values as u64 * VALUE <= ONE_ROUND_BYTES {
+        return (ranks - 1) as u64 * values as u64 * VALUE;
+    }
+    let own = values * (rank + 1) / ranks - values * rank / ranks;
+    (values - own + (ranks - 1) * own) as u64 * VALUE
+}
+
 /// The numbers of one strategy on a graph whose vertices are renamed for it; `starts` says where the
 /// vertices of each member start.
 ///

@@ -1,6 +1,6 @@
 //! One list of cases for every operator of the tape: the tests of golden values, gradients,
 //! memory and threads all run through it, so that an operator is added in one place. Part of the
-//! library, so that a binary can compare a GPU with the processor if there is no cargo.
+//! library, so that the `zoetrope` binary can compare a GPU with the CPU on a machine without cargo.
 //!
 //! Inputs are a function of the case's name, made by the same formula in `golden/operators.py`:
 //! golden files hold results only.

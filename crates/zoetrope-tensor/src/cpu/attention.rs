@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Q, K, V are [T·N, D] stacked by time; a head owns D / heads consecutive columns. A cell that is
-//! not there (mask 0) is attended to by nobody and gets zeros, as does one with nothing to attend
+//! absent (mask 0) takes part in no attention and gets zeros, as does one with nothing to attend
 //! to. Nothing is saved: the backward pass computes the probabilities again.
 //!
 //! Vertices are independent, so blocks of them run in parallel with the vertices in the lanes of
@@ -17,7 +17,7 @@
 //!
 //! A whole layer needs about 8·D multiply-adds an element of x forward. Measured (15 November 2026,
 //! one core of a busy two-core AMD EPYC virtual machine with AVX-512, peak 118 GFLOP/s): 46 to 69
-//! GFLOP/s forward and 28 to 58 back.
+//! GFLOP/s forward and 28 to 58 backward.
 
 mod attending;
 mod core;

@@ -52,7 +52,7 @@ pub enum EvolveUnit<S> {
     },
 }
 
-/// Where the gradients go, each added to what is there; those that nobody wants are absent.
+/// Where the gradients go, each added to what is there; those that are not wanted are absent.
 pub struct EvolveGradients<M> {
     /// Of the first vectors.
     pub h0: Option<M>,

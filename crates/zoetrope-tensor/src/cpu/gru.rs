@@ -84,7 +84,7 @@ pub struct GruCall<S> {
     pub mask: Option<S>,
 }
 
-/// Where the gradients go, each added to what is there; those that nobody wants are absent.
+/// Where the gradients go, each added to what is there; those that are not wanted are absent.
 pub struct GruGradients<M> {
     /// Of the input.
     pub input: InputGradient<M>,
@@ -333,7 +333,7 @@ impl Back<'_> {
     ///
     /// # Safety
     ///
-    /// No other thread goes back through this block.
+    /// No other thread runs the backward pass of this block.
     #[allow(unsafe_code)]
     unsafe fn block(&self, block: SequenceBlock, carry: &mut [f32], sums: &mut [f32]) {
         let GruCall { kind, shape, h0, mask, .. } = *self.call;

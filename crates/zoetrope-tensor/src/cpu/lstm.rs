@@ -63,7 +63,7 @@ pub struct LstmCall<S> {
     pub mask: Option<S>,
 }
 
-/// Where the gradients go, each added to what is there; those that nobody wants are absent.
+/// Where the gradients go, each added to what is there; those that are not wanted are absent.
 pub struct LstmGradients<M> {
     /// Of the input.
     pub input: InputGradient<M>,
@@ -265,7 +265,7 @@ impl Back<'_> {
     ///
     /// # Safety
     ///
-    /// No other thread goes back through this block.
+    /// No other thread runs the backward pass of this block.
     #[allow(unsafe_code)]
     unsafe fn block(&self, block: SequenceBlock, carries: &mut [Scratch; 2], sums: &mut [f32]) {
         let [carry_h, carry_c] = carries;

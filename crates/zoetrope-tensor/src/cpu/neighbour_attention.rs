@@ -16,7 +16,7 @@
 //! the score was negative, if there is a leaky relu. Time encodings are made again in the backward
 //! pass: their sines are needed there as well, and both come from one range reduction.
 //!
-//! Way back: over queries with their targets (gradients of queries and of the time encoder; ᾱ
+//! Backward pass: over queries with their targets (gradients of queries and of the time encoder; ᾱ
 //! after dropout and the slopes of scores are left in a table), then over rows with the slots
 //! that read them (gradients of rows). Each output is written by one thread in a fixed order; the
 //! time encoder's gradients are summed in at most `BLOCKS` blocks of queries, whose boundaries
@@ -26,7 +26,7 @@
 //! machine with AVX-512, shortest of many runs), 600 targets, 5,000 slots, two heads, X = 373: 0.75 ms
 //! forward and 1.31 ms backward. The multiply-adds would take 0.14 and 0.22 ms at one vector a cycle,
 //! the time encodings 0.17 and 0.34 ms; most of the rest is waiting for the third-level cache, from
-//! which 1.1 KiB a slot come each way, beside the queries and the results.
+//! which 1.1 KiB a slot come in each pass, beside the queries and the results.
 
 mod backward;
 mod dense;
@@ -53,7 +53,7 @@ use forward::Forward;
 use sources::{Readers, Sources};
 use tile::Columns;
 
-/// Slots and targets of a block of the way there: some ten microseconds.
+/// Slots and targets of a block of the forward pass: some ten microseconds.
 const BLOCK: usize = 96;
 /// Blocks of queries in the backward pass.
 const BLOCKS: usize = 64;

@@ -57,8 +57,8 @@ pub fn batch_statistics(
 /// Elements of the fewest rows of `cols` elements that are worth a loop: rows of a few elements are
 /// taken several at a time, as one row of repeated columns.
 fn together(cols: usize) -> usize {
-    const ENOUGH: usize = 64;
-    if cols == 0 { 0 } else { cols * ENOUGH.div_ceil(cols) }
+    const ELEMENTS_MIN: usize = 64;
+    if cols == 0 { 0 } else { cols * ELEMENTS_MIN.div_ceil(cols) }
 }
 
 /// The values of columns repeated for `wide` elements.

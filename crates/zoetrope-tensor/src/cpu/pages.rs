@@ -1,7 +1,7 @@
 //! Large pages for large blocks.
 //!
-//! A gathered row of a block of many megabytes is on a page that the processor has forgotten: it
-//! has to look the page up before it can fetch the row, in a virtual machine twice. Pages of 2 MiB
+//! The rows that are gathered from a block of many megabytes lie on pages whose addresses are no longer in
+//! the processor's TLB: it has to look each page up before it can fetch the row, in a virtual machine twice. Pages of 2 MiB
 //! instead of 4 KiB make that rare, and the first touch of a block cheaper.
 
 /// Least bytes of a block for which large pages are requested.

@@ -1,5 +1,5 @@
 //! Temporal self-attention on the device: the twin of [`cpu::attention`](crate::cpu::attention), one
-//! launch there and one back.
+//! launch forward and one backward.
 
 mod layer;
 

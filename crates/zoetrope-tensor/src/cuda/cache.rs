@@ -1,8 +1,8 @@
 //! Compiled kernels on disk.
 //!
-//! A kept file is code that a GPU executes, so it counts only if nobody but the user can have put it
-//! there and it is as it was written: the folder belongs to the user and to nobody else, and the file
-//! begins with the checksum of its code. Its name is a hash of the source, the GPU's generation and the
+//! A kept file is code that a GPU executes. So it is used only if no one but the user can have written it
+//! and if it is undamaged: only the user can write to the folder, and the file begins with the checksum of
+//! its code. Its name is a hash of the source, the GPU's generation and the
 //! compiler's version. Files are written beside their place and renamed, so that a reader sees a whole
 //! file or none.
 

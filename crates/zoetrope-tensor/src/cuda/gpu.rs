@@ -62,6 +62,7 @@ struct Inner {
     wait_hook: RwLock<Option<Weak<dyn WaitHook>>>,
     precision: AtomicU8,
     uploaded: AtomicU64,
+    streamed: AtomicU64,
     downloaded: AtomicU64,
     launches: AtomicU64,
     pub(super) products: OnceLock<super::blas::Products>,
@@ -220,6 +221,7 @@ impl Gpu {
             wait_hook: RwLock::default(),
             precision: AtomicU8::default(),
             uploaded: AtomicU64::default(),
+            streamed: AtomicU64::default(),
             downloaded: AtomicU64::default(),
             launches: AtomicU64::default(),
             products: OnceLock::new(),
@@ -359,6 +361,15 @@ impl Gpu {
     /// How many kernels were launched so far.
     pub fn launches(&self) -> u64 {
         self.0.launches.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of matrices that were sent ahead of their use so far, whether they have arrived or not.
+    pub fn streamed_bytes(&self) -> u64 {
+        self.0.streamed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_streamed(&self, bytes: usize) {
+        self.0.streamed.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn count_uploaded(&self, bytes: usize) {

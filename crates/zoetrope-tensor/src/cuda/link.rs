@@ -1,9 +1,9 @@
 //! Messages between the GPUs of several ranks, by NCCL: rows by lists, and sums in the order of ranks.
 //!
-//! A link moves values and adds them up; who is how far, how long one waits and what is counted is for
-//! the caller to know. No call waits for another rank: NCCL works in threads of its own, and the
-//! caller's `settle` asks [`Link::is_through`] until it is, or ends the link ([`Link::abort`]). After
-//! that the messages are in the compute stream like a kernel, and the host goes on.
+//! A link moves values and adds them up; the caller knows how far each rank is, how long to wait, and what
+//! is counted. No call waits for another rank: NCCL works in threads of its own, and the caller's `settle`
+//! asks [`Link::is_through`] until it is, or ends the link ([`Link::abort`]). After that the messages are in
+//! the compute stream like kernels, and the host continues.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -26,10 +26,10 @@ static PUT_WIDE: Kernel = Kernel::new("link", "link_put_wide");
 static ADD: Kernel = Kernel::new("link", "link_add");
 static SUM: Kernel = Kernel::new("link", "link_sum");
 
-/// The position of a row that nobody sends.
+/// The position of a row that no rank sends.
 const NONE: u32 = u32::MAX;
 
-/// How long a link may take to end once nothing is on its way.
+/// How long a link may take to end once no message is under way.
 const ENDING: Duration = Duration::from_secs(5);
 
 /// The version of NCCL, 22703 for 2.27.3.
@@ -79,11 +79,11 @@ impl Link {
         &self.gpu
     }
 
-    /// Whether NCCL is through with the last call: after [`Link::meet`] all GPUs are linked, after
+    /// Whether NCCL has completed the last call: after [`Link::meet`] all GPUs are linked, after
     /// messages these are in the stream.
     ///
     /// # Errors
-    /// If the call, or anything that is on its way, failed.
+    /// If the call, or a message under way, failed.
     pub fn is_through(&self) -> Result<bool, CudaError> {
         let comm = lock(&self.comm);
         self.gpu.make_current();

@@ -31,8 +31,8 @@ static FINISH: Kernel = Kernel::new("matmul", "matmul_finish");
 const TILE_SIDE: usize = 32;
 const BLOCK: usize = 256;
 /// Multiply-adds of one product up to which `tile` takes it, and of a whole batch.
-const SMALL: usize = 1 << 18;
-const SMALL_BATCH: usize = 1 << 22;
+const TILE_MACS_MAX: usize = 1 << 18;
+const TILE_BATCH_MACS_MAX: usize = 1 << 22;
 /// Most members of a batch, the limit of a grid's second and third direction.
 const MAX_BATCH: usize = 65_535;
 
@@ -151,7 +151,7 @@ impl<'a> Product<'a> {
             };
             thin::backward(gpu, pass);
         } else {
-            let small = m * n * k <= SMALL && m * n * k * self.batch <= SMALL_BATCH;
+            let small = m * n * k <= TILE_MACS_MAX && m * n * k * self.batch <= TILE_BATCH_MACS_MAX;
             if small && self.batch <= MAX_BATCH || !blas::run(gpu, &self) {
                 self.tile(gpu);
             }

@@ -1,5 +1,5 @@
 //! A recurrent cell that reads messages, on a GPU: few large products of the library, gates between
-//! them. What is joined and why is said in the CPU file of this name; unlike there, the features of
+//! them. The CPU file of this name says what is joined, and why; unlike there, the features of
 //! events are put beside each vertex in the backward pass, because gathering has no order to keep and a
 //! product of a few rows more costs nothing.
 

@@ -11,7 +11,7 @@ use super::library;
 /// What a function answers: 0, or a number that has a name.
 type Status = c_int;
 
-/// The answer of a function whose work goes on without the caller.
+/// What a function returns whose work continues after the call.
 const IN_PROGRESS: Status = 7;
 
 /// `ncclFloat32`.
@@ -44,7 +44,7 @@ struct Config {
 const CONFIG: Config =
     Config { size: size_of::<Config>(), magic: 0xcafe_beef, version: 21400, blocking: 0 };
 
-/// Whether NCCL is through with what it was asked last.
+/// Whether NCCL has completed the last call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// It is.
@@ -155,7 +155,7 @@ impl Nccl {
     /// How far the last call is.
     ///
     /// # Errors
-    /// If it, or anything that is on its way, failed.
+    /// If it, or a message under way, failed.
     ///
     /// # Safety
     /// The communicator was neither destroyed nor aborted.

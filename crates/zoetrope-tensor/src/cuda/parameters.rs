@@ -27,7 +27,7 @@ pub struct ParameterBlock {
     /// Which parameters a gradient flowed into since they were cleared.
     reached: Mutex<Vec<bool>>,
     /// Whether those behind the gradients count instead.
-    reached_on_card: AtomicBool,
+    reached_on_gpu: AtomicBool,
 }
 
 impl ParameterBlock {
@@ -37,9 +37,9 @@ impl ParameterBlock {
         let fresh = |len: usize| Arc::new(gpu.allocate(len.max(1) * size_of::<f32>()));
         let (values, gradients) = (fresh(len), fresh(len + ranges.len()));
         let reached = Mutex::new(vec![false; ranges.len()]);
-        let reached_on_card = AtomicBool::new(false);
+        let reached_on_gpu = AtomicBool::new(false);
         let gpu = gpu.clone();
-        let block = Self { gpu, values, gradients, ranges, len, reached, reached_on_card };
+        let block = Self { gpu, values, gradients, ranges, len, reached, reached_on_gpu };
         // What lies between two parameters is part of sums over the whole block.
         block.whole(&block.values).clear();
         block.clear_gradients();
@@ -109,7 +109,7 @@ impl ParameterBlock {
         let flags: Vec<f32> =
             self.reached().into_iter().map(|here| f32::from(u8::from(here))).collect();
         self.flags().write(&flags);
-        self.reached_on_card.store(true, Ordering::Relaxed);
+        self.reached_on_gpu.store(true, Ordering::Relaxed);
         Buffer::part(&self.gradients, 0..self.len + self.ranges.len())
     }
 
@@ -120,7 +120,7 @@ impl ParameterBlock {
     /// Which parameters a gradient flowed into on any rank, not 0 if it did: where ranks have added them up
     /// on the GPU.
     pub(super) fn shared_flags(&self) -> Option<View<'_, u32>> {
-        let shared = self.reached_on_card.load(Ordering::Relaxed);
+        let shared = self.reached_on_gpu.load(Ordering::Relaxed);
         // A sum of ones and zeros has no bit exactly where it is 0.
         shared.then(|| View::new(self.flags().view().ptr(), self.ranges.len()))
     }
@@ -128,7 +128,7 @@ impl ParameterBlock {
     /// Sets all gradients to 0; no parameter counts as reached.
     pub fn clear_gradients(&self) {
         lock(&self.reached).fill(false);
-        self.reached_on_card.store(false, Ordering::Relaxed);
+        self.reached_on_gpu.store(false, Ordering::Relaxed);
         self.gradients().clear();
     }
 

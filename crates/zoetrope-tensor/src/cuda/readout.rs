@@ -47,7 +47,7 @@ pub(crate) fn backward(
     dw: Option<ViewMut<'_>>,
     d_bias: Option<ViewMut<'_>>,
 ) {
-    // Sums that nobody asks for go to scratch.
+    // Sums that are not asked for go to scratch memory.
     let mut spare = dw.is_none().then(|| gpu.take(w.len()));
     let dw = dw.or(spare.as_mut().map(|spare| spare.view_mut())).expect("one of the two");
     let dx = dx.map(|dx| (dx, accumulate));

@@ -74,7 +74,7 @@ impl Gpu {
         self.derived(list, 0, || self.uploaded(list))
     }
 
-    /// Zeros that everybody reads and nobody writes: at least so many.
+    /// Zeros that are read and never written: at least so many.
     pub(crate) fn zeros(&self, len: usize) -> Arc<Scratch> {
         let known = self.residents().zeros.last().cloned();
         if let Some(zeros) = known.filter(|zeros| zeros.len() >= len) {

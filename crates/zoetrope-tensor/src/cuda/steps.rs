@@ -1,8 +1,8 @@
 //! What the steps of an epoch leave on the GPU: their losses, and their number.
 //!
 //! A step does not wait for its loss: it is added to a list that is read once an epoch. The place in
-//! the list and the number of the step are kept on the GPU, so that a recorded step goes on when it is
-//! launched again: to the next loss, and to other values that dropout drops.
+//! the list and the number of the step are kept on the GPU, so that a recorded step that is
+//! launched again writes the next loss and drops other values.
 
 use std::sync::Arc;
 

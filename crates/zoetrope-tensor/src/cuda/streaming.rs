@@ -1,4 +1,4 @@
-//! The account of what is streamed: bytes, how long they were on the bus, and how long the GPU
+//! Accounting of what is streamed: bytes, how long they were on the bus, and how long the GPU
 //! took to make matrices out of differences.
 
 use super::event::Event;

@@ -3,7 +3,7 @@
 //! What goes up is written into a ring of page-locked memory and copied from there on the compute
 //! stream: the caller's memory is free at once, and the copy runs at the speed of the bus (55 GB/s
 //! against 8 GB/s from pageable memory on an H200). Half of the ring is filled while the other
-//! half is on its way.
+//! half is being copied.
 
 use bytemuck::Pod;
 use cudarc::driver::sys::{self, CUevent};
@@ -17,7 +17,7 @@ use super::view::{View, ViewMut};
 const HALF: usize = 16 << 20;
 
 /// Bytes up to which a download lands in the ring.
-const SMALL: usize = 1 << 20;
+const RING_DOWNLOAD_BYTES_MAX: usize = 1 << 20;
 
 /// Parts of the ring begin at multiples of this.
 const GRAIN: usize = 64;
@@ -152,7 +152,7 @@ impl Gpu {
         };
         let place = to.as_mut_ptr().cast::<u8>();
         let mut ring = self.ring();
-        match if bytes <= SMALL { ring.room(self, bytes) } else { None } {
+        match if bytes <= RING_DOWNLOAD_BYTES_MAX { ring.room(self, bytes) } else { None } {
             // A little lands sooner in page-locked memory; the ring is ours until it is copied out.
             Some(room) => {
                 copy(room);

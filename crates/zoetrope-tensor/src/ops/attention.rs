@@ -72,7 +72,7 @@ impl Tape {
             Some(gpu) => device::attention_forward(
                 gpu,
                 sizes,
-                self.attention_rule_on_card(mask, options),
+                self.attention_rule_on_gpu(mask, options),
                 inputs.map(|input| self.view(input)),
                 y.view_mut(),
             ),
@@ -113,7 +113,7 @@ impl Tape {
         AttentionRule { mask: mask.map(|mask| self.value(mask)), causal, scale, dropout }
     }
 
-    fn attention_rule_on_card(
+    fn attention_rule_on_gpu(
         &self,
         mask: Option<Var>,
         options: AttentionOptions,
@@ -127,7 +127,7 @@ impl Tape {
         let shape = self.shape(query);
         let operands = [query, key, value];
         let mut opened = operands.map(|operand| self.open(operand));
-        // The kernel writes all three gradients at once: one that nobody wants goes to scratch.
+        // The kernel writes all three gradients at once: one that is not wanted goes to scratch memory.
         let mut unwanted = operands.map(|_| None);
         for (opened, unwanted) in opened.iter().zip(&mut unwanted) {
             if opened.is_none() {
@@ -151,7 +151,7 @@ impl Tape {
             Some(gpu) => device::attention_backward(
                 gpu,
                 sizes,
-                self.attention_rule_on_card(mask, options),
+                self.attention_rule_on_gpu(mask, options),
                 operands.map(|operand| self.view(operand)),
                 dy.view(),
                 [(); 3].map(|()| match next() {
@@ -203,8 +203,8 @@ impl Tape {
             Some(gpu) => device::layer_forward(
                 gpu,
                 sizes(shape, options),
-                self.attention_rule_on_card(mask, options),
-                self.attention_layer_on_card(parameters),
+                self.attention_rule_on_gpu(mask, options),
+                self.attention_layer_on_gpu(parameters),
                 self.view(x),
                 y.view_mut(),
             ),
@@ -225,10 +225,7 @@ impl Tape {
         }
     }
 
-    fn attention_layer_on_card(
-        &self,
-        parameters: TemporalParameters,
-    ) -> device::AttentionLayer<'_> {
+    fn attention_layer_on_gpu(&self, parameters: TemporalParameters) -> device::AttentionLayer<'_> {
         let TemporalParameters { positions, projections, weight, bias } = parameters;
         device::AttentionLayer {
             positions: self.view(positions),
@@ -270,8 +267,8 @@ impl Tape {
                 device::layer_backward(
                     gpu,
                     sizes,
-                    self.attention_rule_on_card(mask, options),
-                    self.attention_layer_on_card(parameters),
+                    self.attention_rule_on_gpu(mask, options),
+                    self.attention_layer_on_gpu(parameters),
                     self.view(x),
                     dy.view(),
                     device::LayerGradients {

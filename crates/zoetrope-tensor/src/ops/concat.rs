@@ -111,7 +111,7 @@ impl Tape {
     pub(super) fn concat_columns_backward(&mut self, node: Var, parts: List, dy: &Buffer) {
         let cols = self.shape(node).cols;
         if self.gpu().is_some() {
-            return self.split_on_card(parts, dy, cols, |part| part);
+            return self.split_on_gpu(parts, dy, cols, |part| part);
         }
         let mut at = 0;
         for part in 0..parts.len as usize {
@@ -129,7 +129,7 @@ impl Tape {
 
     /// Hands a gradient of `cols` columns back to the parts that lie side by side in it, as many in
     /// one launch as can be; `seen` is the shape as which a part is seen.
-    fn split_on_card(
+    fn split_on_gpu(
         &mut self,
         parts: List,
         dy: &Buffer,
@@ -203,7 +203,7 @@ impl Tape {
     pub(super) fn concat_rows_backward(&mut self, parts: List, dy: &Buffer) {
         if self.gpu().is_some() {
             // Rows on top of each other are single rows side by side.
-            return self.split_on_card(parts, dy, dy.len(), |part| Shape::new(1, part.len()));
+            return self.split_on_gpu(parts, dy, dy.len(), |part| Shape::new(1, part.len()));
         }
         let mut at = 0;
         for part in 0..parts.len as usize {

@@ -1,6 +1,6 @@
-//! Operators of other crates: what a tape needs to know of one to walk back through it.
+//! Operators of other crates: what a tape needs to know of one for its backward pass.
 //!
-//! They compute on the host, and on a GPU if they can ([`Custom::on_card`]). If they cannot, their
+//! They compute on the host, and on a GPU if they can ([`Custom::on_gpu`]). If they cannot, their
 //! operands are copied down, and results and gradients up again.
 
 use std::fmt::Debug;
@@ -39,13 +39,13 @@ pub trait Custom: Debug + Send + Sync {
     }
 
     /// The same on a GPU; None if it computes on the host alone.
-    fn on_card(&self, _gpu: &Gpu) -> Option<&dyn CardSide> {
+    fn on_gpu(&self, _gpu: &Gpu) -> Option<&dyn GpuSide> {
         None
     }
 }
 
 /// What a [`Custom`] operator does on a GPU: it launches, and does not wait.
-pub trait CardSide {
+pub trait GpuSide {
     /// Writes the result; `y` holds unspecified values before.
     fn forward(&self, inputs: &[View<'_>], y: ViewMut<'_>);
 
@@ -58,7 +58,7 @@ impl Tape {
     /// input's does.
     pub fn custom(&mut self, operator: Arc<dyn Custom>, inputs: &[Var], shape: Shape) -> Var {
         let mut y = self.pool.take(shape.len());
-        match self.gpu().map(|gpu| operator.on_card(gpu)) {
+        match self.gpu().map(|gpu| operator.on_gpu(gpu)) {
             None => {
                 let values: Vec<&[f32]> = inputs.iter().map(|&input| self.value(input)).collect();
                 operator.forward(&values, y.as_mut_slice());
@@ -90,7 +90,7 @@ impl Tape {
             return self.close([Some(dx)]);
         }
         let mut opened: Vec<Option<Opened>> = inputs.iter().map(|&var| self.open(var)).collect();
-        match self.gpu().map(|gpu| (gpu, operator.on_card(gpu))) {
+        match self.gpu().map(|gpu| (gpu, operator.on_gpu(gpu))) {
             None => {
                 let slices = opened.iter_mut().map(|one| one.as_mut().map(Opened::slice));
                 operator.backward(dy.as_slice(), &mut slices.collect::<Vec<_>>());

@@ -78,7 +78,7 @@ impl Tape {
                 lstm::lstm_forward(&call, out_h, out_c, saved.as_mut_slice());
             }
             Some(gpu) => {
-                let (call, norms) = self.lstm_call_on_card(&op);
+                let (call, norms) = self.lstm_call_on_gpu(&op);
                 let (out_h, out_c) = y.view_mut().split_at(above);
                 cuda::lstm::forward(gpu, &call, norms, out_h, out_c, saved.view_mut());
             }
@@ -123,7 +123,7 @@ impl Tape {
 
     /// The operands on a GPU, and the batch norms of the input's rows if the kernels apply them to
     /// what was given to the norms.
-    fn lstm_call_on_card(&self, op: &Op) -> (LstmCall<View<'_>>, Norms<'_>) {
+    fn lstm_call_on_gpu(&self, op: &Op) -> (LstmCall<View<'_>>, Norms<'_>) {
         let Op::Lstm { input, hidden, cell, .. } = *op else { unreachable!() };
         let shape = sequence(self.shape(input.rows()), self.shape(hidden));
         let rows = input.parts();
@@ -146,7 +146,7 @@ impl Tape {
         let Some(gpu) = self.gpu() else { return false };
         part.start.is_multiple_of(state)
             && [above, above + state].contains(&part.end)
-            && cuda::lstm::takes_part(gpu, &self.lstm_call_on_card(op).0, self.lstm_widths(input))
+            && cuda::lstm::takes_part(gpu, &self.lstm_call_on_gpu(op).0, self.lstm_widths(input))
     }
 
     fn expect_recurrence(
@@ -182,7 +182,7 @@ impl Tape {
         let Op::Lstm { input, hidden, .. } = *op else { unreachable!() };
         let shape = sequence(self.shape(input.rows()), self.shape(hidden));
         let above = shape.cells() * shape.hidden;
-        let y = self.take_block(node).expect("results are kept for the way back");
+        let y = self.take_block(node).expect("results are kept for the backward pass");
         let (y, dy) = match self.gpu() {
             None => {
                 let mut opened = self.open_lstm(op, [&mut None, &mut None]);
@@ -204,7 +204,7 @@ impl Tape {
                 let mut spent = y.take_if(|_| in_place);
                 let mut spent_too = dy.take_if(|_| in_place && from == 0);
                 let mut opened = self.open_lstm(op, [&mut spent, &mut spent_too]);
-                let (call, norms) = self.lstm_call_on_card(op);
+                let (call, norms) = self.lstm_call_on_gpu(op);
                 let gradients = opened.gradients(Opened::view);
                 let (gpu, saved) = (self.gpu().expect("as above"), self.saved_gates(node).view());
                 cuda::lstm::backward(gpu, &call, norms, h, saved, flow, gradients);

@@ -7,7 +7,7 @@ use crate::cpu::matmul::MatRef;
 use crate::cpu::message_cell::{
     MessageCall, MessageCellKind, MessageGradients, message_cell_backward, message_cell_forward,
 };
-use crate::cuda::{self, message_cell as on_card};
+use crate::cuda::{self, message_cell as on_gpu};
 use crate::error::TensorError;
 use crate::matrix::Shape;
 use crate::ops::gather::expect_rows;
@@ -63,9 +63,9 @@ impl Tape {
                 message_cell_forward(&kernel, y.as_mut_slice(), saved.as_mut_slice());
             }
             Some(gpu) => {
-                let kernel = self.message_call_on_card(&call, feature_rows);
+                let kernel = self.message_call_on_gpu(&call, feature_rows);
                 let (y, saved) = (y.view_mut(), saved.view_mut());
-                on_card::message_cell_forward(gpu, &kernel, y, saved);
+                on_gpu::message_cell_forward(gpu, &kernel, y, saved);
             }
         }
         let [weight, recurrent] = call.weights;
@@ -125,16 +125,16 @@ impl Tape {
     }
 
     /// The same for those of a GPU.
-    fn message_call_on_card<'a>(
+    fn message_call_on_gpu<'a>(
         &'a self,
         call: &MessageCell,
         rows: &'a Arc<Vec<u32>>,
-    ) -> on_card::MessageCall<'a> {
+    ) -> on_gpu::MessageCall<'a> {
         let matrix = |var: Var| {
             let shape = self.shape(var);
             cuda::matmul::MatRef::new(self.view(var), shape.rows, shape.cols)
         };
-        on_card::MessageCall {
+        on_gpu::MessageCall {
             kind: call.kind,
             hidden: self.shape(call.weights[1]).cols,
             pair: matrix(call.pair),
@@ -174,7 +174,7 @@ impl Tape {
                 message_cell_backward(&kernel, y, saved.as_slice(), dy, gradients);
             }
             Some(gpu) => {
-                let kernel = self.message_call_on_card(call, rows);
+                let kernel = self.message_call_on_gpu(call, rows);
                 let gradients = MessageGradients {
                     time: lent_by(&mut d_time, Opened::view),
                     weight: d_weight.as_mut().map(Opened::view),
@@ -182,7 +182,7 @@ impl Tape {
                     biases: biases.map(|d| d.as_mut().map(Opened::view)),
                 };
                 let (y, dy) = (self.view(node), dy.view());
-                on_card::message_cell_backward(gpu, &kernel, y, saved.view(), dy, gradients);
+                on_gpu::message_cell_backward(gpu, &kernel, y, saved.view(), dy, gradients);
             }
         }
         self.close([d_time, d_weight, d_recurrent, d_bias, d_own_bias]);

@@ -75,7 +75,7 @@ impl Tape {
             Some(gpu) => {
                 let deltas = if call.time.is_some() { &deltas[..] } else { &[] };
                 let lists = lists.insert(Box::new(Lists::new(gpu, layout, deltas)));
-                let kernel = self.neighbour_call_on_card(&call, lists);
+                let kernel = self.neighbour_call_on_gpu(&call, lists);
                 device::neighbour_attention_forward(gpu, &kernel, y.view_mut(), saved.view_mut());
             }
         }
@@ -180,7 +180,7 @@ impl Tape {
     }
 
     /// The operands as the kernels of a GPU read them.
-    fn neighbour_call_on_card<'a>(
+    fn neighbour_call_on_gpu<'a>(
         &'a self,
         call: &NeighbourAttention,
         lists: &'a Lists,
@@ -213,7 +213,7 @@ impl Tape {
         match (self.gpu(), lists) {
             (Some(gpu), Some(lists)) => device::neighbour_attention_backward(
                 gpu,
-                &self.neighbour_call_on_card(call, lists),
+                &self.neighbour_call_on_gpu(call, lists),
                 saved.view(),
                 self.view(node),
                 dy.view(),

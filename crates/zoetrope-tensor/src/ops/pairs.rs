@@ -62,14 +62,14 @@ impl Tape {
             match self.gpu() {
                 None => pairs::pair_scores(self.pairs(layers, [src, dst]), y.as_mut_slice()),
                 Some(gpu) => {
-                    let pairs = self.pairs_on_card(layers, [src, dst]);
+                    let pairs = self.pairs_on_gpu(layers, [src, dst]);
                     cuda::pairs::pair_scores(gpu, pairs, y.view_mut());
                 }
             }
         }
         let inputs = [source, destination, weight, bias];
         if !inputs.iter().any(|&input| self.needs_gradient(input)) {
-            // Nobody goes back from here: the caller's lists need not be kept.
+            // There is no backward pass from here: the caller's lists need not be kept.
             return Ok(self.push(Op::Leaf, shape, Value::Owned(y), None, false));
         }
         let ends = [Arc::clone(src), Arc::clone(dst)];
@@ -87,7 +87,7 @@ impl Tape {
         }
     }
 
-    fn pairs_on_card<'a>(
+    fn pairs_on_gpu<'a>(
         &'a self,
         layers: PairLayers,
         ends: [&'a Arc<Vec<u32>>; 2],
@@ -114,7 +114,7 @@ impl Tape {
                 opened.each_mut().map(|d| d.as_mut().map(Opened::view));
             if let Some(gpu) = self.gpu() {
                 let (pairs, rows) =
-                    (self.pairs_on_card(layers, [src, dst]), [d_source, d_destination]);
+                    (self.pairs_on_gpu(layers, [src, dst]), [d_source, d_destination]);
                 cuda::pairs::pair_scores_backward(gpu, pairs, dy.view(), rows, d_weight, d_bias);
             }
             return self.close(opened);

@@ -19,10 +19,10 @@ impl Tape {
         expect_shape("readout", "the weight", Shape::new(stored.rows, input.cols), stored)?;
         expect_shape("readout", "the bias", Shape::new(1, stored.rows), self.shape(bias))?;
         let (ins, outs) = (input.cols, stored.rows);
-        let on_card = self.gpu().is_some();
+        let on_gpu = self.gpu().is_some();
         if ins == 0
             || !(1..=readout::MAX_OUTPUTS).contains(&outs)
-            || on_card && !cuda::readout::fits(ins, outs)
+            || on_gpu && !cuda::readout::fits(ins, outs)
         {
             let x = self.activate(x, Activation::Relu);
             return self.linear(x, weight, Some(bias), Activation::Identity);

@@ -22,7 +22,7 @@ pub enum GateInput {
         /// `1 × G·H`.
         bias: Option<Var>,
     },
-    /// The same for rows that are two matrices side by side: nobody has to put them together.
+    /// The same for rows that are two matrices side by side, without putting them together.
     Pair {
         /// `T·N × a` and `T·N × b`.
         x: [Var; 2],
@@ -99,7 +99,7 @@ impl GateInput {
     }
 
     /// What has a row for each cell.
-    pub(crate) fn rows(self) -> Var {
+    pub fn rows(self) -> Var {
         match self {
             Self::Gates(x) | Self::Rows { x, .. } | Self::Pair { x: [x, _], .. } => x,
         }

@@ -1,9 +1,9 @@
-//! The reverse-mode tape: what was computed, in order, and how to go back.
+//! The reverse-mode tape: it records what is computed, in order, and runs the backward pass over it.
 //!
 //! Operators append nodes; [`Tape::backward`] walks them in reverse. Values live in blocks of a
 //! [`Pool`], so a step that repeats the shapes of the step before allocates nothing. During the
-//! backward pass the blocks of values and gradients that nobody needs any more return to the pool
-//! at once: read what you want to keep before calling it.
+//! backward pass, blocks of values and gradients return to the pool as soon as they are no longer needed:
+//! read what you want to keep before calling it.
 //!
 //! A row range and a reshape are aliases: they own no block, and gradients of their readers go
 //! straight into the gradient of the matrix they look at.
@@ -351,7 +351,7 @@ impl Tape {
     }
 
     /// Whether a gradient flows into this matrix.
-    pub(crate) fn needs_gradient(&self, var: Var) -> bool {
+    pub fn needs_gradient(&self, var: Var) -> bool {
         self.node(var).needs_gradient
     }
 
@@ -387,7 +387,7 @@ impl Tape {
         self.push(op, shape, Value::Owned(value), saved, needs_gradient)
     }
 
-    /// The same for a result that is computed when somebody reads it.
+    /// The same for a result that is computed when it is read.
     pub(crate) fn record_deferred(
         &mut self,
         op: Op,
@@ -408,7 +408,7 @@ impl Tape {
         }
     }
 
-    /// Takes the block of a result that nobody reads any more.
+    /// Takes the block of a result that is no longer read.
     pub(crate) fn take_block(&mut self, var: Var) -> Option<Buffer> {
         let value = &mut self.nodes[var.index as usize].value;
         match value {

@@ -38,7 +38,7 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) enum Value {
     Owned(Buffer),
-    /// Computed on a GPU when somebody reads them, and again if need be: of a batch norm, which some
+    /// Computed on a GPU when they are read, and again if need be: of a batch norm, which some
     /// readers rather apply to what it is given.
     Deferred(OnceLock<Buffer>),
     /// Part of a matrix of the caller, from this position on.

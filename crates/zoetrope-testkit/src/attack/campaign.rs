@@ -20,7 +20,7 @@ use crate::promise::{
 use crate::random::Random;
 
 /// When a command that trains is asked to stop, and how long it may take to do so.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_TO_STOP: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(60);
 
 /// What nothing may write to.
@@ -168,7 +168,7 @@ impl Campaign {
         if order.reads {
             run_measured(command, TIME_LIMIT)
         } else {
-            run_stopped(command, PATIENCE, GRACE)
+            run_stopped(command, TIME_TO_STOP, GRACE)
         }
     }
 

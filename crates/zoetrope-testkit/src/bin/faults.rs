@@ -1,50 +1,39 @@
 //! Disturbs runs of a program: see `cargo xtask faults`.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use zoetrope_testkit::faults::Campaign;
+use zoetrope_testkit::flags;
 use zoetrope_testkit::scratch::in_memory;
 
 const USAGE: &str = "usage: faults --program FILE --keep FOLDER [--kills N] [--rounds N] \
                      [--minutes M] [--seed S]";
 
 fn main() -> ExitCode {
-    match disturb() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("faults: {error}");
-            ExitCode::from(2)
-        }
-    }
+    flags::exit("faults", disturb())
 }
 
 fn disturb() -> Result<bool, String> {
     let (mut program, mut kept, mut limit) = (None, None, None);
     let (mut kills, mut rounds, mut seed) = (40, 3, 1);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(flag) = arguments.next() {
-        let value = arguments.next().ok_or(format!("{flag} needs a value\n{USAGE}"))?;
-        let number = || value.parse::<u64>().map_err(|error| format!("{flag} {value}: {error}"));
-        match flag.as_str() {
-            "--program" => program = Some(PathBuf::from(&value)),
-            "--keep" => kept = Some(PathBuf::from(&value)),
-            "--kills" => kills = number()? as usize,
-            "--rounds" => rounds = number()? as usize,
-            "--minutes" => limit = Some(Duration::from_secs(60 * number()?)),
-            "--seed" => seed = number()?,
-            _ => return Err(format!("{flag} is not known\n{USAGE}")),
+    flags::read(USAGE, |given| {
+        match given.flag() {
+            "--program" => program = Some(given.path()),
+            "--keep" => kept = Some(given.path()),
+            "--kills" => kills = given.number()? as usize,
+            "--rounds" => rounds = given.number()? as usize,
+            "--minutes" => limit = Some(Duration::from_secs(60 * given.number()?)),
+            "--seed" => seed = given.number()?,
+            _ => return Ok(false),
         }
-    }
+        Ok(true)
+    })?;
     let program = program.ok_or(USAGE)?;
     let scratch = in_memory().map_err(|error| error.to_string())?;
     let campaign = Campaign {
-        program: program
-            .canonicalize()
-            .map_err(|error| format!("{}: {error}", program.display()))?,
+        program: flags::program(&program)?,
         kills,
         rounds,
         limit,

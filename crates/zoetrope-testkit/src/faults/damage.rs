@@ -1,4 +1,4 @@
-//! Checkpoints that are damaged: noticed, and the one before goes on to the same bits.
+//! Checkpoints that are damaged: noticed, and the run continues from the one before to the same bits.
 
 use std::fs;
 use std::path::{Path, PathBuf};

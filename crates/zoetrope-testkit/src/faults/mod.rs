@@ -1,8 +1,8 @@
-//! Faults of real runs: what is promised about each, tried and timed.
+//! Faults of real runs: for each, what is promised, whether it holds, and how long it takes.
 //!
 //! Processes of `zoetrope train` are killed at random times and at every named fault point, the file
 //! layer fails under them, their checkpoints are damaged, their disk is full, ranks end, hang or
-//! disagree. A run that was disturbed must go on to the bits of one that was not.
+//! disagree. A run that was disturbed must end bit-identical to one that was not.
 //!
 //! Fault points are in programs that were built with the feature `faults`; without it they are left
 //! out, and the table says so. So are ranks over MPI if there is no launcher or the program was built

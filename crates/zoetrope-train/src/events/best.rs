@@ -7,11 +7,11 @@
 //! part, and after any event behind it, follows from what was kept, to the bit.
 
 use zoetrope_nn::memory::VertexState;
+use zoetrope_run::checkpoint::{SavedTensor, Tensors, entries};
 
 use super::identity::Appearance;
 use super::restore::must_be_of;
 use super::session::EventSession;
-use crate::checkpoint::{SavedTensor, Tensors, entries};
 use crate::error::TrainError;
 use crate::learner::unfit;
 
@@ -81,17 +81,13 @@ impl EventSession {
     /// The memory at the end of training that belongs to the weights which the run would choose now,
     /// for a checkpoint: that of the best epoch, or of the last one without a validation part.
     pub(super) fn save_memory(&self) -> Tensors {
-        let last = match self.material.split.validation.is_empty() {
-            true => self
-                .state
-                .as_ref()
-                .filter(|_| self.grew && self.known == Some(self.material.split.train.end)),
+        let last = if self.material.split.validation.is_empty() {
+            let ended = self.grew && self.known == Some(self.material.split.train.end);
+            self.state.as_ref().filter(|_| ended)
+        } else {
             // No epoch is the best one if what is watched has no value.
-            false => self.spare.as_ref().filter(|_| {
-                self.learner.best_epoch().is_none()
-                    && self.learner.progress.frame == 0
-                    && self.learner.progress.epoch > 0
-            }),
+            let is_between = self.learner.progress.frame == 0 && self.learner.progress.epoch > 0;
+            self.spare.as_ref().filter(|_| self.learner.best_epoch().is_none() && is_between)
         };
         let Some(state) = self.kept.as_ref().map(|kept| &kept.state).or(last) else {
             return Tensors::new();

@@ -1,11 +1,11 @@
 //! How much a wrong answer about each class costs.
 
+use zoetrope_config::{ClassWeights, Config};
 use zoetrope_data::split::Part;
 
 use super::material::EventInput;
 use super::target::Target;
 use crate::class_weights;
-use crate::config::{ClassWeights, Config};
 use crate::error::TrainError;
 
 /// The weights of classes in the loss, if they differ.

@@ -5,9 +5,11 @@ use std::time::Instant;
 
 use zoetrope_data::negatives::NegativeSampler;
 use zoetrope_data::split::Part;
-use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Still;
 use zoetrope_nn::memory::EventData;
+use zoetrope_nn::{Forward, StageKind};
+use zoetrope_plan::TaskKind;
+use zoetrope_run::{EpochRecord, Metrics, Phase};
 use zoetrope_tensor::{Loss, Var};
 
 use super::ask::{self, Asking, Negatives};
@@ -23,12 +25,11 @@ use super::target::Target;
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
-use crate::run::{EpochRecord, Metrics, Phase};
-use crate::snapshots::session::{EpochEnd, Watch};
+use crate::observer::{Observer, RunEvent};
+use crate::training_run::{EpochEnd, Epochs};
 
-impl EventSession {
-    /// Runs the rest of the current epoch, then measures on the validation part.
-    pub(super) fn run_epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+impl Epochs for EventSession {
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
         let (epoch, first) = (self.learner.progress.epoch, self.learner.progress.frame);
         let begun = Instant::now();
         if first == 0 {
@@ -74,6 +75,7 @@ impl EventSession {
         self.learner.begin_epoch(&self.config, &self.network.parameters, steps - first);
         let prepare = |at: usize, prepared: &mut Prepared| {
             let piece = &rest[at];
+            let began = Instant::now();
             let event = |position| material.event(Part::Train, position);
             preparer.begin(event(piece.first), prepared);
             if piece.asked.is_empty() {
@@ -86,11 +88,18 @@ impl EventSession {
                 ask::fill(&mut preparer, &material, asking, events, &mut drawn, prepared);
             }
             preparer.finish(epoch as u32, !piece.asked.is_empty(), prepared);
+            prepared.timing = Some((began, began.elapsed()));
             Ok(())
         };
+        if first == 0 {
+            self.tasks.begin(0);
+        }
         let mut update = Instant::now();
         prefetch::run(ahead, rest.len(), prepare, |at, prepared| {
             let piece = &rest[at];
+            if let Some((began, took)) = prepared.timing {
+                self.tasks.prepared(began, took);
+            }
             if piece.asked.is_empty() {
                 let began = Instant::now();
                 self.absorb_batch(prepared)?;
@@ -107,9 +116,11 @@ impl EventSession {
             let step = self.learner.progress.frame;
             self.timeline.add_scope("batch", step as u64, update);
             self.learner.progress.frame = step + 1;
-            Ok(watch.frame(step + 1, steps))
+            let told = RunEvent::Step { epoch: epoch + 1, done: step + 1, all: steps };
+            Ok(observer.observe(told).is_continue())
         })?;
         self.learner.collect(&mut self.network.parameters, "batch", |_| Ok(()))?;
+        self.tasks.end();
         self.learner.progress.seconds += begun.elapsed().as_secs_f64();
         self.timeline.add_scope("epoch", epoch as u64 + 1, begun);
         device::show(self.tape.device(), &self.timeline);
@@ -118,19 +129,18 @@ impl EventSession {
         }
         (self.known, self.grew) = (Some(material.split.train.end), true);
         let (seconds, loss) = (self.learner.progress.seconds, self.learner.mean_loss());
-        let val = match material.split.validation.is_empty() {
-            true => Metrics::new(),
+        let val = if material.split.validation.is_empty() {
+            Metrics::new()
+        } else {
             // Memory goes on from the training part to the validation part.
-            false => {
-                self.set_aside();
-                match self.go_on(Part::Validation) {
-                    // The checkpoint has the state at the end of training.
-                    Err(TrainError::Stopped) => {
-                        self.put_back();
-                        return Ok(EpochEnd::Interrupted);
-                    }
-                    val => val?,
+            self.set_aside();
+            match self.go_on(Part::Validation) {
+                // The checkpoint has the state at the end of training.
+                Err(TrainError::Stopped) => {
+                    self.put_back();
+                    return Ok(EpochEnd::Interrupted);
                 }
+                val => val?,
             }
         };
         let record = EpochRecord { epoch: epoch + 1, seconds, loss, val };
@@ -138,7 +148,9 @@ impl EventSession {
         self.keep_if_best();
         Ok(EpochEnd::Finished(record))
     }
+}
 
+impl EventSession {
     /// Forward, backward, one update of the weights; then the state absorbs the events that joined
     /// the batch.
     fn train_batch(&mut self, prepared: &Prepared) -> Result<(), TrainError> {
@@ -148,7 +160,8 @@ impl EventSession {
         let parameters = &self.network.parameters;
         let mut forward =
             Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step)
-                .keeping(self.still.as_ref());
+                .keeping(self.still.as_ref())
+                .telling(self.tasks.listener());
         let data = self.material.data();
         let embedding = self.network.model.embed(
             &mut forward,
@@ -158,18 +171,24 @@ impl EventSession {
             self.state.as_ref(),
         )?;
         let (head, rows) = (&mut self.network.head, embedding.rows);
+        let began = Instant::now();
         let loss = loss(&mut forward, head, (&self.target, &self.cost), prepared, data, rows)?;
+        forward.tell(StageKind::Loss, began);
         // The backward pass gives values away: what the state absorbs is taken now.
         embedding.update.take(&self.tape, &mut self.updated);
         drop(span);
         if let Some(loss) = loss {
             let span = self.timeline.phase(Phase::Backward);
             let parameters = &mut self.network.parameters;
+            let began = Instant::now();
             self.learner.clear_gradients(parameters);
             self.learner.backward(&mut self.tape, parameters, loss, 1.0, 1.0, "batch")?;
+            self.tasks.task(TaskKind::Backward, began, None);
             drop(span);
             let span = self.timeline.phase(Phase::Update);
+            let began = Instant::now();
             self.learner.step(&self.config, parameters, "batch")?;
+            self.tasks.task(TaskKind::Update, began, None);
             drop(span);
         }
         self.learner.end_frame(if loss.is_some() { 1.0 } else { 0.0 });
@@ -178,7 +197,9 @@ impl EventSession {
         let absorbs = !prepared.batch.events.is_empty();
         if let Some(state) = self.state.as_mut().filter(|_| absorbs) {
             let span = self.timeline.phase(Phase::Update);
+            let began = Instant::now();
             state.absorb(&prepared.batch, self.material.data(), &self.updated);
+            self.tasks.task(TaskKind::Absorb, began, None);
             drop(span);
         }
         Ok(())
@@ -209,7 +230,7 @@ pub(super) fn decode(
     })
 }
 
-/// What a wrong answer costs; None where nothing is asked.
+/// What a wrong answer costs; None if nothing is asked.
 pub(super) fn loss(
     forward: &mut Forward<'_>,
     head: &mut StreamHead,

@@ -1,34 +1,39 @@
 //! Measuring on a part of the stream.
 //!
 //! Positives and negatives of a batch go through one pass, with the state as it was before the
-//! batch; then the state absorbs the batch's events. Where each event has many candidates, or a
+//! batch; then the state absorbs the batch's events. If each event has many candidates, or a
 //! batch is large, its questions come in several pieces, all of them before the state absorbs
 //! anything.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use zoetrope_config::MetricName;
 use zoetrope_data::negatives::NegativeSampler;
 use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
+use zoetrope_run::{Metrics, Phase};
 
 use super::ask::{self, Asking, Negatives};
-use super::compare::EVALUATION;
+use super::baselines::EVALUATION;
 use super::epoch::decode;
+use super::part_judge::PartJudge;
 use super::pieces::pieces;
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
 use super::session::EventSession;
 use super::target::Target;
-use super::verdict::Verdict;
-use crate::config::MetricName;
 use crate::error::TrainError;
-use crate::run::{Metrics, Phase};
 use crate::stages;
+use crate::training_run::Evaluation;
 
-impl EventSession {
-    /// The metrics on a part, from a state that knows exactly what came before it.
-    pub(super) fn measure(&mut self, part: Part) -> Result<Metrics, TrainError> {
+impl Evaluation for EventSession {
+    fn has(&self, part: Part) -> bool {
+        !self.material.split.part(part).is_empty()
+    }
+
+    /// From a state that knows exactly what came before the part.
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
         let timer = Instant::now();
         let asked = self.material.split.part(part);
         self.remember(asked.start)?;
@@ -38,7 +43,9 @@ impl EventSession {
         self.timeline.add(Phase::Evaluate, timer);
         metrics
     }
+}
 
+impl EventSession {
     /// The metrics on the part that follows what the state knows already.
     pub(super) fn go_on(&mut self, part: Part) -> Result<Metrics, TrainError> {
         let timer = Instant::now();
@@ -58,7 +65,7 @@ impl EventSession {
         let _judging = zoetrope_heap::during(&stages::JUDGING_EVENTS);
         self.fit_tape();
         self.enter(part);
-        let mut judge = Verdict::new(&self.target, self.config.task.hits as u32);
+        let mut judge = PartJudge::new(&self.target, self.config.task.hits as u32);
         let range = self.material.split.part(part);
         let links = matches!(*self.target, Target::Links);
         let material = Arc::clone(&self.material);

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use zoetrope_config::{Column, DataConfig};
 use zoetrope_graph::EventStore;
 
-use crate::config::{Column, DataConfig};
 use crate::error::TrainError;
 use crate::scaling::columns::{ScaledTable, Table};
 use crate::scaling::{FittedColumns, Scaled};

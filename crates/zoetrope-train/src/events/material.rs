@@ -4,24 +4,24 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use zoetrope_config::{Config, FeatureRule, TaskName};
 use zoetrope_data::split::{InductiveSplit, Part, Split};
 use zoetrope_data::{Dataset, Loaded, Progress};
 use zoetrope_graph::sampler::{Moment, Sampled, Sampler};
 use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time, VertexId};
 use zoetrope_nn::memory::EventData;
 use zoetrope_plan::Residency;
+use zoetrope_run::{DataSummary, digest};
 use zoetrope_tensor::cuda::TemporalSampler;
 use zoetrope_tensor::{Device, Fixed, Matrix};
 
 use super::features::{ChosenColumns, EventFeatures};
 use super::identity::EventRecord;
 use super::recall::{Agreement, SavedRun};
-use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
-use crate::run::DataSummary;
 use crate::scaling::columns::Table;
 use crate::scaling::{FittedScaling, Scaled, TargetScale};
-use crate::snapshots::material::{self, digest, one_hot_must_fit, short_name};
+use crate::snapshots::material::{self, one_hot_must_fit, short_name};
 
 /// A stream of events with its parts.
 #[derive(Debug)]
@@ -30,11 +30,11 @@ pub struct EventInput {
     pub name: String,
     /// The events.
     pub store: EventStore,
-    /// A row of features for each vertex, where the data has them.
+    /// A row of features for each vertex, if the data has them.
     pub vertex_features: Option<Arc<Matrix>>,
     /// Which events train, validate and test.
     pub split: Split,
-    /// The digest of the files, or of the contents where there are no files.
+    /// The digest of the files, or of the contents if there are no files.
     pub sha256: String,
     /// What a user should know about the data.
     pub warnings: Vec<String>,
@@ -54,8 +54,8 @@ pub struct EventInput {
     index: TemporalIndex,
     /// The index without the events that were left out of training.
     training_index: Option<TemporalIndex>,
-    /// The features of all events on the GPU, where one computes.
-    on_card: Option<Fixed>,
+    /// The features of all events on the GPU, if one computes.
+    on_gpu: Option<Fixed>,
     /// The index, and the one of training, on the GPU, where neighbours are sampled there.
     samplers: [Option<TemporalSampler>; 2],
 }
@@ -64,7 +64,7 @@ pub struct EventInput {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Neighbours<'a> {
     index: &'a TemporalIndex,
-    card: Option<&'a TemporalSampler>,
+    on_gpu: Option<&'a TemporalSampler>,
 }
 
 impl Neighbours<'_> {
@@ -76,8 +76,8 @@ impl Neighbours<'_> {
         step: u32,
         sampled: &mut Sampled,
     ) {
-        match self.card {
-            Some(card) => card.sample(sampler, moments, step, sampled),
+        match self.on_gpu {
+            Some(on_gpu) => on_gpu.sample(sampler, moments, step, sampled),
             None => sampler.sample(self.index, moments, step, sampled),
         }
     }
@@ -242,7 +242,7 @@ impl EventInput {
             training,
             index,
             training_index,
-            on_card: None,
+            on_gpu: None,
             samplers: [None, None],
             store,
         })
@@ -323,7 +323,7 @@ impl EventInput {
             time: self.store.time(),
             features: self.features(),
             feature_width: self.feature_width(),
-            on_card: self.on_card.as_ref(),
+            on_gpu: self.on_gpu.as_ref(),
         }
     }
 
@@ -341,12 +341,12 @@ impl EventInput {
         let Some(gpu) = device.gpu() else { return Ok(()) };
         if self.store.len() > u32::MAX as usize {
             return Err(TrainError::Unfit {
-                what: format!("a card numbers fewer than 2^32 events, not {}", self.store.len()),
+                what: format!("a GPU numbers fewer than 2^32 events, not {}", self.store.len()),
                 advice: "use --device cpu".to_owned(),
             });
         }
         let width = self.feature_width();
-        self.on_card = (width > 0).then(|| Fixed::new(gpu, width, self.features()));
+        self.on_gpu = (width > 0).then(|| Fixed::new(gpu, width, self.features()));
         if residency == Residency::Resident {
             self.samplers = self.indices().map(|index| Some(TemporalSampler::new(gpu, index?)));
         }
@@ -364,7 +364,7 @@ impl EventInput {
 
     /// Whether batches name the features of events by the numbers of these.
     pub(super) fn numbers_features(&self) -> bool {
-        self.on_card.is_some()
+        self.on_gpu.is_some()
     }
 
     /// The time of the first event, from which on memory counts.
@@ -408,8 +408,8 @@ impl EventInput {
     pub(super) fn neighbours(&self, part: Part) -> Neighbours<'_> {
         let [all, training] = &self.samplers;
         match (part, &self.training_index) {
-            (Part::Train, Some(index)) => Neighbours { index, card: training.as_ref() },
-            _ => Neighbours { index: &self.index, card: all.as_ref() },
+            (Part::Train, Some(index)) => Neighbours { index, on_gpu: training.as_ref() },
+            _ => Neighbours { index: &self.index, on_gpu: all.as_ref() },
         }
     }
 

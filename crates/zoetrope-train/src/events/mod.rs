@@ -8,14 +8,16 @@
 //! waiting then (batch-stale). By default a batch ends where time moves on, so that memory knows no
 //! event of a question's own time (`schedule`). Which events of neighbours they see is a choice of
 //! the task: those before the question's own time, or those before the batch.
+//!
+//! Its counterpart is [`snapshots`](crate::snapshots): files of the same name do the same for the other kind.
 
 mod ask;
 pub mod baseline;
+mod baselines;
 mod best;
-mod budget;
-mod compare;
 mod cost;
 mod epoch;
+mod estimate;
 mod evaluate;
 mod features;
 mod identity;
@@ -25,18 +27,20 @@ mod memory_source;
 mod network;
 mod own_answers;
 mod own_features;
+mod part_judge;
 mod pieces;
 mod planning;
 mod predict;
 mod prefetch;
 mod prepare;
+mod program;
 mod recall;
 mod replay;
 mod restore;
 mod schedule;
 mod session;
+mod start;
 mod target;
-mod verdict;
 
 pub use material::EventInput;
 pub use memory_source::{MemorySource, MemoryUse};

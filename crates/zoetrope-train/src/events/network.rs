@@ -1,5 +1,9 @@
 //! The network of a run over events: a model, the head of its task, and their parameters.
 
+use zoetrope_config::{
+    CombineName, Config, DecoderName, EmbeddingName, FeatureRule, MessageName, ModelConfig,
+    UpdaterName, Variant,
+};
 use zoetrope_nn::decoder::{EdgeDecoder, EdgeRule, LinkDecoder, VertexDecoder, VertexRule};
 use zoetrope_nn::memory::Combine;
 use zoetrope_nn::stream::{
@@ -9,10 +13,6 @@ use zoetrope_nn::{Builder, Parameters};
 
 use super::material::EventInput;
 use super::target::Target;
-use crate::config::{
-    CombineName, Config, DecoderName, EmbeddingName, FeatureRule, MessageName, ModelConfig,
-    UpdaterName, Variant,
-};
 use crate::error::TrainError;
 use crate::snapshots::engine::parameters_must_fit;
 

@@ -1,11 +1,12 @@
 //! The answers about a part's own events, kept while the part is judged: what a prediction file has
-//! where nobody names pairs.
+//! if nobody names pairs.
 
 use std::ops::Range;
 
 use zoetrope_data::negatives::MISSING;
 use zoetrope_data::split::Part;
 use zoetrope_graph::{Time, VertexId};
+use zoetrope_run::Metrics;
 
 use super::material::EventInput;
 use super::prepare::Prepared;
@@ -13,7 +14,7 @@ use super::session::EventSession;
 use super::target::Target;
 use crate::answers::{Meaning, texts};
 use crate::error::TrainError;
-use crate::run::Metrics;
+use crate::training_run::Evaluation;
 
 /// Answers about events, in their order; for links each event is followed by its negatives.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,7 +74,7 @@ impl EventSession {
     /// If shapes do not fit.
     pub fn predict_part(&mut self, part: Part) -> Result<(OwnAnswers, Metrics), TrainError> {
         self.own_answers = Some(OwnAnswers::default());
-        let metrics = self.measure(part);
+        let metrics = self.evaluate(part);
         let answers = self.own_answers.take().unwrap_or_default();
         Ok((answers, metrics?))
     }

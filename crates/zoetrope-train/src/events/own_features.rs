@@ -57,7 +57,7 @@ impl OwnFeatures {
         tape: &mut Tape,
         data: EventData<'_>,
     ) -> Result<Option<Var>, TensorError> {
-        Ok(match (self.width, data.on_card) {
+        Ok(match (self.width, data.on_gpu) {
             (0, _) => None,
             (_, Some(all)) if !self.events.is_empty() => {
                 let all = tape.fixed(all);

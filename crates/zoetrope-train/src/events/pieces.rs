@@ -12,7 +12,7 @@ use super::schedule::Batch;
 /// What goes through the model at once, as positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// The events that are asked about; none where events are absorbed only.
+    /// The events that are asked about; none if events are absorbed only.
     pub(super) asked: Range<usize>,
     /// The events that the state absorbs after it: those asked about, or others, or none.
     pub(super) absorbed: Range<usize>,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::{Config, PlannedRanks};
 use zoetrope_data::split::Part;
 use zoetrope_plan::planners::{Workload, batches};
 use zoetrope_plan::strategy::Machine;
@@ -13,7 +14,6 @@ use zoetrope_tensor::Device;
 
 use super::material::EventInput;
 use super::schedule::{Batch, Schedule};
-use crate::config::{Config, PlannedRanks};
 use crate::error::TrainError;
 
 /// The saved plan if it fits, or the one that planners propose.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::MissingFeatures;
 use zoetrope_data::split::Part;
 use zoetrope_graph::{Time, VertexId};
 use zoetrope_nn::Forward;
@@ -9,7 +10,6 @@ use zoetrope_nn::Forward;
 use super::prepare::{Prepared, Preparer};
 use super::session::EventSession;
 use super::target::Target;
-use crate::config::MissingFeatures;
 use crate::error::TrainError;
 
 /// Questions that go through the model together.

@@ -5,8 +5,10 @@
 //! Nothing here depends on weights or memory.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
+use zoetrope_config::NeighbourRule;
 use zoetrope_graph::sampler::{EqualTimes, Moment, Sampled, Sampler};
 use zoetrope_graph::{EventId, Time, VertexId};
 use zoetrope_nn::decoder::Ends;
@@ -16,7 +18,6 @@ use zoetrope_tensor::Matrix;
 
 use super::material::{EventInput, Neighbours};
 use super::own_features::OwnFeatures;
-use crate::config::NeighbourRule;
 
 /// How batches are prepared.
 #[derive(Debug, Clone, Copy)]
@@ -54,13 +55,15 @@ pub(super) struct Prepared {
     pub(super) positives: usize,
     /// Pairs that did not happen, of one-versus-one.
     pub(super) negatives: usize,
-    /// The destinations of these, [`MISSING`](zoetrope_data::negatives::MISSING) where there was
+    /// The destinations of these, [`MISSING`](zoetrope_data::negatives::MISSING) if there was
     /// none.
     pub(super) few_dst: Vec<VertexId>,
     /// The same for the pairs of one-versus-many, which come after them.
     pub(super) many_dst: Vec<VertexId>,
     /// How much of what the batch names is named again.
     pub(super) redundancy: Redundancy,
+    /// When it was prepared, and how long that took.
+    pub(super) timing: Option<(Instant, Duration)>,
 }
 
 /// Prepares batches, one after the other, in memory that it keeps.
@@ -139,7 +142,7 @@ impl<'a> Preparer<'a> {
         (prepared.positives, prepared.negatives) = (0, 0);
     }
 
-    /// The question about a vertex at the time of an event, or at `time` where no event is meant.
+    /// The question about a vertex at the time of an event, or at `time` if no event is meant.
     pub(super) fn ask(&mut self, vertex: VertexId, time: Time, event: Option<usize>) -> u32 {
         let before = match (self.rules.neighbours, self.rules.sampler.equal_times, event) {
             (NeighbourRule::BatchStale, ..) => self.first,

@@ -7,18 +7,18 @@
 
 use std::path::Path;
 
+use zoetrope_config::Config;
 use zoetrope_graph::{EventStore, VertexId};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::weights::VertexRows;
+use zoetrope_run::RunFolder;
+use zoetrope_run::checkpoint::{CheckpointStore, SavedState, entries};
 
 use super::best::{self, Grown};
 use super::identity::{Appearance, EventRecord, beginnings};
 use super::session::EventSession;
-use crate::checkpoint::{CheckpointStore, SavedState, entries};
-use crate::config::Config;
 use crate::error::TrainError;
 use crate::learner::{arrange_vertices, saved_weights};
-use crate::run::RunFolder;
 
 /// The name of the record of events in a checkpoint.
 pub(super) const EVENTS: &str = entries::EVENTS.name;
@@ -75,11 +75,14 @@ impl SavedRun {
             let time = store.time();
             time.get(last).map_or(0, |last| time.partition_point(|time| time <= last))
         });
-        match own_train == *train && cut == train.events {
-            true if own_all != *all => Agreement::SameTraining,
-            true if store.len() > all.events => Agreement::GoOn(all.events),
-            true => Agreement::Same,
-            false => Agreement::Differ,
+        if own_train != *train || cut != train.events {
+            Agreement::Differ
+        } else if own_all != *all {
+            Agreement::SameTraining
+        } else if store.len() > all.events {
+            Agreement::GoOn(all.events)
+        } else {
+            Agreement::Same
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
+use zoetrope_plan::TaskKind;
 
 use super::prefetch;
 use super::prepare::{Prepared, Preparer};
@@ -100,14 +102,17 @@ impl EventSession {
     pub(super) fn absorb_batch(&mut self, prepared: &Prepared) -> Result<(), TrainError> {
         self.tape.reset();
         let parameters = &self.network.parameters;
-        let mut forward = Forward::evaluating(&mut self.tape, parameters, &mut self.updates);
+        let mut forward = Forward::evaluating(&mut self.tape, parameters, &mut self.updates)
+            .telling(self.tasks.listener());
         let data = self.material.data();
         let state = self.state.as_ref();
         let update = self.network.model.remember(&mut forward, &prepared.batch, data, state)?;
         update.take(&self.tape, &mut self.updated);
         self.tape.reset();
         if let Some(state) = &mut self.state {
+            let began = Instant::now();
             state.absorb(&prepared.batch, data, &self.updated);
+            self.tasks.task(TaskKind::Absorb, began, None);
         }
         Ok(())
     }

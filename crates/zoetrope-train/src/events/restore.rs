@@ -1,18 +1,18 @@
 //! The whole state of a run over events, to and from a checkpoint.
 
 use zoetrope_nn::memory::VertexState;
+use zoetrope_run::checkpoint::{SavedState, SavedTensor, Tensors};
 
 use super::identity::EventRecord;
 use super::recall::EVENTS;
 use super::session::EventSession;
-use crate::checkpoint::{SavedState, SavedTensor, Tensors};
 use crate::error::TrainError;
 use crate::learner::unfit;
+use crate::training_run::Checkpointed;
 
-impl EventSession {
-    /// Everything that the run needs to continue to the same bits. An epoch begins with an empty
-    /// memory, so that memory is kept inside an epoch only.
-    pub(super) fn save_state(&self) -> SavedState {
+impl Checkpointed for EventSession {
+    /// An epoch begins with an empty memory, so that memory is kept inside an epoch only.
+    fn save(&self) -> SavedState {
         let inside = self.learner.progress.frame > 0;
         let state = self.state.as_ref().filter(|_| inside);
         let hidden = state.map_or_else(Vec::new, |state| state.save());
@@ -27,8 +27,7 @@ impl EventSession {
         state
     }
 
-    /// Puts a saved state in place.
-    pub(super) fn restore_state(&mut self, state: SavedState) -> Result<(), TrainError> {
+    fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
         let seed = self.config.train.seed;
         // Checkpoints of older versions do not say which events they belong to.
         if state.cursor.parts.contains_key(EVENTS)

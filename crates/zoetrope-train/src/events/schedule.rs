@@ -28,7 +28,7 @@ const STREAM: u32 = 0x6368_756e;
 pub(super) struct Schedule {
     /// Events in a batch.
     pub(super) batch: usize,
-    /// Equal pieces of a batch by which boundaries move; None where they stay.
+    /// Equal pieces of a batch by which boundaries move; None if they stay.
     pub(super) chunks: Option<usize>,
     /// Whether a batch goes on to the end of the last time in it.
     pub(super) whole_times: bool,
@@ -111,7 +111,7 @@ impl Schedule {
         self.cut(events, 0, time)
     }
 
-    /// Cuts positions into batches. The first one has at least `first` events where that is not 0.
+    /// Cuts positions into batches. The first one has at least `first` events if that is not 0.
     fn cut(&self, all: Range<usize>, first: usize, time: impl Fn(usize) -> Time) -> Vec<Batch> {
         let mut batches = Vec::with_capacity(all.len() / self.batch + 2);
         let (mut from, mut size) = (all.start, if first > 0 { first } else { self.batch });
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(firsts.into_iter().collect::<Vec<_>>(), [5, 10, 15, 20]);
     }
 
-    /// Where every event has a time of its own, the rule changes nothing.
+    /// If every event has a time of its own, the rule changes nothing.
     #[test]
     fn without_equal_times_batches_are_those_of_the_grid() {
         for chunks in [None, Some(4)] {

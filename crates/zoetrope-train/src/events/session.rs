@@ -1,18 +1,16 @@
 //! A run over events: the network, the state of vertices, and where the run stands.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::negatives::{NegativeList, NegativeOptions};
-use zoetrope_data::options::Limits;
-use zoetrope_data::progress::Quiet;
 use zoetrope_data::split::Part;
 use zoetrope_graph::VertexNames;
-use zoetrope_graph::sampler::{Choice, EqualTimes, Sampler};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::{Still, Updates};
-use zoetrope_nn::memory::{Delivery, Updated, VertexState};
+use zoetrope_nn::memory::{Updated, VertexState};
 use zoetrope_plan::{BatchPlan, Plan, dispatch};
+use zoetrope_run::{DataSummary, Redundancy, Timeline};
 use zoetrope_tensor::{Device, Tape};
 
 use super::best::{Grown, Kept};
@@ -22,22 +20,16 @@ use super::material::EventInput;
 use super::memory_source::MemoryUse;
 use super::network::StreamNetwork;
 use super::own_answers::OwnAnswers;
-use super::planning;
 use super::prepare::Rules;
 use super::schedule::Schedule;
 use super::target::Target;
 use crate::answers::texts;
-use crate::checkpoint::SavedState;
-use crate::config::{Config, EqualTimesRule, SamplingName, TaskName};
-use crate::device;
-use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::run::{DataSummary, Metrics, Phase, Redundancy, Timeline};
 use crate::scaling::Scaled;
-use crate::snapshots::session::{EpochEnd, Watch};
+use crate::task_log::TaskLog;
 use crate::train::RunClasses;
-use crate::training_run::TrainingRun;
+use crate::training_run::{Collectives, TrainingRun};
 
 /// A run over events in progress.
 pub struct EventSession {
@@ -76,6 +68,7 @@ pub struct EventSession {
     pub(super) updates: Updates,
     pub(super) updated: Updated,
     pub(super) timeline: Timeline,
+    pub(super) tasks: TaskLog,
     /// Says that validation should end.
     pub(super) interrupt: Interrupt,
     /// How the epochs are laid out.
@@ -94,111 +87,6 @@ impl std::fmt::Debug for EventSession {
 }
 
 impl EventSession {
-    /// Chooses the task and builds the network and the state.
-    ///
-    /// # Errors
-    /// If the data does not fit the task or the model.
-    pub fn start(
-        mut config: Config,
-        mut material: EventInput,
-        given: Option<BatchPlan>,
-        timeline: Timeline,
-    ) -> Result<Self, TrainError> {
-        let span = timeline.phase(Phase::Plan);
-        let task_name = config.task.name.unwrap_or(TaskName::LinkPrediction);
-        config.task.name = Some(task_name);
-        config.check()?;
-        if material.training_events() == 0 {
-            return Err(TrainError::Unfit {
-                what: "the training part has no event".to_owned(),
-                advice: "change data.split or data.inductive".to_owned(),
-            });
-        }
-        let device = device::open(&config, &timeline, None)?;
-        let planned = given.is_some();
-        let plan = planning::plan(&config, &material, &device, given)?;
-        device::obey(&device, plan.gpu.map(|gpu| gpu.precision));
-        if let Some(gpu) = plan.gpu {
-            material.place_on(&device, gpu.residency)?;
-        }
-        let target = Target::new(&config, task_name, &material)?;
-        let own_features = own_features(&config, task_name, &material)?;
-        let cost = Cost::new(&config, &target, &material)?;
-        let network = StreamNetwork::new(&config, &material, &target, own_features)?;
-        let options = network.model.state();
-        let state = options
-            .map(|state| VertexState::on(&device, state, material.vertices(), material.origin()));
-        let rules = Rules {
-            sampler: Sampler {
-                choice: match config.model.sampling_in_force() {
-                    SamplingName::Recent => Choice::Recent,
-                    SamplingName::Uniform => Choice::Uniform,
-                },
-                neighbours: config.model.neighbours_in_force(),
-                equal_times: match config.task.equal_times {
-                    EqualTimesRule::Future | EqualTimesRule::Batch => EqualTimes::Future,
-                    EqualTimesRule::Past => EqualTimes::Past,
-                },
-                seed: config.train.seed,
-            },
-            neighbours: config.task.neighbours,
-            layers: network.model.layers(),
-            deduplicate: plan.deduplicate,
-            query_time: network.model.uses_query_time(),
-            deliver: options.is_some_and(|options| options.delivery == Delivery::Neighbours),
-            own_features,
-        };
-        let schedule = planning::schedule(&plan, config.train.seed);
-        let fixed_negatives = match &config.task.negatives_file {
-            Some(path) => {
-                let list = NegativeList::read(path, &Limits::default(), &Quiet)?;
-                list.check(&material.store, &material.split)?;
-                let declared = FixedNegatives::new(path, &list.metadata)?;
-                Some((list, declared))
-            }
-            None => None,
-        };
-        let metrics = task_name.stream_metrics(target.classes());
-        config.check_watched(metrics)?;
-        let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
-        drop(span);
-        let mut session = Self {
-            config,
-            material: Arc::new(material),
-            task_name,
-            target: Arc::new(target),
-            cost,
-            network,
-            state,
-            known: None,
-            grew: false,
-            kept: None,
-            spare: None,
-            grown: None,
-            still: None,
-            settled: false,
-            without_run: None,
-            used: MemoryUse::default(),
-            learner,
-            schedule,
-            rules,
-            fixed_negatives,
-            redundancy: dispatch::Redundancy::default(),
-            tape: Tape::on(device),
-            updates: Updates::default(),
-            updated: Updated::default(),
-            timeline,
-            interrupt: Interrupt::new(),
-            plan,
-            own_answers: None,
-        };
-        // A saved plan is executed as it is, within the limit.
-        if zoetrope_heap::limit().is_some() && !planned {
-            session.plan_memory()?;
-        }
-        Ok(session)
-    }
-
     /// The data set.
     pub fn material(&self) -> &EventInput {
         &self.material
@@ -270,25 +158,6 @@ impl EventSession {
     }
 }
 
-/// Whether the features of judged events are part of the question.
-///
-/// # Errors
-/// If they are to be, but events have none.
-fn own_features(
-    config: &Config,
-    task: TaskName,
-    material: &EventInput,
-) -> Result<bool, TrainError> {
-    let wanted = config.task.own_features;
-    if wanted == Some(true) && material.feature_width() == 0 {
-        return Err(TrainError::Unfit {
-            what: "task.own_features = true, but these events have no features".to_owned(),
-            advice: "leave task.own_features out".to_owned(),
-        });
-    }
-    Ok(wanted.unwrap_or(task.sees_own_features()) && material.feature_width() > 0)
-}
-
 impl TrainingRun for EventSession {
     fn config(&self) -> &Config {
         &self.config
@@ -358,24 +227,8 @@ impl TrainingRun for EventSession {
         batches.iter().map(|batch| batch.steps().count()).sum()
     }
 
-    fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
-        self.run_epoch(watch)
-    }
-
     fn stop_on(&mut self, interrupt: &Interrupt) {
         self.interrupt = interrupt.clone();
-    }
-
-    fn has(&self, part: Part) -> bool {
-        !self.material.split.part(part).is_empty()
-    }
-
-    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
-        self.measure(part)
-    }
-
-    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
-        self.measure_baselines(part)
     }
 
     fn protocol(&self) -> serde_json::Value {
@@ -409,14 +262,6 @@ impl TrainingRun for EventSession {
         })
     }
 
-    fn save(&self) -> SavedState {
-        self.save_state()
-    }
-
-    fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
-        self.restore_state(state)
-    }
-
     fn timeline(&self) -> &Timeline {
         &self.timeline
     }
@@ -425,3 +270,6 @@ impl TrainingRun for EventSession {
         self.tape.device()
     }
 }
+
+/// One rank trains on events.
+impl Collectives for EventSession {}

@@ -1,9 +1,9 @@
 //! What is predicted at each event, and where the right answers stand.
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_graph::EventStore;
 
 use super::material::EventInput;
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::scaling::TargetScale;
 
@@ -15,7 +15,7 @@ pub(super) enum Target {
     /// A class of its source (`edges` false) or of the pair: two classes as one number, more as one
     /// number each.
     Classes {
-        /// By event; NaN where it is not known.
+        /// By event; NaN if it is not known.
         labels: Vec<f32>,
         /// How many classes there are.
         classes: usize,

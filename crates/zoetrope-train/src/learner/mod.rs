@@ -4,25 +4,25 @@
 //! Sessions over snapshots and over events differ in what a step computes; what a step does with
 //! the gradients, what an epoch leaves behind and what a checkpoint keeps of both is here, once.
 
-mod card;
+mod gpu;
 pub(crate) mod optimise;
 mod restore;
 #[cfg(test)]
 mod tests;
 
+use zoetrope_config::{Config, MetricName};
 use zoetrope_dist::{Ranks, Reduction};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{
     Direction, EarlyStopping, Gradients, Optimiser, ScheduleState, clip_norm,
 };
+use zoetrope_run::{EpochRecord, RunError};
 use zoetrope_tensor::cuda::StepCounter;
 use zoetrope_tensor::{Device, Seed, Tape, Var};
 
-use crate::config::{Config, MetricName};
 use crate::error::TrainError;
-use crate::run::EpochRecord;
 
-use card::Card;
+use gpu::OnGpu;
 pub use restore::put_saved_weights;
 pub(crate) use restore::{arrange_vertices, forget_data, saved_weights, unfit};
 
@@ -62,8 +62,8 @@ pub struct Learner {
     /// All of them in one piece, for ranks to add up.
     together: Vec<f32>,
     optimiser: Optimiser,
-    /// What lives on a GPU, where one computes.
-    card: Option<Card>,
+    /// What lives on a GPU, if one computes.
+    on_gpu: Option<OnGpu>,
     /// The losses of the parts of the current frame, as they weigh in it.
     frame_loss: f64,
     schedule: ScheduleState,
@@ -71,7 +71,7 @@ pub struct Learner {
     /// The number of epochs before the first one in which memory stands still.
     settled_from: Option<usize>,
     pub(crate) progress: Progress,
-    /// The weights of the best validation epoch, where there is a validation part.
+    /// The weights of the best validation epoch, if there is a validation part.
     best: Option<Parameters>,
 }
 
@@ -97,7 +97,7 @@ impl Learner {
             key,
             gradients: Gradients::new(parameters),
             together: Vec::new(),
-            card: device.gpu().map(|gpu| Card::new(gpu, &optimiser, parameters)),
+            on_gpu: device.gpu().map(|gpu| OnGpu::new(gpu, &optimiser, parameters)),
             optimiser,
             frame_loss: 0.0,
             schedule: ScheduleState::default(),
@@ -167,7 +167,7 @@ impl Learner {
         self.stopping.best().filter(|_| self.best.is_some())
     }
 
-    /// Puts the weights of the best validation epoch in place, where there was a validation part.
+    /// Puts the weights of the best validation epoch in place, if there was a validation part.
     pub fn choose_best(&self, parameters: &mut Parameters) {
         if let Some(best) = &self.best {
             parameters.clone_from(best);
@@ -177,21 +177,21 @@ impl Learner {
     /// Before the steps of an epoch, or the rest of one: `steps` are to be made.
     pub(crate) fn begin_epoch(&mut self, config: &Config, parameters: &Parameters, steps: usize) {
         let rate = self.rate(config) as f32;
-        if let Some(card) = &mut self.card {
+        if let Some(on_gpu) = &mut self.on_gpu {
             let number = self.progress.frames as u32;
-            card.begin_epoch(&self.optimiser, parameters, steps, number, rate);
+            on_gpu.begin_epoch(&self.optimiser, parameters, steps, number, rate);
         }
     }
 
-    /// The number of the frame that a GPU is at, where one computes.
+    /// The number of the frame that a GPU is at, if one computes.
     pub(crate) fn frame_counter(&self) -> Option<StepCounter> {
-        self.card.as_ref().map(|card| card.frame_counter().clone())
+        self.on_gpu.as_ref().map(|on_gpu| on_gpu.frame_counter().clone())
     }
 
     /// Forgets the gradients of the last update.
     pub(crate) fn clear_gradients(&mut self, parameters: &Parameters) {
-        match &self.card {
-            Some(card) => card.clear_gradients(parameters),
+        match &self.on_gpu {
+            Some(on_gpu) => on_gpu.clear_gradients(parameters),
             None => self.gradients.clear(),
         }
     }
@@ -207,8 +207,8 @@ impl Learner {
         share: f64,
         unit: &str,
     ) -> Result<(), TrainError> {
-        if let Some(card) = &mut self.card {
-            return card.backward(tape, loss, factor as f32, share);
+        if let Some(on_gpu) = &mut self.on_gpu {
+            return on_gpu.backward(tape, loss, factor as f32, share);
         }
         let value = f64::from(tape.scalar(loss));
         if !value.is_finite() {
@@ -239,8 +239,8 @@ impl Learner {
             (loss, Seed::Number((share * weight) as f32))
         };
         let seeds: Vec<_> = losses.iter().map(seed).chain(from_later.iter().copied()).collect();
-        if let Some(card) = &mut self.card {
-            return card.backward_from(tape, losses, &seeds);
+        if let Some(on_gpu) = &mut self.on_gpu {
+            return on_gpu.backward_from(tape, losses, &seeds);
         }
         for &WeighedLoss { loss, weight } in losses {
             self.frame_loss += f64::from(tape.scalar(loss)) * weight;
@@ -276,11 +276,11 @@ impl Learner {
         ranks: &Ranks,
     ) -> Result<(), TrainError> {
         self.together.clear();
-        if let Some(card) = &self.card {
-            if !card.share(parameters, ranks)? {
-                card.pack(parameters, &mut self.together);
+        if let Some(on_gpu) = &self.on_gpu {
+            if !on_gpu.share(parameters, ranks)? {
+                on_gpu.pack(parameters, &mut self.together);
                 ranks.all_reduce(&mut self.together, Reduction::Sum)?;
-                card.unpack(parameters, &self.together);
+                on_gpu.unpack(parameters, &self.together);
             }
             return Ok(());
         }
@@ -294,8 +294,8 @@ impl Learner {
     pub(crate) fn end_frame(&mut self, share: f64) {
         self.progress.frames += 1;
         let loss = std::mem::take(&mut self.frame_loss);
-        match &mut self.card {
-            Some(card) => card.end_frame(share),
+        match &mut self.on_gpu {
+            Some(on_gpu) => on_gpu.end_frame(share),
             None if share > 0.0 => self.add_loss(loss / share),
             None => {}
         }
@@ -304,15 +304,15 @@ impl Learner {
     /// A frame that another rank computes goes by.
     pub(crate) fn pass_frame(&mut self) {
         self.progress.frames += 1;
-        if let Some(card) = &mut self.card {
-            card.end_frame(0.0);
+        if let Some(on_gpu) = &mut self.on_gpu {
+            on_gpu.end_frame(0.0);
         }
     }
 
     /// A frame is through that is counted with those of other ranks: its loss, if it has one. On a GPU losses
     /// are counted when they are collected.
     pub(crate) fn set_frame_aside(&mut self, share: f64) -> Option<f64> {
-        if self.card.is_some() {
+        if self.on_gpu.is_some() {
             self.end_frame(share);
             return None;
         }
@@ -328,14 +328,14 @@ impl Learner {
 
     /// Whether losses are counted when they are collected from a GPU.
     pub(crate) fn is_on_gpu(&self) -> bool {
-        self.card.is_some()
+        self.on_gpu.is_some()
     }
 
     /// The same for a frame that a recording went through.
     pub(crate) fn count_frame(&mut self, share: f64) {
         self.progress.frames += 1;
-        if let Some(card) = &mut self.card {
-            card.count_frame(share);
+        if let Some(on_gpu) = &mut self.on_gpu {
+            on_gpu.count_frame(share);
         }
     }
 
@@ -356,8 +356,8 @@ impl Learner {
         parameters: &mut Parameters,
         unit: &str,
     ) -> Result<(), TrainError> {
-        if let Some(card) = &mut self.card {
-            card.step(parameters, config.train.clip);
+        if let Some(on_gpu) = &mut self.on_gpu {
+            on_gpu.step(parameters, config.train.clip);
             return Ok(());
         }
         let norm = match config.train.clip {
@@ -379,14 +379,14 @@ impl Learner {
     /// # Errors
     /// If something went wrong on it.
     pub(crate) fn pace(&mut self) -> Result<(), TrainError> {
-        self.card.as_mut().map_or(Ok(()), Card::pace)
+        self.on_gpu.as_mut().map_or(Ok(()), OnGpu::pace)
     }
 
-    /// Waits for the steps of a GPU and takes over what they found; nothing where none computes.
+    /// Waits for the steps of a GPU and takes over what they found; nothing if none computes.
     /// `share` puts the losses of several ranks together.
     ///
     /// # Errors
-    /// [`TrainError::Diverged`] where a loss or a gradient was not finite: the weights are then those
+    /// [`RunError::Diverged`](zoetrope_run::RunError::Diverged) where a loss or a gradient was not finite: the weights are then those
     /// of the last good update.
     pub(crate) fn collect(
         &mut self,
@@ -394,8 +394,8 @@ impl Learner {
         unit: &str,
         share: impl FnOnce(&mut Vec<f64>) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
-        let Some(card) = &mut self.card else { return Ok(()) };
-        let (mut losses, failed) = card.collect(&mut self.optimiser, parameters)?;
+        let Some(on_gpu) = &mut self.on_gpu else { return Ok(()) };
+        let (mut losses, failed) = on_gpu.collect(&mut self.optimiser, parameters)?;
         share(&mut losses)?;
         if let Some(loss) = losses.iter().find(|loss| !loss.is_finite()) {
             return Err(self.not_finite("the loss", unit, *loss));
@@ -410,7 +410,7 @@ impl Learner {
     /// A loss or a gradient of the current frame or batch is not a number.
     pub(crate) fn not_finite(&self, what: &str, unit: &str, value: f64) -> TrainError {
         let (index, step) = (self.progress.frame, self.optimiser.steps());
-        TrainError::Diverged { what: format!("{what} of {unit}"), index, value, step }
+        RunError::Diverged { what: format!("{what} of {unit}"), index, value, step }.into()
     }
 
     /// Closes an epoch: the schedule and early stopping hear of it, the best weights are kept.

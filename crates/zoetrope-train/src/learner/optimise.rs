@@ -1,8 +1,7 @@
 //! From the configuration to an optimiser and its learning rate.
 
+use zoetrope_config::{OptimiserName, ScheduleName, TrainConfig};
 use zoetrope_nn::optimiser::{Method, Schedule, ScheduleState};
-
-use crate::config::{OptimiserName, ScheduleName, TrainConfig};
 
 /// The optimiser that `[train]` names.
 pub(super) fn method(config: &TrainConfig) -> Method {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{EarlyStopping, ScheduleState};
 use zoetrope_nn::weights::{VERTEX_ROWS, VertexRows};
+use zoetrope_run::checkpoint::{Cursor, SavedState, SavedTensor, Tensors, entries};
 
 use super::{Learner, direction};
-use crate::checkpoint::{Cursor, SavedState, SavedTensor, Tensors, entries};
 use crate::error::TrainError;
 
 /// The prefix of the weights of the best epoch.
@@ -72,7 +72,7 @@ impl Learner {
     /// Puts a saved state in place and returns what the session kept besides.
     ///
     /// # Errors
-    /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
+    /// [`TrainError::Unfit`] if the state was saved by a run of another model, data set or seed.
     pub(crate) fn restore(
         &mut self,
         parameters: &mut Parameters,

@@ -1,11 +1,11 @@
+use zoetrope_config::{Config, MetricName};
 use zoetrope_nn::Parameters;
 use zoetrope_nn::initialise::Initialise;
 use zoetrope_nn::parameters::Builder;
+use zoetrope_run::checkpoint::Tensors;
 use zoetrope_tensor::Device;
 
 use super::Learner;
-use crate::checkpoint::Tensors;
-use crate::config::{Config, MetricName};
 
 #[test]
 fn a_gradient_whose_square_is_infinite_is_found_before_anything_changes() {

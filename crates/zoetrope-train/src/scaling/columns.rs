@@ -13,11 +13,11 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use zoetrope_config::{DataConfig, FeatureScaling, MissingFeatures};
 use zoetrope_data::scaling::rounded;
+use zoetrope_run::ColumnCounts;
 
-use super::ColumnCounts;
 use super::shape::{Shape, choose, signed_log};
-use crate::config::{DataConfig, FeatureScaling, MissingFeatures};
 use crate::error::TrainError;
 
 /// How one column is scaled.
@@ -69,9 +69,9 @@ pub(crate) struct Table<'a> {
 
 /// The first names of a list, for messages.
 fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
-    const MOST: usize = 12;
-    let more = names.len().saturating_sub(MOST);
-    let shown: Vec<String> = names.take(MOST).map(|name| format!("`{name}`")).collect();
+    const NAMES_MAX: usize = 12;
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let shown: Vec<String> = names.take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &more
 }
@@ -311,7 +311,7 @@ impl FittedColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use zoetrope_config::Config;
 
     fn config(settings: &[&str]) -> DataConfig {
         let builder = settings.iter().fold(Config::builder(), |builder, set| builder.set(set));

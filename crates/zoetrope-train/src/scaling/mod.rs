@@ -14,11 +14,11 @@ mod shape;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use zoetrope_config::Scaling;
 use zoetrope_data::scaling::{OwnUnits, ScaledBy};
+use zoetrope_run::{ColumnCounts, RunFolder, ScalingSummary, SeriesSummary, read_if_there};
 
-use crate::config::Scaling;
 use crate::error::TrainError;
-use crate::run::read_if_there;
 
 pub use columns::{FittedColumn, FittedColumns};
 pub use series::FittedSeries;
@@ -26,9 +26,6 @@ pub(crate) use series::scale_series;
 
 /// The version of the file's layout.
 const SCHEMA: u32 = 1;
-
-/// The file of a run folder.
-pub(crate) const FILE: &str = "scaling.json";
 
 /// What `scaling.json` holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,7 +124,7 @@ impl FittedScaling {
     /// # Errors
     /// If the file cannot be read, or does not hold what this version writes.
     pub fn read(run: &Path) -> Result<Option<Self>, TrainError> {
-        let path = run.join(FILE);
+        let path = run.join(RunFolder::SCALING);
         let Some(text) = read_if_there(&path)? else { return Ok(None) };
         let wrong = |why: String| TrainError::Unfit {
             what: format!("{}: {why}", path.display()),
@@ -210,7 +207,7 @@ impl Scaled {
             && untouched(&vertices)
             && self.missing_features == 0;
         (!nothing).then(|| ScalingSummary {
-            file: FILE.to_owned(),
+            file: RunFolder::SCALING.to_owned(),
             fitted_on: match (self.of_run, self.is_reference()) {
                 (true, _) => "the run's data",
                 (false, true) => "all steps, as PyG-Temporal's loader",
@@ -223,89 +220,5 @@ impl Scaled {
             missing_features: self.missing_features,
             own_units: self.own_units.is_some(),
         })
-    }
-}
-
-/// What was scaled and what was missing, in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScalingSummary {
-    /// The file of the run folder that holds the numbers.
-    pub file: String,
-    /// Where the numbers come from.
-    pub fitted_on: String,
-    /// The measured series.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub series: Option<SeriesSummary>,
-    /// Columns of features of events.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub event_features: Option<ColumnCounts>,
-    /// Columns of features of vertices.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vertex_features: Option<ColumnCounts>,
-    /// Features of events and vertices that were missing and were filled.
-    pub missing_features: u64,
-    /// Whether `mae`, `mse` and the like are on the scaled values, and `own_mae` and the like in the
-    /// data's own units. If not, there is only one kind.
-    pub own_units: bool,
-}
-
-/// A measured series, in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeriesSummary {
-    /// `data.scaling`.
-    pub rule: String,
-    /// Over which values means were taken.
-    pub by: String,
-    /// Over how many steps, from the first.
-    pub fitted_steps: usize,
-    /// Missing values.
-    pub missing: u64,
-    /// All values.
-    pub values: u64,
-}
-
-/// How many columns were scaled in which way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ColumnCounts {
-    /// As they are.
-    pub none: usize,
-    /// By mean and deviation.
-    pub standard: usize,
-    /// Their logarithms, by mean and deviation.
-    pub log: usize,
-    /// Columns that were added to say where a value is missing.
-    pub indicators: usize,
-}
-
-impl ScalingSummary {
-    /// One line for people.
-    pub fn line(&self) -> String {
-        let mut parts = Vec::new();
-        if let Some(series) = &self.series {
-            let missing = match series.missing {
-                0 => String::new(),
-                missing => format!(", {missing} of {} values missing", series.values),
-            };
-            parts.push(match series.by.as_str() {
-                "nothing" => format!("series as it is{missing}"),
-                by => format!("series scaled by {by}{missing}"),
-            });
-        }
-        for (what, counts) in [("event", self.event_features), ("vertex", self.vertex_features)] {
-            let Some(ColumnCounts { none, standard, log, indicators }) = counts else { continue };
-            let named = [
-                (none, "as they are"),
-                (standard, "standardised"),
-                (log, "logarithmic"),
-                (indicators, "added to mark missing values"),
-            ];
-            let counted = named.iter().filter(|(count, _)| *count > 0);
-            let text: Vec<String> = counted.map(|(count, how)| format!("{count} {how}")).collect();
-            parts.push(format!("{what} features: {}", text.join(", ")));
-        }
-        if self.missing_features > 0 {
-            parts.push(format!("{} missing features filled", self.missing_features));
-        }
-        format!("{}; fitted on {} ({})", parts.join("; "), self.fitted_on, self.file)
     }
 }

@@ -1,6 +1,7 @@
 //! The scale of a measured series in a run.
 
 use serde::{Deserialize, Serialize};
+use zoetrope_config::{DataConfig, Scaling};
 use zoetrope_data::SnapshotDataset;
 use zoetrope_data::dataset::{Signal, Standardise};
 use zoetrope_data::scaling::SeriesScaling;
@@ -8,7 +9,6 @@ use zoetrope_data::split::Split;
 use zoetrope_graph::{VertexId, VertexNames};
 
 use super::Scaled;
-use crate::config::{DataConfig, Scaling};
 use crate::error::TrainError;
 
 /// The scale of a measured series, with what is needed to apply it to another file.

@@ -6,15 +6,15 @@
 //! made by the first rank, for all of them.
 
 use serde::{Deserialize, Serialize};
+use zoetrope_config::Config;
 use zoetrope_dist::watch::Cause;
 use zoetrope_dist::{DistError, Ranks};
 use zoetrope_plan::Plan;
+use zoetrope_run::{FailureKind, digest};
 use zoetrope_tensor::cpu::simd;
 
 use super::open::Opened;
-use crate::config::Config;
-use crate::error::{FailureKind, TrainError};
-use crate::snapshots::material::digest;
+use crate::error::TrainError;
 
 /// Keys that may differ from rank to rank: where files lie (contents are compared), and what changes
 /// no result.
@@ -147,11 +147,8 @@ fn told(config: &Config, opened: &Opened) -> Vec<String> {
         format!("vector units {}", simd::level()),
         format!("data of sha256 {}", opened.sha256()),
     ];
-    for (section, entries) in Config::SECTIONS.into_iter().zip(config.entries()) {
-        let keys = entries.into_iter().map(|(name, value)| (format!("{section}.{name}"), value));
-        let fixed = keys.filter(|(key, _)| !FREE.contains(&key.as_str()));
-        lines.extend(fixed.map(|(key, value)| format!("{key} = {value}").replace('\n', " ")));
-    }
+    let fixed = config.values().filter(|(key, _)| !FREE.contains(&key.as_str()));
+    lines.extend(fixed.map(|(key, value)| format!("{key} = {value}").replace('\n', " ")));
     lines
 }
 

@@ -7,11 +7,12 @@
 
 use std::path::Path;
 
+use zoetrope_run::checkpoint::SavedState;
+use zoetrope_run::{RunFolder, differences};
+
 use super::{Opened, vertex_rows};
-use crate::checkpoint::SavedState;
 use crate::error::TrainError;
 use crate::learner;
-use crate::run::{self, RunFolder};
 use crate::training_run::TrainingRun;
 
 /// What differs between the data of the run in `root` and what was opened; nothing if it is the same.
@@ -24,7 +25,7 @@ pub(super) fn accepted(
     accepts: bool,
 ) -> Result<Vec<String>, TrainError> {
     let Some(was) = RunFolder::read_data(root)? else { return Ok(Vec::new()) };
-    let differences = run::differences(&was, &opened.summary());
+    let differences = differences(&was, &opened.summary());
     if differences.is_empty() || accepts {
         return Ok(differences);
     }
@@ -49,11 +50,11 @@ pub(super) fn must_continue() -> TrainError {
 /// # Errors
 /// [`TrainError::Unfit`] if weights belong to vertices and the vertices are others.
 pub(super) fn keep_what_was_learnt(
-    course: &dyn TrainingRun,
+    session: &dyn TrainingRun,
     root: &Path,
     state: &mut SavedState,
 ) -> Result<(), TrainError> {
-    if vertex_rows(course, Some(root))?.is_some() {
+    if vertex_rows(session, Some(root))?.is_some() {
         return Err(TrainError::Unfit {
             what:
                 "the weights of data.features = \"learned\" belong to vertices, and this data has \

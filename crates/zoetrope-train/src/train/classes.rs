@@ -7,19 +7,16 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::split::Split;
 use zoetrope_data::table::TableReading;
 use zoetrope_data::{Dataset, Loaded};
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, TextTable};
+use zoetrope_run::{RunFolder, read_json};
 
 use crate::answers::texts;
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
-use crate::run::read_json;
-
-/// The file of a run folder.
-pub(crate) const FILE: &str = "classes.json";
 
 /// Whole numbers that an f32 tells apart.
 const WHOLE_MAX: f32 = (1 << 24) as f32;
@@ -39,10 +36,10 @@ impl RunClasses {
     /// Reads the classes of a run. In one without the file every class is its own number.
     ///
     /// # Errors
-    /// [`TrainError::Io`] if the file cannot be read, [`TrainError::Damaged`] if it is something
+    /// [`TrainError::Run`] if the file cannot be read or is something
     /// else.
     pub(crate) fn read(root: &Path) -> Result<Self, TrainError> {
-        Ok(read_json(&root.join(FILE))?.unwrap_or_default())
+        Ok(read_json(&root.join(RunFolder::CLASSES))?.unwrap_or_default())
     }
 
     /// Whether every class is its own number.

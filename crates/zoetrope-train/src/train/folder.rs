@@ -1,10 +1,9 @@
 //! The files of a run folder that grow with its epochs.
 
+use zoetrope_run::tensorboard::EventFile;
+use zoetrope_run::{DataChange, DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
+
 use crate::error::TrainError;
-use crate::run::tensorboard::EventFile;
-use crate::run::{DataChange, DataSource, EpochRecord, MetricsLine, MetricsLog, RunFolder};
-use crate::scaling;
-use crate::train::classes;
 use crate::training_run::TrainingRun;
 
 /// `metrics.jsonl` and the event file of TensorBoard.
@@ -18,47 +17,47 @@ impl Records {
     /// Starts or continues the files, and writes the configuration and the plan of a new run.
     pub(super) fn open(
         folder: &RunFolder,
-        course: &dyn TrainingRun,
+        session: &dyn TrainingRun,
         resumed: bool,
         changes: &[String],
     ) -> Result<Self, TrainError> {
         let path = folder.metrics_path();
         let metrics = if resumed {
-            MetricsLog::resume(&path, course.epochs().len())?
+            MetricsLog::resume(&path, session.epochs().len())?
         } else {
             MetricsLog::create(&path)?
         };
         // A run that lost the file and was scaled anew has it again.
-        let (fitted, scales) = (&course.scaled().fitted, folder.root().join(scaling::FILE));
+        let (fitted, scales) = (&session.scaled().fitted, folder.root().join(RunFolder::SCALING));
         if !fitted.is_empty() && (!resumed || !scales.exists()) {
             folder.write_json(&scales, fitted)?;
         }
         if !resumed || !changes.is_empty() {
-            folder.write_json(&folder.plan_path(), &course.layout())?;
+            folder.write_json(&folder.plan_path(), &session.layout())?;
         }
         if !resumed {
-            let named = course.classes();
+            let named = session.classes();
             if !named.is_empty() {
-                folder.write_json(&folder.root().join(classes::FILE), &named)?;
+                folder.write_json(&folder.root().join(RunFolder::CLASSES), &named)?;
             }
-            if course.config().data.features.is_by_vertex() {
-                folder.write_vertices(course.vertex_names())?;
+            if session.config().data.features.is_by_vertex() {
+                folder.write_vertices(session.vertex_names())?;
             }
         }
-        let mut source = DataSource::new(course.config(), folder.root(), course.data());
-        source.warnings = course.warnings().to_vec();
+        let mut source = DataSource::new(session.config(), folder.root(), session.data());
+        source.warnings = session.warnings().to_vec();
         if !changes.is_empty() {
             source.changes =
                 DataSource::read(folder.root())?.map_or_else(Vec::new, |was| was.changes);
-            let after_epochs = course.epochs().len();
+            let after_epochs = session.epochs().len();
             source.changes.push(DataChange { after_epochs, differences: changes.to_vec() });
         }
         if !resumed || !changes.is_empty() {
             folder.write_source(&source)?;
         }
         // Written last of what makes a folder a run: one without it holds nothing to continue.
-        folder.write_config(course.config())?;
-        let events = if course.config().output.tensorboard {
+        folder.write_config(session.config())?;
+        let events = if session.config().output.tensorboard {
             Some(EventFile::create(folder.root())?)
         } else {
             None
@@ -75,6 +74,6 @@ impl Records {
         let names: Vec<(String, f64)> =
             record.val.iter().map(|(name, &value)| (format!("val/{name}"), value)).collect();
         let val = names.iter().map(|(name, value)| (name.as_str(), *value));
-        events.scalars(record.epoch as u64, own.into_iter().chain(val))
+        Ok(events.scalars(record.epoch as u64, own.into_iter().chain(val))?)
     }
 }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use zoetrope_config::Config;
+use zoetrope_data::regular_file;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::weights::{VertexRows, load_safetensors_for};
 use zoetrope_plan::Plan;
+use zoetrope_run::{RunError, RunFolder};
 
-use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::{RunFolder, read};
 
 /// The saved plan that a configuration names, if it names one rather than a planner.
 ///
@@ -41,11 +42,9 @@ pub(super) fn plan_of(
 }
 
 fn read_plan(path: &Path) -> Result<Plan, TrainError> {
-    let bytes = read(path).map_err(|error| TrainError::io(path, error))?;
-    let text = String::from_utf8(bytes).map_err(|error| TrainError::Damaged {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
+    let bytes = regular_file::read(path).map_err(|error| TrainError::io(path, error))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| RunError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
     Ok(Plan::from_json(&text)?)
 }
 
@@ -59,7 +58,7 @@ pub fn load_weights(
     path: &Path,
     rows: Option<&VertexRows>,
 ) -> Result<(), TrainError> {
-    let bytes = read(path).map_err(|error| TrainError::io(path, error))?;
+    let bytes = regular_file::read(path).map_err(|error| TrainError::io(path, error))?;
     load_safetensors_for(parameters, &bytes, rows)
         .map_err(|source| TrainError::Weights { path: path.to_owned(), source })
 }

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::Progress;
 use zoetrope_dist::Ranks;
 use zoetrope_heap::during;
 use zoetrope_plan::Plan;
+use zoetrope_run::{DataSource, DataSummary, Timeline};
 
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
 use crate::events::{EventInput, EventSession, SavedRun};
-use crate::run::{DataSource, DataSummary, Timeline};
 use crate::scaling::FittedScaling;
 use crate::snapshots::material::{self, SnapshotInput};
 use crate::snapshots::session::{Session, of_frames};
@@ -45,7 +45,7 @@ pub enum Run {
 
 impl Opened {
     /// Opens the data that a configuration names, and puts into the configuration what the data
-    /// decides: the model and the task where nobody named them, and what follows from these
+    /// decides: the model and the task if nobody named them, and what follows from these
     /// ([`Config::chosen`] tells). What was given stays.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Opened {
     /// The same as one of several ranks.
     ///
     /// # Errors
-    /// As [`Opened::start`], and where ranks cannot share it.
+    /// As [`Opened::start`], and if ranks cannot share it.
     pub fn start_shared(
         self,
         config: Config,
@@ -180,7 +180,7 @@ fn snapshots_plan(model: &str) -> TrainError {
 
 impl Run {
     /// What both kinds have in common.
-    pub fn course(&self) -> &dyn TrainingRun {
+    pub fn session(&self) -> &dyn TrainingRun {
         match self {
             Self::Snapshots(session) => session,
             Self::Events(session) => session,
@@ -188,7 +188,7 @@ impl Run {
     }
 
     /// What both kinds have in common, to be changed.
-    pub fn course_mut(&mut self) -> &mut dyn TrainingRun {
+    pub fn session_mut(&mut self) -> &mut dyn TrainingRun {
         match self {
             Self::Snapshots(session) => session,
             Self::Events(session) => session,

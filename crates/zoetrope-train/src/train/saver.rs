@@ -11,8 +11,9 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use zoetrope_heap::during;
+use zoetrope_run::RunError;
+use zoetrope_run::checkpoint::{CheckpointStore, SavedState};
 
-use crate::checkpoint::{CheckpointStore, SavedState};
 use crate::error::TrainError;
 use crate::stages;
 use crate::train::pace::Pace;
@@ -23,7 +24,7 @@ pub(super) struct Saver {
     pace: Pace,
     is_due: bool,
     /// The save on its way, which ends with how long it took.
-    under_way: Option<JoinHandle<Result<Duration, TrainError>>>,
+    under_way: Option<JoinHandle<Result<Duration, RunError>>>,
 }
 
 impl Saver {
@@ -83,14 +84,18 @@ impl Saver {
     pub(super) fn save(&mut self, state: &SavedState) -> Result<(), TrainError> {
         self.wait()?;
         let _saving = during(&stages::SAVING);
-        self.store.save(state).map(|_written| ())
+        self.store.save(state)?;
+        Ok(())
     }
 
     /// Waits for what is on its way.
     fn wait(&mut self) -> Result<(), TrainError> {
         match self.under_way.take().map(JoinHandle::join) {
             None => Ok(()),
-            Some(Ok(saved)) => saved.map(|took| self.pace.over(took)),
+            Some(Ok(saved)) => {
+                self.pace.over(saved?);
+                Ok(())
+            }
             Some(Err(panic)) => std::panic::resume_unwind(panic),
         }
     }
@@ -116,7 +121,10 @@ mod tests {
         std::fs::write(&file, "no folder").unwrap();
         let mut saver = Saver::new(CheckpointStore::new(file.join("checkpoints"), 1), None);
         saver.epoch(true, SavedState::default).unwrap();
-        assert!(matches!(saver.save(&SavedState::default()), Err(TrainError::Io { .. })));
+        assert!(matches!(
+            saver.save(&SavedState::default()),
+            Err(TrainError::Run(RunError::Io { .. }))
+        ));
         // It was told; the next one is tried again.
         saver.epoch(true, SavedState::default).unwrap();
     }

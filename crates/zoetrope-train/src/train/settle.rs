@@ -3,11 +3,10 @@
 //! The only place that does. It looks at a data set that was read and changes the configuration
 //! before anything is made of either, so that the saved tree is the one that was trained.
 
+use zoetrope_config::{Config, FeatureRule, Frame, ModelName, TaskName};
 use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, Format, Loaded, SnapshotDataset};
 use zoetrope_graph::{EventStore, suggest_cut};
-
-use crate::config::{Config, FeatureRule, Frame, ModelName, TaskName};
 
 /// The fewest training events that a class needs before it is worth predicting.
 const CLASS_EVENTS_MIN: usize = 10;

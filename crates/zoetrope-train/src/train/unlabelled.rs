@@ -1,9 +1,8 @@
 //! How many events and vertices have no label, or no weight to predict: a run says so, because it neither
 //! learns from them nor is judged by them.
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::Dataset;
-
-use crate::config::{Config, TaskName};
 
 /// Counted when the data was read, before a run's classes make further labels unknown.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,9 +1,9 @@
 //! Keys that the data, or the plan that was made for it, gives nothing to act on.
 
+use zoetrope_config::{Config, ConfigError, ConfigProblem};
 use zoetrope_data::Dataset;
 use zoetrope_plan::FramePlan;
 
-use crate::config::{Config, ConfigProblem};
 use crate::error::TrainError;
 
 /// How events become snapshots.
@@ -64,5 +64,5 @@ fn asked(config: &Config, keys: &[&str], reason: &str) -> Vec<ConfigProblem> {
 }
 
 fn refuse(problems: Vec<ConfigProblem>) -> Result<(), TrainError> {
-    if problems.is_empty() { Ok(()) } else { Err(TrainError::Config { problems }) }
+    Ok(ConfigError::refuse(problems)?)
 }

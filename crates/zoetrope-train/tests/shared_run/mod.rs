@@ -3,13 +3,14 @@
 // Each test program uses some of it.
 #![allow(dead_code)]
 
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_dist::Ranks;
-use zoetrope_train::Config;
-use zoetrope_train::run::Timeline;
+use zoetrope_run::Timeline;
+use zoetrope_train::observer::Unobserved;
 use zoetrope_train::snapshots::material::SnapshotInput;
-use zoetrope_train::snapshots::session::{Session, Watch};
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::snapshots::session::Session;
+use zoetrope_train::training_run::{Epochs, TrainingRun};
 
 /// ESDG's models with the smoothing that the paper gives each (§6.1).
 pub(crate) const MODELS: [&str; 3] = [
@@ -35,14 +36,6 @@ const BASE: &str = "data.path=synthetic:aml?accounts=64&days=26&events=2600&patt
     data.split=none task.name=link-prediction task.theta=0.1 model.hidden=6 train.frame=10 \
     train.stride=3 train.epochs=4 train.lr=0.002";
 
-pub(crate) struct Nobody;
-
-impl Watch for Nobody {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
-        true
-    }
-}
-
 /// A configuration of settings that stand in texts, separated by spaces.
 pub(crate) fn config(settings: &[&str]) -> Config {
     let all = settings.iter().flat_map(|text| text.split_whitespace());
@@ -61,7 +54,7 @@ pub(crate) fn session(settings: &[&str], ranks: Option<Ranks>) -> Session {
 pub(crate) fn losses(settings: &[&str], ranks: Option<Ranks>) -> Vec<f64> {
     let mut session = session(settings, ranks);
     while !(&session as &dyn TrainingRun).is_over() {
-        session.epoch(&mut Nobody).unwrap();
+        session.epoch(&mut Unobserved).unwrap();
     }
     session.learner().epochs().iter().map(|epoch| epoch.loss).collect()
 }

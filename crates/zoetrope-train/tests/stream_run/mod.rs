@@ -1,14 +1,15 @@
 //! Small runs over events for tests.
 #![allow(dead_code)]
 
+use std::ops::ControlFlow;
+use zoetrope_config::Config;
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{Column, EventStore, Time, TimeScale, TimeUnit, VertexNames};
-use zoetrope_train::Config;
+use zoetrope_run::Timeline;
 use zoetrope_train::events::{Candidate, EventInput, EventSession};
-use zoetrope_train::run::Timeline;
-use zoetrope_train::snapshots::session::Watch;
-use zoetrope_train::training_run::TrainingRun;
+use zoetrope_train::observer::{Observer, RunEvent};
+use zoetrope_train::training_run::{Epochs, TrainingRun};
 
 /// Every model, as settings.
 pub(crate) const MODELS: [&str; 5] = [
@@ -75,10 +76,10 @@ pub(crate) struct StreamRun {
 
 struct Batches(usize);
 
-impl Watch for Batches {
-    fn frame(&mut self, _: usize, _: usize) -> bool {
+impl Observer for Batches {
+    fn observe(&mut self, _: RunEvent<'_>) -> ControlFlow<()> {
         self.0 = self.0.saturating_sub(1);
-        self.0 > 0
+        if self.0 > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 

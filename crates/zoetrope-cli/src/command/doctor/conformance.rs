@@ -40,7 +40,7 @@ struct Case {
 }
 
 impl Case {
-    /// A comparison that came to no result.
+    /// A comparison that failed before it had a result.
     fn broken(name: &str, problem: String) -> Self {
         let name = name.to_owned();
         Self { name, difference: f64::INFINITY, agrees: false, problem: Some(problem) }
@@ -100,7 +100,7 @@ impl FromStr for Shard {
     }
 }
 
-/// Compares and reports; a failure where anything differs.
+/// Compares and reports; a failure if anything differs.
 pub(super) fn run(device: &str, chosen: &Chosen, json: bool) -> Result<String, Failure> {
     let number = match device.strip_prefix("cuda") {
         Some("") => Some(0),

@@ -7,7 +7,7 @@ use zoetrope_graph::{Time, VertexId};
 use zoetrope_train::events::{Candidate, EventSession, OwnAnswers};
 use zoetrope_train::training_run::TrainingRun;
 
-use super::{PredictArgs, Predicted, Units, parts};
+use super::{PredictArgs, Predicted, parts};
 use crate::answer_file::{identifiers, times, times_of};
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
@@ -34,7 +34,7 @@ fn named(
     let store = &session.material().store;
     let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
     let columns = session.candidate_columns();
-    let config = TrainingRun::config(session);
+    let config = session.config();
     let (said, named) = (config.data.read_options(), args.pair_columns());
     let known = Known::of(store, config.provenance.reading.as_ref(), &said, &named);
     let read = candidates::read(path, known, &columns, &bars)?;
@@ -96,7 +96,7 @@ fn subjects(
     let store = &session.material().store;
     let names = store.names();
     let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
-    columns.extend(times(time, times_of(TrainingRun::config(session), store.scale())));
+    columns.extend(times(time, times_of(session.config(), store.scale())));
     columns
 }
 
@@ -107,23 +107,7 @@ fn predicted(
     about: String,
     fields: serde_json::Value,
 ) -> Predicted {
-    let outputs = session.outputs();
-    let mut shape = vec![values.len() / outputs];
-    if outputs > 1 {
-        shape.push(outputs);
-    }
-    let (meaning, memory) = (session.meaning(), MemoryNote::of(session));
-    Predicted {
-        meaning,
-        outputs,
-        values,
-        shape,
-        subjects,
-        truth: None,
-        warnings: Vec::new(),
-        about,
-        fields,
-        memory,
-        units: Units::Own,
-    }
+    let answers = (session.meaning(), session.outputs());
+    let memory = MemoryNote::of(session);
+    Predicted { memory, ..Predicted::new(answers, values, subjects, about, fields) }
 }

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use serde_json::json;
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::candidates::{self, Known};
 use zoetrope_data::numbers_file::{Column, Values};
 use zoetrope_graph::{Boundaries, TextTable, TimeScale, VertexId};
-use zoetrope_train::answers::Meaning;
-use zoetrope_train::config::{Config, TaskName};
 use zoetrope_train::snapshots::session::{PairQuestion, Session};
 use zoetrope_train::training_run::TrainingRun;
 
@@ -16,7 +15,6 @@ use crate::answer_file::{identifiers, side, times, times_of};
 use crate::command::eval;
 use crate::exit::Failure;
 use crate::progress::{Bars, Unit};
-use crate::saved_model::MemoryNote;
 
 /// The answers of a session.
 pub(super) fn predict(args: &PredictArgs, mut session: Session) -> Result<Predicted, Failure> {
@@ -56,7 +54,7 @@ fn vertices(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Fail
     let steps: Vec<usize> =
         answers.steps.iter().flat_map(|&step| vec![step; answers.vertices]).collect();
     let numbers: Vec<usize> = answers.steps.iter().map(|&step| material.number(step)).collect();
-    let (starts, config) = (material.starts(), TrainingRun::config(session));
+    let (starts, config) = (material.starts(), session.config());
     let mut subjects = when(starts, config, &steps, |step| material.number(step));
     subjects.extend(side(&material.names, &everyone));
     subjects.push(identifiers("vertex", &material.names, everyone));
@@ -72,7 +70,7 @@ fn vertices(args: &PredictArgs, session: &mut Session) -> Result<Predicted, Fail
     });
     let (meaning, outputs) = (session.meaning(), answers.per_vertex);
     let values = answers.values;
-    let predicted = predicted(meaning, outputs, values, subjects, about, fields);
+    let predicted = Predicted::new((meaning, outputs), values, subjects, about, fields);
     Ok(Predicted { shape, units, ..predicted })
 }
 
@@ -82,7 +80,7 @@ fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predi
     let bars = Bars::new(Unit::Bytes, args.model.is_silent(args.json));
     let scale = material.scale.filter(|_| material.boundaries.is_some());
     let unnamed = TextTable::default();
-    let config = TrainingRun::config(session);
+    let config = session.config();
     let (said, named) = (config.data.read_options(), args.pair_columns());
     let known = Known {
         names: &material.names,
@@ -139,7 +137,7 @@ fn named(args: &PredictArgs, path: &Path, session: &mut Session) -> Result<Predi
     let mut subjects = pair_columns(session, &asked);
     if let Some(scale) = asked_times {
         subjects.retain(|column| column.name != "time" && column.name != "date");
-        subjects.extend(times(read.time, times_of(TrainingRun::config(session), scale)));
+        subjects.extend(times(read.time, times_of(session.config(), scale)));
     }
     Ok(Predicted { warnings, ..of_pairs(session, subjects, values, about, fields) })
 }
@@ -170,7 +168,7 @@ fn pair_columns(session: &Session, asked: &[PairQuestion]) -> Vec<Column> {
     let names = &material.names;
     let mut columns = vec![identifiers("src", names, src), identifiers("dst", names, dst)];
     let starts = material.boundaries.as_ref().zip(material.scale);
-    columns.extend(when(starts, TrainingRun::config(session), &steps, |step| step));
+    columns.extend(when(starts, session.config(), &steps, |step| step));
     columns
 }
 
@@ -198,36 +196,7 @@ fn of_pairs(
     about: String,
     fields: serde_json::Value,
 ) -> Predicted {
-    predicted(session.meaning(), session.outputs(), values, subjects, about, fields)
-}
-
-/// Answers as a list, in the data's own units.
-fn predicted(
-    meaning: Meaning,
-    outputs: usize,
-    values: Vec<f32>,
-    subjects: Vec<Column>,
-    about: String,
-    fields: serde_json::Value,
-) -> Predicted {
-    let mut shape = vec![values.len() / outputs];
-    if outputs > 1 {
-        shape.push(outputs);
-    }
-    let (truth, memory, units) = (None, MemoryNote::default(), Units::Own);
-    Predicted {
-        meaning,
-        outputs,
-        values,
-        shape,
-        subjects,
-        truth,
-        warnings: Vec::new(),
-        about,
-        fields,
-        memory,
-        units,
-    }
+    Predicted::new((session.meaning(), session.outputs()), values, subjects, about, fields)
 }
 
 /// As asked; otherwise those of the data, and with PyG-Temporal's scale those of that library. What

@@ -39,8 +39,8 @@ impl<'a> NpzArchive<'a> {
     /// Opens an archive and reads its directory.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the file cannot be read, [`DataError::Invalid`] where it is no zip
-    /// archive or names a member twice, [`DataError::Limit`] where it has too many members.
+    /// [`DataError::Io`] if the file cannot be read, [`DataError::Invalid`] if it is no zip
+    /// archive or names a member twice, [`DataError::Limit`] if it has too many members.
     pub fn open(
         path: &Path,
         limits: &Limits,
@@ -95,10 +95,10 @@ impl<'a> NpzArchive<'a> {
         self.archive.index_for_name(&format!("{name}.npy")).is_some()
     }
 
-    /// Opens an array, where there is one of this name.
+    /// Opens an array, if there is one of this name.
     ///
     /// # Errors
-    /// As [`NpyReader::new`], and [`DataError::Invalid`] where the member is damaged or encrypted.
+    /// As [`NpyReader::new`], and [`DataError::Invalid`] if the member is damaged or encrypted.
     pub fn array(&mut self, name: &str) -> Result<Option<NpyReader<Member<'_>>>, DataError> {
         let Some(index) = self.archive.index_for_name(&format!("{name}.npy")) else {
             return Ok(None);

@@ -92,7 +92,7 @@ impl Members<'_, '_> {
         Ok(Some(Dense { shape, kind, values }))
     }
 
-    /// The names of one side, where the archive has them.
+    /// The names of one side, if the archive has them.
     pub(super) fn names(&mut self, prefix: &str) -> Result<Option<NameTable>, DataError> {
         if let Some(names) = self.column(&format!("{prefix}names"), |array| array.read_i64())? {
             return Ok(Some(NameTable::Integers(names)));

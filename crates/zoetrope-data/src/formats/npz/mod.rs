@@ -4,15 +4,15 @@
 //! | --- | --- | --- | --- |
 //! | `edge_offsets` | T + 1 | integer | where each snapshot starts in the edge arrays |
 //! | `edge_src`, `edge_dst` | E | integer below 2^32 | a message goes from source to destination |
-//! | `edge_weight` | E | float | optional; 1 where absent |
+//! | `edge_weight` | E | float | optional; 1 if absent |
 //! | `features` | T × N × F or N × F | number | optional |
 //! | `targets` | T × N or N | float, or integer classes (-1: none) | optional |
 //!
 //! One stored snapshot (`edge_offsets` of length 2) with features or targets of T steps is one
 //! topology that holds for all T. The vertices are those of `features` and `targets`; without
-//! these, `0..=` the highest id, or only the ids that occur where those are sparse.
+//! these, `0..=` the highest id, or only the ids that occur if those are sparse.
 //!
-//! Zoetrope writes more arrays where the data needs them and reads them back; other programs may
+//! Zoetrope writes more arrays if the data needs them and reads them back; other programs may
 //! ignore them: `vertices` and `steps` (counts that no other array shows), `classes`, `boundaries`
 //! (T + 1 times), `sides` (vertices of each side of bipartite data), names of vertices as integers
 //! (`names`, `second_names`) or text (`name_ends`, `name_bytes`, `second_name_…`). An array `lags`
@@ -40,7 +40,7 @@ pub use write::write;
 
 use crate::source::bare_name;
 
-/// Says why a file is an npz archive of snapshots, where it is one.
+/// Says why a file is an npz archive of snapshots, if it is one.
 pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
     if !head.starts_with(b"PK\x03\x04") {
         return None;

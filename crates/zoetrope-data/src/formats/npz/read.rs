@@ -21,9 +21,9 @@ const MOST_CLASSES: f32 = 16_777_216.0;
 /// Reads an archive.
 ///
 /// # Errors
-/// [`DataError::Invalid`] with the array at fault where arrays are missing, disagree in size or
+/// [`DataError::Invalid`] with the array at fault if arrays are missing, disagree in size or
 /// hold wrong values; [`DataError::Unsupported`] for arrays of objects; [`DataError::Limit`] for
-/// archives that unpack to far more than their size; [`DataError::Graph`] where the edges make no
+/// archives that unpack to far more than their size; [`DataError::Graph`] if the edges make no
 /// graph.
 pub fn read(
     path: &Path,
@@ -96,7 +96,7 @@ struct Sizes {
     vertices: Option<u32>,
 }
 
-/// The number of steps and, where an array shows it, of vertices; all arrays must agree.
+/// The number of steps and, if an array shows it, of vertices; all arrays must agree.
 fn sizes(
     members: &mut Members<'_, '_>,
     (offsets, edges): (&[u64], usize),
@@ -161,7 +161,7 @@ fn sizes(
     Ok(Sizes { steps: steps.unwrap_or(1), vertices: vertices.map(|count| count as u32) })
 }
 
-/// The names of the vertices; renumbers the edges where ids are too sparse for a table.
+/// The names of the vertices; renumbers the edges if ids are too sparse for a table.
 fn names(
     members: &mut Members<'_, '_>,
     vertices: Option<u32>,
@@ -238,7 +238,7 @@ fn classes(members: &mut Members<'_, '_>, dense: Dense) -> Result<Targets, DataE
         .map_err(|source| DataError::Graph { path: members.archive.path().to_owned(), source })
 }
 
-/// The series that `features` and `targets` hold where the archive says `lags`.
+/// The series that `features` and `targets` hold if the archive says `lags`.
 fn signal(
     members: &mut Members<'_, '_>,
     data: &mut SnapshotDataset,
@@ -278,7 +278,7 @@ fn signal(
         let classes = members.required("one_hot_classes", |array| array.read_u8())?;
         signal.one_hot = Some(OneHot { sizes, classes });
     }
-    // Checked again where lags are taken; a file that lies is caught here, while its name is known.
+    // Checked again if lags are taken; a file that lies is caught here, while its name is known.
     crate::lagged::check_sizes(&signal, &data.sequence)?;
     Ok(signal)
 }

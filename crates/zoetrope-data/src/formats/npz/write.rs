@@ -13,7 +13,7 @@ use crate::progress::Progress;
 /// Writes an archive that `numpy.load` opens; uncompressed, as `numpy.savez` writes it.
 ///
 /// # Errors
-/// [`DataError::Io`] where the file cannot be written, [`DataError::CannotHold`] where the data
+/// [`DataError::Io`] if the file cannot be written, [`DataError::CannotHold`] if the data
 /// has both a series and features.
 pub fn write(
     path: &Path,

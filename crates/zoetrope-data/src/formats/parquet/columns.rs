@@ -8,7 +8,7 @@ use crate::formats::parquet::decode::Values;
 use crate::table::chunk::Interner;
 use crate::table::timestamp::rescale;
 
-/// Which rows of a row group to take; all where absent.
+/// Which rows of a row group to take; all if absent.
 pub(crate) type Keep<'a> = Option<&'a [bool]>;
 
 /// Appends the rows that are kept.
@@ -72,12 +72,12 @@ impl Ids {
 pub(crate) struct Times {
     ticks: Vec<i64>,
     reals: Vec<f64>,
-    /// Decimals of a second that `ticks` have, where they came from text.
+    /// Decimals of a second that `ticks` have, if they came from text.
     digits: Option<u8>,
 }
 
 impl Times {
-    /// Appends a part; `false` where times with more decimals than before do not fit 64 bits.
+    /// Appends a part; `false` if times with more decimals than before do not fit 64 bits.
     pub(crate) fn push(&mut self, values: Values, keep: Keep<'_>) -> bool {
         match values {
             Values::Integers(values) => extend(&mut self.ticks, &values, keep),

@@ -1,8 +1,8 @@
 //! Containment of a decoder that may panic on damaged input.
 //!
-//! The Parquet decoder is third-party code and asserts where a damaged file breaks its
+//! The Parquet decoder is third-party code and asserts if a damaged file breaks its
 //! assumptions. [`contain`] turns such a panic into a value and keeps its message off the
-//! terminal; panics on other threads and outside the contained region are reported as ever.
+//! terminal; panics on other threads and outside the contained region are reported as usual.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -39,7 +39,7 @@ pub(crate) enum Values {
     },
     Stamps(TimeChunk),
     Numbers(Vec<f32>),
-    /// Text labels; `None` where the label is null.
+    /// Text labels; `None` if the label is null.
     Classes {
         codes: Vec<Option<u32>>,
         table: Interner,
@@ -47,7 +47,7 @@ pub(crate) enum Values {
     Kinds(Vec<u8>),
     /// As text; empty for null.
     Shown(Vec<String>),
-    /// Rows of `width` values; `width` is 0 where no row has any.
+    /// Rows of `width` values; `width` is 0 if no row has any.
     List {
         width: usize,
         values: Vec<f32>,
@@ -56,7 +56,7 @@ pub(crate) enum Values {
 
 /// A decoded column of a row group.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct DecodedColumn {
     pub(crate) values: Values,
     pub(crate) missing: u64,
     /// Rows (of the row group) that cannot be used; values stand in for them.
@@ -91,7 +91,7 @@ pub(crate) fn decode(
     want: Want,
     rows: usize,
     levels: Levels,
-) -> Result<Part, String> {
+) -> Result<DecodedColumn, String> {
     let mut filler =
         Filler { place, row: 0, missing: 0, bad_rows: Vec::new(), problems: Vec::new() };
     let stored = &place.leaf.stored;
@@ -133,7 +133,7 @@ pub(crate) fn decode(
         (Want::Kind, reader) => Values::Kinds(kinds(reader, &mut filler, rows, levels.value)?),
     };
     let Filler { missing, bad_rows, problems, .. } = filler;
-    Ok(Part { values, missing, bad_rows, problems })
+    Ok(DecodedColumn { values, missing, bad_rows, problems })
 }
 
 /// Counts rows and what is wrong with them.

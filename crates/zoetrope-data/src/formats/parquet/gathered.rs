@@ -8,7 +8,7 @@ use crate::dataset::{Dataset, Loaded, Notes};
 use crate::error::{DataError, Location, Problem};
 use crate::format::Format;
 use crate::formats::parquet::columns::{Features, Ids, Keep, Labels, Times, extend};
-use crate::formats::parquet::decode::{Part, Values};
+use crate::formats::parquet::decode::{DecodedColumn, Values};
 use crate::formats::parquet::footer::Note;
 use crate::formats::parquet::reader::Plan;
 use crate::formats::parquet::schema::Stored;
@@ -37,11 +37,12 @@ impl Gathered {
         &mut self,
         plan: &Plan<'_>,
         group: usize,
-        mut parts: Vec<Part>,
+        mut parts: Vec<DecodedColumn>,
     ) -> Result<(), DataError> {
         let rows = plan.opened.metadata.row_group(group).num_rows() as usize;
         if !plan.roles.time_parts.is_empty() {
-            let shown: Vec<Part> = parts.drain(2..2 + plan.roles.time_parts.len()).collect();
+            let shown: Vec<DecodedColumn> =
+                parts.drain(2..2 + plan.roles.time_parts.len()).collect();
             parts.insert(2, plan.join_times(group, rows, shown));
         }
         let mut bad: Vec<usize> =
@@ -72,7 +73,7 @@ impl Gathered {
         plan: &Plan<'_>,
         group: usize,
         rows: usize,
-        parts: Vec<Part>,
+        parts: Vec<DecodedColumn>,
         keep: Keep<'_>,
     ) -> Result<(), DataError> {
         let roles = &plan.roles;
@@ -179,20 +180,11 @@ impl Gathered {
             None => apart || roles::names_users_and_items(names),
         });
         notes.reading = Some(TableReading {
-            delimiter: None,
             header: Some(names.to_vec()),
-            columns: names.len(),
-            src: roles.src,
-            dst: roles.dst,
-            time: roles.time,
-            time_parts: roles.time_parts.iter().map(|&(column, _)| column).collect(),
-            weight: roles.weight,
-            label: roles.label,
-            kind: roles.kind,
-            features: roles.features.clone(),
             times: roles.time.map(|_| times),
             bipartite,
             text_ids: [self.src.integers().is_none(), self.dst.integers().is_none()],
+            ..TableReading::of_roles(roles, names.len())
         });
         let sorted = time.is_sorted();
         let identity = note.and_then(|note| identity_ids(note, bipartite, &self.src, &self.dst));

@@ -14,7 +14,7 @@ use crate::dataset::Loaded;
 use crate::error::{DataError, Location, Problem};
 use crate::formats::parquet::chunk_bytes::ChunkBytes;
 use crate::formats::parquet::contain::contain;
-use crate::formats::parquet::decode::{Levels, Part, Place, Values, Want, decode};
+use crate::formats::parquet::decode::{DecodedColumn, Levels, Place, Values, Want, decode};
 use crate::formats::parquet::footer::{self, Opened};
 use crate::formats::parquet::gathered::Gathered;
 use crate::formats::parquet::guard::{self, ChunkFacts};
@@ -68,11 +68,11 @@ pub fn read(
         let tasks: Vec<(usize, usize)> = (first..groups.min(first + batch))
             .flat_map(|group| (0..plan.wanted.len()).map(move |column| (group, column)))
             .collect();
-        let parts: Vec<Result<Part, DataError>> =
+        let parts: Vec<Result<DecodedColumn, DataError>> =
             tasks.par_iter().map(|&(group, column)| plan.decode(group, column, progress)).collect();
         let mut parts = parts.into_iter();
         for group in first..groups.min(first + batch) {
-            let columns: Result<Vec<Part>, DataError> =
+            let columns: Result<Vec<DecodedColumn>, DataError> =
                 parts.by_ref().take(plan.wanted.len()).collect();
             gathered.take(&plan, group, columns?)?;
         }
@@ -225,7 +225,7 @@ impl<'a> Plan<'a> {
         group: usize,
         column: usize,
         progress: &dyn Progress,
-    ) -> Result<Part, DataError> {
+    ) -> Result<DecodedColumn, DataError> {
         let (leaf, want) = self.wanted[column];
         let leaf = &self.leaves[leaf];
         let chunk = self.chunk(group, column);
@@ -266,7 +266,12 @@ impl<'a> Plan<'a> {
     }
 
     /// One time a row out of the columns that make it.
-    pub(super) fn join_times(&self, group: usize, rows: usize, shown: Vec<Part>) -> Part {
+    pub(super) fn join_times(
+        &self,
+        group: usize,
+        rows: usize,
+        shown: Vec<DecodedColumn>,
+    ) -> DecodedColumn {
         let texts: Vec<Vec<String>> = shown
             .into_iter()
             .map(|part| match part.values {
@@ -303,7 +308,7 @@ impl<'a> Plan<'a> {
                 problems.push(Problem::new(at, expected, format!("`{found}`")));
             }
         }
-        Part { values: Values::Stamps(times), missing: 0, bad_rows, problems }
+        DecodedColumn { values: Values::Stamps(times), missing: 0, bad_rows, problems }
     }
 
     /// The bytes of a column chunk, which must lie inside the file.

@@ -46,7 +46,7 @@ pub(super) fn wanted(leaves: &[Leaf]) -> Vec<(usize, Want)> {
     shown.map(|(column, _)| (column, Want::Shown)).collect()
 }
 
-/// What the columns hold: their types, and dates where text is written like dates.
+/// What the columns hold: their types, and dates if text is written like dates.
 pub(super) fn kinds(leaves: &[Leaf], sample: &[Vec<String>]) -> Vec<ColumnKind> {
     let kind = |(column, leaf): (usize, &Leaf)| match leaf.kind() {
         ColumnKind::Text if leaf.stored == Stored::Text => {

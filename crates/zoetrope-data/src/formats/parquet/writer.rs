@@ -1,6 +1,6 @@
 //! The Parquet writer.
 //!
-//! Columns: `src`, `dst`, `time` and, where the store has them, `weight`, `label`, `kind` (`add`
+//! Columns: `src`, `dst`, `time` and, if the store has them, `weight`, `label`, `kind` (`add`
 //! or `remove`) and one column per feature, by name or as `f0`, `f1`, … Original identifiers are
 //! restored, as 64-bit integers or text. Unix times finer than seconds carry the timestamp type;
 //! other times are plain integers. What Parquet has no words for stands in a note under the key
@@ -37,7 +37,7 @@ const GROUP_ROWS: usize = 256 << 10;
 /// Writes a Parquet file.
 ///
 /// # Errors
-/// [`DataError::Io`] where the disk is full or fails, [`DataError::CannotHold`] where the two sides
+/// [`DataError::Io`] if the disk is full or fails, [`DataError::CannotHold`] if the two sides
 /// of bipartite data are mixed.
 pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result<(), DataError> {
     check_sides(store)?;
@@ -126,7 +126,7 @@ fn names_of(store: &EventStore, side: Side) -> (&NameTable, VertexId) {
     }
 }
 
-/// Where the two sides have names of their own, every event must lead from the first to the
+/// If the two sides have names of their own, every event must lead from the first to the
 /// second.
 fn check_sides(store: &EventStore) -> Result<(), DataError> {
     let Some(_) = &store.names().second else { return Ok(()) };

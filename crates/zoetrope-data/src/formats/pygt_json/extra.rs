@@ -13,13 +13,13 @@ use crate::dataset::{OneHot, Signal, Standardise};
 pub(super) struct Extra {
     /// The number of vertices.
     pub(super) vertices: u32,
-    /// Whether edges have weights; layouts that need some hold ones where not.
+    /// Whether edges have weights; layouts that need some hold ones if not.
     pub(super) weighted: bool,
     /// The window boundaries.
     pub(super) boundaries: Option<Vec<i64>>,
-    /// The number of classes, where targets are classes.
+    /// The number of classes, if targets are classes.
     pub(super) classes: Option<u32>,
-    /// How to make features and targets of the values; they are used as they are where absent.
+    /// How to make features and targets of the values; they are used as they are if absent.
     pub(super) series: Option<Series>,
     /// Names of the vertices of bipartite data, one table a side.
     pub(super) sides: Option<[Side; 2]>,

@@ -51,7 +51,7 @@ use crate::source::{Source, bare_name};
 const KEYS: [&str; 9] =
     ["edge_mapping", "edges", "FX", "X", "block", "time_periods", "node_ids", "nodes", "LABEL"];
 
-/// Says why a file is PyG-Temporal JSON, where it is.
+/// Says why a file is PyG-Temporal JSON, if it is.
 pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
     let start = head.iter().position(|byte| !byte.is_ascii_whitespace())?;
     if head[start] != b'{' {
@@ -69,7 +69,7 @@ pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
 /// Reads a file of any layout, compressed or not.
 ///
 /// # Errors
-/// [`DataError::Invalid`] with line and key where the JSON is broken, a value has the wrong type,
+/// [`DataError::Invalid`] with line and key if the JSON is broken, a value has the wrong type,
 /// a key repeats, a row is ragged, a step is missing or an edge names no vertex.
 pub fn read(
     path: &Path,
@@ -93,7 +93,7 @@ pub fn read(
     Ok(Loaded { dataset: Dataset::Snapshots(data), notes })
 }
 
-/// A JSON error with file, line, key, and what was expected where the message says so.
+/// A JSON error with file, line, key, and what was expected if the message says so.
 fn located(path: &Path, keys: &str, error: serde_json::Error) -> DataError {
     if error.is_io() {
         return DataError::reading(path, io::Error::from(error));

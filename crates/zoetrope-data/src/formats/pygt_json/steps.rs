@@ -1,4 +1,4 @@
-//! Layouts with numbered steps: Twitter tennis, Wikipedia maths, and what Zoetrope writes where no
+//! Layouts with numbered steps: Twitter tennis, Wikipedia maths, and what Zoetrope writes if no
 //! loader's layout fits.
 
 use zoetrope_graph::{SnapshotSequence, Targets, VertexFeatures};
@@ -192,7 +192,7 @@ fn step_edges(records: &mut [Record]) -> Vec<StepEdges> {
         .collect()
 }
 
-/// The classes of all steps, where every row of every `X` is a degree and a transitivity.
+/// The classes of all steps, if every row of every `X` is a degree and a transitivity.
 fn all_classes(records: &mut [Record]) -> Option<Vec<u8>> {
     let mut all = Vec::new();
     for record in records {
@@ -201,7 +201,7 @@ fn all_classes(records: &mut [Record]) -> Option<Vec<u8>> {
     Some(all)
 }
 
-/// `X` of all steps, or of the first where only that has one.
+/// `X` of all steps, or of the first if only that has one.
 fn features(
     records: &mut [Record],
     findings: &mut Findings,
@@ -228,7 +228,7 @@ fn features(
     VertexFeatures::new(steps, rows, width, values).map(Some).map_err(|error| findings.graph(error))
 }
 
-/// `y` of all steps, or of the first where only that has one.
+/// `y` of all steps, or of the first if only that has one.
 fn targets(
     records: &[Record],
     findings: &mut Findings,

@@ -3,7 +3,7 @@
 /// Classes of the logarithm of the degree, then of the transitivity.
 pub(super) const SIZES: [u8; 2] = [5, 11];
 
-/// The logarithm of the degree rounded up, at most 4; and the transitivity in tenths. `None` where
+/// The logarithm of the degree rounded up, at most 4; and the transitivity in tenths. `None` if
 /// the numbers are no degree and transitivity.
 pub(super) fn classes(degree: f64, transitivity: f64) -> Option<[u8; 2]> {
     let plausible = degree >= 0.0 && (0.0..=1.0).contains(&transitivity);

@@ -33,7 +33,7 @@ impl Findings {
         self.total = self.total.saturating_add(count);
     }
 
-    /// Fails where anything was found so far.
+    /// Fails if anything was found so far.
     pub(super) fn check(&mut self) -> Result<(), DataError> {
         match self.total {
             0 => Ok(()),
@@ -151,7 +151,7 @@ fn check_step(vertices: usize, step: &StepEdges, weighted: bool, findings: &mut 
     }
 }
 
-/// Names by vertex from `node_ids`, or a warning where it does not name each vertex once.
+/// Names by vertex from `node_ids`, or a warning if it does not name each vertex once.
 pub(super) fn names(
     node_ids: Option<Vec<(String, u64)>>,
     vertices: usize,

@@ -178,7 +178,7 @@ pub(super) struct Table {
     pub(super) rows: usize,
     pub(super) width: usize,
     pub(super) values: Vec<f32>,
-    /// Two classes a row, where every row is a degree and a transitivity.
+    /// Two classes a row, if every row is a degree and a transitivity.
     pub(super) classes: Option<Vec<u8>>,
 }
 

@@ -26,7 +26,7 @@ enum Layout {
 /// Writes JSON that PyG-Temporal's loader of the chosen layout reads; see the module.
 ///
 /// # Errors
-/// [`DataError::Io`] where the file cannot be written, [`DataError::CannotHold`] where the data has
+/// [`DataError::Io`] if the file cannot be written, [`DataError::CannotHold`] if the data has
 /// both a series and features.
 pub fn write(
     path: &Path,

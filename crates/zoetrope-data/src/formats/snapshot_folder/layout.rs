@@ -31,7 +31,7 @@ pub(super) struct Layout {
     pub(super) warnings: Vec<String>,
 }
 
-/// The layout of a member's uncompressed text, or `None` where its rows are bare.
+/// The layout of a member's uncompressed text, or `None` if its rows are bare.
 ///
 /// # Errors
 /// If the rows are no table, or it is uncertain which columns are the vertices.

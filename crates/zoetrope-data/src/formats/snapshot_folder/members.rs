@@ -63,7 +63,7 @@ impl Origin {
     /// The numbered files of a folder in the order of their names, or the one archive it holds.
     ///
     /// # Errors
-    /// [`DataError::Io`] where the folder cannot be listed.
+    /// [`DataError::Io`] if the folder cannot be listed.
     pub(super) fn of_folder(folder: &Path) -> Result<Self, DataError> {
         let fail = |error| DataError::io(folder, error);
         let mut files = Vec::new();
@@ -111,7 +111,7 @@ impl Origin {
                     let bytes =
                         regular_file::read(path).map_err(|error| DataError::io(path, error))?;
                     progress.advance(bytes.len() as u64);
-                    // The receiver is gone only where the whole read is being given up.
+                    // The receiver is gone only if the whole read is being given up.
                     if sender.send((path.clone(), bytes)).is_err() {
                         break;
                     }

@@ -44,7 +44,7 @@ use rows::Snapshot;
 /// Members that may wait to be parsed while the archive is read on.
 const WAITING_MEMBERS: usize = 8;
 
-/// Says why a folder or archive holds one edge list per snapshot, where it does.
+/// Says why a folder or archive holds one edge list per snapshot, if it does.
 pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
     if path.is_dir() {
         return match Origin::of_folder(path).ok()? {
@@ -68,8 +68,8 @@ pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
 /// Reads a folder or a tar archive.
 ///
 /// # Errors
-/// [`DataError::Invalid`] with member and line where rows are no edges or the archive is damaged,
-/// [`DataError::Limit`] where it has too many members or unpacks to far more than its size.
+/// [`DataError::Invalid`] with member and line if rows are no edges or the archive is damaged,
+/// [`DataError::Limit`] if it has too many members or unpacks to far more than its size.
 pub fn read(
     path: &Path,
     options: &ReadOptions,

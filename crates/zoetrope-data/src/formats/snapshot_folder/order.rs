@@ -11,10 +11,10 @@ use super::rows::Snapshot;
 use crate::error::{DataError, Location};
 use crate::source::bare_name;
 
-/// Sorts the snapshots; returns the boundaries in Unix seconds where every name has its own date.
+/// Sorts the snapshots; returns the boundaries in Unix seconds if every name has its own date.
 ///
 /// # Errors
-/// [`DataError::Invalid`] where two members have the same name (but for compression), or their dates could be read in two
+/// [`DataError::Invalid`] if two members have the same name (but for compression), or their dates could be read in two
 /// ways.
 pub(super) fn sort(
     snapshots: &mut [Snapshot],

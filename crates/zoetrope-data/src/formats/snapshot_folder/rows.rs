@@ -14,7 +14,7 @@ use super::table::{self, NamedEdges};
 /// Edges ordered by (target, source), with the ids of the file. Renumbering keeps the order of
 /// ids, so the order of edges is final.
 pub(super) enum Edges {
-    /// `target << 32 | source`, where all ids are below 2^32.
+    /// `target << 32 | source`, if all ids are below 2^32.
     Narrow(Vec<u64>),
     /// (target, source).
     Wide(Vec<(i64, i64)>),
@@ -261,7 +261,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the weight of the edge just taken, in a table where all edges have one or none has.
+    /// Takes the weight of the edge just taken, in a table if all edges have one or none has.
     pub(super) fn weigh(&mut self, weight: Option<f32>) {
         self.weighted = Some(weight.is_some());
         self.weights.extend(weight);

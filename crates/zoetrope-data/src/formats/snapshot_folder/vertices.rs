@@ -12,7 +12,7 @@ type Columns = (VertexNames, Vec<u64>, Vec<VertexId>, Vec<VertexId>, Option<Vec<
 /// Puts the snapshots end to end with vertices `0..n`: names, offsets, sources, targets, weights.
 ///
 /// # Errors
-/// [`DataError::Graph`] where there are more ids than 32 bits can name.
+/// [`DataError::Graph`] if there are more ids than 32 bits can name.
 pub(super) fn renumber(snapshots: Vec<Snapshot>, path: &Path) -> Result<Columns, DataError> {
     if snapshots.iter().any(|snapshot| matches!(snapshot.edges, Edges::Named(_))) {
         return renumber_names(snapshots, path);
@@ -100,7 +100,7 @@ fn high(edge: u64) -> i64 {
     (edge >> 32) as i64
 }
 
-/// Ids in ascending order and, where they are dense enough, a table from id to vertex.
+/// Ids in ascending order and, if they are dense enough, a table from id to vertex.
 struct Numbering {
     ids: Vec<i64>,
     table: Vec<VertexId>,
@@ -138,10 +138,11 @@ impl Numbering {
     }
 
     fn vertex(&self, id: i64) -> VertexId {
-        match self.table.is_empty() {
-            false => self.table[id as usize],
+        if self.table.is_empty() {
             // Every id was put into the list, so the search always finds it.
-            true => self.ids.binary_search(&id).unwrap_or(0) as VertexId,
+            self.ids.binary_search(&id).unwrap_or(0) as VertexId
+        } else {
+            self.table[id as usize]
         }
     }
 

@@ -15,11 +15,11 @@ use crate::progress::Progress;
 use crate::sink::Sink;
 use crate::source::bare_name;
 
-/// Writes a tar archive where the path ends in `.tar` (and `.gz`, `.zst`, `.xz`), else a folder.
+/// Writes a tar archive if the path ends in `.tar` (and `.gz`, `.zst`, `.xz`), else a folder.
 ///
 /// # Errors
-/// [`DataError::CannotHold`] where the data has features, targets, a series or names that are not
-/// whole numbers; [`DataError::Io`] where the disk refuses. Nothing is left behind then.
+/// [`DataError::CannotHold`] if the data has features, targets, a series or names that are not
+/// whole numbers; [`DataError::Io`] if the disk refuses. Nothing is left behind then.
 pub fn write(
     path: &Path,
     data: &SnapshotDataset,
@@ -80,7 +80,7 @@ fn write_folder(
     folder.finish()
 }
 
-/// Names by date where every boundary is a day and the last snapshot lasts one, else by number.
+/// Names by date if every boundary is a day and the last snapshot lasts one, else by number.
 fn file_names(sequence: &SnapshotSequence) -> Vec<String> {
     let dates =
         sequence.boundaries().and_then(|times| dates_of(&times.iter().collect::<Vec<i64>>()));

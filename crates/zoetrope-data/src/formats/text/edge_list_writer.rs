@@ -1,6 +1,6 @@
 //! The edge-list writer: one event a line under a header.
 //!
-//! Columns: `src,dst,time` and, where the store has them, `weight`, `label`, `kind` and the
+//! Columns: `src,dst,time` and, if the store has them, `weight`, `label`, `kind` and the
 //! features by name or as `f0,f1,…`. Original identifiers are restored. Not held: vertices without
 //! an event, constant features and labels of vertices.
 
@@ -20,16 +20,16 @@ use crate::source::bare_name;
 /// What a caller may choose about an edge list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EdgeListStyle {
-    /// The separator; a tab for `.tsv` and a comma otherwise where absent.
+    /// The separator; a tab for `.tsv` and a comma otherwise if absent.
     pub delimiter: Option<u8>,
     /// How times are written.
     pub time: TimeStyle,
 }
 
-/// Writes an edge list, compressed where the name ends in `.gz`, `.zst` or `.xz`.
+/// Writes an edge list, compressed if the name ends in `.gz`, `.zst` or `.xz`.
 ///
 /// # Errors
-/// [`DataError::Io`] where the disk is full or fails, [`DataError::CannotHold`] where a name has a
+/// [`DataError::Io`] if the disk is full or fails, [`DataError::CannotHold`] if a name has a
 /// line break.
 pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result<(), DataError> {
     write_styled(path, store, EdgeListStyle::default(), progress)
@@ -38,7 +38,7 @@ pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result
 /// As [`write()`], in a chosen style.
 ///
 /// # Errors
-/// As [`write()`], and [`DataError::BadParameter`] where dates are asked for and the times do not
+/// As [`write()`], and [`DataError::BadParameter`] if dates are asked for and the times do not
 /// count from 1970.
 pub fn write_styled(
     path: &Path,
@@ -87,7 +87,7 @@ pub fn write_styled(
     sink.finish()
 }
 
-/// A name for each feature: its own, or `f0,f1,…` where it has none, has another's or breaks the
+/// A name for each feature: its own, or `f0,f1,…` if it has none, has another's or breaks the
 /// line.
 pub(crate) fn feature_names(store: &EventStore, taken: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut taken: HashSet<Vec<u8>> = taken.iter().map(|name| name.to_vec()).collect();

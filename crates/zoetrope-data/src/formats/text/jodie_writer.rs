@@ -1,8 +1,8 @@
 //! The JODIE writer: `user_id,item_id,timestamp,state_label,comma_separated_list_of_features`.
 //!
 //! For bipartite data: sources are users, destinations are items, each numbered on its own.
-//! Times are seconds (steps as they are), with decimals where the unit is finer; the label is 0
-//! where events have none.
+//! Times are seconds (steps as they are), with decimals if the unit is finer; the label is 0
+//! if events have none.
 
 use std::path::Path;
 
@@ -15,11 +15,11 @@ use crate::formats::text::times::{TimeFormat, TimeStyle};
 use crate::progress::Progress;
 use crate::sink::Sink;
 
-/// Writes a JODIE table, compressed where the name ends in `.gz`, `.zst` or `.xz`.
+/// Writes a JODIE table, compressed if the name ends in `.gz`, `.zst` or `.xz`.
 ///
 /// # Errors
-/// [`DataError::CannotHold`] where the data is not bipartite, has weights or has removals;
-/// [`DataError::Io`] where the disk is full or fails.
+/// [`DataError::CannotHold`] if the data is not bipartite, has weights or has removals;
+/// [`DataError::Io`] if the disk is full or fails.
 pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result<(), DataError> {
     check(store)?;
     let time = TimeFormat::new(TimeStyle::Seconds, store.scale())?;

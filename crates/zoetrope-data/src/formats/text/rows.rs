@@ -32,9 +32,9 @@ pub(crate) enum Field {
     Time(TimeFormat),
     /// The weight.
     Weight,
-    /// The label by its name where it has one, 0 where events have none.
+    /// The label by its name if it has one, 0 if events have none.
     Label,
-    /// The label as a number, 0 where events have none.
+    /// The label as a number, 0 if events have none.
     LabelNumber,
     /// `add` or `remove`.
     Kind,
@@ -233,7 +233,7 @@ fn quote_all(format: Format, texts: &TextTable, delimiter: u8) -> Result<TextTab
     Ok(quoted)
 }
 
-/// Appends a text, quoted where a reader would otherwise take it apart or for a comment.
+/// Appends a text, quoted if a reader would otherwise take it apart or for a comment.
 pub(crate) fn quote(text: &[u8], delimiter: u8, buffer: &mut Vec<u8>) {
     let special = |byte: &u8| *byte == delimiter || matches!(byte, b'"' | b'#' | b'%');
     if !text.is_empty() && !text.iter().any(special) && text.trim_ascii() == text {

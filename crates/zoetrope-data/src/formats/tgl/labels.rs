@@ -106,7 +106,7 @@ impl Labels {
         Self { values, next, heads, unmatched }
     }
 
-    /// A label per event, NaN where it has none, and how many labels found no event.
+    /// A label per event, NaN if it has none, and how many labels found no event.
     fn spread(mut self, events: &EventStore) -> (Vec<f32>, u64) {
         let mut column = vec![f32::NAN; events.len()];
         let mut labelled = vec![false; events.len()];
@@ -143,7 +143,7 @@ impl Labels {
     }
 }
 
-/// A time in ticks of another scale, where it is a whole number of them.
+/// A time in ticks of another scale, if it is a whole number of them.
 fn in_scale(time: Time, from: TimeScale, to: TimeScale) -> Option<Time> {
     let ticks = |scale: TimeScale| i128::from(scale.unit.ticks_per_second().unwrap_or(1));
     let scaled = i128::from(time) * ticks(to);

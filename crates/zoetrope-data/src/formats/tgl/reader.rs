@@ -186,7 +186,7 @@ impl Columns {
         Some(format!("ext_roll: train {train}, validation {validation}, test {test}{other}"))
     }
 
-    /// The row of the file that each event came from. Where bad rows were skipped, only the row
+    /// The row of the file that each event came from. If bad rows were skipped, only the row
     /// numbers in the file can tell, which are exact below 2^24.
     fn rows(&self, path: &Path, table: &Table) -> Result<Vec<u64>, DataError> {
         let events = table.store.len();

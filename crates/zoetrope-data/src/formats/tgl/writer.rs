@@ -28,7 +28,7 @@ use crate::split::{Fractions, Split};
 /// Writes a TGL folder at `path`, which must not exist or be an empty folder.
 ///
 /// # Errors
-/// [`DataError::CannotHold`] where events have weights or removals; [`DataError::Io`] where
+/// [`DataError::CannotHold`] if events have weights or removals; [`DataError::Io`] if
 /// something stands at `path` or the disk is full or fails.
 pub fn write(path: &Path, store: &EventStore, progress: &dyn Progress) -> Result<(), DataError> {
     check_plain(Format::Tgl, store)?;

@@ -40,7 +40,7 @@ pub(super) fn find(files: &[PathBuf], shapes: &[Shape], options: &ReadOptions) -
     })
 }
 
-/// The number of each sensor: by its name, or by its place where there are no names.
+/// The number of each sensor: by its name, or by its place if there are no names.
 fn numbers(names: Option<&[String]>, sensors: usize) -> HashMap<String, u32> {
     match names {
         Some(names) => names.iter().cloned().zip(0..).collect(),

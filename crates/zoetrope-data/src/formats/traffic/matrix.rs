@@ -15,10 +15,10 @@ pub const KERNEL_KEPT: f64 = 0.5;
 
 pub(super) type Edges = (Vec<u32>, Vec<u32>, Vec<f32>);
 
-/// The edges of a square matrix; says in `warnings` where it took it for distances.
+/// The edges of a square matrix; says in `warnings` if it took it for distances.
 ///
 /// # Errors
-/// [`DataError::Invalid`] where an entry is missing.
+/// [`DataError::Invalid`] if an entry is missing.
 pub(super) fn edges(
     matrix: &Table,
     path: &Path,
@@ -43,10 +43,12 @@ pub(super) fn edges(
     let (mut src, mut dst, mut weight) = (Vec::new(), Vec::new(), Vec::new());
     for (at, &entry) in matrix.values.iter().enumerate() {
         let (from, to) = (at / size, at % size);
-        let value = match distances {
-            false => entry,
-            true if from == to => 0.0,
-            true => kernel(entry),
+        let value = if !distances {
+            entry
+        } else if from == to {
+            0.0
+        } else {
+            kernel(entry)
         };
         if value != 0.0 {
             src.push(from as u32);

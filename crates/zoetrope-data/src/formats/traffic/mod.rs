@@ -11,7 +11,7 @@
 //!
 //! A matrix with a zero diagonal, positive entries almost everywhere else and some above 1 holds
 //! distances in metres. As in STGCN, which publishes such matrices, the weight of an edge is then
-//! `exp(-(d / 10,000)^2 / 0.1)`, kept where it is at least 0.5. Any other matrix holds weights.
+//! `exp(-(d / 10,000)^2 / 0.1)`, kept if it is at least 0.5. Any other matrix holds weights.
 //!
 //! Features are 12 lags, standardised over all sensors and steps, as PyG-Temporal's METR-LA loader
 //! takes them; the target is the next step.
@@ -46,7 +46,7 @@ const LAGS: usize = 12;
 /// Smaller squares are too often a coincidence to be recognised unasked.
 const LEAST_SENSORS: usize = 5;
 
-/// Says why a folder or file is traffic data, where it is.
+/// Says why a folder or file is traffic data, if it is.
 pub fn recognises(path: &Path, head: &[u8]) -> Option<String> {
     if !path.is_dir() && !table::may_be_table(path, head) {
         return None;
@@ -83,7 +83,7 @@ pub(crate) fn refuse_matrix(path: &Path, options: &ReadOptions) -> Result<(), Da
 /// Reads a matrix and its table of values.
 ///
 /// # Errors
-/// [`DataError::Invalid`] with file, line and column where no pair of files fits, a row is ragged,
+/// [`DataError::Invalid`] with file, line and column if no pair of files fits, a row is ragged,
 /// a cell is no number, or sizes disagree.
 pub fn read(
     path: &Path,
@@ -177,7 +177,7 @@ fn rising_order(times: &[Stamp]) -> Option<Vec<usize>> {
 }
 
 /// Boundaries in whole seconds: a row holds until the next, the last one for as long as the one
-/// before it. `None` where times do not rise.
+/// before it. `None` if times do not rise.
 fn boundaries(times: &[Stamp]) -> Option<Vec<Time>> {
     let seconds = |stamp: &Stamp| stamp.ticks / 10i64.pow(u32::from(stamp.digits));
     let mut boundaries: Vec<Time> = times.iter().map(seconds).collect();

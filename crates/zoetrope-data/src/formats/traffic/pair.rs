@@ -80,7 +80,7 @@ impl Pair {
     /// Finds the pair in a folder, or the partner of a file.
     ///
     /// # Errors
-    /// [`DataError::Invalid`] where there is no such pair, or more than one.
+    /// [`DataError::Invalid`] if there is no such pair, or more than one.
     pub(super) fn find(path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -195,7 +195,7 @@ fn explain(path: &Path, shapes: &[Shape]) -> DataError {
     DataError::invalid(Location::file(path), expected, found)
 }
 
-/// The number of columns and rows, or `None` where the file is no table of numbers.
+/// The number of columns and rows, or `None` if the file is no table of numbers.
 pub(super) fn probe(path: &Path, options: &ReadOptions) -> Result<Option<Shape>, DataError> {
     let source = Source::open(path, &options.limits, &Quiet)?;
     let mut reader = BufReader::new(source);

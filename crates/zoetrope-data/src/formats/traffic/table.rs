@@ -10,7 +10,7 @@ use crate::source::{Source, bare_name};
 use crate::table::date::DateForm;
 use crate::table::timestamp::{self, Stamp};
 
-/// A table of numbers; NaN where a cell is empty or says so.
+/// A table of numbers; NaN if a cell is empty or says so.
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) rows: usize,
@@ -76,7 +76,7 @@ fn text(cell: &[u8]) -> String {
     String::from_utf8_lossy(cell.trim_ascii()).into_owned()
 }
 
-/// The value of a cell: NaN where missing, `None` where it is no number.
+/// The value of a cell: NaN if missing, `None` if it is no number.
 pub(super) fn number(cell: &[u8]) -> Option<f64> {
     let cell = cell.trim_ascii();
     if matches!(cell, b"" | b"nan" | b"NaN" | b"NAN" | b"NA" | b"null") {

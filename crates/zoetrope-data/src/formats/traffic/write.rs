@@ -20,8 +20,8 @@ const MOST_VERTICES: usize = 20_000;
 /// scaling are not kept: reading proposes its own.
 ///
 /// # Errors
-/// [`DataError::CannotHold`] where the topology changes, an edge repeats or weighs nothing, weights
-/// would be taken for distances, or there is no series of one channel; [`DataError::Io`] where the
+/// [`DataError::CannotHold`] if the topology changes, an edge repeats or weighs nothing, weights
+/// would be taken for distances, or there is no series of one channel; [`DataError::Io`] if the
 /// disk refuses. Nothing is left behind then.
 pub fn write(
     path: &Path,

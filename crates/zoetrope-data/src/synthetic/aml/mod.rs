@@ -61,7 +61,7 @@ struct Payments {
 /// The patterns that `name` plants, to verify what a detector finds.
 ///
 /// # Errors
-/// As [`generate`](super::generate), and where the name is of another generator.
+/// As [`generate`](super::generate), and if the name is of another generator.
 pub fn planted(name: &str) -> Result<Vec<Planted>, DataError> {
     let (generator, arguments) = name::parse(name, catalogue())?;
     if generator.name != GENERATOR.name {

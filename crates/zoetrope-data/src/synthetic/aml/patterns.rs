@@ -69,7 +69,7 @@ impl Pattern {
         Self::NAMES_AND_MIXED[self as usize + 1]
     }
 
-    /// How many accounts the largest pattern takes where a side has at most `size`.
+    /// How many accounts the largest pattern takes if a side has at most `size`.
     pub(super) fn most_accounts(size: u64) -> u64 {
         3 * size
     }

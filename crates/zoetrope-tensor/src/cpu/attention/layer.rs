@@ -50,7 +50,7 @@ impl Turned {
     }
 }
 
-/// What a block computes on its way, in lanes.
+/// The intermediate results of a block, in lanes.
 struct Passing {
     x: Scratch,
     qkv: Scratch,

@@ -3,7 +3,7 @@
 //! Blocks of vertices keep weights in cache over many steps; with one step there is nothing to
 //! keep, and each block would sum a weight gradient of its own (300 × 572 values for the memory
 //! of TGN, as much to zero and to join as to compute). Here the gradients of the gates are written
-//! as rows, and each gradient is one large product. Gradients that nobody wants cost nothing.
+//! as rows, and each gradient is one large product. Gradients that are not wanted cost nothing.
 //!
 //! Measured with the example `stream` (15 November 2026, one core of a busy two-core AMD EPYC virtual
 //! machine with AVX-512, shortest of many runs), 780 vertices, H = 100, 372 constant features and 100

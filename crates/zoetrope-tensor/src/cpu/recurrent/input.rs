@@ -31,7 +31,7 @@ pub struct InputRows<S> {
     pub bias: Option<S>,
 }
 
-/// Where the gradients of an [`Input`] go; those that nobody wants are absent.
+/// Where the gradients of an [`Input`] go; those that are not wanted are absent.
 pub struct InputGradient<M> {
     /// Of the rows, or of the gates; replaced or added to.
     pub x: Option<(M, Accumulate)>,
@@ -159,7 +159,7 @@ impl<'a> ForwardInput<'a> {
     }
 }
 
-/// An input ready to go back.
+/// An input ready for the backward pass.
 pub(crate) struct BackInput<'a> {
     parts: [Option<InputColumns<'a>>; 2],
     d_parts: [Option<(Scattered<'a>, Accumulate)>; 2],
@@ -193,7 +193,7 @@ impl<'a> BackInput<'a> {
     ///
     /// # Safety
     ///
-    /// No other thread goes back through this block.
+    /// No other thread runs the backward pass of this block.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn send(
         &self,

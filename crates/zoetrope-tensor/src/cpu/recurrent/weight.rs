@@ -18,7 +18,7 @@ use crate::cpu::scratch::{self, Scratch};
 pub(crate) struct Weight<'a> {
     plain: &'a [f32],
     /// In the layout of rows: turned gate by gate (`[gate][inner][H]`) to go forward, or with
-    /// room for a whole vector after its end to go back.
+    /// room for a whole vector after its end for the backward pass.
     prepared: Scratch,
     hidden: usize,
     pub(crate) inner: usize,

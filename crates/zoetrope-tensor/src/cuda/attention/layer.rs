@@ -47,7 +47,7 @@ pub(crate) struct LayerGradients<'a> {
     pub(crate) bias: Option<ViewMut<'a>>,
 }
 
-/// What a layer computes on its way.
+/// The intermediate results of a layer.
 struct Passing {
     entered: Scratch,
     /// The projections side by side, [D, 3D].

@@ -2,7 +2,7 @@
 //! a GPU.
 //!
 //! `cudarc` resolves functions by name and panics if a library or a function is missing. So the
-//! libraries are looked for here first, each function that the house calls is looked up, and nothing
+//! libraries are looked for here first, each function that Zoetrope calls is looked up, and nothing
 //! of `cudarc` is called unless all were found. A library that is loaded stays loaded: when `cudarc`
 //! asks for it by its name, the system hands out the same one, wherever it was found.
 

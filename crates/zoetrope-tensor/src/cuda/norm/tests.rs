@@ -1,9 +1,9 @@
-use crate::cuda::test_support::card;
+use crate::cuda::test_support::gpu;
 use crate::{Device, Tape};
 
 #[test]
 fn running_statistics_move_towards_those_of_the_batch() {
-    let Some(gpu) = card() else { return };
+    let Some(gpu) = gpu() else { return };
     let (rows, cols) = (700, 3);
     let x: Vec<f32> = (0..rows * cols).map(|at| 50.0 + (at * 29 % 97) as f32 / 8.0).collect();
     let mut tape = Tape::on(Device::Cuda(gpu.clone()));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cpu::optimiser::{Adam, RmsProp, Sgd, adam_step, rmsprop_step, sgd_step};
-use crate::cuda::test_support::card;
+use crate::cuda::test_support::gpu;
 
 const LENGTHS: [usize; 5] = [5, 0, 2100, 3, 7];
 /// The parameter that no gradient flows into.
@@ -47,7 +47,7 @@ type Step = fn(u64, &mut [f32], &[f32], &mut [Vec<f32>; 2]);
 
 /// Five steps of a rule on the GPU against the processor's.
 fn compare(what: &str, rule: UpdateRule, on_processor: Step, clip: Option<f64>) {
-    let Some(gpu) = card() else { return };
+    let Some(gpu) = gpu() else { return };
     let (block, mut values) = parameters(&gpu);
     let mut updater = Updater::new(&block, rule);
     updater.set_rate(RATE);
@@ -155,7 +155,7 @@ fn rms_prop_agrees_with_the_processor() {
 #[test]
 fn a_gradient_that_is_not_finite_ends_all_changes() {
     for poison in [f32::NAN, f32::INFINITY] {
-        let Some(gpu) = card() else { return };
+        let Some(gpu) = gpu() else { return };
         let (block, _) = parameters(&gpu);
         let mut updater = Updater::new(&block, UpdateRule::adam([0.9, 0.999], 1e-8, 0.0, false));
         updater.set_rate(RATE);
@@ -173,7 +173,7 @@ fn a_gradient_that_is_not_finite_ends_all_changes() {
 
 #[test]
 fn a_state_that_is_restored_goes_on_as_if_nothing_had_happened() {
-    let Some(gpu) = card() else { return };
+    let Some(gpu) = gpu() else { return };
     let (block, _) = parameters(&gpu);
     let rule = UpdateRule::adam([0.9, 0.999], 1e-8, 0.0, false);
     let mut first = Updater::new(&block, rule);

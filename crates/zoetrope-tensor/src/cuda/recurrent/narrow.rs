@@ -162,7 +162,7 @@ impl Narrow {
         gpu.take(self.backward().0 as usize * WARPS * self.row())
     }
 
-    /// Where the kernel writes the gradients; sums only if somebody wants them.
+    /// Where the kernel writes the gradients; sums only if they are wanted.
     pub(in crate::cuda) fn gradient(
         &self,
         d_input: &InputGradient<ViewMut<'_>>,

@@ -49,7 +49,7 @@ struct TiledProduct {
     split: u32,
 }
 
-/// The gradients that are sums over cells; those that nobody wants are absent. Widths are multiples of
+/// The gradients that are sums over cells; those that are not wanted are absent. Widths are multiples of
 /// four, addresses of 16 bytes.
 pub(in crate::cuda) struct TiledSums<'a> {
     /// The gradients of the gates.

@@ -36,7 +36,7 @@ impl Resident {
         let blocks = match sequence.difference() {
             Difference::On => by_differences(gpu, sequence, side),
             Difference::Auto | Difference::Off => {
-                slices().map(|slices| on_card(gpu, slices, || copied(gpu, slices))).collect()
+                slices().map(|slices| on_gpu(gpu, slices, || copied(gpu, slices))).collect()
             }
         };
         let addresses: Vec<u64> = blocks.iter().map(|block| block.view().ptr()).collect();
@@ -58,7 +58,7 @@ impl Resident {
 }
 
 /// The block of a matrix, made if the GPU has none yet; values that follow from factors come later.
-fn on_card(
+fn on_gpu(
     gpu: &Gpu,
     slices: &Arc<Slices>,
     make: impl FnOnce() -> Scratch<u32>,
@@ -76,7 +76,7 @@ fn copied(gpu: &Gpu, slices: &Slices) -> Scratch<u32> {
 fn by_differences(gpu: &Gpu, sequence: &Sequence, side: Side) -> Vec<Arc<Scratch<u32>>> {
     let members = sequence.members();
     let slices: Vec<_> = members.iter().map(|member| member.slices(side)).collect();
-    let room = |slices: &&Arc<Slices>| on_card(gpu, slices, || gpu.take_of(slices.words().len()));
+    let room = |slices: &&Arc<Slices>| on_gpu(gpu, slices, || gpu.take_of(slices.words().len()));
     let blocks: Vec<_> = slices.iter().map(room).collect();
     let mut coded = Coded::new(gpu, sequence, side);
     for from in (0..members.len()).step_by(AT_A_TIME) {

@@ -15,7 +15,7 @@
 //! Factors are there if every value is the product of one factor of its row and one of its column,
 //! as in `D^-1/2 (A + I) D^-1/2` of a graph without weights. There are as many of them as different
 //! lengths of rows, so that 16 bits name one; in place of a value stands the name of its column's,
-//! half as many bytes, and products come to the same bits. This last part need not be copied, because
+//! half as many bytes, and products have the same bits. This last part need not be copied, because
 //! it follows from the columns: that leaves 4 bytes an entry to go over the bus.
 
 use std::num::NonZeroU32;
@@ -204,6 +204,11 @@ impl Slices {
     /// All bytes of the block's pages.
     pub(super) fn pages(&self) -> &[u8] {
         bytemuck::cast_slice(&self.pages)
+    }
+
+    /// Bytes of what has to be copied.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        size_of_val(self.essence()) as u64
     }
 
     /// What of the block has to be copied: all but the values if these follow from the rest.

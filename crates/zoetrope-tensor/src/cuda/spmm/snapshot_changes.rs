@@ -84,7 +84,7 @@ fn change_words(changes: &Changes, bytes: usize) -> usize {
 }
 
 impl VertexWords {
-    /// The shortest way to tell them.
+    /// The shortest way to encode them.
     fn new(before: Option<&CodedRows>, snapshots: &[&CodedRows]) -> Self {
         let words: Vec<&[u32]> =
             snapshots.iter().filter_map(|rows| rows.vertices.as_deref()).collect();

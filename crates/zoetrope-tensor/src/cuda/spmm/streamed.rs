@@ -23,7 +23,7 @@ use super::{Limits, Slices, put_names};
 use crate::cuda::{Event, Gpu, Queue, Scratch, View, Work};
 use crate::sparse::{Difference, Sequence, Side};
 
-/// One side of a sequence, of which one group is on the device and another on its way.
+/// One side of a sequence, of which one group is on the device and another is being copied.
 #[derive(Debug)]
 pub(super) struct Streamed {
     gpu: Gpu,
@@ -131,6 +131,7 @@ impl Streamed {
             }
         }
         let bytes = (gpu.copied_bytes()[0] - uploaded) as usize;
+        gpu.count_streamed(bytes);
         gpu.count_streaming(Work::Transfer(bytes), begin, gpu.mark_copies());
         self.rebuild(&group, &parts);
         group.arrived = Some(self.gpu.mark_copies());

@@ -1,9 +1,9 @@
 //! What the GPU did when: every kernel and every copy as a span.
 //!
-//! Off by default. Where NVIDIA's profiler CUPTI is there, the GPU itself keeps the times
-//! ([`activity`]): the run goes as it goes without a trace, recordings included. Otherwise two
+//! Off by default. If NVIDIA's profiler CUPTI is installed, the GPU itself keeps the times
+//! ([`activity`]): the run is the same as without a trace, recordings included. Otherwise two
 //! events are recorded around each launch ([`events`]), and recordings are not used meanwhile, because
-//! a span inside of one could not be told from the next.
+//! spans inside a recording could not be distinguished.
 
 mod activity;
 mod cupti;

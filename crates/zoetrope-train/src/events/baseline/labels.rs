@@ -2,24 +2,24 @@
 //!
 //! The most frequent class and the mean value are those of the training part; the last class or
 //! value of a vertex (or pair) is that of its last event before the question, and what the training
-//! part suggests where there is none.
+//! part suggests if there is none.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use hashbrown::HashMap;
+use zoetrope_config::EqualTimesRule;
 use zoetrope_graph::Time;
+use zoetrope_run::Metrics;
 
-use crate::config::EqualTimesRule;
 use crate::events::judge::{ClassJudge, ValueJudge};
-use crate::run::Metrics;
 
 /// What events say, in the order of the stream.
 #[derive(Debug, Clone, Copy)]
 pub struct LabelStream<'a> {
     /// The time of each event.
     pub time: &'a [Time],
-    /// The class or number of each event; NaN where it has none.
+    /// The class or number of each event; NaN if it has none.
     pub truth: &'a [f32],
     /// Whose class or number it is: the vertex, or the pair as one number.
     pub key: &'a [u64],

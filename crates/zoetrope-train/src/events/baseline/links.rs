@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use zoetrope_config::EqualTimesRule;
 use zoetrope_data::negatives::{MISSING, Negative};
 use zoetrope_graph::{EventStore, Time, VertexId};
+use zoetrope_run::Metrics;
 
 use super::past::{Past, SCORES};
-use crate::config::EqualTimesRule;
 use crate::events::judge::{LinkJudge, ScoredBatch};
-use crate::run::Metrics;
 
 /// How baselines are asked.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub struct LinkBaselineOptions<'a> {
     pub equal_times: EqualTimesRule,
     /// The k of hits@k.
     pub places: &'a [u32],
-    /// By vertex whether training has not seen it; empty where inductive events are not told apart.
+    /// By vertex whether training has not seen it; empty if inductive events are not told apart.
     pub unseen: &'a [bool],
 }
 

@@ -12,9 +12,8 @@ use std::ops::Range;
 
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
+use zoetrope_config::EqualTimesRule;
 use zoetrope_graph::{EventStore, Time, VertexId};
-
-use crate::config::EqualTimesRule;
 
 /// The names of the scores, in order.
 pub const SCORES: [&str; 5] =

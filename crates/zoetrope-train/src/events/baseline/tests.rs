@@ -1,10 +1,10 @@
 use proptest::prelude::*;
+use zoetrope_config::EqualTimesRule;
 use zoetrope_data::negatives::{MISSING, Negative};
 use zoetrope_graph::events::EventColumns;
 use zoetrope_graph::{EventStore, TimeScale, VertexNames};
 
 use super::*;
-use crate::config::EqualTimesRule;
 
 type Row = (u32, u32, i64);
 

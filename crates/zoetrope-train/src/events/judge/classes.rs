@@ -1,10 +1,9 @@
 //! Classes of vertices or events.
 
 use zoetrope_nn::metrics::{BinaryScores, Classification};
+use zoetrope_run::Metrics;
 
-use crate::run::Metrics;
-
-/// AUC and AP of class 1 where there are two classes, accuracy and F1 (of class 1 where there are
+/// AUC and AP of class 1 if there are two classes, accuracy and F1 (of class 1 if there are
 /// two, the mean over classes otherwise).
 #[derive(Debug, Clone)]
 pub struct ClassJudge {
@@ -36,8 +35,8 @@ impl ClassJudge {
         self.counts.clear();
     }
 
-    /// Adds scores and true classes, NaN where there is none. A row of scores has one for each
-    /// class, or, where there are two classes, it may be one number that is above 0 for class 1.
+    /// Adds scores and true classes, NaN if there is none. A row of scores has one for each
+    /// class, or, if there are two classes, it may be one number that is above 0 for class 1.
     ///
     /// # Panics
     /// If there is no row of scores for each true class, or a class is not below the number of
@@ -56,7 +55,7 @@ impl ClassJudge {
         }
     }
 
-    /// All measures by name; NaN where one is not defined.
+    /// All measures by name; NaN if one is not defined.
     pub fn metrics(&mut self) -> Metrics {
         let mut metrics = Metrics::new();
         let mut put = |name: &str, value: Result<f64, _>| {

@@ -2,13 +2,12 @@
 //!
 //! The average precision of the peers is the mean over batches of each batch's, which changes with
 //! the size of the batches; pooled over all events it does not. Both are reported. An event is
-//! inductive where training has not seen one of its ends, transductive otherwise.
+//! inductive if training has not seen one of its ends, transductive otherwise.
 
 use zoetrope_data::negatives::MISSING;
 use zoetrope_graph::VertexId;
 use zoetrope_nn::metrics::{BinaryScores, Ranking, TieRule, Undefined};
-
-use crate::run::Metrics;
+use zoetrope_run::Metrics;
 
 /// The scores of some consecutive events and of their negatives.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,10 +16,10 @@ pub struct ScoredBatch<'a> {
     pub positives: &'a [f32],
     /// As many scores for each event as it has negatives, event by event.
     pub negatives: &'a [f32],
-    /// The destinations of the negatives, [`MISSING`] where there was nothing left to draw (its
-    /// score is not looked at); empty where none is missing.
+    /// The destinations of the negatives, [`MISSING`] if there was nothing left to draw (its
+    /// score is not looked at); empty if none is missing.
     pub negative_dst: &'a [VertexId],
-    /// For each event whether training has not seen one of its ends; empty where that is not asked.
+    /// For each event whether training has not seen one of its ends; empty if that is not asked.
     pub inductive: &'a [bool],
 }
 
@@ -190,7 +189,7 @@ impl LinkJudge {
         }
     }
 
-    /// All measures that were asked for, by name; NaN where one is not defined.
+    /// All measures that were asked for, by name; NaN if one is not defined.
     pub fn metrics(&mut self) -> Metrics {
         let mut metrics = Metrics::new();
         let asked = self.asked;

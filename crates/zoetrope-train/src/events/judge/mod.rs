@@ -9,7 +9,7 @@
 //! | edge regression | [`ValueJudge`] | `mse`, `rmse`, `mae` |
 //!
 //! Models and baselines pour their scores into the same accumulators. A measure that the scores do
-//! not define is NaN in [`Metrics`](crate::run::Metrics), null in files. It draws no negatives and
+//! not define is NaN in [`Metrics`](zoetrope_run::Metrics), null in files. It draws no negatives and
 //! computes no score.
 
 mod classes;

@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zoetrope_config::{Config, EqualTimesRule, NeighbourRule, TaskName};
 use zoetrope_data::negatives::{ListMetadata, Strategy};
 use zoetrope_data::split::Split;
+use zoetrope_run::digest;
 
-use crate::config::{Config, EqualTimesRule, NeighbourRule, TaskName};
 use crate::error::TrainError;
-use crate::snapshots::material::digest;
 
 /// A file of negatives that a run was judged by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl FixedNegatives {
     /// Takes the digest of the file.
     ///
     /// # Errors
-    /// [`TrainError::Io`] where the file cannot be read.
+    /// [`TrainError::Io`] if the file cannot be read.
     pub fn new(path: &Path, metadata: &ListMetadata) -> Result<Self, TrainError> {
         let sha256 = digest::of_file(path)?;
         Ok(Self { path: path.into(), sha256, metadata: metadata.clone() })
@@ -54,7 +54,7 @@ pub struct StreamProtocol<'a> {
     pub unseen: usize,
     /// Events in a batch of evaluation.
     pub batch_size: usize,
-    /// The file of negatives, where one was given.
+    /// The file of negatives, if one was given.
     pub fixed: Option<&'a FixedNegatives>,
     /// The names of the features of a judged event that are part of the question.
     pub own_features: &'a [String],

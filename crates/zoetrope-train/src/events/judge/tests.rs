@@ -1,7 +1,7 @@
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::negatives::MISSING;
 
 use super::*;
-use crate::config::{Config, TaskName};
 use zoetrope_data::split::{Fractions, Split};
 
 #[test]

@@ -1,8 +1,7 @@
 //! Numbers of events.
 
 use zoetrope_nn::metrics::Regression;
-
-use crate::run::Metrics;
+use zoetrope_run::Metrics;
 
 /// Errors of predicted numbers.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +15,7 @@ impl ValueJudge {
         self.errors.clear();
     }
 
-    /// Adds predictions and true values, NaN where there is none.
+    /// Adds predictions and true values, NaN if there is none.
     ///
     /// # Panics
     /// If there are not as many of one as of the other.
@@ -24,7 +23,7 @@ impl ValueJudge {
         self.errors.add(predicted, truth);
     }
 
-    /// All measures by name; NaN where one is not defined.
+    /// All measures by name; NaN if one is not defined.
     pub fn metrics(&self) -> Metrics {
         let measures =
             [("mse", self.errors.mse()), ("rmse", self.errors.rmse()), ("mae", self.errors.mae())];

@@ -21,13 +21,13 @@ use crate::snapshots::sampling::{
 pub struct Comparison {
     /// The name of the baseline.
     pub name: &'static str,
-    /// Its measures, with the reason where one is undefined.
+    /// Its measures, with the reason if one is undefined.
     pub measures: Vec<(Metric, Result<f64, Undefined>)>,
 }
 
 /// Persistence and historical mean on the targets of `steps`.
 ///
-/// `known_before` is what was known of each vertex before the first step, where anything was
+/// `known_before` is what was known of each vertex before the first step, if anything was
 /// ([`last_lag_column`](super::last_lag_column)); the mean is over the first `training_steps`. Errors
 /// are in the data's own units if `units` are given: of the same predictions.
 ///
@@ -67,7 +67,7 @@ pub fn compare_values(
         .collect()
 }
 
-/// Majority class and, where targets change, the last known class of each vertex, on the targets
+/// Majority class and, if targets change, the last known class of each vertex, on the targets
 /// of `steps`.
 ///
 /// # Panics

@@ -6,7 +6,7 @@ use super::StepBaseline;
 ///
 /// Steps after training are told like all others and ignored, so the mean is that of the training
 /// part and not a moving one. A vertex without a known value gets the mean of all known values,
-/// and 0 where there is none at all.
+/// and 0 if there is none at all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoricalMean {
     training_steps: usize,

@@ -19,7 +19,7 @@ impl MajorityClass {
         Self { training_steps, seen: 0, counts: vec![0; classes as usize] }
     }
 
-    /// The most frequent class so far; class 0 where nothing was observed.
+    /// The most frequent class so far; class 0 if nothing was observed.
     pub fn class(&self) -> u32 {
         let most = self.counts.iter().max().copied().unwrap_or(0);
         self.counts.iter().position(|&count| count == most).unwrap_or(0) as u32

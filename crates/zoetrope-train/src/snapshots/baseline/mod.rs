@@ -45,7 +45,7 @@ pub trait StepBaseline: Send {
     /// Writes the prediction for the step after the last observed one.
     fn predict(&self, out: &mut [f32]);
 
-    /// Learns the truth of the next step; NaN where there is none.
+    /// Learns the truth of the next step; NaN if there is none.
     fn observe(&mut self, truth: &[f32]);
 }
 
@@ -60,7 +60,7 @@ pub trait LinkBaseline: Send + Sync {
     /// If the three slices differ in length.
     fn score(&self, src: &[VertexId], dst: &[VertexId], out: &mut [f32]);
 
-    /// The score above which a pair is called a link; `None` where scores only rank.
+    /// The score above which a pair is called a link; `None` if scores only rank.
     fn threshold(&self) -> Option<f32>;
 
     /// Learns the edges of the next snapshot.

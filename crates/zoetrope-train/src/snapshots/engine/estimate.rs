@@ -8,6 +8,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::split::Split;
 use zoetrope_graph::random::Random;
 use zoetrope_graph::{SnapshotSequence, VertexNames};
@@ -18,8 +19,7 @@ use zoetrope_nn::state::Carried;
 use zoetrope_plan::ActivationCost;
 use zoetrope_tensor::{Device, Matrix, Tape};
 
-use super::{FrameRunner, Layout, Network, Piece};
-use crate::config::{Config, TaskName};
+use super::{FrameRunner, Layout, Network, Piece, PieceRun};
 use crate::error::TrainError;
 use crate::scaling::Scaled;
 use crate::snapshots::material::{Goal, SnapshotInput};
@@ -135,11 +135,7 @@ fn measured(
     steps: usize,
     extent: Extent,
 ) -> Result<(StepCost, u64), TrainError> {
-    // EvolveGCN-H summarises the vertices to as many rows as there are features. Smaller than the
-    // real graph, so that the estimate is never itself what takes most.
-    let least = material.width().max(config.model.hidden).max(16);
-    let vertices = (material.vertices() / 4).clamp(least, MOST_VERTICES.max(least));
-    let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
+    let (vertices, edges) = small_size(config, material);
     let run = |vertices: usize, edges: usize| -> Result<Taken, TrainError> {
         let all = if extent == Extent::Block { 2 * steps } else { steps };
         let small = miniature(material, task, outputs, vertices, edges, all)?;
@@ -165,6 +161,31 @@ fn measured(
         state_bytes: (small.state + state_per_vertex * more) as u64,
     };
     Ok((cost, wide.tape.max(dense) as u64))
+}
+
+/// The vertices and the edges of a snapshot of a miniature.
+fn small_size(config: &Config, material: &SnapshotInput) -> (usize, usize) {
+    // EvolveGCN-H summarises the vertices to as many rows as there are features. Smaller than the
+    // real graph, so that the estimate is never itself what takes most.
+    let least = material.width().max(config.model.hidden).max(16);
+    let vertices = (material.vertices() / 4).clamp(least, MOST_VERTICES.max(least));
+    let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
+    (vertices, edges)
+}
+
+/// A miniature of a data set of so many snapshots.
+///
+/// # Errors
+/// As making its snapshots.
+pub(super) fn small_graph(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    steps: usize,
+) -> Result<SnapshotInput, TrainError> {
+    let (vertices, edges) = small_size(config, material);
+    miniature(material, task, outputs, vertices, edges, steps)
 }
 
 /// The bytes that a tape holds after one step, and those of the state.
@@ -203,11 +224,11 @@ fn taken(
     }
     let state = before.attach_variables(&mut tape)?;
     let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
-    let output = runner.embed(&mut forward, model, &piece, state)?;
-    let state: usize = output.state.iter().map(|(_, var)| forward.tape.shape(var).len()).sum();
-    let questions = Questions { steps: output.steps, epoch: 0 };
-    let loss = asked.loss(&mut forward, &network, &questions, output.rows)?;
-    if let Some((loss, _)) = loss {
+    let questions = Questions { steps: piece.steps.clone(), epoch: 0 };
+    let run = PieceRun { runner: &mut runner, task: asked.as_mut(), network: &network };
+    let ran = run.run(&mut forward, &piece, state, Some(&questions))?;
+    let state: usize = ran.state.iter().map(|(_, var)| forward.tape.shape(var).len()).sum();
+    if let Some((loss, _)) = ran.loss {
         tape.backward(loss)?;
     }
     // What the tape keeps, not what was in use at once: blocks of one size wait for their next use.

@@ -13,7 +13,7 @@ use zoetrope_tensor::{Device, Matrix, SparseGroup, SparseMatrix, Tape, TensorErr
 use super::piece::Piece;
 use super::sharing::FrameSharing;
 
-/// How rows of a piece move; None where they are where they have to be.
+/// How rows of a piece move; None if they are where they have to be.
 #[derive(Debug)]
 pub(super) struct PieceExchange {
     gather: Option<Exchange>,
@@ -176,7 +176,7 @@ pub(super) struct LocalGraph {
     data: Arc<Matrix>,
     /// Those of the rank's vertices, stacked by time.
     features: Arc<Matrix>,
-    /// `Â·X` of them, where that is kept; rows of snapshots that nobody asked for are 0.
+    /// `Â·X` of them, if that is kept; rows of snapshots that nobody asked for are 0.
     aggregated: Option<Arc<Matrix>>,
     is_aggregated: Vec<bool>,
 }
@@ -278,7 +278,7 @@ impl LocalGraph {
     }
 
     /// Makes the matrices of a snapshot, the `at`-th of the rank's in a halo, and aggregates its
-    /// features, where nobody asked for it before.
+    /// features, if nobody asked for it before.
     fn prepare(&mut self, step: usize, halo: Option<&Halo>, at: usize) -> Result<(), NnError> {
         let view = self.sequence.at(step);
         if !self.matrices.contains_key(&step) {

@@ -9,13 +9,17 @@ mod local_graph;
 mod network;
 mod piece;
 mod reuse;
+mod run_piece;
 mod runner;
 mod sharing;
+mod stages;
 
 pub use estimate::{Extent, StepCost, step_cost};
 pub(crate) use network::parameters_must_fit;
 pub use network::{Head, Network};
 pub use piece::Piece;
+pub use run_piece::{PieceRun, RunPiece};
 pub(crate) use runner::evaluating;
 pub use runner::{FrameRunner, Layout, Output};
 pub use sharing::FrameSharing;
+pub use stages::stages;

@@ -1,12 +1,12 @@
 //! The network of a run: a model, the head of its task, and their parameters.
 
+use zoetrope_config::{Config, DecoderName, FeatureRule, Normalisation, TaskName, Variant};
 use zoetrope_graph::laplacian::Laplacian;
 use zoetrope_nn::decoder::{EdgeDecoder, EdgeRule, VertexDecoder, VertexRule};
 use zoetrope_nn::initialise::Initialise;
 use zoetrope_nn::model::{self, Model, ModelOptions};
 use zoetrope_nn::{Builder, ParameterId, Parameters};
 
-use crate::config::{Config, DecoderName, FeatureRule, Normalisation, TaskName, Variant};
 use crate::error::TrainError;
 
 /// The head of a network.

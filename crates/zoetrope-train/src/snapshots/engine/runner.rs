@@ -8,8 +8,10 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::{Forward, Updates};
 use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, State};
-use zoetrope_plan::{Coding, FramePlan, LayerOrder, OperatorOrder, groups};
-use zoetrope_tensor::{Device, Difference, Gpu, Matrix, Tape, Var};
+use zoetrope_plan::{
+    Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole, groups, split,
+};
+use zoetrope_tensor::{Device, Difference, Gpu, Matrix, SparseGroup, Tape, Var};
 
 use super::local_graph::{LocalGraph, LocalPiece};
 use super::piece::Piece;
@@ -20,6 +22,8 @@ use super::sharing::FrameSharing;
 #[derive(Debug, Clone)]
 pub struct Layout {
     orders: Vec<Order>,
+    /// By layer, the snapshots in which the other product comes first.
+    other_orders: Vec<Vec<Range<usize>>>,
     reuse: bool,
 }
 
@@ -27,7 +31,11 @@ impl Layout {
     /// The layout of a plan.
     pub fn of(plan: &FramePlan) -> Self {
         let reuse = plan.reuse.first_aggregation;
-        Self { orders: Self::orders_of(&plan.orders), reuse }
+        let ranges = |layer: &LayerOrder| -> Vec<Range<usize>> {
+            layer.other_order.iter().map(|&[from, until]| from..until).collect()
+        };
+        let other_orders = plan.orders.iter().map(ranges).collect();
+        Self { orders: Self::orders_of(&plan.orders), other_orders, reuse }
     }
 
     /// The order of the products in each structure layer.
@@ -47,7 +55,18 @@ impl Layout {
         if let Some(first) = orders.first_mut().filter(|_| reuse) {
             *first = Order::AggregateFirst;
         }
-        Self { orders, reuse }
+        Self { orders, other_orders: Vec::new(), reuse }
+    }
+
+    /// The groups of some snapshots of the sequence, as ranges within them: of `group` each, and of one
+    /// order of products.
+    fn groups(&self, steps: &Range<usize>, group: usize) -> Vec<Range<usize>> {
+        let is_cut = |at: usize| {
+            let (before, step) = (steps.start + at - 1, steps.start + at);
+            let changes = |range: &Range<usize>| range.contains(&before) != range.contains(&step);
+            self.other_orders.iter().flatten().any(changes)
+        };
+        split(groups(steps.len(), group), is_cut)
     }
 }
 
@@ -118,6 +137,8 @@ pub struct FrameRunner {
     cuts: HashMap<Piece, Cut>,
     /// The features, if they are learned.
     learned: Option<ParameterId>,
+    /// Whether training multiplies with the matrices at all: not if all it needs of them is kept.
+    multiplies: bool,
     /// The vertices `0, 1, …` as often as a piece has snapshots, by that number.
     repeated: HashMap<usize, Arc<Vec<u32>>>,
 }
@@ -155,7 +176,7 @@ impl FrameRunner {
             }
         };
         let (cuts, repeated) = (HashMap::new(), HashMap::new());
-        Ok(Self { source, vertices, layout, cuts, learned: None, repeated })
+        Ok(Self { source, vertices, layout, cuts, learned: None, multiplies: true, repeated })
     }
 
     /// Takes the features of vertices from a parameter (`N × F`), the same in every snapshot, instead
@@ -187,22 +208,59 @@ impl FrameRunner {
         }
     }
 
-    /// Before the launches of a frame whose matrices are streamed: waits for them on the GPU, and
-    /// begins to copy those of the frame after it.
+    /// Before the launches of a piece whose matrices are streamed: waits for them on the GPU.
     ///
     /// # Errors
     /// If a snapshot cannot be brought into a form.
-    pub fn enter(&mut self, gpu: &Gpu, piece: &Piece, next: Option<&Piece>) -> Result<(), NnError> {
+    pub fn enter(&mut self, gpu: &Gpu, piece: &Piece) -> Result<(), NnError> {
+        if !self.multiplies {
+            return Ok(());
+        }
         self.cut(piece)?;
         for group in self.cuts[piece].graph.products() {
             gpu.enter(group, group.uses_transposes());
         }
-        let Some(next) = next else { return Ok(()) };
+        Ok(())
+    }
+
+    /// Begins to copy the matrices of a piece that comes next.
+    ///
+    /// # Errors
+    /// If a snapshot cannot be brought into a form.
+    pub fn send_ahead(&mut self, gpu: &Gpu, next: &Piece) -> Result<(), NnError> {
+        if !self.multiplies {
+            return Ok(());
+        }
         self.cut(next)?;
         for group in self.cuts[next].graph.products() {
             gpu.prefetch(group, group.uses_transposes());
         }
         Ok(())
+    }
+
+    /// The bytes of each snapshot as it is sent to a GPU whole, in all forms that are multiplied with; with
+    /// transposes if a backward pass needs them.
+    pub fn whole_bytes(&self, backward: bool) -> Vec<u64> {
+        let Source::Whole { graph, .. } = &self.source else { return Vec::new() };
+        let mut all = vec![0; graph.steps()];
+        for group in graph.products() {
+            for (sum, bytes) in all.iter_mut().zip(group.whole_bytes(backward)) {
+                *sum += bytes;
+            }
+        }
+        all
+    }
+
+    /// Says what training multiplies with: with matrices at all, and with their transposes in a backward
+    /// pass. Only that is sent ahead to a GPU.
+    pub fn expect(&mut self, stages: &[ModelStage]) {
+        let products = || stages.iter().filter(|stage| stage.role == StageRole::Halo);
+        self.multiplies = products().next().is_some();
+        if let Source::Whole { graph, .. } = &self.source
+            && products().any(|stage| stage.needs_gradient)
+        {
+            graph.products().for_each(SparseGroup::expect_backward);
+        }
     }
 
     /// The number of vertices.
@@ -249,6 +307,7 @@ impl FrameRunner {
             mask: None,
             groups: &cut.groups,
             orders: &self.layout.orders,
+            other_orders: &self.layout.other_orders,
             first_step: steps.start,
             shared: cut.local.as_ref().map(|local| Shared {
                 steps: steps.len(),
@@ -278,7 +337,8 @@ impl FrameRunner {
         let cut = match &mut self.source {
             Source::Whole { graph, .. } => {
                 let steps = &piece.steps;
-                let (graph, groups) = (graph.cut(steps.clone()), groups(steps.len(), piece.group));
+                let groups = self.layout.groups(steps, piece.group);
+                let graph = graph.cut(steps.clone());
                 let rows = steps.start * self.vertices..steps.end * self.vertices;
                 Cut { graph, groups, rows, local: None }
             }
@@ -286,7 +346,10 @@ impl FrameRunner {
                 let made = local.cut(piece)?;
                 // Rows of others are gathered for all snapshots of a piece at once.
                 let groups = match local.sharing().grid.members {
-                    1 => groups(made.graph.steps(), piece.group),
+                    1 => {
+                        let first = piece.steps.start + made.first;
+                        self.layout.groups(&(first..first + made.graph.steps()), piece.group)
+                    }
                     _ => Vec::new(),
                 };
                 Cut {

@@ -19,7 +19,7 @@ pub struct FrameSharing {
     pub grid: Grid,
     /// Where the vertices of each member start, and the end of the last ones.
     pub starts: Vec<u32>,
-    /// New numbers of the vertices, so that each member owns consecutive ones; None where they can
+    /// New numbers of the vertices, so that each member owns consecutive ones; None if they can
     /// stay.
     pub renaming: Option<Arc<Renaming>>,
     /// Whether time encoders work on rows of vertices.
@@ -100,7 +100,7 @@ impl FrameSharing {
         Exchange::new(&self.ranks, plan.expect("placements give lists that fit each other"))
     }
 
-    /// From the cells of structure encoders to those of time encoders; None where they are the same.
+    /// From the cells of structure encoders to those of time encoders; None if they are the same.
     pub(super) fn to_time(&self, placements: &Placements, piece: &Piece) -> Option<Exchange> {
         let Placements { structure, time } = placements;
         (structure != time).then(|| {
@@ -144,7 +144,7 @@ impl FrameSharing {
     }
 
     /// Which snapshots of a piece are answered for here, and the exchange that brings all of their
-    /// rows, in the order of the data; None where they are here already.
+    /// rows, in the order of the data; None if they are here already.
     ///
     /// The members of a group have some vertices of all of its snapshots. For what is asked of
     /// snapshots, the same for every task, each member gets all vertices of some of them.
@@ -193,7 +193,7 @@ impl FrameSharing {
         first as usize + member
     }
 
-    /// The rows of others that structure encoders gather; None where they need none.
+    /// The rows of others that structure encoders gather; None if they need none.
     pub(super) fn halo<'g>(
         &self,
         placements: &Placements,

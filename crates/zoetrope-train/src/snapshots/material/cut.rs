@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::{
+    Config, DataConfig, FeatureRule, FeatureScaling, MissingFeatures, ModelName, Scaling, TaskName,
+};
 use zoetrope_data::assemble::scale_of;
 use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, SnapshotDataset};
@@ -11,9 +14,6 @@ use zoetrope_graph::{
 };
 
 use crate::answers::texts;
-use crate::config::{
-    Config, DataConfig, FeatureRule, FeatureScaling, MissingFeatures, ModelName, Scaling, TaskName,
-};
 use crate::error::TrainError;
 use crate::scaling::columns::Table;
 use crate::scaling::{FittedScaling, Scaled, scale_series};
@@ -24,7 +24,7 @@ use crate::snapshots::sampling::{EdgeClassRule, hide_weights, label_snapshots};
 pub(super) struct Cut {
     pub(super) data: SnapshotDataset,
     pub(super) edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
-    /// The feature that holds the newest value of the target, where features are its lags.
+    /// The feature that holds the newest value of the target, if features are its lags.
     pub(super) newest_lag: Option<usize>,
     /// What it was scaled by.
     pub(super) scaled: Scaled,

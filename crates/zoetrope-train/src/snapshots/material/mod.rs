@@ -5,7 +5,6 @@
 //! on the model) and draws no samples.
 
 mod cut;
-pub(crate) mod digest;
 mod smooth;
 mod stack;
 mod weights;
@@ -13,17 +12,17 @@ mod weights;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zoetrope_config::{Config, FeatureRule, TaskName};
 use zoetrope_data::split::{Part, Split};
 use zoetrope_data::table::TableReading;
 use zoetrope_data::{Dataset, Loaded, Progress, ReadOptions, SnapshotDataset};
 use zoetrope_graph::{Boundaries, SnapshotSequence, TimeScale, VertexNames};
+use zoetrope_run::{DataSummary, digest};
 use zoetrope_tensor::Matrix;
 
 use cut::Cut;
 
-use crate::config::{Config, FeatureRule, TaskName};
 use crate::error::TrainError;
-use crate::run::DataSummary;
 use crate::scaling::{EdgeWeights, FittedScaling, Scaled};
 use crate::snapshots::sampling::EdgeClassRule;
 
@@ -42,7 +41,7 @@ pub struct SnapshotInput {
     /// The edges of every step as they happened, which are what is predicted: the same unless
     /// snapshots were smoothed.
     pub happened: Arc<SnapshotSequence>,
-    /// Snapshots whose weights tell the classes of edges, where these are asked for.
+    /// Snapshots whose weights tell the classes of edges, if these are asked for.
     pub edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
     /// The original identifiers of the vertices.
     pub names: VertexNames,
@@ -50,7 +49,7 @@ pub struct SnapshotInput {
     pub features: Arc<Matrix>,
     /// The width of features that the network learns, a row for each vertex.
     pub learned: Option<usize>,
-    /// What to predict for each vertex and step, where the data says so.
+    /// What to predict for each vertex and step, if the data says so.
     pub goal: Option<Goal>,
     /// Whether what is predicted never changes.
     pub constant_goal: bool,
@@ -58,13 +57,13 @@ pub struct SnapshotInput {
     pub known_before: Option<Vec<f32>>,
     /// Edges over all snapshots, or events before they were cut.
     pub events: usize,
-    /// The digest of the files, or of the contents where there are no files.
+    /// The digest of the files, or of the contents if there are no files.
     pub sha256: String,
     /// Which steps train, validate and test.
     pub split: Split,
-    /// The names of the classes of vertices, where the data has them.
+    /// The names of the classes of vertices, if the data has them.
     pub vertex_classes: Vec<String>,
-    /// The names of the classes of edges, where the data has them.
+    /// The names of the classes of edges, if the data has them.
     pub edge_classes: Vec<String>,
     /// What `boundaries` mean.
     pub scale: Option<TimeScale>,

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::DataConfig;
 use zoetrope_graph::smooth::{edge_life, m_product};
 use zoetrope_graph::{GraphError, SnapshotSequence};
-
-use crate::config::DataConfig;
 
 /// The snapshots as models see them, and as they happened.
 pub(super) fn apply(
@@ -25,7 +24,7 @@ pub(super) fn apply(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use zoetrope_config::Config;
 
     fn edges(settings: &[&str]) -> [Vec<usize>; 2] {
         // 0 → 1, then 1 → 2, then nothing.

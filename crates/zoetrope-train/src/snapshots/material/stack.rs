@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use zoetrope_config::FeatureRule;
 use zoetrope_graph::degree::{Degree, degree_features};
 use zoetrope_graph::smooth_features::m_product_features;
 use zoetrope_graph::{SnapshotSequence, Targets, VertexFeatures, VertexNames};
 use zoetrope_tensor::Matrix;
 
-use crate::config::FeatureRule;
 use crate::error::TrainError;
 
 /// What to predict for each vertex and step.
@@ -15,16 +15,16 @@ use crate::error::TrainError;
 pub enum Goal {
     /// A number.
     Numbers {
-        /// `T·N × 1`, 0 where there is none.
+        /// `T·N × 1`, 0 if there is none.
         values: Arc<Matrix>,
-        /// `T·N × 1`, 1 where there is one; None where all are there.
+        /// `T·N × 1`, 1 if there is one; None if all are there.
         present: Option<Arc<Matrix>>,
     },
     /// A class.
     Classes {
-        /// `T·N` classes, 0 where there is none.
+        /// `T·N` classes, 0 if there is none.
         labels: Arc<Vec<u32>>,
-        /// `T·N × 1`, 1 where there is one; None where all are there.
+        /// `T·N × 1`, 1 if there is one; None if all are there.
         present: Option<Arc<Matrix>>,
         /// The number of classes.
         classes: usize,
@@ -32,7 +32,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Where targets are there; None where all are.
+    /// Where targets are there; None if all are.
     pub fn present(&self) -> Option<&Arc<Matrix>> {
         match self {
             Self::Numbers { present, .. } | Self::Classes { present, .. } => present.as_ref(),

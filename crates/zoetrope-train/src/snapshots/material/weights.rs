@@ -1,8 +1,8 @@
 //! Weights of edges as models can take them.
 
+use zoetrope_config::WeightRule;
 use zoetrope_graph::{SnapshotSequence, VertexNames};
 
-use crate::config::WeightRule;
 use crate::error::TrainError;
 use crate::scaling::EdgeWeights;
 use crate::snapshots::sampling::hide_weights;

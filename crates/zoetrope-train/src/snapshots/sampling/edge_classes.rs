@@ -23,7 +23,7 @@ use super::pairs::Pairs;
 pub enum EdgeClassRule {
     /// Above 0 is class 1, anything else class 0.
     WeightSign,
-    /// The weight is the number of the class; NaN where an edge has none.
+    /// The weight is the number of the class; NaN if an edge has none.
     WeightIsClass,
 }
 
@@ -37,7 +37,7 @@ impl EdgeClassRule {
     /// The number of classes in a sequence.
     ///
     /// # Errors
-    /// [`GraphError::BadParameter`] where the edges have no weights, a weight is not a class, or
+    /// [`GraphError::BadParameter`] if the edges have no weights, a weight is not a class, or
     /// all edges are of one class.
     pub fn classes(self, sequence: &SnapshotSequence) -> Result<u32, GraphError> {
         match self.found(sequence)? {
@@ -50,7 +50,7 @@ impl EdgeClassRule {
     /// The least and the greatest class in a sequence; None if no edge has a class.
     ///
     /// # Errors
-    /// [`GraphError::BadParameter`] where the edges have no weights, or a weight is not a class.
+    /// [`GraphError::BadParameter`] if the edges have no weights, or a weight is not a class.
     pub fn found(self, sequence: &SnapshotSequence) -> Result<Option<(u32, u32)>, GraphError> {
         let Some(weight) = sequence.weight() else {
             let expected = "edges whose weights tell their classes";
@@ -112,7 +112,7 @@ pub fn hide_weights(sequence: &SnapshotSequence) -> Result<SnapshotSequence, Gra
 /// an edge is the label of its latest event in the window, of several at that time the greatest.
 ///
 /// # Errors
-/// [`GraphError::BadParameter`] where the events have no labels, and where they cannot be cut.
+/// [`GraphError::BadParameter`] if the events have no labels, and if they cannot be cut.
 pub fn label_snapshots(
     store: &EventStore,
     windows: &Windows,

@@ -47,7 +47,7 @@ impl LinkCandidates {
     }
 
     /// Takes the links of the target and returns into how many chunks its pairs are cut; there is
-    /// none where nothing is linked, as nothing can be measured.
+    /// none if nothing is linked, as nothing can be measured.
     pub fn load(&mut self, target: SnapshotView<'_>) -> usize {
         let links = match self {
             Self::Sampled(sampler) => sampler.load(target),

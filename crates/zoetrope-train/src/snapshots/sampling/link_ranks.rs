@@ -5,7 +5,7 @@
 //! the pair of rank `r` among those that are no links has number `r` plus the count of links with at most `r`
 //! before them, one search ([`LinkSet`](super::LinkSet) finds the same with more to compute at every step).
 //!
-//! Where a snapshot has neither loops nor parallel edges, its edges are its links, and nothing is copied.
+//! If a snapshot has neither loops nor parallel edges, its edges are its links, and nothing is copied.
 //! For many pairs, ranks are cut into stretches and a table says which links belong to each: a search by
 //! halves misses the caches next to a core at each of its last steps, and that many of them take longer
 //! than the table.
@@ -15,7 +15,7 @@ use zoetrope_graph::{SnapshotView, VertexId};
 /// So many links share a stretch on average: half a line of the cache.
 const LINKS_A_STRETCH: usize = 4;
 
-/// The table pays where there is a pair for so many edges.
+/// The table pays if there is a pair for so many edges.
 const EDGES_A_PAIR: usize = 16;
 
 /// So many pairs are looked up together: what one of them waits for the others do not.
@@ -33,7 +33,7 @@ pub(super) struct LinkRanks {
 pub(super) struct Links<'a> {
     vertices: u64,
     edges: SnapshotView<'a>,
-    /// Of each link, the pairs before it that are no links; None where all edges are links.
+    /// Of each link, the pairs before it that are no links; None if all edges are links.
     listed: Option<&'a [u64]>,
     /// A stretch has `1 << shift` ranks.
     shift: u32,

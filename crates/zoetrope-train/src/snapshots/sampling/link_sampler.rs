@@ -39,7 +39,7 @@ pub enum NegativeEnds {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LinkSampling {
     /// The fraction θ of the links that become positives; above 0 and up to 1. At least one link
-    /// is taken where there is any.
+    /// is taken if there is any.
     pub theta: f64,
     /// Negatives for each positive.
     pub negatives: usize,
@@ -71,9 +71,9 @@ impl Default for LinkSampling {
 #[derive(Debug, Clone)]
 pub struct LinkSampler {
     sampling: LinkSampling,
-    /// The links by destination, where any pair is drawn.
+    /// The links by destination, if any pair is drawn.
     ranks: LinkRanks,
-    /// The links by source, where destinations are drawn.
+    /// The links by source, if destinations are drawn.
     links: LinkSet,
     chosen: Vec<usize>,
     distinct: Distinct,
@@ -132,7 +132,7 @@ impl LinkSampler {
         }
     }
 
-    /// Chooses `round(θ · links)` of all links, in their order; one where there are any.
+    /// Chooses `round(θ · links)` of all links, in their order; one if there are any.
     fn choose(&mut self, all: usize, key: DrawKey) {
         let draws = key.draws(self.sampling.seed, Purpose::Positives);
         let count = self.count(all);

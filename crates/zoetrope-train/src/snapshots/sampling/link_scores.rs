@@ -8,7 +8,7 @@ use super::candidates::Candidates;
 /// negatives of its row; accumulated over chunks, the memory is reused.
 #[derive(Debug, Clone)]
 pub struct LinkScores {
-    /// None where only ranks are asked for: AP and AUC have to keep every score.
+    /// None if only ranks are asked for: AP and AUC have to keep every score.
     pairs: Option<BinaryScores>,
     ranks: Ranking,
 }

@@ -31,7 +31,7 @@ pub struct OneVersusMany {
 }
 
 impl OneVersusMany {
-    /// `negatives` for each link; all there are where a source has fewer.
+    /// `negatives` for each link; all there are if a source has fewer.
     ///
     /// # Panics
     /// If `negatives` is 0: configuration refuses it.

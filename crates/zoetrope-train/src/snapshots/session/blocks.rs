@@ -7,23 +7,23 @@
 //! all of them. Both ways add up the same numbers in the same order: gradients are equal, bit by bit.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use zoetrope_dist::Reduction;
-use zoetrope_nn::Forward;
 use zoetrope_nn::state::{Carried, State};
-use zoetrope_plan::Frame;
+use zoetrope_plan::{Frame, TaskKind};
 use zoetrope_tensor::{Seed, Var};
 
 use super::Session;
 use crate::error::TrainError;
 use crate::learner::WeighedLoss;
 use crate::run::Phase;
-use crate::snapshots::engine::Piece;
+use crate::snapshots::engine::{Piece, RunPiece};
 use crate::snapshots::task::Questions;
 
 /// What is asked about a frame.
 struct Asked {
-    steps: Range<usize>,
+    questions: Questions,
     /// How many answers the loss of the frame is the mean of.
     answers: f64,
     /// The share of the frame in the update.
@@ -48,8 +48,13 @@ impl Session {
         let last = frame.range().end - 1;
         let steps = if self.only_last() { last..last + 1 } else { frame.range() };
         let epoch = self.learner.progress.epoch as u32;
-        let answers = self.task.answers(&Questions { steps: steps.clone(), epoch });
-        let asked = Asked { steps, answers, share };
+        let questions = Questions { steps, epoch };
+        let began = Instant::now();
+        let answers = self.task.answers(&questions);
+        if self.task.draws() {
+            self.tasks.task(TaskKind::Draw, began, None);
+        }
+        let asked = Asked { questions, answers, share };
         let pieces = self.pieces(frame.range(), frame.group);
         if self.plan.blocks.recompute && pieces.len() > 1 {
             self.compute_again(&pieces, &asked)?;
@@ -72,7 +77,7 @@ impl Session {
         let mut losses = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
             self.stream_piece(piece, pieces.get(number + 1))?;
-            let (after, loss) = self.run_piece(number, piece, state, Some(asked))?;
+            let (after, loss) = self.run_block(number, piece, state, Some(asked))?;
             state = after;
             losses.extend(loss);
         }
@@ -95,7 +100,7 @@ impl Session {
             self.tape.reset();
             self.stream_piece(piece, pieces.get(number + 1))?;
             let state = before[number].attach(&mut self.tape)?;
-            let (state, _) = self.run_piece(number, piece, state, None)?;
+            let (state, _) = self.run_block(number, piece, state, None)?;
             state.detach(&self.tape, &mut before[number + 1]);
         }
         let mut flowing = Carried::default();
@@ -107,7 +112,7 @@ impl Session {
                 0 => before[0].attach(&mut self.tape)?,
                 _ => before[number].attach_variables(&mut self.tape)?,
             };
-            let (after, loss) = self.run_piece(number, piece, state, Some(asked))?;
+            let (after, loss) = self.run_block(number, piece, state, Some(asked))?;
             if number == last && self.config.train.carry_state {
                 after.detach(&self.tape, &mut self.carried);
             }
@@ -121,46 +126,23 @@ impl Session {
         Ok(())
     }
 
-    /// Where a GPU gets the graph piece by piece: waits there for that of a block, and begins to copy
-    /// that of the one after it.
-    fn stream_piece(&mut self, piece: &Piece, next: Option<&Piece>) -> Result<(), TrainError> {
-        let next = next.filter(|_| self.looks_ahead());
-        match self.tape.device().gpu().filter(|_| self.streams()).cloned() {
-            Some(gpu) => Ok(self.runner.enter(&gpu, piece, next)?),
-            None => Ok(()),
-        }
-    }
-
     /// Runs a block forward from a state. Returns the state after it and, where something is asked of
     /// it here, the loss with its weight in that of the frame.
-    fn run_piece(
+    fn run_block(
         &mut self,
         number: usize,
         piece: &Piece,
         state: State,
         asked: Option<&Asked>,
     ) -> Result<(State, Option<WeighedLoss>), TrainError> {
-        let _span = self.timeline.phase(Phase::Forward);
-        let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
-        let parameters = &self.network.parameters;
-        let mut forward =
-            Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step);
-        forward.begin_block(number as u32);
-        let model = self.network.model.as_ref();
-        let output = self.runner.embed(&mut forward, model, piece, state)?;
-        let Some(asked) = asked.filter(|asked| asked.answers > 0.0) else {
-            return Ok((output.state, None));
+        let asked = asked.filter(|asked| asked.answers > 0.0);
+        let questions = asked.map(|asked| &asked.questions);
+        let RunPiece { state, loss } = self.run_piece(number, piece, state, questions)?;
+        let weighed = |(loss, count)| WeighedLoss {
+            loss,
+            weight: count / asked.map_or(1.0, |asked| asked.answers),
         };
-        let steps =
-            output.steps.start.max(asked.steps.start)..output.steps.end.min(asked.steps.end);
-        if steps.is_empty() {
-            return Ok((output.state, None));
-        }
-        let rows = output.rows_of(&mut forward, &steps, self.runner.vertices())?;
-        let questions = Questions { steps, epoch: self.learner.progress.epoch as u32 };
-        let loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
-        let weighed = |(loss, count)| WeighedLoss { loss, weight: count / asked.answers };
-        Ok((output.state, loss.map(weighed)))
+        Ok((state, loss.map(weighed)))
     }
 
     fn go_back(
@@ -170,7 +152,10 @@ impl Session {
         seeds: &[(Var, Seed<'_>)],
     ) -> Result<(), TrainError> {
         let _span = self.timeline.phase(Phase::Backward);
+        let began = Instant::now();
         let parameters = &self.network.parameters;
-        self.learner.backward_from(&mut self.tape, parameters, losses, share, seeds)
+        self.learner.backward_from(&mut self.tape, parameters, losses, share, seeds)?;
+        self.tasks.task(TaskKind::Backward, began, None);
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use zoetrope_nn::forward::BatchStatistics;
 use super::Session;
 use crate::error::TrainError;
 use crate::run::Bytes;
-use crate::training_run::RunTraffic;
+use crate::training_run::{Collectives, RunTraffic};
 
 /// What a rank that takes frames of its own found in those of an update, before all ranks know it.
 #[derive(Debug, Default)]
@@ -18,28 +18,19 @@ pub(super) struct OwnFrames {
     placed: Vec<(u64, BatchStatistics)>,
 }
 
-impl Session {
-    /// Whether any rank says so; all of them ask at the same place.
-    ///
-    /// # Errors
-    /// If a rank is lost.
-    pub fn agree(&self, says: bool) -> Result<bool, TrainError> {
+impl Collectives for Session {
+    fn agree(&self, says: bool) -> Result<bool, TrainError> {
         let Some(ranks) = &self.ranks else { return Ok(says) };
         Ok(ranks.all_reduce_one(u64::from(says), Reduction::Max)? > 0)
     }
 
-    /// Tells other ranks that something follows that may take longer than computing.
-    pub fn take_time(&self) {
+    fn take_time(&self) {
         if let Some(ranks) = &self.ranks {
             ranks.take_time();
         }
     }
 
-    /// What ranks have sent each other so far, in training and evaluation.
-    ///
-    /// # Errors
-    /// If a rank is lost.
-    pub fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
+    fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
         let Some(ranks) = &self.ranks else { return Ok(None) };
         let own = ranks.traffic();
         let kinds =
@@ -53,7 +44,9 @@ impl Session {
             Bytes { all_to_all, all_reduce, all_gather, point_to_point, ..Bytes::default() };
         Ok(Some(RunTraffic { bytes, own_seconds: own.seconds() }))
     }
+}
 
+impl Session {
     /// A frame of this rank is through, at that place of the update.
     pub(super) fn end_frame(&mut self, place: usize, share: f64) {
         if !self.shares_frames() {

@@ -1,10 +1,12 @@
 //! One epoch: every frame of the plan once.
 
+use std::time::Instant;
+
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_graph::random::Random;
-use zoetrope_nn::Forward;
-use zoetrope_plan::{Frame, Update};
+use zoetrope_nn::{Forward, State};
+use zoetrope_plan::{Frame, TaskKind, Update};
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::TraceSource;
 
@@ -13,37 +15,19 @@ use super::cuda_graphs::{Found, Recording};
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::unfit;
+use crate::observer::{Observer, RunEvent};
 use crate::run::{EpochRecord, Metrics, Phase};
-use crate::snapshots::engine::Piece;
-use crate::snapshots::task::{FRAMES_AHEAD, Questions};
+use crate::snapshots::engine::{Piece, PieceRun, RunPiece};
+use crate::snapshots::task::Questions;
+use crate::training_run::{Collectives, EpochEnd, Epochs, Evaluation};
 
 /// The random stream of frame orders.
 const ORDER_STREAM: u32 = 0x6f72_6465;
 
-/// Who watches an epoch go by.
-pub trait Watch {
-    /// So many of all frames are done. Returns whether to go on.
-    fn frame(&mut self, done: usize, all: usize) -> bool;
-}
-
-/// How an epoch ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum EpochEnd {
-    /// All frames are done.
-    Finished(EpochRecord),
-    /// Stopped between two updates; [`Session::save`] continues from there.
-    Interrupted,
-}
-
-impl Session {
-    /// Runs the rest of the current epoch, then measures on the validation part.
-    ///
-    /// # Errors
-    /// [`TrainError::Diverged`] where a loss or a gradient is not finite; the weights are then
-    /// those of the last good update. [`TrainError::Unfit`] where the precision is too low.
-    pub fn epoch(&mut self, watch: &mut dyn Watch) -> Result<EpochEnd, TrainError> {
+impl Epochs for Session {
+    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError> {
         let epoch = self.learner.progress.epoch;
-        let scope = std::time::Instant::now();
+        let scope = Instant::now();
         let frames = self.frame_order(epoch);
         let rest = frames.len() - self.learner.progress.frame;
         self.learner.begin_epoch(&self.config, &self.network.parameters, rest);
@@ -53,12 +37,15 @@ impl Session {
         if let Some(&first) = frames.first() {
             self.check_precision(first)?;
         }
+        if self.learner.progress.frame == 0 {
+            self.tasks.begin(self.tape.device().gpu().map_or(0, Gpu::streamed_bytes));
+        }
         let after = if epoch + 1 < self.config.train.epochs {
             self.frame_order(epoch + 1)
         } else {
             Vec::new()
         };
-        let all = self.updates();
+        let (all, most) = (self.updates(), self.draws_ahead());
         let begun = self.learner.progress.frame;
         let Some(first) = all
             .iter()
@@ -69,23 +56,26 @@ impl Session {
         };
         for (at, (from, update)) in all.iter().enumerate().skip(first) {
             let until = from + update.frames;
-            let ahead = self.draw_ahead(epoch, &frames, &all[at..], FRAMES_AHEAD);
-            self.draw_ahead(epoch + 1, &after, &all, FRAMES_AHEAD - ahead);
-            let timer = std::time::Instant::now();
+            let ahead = self.draw_ahead(epoch, &frames, &all[at..], most);
+            self.draw_ahead(epoch + 1, &after, &all, most - ahead);
+            let timer = Instant::now();
             self.update(update, &frames[*from..until], frames.get(until).copied())?;
             self.learner.pace()?;
             self.timeline.add_scope("frames", *from as u64, timer);
             self.learner.progress.frame = until;
-            let stops = !watch.frame(until, frames.len());
+            let step = RunEvent::Step { epoch: epoch + 1, done: until, all: frames.len() };
+            let stops = observer.observe(step).is_break();
             if self.agree(stops)? && until < frames.len() {
                 self.collect()?;
+                self.tasks.end();
                 self.learner.progress.seconds += scope.elapsed().as_secs_f64();
                 self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
                 return Ok(EpochEnd::Interrupted);
             }
         }
-        self.draw_ahead(epoch + 1, &after, &all, FRAMES_AHEAD);
+        self.draw_ahead(epoch + 1, &after, &all, most);
         self.collect()?;
+        self.tasks.end();
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
         let loss = self.learner.mean_loss();
         let val = match self.validate() {
@@ -101,19 +91,21 @@ impl Session {
         self.learner.finish_epoch(&self.config, &self.network.parameters, record.clone());
         Ok(EpochEnd::Finished(record))
     }
+}
 
+impl Session {
     /// Seconds that an epoch would take, from one frame that is run twice and timed once. Weights
     /// do not change, but running statistics do: for a session that only plans.
     ///
     /// # Errors
-    /// As [`Session::epoch`].
+    /// As [`Epochs::epoch`].
     pub fn predict_epoch_seconds(&mut self) -> Result<f64, TrainError> {
         let frame = self.plan.frames[0];
         let parameters = &self.network.parameters;
         self.learner.begin_epoch(&self.config, parameters, 2);
         self.frame(frame, 1.0)?;
         self.tape.device().wait();
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         self.frame(frame, 1.0)?;
         self.tape.device().wait();
         Ok(start.elapsed().as_secs_f64() * self.plan.frames.len() as f64)
@@ -138,7 +130,7 @@ impl Session {
     }
 
     /// The frames in the order of an epoch: as planned, or shuffled by (seed, epoch).
-    fn frame_order(&self, epoch: usize) -> Vec<Frame> {
+    pub(super) fn frame_order(&self, epoch: usize) -> Vec<Frame> {
         let mut frames = self.plan.frames.clone();
         if self.config.train.shuffle {
             let random = Random::new(self.config.train.seed, ORDER_STREAM).at_step(epoch as u32);
@@ -158,25 +150,16 @@ impl Session {
         next: Option<Frame>,
     ) -> Result<(), TrainError> {
         let gpu = self.tape.device().gpu().cloned();
-        if let Some(gpu) = gpu.as_ref().filter(|_| self.streams() && !self.works_in_blocks()) {
-            // Several frames of one update come one after the other: the last one's successor is
-            // copied while it computes, those between are copied when they are asked for.
-            let ahead = self.looks_ahead() && frames.len() == 1;
-            let next = next.filter(|_| ahead);
-            let piece = |frame: Frame| Piece::whole(frame.range(), frame.group);
-            let own = (0..frames.len()).find(|&at| update.is_of(at, self.rank()));
-            if let Some(first) = own {
-                self.runner.enter(gpu, &piece(frames[first]), next.map(piece).as_ref())?;
-            }
-        }
         let (Some(gpu), Some(number), true) =
             (gpu, self.learner.frame_counter(), self.can_record())
         else {
-            return self.compute_update(update, frames).map(drop);
+            return self.compute_update(update, frames, next).map(drop);
         };
+        // Nothing is copied while an update is recorded or launched.
+        self.stream_frame(frames[0], next)?;
         let is_known = !matches!(self.recorded.find(frames), Found::Unknown);
         if is_known && !frames.iter().all(|&frame| self.stage_on_device(&gpu, frame)) {
-            return self.compute_update(update, frames).map(drop);
+            return self.compute_update(update, frames, next).map(drop);
         }
         match self.recorded.find(frames) {
             Found::Recording(recording) => {
@@ -185,13 +168,14 @@ impl Session {
             }
             Found::Unknown => {
                 // Kernels are compiled and lists are copied up while a step runs for the first time.
-                self.compute_update(update, frames)?;
+                self.compute_update(update, frames, next)?;
                 self.recorded.remember(frames);
             }
             Found::Seen => {
                 let mut shares = Vec::new();
                 let frames_done = self.learner.progress.frames;
-                let compute = || self.compute_update(update, frames).map(|found| shares = found);
+                let compute =
+                    || self.compute_update(update, frames, next).map(|found| shares = found);
                 let graph = gpu.record(number, compute);
                 debug_assert_eq!(self.learner.progress.frames, frames_done + frames.len() as u64);
                 let recording = Recording { graph: graph?, shares };
@@ -203,51 +187,8 @@ impl Session {
     }
 
     /// The number of this rank.
-    fn rank(&self) -> usize {
+    pub(super) fn rank(&self) -> usize {
         self.ranks.as_ref().map_or(0, Ranks::rank)
-    }
-
-    /// Whether the snapshots of the next frame or block are sent to a GPU while one computes.
-    pub(super) fn looks_ahead(&self) -> bool {
-        self.plan.gpu.is_some_and(|gpu| gpu.look_ahead > 0)
-    }
-
-    /// Puts what the task asks of a frame where a recording finds it.
-    fn stage_on_device(&mut self, gpu: &Gpu, frame: Frame) -> bool {
-        let questions = self.questions(self.learner.progress.epoch, frame);
-        self.task.stage_on_device(gpu, &questions)
-    }
-
-    /// Lets the task prepare what [`Session::stage_on_device`] will ask for in these updates of an epoch, in
-    /// `most` of them at most. Returns in how many.
-    fn draw_ahead(
-        &mut self,
-        epoch: usize,
-        frames: &[Frame],
-        updates: &[(usize, Update)],
-        most: usize,
-    ) -> usize {
-        if frames.is_empty() {
-            return 0;
-        }
-        let updates = &updates[..most.min(updates.len())];
-        for (from, update) in updates {
-            let frames = &frames[*from..from + update.frames];
-            if !matches!(self.recorded.find(frames), Found::Unknown) {
-                for &frame in frames {
-                    let questions = self.questions(epoch, frame);
-                    self.task.draw_ahead(&questions);
-                }
-            }
-        }
-        updates.len()
-    }
-
-    /// What a frame asks in an epoch.
-    fn questions(&self, epoch: usize, frame: Frame) -> Questions {
-        let range = frame.range();
-        let steps = if self.only_last() { range.end - 1..range.end } else { range };
-        Questions { steps, epoch: epoch as u32 }
     }
 
     /// Whether updates are recorded. A trace that is kept by events cannot see into recordings.
@@ -262,6 +203,7 @@ impl Session {
         &mut self,
         update: &Update,
         frames: &[Frame],
+        next: Option<Frame>,
     ) -> Result<Vec<f64>, TrainError> {
         self.learner.clear_gradients(&self.network.parameters);
         let share = 1.0 / frames.len() as f64;
@@ -274,6 +216,9 @@ impl Session {
             if !self.config.train.carry_state {
                 self.carried.clear();
             }
+            if !self.works_in_blocks() {
+                self.stream_frame(frame, next.filter(|_| frames.len() == 1))?;
+            }
             let with_loss = self.frame(frame, share)?;
             self.end_frame(at, with_loss);
             shares.push(with_loss);
@@ -281,7 +226,9 @@ impl Session {
         self.share_frames()?;
         self.share_gradients()?;
         let span = self.timeline.phase(Phase::Update);
+        let began = Instant::now();
         self.learner.step(&self.config, &mut self.network.parameters, "frame")?;
+        self.tasks.task(TaskKind::Update, began, None);
         drop(span);
         Ok(shares)
     }
@@ -322,33 +269,43 @@ impl Session {
         goes_on: bool,
     ) -> Result<bool, TrainError> {
         self.tape.reset();
-        let span = self.timeline.phase(Phase::Forward);
-        let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
-        let parameters = &self.network.parameters;
-        let mut forward =
-            Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step);
-        let model = self.network.model.as_ref();
-        let state = self.carried.attach(forward.tape)?;
+        let state = self.carried.attach(&mut self.tape)?;
         let piece = Piece::whole(stretch.range(), stretch.group);
-        let output = self.runner.embed(&mut forward, model, &piece, state)?;
-        let mut loss = None;
-        if let Some(asked) = asked {
-            let rows = output.rows_of(&mut forward, &asked, self.runner.vertices())?;
-            let questions = Questions { steps: asked, epoch: self.learner.progress.epoch as u32 };
-            loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
-        }
+        let epoch = self.learner.progress.epoch as u32;
+        let questions = asked.map(|steps| Questions { steps, epoch });
+        let RunPiece { state, loss } = self.run_piece(0, &piece, state, questions.as_ref())?;
         // Values are given back during the backward pass: what outlives it is taken off now.
         if goes_on {
-            output.state.detach(&self.tape, &mut self.carried);
+            state.detach(&self.tape, &mut self.carried);
         }
-        drop(span);
         self.apply_updates();
         let Some((loss, _)) = loss else { return Ok(false) };
-        let span = self.timeline.phase(Phase::Backward);
+        let _span = self.timeline.phase(Phase::Backward);
+        let began = Instant::now();
         let parameters = &self.network.parameters;
         let factor = share * part;
         self.learner.backward(&mut self.tape, parameters, loss, factor, part, "frame")?;
-        drop(span);
+        self.tasks.task(TaskKind::Backward, began, None);
         Ok(true)
+    }
+
+    /// Runs a piece forward from a state, up to the loss of what is asked of it. `number` is that of its
+    /// block in the frame.
+    pub(super) fn run_piece(
+        &mut self,
+        number: usize,
+        piece: &Piece,
+        state: State,
+        asked: Option<&Questions>,
+    ) -> Result<RunPiece, TrainError> {
+        let _span = self.timeline.phase(Phase::Forward);
+        let (seed, step) = (self.config.train.seed, self.learner.progress.frames as u32);
+        let parameters = &self.network.parameters;
+        let mut forward =
+            Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step)
+                .telling(self.tasks.listener());
+        forward.begin_block(number as u32);
+        let (runner, task, network) = (&mut self.runner, self.task.as_mut(), &self.network);
+        PieceRun { runner, task, network }.run(&mut forward, piece, state, asked)
     }
 }

@@ -1,4 +1,4 @@
-//! Measuring on a part, and predictions and embeddings as files want them.
+//! Measuring on a part.
 //!
 //! A snapshot is judged once, with everything before it as history and nothing after it: as the
 //! last of its own frame, or in one pass over the sequence where the state is carried or the whole
@@ -18,22 +18,10 @@ use crate::run::{Metrics, Phase};
 use crate::snapshots::engine::{Output, Piece, evaluating};
 use crate::snapshots::task::Judge;
 use crate::stages;
+use crate::training_run::{Collectives, Evaluation};
 
 /// The tag of embeddings on their way to the rank that judges them.
 const EMBEDDINGS: u16 = 1;
-
-/// What a prediction file holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answers {
-    /// The judged snapshots in time order.
-    pub steps: Vec<usize>,
-    /// Vertices in each.
-    pub vertices: usize,
-    /// Numbers for each vertex.
-    pub per_vertex: usize,
-    /// `steps × vertices × per_vertex`.
-    pub values: Vec<f32>,
-}
 
 /// Some snapshots that are computed together, and which of them are looked at.
 #[derive(Debug, Clone)]
@@ -42,72 +30,19 @@ pub(super) struct Pass {
     asked: Range<usize>,
 }
 
-impl Session {
-    /// The metrics on a part.
-    ///
-    /// # Errors
-    /// If shapes do not fit.
-    pub fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
+impl Evaluation for Session {
+    fn has(&self, part: Part) -> bool {
+        !self.steps_of(part).is_empty()
+    }
+
+    fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
         let _judging = zoetrope_heap::during(&stages::JUDGING);
         let steps = self.steps_of(part);
         self.judge(steps, None)
     }
+}
 
-    /// Predictions for the last snapshot of each frame, as the rule of the plan cuts them; all
-    /// frames of the sequence, or those whose last snapshot belongs to a part.
-    ///
-    /// # Errors
-    /// If the task has no answer for a vertex, or no frame ends in the part.
-    pub fn predict(&mut self, part: Option<Part>) -> Result<(Answers, Metrics), TrainError> {
-        let Some(per_vertex) = self.task.answers_per_vertex() else {
-            return Err(TrainError::Unfit {
-                what: format!("{} predicts pairs, not vertices", self.task_name.name()),
-                advice: "name them with --pairs FILE".to_owned(),
-            });
-        };
-        let steps = self.predicted_steps(part);
-        if steps.is_empty() {
-            return Err(TrainError::Unfit {
-                what: "no frame ends in that part of the sequence".to_owned(),
-                advice: "choose another --split, or a shorter train.frame".to_owned(),
-            });
-        }
-        let mut values = Vec::new();
-        let mut metrics = Metrics::new();
-        self.task.begin();
-        for pass in self.passes_for(&steps) {
-            metrics = self.judge_pass(&pass, Some(&mut values)).map(|()| Metrics::new())?;
-        }
-        metrics.extend(self.task.metrics());
-        let vertices = self.material.vertices();
-        Ok((Answers { steps, vertices, per_vertex, values }, metrics))
-    }
-
-    /// The embeddings of a snapshot, `vertices × width`.
-    ///
-    /// # Errors
-    /// If the snapshot is not there, or too early for a whole frame.
-    pub fn embed(&mut self, step: usize) -> Result<Vec<f32>, TrainError> {
-        let first = self.earliest();
-        if step >= self.material.steps() || step < first {
-            return Err(TrainError::Unfit {
-                what: format!("there is no frame that ends at snapshot {step}"),
-                advice: format!(
-                    "choose a snapshot from {first} to {}",
-                    self.material.steps().saturating_sub(1)
-                ),
-            });
-        }
-        let mut found = Vec::new();
-        for pass in self.passes_for(&[step]) {
-            self.visit(&pass, |session, _| {
-                found = session.embeddings.as_slice().to_vec();
-                Ok(())
-            })?;
-        }
-        Ok(found)
-    }
-
+impl Session {
     fn judge(
         &mut self,
         steps: Range<usize>,
@@ -126,7 +61,7 @@ impl Session {
         Ok(metrics)
     }
 
-    fn judge_pass(
+    pub(super) fn judge_pass(
         &mut self,
         pass: &Pass,
         mut answers: Option<&mut Vec<f32>>,
@@ -279,7 +214,7 @@ impl Session {
     }
 
     /// Whether snapshots are judged in one pass over the sequence.
-    fn sequential(&self) -> bool {
+    pub(super) fn sequential(&self) -> bool {
         let every = self.network.model.coverage() == Coverage::Every;
         every && (self.config.train.carry_state || self.plan.rule.frame.is_none())
     }
@@ -303,20 +238,5 @@ impl Session {
         let frame = self.plan.rule.frame.unwrap_or(self.plan.frames[0].steps);
         let one = |&step: &usize| Pass { steps: step + 1 - frame..step + 1, asked: step..step + 1 };
         asked.iter().map(one).collect()
-    }
-
-    /// The last snapshots of the frames of the whole sequence, or of those that end in a part.
-    fn predicted_steps(&self, part: Option<Part>) -> Vec<usize> {
-        let rule = self.plan.rule;
-        let frame = rule.frame.unwrap_or(1);
-        let stride = if self.sequential() && rule.frame.is_none() { 1 } else { rule.stride };
-        let ends = (frame..=self.material.steps()).step_by(stride).map(|end| end - 1);
-        match part {
-            None => ends.collect(),
-            Some(part) => {
-                let steps = self.steps_of(part);
-                ends.filter(|end| steps.contains(end)).collect()
-            }
-        }
     }
 }

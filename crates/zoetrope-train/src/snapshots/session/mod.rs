@@ -8,39 +8,46 @@ mod collectives;
 mod cuda_graphs;
 mod epoch;
 mod evaluate;
-mod pairs;
+mod pipeline;
 mod planning;
 mod precision;
+mod predict;
+mod program;
 mod restore;
 mod start;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
+use zoetrope_graph::VertexNames;
+use zoetrope_nn::Parameters;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::model::Coverage;
 use zoetrope_nn::state::Carried;
-use zoetrope_plan::{FramePlan, Residency, Sharing};
-use zoetrope_tensor::{Matrix, Tape};
+use zoetrope_plan::{FramePlan, Plan, Residency, Sharing};
+use zoetrope_tensor::{Device, Matrix, Tape};
 
 use crate::config::{Config, LossOn, TaskName};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::run::{DeviceTransport, Metrics, Timeline};
+use crate::run::{DataSummary, DeviceTransport, Metrics, Timeline};
+use crate::scaling::Scaled;
 use crate::snapshots::engine::{FrameRunner, Network};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task::{self, Task};
+use crate::task_log::TaskLog;
+use crate::train::RunClasses;
+use crate::training_run::{Baselines, TrainingRun};
 
 use collectives::OwnFrames;
 use cuda_graphs::CudaGraphs;
-pub use epoch::{EpochEnd, Watch};
-pub use evaluate::Answers;
-pub use pairs::PairQuestion;
 pub(crate) use planning::of_frames;
 pub use planning::plan_for_ranks;
+pub use predict::{Answers, PairQuestion};
 
 /// A run in progress.
 pub struct Session {
@@ -70,6 +77,7 @@ pub struct Session {
     /// Embeddings of one snapshot, off the tape, for judging.
     embeddings: Arc<Matrix>,
     pub(crate) timeline: Timeline,
+    pub(crate) tasks: TaskLog,
     /// Says that validation should end.
     pub(crate) interrupt: Interrupt,
     /// How what ranks have on GPUs goes from one to the other.
@@ -96,16 +104,6 @@ impl Session {
         &self.material
     }
 
-    /// The effective configuration.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// The task.
-    pub fn task(&self) -> TaskName {
-        self.task_name
-    }
-
     /// The network with its parameters.
     pub fn network(&self) -> &Network {
         &self.network
@@ -116,28 +114,115 @@ impl Session {
         self.material.steps_of(part, self.task_name)
     }
 
-    /// The metrics of the task's baselines on a part; the first of several ranks finds them.
-    ///
-    /// # Errors
-    /// If the data does not fit the task, or a rank is lost.
-    pub fn baselines(
-        &self,
-        part: Part,
-    ) -> Result<std::collections::BTreeMap<String, Metrics>, TrainError> {
+    /// Whether ranks take different frames of an update.
+    fn shares_frames(&self) -> bool {
+        self.plan.sharing == Some(Sharing::Frames)
+    }
+
+    /// Whether a GPU gets the graph frame by frame.
+    fn streams(&self) -> bool {
+        self.plan.gpu.is_some_and(|gpu| gpu.residency == Residency::Stream)
+    }
+
+    /// Whether the loss looks at the last snapshot of a frame only.
+    pub(crate) fn only_last(&self) -> bool {
+        self.config.train.loss == LossOn::Last || self.network.model.coverage() == Coverage::Last
+    }
+}
+
+impl Baselines for Session {
+    fn baselines(&self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
         let found =
             || task::baselines(&self.config, self.task_name, &self.material, self.steps_of(part));
+        // The first of several ranks finds them.
         match &self.ranks {
             None => found(),
             Some(ranks) if ranks.rank() == 0 => {
                 ranks.take_time();
                 found()
             }
-            Some(_) => Ok(std::collections::BTreeMap::new()),
+            Some(_) => Ok(BTreeMap::new()),
         }
     }
+}
 
-    /// How the run is measured, for the summary.
-    pub fn protocol(&self) -> serde_json::Value {
+impl TrainingRun for Session {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn task(&self) -> TaskName {
+        self.task_name
+    }
+
+    fn learner(&self) -> &Learner {
+        &self.learner
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.network.parameters
+    }
+
+    fn parameters_mut(&mut self) -> &mut Parameters {
+        &mut self.network.parameters
+    }
+
+    fn choose_best(&mut self) {
+        self.learner.choose_best(&mut self.network.parameters);
+    }
+
+    fn data(&self) -> DataSummary {
+        self.material.summary()
+    }
+
+    fn size(&self) -> String {
+        let material = &self.material;
+        let data = format!(
+            "{} vertices, {} snapshots, {} features",
+            material.vertices(),
+            material.steps(),
+            material.width()
+        );
+        let Some(sharing) = &self.plan.sharing else { return data };
+        let by = self.device_transport.as_ref().map(|by| format!(", by {}", by.name));
+        let (ranks, by) = (self.plan.head.ranks, by.unwrap_or_default());
+        format!("{data}; {ranks} ranks ({}{by})", sharing.name())
+    }
+
+    fn vertex_names(&self) -> &VertexNames {
+        &self.material.names
+    }
+
+    fn classes(&self) -> RunClasses {
+        let SnapshotInput { edge_classes, vertex_classes, .. } = &self.material;
+        RunClasses { events: edge_classes.clone(), vertices: vertex_classes.clone() }
+    }
+
+    fn scaled(&self) -> &Scaled {
+        &self.material.scaled
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.material.warnings
+    }
+
+    fn layout(&self) -> serde_json::Value {
+        serde_json::to_value(Plan::from(self.plan.clone())).unwrap_or_default()
+    }
+
+    fn steps_per_epoch(&self) -> usize {
+        self.plan.frames.len()
+    }
+
+    fn stop_on(&mut self, interrupt: &Interrupt) {
+        self.interrupt = interrupt.clone();
+    }
+
+    fn device_transport(&self) -> Option<&DeviceTransport> {
+        self.device_transport.as_ref()
+    }
+
+    fn protocol(&self) -> serde_json::Value {
         let split = &self.material.split;
         let range = |range: &Range<usize>| serde_json::json!([range.start, range.end]);
         let loss = if self.only_last() {
@@ -171,18 +256,11 @@ impl Session {
         })
     }
 
-    /// Whether ranks take different frames of an update.
-    fn shares_frames(&self) -> bool {
-        self.plan.sharing == Some(Sharing::Frames)
+    fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
-    /// Whether a GPU gets the graph frame by frame.
-    fn streams(&self) -> bool {
-        self.plan.gpu.is_some_and(|gpu| gpu.residency == Residency::Stream)
-    }
-
-    /// Whether the loss looks at the last snapshot of a frame only.
-    pub(crate) fn only_last(&self) -> bool {
-        self.config.train.loss == LossOn::Last || self.network.model.coverage() == Coverage::Last
+    fn device(&self) -> &Device {
+        self.tape.device()
     }
 }

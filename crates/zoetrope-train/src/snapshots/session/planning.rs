@@ -7,7 +7,7 @@
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::optimiser::Gradients;
-use zoetrope_nn::{Role, SharedLayer};
+use zoetrope_nn::{Parameters, Role, SharedLayer};
 use zoetrope_plan::planners::{Workload, layout};
 use zoetrope_plan::strategy::{LayerTraffic, Machine, Traffic};
 use zoetrope_plan::{
@@ -197,23 +197,10 @@ impl<'c> Draft<'c> {
         Some(Traffic {
             layers: sharing.layers.iter().enumerate().map(layer).collect(),
             answered: model.width(),
-            summed: self.summed(),
+            summed: summed(self.config, &self.network.parameters),
             time_on_features: sharing.time_on_features,
             state_bytes_per_vertex: cost.state_bytes / material.vertices().max(1) as u64,
         })
-    }
-
-    /// Values that are added up in a step: gradients and which parameters they reached, as they lie on the
-    /// device.
-    fn summed(&self) -> usize {
-        let parameters = &self.network.parameters;
-        match self.config.train.device {
-            config::Device::Cpu => Gradients::packed(parameters),
-            config::Device::Cuda(_) => {
-                let lengths = parameters.iter().map(|(_, one)| one.matrix.shape().len());
-                ParameterBlock::shared_len(lengths)
-            }
-        }
     }
 
     /// What a GPU offers, and what the graph and the features of a rank would take there.
@@ -328,6 +315,18 @@ impl<'c> Draft<'c> {
             blocks,
         };
         Ok((facts, whole))
+    }
+}
+
+/// Values that are added up in a step: gradients and which parameters they reached, as they lie on the
+/// device.
+pub(super) fn summed(config: &Config, parameters: &Parameters) -> usize {
+    match config.train.device {
+        config::Device::Cpu => Gradients::packed(parameters),
+        config::Device::Cuda(_) => {
+            let lengths = parameters.iter().map(|(_, one)| one.matrix.shape().len());
+            ParameterBlock::shared_len(lengths)
+        }
     }
 }
 

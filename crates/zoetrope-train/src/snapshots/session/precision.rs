@@ -8,7 +8,7 @@ use zoetrope_tensor::cuda;
 
 use super::Session;
 use crate::error::TrainError;
-use crate::snapshots::engine::Piece;
+use crate::snapshots::engine::{Piece, PieceRun};
 use crate::snapshots::task::Questions;
 
 impl Session {
@@ -22,7 +22,7 @@ impl Session {
             return Ok(());
         }
         if self.streams() {
-            self.runner.enter(&gpu, &Piece::whole(frame.range(), frame.group), None)?;
+            self.runner.enter(&gpu, &Piece::whole(frame.range(), frame.group))?;
         }
         let lower = gpu.precision();
         let found = self.first_loss(frame)?;
@@ -46,19 +46,15 @@ impl Session {
         let mut updates = Updates::default();
         let (seed, parameters) = (self.config.train.seed, &self.network.parameters);
         let mut forward = Forward::training(&mut self.tape, parameters, &mut updates, seed, 0);
-        let model = self.network.model.as_ref();
         let state = self.carried.attach(forward.tape)?;
         let piece = Piece::whole(stretch.range(), stretch.group);
-        let output = self.runner.embed(&mut forward, model, &piece, state)?;
-        let steps = output.steps.start.max(asked.start)..output.steps.end.min(asked.end);
+        let questions = Questions { steps: asked, epoch: 0 };
+        let (runner, task, network) = (&mut self.runner, self.task.as_mut(), &self.network);
+        let run = PieceRun { runner, task, network };
+        let ran = run.run(&mut forward, &piece, state, Some(&questions))?;
         let mut sums = [0.0, 0.0];
-        if !steps.is_empty() {
-            let rows = output.rows_of(&mut forward, &steps, self.runner.vertices())?;
-            let questions = Questions { steps, epoch: 0 };
-            let loss = self.task.loss(&mut forward, &self.network, &questions, rows)?;
-            if let Some((loss, answers)) = loss {
-                sums = [f64::from(self.tape.read(loss)[0]) * answers, answers];
-            }
+        if let Some((loss, answers)) = ran.loss {
+            sums = [f64::from(self.tape.read(loss)[0]) * answers, answers];
         }
         if let Some(sharing) = self.runner.sharing() {
             sharing.ranks.all_reduce(&mut sums, Reduction::Sum)?;

@@ -6,10 +6,10 @@ use super::Session;
 use crate::checkpoint::{SavedState, SavedTensor};
 use crate::error::TrainError;
 use crate::learner::unfit;
+use crate::training_run::Checkpointed;
 
-impl Session {
-    /// Everything that the run needs to continue to the same bits.
-    pub fn save(&self) -> SavedState {
+impl Checkpointed for Session {
+    fn save(&self) -> SavedState {
         let hidden = self.carried.iter().map(|(place, matrix)| {
             let shape = matrix.shape();
             let dims = vec![shape.rows, shape.cols];
@@ -19,11 +19,7 @@ impl Session {
         self.learner.save(&self.network.parameters, seed, hidden.collect())
     }
 
-    /// Puts a saved state in place.
-    ///
-    /// # Errors
-    /// [`TrainError::Unfit`] where the state was saved by a run of another model, data set or seed.
-    pub fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
+    fn restore(&mut self, state: SavedState) -> Result<(), TrainError> {
         let seed = self.config.train.seed;
         let hidden = self.learner.restore(&mut self.network.parameters, seed, state)?;
         self.carried.clear();

@@ -17,9 +17,10 @@ use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::run::{Phase, Timeline};
-use crate::snapshots::engine::{FrameRunner, FrameSharing, Layout};
+use crate::snapshots::engine::{FrameRunner, FrameSharing, Layout, stages};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task;
+use crate::task_log::TaskLog;
 use crate::transport;
 
 impl Session {
@@ -40,7 +41,7 @@ impl Session {
     /// The same as one of several ranks, which all call it.
     ///
     /// # Errors
-    /// As [`Session::start`], and where ranks cannot share the run or one is lost.
+    /// As [`Session::start`], and if ranks cannot share the run or one is lost.
     pub fn start_shared(
         mut config: Config,
         material: SnapshotInput,
@@ -66,10 +67,13 @@ impl Session {
         let sharing = ranks.as_ref().and_then(|ranks| FrameSharing::of(&plan, ranks));
         let (sequence, features, layout) =
             (&material.sequence, &material.features, Layout::of(&plan));
-        let runner = FrameRunner::new(sequence, features, model, layout, &device, sharing)?
+        let mut runner = FrameRunner::new(sequence, features, model, layout, &device, sharing)?
             .learning(network.vertex_embedding);
         match plan.gpu {
             Some(gpu) if gpu.residency == Residency::Stream => {
+                let outputs = task::outputs(&config, task_name, &material)?;
+                let steps = plan.miniature_steps();
+                runner.expect(&stages(&config, task_name, &material, outputs, &plan, steps)?);
                 runner.stream(plan.longest_frame().div_ceil(plan.blocks.count), gpu.coding);
             }
             Some(gpu) => runner.send_as(gpu.coding),
@@ -82,6 +86,7 @@ impl Session {
         let metrics = task_name.metrics(classes);
         config.check_watched(metrics)?;
         let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
+        let tasks = TaskLog::new(&timeline, ranks.as_ref());
         let tape_steps = plan.frames[0].steps.div_ceil(plan.blocks.count.max(1));
         Ok(Self {
             config,
@@ -103,6 +108,7 @@ impl Session {
             own_losses: Vec::new(),
             own_frames: OwnFrames::default(),
             embeddings,
+            tasks,
             timeline,
             interrupt: Interrupt::new(),
             device_transport,

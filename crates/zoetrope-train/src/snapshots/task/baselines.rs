@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_data::split::Part;
 use zoetrope_graph::Targets;
 use zoetrope_nn::metrics::TieRule;
+use zoetrope_run::Metrics;
 
 use super::link_prediction::{LinkJudge, is_of_all, is_of_few};
 use super::results::{put, put_own};
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::baseline::{
     Comparison, compare_classes, compare_edge_classes, compare_links, compare_links_with_all,
     compare_values,
@@ -77,7 +77,7 @@ fn values(
     Ok(named)
 }
 
-/// Targets as the baselines take them: NaN where there is none, one step where they never change.
+/// Targets as the baselines take them: NaN if there is none, one step if they never change.
 fn targets(material: &SnapshotInput) -> Result<Targets, TrainError> {
     let value = |row: usize| match &material.goal {
         Some(Goal::Numbers { values, .. }) => values.as_slice()[row],

@@ -5,21 +5,22 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::json;
+use zoetrope_config::Config;
 use zoetrope_data::split::Part;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::Forward;
 use zoetrope_nn::decoder::Ends;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::ClassScores;
+use zoetrope_run::Metrics;
 use zoetrope_tensor::{Matrix, Var};
 
-use super::edge_pairs::{MOST_PLACED, PairCounts, StackedPairs};
+use super::edge_pairs::{PairCounts, StackedPairs};
 use super::results::put;
-use super::{Judge, Questions, Task};
+use super::staging::PLACED_PAIRS_MAX;
+use super::{Judge, Questions, Task, must_suffice};
 use crate::class_weights;
-use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::{Head, Network, evaluating};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::sampling::{EdgeClassRule, Pairs};
@@ -33,7 +34,7 @@ pub struct EdgeClassification {
     pairs: Pairs,
     stacked: StackedPairs,
     labels: Arc<Vec<u32>>,
-    /// What is asked of steps, which does not change: where a GPU computes it is kept, so that it
+    /// What is asked of steps, which does not change: if a GPU computes it is kept, so that it
     /// is copied up once and recordings find it.
     kept: HashMap<Range<usize>, Asked>,
     kept_count: usize,
@@ -60,14 +61,7 @@ pub(super) fn classes(config: &Config, material: &SnapshotInput) -> Result<usize
     let Some(classes) = config.task.classes else { return Ok(rule.classes(labelled)? as usize) };
     // Data of a run that is to be predicted may lack classes, or have none at all.
     let found = rule.found(labelled)?.map_or(0, |(_, most)| most as usize + 1);
-    if classes >= found {
-        Ok(classes)
-    } else {
-        Err(TrainError::Unfit {
-            what: format!("task.classes = {classes}, but the data has {found}"),
-            advice: "leave task.classes out".to_owned(),
-        })
-    }
+    must_suffice(classes, found)
 }
 
 fn edge_labels(
@@ -118,7 +112,7 @@ impl EdgeClassification {
 
 impl EdgeClassification {
     /// The edges of some steps with their classes.
-    fn ask(&mut self, steps: &Range<usize>, on_card: bool) -> Asked {
+    fn ask(&mut self, steps: &Range<usize>, on_gpu: bool) -> Asked {
         if let Some(known) = self.kept.get(steps) {
             return known.clone();
         }
@@ -139,7 +133,7 @@ impl EdgeClassification {
             Arc::new(column)
         });
         let asked = Asked { ends, labels, weights };
-        if on_card && self.kept_count + self.stacked.len() <= MOST_PLACED {
+        if on_gpu && self.kept_count + self.stacked.len() <= PLACED_PAIRS_MAX {
             self.kept_count += self.stacked.len();
             self.kept.insert(steps.clone(), asked.clone());
         }

@@ -5,10 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_nn::decoder::Ends;
-use zoetrope_tensor::{Gpu, Matrix};
 
-use super::Questions;
-use super::pairs_ahead::Drawn;
 use crate::snapshots::sampling::Pairs;
 
 /// Pairs of several snapshots, in buffers that are used again.
@@ -63,62 +60,5 @@ impl PairCounts {
     pub(super) fn of(&mut self, steps: Range<usize>, mut count: impl FnMut(usize) -> f64) -> f64 {
         let of = |step| *self.of_step.entry(step).or_insert_with(|| count(step));
         steps.map(of).sum()
-    }
-}
-
-/// The most pairs that are placed, of all questions: some 64 MiB with the readers of their ends. More
-/// pairs keep a GPU busy for longer than their launches take.
-pub(super) const MOST_PLACED: usize = 1 << 20;
-
-/// Pairs that lie on a GPU where recordings read them.
-#[derive(Debug, Default)]
-pub(super) struct PlacedPairs {
-    of_steps: HashMap<Range<usize>, Placed>,
-    count: usize,
-}
-
-/// The pairs of some questions.
-#[derive(Debug)]
-pub(super) struct Placed {
-    /// The places of both ends: the rows are those of the first time.
-    pub(super) ends: Ends,
-    /// The labels, which do not change.
-    pub(super) labels: Arc<Matrix>,
-    epoch: u32,
-}
-
-impl PlacedPairs {
-    /// Places the pairs of questions, over those of an earlier epoch. Returns false where they have
-    /// no place.
-    pub(super) fn put(&mut self, gpu: &Gpu, questions: &Questions, drawn: &Drawn) -> bool {
-        let pairs = &drawn.pairs;
-        if let Some(placed) = self.of_steps.get_mut(&questions.steps) {
-            if placed.labels.as_slice() != pairs.labels {
-                return false;
-            }
-            gpu.replace_rows(&placed.ends.src, &drawn.src);
-            gpu.replace_rows(&placed.ends.dst, &drawn.dst);
-            placed.epoch = questions.epoch;
-            return true;
-        }
-        let count = pairs.len();
-        if self.count + count > MOST_PLACED {
-            return false;
-        }
-        let Ok(labels) = Matrix::from_slice(count, 1, &pairs.labels) else { return false };
-        let [src, dst] = [&pairs.ends.src, &pairs.ends.dst].map(|ends| Arc::new(ends.to_vec()));
-        gpu.place_rows(&src);
-        gpu.place_rows(&dst);
-        let (ends, labels) = (Ends { src, dst }, Arc::new(labels));
-        gpu.resident_matrix(&labels);
-        let placed = Placed { ends, labels, epoch: questions.epoch };
-        self.of_steps.insert(questions.steps.clone(), placed);
-        self.count += count;
-        true
-    }
-
-    /// The pairs that were placed for these questions, in this epoch.
-    pub(super) fn find(&self, questions: &Questions) -> Option<&Placed> {
-        self.of_steps.get(&questions.steps).filter(|placed| placed.epoch == questions.epoch)
     }
 }

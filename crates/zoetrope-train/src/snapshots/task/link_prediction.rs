@@ -6,21 +6,22 @@
 //! its source, MRR and hits@k rank it among many.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::json;
+use zoetrope_config::{Config, TaskConfig};
 use zoetrope_graph::SnapshotSequence;
-use zoetrope_nn::Forward;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::{Classification, Metric, TieRule};
-use zoetrope_tensor::{Gpu, Loss, Matrix, Var};
+use zoetrope_nn::{Forward, StageKind};
+use zoetrope_run::Metrics;
+use zoetrope_tensor::{Loss, Matrix, Var};
 
-use super::edge_pairs::{PairCounts, Placed, PlacedPairs, StackedPairs};
-use super::pairs_ahead::PairsAhead;
+use super::edge_pairs::{PairCounts, StackedPairs};
 use super::results::put;
+use super::staging::{DeviceStaging, Placed, StagedPairs};
 use super::{Judge, Questions, Task};
-use crate::config::{Config, TaskConfig};
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::{Head, evaluating};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::sampling::{
@@ -41,7 +42,7 @@ pub(super) struct LinkJudge {
     pub(super) few_scores: LinkScores,
     /// Empty results of the many.
     pub(super) many_scores: LinkScores,
-    /// Each edge among all pairs, where that is asked for: EvolveGCN's measures, still empty.
+    /// Each edge among all pairs, if that is asked for: EvolveGCN's measures, still empty.
     pub(super) all: Option<AllPairScores>,
 }
 
@@ -88,8 +89,7 @@ pub struct LinkPrediction {
     pairs: Pairs,
     candidates: Candidates,
     stacked: StackedPairs,
-    ahead: PairsAhead,
-    placed: PlacedPairs,
+    staged: StagedPairs,
     counts: PairCounts,
     updates: Updates,
     config: TaskConfig,
@@ -108,8 +108,7 @@ impl LinkPrediction {
             pairs: Pairs::default(),
             candidates: Candidates::default(),
             stacked: StackedPairs::default(),
-            ahead: PairsAhead::new(&material.happened, judge.sampler.sampling()),
-            placed: PlacedPairs::default(),
+            staged: StagedPairs::new(&material.happened, judge.sampler.sampling()),
             counts: PairCounts::default(),
             updates: Updates::default(),
             config: config.task.clone(),
@@ -157,13 +156,15 @@ impl Task for LinkPrediction {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError> {
         let Head::Edge(head) = &network.head else { unreachable!("an edge task has its head") };
-        let (logits, target) = match self.placed.find(questions) {
+        let (logits, target) = match self.staged.find(questions) {
             Some(Placed { ends, labels, .. }) => {
                 let logits = head.decode(forward, embeddings, ends)?;
                 (logits, forward.tape.constant(labels, 0..labels.shape().rows)?)
             }
             None => {
+                let began = Instant::now();
                 self.draw(questions);
+                forward.tell(StageKind::Draw, began);
                 if self.stacked.len() == 0 {
                     return Ok(None);
                 }
@@ -180,6 +181,10 @@ impl Task for LinkPrediction {
         self.stacked.held_bytes()
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn answers(&mut self, questions: &Questions) -> f64 {
         let Self { counts, judge, sequence, pairs, .. } = self;
         counts.of(questions.steps.clone(), |step| {
@@ -189,14 +194,8 @@ impl Task for LinkPrediction {
         })
     }
 
-    /// Pairs are drawn anew in every epoch, but as many.
-    fn draw_ahead(&mut self, questions: &Questions) {
-        self.ahead.draw_ahead(questions);
-    }
-
-    fn stage_on_device(&mut self, gpu: &Gpu, questions: &Questions) -> bool {
-        let drawn = self.ahead.take(questions);
-        drawn.pairs.len() == 0 || self.placed.put(gpu, questions, &drawn)
+    fn staging(&mut self) -> Option<&mut dyn DeviceStaging> {
+        Some(&mut self.staged)
     }
 
     fn begin(&mut self) {

@@ -11,17 +11,18 @@ mod node_classification;
 mod node_regression;
 mod pairs_ahead;
 mod results;
+mod staging;
 mod vertex_answers;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use zoetrope_config::{Config, TaskName};
 use zoetrope_nn::Forward;
-use zoetrope_tensor::{Gpu, Matrix, Var};
+use zoetrope_run::Metrics;
+use zoetrope_tensor::{Matrix, Var};
 
-use crate::config::{Config, TaskName};
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::Network;
 use crate::snapshots::material::{Goal, SnapshotInput};
 use crate::snapshots::sampling::Pairs;
@@ -31,7 +32,7 @@ pub use edge_classification::EdgeClassification;
 pub use link_prediction::LinkPrediction;
 pub use node_classification::NodeClassification;
 pub use node_regression::NodeRegression;
-pub(crate) use pairs_ahead::FRAMES_AHEAD;
+pub use staging::DeviceStaging;
 
 /// The rows of an embedding that a loss looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct Questions {
 /// What is asked, and how answers are judged.
 pub trait Task: Send {
     /// The loss of the embeddings (`steps·N × width`) of some consecutive snapshots, as a mean, and
-    /// how many answers it is the mean of; None where there is nothing to learn from.
+    /// how many answers it is the mean of; None if there is nothing to learn from.
     ///
     /// # Errors
     /// If shapes do not fit.
@@ -57,6 +58,11 @@ pub trait Task: Send {
         embeddings: Var,
     ) -> Result<Option<(Var, f64)>, TrainError>;
 
+    /// Whether it draws at random what it asks.
+    fn draws(&self) -> bool {
+        false
+    }
+
     /// How many answers the loss of these questions would be the mean of.
     fn answers(&mut self, questions: &Questions) -> f64;
 
@@ -65,20 +71,15 @@ pub trait Task: Send {
         0
     }
 
-    /// Begins to draw what [`Task::stage_on_device`] will be asked to place, beside everything else.
-    fn draw_ahead(&mut self, _questions: &Questions) {}
-
-    /// Draws what the loss of these questions asks and puts it on a GPU, where the loss and a
-    /// recording of it find it. Returns false, and the questions are not recorded, where that would
-    /// take too much of the GPU.
-    fn stage_on_device(&mut self, _gpu: &Gpu, _questions: &Questions) -> bool {
-        true
+    /// Who puts what is asked on a GPU; None if the same is asked in every epoch.
+    fn staging(&mut self) -> Option<&mut dyn DeviceStaging> {
+        None
     }
 
     /// Forgets answers judged so far.
     fn begin(&mut self);
 
-    /// Judges the answers of one snapshot, given its embeddings (`N × width`). Where `answers` is
+    /// Judges the answers of one snapshot, given its embeddings (`N × width`). If `answers` is
     /// there, appends what a prediction file has for this snapshot.
     ///
     /// # Errors
@@ -97,13 +98,13 @@ pub trait Task: Send {
     fn protocol(&self) -> serde_json::Value;
 
     /// Replaces `pairs` by those that the answers at this snapshot are judged by, labelled with what is
-    /// right, and by those that would be judged if it were known, labelled NaN; none where a task is not
+    /// right, and by those that would be judged if it were known, labelled NaN; none if a task is not
     /// about pairs.
     fn own_pairs(&mut self, _step: usize, pairs: &mut Pairs) {
         pairs.clear();
     }
 
-    /// The numbers that a prediction file has for each vertex; None where the task has no answer
+    /// The numbers that a prediction file has for each vertex; None if the task has no answer
     /// for a vertex.
     fn answers_per_vertex(&self) -> Option<usize>;
 }
@@ -168,6 +169,18 @@ pub fn outputs(
         TaskName::NodeRegression | TaskName::LinkPrediction | TaskName::EdgeRegression => Ok(1),
         TaskName::NodeClassification => node_classification::classes(config, material),
         TaskName::EdgeClassification => edge_classification::classes(config, material),
+    }
+}
+
+/// The number of classes that was asked for, if the data has no more.
+fn must_suffice(classes: usize, found: usize) -> Result<usize, TrainError> {
+    if classes >= found {
+        Ok(classes)
+    } else {
+        Err(TrainError::Unfit {
+            what: format!("task.classes = {classes}, but the data has {found}"),
+            advice: "leave task.classes out".to_owned(),
+        })
     }
 }
 

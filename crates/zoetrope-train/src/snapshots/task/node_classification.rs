@@ -4,18 +4,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::json;
+use zoetrope_config::Config;
 use zoetrope_data::split::Part;
 use zoetrope_nn::Forward;
 use zoetrope_nn::metrics::ClassScores;
+use zoetrope_run::Metrics;
 use zoetrope_tensor::{Matrix, Var};
 
 use super::results::put;
 use super::vertex_answers::{VertexAnswers, head};
-use super::{Judge, Questions, Task};
+use super::{Judge, Questions, Task, must_suffice};
 use crate::class_weights;
-use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::Network;
 use crate::snapshots::material::{Goal, SnapshotInput};
 
@@ -44,14 +44,7 @@ pub(super) fn classes(config: &Config, material: &SnapshotInput) -> Result<usize
         }
     };
     let classes = config.task.classes.unwrap_or(found.max(2));
-    if classes >= found {
-        Ok(classes)
-    } else {
-        Err(TrainError::Unfit {
-            what: format!("task.classes = {classes}, but the data has {found}"),
-            advice: "leave task.classes out".to_owned(),
-        })
-    }
+    must_suffice(classes, found)
 }
 
 /// Numbers that are all whole and small can be classes; anything else is refused.

@@ -6,13 +6,13 @@ use serde_json::json;
 use zoetrope_data::scaling::OwnUnits;
 use zoetrope_nn::Forward;
 use zoetrope_nn::metrics::Regression;
+use zoetrope_run::Metrics;
 use zoetrope_tensor::{Loss, Matrix, Var};
 
 use super::results::{put, put_own};
 use super::vertex_answers::{VertexAnswers, head};
 use super::{Judge, Questions, Task};
 use crate::error::TrainError;
-use crate::run::Metrics;
 use crate::snapshots::engine::Network;
 use crate::snapshots::material::{Goal, SnapshotInput};
 

@@ -15,10 +15,6 @@ use super::Questions;
 use super::edge_pairs::StackedPairs;
 use crate::snapshots::sampling::{DrawKey, LinkSampler, LinkSampling, Pairs};
 
-/// Frames that are drawn ahead, each by a thread. Four were too few: on 16 cores beside an H200 the GPU
-/// waited for frames of 20,000 pairs for half of an epoch.
-pub(crate) const FRAMES_AHEAD: usize = 12;
-
 /// The pairs that the loss of some questions asks about, ready to be placed.
 #[derive(Debug)]
 pub(super) struct Drawn {
@@ -53,36 +49,36 @@ impl PairsAhead {
         Self { targets, orders: None, pending: VecDeque::new() }
     }
 
-    /// Begins to draw, unless that has begun.
-    pub(super) fn draw_ahead(&mut self, questions: &Questions) {
+    /// Begins to draw, unless that has begun; by `threads` threads, if they are not there yet.
+    pub(super) fn draw_ahead(&mut self, questions: &Questions, threads: usize) {
         if self.pending.iter().any(|(known, _)| known == questions) {
             return;
         }
-        let orders = self.orders.get_or_insert_with(|| start(&self.targets));
+        let orders = self.orders.get_or_insert_with(|| start(&self.targets, threads));
         let (answer, drawn) = mpsc::channel();
         if orders.send((questions.clone(), answer)).is_ok() {
             self.pending.push_back((questions.clone(), drawn));
         }
-        // What was draw_aheadn and did not come about.
-        while self.pending.len() > 2 * FRAMES_AHEAD {
+        // What was drawn ahead and never asked for.
+        while self.pending.len() > 2 * threads.max(1) {
             self.pending.pop_front();
         }
     }
 
-    /// The pairs, drawn now where they were not draw_aheadn.
+    /// The pairs, drawn now if they were not drawn ahead.
     pub(super) fn take(&mut self, questions: &Questions) -> Drawn {
         let known = self.pending.iter().position(|(known, _)| known == questions);
-        let draw_aheadn = known.and_then(|at| self.pending.drain(..=at).next_back());
-        let drawn = draw_aheadn.and_then(|(_, drawn)| drawn.recv().ok());
+        let ahead = known.and_then(|at| self.pending.drain(..=at).next_back());
+        let drawn = ahead.and_then(|(_, drawn)| drawn.recv().ok());
         drawn.unwrap_or_else(|| self.targets.drawer().draw(questions))
     }
 }
 
 /// Starts the threads, which end when nobody can order anything any more.
-fn start(targets: &Arc<Targets>) -> Sender<Order> {
+fn start(targets: &Arc<Targets>, threads: usize) -> Sender<Order> {
     let (orders, asked) = mpsc::channel::<Order>();
     let asked = Arc::new(Mutex::new(asked));
-    for _ in 0..FRAMES_AHEAD {
+    for _ in 0..threads {
         let (targets, asked) = (Arc::clone(targets), Arc::clone(&asked));
         std::thread::spawn(move || {
             let mut drawer = targets.drawer();
@@ -149,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_the_same_whether_they_were_draw_aheadn_or_not() {
+    fn pairs_are_the_same_whether_they_were_drawn_ahead_or_not() {
         let (src, dst): (Vec<u32>, Vec<u32>) =
             (0..90).map(|edge| (edge * 7 % 20, edge * 11 % 19)).unzip();
         let graph = SnapshotSequence::new(20, vec![0, 30, 60, 60, 90], src, dst, None).unwrap();
@@ -158,7 +154,7 @@ mod tests {
         let mut ahead = PairsAhead::new(&graph, sampling);
         let asked = |epoch, steps| Questions { steps, epoch };
         let order = [asked(0, 0..2), asked(0, 1..3), asked(1, 0..2), asked(1, 0..3)];
-        order.iter().for_each(|questions| ahead.draw_ahead(questions));
+        order.iter().for_each(|questions| ahead.draw_ahead(questions, 4));
         // The second is never asked for, the first one twice.
         for questions in [&order[0], &order[2], &order[3], &order[0]] {
             let found = ahead.take(questions);

@@ -1,13 +1,12 @@
 //! From measures that may be undefined to the metrics of a summary.
 
 use zoetrope_nn::metrics::{Metric, Undefined};
-
-use crate::run::Metrics;
+use zoetrope_run::Metrics;
 
 /// What stands before the name of an error in the data's own units.
 const OWN: &str = "own_";
 
-/// Puts measures under their names; NaN (null in files) where one is undefined.
+/// Puts measures under their names; NaN (null in files) if one is undefined.
 pub(super) fn put(
     metrics: &mut Metrics,
     report: impl IntoIterator<Item = (Metric, Result<f64, Undefined>)>,

@@ -23,7 +23,7 @@ pub(super) struct VertexAnswers {
 }
 
 impl VertexAnswers {
-    /// `present` is `T·N × 1`, what each answer weighs in the loss and 0 where a vertex has none; None where
+    /// `present` is `T·N × 1`, what each answer weighs in the loss and 0 if a vertex has none; None if
     /// all have one and count the same.
     pub(super) fn new(vertices: usize, present: Option<Arc<Matrix>>) -> Self {
         Self { vertices, present, truth: Vec::new(), updates: Updates::default() }
@@ -70,7 +70,7 @@ impl VertexAnswers {
         Ok(values)
     }
 
-    /// The true values of a snapshot by row, NaN where there is none.
+    /// The true values of a snapshot by row, NaN if there is none.
     pub(super) fn truth(&mut self, step: usize, value: impl Fn(usize) -> f32) -> &[f32] {
         let present = self.present.as_ref().map(|present| present.as_slice());
         let here = |row: usize| present.is_none_or(|present| present[row] != 0.0);

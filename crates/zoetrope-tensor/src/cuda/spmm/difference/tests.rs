@@ -5,7 +5,7 @@ use super::super::packet::pack;
 use super::super::snapshot_changes::SnapshotChanges;
 use super::super::test_support::{Kind, SIDES, sequence};
 use super::*;
-use crate::cuda::test_support::card;
+use crate::cuda::test_support::gpu;
 use crate::sparse::SparseMatrix;
 
 /// Sends matrices in parts of the given lengths, the first from nothing and the others as what differs,
@@ -61,7 +61,7 @@ fn assert_rebuilds(
 
 #[test]
 fn blocks_out_of_differences_are_those_of_the_host_word_for_word() {
-    let Some(gpu) = card() else { return };
+    let Some(gpu) = gpu() else { return };
     for kind in Kind::ALL {
         for side in SIDES {
             assert_rebuilds(&gpu, &format!("{kind:?}"), side, &sequence(kind, 700, 6), &[1, 3, 2]);
@@ -74,7 +74,7 @@ fn blocks_out_of_differences_are_those_of_the_host_word_for_word() {
 
 #[test]
 fn snapshots_without_entries_are_made_and_left_again() {
-    let Some(gpu) = card() else { return };
+    let Some(gpu) = gpu() else { return };
     let some = sequence(Kind::Plain, 100, 2);
     let none = zoetrope_graph::Csr::new(100, 100, vec![0; 101], vec![], vec![]).unwrap();
     let none = Arc::new(SparseMatrix::for_gpu(none));

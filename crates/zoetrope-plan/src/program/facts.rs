@@ -1,0 +1,81 @@
+//! What a program depends on besides the plan: the model in stages, the graph, what is asked.
+
+use zoetrope_graph::SnapshotSequence;
+
+/// What a stage of a model's forward pass is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StageRole {
+    /// A structure encoder runs over a group of snapshots.
+    Structure,
+    /// The structure encoder that follows may run in parts, beside exchanges of rows.
+    InParts,
+    /// A time encoder runs, or weights evolve.
+    Time,
+    /// Rows of other ranks are needed here.
+    Halo,
+    /// Rows leave for time encoders.
+    ToTime,
+    /// Rows come back from time encoders.
+    ToStructure,
+}
+
+/// A stage of a model's forward pass over some snapshots that it takes as one group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelStage {
+    /// What it is.
+    pub role: StageRole,
+    /// The position of its layer among those of its kind.
+    pub layer: usize,
+    /// The width of the rows that go in.
+    pub inputs: usize,
+    /// The width of the rows that come out.
+    pub outputs: usize,
+    /// Whether a gradient flows back to the rows that go in.
+    pub needs_gradient: bool,
+}
+
+/// Bytes of the snapshots of a sequence as they are sent to a GPU whole, in all forms that a model needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CopySizes {
+    /// By snapshot.
+    pub whole: Vec<u64>,
+}
+
+/// What the program of a plan over frames depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct FrameFacts<'a> {
+    /// The stages of the model.
+    pub stages: &'a [ModelStage],
+    /// The width of its embeddings.
+    pub width: usize,
+    /// Whether it describes the last snapshot of a frame only.
+    pub describes_last: bool,
+    /// Whether the loss looks at the last snapshot of a frame only.
+    pub asks_last: bool,
+    /// Whether anything is asked of each snapshot.
+    pub asks: &'a [bool],
+    /// Whether what is asked is drawn.
+    pub draws: bool,
+    /// The widths of batch norms that keep statistics.
+    pub statistics: &'a [usize],
+    /// Values that ranks add up in an update: gradients, and what belongs to them.
+    pub summed: usize,
+    /// The snapshots, with the vertices as they are numbered in the data.
+    pub graph: &'a SnapshotSequence,
+    /// The bytes of snapshots that are streamed to a GPU; None if that depends on how they are coded.
+    pub copies: Option<&'a CopySizes>,
+}
+
+/// What the program of a plan over batches depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchFacts<'a> {
+    /// The steps of each batch, in events: one, or several if the batch is larger than the rule says because
+    /// many events have the same time.
+    pub batches: &'a [Vec<usize>],
+    /// Whether anything is asked in each of them.
+    pub asks: &'a [Vec<bool>],
+    /// Whether the model remembers.
+    pub remembers: bool,
+    /// The width of its embeddings.
+    pub width: usize,
+}

@@ -1,0 +1,182 @@
+//! Rows that leave a rank in the exchanges of a piece.
+
+use std::ops::Range;
+
+use zoetrope_graph::{SnapshotSequence, SnapshotView};
+
+use crate::partition::Renaming;
+use crate::placement::Placements;
+use crate::placement::grid::{Grid, even_parts};
+use crate::placement::halo::Halo;
+use crate::placement::route::Route;
+use crate::plan::frame_plan::FramePlan;
+use crate::plan::sharing::PARTS;
+
+/// How the ranks of a plan share the cells of a frame.
+pub(super) struct Cells<'g> {
+    grid: Grid,
+    ranks: u32,
+    rank: u32,
+    vertices: u32,
+    starts: Vec<u32>,
+    renaming: Option<Renaming>,
+    /// The snapshots between renamed vertices, if they are renamed.
+    renamed: Option<SnapshotSequence>,
+    graph: &'g SnapshotSequence,
+    pub(super) overlap: bool,
+}
+
+/// Rows that leave in one exchange, and that come, whose gradients leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowsOut {
+    pub(super) forward: u64,
+    pub(super) backward: u64,
+}
+
+/// What a rank has of a piece, and what it exchanges.
+pub(super) struct PieceRows {
+    /// The snapshots of its structure encoders, counted from the start of the frame.
+    pub(super) own_steps: Range<usize>,
+    /// The vertices of its structure encoders.
+    pub(super) vertices: u64,
+    /// The vertices of its time encoders.
+    pub(super) time_vertices: u64,
+    /// The snapshots that it answers for, counted from the start of the frame.
+    pub(super) answers: Range<usize>,
+    /// The edges into its vertices, by own snapshot.
+    pub(super) edges: Vec<u64>,
+    pub(super) halo: Option<RowsOut>,
+    pub(super) to_time: Option<RowsOut>,
+    /// The same by part, if rows go in parts.
+    pub(super) parts: Vec<RowsOut>,
+    pub(super) to_answers: Option<RowsOut>,
+}
+
+fn out(route: &Route) -> RowsOut {
+    let rows = |legs: &[crate::Leg]| legs.iter().map(|leg| leg.rows.len() as u64).sum();
+    RowsOut { forward: rows(&route.sends), backward: rows(&route.receives) }
+}
+
+impl<'g> Cells<'g> {
+    /// None if ranks do not share cells.
+    pub(super) fn of(plan: &FramePlan, rank: usize, graph: &'g SnapshotSequence) -> Option<Self> {
+        let cells = plan.cells()?;
+        let (ranks, vertices) = (plan.head.ranks as u32, plan.head.vertices as u32);
+        let renaming = cells.renaming(ranks);
+        let renamed = renaming.as_ref().and_then(|renaming| renaming.snapshots(graph).ok());
+        Some(Self {
+            grid: cells.grid(ranks),
+            ranks,
+            rank: rank as u32,
+            vertices,
+            starts: cells.starts(vertices, renaming.as_ref()),
+            renaming,
+            renamed,
+            graph,
+            overlap: cells.overlap,
+        })
+    }
+
+    fn at(&self, step: usize) -> SnapshotView<'_> {
+        debug_assert_eq!(self.renaming.is_some(), self.renamed.is_some());
+        self.renamed.as_ref().unwrap_or(self.graph).at(step)
+    }
+
+    fn member(&self) -> usize {
+        (self.rank % self.grid.members) as usize
+    }
+
+    fn own_vertices(&self) -> Range<u32> {
+        self.starts[self.member()]..self.starts[self.member() + 1]
+    }
+
+    /// Whether rows of other ranks are gathered for all snapshots of a piece at once.
+    pub(super) fn splits_snapshots(&self) -> bool {
+        self.grid.members > 1
+    }
+
+    /// What the rank has of some snapshots of a frame that begins at `start`.
+    pub(super) fn piece(
+        &self,
+        placements: &Placements,
+        start: usize,
+        within: Range<usize>,
+    ) -> PieceRows {
+        let Placements { structure, time } = placements;
+        let (rank, ranks, vertices) = (self.rank, self.ranks, self.vertices);
+        let share = structure.share(rank, vertices, within.clone());
+        let first = share.steps.first().copied().unwrap_or(within.start);
+        let own_steps = first..first + share.steps.len();
+        let time_vertices = time.share(rank, vertices, within.clone()).vertices.len() as u64;
+        let halo = self.splits_snapshots().then(|| {
+            let graph = |step: usize| self.at(start + step);
+            out(&Halo::of(structure, vertices, within.clone(), rank, graph).route)
+        });
+        let moves = structure != time;
+        let to_time = moves
+            .then(|| out(&Route::between(structure, time, vertices, within.clone(), ranks, rank)));
+        let in_parts = self.overlap && moves && halo.is_none();
+        let own = self.own_vertices();
+        let edges = own_steps.clone().map(|step| {
+            let view = self.at(start + step);
+            let before = |end: u32| view.dst.partition_point(|&dst| dst < end);
+            (before(own.end) - before(own.start)) as u64
+        });
+        let edges = edges.collect();
+        let (answers, to_answers) = self.answers(&own_steps);
+        PieceRows {
+            parts: if in_parts {
+                self.parts(placements, &within, &own_steps, time_vertices)
+            } else {
+                Vec::new()
+            },
+            own_steps,
+            vertices: own.len() as u64,
+            time_vertices,
+            answers,
+            edges,
+            halo,
+            to_time,
+            to_answers,
+        }
+    }
+
+    /// Whole snapshots of this rank, of whose vertices each rank gets its own, part by part.
+    fn parts(
+        &self,
+        placements: &Placements,
+        within: &Range<usize>,
+        own_steps: &Range<usize>,
+        time_vertices: u64,
+    ) -> Vec<RowsOut> {
+        let steps_of = |steps: usize, part: usize| {
+            even_parts(steps, PARTS).nth(part).map_or(0, |range| range.len()) as u64
+        };
+        let others = (0..self.ranks).filter(|&rank| rank != self.rank);
+        let shares: Vec<usize> = others
+            .map(|rank| placements.structure.share(rank, self.vertices, within.clone()).steps.len())
+            .collect();
+        let part = |part: usize| RowsOut {
+            forward: steps_of(own_steps.len(), part) * (u64::from(self.vertices) - time_vertices),
+            backward: shares.iter().map(|&steps| steps_of(steps, part)).sum::<u64>()
+                * time_vertices,
+        };
+        (0..PARTS).map(part).collect()
+    }
+
+    /// The snapshots that this rank answers for, and the exchange that brings all of their rows.
+    fn answers(&self, own: &Range<usize>) -> (Range<usize>, Option<RowsOut>) {
+        let members = self.grid.members as usize;
+        if members == 1 {
+            return (own.clone(), None);
+        }
+        let asked: Vec<Range<usize>> = even_parts(own.len(), members).collect();
+        let mine = &asked[self.member()];
+        let own_vertices = self.own_vertices().len() as u64;
+        let rows = RowsOut {
+            forward: (own.len() - mine.len()) as u64 * own_vertices,
+            backward: mine.len() as u64 * (u64::from(self.vertices) - own_vertices),
+        };
+        (own.start + mine.start..own.start + mine.end, Some(rows))
+    }
+}

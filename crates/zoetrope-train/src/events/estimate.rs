@@ -1,0 +1,230 @@
+//! What a run over events takes.
+//!
+//! Data, states and weights are counted. What a batch takes depends on the model, on how often its
+//! vertices repeat and on their neighbours, so it is measured: real batches from the end of the
+//! training part, whose vertices have the most neighbours, go forward and backward through the model,
+//! each twice as large as the one before, as long as the next one is sure to fit. What is too large to
+//! be tried is extrapolated. Nothing that is learned or remembered changes.
+//!
+//! What follows from that the planner of batches decides. This is no second model of memory: frames are
+//! estimated from their shapes (`zoetrope_plan::planners::memory`), batches cannot be and are measured; both
+//! fill the same `Memory`, which alone adds up and compares with the limit.
+
+use std::sync::Arc;
+
+use zoetrope_data::negatives::NegativeSampler;
+use zoetrope_data::split::Part;
+use zoetrope_heap::Gauge;
+use zoetrope_nn::Forward;
+use zoetrope_nn::forward::Updates;
+use zoetrope_plan::{BatchCost, MeasuredBatches, Memory};
+use zoetrope_tensor::Tape;
+
+use super::ask::{self, Asking, Negatives};
+use super::epoch::{decode, loss};
+use super::planning;
+use super::prepare::{Prepared, Preparer};
+use super::session::EventSession;
+use super::target::Target;
+use crate::error::TrainError;
+use crate::learner::optimise;
+
+/// The smallest batch that is tried.
+const FIRST: usize = 32;
+/// The least that the program takes besides data, states and weights; all there is to go by in processes that
+/// do not count their memory.
+const PROGRAM_BYTES_MIN: u64 = 16 << 20;
+
+/// As much for `to` events as `now` is for `from` of them, and `before` for half as many.
+fn stretched(now: BatchCost, before: BatchCost, from: usize, to: usize) -> BatchCost {
+    let line = |now: u64, before: u64| {
+        let slope = now.saturating_sub(before) as f64 / (from - from / 2) as f64;
+        now + (slope * (to - from) as f64) as u64
+    };
+    BatchCost {
+        prepared: line(now.prepared, before.prepared),
+        computed: line(now.computed, before.computed),
+    }
+}
+
+/// What is done with the events of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Training,
+    Judging { candidates: usize },
+}
+
+impl EventSession {
+    /// Measures what batches take, by consumer, and lays the run out by that.
+    ///
+    /// # Errors
+    /// If a batch cannot be computed, or the run does not fit into the limit on memory.
+    pub fn plan_memory(&mut self) -> Result<Memory, TrainError> {
+        let state = self.state.take();
+        // The state in place knows nothing yet; what is tried out must not change that.
+        let measured = self.measure_batches(state.as_ref());
+        self.state = state;
+        let (step, judged, judged_events) = measured?;
+        let measured = MeasuredBatches { step, judged, judged_events, counted: self.counted() };
+        let questions = self.questions_of_an_event();
+        self.plan =
+            planning::plan_measured(&self.config, &self.material, measured, questions, &self.plan)?;
+        Ok(self.plan.head.memory)
+    }
+
+    /// What is known without measuring.
+    fn counted(&self) -> Memory {
+        let parameters = &self.network.parameters;
+        let arrays = 2 + optimise::slots(&self.config.train) as u64;
+        let weights = 4 * parameters.weights() as u64;
+        let [events, index, states] = self.data_bytes();
+        let data = events + index;
+        // Everything that is there already and has no name of its own: the program, names of
+        // vertices, tables of the sampler.
+        let allocated = data + self.state_bytes() + weights;
+        let program = zoetrope_heap::held().saturating_sub(allocated).max(PROGRAM_BYTES_MIN);
+        Memory {
+            data,
+            // A checkpoint is a copy of one state and of all weights, which is read again before it
+            // counts.
+            states: states + 2 * self.state_bytes(),
+            reuse: 0,
+            parameters: 4 * weights * (arrays + 1),
+            activations: 0,
+            checkpoints: 0,
+            exchanged: 0,
+            evaluation: self.score_bytes(),
+            program,
+        }
+    }
+
+    /// Scores that measuring keeps of the larger part, and the tables of the simple rules.
+    fn score_bytes(&self) -> u64 {
+        let split = &self.material.split;
+        let judged = split.validation.len().max(split.test.len());
+        let scores = judged * (2 + self.config.task.negatives) * 12;
+        // EdgeBank knows every pair.
+        let rules = self.material.store.len() * 24;
+        (2 * scores + rules) as u64
+    }
+
+    /// Questions that an event of the test part makes.
+    fn questions_of_an_event(&self) -> usize {
+        let links = matches!(*self.target, Target::Links);
+        let listed = self.fixed_negatives.as_ref().map(|(list, _)| list.metadata.per_event);
+        let many = if links { listed.unwrap_or(self.config.task.candidates) } else { 0 };
+        2 + self.config.task.negatives + many
+    }
+
+    fn measure_batches(
+        &mut self,
+        state: Option<&zoetrope_nn::memory::VertexState>,
+    ) -> Result<(BatchCost, BatchCost, usize), TrainError> {
+        let material = Arc::clone(&self.material);
+        let training = material.training_events();
+        let batches = self.schedule.epoch(training, 0, material.clock(Part::Train));
+        let longest = batches.iter().flat_map(|batch| batch.steps().map(|step| step.len()));
+        let step = longest.max().unwrap_or(1);
+        let step = self.tried(step, Pass::Training, state)?;
+        let each = self.questions_of_an_event();
+        let judged = (self.plan.questions / each).max(1).min(2 * self.schedule.batch).min(training);
+        let pass = Pass::Judging { candidates: each - 2 - self.config.task.negatives };
+        Ok((step, self.tried(judged, pass, state)?, judged))
+    }
+
+    /// What a batch of so many events takes: tried with fewer, and with as many if they are sure to fit.
+    fn tried(
+        &mut self,
+        events: usize,
+        pass: Pass,
+        state: Option<&zoetrope_nn::memory::VertexState>,
+    ) -> Result<BatchCost, TrainError> {
+        let mut count = FIRST.min(events);
+        let (mut before, mut now) = (BatchCost::default(), self.try_batch(count, pass, state)?);
+        if count < events {
+            (before, now) = (self.try_batch(count / 2, pass, state)?, now);
+        }
+        while count < events {
+            let next = (2 * count).min(events);
+            let most = 2 * now.total();
+            if zoetrope_heap::room().is_some_and(|room| most > room) {
+                return Ok(stretched(now, before, count, events));
+            }
+            let found = self.try_batch(next, pass, state)?;
+            if next < 2 * count {
+                return Ok(found);
+            }
+            (before, now, count) = (now, found, next);
+        }
+        Ok(now)
+    }
+
+    /// Sends the last training events through the model, with a tape of their own.
+    fn try_batch(
+        &mut self,
+        events: usize,
+        pass: Pass,
+        state: Option<&zoetrope_nn::memory::VertexState>,
+    ) -> Result<BatchCost, TrainError> {
+        let (material, target) = (Arc::clone(&self.material), Arc::clone(&self.target));
+        let training = pass == Pass::Training;
+        let few = if matches!(*target, Target::Links) { self.config.task.negatives } else { 0 };
+        let options = self.training_negatives(few.max(1));
+        let sampler = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
+        let many = match pass {
+            Pass::Training => 0,
+            Pass::Judging { candidates } => candidates,
+        };
+        let options = self.training_negatives(many.max(1));
+        let crowd = NegativeSampler::new(&material.store, &material.split, Part::Train, options)?;
+        let drawn = |sampler, count| match count {
+            0 => (Negatives::Absent, 0),
+            count => (Negatives::Drawn(sampler, 1), count),
+        };
+        let (few, many) = (drawn(&sampler, few), drawn(&crowd, many));
+        let asking = Asking {
+            target: &target,
+            unknown: !training,
+            few,
+            many,
+            absorb: true,
+            full_rows: !training,
+        };
+        let gauge = Gauge::start();
+        let mut preparer = Preparer::new(&material, material.neighbours(Part::Train), self.rules);
+        let (mut prepared, mut room) = (Prepared::default(), Vec::new());
+        let last = material.training_events();
+        let first = last - events;
+        let event = |position| material.event(Part::Train, position);
+        preparer.begin(event(first), &mut prepared);
+        let asked = (first..last).map(event);
+        ask::fill(&mut preparer, &material, &asking, asked, &mut room, &mut prepared);
+        preparer.finish(0, true, &mut prepared);
+        let held = gauge.now();
+        let mut tape = Tape::on(self.tape.device().clone());
+        let mut updates = Updates::default();
+        let parameters = &self.network.parameters;
+        let mut forward = if training {
+            Forward::training(&mut tape, parameters, &mut updates, 0, 0)
+        } else {
+            Forward::evaluating(&mut tape, parameters, &mut updates)
+        };
+        let (data, features) = (material.data(), material.vertex_features.as_ref());
+        let model = &mut self.network.model;
+        let embedding = model.embed(&mut forward, &prepared.batch, data, features, state)?;
+        let head = &mut self.network.head;
+        if training {
+            let of = (&*target, &self.cost);
+            let loss = loss(&mut forward, head, of, &prepared, data, embedding.rows)?;
+            if let Some(loss) = loss {
+                tape.backward(loss)?;
+            }
+        } else {
+            decode(&mut forward, head, &prepared, data, embedding.rows)?;
+        }
+        let computed = gauge.peak().saturating_sub(held).max(tape.allocated_bytes() as u64);
+        drop(tape);
+        self.network.model.begin_pass();
+        Ok(BatchCost { prepared: held, computed })
+    }
+}

@@ -1,0 +1,62 @@
+//! The stages of a model, found by running it over a miniature: nothing about a model is written down twice.
+
+use std::cell::RefCell;
+use std::time::Instant;
+
+use zoetrope_config::{Config, TaskName};
+use zoetrope_nn::forward::Updates;
+use zoetrope_nn::{Forward, Stage, StageKind, StageListener, State};
+use zoetrope_plan::{FramePlan, ModelStage, StageRole};
+use zoetrope_tensor::{Device, Tape};
+
+use super::estimate::small_graph;
+use super::{FrameRunner, Layout, Network, Piece};
+use crate::error::TrainError;
+use crate::snapshots::material::SnapshotInput;
+
+/// Keeps what it is told.
+#[derive(Debug, Default)]
+struct Recorder(RefCell<Vec<ModelStage>>);
+
+impl StageListener for Recorder {
+    fn stage(&self, stage: Stage, _: Instant) {
+        let role = match stage.kind {
+            StageKind::Structure => StageRole::Structure,
+            StageKind::InParts => StageRole::InParts,
+            StageKind::Time => StageRole::Time,
+            StageKind::Gather => StageRole::Halo,
+            StageKind::ToTime => StageRole::ToTime,
+            StageKind::ToStructure => StageRole::ToStructure,
+            StageKind::Draw | StageKind::Loss | StageKind::Embed | StageKind::Remember => return,
+        };
+        let Stage { layer, inputs, outputs, needs_gradient, .. } = stage;
+        self.0.borrow_mut().push(ModelStage { role, layer, inputs, outputs, needs_gradient });
+    }
+}
+
+/// The stages of the model of a run as its plan lays them out, over `steps` snapshots.
+///
+/// # Errors
+/// As building and running the network.
+pub fn stages(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    plan: &FramePlan,
+    steps: usize,
+) -> Result<Vec<ModelStage>, TrainError> {
+    let small = small_graph(config, task, material, outputs, steps)?;
+    let (width, vertices) = (small.width(), small.vertices());
+    let network = Network::new(config, task, width, outputs, steps, vertices)?;
+    let (model, layout) = (network.model.as_ref(), Layout::of(plan));
+    let (sequence, features) = (&small.sequence, &small.features);
+    let mut runner = FrameRunner::new(sequence, features, model, layout, &Device::Cpu, None)?
+        .learning(network.vertex_embedding);
+    let (mut tape, mut updates, recorder) = (Tape::new(), Updates::default(), Recorder::default());
+    let (seed, parameters) = (config.train.seed, &network.parameters);
+    let mut forward =
+        Forward::training(&mut tape, parameters, &mut updates, seed, 0).telling(Some(&recorder));
+    runner.embed(&mut forward, model, &Piece::whole(0..steps, steps), State::default())?;
+    Ok(recorder.0.into_inner())
+}
