@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 /// Least bytes of a block that is counted in one number with all large ones.
 const LARGE_BLOCK_BYTES_MIN: usize = 32 << 10;
 /// Bytes that a thread takes in small blocks between two looks at the sum, as a power of two.
-const STEP_BITS: u32 = 18;
+pub(crate) const STEP_BITS: u32 = 18;
 /// Counters of small blocks; threads share them in turn.
 const SMALL_COUNTERS: usize = 16;
 

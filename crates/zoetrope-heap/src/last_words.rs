@@ -24,7 +24,7 @@ pub fn answer_in_json(wanted: bool) {
 
 /// Ends the process because a block of `size` bytes would break the limit.
 pub(crate) fn of_limit(size: usize) -> ! {
-    end(size, |text, Purpose { doing, .. }| {
+    end(size, "raise --memory-limit", |text, Purpose { doing, .. }| {
         let limit = Bytes(limit::limit().unwrap_or(0));
         write!(text, "the memory limit of {limit} is reached while {doing}")
     })
@@ -32,12 +32,13 @@ pub(crate) fn of_limit(size: usize) -> ! {
 
 /// Ends the process because the system gives no block of `size` bytes.
 pub(crate) fn of_system(size: usize) -> ! {
-    end(size, |text, Purpose { doing, .. }| {
+    // There may be no limit of ours: some commands have none.
+    end(size, "let the process have more memory (ulimit -v)", |text, Purpose { doing, .. }| {
         write!(text, "the system has no memory left while {doing}")
     })
 }
 
-fn end(size: usize, say: impl Fn(&mut Line, &Purpose) -> fmt::Result) -> ! {
+fn end(size: usize, more: &str, say: impl Fn(&mut Line, &Purpose) -> fmt::Result) -> ! {
     if ENDING.swap(true, Ordering::AcqRel) {
         // Another thread is saying so.
         exit_after(1);
@@ -52,7 +53,8 @@ fn end(size: usize, say: impl Fn(&mut Line, &Purpose) -> fmt::Result) -> ! {
         Bytes(size as u64)
     );
     let mut text = Line::new();
-    let _ = write!(text, "error: {}\nhint: {}\n", message.as_str(), now.advice);
+    let advice = now.advice;
+    let _ = write!(text, "error: {}\nhint: {more}, or {advice}\n", message.as_str());
     // A progress bar may stand in the line.
     if is_terminal() {
         put(2, "\n");
@@ -63,9 +65,9 @@ fn end(size: usize, say: impl Fn(&mut Line, &Purpose) -> fmt::Result) -> ! {
         let _ = write!(
             document,
             "{{\n  \"schema\": 1,\n  \"error\": {{\n    \"code\": {EXIT},\n    \"kind\": \"resource\",\n    \
-             \"message\": \"{}\",\n    \"hint\": \"{}\"\n  }}\n}}\n",
+             \"message\": \"{}\",\n    \"hint\": \"{more}, or {}\"\n  }}\n}}\n",
             Escaped(message.as_str()),
-            Escaped(now.advice)
+            Escaped(advice)
         );
         put(1, document.as_str());
     }

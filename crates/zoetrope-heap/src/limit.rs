@@ -6,10 +6,14 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
+use crate::count::STEP_BITS;
 use crate::{Bytes, count, resident};
 
-/// Bytes that are newly in use between two looks at what the system counts.
-const LOOK: i64 = 4 << 20;
+/// Bytes that are taken between two looks at what the system counts, whether they were given back or not:
+/// blocks that come and go leave gaps, so that the system counts more while as much is in use.
+const LOOK: i64 = 2 << 20;
+/// Bytes that a question stands for at least: small blocks ask once for as many.
+const ASKED_BYTES_MIN: i64 = 1 << STEP_BITS;
 /// What a run needs at least, besides the program as it starts: threads, buffers of files, code that
 /// is loaded when it is used first.
 const LEAST: i64 = 16 << 20;
@@ -20,8 +24,11 @@ const SPARE: i64 = 2 << 20;
 static LIMIT: AtomicI64 = AtomicI64::new(0);
 /// What the system counted beyond what was in use, when it was asked last.
 static BEYOND: AtomicI64 = AtomicI64::new(0);
-/// What was in use when the system was asked last.
-static LOOKED_AT: AtomicI64 = AtomicI64::new(0);
+/// The part of that difference that a limit began with and that belongs to no file: stacks, data of the
+/// program and of the allocator.
+static AT_FIRST: AtomicI64 = AtomicI64::new(0);
+/// What was taken since the system was asked last.
+static TAKEN: AtomicI64 = AtomicI64::new(0);
 
 /// A limit below what the program itself takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +51,9 @@ pub struct LimitError {
 pub fn keep_to(bytes: u64) -> Result<(), LimitError> {
     resident::prepare();
     resident::return_large_blocks();
+    if let Some(resident) = resident::bytes() {
+        AT_FIRST.store((resident.all - resident.of_files - count::sum()).max(0), Relaxed);
+    }
     look(0);
     let least = held() as i64 + LEAST;
     let limit = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -80,7 +90,7 @@ pub(crate) fn is_broken(size: usize) -> bool {
     }
     let taking = i64::try_from(size).unwrap_or(i64::MAX / 4);
     let over = || count::sum() + BEYOND.load(Relaxed) + SPARE > limit;
-    if (count::sum() - LOOKED_AT.load(Relaxed)).abs() >= LOOK {
+    if is_time_to_look(taking) {
         look(taking);
     }
     if !over() {
@@ -88,18 +98,52 @@ pub(crate) fn is_broken(size: usize) -> bool {
     }
     // What the allocator of the system keeps for later may be what is missing now.
     resident::trim();
-    BEYOND.store(0, Relaxed);
-    look(taking);
+    if let Some(beyond) = beyond(taking) {
+        BEYOND.store(beyond, Relaxed);
+    }
     over()
 }
 
-/// Asks the system, while a block of `taking` bytes is counted and not yet there. What was taken and
-/// not yet touched hides some of the difference, so that the largest one seen counts until what is
-/// kept between uses was given back.
+/// Asks the system. What was taken and not yet touched hides some of the difference, so that the largest
+/// one seen counts until what is kept between uses was given back.
 fn look(taking: i64) {
+    TAKEN.store(0, Relaxed);
+    if let Some(beyond) = beyond(taking) {
+        BEYOND.fetch_max(beyond, Relaxed);
+    }
+}
+
+/// What the system counts beyond what is in use, while a block of `taking` bytes is counted and not yet there.
+/// Nothing hides the pages of files, and what there was at first.
+fn beyond(taking: i64) -> Option<i64> {
     let used = count::sum();
-    if let Some(resident) = resident::bytes() {
-        BEYOND.fetch_max(resident - (used - taking), Relaxed);
-        LOOKED_AT.store(used, Relaxed);
+    let resident = resident::bytes()?;
+    let least = resident.of_files + AT_FIRST.load(Relaxed);
+    Some((resident.all - (used - taking)).max(least))
+}
+
+/// Whether so much was taken since the last look, `taking` bytes among it, that it is time for the next.
+fn is_time_to_look(taking: i64) -> bool {
+    let asked = taking.clamp(ASKED_BYTES_MIN, LOOK);
+    TAKEN.fetch_add(asked, Relaxed) + asked >= LOOK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_come_and_go_are_looked_at_as_those_that_stay() {
+        // Nothing else in these tests takes blocks under a limit.
+        TAKEN.store(0, Relaxed);
+        let blocks = (0..64).filter(|_| {
+            let is_time = is_time_to_look(64 << 10);
+            if is_time {
+                TAKEN.store(0, Relaxed);
+            }
+            is_time
+        });
+        assert_eq!(blocks.count() as i64, 64 * ASKED_BYTES_MIN / LOOK);
+        assert!(is_time_to_look(i64::MAX / 4));
     }
 }

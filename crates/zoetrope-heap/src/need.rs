@@ -26,7 +26,8 @@ fn text(what: &str, needed: u64, free: u64, limit: Option<u64>, advice: &str) ->
     let (needed, free) = (Bytes(needed), Bytes(free));
     match limit {
         Some(limit) => format!(
-            "{what} would take {needed}, and {free} are left of the {} that the run may take; {advice}",
+            "{what} would take {needed}, and {free} are left of the {} that the run may take; raise \
+             --memory-limit, or {advice}",
             Bytes(limit)
         ),
         None => format!("{what} would take {needed}, and the machine has {free} free; {advice}"),
@@ -89,5 +90,8 @@ mod tests {
         assert!(error.starts_with("a table would take 1152921504.7 GB"), "{error}");
         assert!(error.ends_with("free; choose fewer rows"), "{error}");
         assert_eq!(need("a table", 1 << 20, ""), Ok(()));
+        // A limit is named only if there is one.
+        let limited = text("a table", 9, 8, Some(8), "choose fewer rows");
+        assert!(limited.ends_with("; raise --memory-limit, or choose fewer rows"), "{limited}");
     }
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub struct Purpose {
     /// What is being done, after "while": `reading the data`.
     pub doing: &'static str,
-    /// What takes less.
+    /// What takes less, behind "raise the limit, or".
     pub advice: &'static str,
 }
 
-static AT_FIRST: Purpose = Purpose { doing: "starting", advice: "choose a larger --memory-limit" };
+static AT_FIRST: Purpose = Purpose { doing: "working", advice: "give less data" };
 
 static NOW: AtomicPtr<Purpose> = AtomicPtr::new(std::ptr::null_mut());
 

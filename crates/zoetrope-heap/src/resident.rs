@@ -15,9 +15,17 @@ pub(crate) fn prepare() {
     }
 }
 
-/// Resident bytes; None if the system does not tell. Allocates nothing.
+/// Bytes that the system counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resident {
+    pub(crate) all: i64,
+    /// Those of them that belong to files, such as the program: no block of the allocator is among them.
+    pub(crate) of_files: i64,
+}
+
+/// What is resident; None if the system does not tell. Allocates nothing.
 #[allow(unsafe_code)]
-pub(crate) fn bytes() -> Option<i64> {
+pub(crate) fn bytes() -> Option<Resident> {
     let file = FILE.load(Relaxed);
     let mut text = [0_u8; 128];
     if file < 0 {
@@ -26,13 +34,18 @@ pub(crate) fn bytes() -> Option<i64> {
     // SAFETY: the buffer has as many bytes as are asked for.
     let count = unsafe { libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0) };
     let text = text.get(..usize::try_from(count).ok()?)?;
-    // The second number counts resident pages.
-    let pages = text.split(|&byte| byte == b' ').nth(1)?;
-    let digit =
-        |sum: i64, &byte: &u8| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'));
-    let pages = pages.iter().try_fold(0, digit)?;
+    // The second number counts resident pages, the third those of files.
+    let mut numbers = text.split(|&byte| byte == b' ').skip(1);
+    let (all, of_files) = (number(numbers.next()?)?, number(numbers.next()?)?);
     // SAFETY: asks for a number.
-    Some(pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) })
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Some(Resident { all: all * page, of_files: of_files * page })
+}
+
+fn number(digits: &[u8]) -> Option<i64> {
+    digits
+        .iter()
+        .try_fold(0, |sum, &byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
 }
 
 /// Gives back what the allocator of the system keeps between uses, as far as it can.

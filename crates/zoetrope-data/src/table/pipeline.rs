@@ -59,8 +59,7 @@ pub(crate) fn read_rows(
 
 /// Refuses a file whose columns do not fit, before they are read.
 fn expect_room(path: &Path, bytes: u64) -> Result<(), DataError> {
-    const ADVICE: &str =
-        "raise --memory-limit, leave features out (--no-features), or read fewer rows";
+    const ADVICE: &str = "leave features out (--no-features), or read fewer rows";
     Ok(zoetrope_heap::need(&format!("reading {}", path.display()), bytes, ADVICE)?)
 }
 

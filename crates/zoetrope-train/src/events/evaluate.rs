@@ -62,7 +62,7 @@ impl EventSession {
 
     /// Judges the answers at all events of a part, then the state knows them.
     fn judge(&mut self, part: Part, ranked: bool) -> Result<Metrics, TrainError> {
-        let _judging = zoetrope_heap::during(&stages::JUDGING);
+        let _judging = zoetrope_heap::during(&stages::JUDGING_EVENTS);
         self.fit_tape();
         self.enter(part);
         let mut judge = PartJudge::new(&self.target, self.config.task.hits as u32);

@@ -89,7 +89,7 @@ fn index_must_fit(store: &EventStore) -> Result<(), TrainError> {
     let (events, vertices) = (store.len() as u64, u64::from(store.vertices()));
     let bytes = 32 * events + 8 * vertices;
     let what = format!("the index of {events} events by vertex");
-    Ok(zoetrope_heap::need(&what, bytes, "raise --memory-limit, or give fewer events")?)
+    Ok(zoetrope_heap::need(&what, bytes, "give fewer events")?)
 }
 
 impl EventInput {

@@ -131,7 +131,9 @@ fn run_epochs(
     owns_process: bool,
     folder: &Path,
 ) -> Result<(), TrainError> {
-    let _training = owns_process.then(|| during(&stages::TRAINING));
+    let of_events = session.config().model.name.is_stream();
+    let stage = if of_events { &stages::TRAINING_EVENTS } else { &stages::TRAINING };
+    let _training = owns_process.then(|| during(stage));
     while !session.is_over() {
         let rate = session.learner().rate(session.config());
         let end = session.epoch(&mut |step: RunEvent<'_>| {
