@@ -42,7 +42,7 @@ pub trait Epochs {
     /// Runs the rest of the current epoch, then measures on the validation part.
     ///
     /// # Errors
-    /// [`TrainError::Diverged`] if a loss or a gradient is not finite; the weights are then
+    /// [`RunError::Diverged`](zoetrope_run::RunError::Diverged) if a loss or a gradient is not finite; the weights are then
     /// those of the last good update.
     fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochEnd, TrainError>;
 }

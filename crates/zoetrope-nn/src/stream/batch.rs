@@ -58,7 +58,7 @@ pub struct EventBatch {
     /// of [`vertices`](Self::vertices). Empty if the model reads no neighbours.
     pub blocks: Vec<LayerBatch>,
     /// The features of the events that slots name, each event once. None if slots name rows of
-    /// [`EventData::on_gpu`](crate::memory::EventData::on_card), or nothing.
+    /// [`EventData::on_gpu`](crate::memory::EventData::on_gpu), or nothing.
     pub event_features: Option<Arc<Matrix>>,
     /// The source and destination question of each event of the batch (empty for questions alone).
     pub event_queries: Vec<[u32; 2]>,
