@@ -200,7 +200,8 @@ fn data_changes(
 /// The checkpoints of a run folder.
 pub(super) fn store_of(session: &dyn TrainingRun, root: &Path) -> CheckpointStore {
     let keep = session.config().train.keep_checkpoints;
-    CheckpointStore::new(RunFolder::checkpoints_of(root), keep)
+    let level = zoetrope_tensor::cpu::simd::level().to_string();
+    CheckpointStore::new(RunFolder::checkpoints_of(root), keep).computed_with(level)
 }
 
 /// Puts the newest checkpoint of the run that is continued in place, or the weights to start from.
