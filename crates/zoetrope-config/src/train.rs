@@ -81,7 +81,7 @@ section! {
         /// refused where the loss of the first frame is more than 0.1 % (tf32) or 1 % (bf16) from
         /// that of f32.
         precision: Precision = Precision::F32;
-        /// Processes that share the work.
+        /// Ranks that share the work: threads of this process, or processes of an MPI job.
         ranks: usize = 1, Whole(1, 1 << 16);
         /// Epochs after which a checkpoint is due; only one at the end if not set.
         checkpoint_every: Option<usize> = Some(10), Whole(1, 1 << 30);

@@ -19,11 +19,11 @@ pub struct Timeline {
     trace: Option<Arc<TraceFile>>,
     track: u32,
     /// When the clock of a GPU began, and what ends its trace.
-    card: RefCell<Option<(Instant, Box<dyn Debug + Send>)>>,
+    gpu: RefCell<Option<(Instant, Box<dyn Debug + Send>)>>,
 }
 
 /// The tracks of a GPU's two queues: its kernels, and its copies ahead of use.
-const CARD_TRACKS: [(u32, &str); 2] = [(1000, "GPU compute"), (1001, "GPU copy")];
+const GPU_TRACKS: [(u32, &str); 2] = [(1000, "GPU compute"), (1001, "GPU copy")];
 
 impl Default for Timeline {
     fn default() -> Self {
@@ -39,7 +39,7 @@ impl Timeline {
             depth: Cell::new(0),
             trace: None,
             track: 0,
-            card: RefCell::new(None),
+            gpu: RefCell::new(None),
         }
     }
 
@@ -86,9 +86,9 @@ impl Timeline {
     /// From now on spans of a GPU come too, whose clock began at `start`, until this is dropped; `end` is
     /// dropped with it.
     pub fn follow(&self, start: Instant, end: impl Debug + Send + 'static) {
-        *self.card.borrow_mut() = Some((start, Box::new(end)));
+        *self.gpu.borrow_mut() = Some((start, Box::new(end)));
         if let Some(trace) = &self.trace {
-            CARD_TRACKS.iter().for_each(|(track, name)| trace.name_track(*track, name));
+            GPU_TRACKS.iter().for_each(|(track, name)| trace.name_track(*track, name));
         }
     }
 
@@ -108,12 +108,12 @@ impl Timeline {
 
     /// Shows what a GPU did, by its own clock.
     pub fn add_device_span(&self, name: &str, copies: bool, start: f64, seconds: f64) {
-        let card = self.card.borrow();
-        let (Some(trace), Some((begun, _))) = (&self.trace, card.as_ref()) else { return };
+        let gpu = self.gpu.borrow();
+        let (Some(trace), Some((begun, _))) = (&self.trace, gpu.as_ref()) else { return };
         trace.span(&TraceSpan {
             name,
             category: "device",
-            track: CARD_TRACKS[usize::from(copies)].0,
+            track: GPU_TRACKS[usize::from(copies)].0,
             start: *begun + Duration::from_secs_f64(start.max(0.0)),
             length: Duration::from_secs_f64(seconds.max(0.0)),
             number: None,

@@ -160,9 +160,7 @@ impl TrainError {
 
 fn plan_kind(error: &PlanError) -> FailureKind {
     match error {
-        PlanError::TooLarge { .. }
-        | PlanError::NotLinked { .. }
-        | PlanError::EventsAcrossRanks { .. } => FailureKind::Resource,
+        PlanError::TooLarge { .. } | PlanError::NotLinked { .. } => FailureKind::Resource,
         PlanError::NoSnapshots
         | PlanError::Broken(_)
         | PlanError::NotAPlan(_)

@@ -1,7 +1,7 @@
 //! Prepares the next batch while this one trains (Sven §3.3.1).
 //!
 //! Preparation reads the graph and nothing that training changes, so it may run ahead. It runs on a
-//! thread of its own, one batch ahead; batches go round in a circle, so that their memory is used
+//! thread of its own, as many batches ahead as the plan says; batches go round in a circle, so that their memory is used
 //! again. The result does not depend on whether anything ran ahead.
 //!
 //! Tried and dropped (wikipedia events, batch 200, two cores): preparation as a task of the trainer's
