@@ -115,7 +115,7 @@ fn what_ranks_cannot_share_is_refused_with_advice() {
             &["plan.members = 3", "divides"],
         ),
         (&["--model", "tgcn", "--set", "train.carry_state=true"], 2, &["train.carry_state"]),
-        (&["--model", "tgn"], 4, &["tgn", "--ranks 1"]),
+        (&["--model", "tgn"], 2, &["tgn", "--ranks 1"]),
     ] {
         let own = more.contains(&"--ranks");
         let ranks = if own { &[][..] } else { &["--ranks", "2"] };
