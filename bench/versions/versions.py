@@ -47,7 +47,8 @@ def run(binary, case, folder):
     """The summary of a run."""
     data, model, settings, epochs = case
     out = Path(folder) / "run"
-    words = [binary, "train", "--data", data, "--model", model, "--epochs", str(epochs), "--out", str(out), "--quiet"]
+    # Defaults of the two versions may differ: what decides how much is computed is given.
+    words = [binary, "train", "--data", data, "--model", model, "--lr", "0.001", "--epochs", str(epochs), "--out", str(out), "--quiet"]
     for setting in settings.split():
         words += ["--set", setting]
     done = subprocess.run(words, capture_output=True, text=True)
