@@ -36,10 +36,10 @@ CASES = {
     "links tm-gcn, 3 blocks": (LINKS, "tm-gcn", f"{SHARED} plan.blocks=3", 3),
     "links tm-gcn, 2 ranks": (LINKS, "tm-gcn", f"{SHARED} train.ranks=2 plan.strategy=snapshot", 3),
     "links cd-gcn, 2 ranks": (LINKS, "cd-gcn", f"{SHARED} train.ranks=2 plan.strategy=hypergraph", 3),
-    "events tgn": (EVENTS, "tgn", "model.hidden=32 train.batch_size=200", 2),
-    "events jodie": (EVENTS, "jodie", "model.hidden=32 train.batch_size=200", 3),
-    "events apan": (EVENTS, "apan", "model.hidden=32 train.batch_size=200", 2),
-    "events tgat": (EVENTS, "tgat", "model.hidden=32 train.batch_size=200", 2),
+    "events tgn": (EVENTS, "tgn", "task.name=link-prediction model.hidden=32 train.batch_size=200", 2),
+    "events jodie": (EVENTS, "jodie", "task.name=link-prediction model.hidden=32 train.batch_size=200", 3),
+    "events apan": (EVENTS, "apan", "task.name=link-prediction model.hidden=32 train.batch_size=200", 2),
+    "events tgat": (EVENTS, "tgat", "task.name=link-prediction model.hidden=32 train.batch_size=200", 2),
 }
 
 
