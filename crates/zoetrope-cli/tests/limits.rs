@@ -41,8 +41,8 @@ fn every_event_model_keeps_to_its_limit_or_says_that_it_cannot() {
     }
 }
 
-/// Where a limit is nearly reached, the allocator gives back what it keeps; blocks that were not touched yet
-/// then hid the pages of the program from the account.
+/// Near the limit the allocator returns unused memory to the system. Blocks that are allocated and not
+/// touched yet must not hide what else the process holds.
 #[test]
 fn a_limit_that_is_nearly_reached_is_kept() {
     let folder = Folder::new();

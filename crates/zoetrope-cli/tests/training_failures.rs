@@ -64,7 +64,7 @@ fn wrong_flags_and_keys_name_what_is_meant() {
 #[test]
 fn a_missing_device_is_a_missing_resource() {
     let folder = Folder::new();
-    // If there are GPUs at all, there are not so many.
+    // No machine has a GPU of that number.
     refused(&folder, &["--device", "cuda:999"], 4, &["--device cpu"]);
 }
 

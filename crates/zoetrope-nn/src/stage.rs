@@ -1,5 +1,5 @@
-//! The stages of a forward pass, told to whoever listens: traces, and programs of tasks that are compared
-//! with them.
+//! The stages of a forward pass: a [`StageListener`] is told when each one ends. Traces are written from this,
+//! and the stages of a model are found by it.
 //!
 //! A pass that nobody listens to pays one comparison a stage.
 

@@ -21,7 +21,7 @@ const DRAW_BITS: u32 = 24;
 pub struct Negative {
     /// Where it would start.
     pub src: VertexId,
-    /// Where it would end; [`MISSING`] if there was nothing left to draw.
+    /// The destination of the pair; [`MISSING`] if there was nothing left to draw.
     pub dst: VertexId,
 }
 

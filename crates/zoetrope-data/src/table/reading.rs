@@ -156,7 +156,7 @@ pub(crate) struct Followed {
 }
 
 impl TableReading {
-    /// The places of the roles in a table of so many columns; what identifiers and times are is not known.
+    /// Which of `columns` columns has which role. How identifiers and times are written is left open.
     pub(crate) fn of_roles(roles: &Roles, columns: usize) -> Self {
         Self {
             delimiter: None,

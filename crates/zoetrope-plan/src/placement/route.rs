@@ -132,7 +132,7 @@ impl Route {
         (by_rank(&self.sends, &self.kept_before), by_rank(&self.receives, &self.kept_after))
     }
 
-    /// The way back, which gradients take.
+    /// The route in the other direction, which gradients take in the backward pass.
     pub fn reversed(&self) -> Self {
         Self {
             rows_before: self.rows_after,

@@ -81,7 +81,7 @@ pub(super) fn turn_around(program: &mut Builder, returning: &[Returning]) {
 }
 
 impl RowsOut {
-    /// Those of the way back.
+    /// The rows of the exchange in the other direction.
     pub(super) fn reversed(self) -> Self {
         Self { forward: self.backward, backward: self.forward }
     }

@@ -92,7 +92,7 @@ fn kinds(graph: &TaskGraph) -> Vec<TaskKind> {
 }
 
 #[test]
-fn a_frame_is_a_structure_layer_a_time_layer_a_loss_and_the_way_back() {
+fn a_frame_is_a_structure_layer_a_time_layer_a_loss_and_a_backward_pass() {
     use TaskKind::{Backward, Loss, Structure, Time, Update};
     let graph = lowered(&plan(1), 0);
     let frame = [Structure, Time, Loss, Backward, Update];

@@ -18,7 +18,7 @@ pub struct LayerTraffic {
     pub to_time: usize,
     /// Whether gradients come back for them; not where they follow from features alone.
     pub to_time_needs_gradient: bool,
-    /// The width of rows on their way back; 0 where nobody needs them there.
+    /// The width of rows that come back from the time encoder; 0 if nobody needs them there.
     pub from_time: usize,
 }
 
@@ -88,7 +88,7 @@ impl Traffic {
             let wide = self.layers.iter().map(often).chain([self.answered]).max();
             widest = widest.max(wide.unwrap_or(0) as u64);
         }
-        // A gradient on its way back, and the messages that it travels in.
+        // A gradient in the backward pass, and the messages that it travels in.
         let messages = 2 * rows * widest * VALUE;
         MovedBytes { held: (held + listed) * VALUE, messages }
     }

@@ -81,7 +81,7 @@ impl Steps {
     /// The losses of the first `count` steps; waits for them.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If fewer losses were kept.
     pub fn read(&self, count: usize) -> Vec<f32> {
         let mut losses = vec![0.0; count];
         self.gpu.download(self.losses.view().slice(0..count), &mut losses);

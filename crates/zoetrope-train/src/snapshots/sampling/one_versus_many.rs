@@ -61,7 +61,7 @@ impl OneVersusMany {
     /// the links are cut into chunks does not change the rows.
     ///
     /// # Panics
-    /// If there are not so many links.
+    /// If the range ends after the last link.
     pub fn fill(&self, links: Range<usize>, key: DrawKey, candidates: &mut Candidates) {
         let draws = key.draws(self.seed, Purpose::Candidates);
         let length = |link: usize| {
