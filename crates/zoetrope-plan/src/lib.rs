@@ -61,7 +61,7 @@ pub use placement::route::{Leg, Route, Rows};
 pub use placement::{Placement, Placements, Share};
 pub use plan::Plan;
 pub use plan::batch_plan::{BatchPlan, BatchRule};
-pub use plan::frame::{Frame, FrameRule, MAX_GROUPS, groups, split};
+pub use plan::frame::{Frame, FrameRule, MAX_GROUPS, groups};
 pub use plan::frame_plan::{Blocks, FramePlan, LayerOrder, OperatorOrder, Reuse, Update};
 pub use plan::gpu::{BatchesOnGpu, Coding, FramesOnGpu, Precision, Residency, Transport};
 pub use plan::head::Head;

@@ -41,7 +41,10 @@ pub fn groups(steps: usize, group: usize) -> Vec<Range<usize>> {
 }
 
 /// Cuts groups further, before each place at which `is_cut` says so.
-pub fn split(groups: Vec<Range<usize>>, is_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+pub(crate) fn split(
+    groups: Vec<Range<usize>>,
+    is_cut: impl Fn(usize) -> bool,
+) -> Vec<Range<usize>> {
     let mut cut = Vec::with_capacity(groups.len());
     for Range { start, end } in groups {
         let mut from = start;

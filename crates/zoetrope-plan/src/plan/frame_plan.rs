@@ -37,6 +37,13 @@ pub struct LayerOrder {
 }
 
 impl LayerOrder {
+    /// Groups of `group` of some snapshots of the sequence, as ranges within them, cut wherever the order of
+    /// any of these layers changes.
+    pub fn groups(layers: &[Self], steps: Range<usize>, group: usize) -> Vec<Range<usize>> {
+        let orders = |at: usize| layers.iter().map(move |layer| layer.at(steps.start + at));
+        split(groups(steps.len(), group), |at| !orders(at - 1).eq(orders(at)))
+    }
+
     /// What comes first in a snapshot.
     pub fn at(&self, step: usize) -> OperatorOrder {
         let is_other = self.other_order.iter().any(|&[from, until]| (from..until).contains(&step));
@@ -152,10 +159,9 @@ impl FramePlan {
     }
 
     /// The groups of snapshots that structure encoders take at once of some that are computed together, as
-    /// ranges within them: of `group` each, and of one order of products in each layer.
+    /// ranges within them.
     pub fn groups(&self, steps: Range<usize>, group: usize) -> Vec<Range<usize>> {
-        let orders = |at: usize| self.orders.iter().map(move |layer| layer.at(steps.start + at));
-        split(groups(steps.len(), group), |at| !orders(at - 1).eq(orders(at)))
+        LayerOrder::groups(&self.orders, steps, group)
     }
 
     /// How cells are shared, if they are.

@@ -182,7 +182,7 @@ fn a_plan_of_several_ranks_can_be_taken_over_by_one() {
 fn groups_are_cut_where_the_order_of_a_layer_changes() {
     let mut mixed = plan();
     assert_eq!(mixed.groups(2..6, 4), vec![0..4; 1]);
-    mixed.orders[0].other_order = vec![[3, 5]];
+    mixed.orders[0].other_order = vec![[3, 4], [4, 5]];
     assert_eq!(mixed.groups(2..6, 4), [0..1, 1..3, 3..4]);
     assert_eq!(mixed.groups(2..6, 2), [0..1, 1..2, 2..3, 3..4]);
     let order = |step| mixed.orders[0].at(step);

@@ -8,9 +8,7 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::{Forward, Updates};
 use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, State};
-use zoetrope_plan::{
-    Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole, groups, split,
-};
+use zoetrope_plan::{Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole};
 use zoetrope_tensor::{Device, Difference, Gpu, Matrix, SparseGroup, Tape, Var};
 
 use super::local_graph::{LocalGraph, LocalPiece};
@@ -22,6 +20,8 @@ use super::sharing::FrameSharing;
 #[derive(Debug, Clone)]
 pub struct Layout {
     orders: Vec<Order>,
+    /// What the plan says of each layer.
+    planned: Vec<LayerOrder>,
     /// By layer, the snapshots in which the other product comes first.
     other_orders: Vec<Vec<Range<usize>>>,
     reuse: bool,
@@ -35,7 +35,8 @@ impl Layout {
             layer.other_order.iter().map(|&[from, until]| from..until).collect()
         };
         let other_orders = plan.orders.iter().map(ranges).collect();
-        Self { orders: Self::orders_of(&plan.orders), other_orders, reuse }
+        let (orders, planned) = (Self::orders_of(&plan.orders), plan.orders.clone());
+        Self { orders, planned, other_orders, reuse }
     }
 
     /// The order of the products in each structure layer.
@@ -55,18 +56,7 @@ impl Layout {
         if let Some(first) = orders.first_mut().filter(|_| reuse) {
             *first = Order::AggregateFirst;
         }
-        Self { orders, other_orders: Vec::new(), reuse }
-    }
-
-    /// The groups of some snapshots of the sequence, as ranges within them: of `group` each, and of one
-    /// order of products.
-    fn groups(&self, steps: &Range<usize>, group: usize) -> Vec<Range<usize>> {
-        let is_cut = |at: usize| {
-            let (before, step) = (steps.start + at - 1, steps.start + at);
-            let changes = |range: &Range<usize>| range.contains(&before) != range.contains(&step);
-            self.other_orders.iter().flatten().any(changes)
-        };
-        split(groups(steps.len(), group), is_cut)
+        Self { orders, planned: Vec::new(), other_orders: Vec::new(), reuse }
     }
 }
 
@@ -337,7 +327,7 @@ impl FrameRunner {
         let cut = match &mut self.source {
             Source::Whole { graph, .. } => {
                 let steps = &piece.steps;
-                let groups = self.layout.groups(steps, piece.group);
+                let groups = LayerOrder::groups(&self.layout.planned, steps.clone(), piece.group);
                 let graph = graph.cut(steps.clone());
                 let rows = steps.start * self.vertices..steps.end * self.vertices;
                 Cut { graph, groups, rows, local: None }
@@ -348,7 +338,8 @@ impl FrameRunner {
                 let groups = match local.sharing().grid.members {
                     1 => {
                         let first = piece.steps.start + made.first;
-                        self.layout.groups(&(first..first + made.graph.steps()), piece.group)
+                        let own = first..first + made.graph.steps();
+                        LayerOrder::groups(&self.layout.planned, own, piece.group)
                     }
                     _ => Vec::new(),
                 };
