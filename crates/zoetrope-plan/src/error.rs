@@ -3,6 +3,8 @@
 use zoetrope_graph::GraphError;
 use zoetrope_heap::Bytes;
 
+use crate::plan::contradiction::Contradiction;
+
 /// Models whose cells ranks can share, for messages.
 const CELL_MODELS: &str = "tgcn, cd-gcn, wd-gcn, tm-gcn and evolvegcn-o";
 
@@ -174,7 +176,7 @@ pub enum PlanError {
     },
     /// A saved plan contradicts itself.
     #[error("the plan is broken: {0}")]
-    Broken(String),
+    Broken(#[from] Contradiction),
     /// A text is no plan.
     #[error("not a plan: {0}")]
     NotAPlan(String),

@@ -20,6 +20,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
+use crate::plan::contradiction::Contradiction;
 
 /// A map from cells to ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,19 +141,19 @@ impl Placement {
     /// # Errors
     /// [`PlanError::Broken`] with what is wrong.
     pub fn check(&self, vertices: u32, steps: usize, ranks: usize) -> Result<(), PlanError> {
-        let broken = |what: String| Err(PlanError::Broken(what));
+        let broken = |what: Contradiction| Err(PlanError::Broken(what));
         let covers = |starts: &[u32]| {
             starts.len() >= 2
                 && starts[0] == 0
                 && starts.is_sorted()
                 && starts.last() == Some(&vertices)
         };
-        let of_steps = |owners: &[u32], count: usize, what: &str| {
+        let of_steps = |owners: &[u32], count: usize, what: &'static str| {
             if owners.len() != steps {
-                return broken(format!("it places {} of {steps} snapshots", owners.len()));
+                return broken(Contradiction::PlacedSteps { found: owners.len(), steps });
             }
             match owners.iter().find(|&&owner| owner as usize >= count) {
-                Some(owner) => broken(format!("it places a snapshot on {what} {owner} of {count}")),
+                Some(&owner) => broken(Contradiction::PlacedOn { what, owner, count }),
                 None => Ok(()),
             }
         };
@@ -161,19 +162,19 @@ impl Placement {
             Self::BySnapshot { ranks: owners } => of_steps(owners, ranks, "rank"),
             Self::ByVertex { starts, ranks: owners } => {
                 if !covers(starts) || owners.len() + 1 != starts.len() {
-                    return broken(format!("its chunks do not cover {vertices} vertices"));
+                    return broken(Contradiction::Uncovered { parts: "chunks", vertices });
                 }
                 let mut sorted = owners.clone();
                 sorted.sort_unstable();
                 if sorted.iter().copied().eq(0..ranks as u32) {
                     Ok(())
                 } else {
-                    broken(format!("its chunks are not one for each of {ranks} ranks"))
+                    broken(Contradiction::ChunkRanks { ranks })
                 }
             }
             Self::ByGroup { groups, starts } => {
                 if !covers(starts) || !ranks.is_multiple_of(starts.len() - 1) {
-                    return broken(format!("its members do not cover {vertices} vertices"));
+                    return broken(Contradiction::Uncovered { parts: "members", vertices });
                 }
                 of_steps(groups, ranks / (starts.len() - 1), "group")
             }

@@ -1,6 +1,7 @@
 //! Whether a plan contradicts itself.
 
 use super::batch_plan::BatchPlan;
+use super::contradiction::{Contradiction, Many};
 use super::frame::{Frame, MAX_GROUPS};
 use super::frame_plan::{FramePlan, OperatorOrder, Update};
 use super::gpu::Residency;
@@ -14,7 +15,7 @@ const MAX_STEPS: usize = 1 << 40;
 /// The most updates that are drawn ahead: each has a thread.
 const DRAW_AHEAD_MAX: usize = 64;
 
-fn broken(what: String) -> Result<(), PlanError> {
+fn broken(what: Contradiction) -> Result<(), PlanError> {
     Err(PlanError::Broken(what))
 }
 
@@ -24,10 +25,10 @@ impl Head {
             return Err(PlanError::Schema { found: self.schema.into(), known: Self::SCHEMA });
         }
         if u32::try_from(self.vertices).is_err() {
-            return broken(format!("it has {} vertices", self.vertices));
+            return broken(Contradiction::Count { what: "vertices", count: self.vertices });
         }
         if self.ranks == 0 || u32::try_from(self.ranks).is_err() {
-            return broken(format!("it has {} ranks", self.ranks));
+            return broken(Contradiction::Count { what: "ranks", count: self.ranks });
         }
         Ok(())
     }
@@ -41,19 +42,25 @@ impl FramePlan {
     pub fn check(&self) -> Result<(), PlanError> {
         self.head.check()?;
         if self.frames.is_empty() {
-            return broken("it has no frame".to_owned());
+            return broken(Contradiction::Empty { what: "it", part: "frame" });
         }
         if self.blocks.count == 0 {
-            return broken("a frame has no block".to_owned());
+            return broken(Contradiction::Empty { what: "a frame", part: "block" });
         }
         if self.judged_group == 0 {
-            return broken("a group of judged snapshots has no snapshot".to_owned());
+            return broken(Contradiction::Empty {
+                what: "a group of judged snapshots",
+                part: "snapshot",
+            });
         }
         if self.rule.stride == 0 || self.rule.frame == Some(0) || self.rule.truncate == Some(0) {
-            return broken("a frame, a stride or a stretch is 0".to_owned());
+            return broken(Contradiction::Empty {
+                what: "a frame, a stride or a stretch",
+                part: "snapshot",
+            });
         }
         if self.rule.truncate.is_some() && self.blocks.count > 1 {
-            return broken("it cuts frames into stretches and into blocks".to_owned());
+            return broken(Contradiction::StretchesAndBlocks);
         }
         self.frames.iter().try_for_each(|frame| self.check_frame(frame))?;
         self.check_orders()?;
@@ -65,21 +72,19 @@ impl FramePlan {
     fn check_frame(&self, frame: &Frame) -> Result<(), PlanError> {
         let &Frame { start, steps, group } = frame;
         if steps == 0 || start.checked_add(steps).is_none_or(|end| end > MAX_STEPS) {
-            return broken(format!("the frame at {start} has {steps} snapshots"));
+            return broken(Contradiction::FrameLength { start, steps });
         }
         if group == 0 {
-            return broken(format!("a group of the frame at {start} has no snapshot"));
+            return broken(Contradiction::Empty { what: "a group of a frame", part: "snapshot" });
         }
         let groups = steps.div_ceil(group);
         let groups = groups.max(self.groups(frame.range(), group).len());
         if groups > MAX_GROUPS {
-            return broken(format!(
-                "the frame at {start} has {groups} groups, {MAX_GROUPS} are possible"
-            ));
+            return broken(Contradiction::Groups { start, groups, most: MAX_GROUPS });
         }
         match self.rule.frame {
             Some(rule) if rule != steps => {
-                broken(format!("the frame at {start} has {steps} snapshots, not {rule}"))
+                broken(Contradiction::FrameOffRule { start, steps, rule })
             }
             _ => Ok(()),
         }
@@ -88,19 +93,15 @@ impl FramePlan {
     fn check_orders(&self) -> Result<(), PlanError> {
         for (number, layer) in self.orders.iter().enumerate() {
             if layer.other_order.iter().any(|[from, until]| from >= until) {
-                return broken(format!(
-                    "structure layer {number} names a range without a snapshot"
-                ));
+                return broken(Contradiction::EmptyOrderRange { layer: number });
             }
             let mixes = !layer.other_order.is_empty();
             if mixes && self.cells().is_some() {
-                return broken(format!(
-                    "structure layer {number} changes its order, and ranks share its cells"
-                ));
+                return broken(Contradiction::OrderOfSharedCells { layer: number });
             }
             let aggregates = layer.order == OperatorOrder::AggregateFirst && !mixes;
             if number == 0 && self.reuse.first_aggregation && !aggregates {
-                return broken("it keeps an aggregation that does not come first".to_owned());
+                return broken(Contradiction::KeptAggregation);
             }
         }
         Ok(())
@@ -111,32 +112,35 @@ impl FramePlan {
         let mut all = 0;
         for (number, Update { frames, ranks: owners }) in self.updates.iter().enumerate() {
             if *frames == 0 {
-                return broken(format!("update {number} has no frame"));
+                return broken(Contradiction::Empty { what: "an update", part: "frame" });
             }
             let wanted = if by_frames { *frames } else { 0 };
             if owners.len() != wanted {
                 let found = owners.len();
-                return broken(format!(
-                    "update {number} names ranks for {found} frames instead of {wanted}"
-                ));
+                return broken(Contradiction::UpdateRanks { update: number, found, wanted });
             }
-            if let Some(owner) = owners.iter().find(|&&owner| owner as usize >= ranks) {
-                return broken(format!("update {number} has a frame on rank {owner} of {ranks}"));
+            if let Some(&owner) = owners.iter().find(|&&owner| owner as usize >= ranks) {
+                return broken(Contradiction::UpdateOwner { update: number, owner, ranks });
             }
             all += frames;
         }
         if all == self.frames.len() {
             return Ok(());
         }
-        broken(format!("its updates have {all} frames, it has {}", self.frames.len()))
+        broken(Contradiction::Sum {
+            parts: "updates",
+            what: "frames",
+            found: Many(Some(all)),
+            all: self.frames.len(),
+        })
     }
 
     fn check_sharing(&self) -> Result<(), PlanError> {
         let Head { ranks, vertices, .. } = self.head;
         match &self.sharing {
-            None if ranks != 1 => broken(format!("it does not say how {ranks} ranks share it")),
+            None if ranks != 1 => broken(Contradiction::NotShared { ranks }),
             Some(sharing) if ranks == 1 => {
-                broken(format!("one rank shares it by {}", sharing.name()))
+                broken(Contradiction::SharedByOne { by: sharing.name() })
             }
             Some(Sharing::Cells(cells)) => cells.check(ranks, vertices),
             None | Some(Sharing::Frames) => Ok(()),
@@ -147,35 +151,36 @@ impl FramePlan {
         let Some(gpu) = &self.gpu else { return Ok(()) };
         if gpu.look_ahead > 1 {
             let ahead = gpu.look_ahead;
-            return broken(format!("it looks {ahead} frames ahead, 0 and 1 are possible"));
+            return broken(Contradiction::Ahead { does: "looks", what: "frames", ahead, most: 1 });
         }
         if gpu.look_ahead > 0 && gpu.residency == Residency::Resident {
-            return broken("it looks ahead for a graph that lies on the GPU".to_owned());
+            return broken(Contradiction::AheadOfResident);
         }
         if self.cells().is_some() && gpu.residency == Residency::Stream {
-            return broken("ranks that share cells keep theirs on the GPU".to_owned());
+            return broken(Contradiction::StreamedCells);
         }
         if gpu.draw_ahead > DRAW_AHEAD_MAX {
             let ahead = gpu.draw_ahead;
-            return broken(format!(
-                "it draws {ahead} updates ahead, up to {DRAW_AHEAD_MAX} are possible"
-            ));
+            return broken(Contradiction::Ahead {
+                does: "draws",
+                what: "updates",
+                ahead,
+                most: DRAW_AHEAD_MAX,
+            });
         }
         let repeats = self.blocks.count == 1 && self.sharing.is_none();
         if gpu.record && (!repeats || self.rule.truncate.is_some()) {
-            return broken(
-                "it records updates in blocks, in stretches or of several ranks".to_owned(),
-            );
+            return broken(Contradiction::Recorded);
         }
         if gpu.record
             && gpu.residency == Residency::Stream
             && self.updates.iter().any(|update| update.frames > 1)
         {
-            return broken("it records updates of several frames that are streamed".to_owned());
+            return broken(Contradiction::RecordedStream);
         }
         match (gpu.transport, self.head.ranks) {
-            (None, 2..) => broken("it does not say how rows go from GPU to GPU".to_owned()),
-            (Some(_), 1) => broken("one rank has nobody to send to".to_owned()),
+            (None, 2..) => broken(Contradiction::NoTransport),
+            (Some(_), 1) => broken(Contradiction::TransportOfOne),
             _ => Ok(()),
         }
     }
@@ -189,26 +194,24 @@ impl BatchPlan {
     pub fn check(&self) -> Result<(), PlanError> {
         self.head.check()?;
         if self.head.ranks != 1 {
-            return broken(format!(
-                "batches of events are computed by one rank, not {}",
-                self.head.ranks
-            ));
+            return broken(Contradiction::BatchRanks { ranks: self.head.ranks });
         }
         if self.rule.events == 0 || self.rule.chunks == Some(0) || self.questions == 0 {
-            return broken("a batch, its chunks or its questions are 0".to_owned());
+            return broken(Contradiction::Empty {
+                what: "a batch, a chunk or a piece of judging",
+                part: "event",
+            });
         }
         if self.rule.chunks.is_some() != self.batches.is_empty() {
-            return broken(
-                "it has to list its batches, unless their boundaries move by chunks".to_owned(),
-            );
+            return broken(Contradiction::BatchList);
         }
         if self.batches.contains(&0) {
-            return broken("a batch has no event".to_owned());
+            return broken(Contradiction::Empty { what: "a batch", part: "event" });
         }
         let all = self.batches.iter().try_fold(0_usize, |sum, &events| sum.checked_add(events));
         if self.rule.chunks.is_none() && all != Some(self.events) {
-            let found = all.unwrap_or(usize::MAX);
-            return broken(format!("its batches have {found} events, it has {}", self.events));
+            let (parts, what) = ("batches", "events");
+            return broken(Contradiction::Sum { parts, what, found: Many(all), all: self.events });
         }
         Ok(())
     }

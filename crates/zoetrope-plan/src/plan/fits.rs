@@ -1,6 +1,7 @@
 //! Whether a plan was made for a run.
 
 use super::batch_plan::BatchPlan;
+use super::contradiction::Contradiction;
 use super::frame::Frame;
 use super::frame_plan::FramePlan;
 use super::head::Head;
@@ -99,10 +100,7 @@ impl BatchPlan {
         for (number, &events) in self.batches.iter().enumerate() {
             end += events;
             if end < self.events && is_inside(end) {
-                return Err(PlanError::Broken(format!(
-                    "batch {number} ends between two events of one time, but batches have to end \
-                     where time moves on"
-                )));
+                return Err(Contradiction::InsideOfTime { batch: number }.into());
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 
 pub mod batch_plan;
 pub mod check;
+pub mod contradiction;
 pub mod fits;
 pub mod frame;
 pub mod frame_plan;

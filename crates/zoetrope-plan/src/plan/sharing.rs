@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::contradiction::Contradiction;
 use super::frame_plan::Blocks;
 use crate::error::PlanError;
 use crate::partition::{Partition, Renaming};
@@ -97,23 +98,24 @@ impl CellSharing {
 
     /// Refuses owners that are not members, or are not those of all vertices.
     pub(super) fn check(&self, ranks: usize, vertices: usize) -> Result<(), PlanError> {
-        let broken = |what: String| Err(PlanError::Broken(what));
-        let Ok(all) = u32::try_from(ranks) else { return broken(format!("it has {ranks} ranks")) };
+        let Ok(all) = u32::try_from(ranks) else {
+            return Err(Contradiction::Count { what: "ranks", count: ranks }.into());
+        };
         if let Strategy::Hybrid { members } = self.strategy
             && (members == 0 || !all.is_multiple_of(members))
         {
-            return broken(format!("groups of {members} ranks do not divide {ranks} ranks"));
+            return Err(Contradiction::UnevenGroups { members, ranks }.into());
         }
         let members = self.grid(all).members;
         let wanted = if members > 1 { vertices } else { 0 };
         if self.owners.len() != wanted {
             let found = self.owners.len();
-            return broken(format!("it has owners of {found} vertices instead of {wanted}"));
+            return Err(Contradiction::Owners { found, wanted }.into());
         }
         match self.owners.iter().position(|&owner| owner >= members) {
             Some(vertex) => {
                 let owner = self.owners[vertex];
-                broken(format!("vertex {vertex} is owned by member {owner} of {members}"))
+                Err(Contradiction::Owner { vertex, owner, members }.into())
             }
             None => Ok(()),
         }
