@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     checkpoint, completions, convert, doctor, embed, eval, generate, inspect, man, negatives, plan,
     predict, train,
 };
 use crate::exit::Failure;
+use crate::help;
 
 /// Train neural networks on graphs that change over time.
 #[derive(Debug, Parser)]
@@ -27,10 +28,14 @@ Examples:
   zoetrope data inspect events.csv.gz            what is in a file
   zoetrope data inspect events.csv --window 1d   its daily snapshots as a picture
   zoetrope data convert events.csv events.zoe    a file that opens at once
-  zoetrope doctor                                what this machine offers
+  zoetrope doctor                                what this machine offers";
 
-Exit codes: 0 done, 2 wrong usage or configuration, 3 bad input data, 4 a resource
-is missing (memory, disk, GPU, library), 5 a rank failed, 1 anything else.";
+const DATA_EXAMPLES: &str = "\
+Examples:
+  zoetrope data inspect events.csv --window 1d
+  zoetrope data convert events.csv events.zoe
+  zoetrope data generate power-law vertices=10k steps=50 --out graph.npz
+  zoetrope data negatives events.csv --out negatives.npz --k 20";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -45,10 +50,10 @@ pub(crate) enum Command {
     /// Show how a run would be laid out, what it takes, and why
     Plan(Box<plan::PlanArgs>),
     /// Look at data, convert it, generate it
-    #[command(subcommand)]
+    #[command(subcommand, after_help = DATA_EXAMPLES)]
     Data(Box<DataCommand>),
     /// Look at the checkpoints of a run
-    #[command(subcommand)]
+    #[command(subcommand, after_help = checkpoint::EXAMPLES)]
     Checkpoint(checkpoint::CheckpointCommand),
     /// Say what this machine offers: CPU, memory, disk, GPU, MPI
     Doctor(doctor::DoctorArgs),
@@ -98,11 +103,14 @@ pub(crate) struct Destination {
 
 /// Parses the command line. Help and version are printed here and end the process.
 pub(crate) fn parse() -> Result<Cli, Failure> {
-    Cli::try_parse().map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            Failure::finished(error.render().ansi().to_string(), error.render().to_string())
+    let matches = help::commands().try_get_matches();
+    matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Failure::finished(error.render().ansi().to_string(), error.render().to_string())
+            }
+            _ => Failure::rejected(error.render().ansi().to_string(), error.render().to_string()),
         }
-        _ => Failure::rejected(error.render().ansi().to_string(), error.render().to_string()),
     })
 }
 
@@ -118,12 +126,10 @@ fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_tree_of_commands_is_consistent() {
-        Cli::command().debug_assert();
+        help::commands().debug_assert();
     }
 }

@@ -30,6 +30,20 @@ pub(crate) enum Cause {
     Rank = 5,
 }
 
+impl Cause {
+    /// What the exit code means, for help.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::Finished => "done",
+            Self::Other => "anything else, such as an interrupted or diverged run, or a bug",
+            Self::Usage => "wrong usage or configuration",
+            Self::Input => "bad input data",
+            Self::Resource => "a resource is missing: memory, disk, GPU, library",
+            Self::Rank => "a rank failed, and the others ended with it",
+        }
+    }
+}
+
 /// A failure as the user sees it; boxed, because every command returns one or a report.
 #[derive(Debug)]
 pub(crate) struct Failure(Box<Details>);
@@ -266,7 +280,7 @@ pub(crate) fn guard(
     zoetrope_heap::answer_in_json(wants_json());
     let outcome = std::panic::catch_unwind(run).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map_or("", String::as_str);
-        // The libraries start threads where nothing can be returned.
+        // The libraries start threads in places that cannot return an error.
         Err(if said.contains("failed to spawn thread") {
             Failure::resource("the system gives no more threads")
                 .hint("allow the process more memory or threads (ulimit -v, ulimit -u)")

@@ -9,6 +9,7 @@ mod answer_file;
 mod args;
 mod command;
 mod exit;
+mod help;
 mod input;
 mod machine;
 mod output;

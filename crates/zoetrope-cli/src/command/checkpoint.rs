@@ -13,13 +13,30 @@ use crate::report::human::{bytes, plural};
 use crate::report::table::{Align, Table};
 use crate::terminal::Style;
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zoetrope checkpoint ls runs/tgcn-demo-1
+  zoetrope checkpoint verify runs/tgcn-demo-1
+  zoetrope checkpoint show runs/tgcn-demo-1 --step 20";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckpointCommand {
     /// List the checkpoints of a run, newest first
+    #[command(after_help = "\
+Examples:
+  zoetrope checkpoint ls runs/tgcn-demo-1
+  zoetrope checkpoint ls runs/tgcn-demo-1 --json")]
     Ls(CheckpointArgs),
     /// Compare every byte of every checkpoint with its manifest; exit code 3 if one is damaged
+    #[command(after_help = "\
+Examples:
+  zoetrope checkpoint verify runs/tgcn-demo-1")]
     Verify(CheckpointArgs),
     /// Show what a checkpoint holds: epochs, counters, tensors
+    #[command(after_help = "\
+Examples:
+  zoetrope checkpoint show runs/tgcn-demo-1
+  zoetrope checkpoint show runs/tgcn-demo-1 --step 20")]
     Show(ShowArgs),
 }
 

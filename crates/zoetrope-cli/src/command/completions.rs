@@ -1,10 +1,10 @@
 //! `zoetrope completions`: completion scripts for shells.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::exit::Failure;
+use crate::help;
 
 /// Flags of `completions`.
 #[derive(Debug, Args)]
@@ -21,6 +21,6 @@ pub(crate) struct CompletionsArgs {
 /// The script.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<String, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "zoetrope", &mut script);
+    clap_complete::generate(args.shell, &mut help::commands(), "zoetrope", &mut script);
     Ok(String::from_utf8_lossy(&script).into_owned())
 }

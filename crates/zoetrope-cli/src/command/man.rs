@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_mangen::Man;
 
-use crate::args::Cli;
 use crate::exit::Failure;
+use crate::help;
 use crate::report::human::plural;
 
 /// Flags of `man`.
@@ -24,7 +24,7 @@ pub(crate) struct ManArgs {
 
 /// The page of `zoetrope` itself, or a line that says how many pages were written where.
 pub(crate) fn run(args: &ManArgs) -> Result<String, Failure> {
-    let mut command = Cli::command();
+    let mut command = help::commands();
     command.build();
     let Some(folder) = &args.out else {
         return page(command).map_err(|error| Failure::resource(error.to_string()));

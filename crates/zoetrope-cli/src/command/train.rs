@@ -60,7 +60,7 @@ Examples:
   zoetrope train job.toml --epochs 100 --lr 0.005    a configuration file, and two changes
   zoetrope train TGN.yml --data wikipedia.csv        a configuration of TGL
   zoetrope train --resume runs/tgcn-demo-1           continue a run that stopped
-  zoetrope train --model tm-gcn --ranks 4            four ranks share every frame
+  zoetrope train --model tm-gcn --ranks 4            four ranks share the work
   mpirun -n 8 zoetrope train job.toml                the same on a cluster (feature mpi)
   zoetrope train --set train.carry_state=true        any key of the configuration";
 
