@@ -74,22 +74,25 @@ impl EventSession {
 
     /// What is known without measuring.
     fn counted(&self) -> Memory {
-        let parameters = &self.network.parameters;
-        let arrays = 2 + optimise::slots(&self.config.train) as u64;
-        let weights = 4 * parameters.weights() as u64;
+        let weights = 4 * self.network.parameters.weights() as u64;
+        let moments = optimise::slots(&self.config.train) as u64;
+        // Weights, those of the best epoch, and the optimiser's arrays are saved; gradients are not.
+        let saved = weights * (2 + moments);
         let [events, index, states] = self.data_bytes();
         let data = events + index;
         // Everything that is there already and has no name of its own: the program, names of
-        // vertices, tables of the sampler.
-        let allocated = data + self.state_bytes() + weights;
+        // vertices, tables of the sampler. Gradients and the optimiser's arrays are there, too.
+        let allocated = data + self.state_bytes() + weights * (2 + moments);
         let program = zoetrope_heap::held().saturating_sub(allocated).max(PROGRAM_BYTES_MIN);
         Memory {
             data,
-            // A checkpoint is a copy of one state and of all weights, which is read again before it
+            // A checkpoint is a copy of one state and of all that is saved, which is read again before it
             // counts.
             states: states + 2 * self.state_bytes(),
             reuse: 0,
-            parameters: 4 * weights * (arrays + 1),
+            // What is saved is there four times while it is: in use, as the copy that is written, as the files
+            // that are read back, and as what they hold.
+            parameters: 4 * saved + weights,
             activations: 0,
             checkpoints: 0,
             exchanged: 0,
