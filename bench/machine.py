@@ -1,12 +1,19 @@
-"""Where and when something was measured, and from which commit. Needs only the standard library."""
+"""Where and when something was measured, and from which commit. Needs only the standard library.
+
+Every row of a result names the commit that it was measured at, in its JSON (`stamped`) and in its table (`commit_of`,
+`short`), so that a file whose rows were measured at different times stays true.
+"""
 
 import datetime
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+# The commit of a row that was kept without one.
+UNKNOWN = "unknown"
 
 
 def git(*words):
@@ -20,7 +27,7 @@ def git(*words):
 def commit():
     """The commit; a copy without git names it in COMMIT."""
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results")
-    return os.environ.get("COMMIT") or (git("rev-parse", "HEAD") or "unknown") + ("-changed" if changed else "")
+    return os.environ.get("COMMIT") or (git("rev-parse", "HEAD") or UNKNOWN) + ("-changed" if changed else "")
 
 
 def machine():
@@ -35,3 +42,20 @@ def machine():
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)),
         "kernel": f"{platform.system()} {platform.release()}",
     }
+
+
+def stamped(rows, at=None):
+    """The rows, each with the commit that it was measured at: its own if it has one, otherwise `at`, or the present one."""
+    at = at or commit()
+    return [{"commit": at, **row} for row in rows]
+
+
+def commit_of(row, *about):
+    """The commit of a row as a table shows it: its own, or that of the first of its surroundings which names one."""
+    return short(next((part["commit"] for part in (row, *about) if part and part.get("commit")), UNKNOWN))
+
+
+def short(name):
+    """A commit in at most nine digits; what follows them (`-changed`: the checkout differed from the commit) is kept."""
+    digits, *more = re.split(r"(?=[^0-9a-f])", name, maxsplit=1)
+    return digits[:9] + "".join(more) if digits else name

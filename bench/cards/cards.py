@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "faults")]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "hosts")]
 from job import MPIRUN, Job, descendants  # noqa: E402
-from machine import machine  # noqa: E402
+from machine import commit_of, machine, stamped  # noqa: E402
 
 START = time.monotonic()
 ZOETROPE = Path(os.environ.get("ZOETROPE", ROOT / "target" / "release" / "zoetrope")).resolve()
@@ -128,36 +128,36 @@ def table(result):
     lines = [
         "# Cards that are linked, against the way by the host",
         "",
-        f"{result['machine']['date']}, commit `{result['machine']['commit'][:12]}`, {result['card']}, NCCL {result['nccl']}, "
+        f"{result['machine']['date']}, {result['card']}, NCCL {result['nccl']}, "
         f"2 ranks by Open MPI on one card; `bench/cards/run.sh`. NCCL takes them for ranks of two hosts and moves bytes over "
         "sockets of one machine, so that seconds tell that it works, not how fast cards of their own would be.",
         "",
         f"Data: `{result['data']}`, windows of a day, frames of 10, 16 hidden.",
         "",
-        "| model | strategy | same bits | seconds an epoch, host | seconds an epoch, NCCL | one rank alone | device to host, host | device to host, NCCL | between ranks |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| model | strategy | same bits | seconds an epoch, host | seconds an epoch, NCCL | one rank alone | device to host, host | device to host, NCCL | between ranks | commit |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     alone = {row["model"]: row["alone"].get("epoch_seconds") for row in result["alone"]}
     for row in result["runs"]:
         host, nccl = row["host"], row["nccl"]
         if "failed" in host or "failed" in nccl:
-            lines.append(f"| {row['model']} | {row['strategy']} | failed: {host.get('failed')} {nccl.get('failed')} | | | | | | |")
+            lines.append(f"| {row['model']} | {row['strategy']} | failed: {host.get('failed')} {nccl.get('failed')} | | | | | | | {commit_of(row)} |")
             continue
         mib = [f"{one['bytes']['device_to_host'] / 2**20:.1f} MiB" for one in (host, nccl)]
         moved = sum(nccl["bytes"][kind] for kind in ("all_to_all", "all_reduce")) / 2**20
         lines.append(
             f"| {row['model']} | {row['strategy']} | {'yes' if row['same'] else '**no**'} | {host['epoch_seconds']:.3f} | "
-            f"{nccl['epoch_seconds']:.3f} | {alone[row['model']] or float('nan'):.3f} | {mib[0]} | {mib[1]} | {moved:.1f} MiB |"
+            f"{nccl['epoch_seconds']:.3f} | {alone[row['model']] or float('nan'):.3f} | {mib[0]} | {mib[1]} | {moved:.1f} MiB | {commit_of(row)} |"
         )
     lines += [
         "",
         "Bytes are those of the whole run and of the first rank, bytes between ranks those of all. One rank has the card for itself, sends "
         "nothing and launches recorded updates: on one card ranks only cost.",
     ]
-    lines += ["", "A rank that is killed in the middle of a run:", "", "| way | exit code | named after | left behind |", "| --- | --- | --- | --- |"]
+    lines += ["", "A rank that is killed in the middle of a run:", "", "| way | exit code | named after | left behind | commit |", "| --- | --- | --- | --- | --- |"]
     for way, one in result["struck"].items():
         after = one.get("named_after")
-        lines.append(f"| {way} | {one.get('code')} | {'**not**' if after is None else f'{after} s'} | {one.get('orphans')} |")
+        lines.append(f"| {way} | {one.get('code')} | {'**not**' if after is None else f'{after} s'} | {one.get('orphans')} | {commit_of(one, result['machine'])} |")
     return "\n".join(lines) + "\n"
 
 
@@ -208,6 +208,7 @@ def main():
             result["struck"][way] = found
             after = found.get("named_after")
             fine = fine and after is not None and after < NAMED_WITHIN
+    result["runs"], result["alone"] = stamped(result["runs"]), stamped(result["alone"])
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "cards.json").write_text(json.dumps(result, indent=1) + "\n")
     (options.out / "cards.md").write_text(table(result))

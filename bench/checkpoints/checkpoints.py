@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-from machine import machine  # noqa: E402
+from machine import commit_of, machine  # noqa: E402
 
 DATA = "synthetic:power-law"
 # Epochs and layers, as in bench/peers.
@@ -59,11 +59,11 @@ def main():
     lines = [
         "# What a checkpoint after every epoch costs",
         "",
-        f"`bench/checkpoints/run.sh --rounds {asked.rounds}`, {where['date']}, {where['commit'][:9]}, {where['cpu']}, {where['cores']} cores. D4 "
+        f"`bench/checkpoints/run.sh --rounds {asked.rounds}`, {where['date']}, {where['cpu']}, {where['cores']} cores. D4 "
         "of bench/peers, whole runs without and with, in turn; medians. Goal: at most 3 % of an epoch.",
         "",
-        "| model | epochs | epoch, ms | checkpoint, kB | run without, s | run with, s | written | cost of an epoch | | every one, s | its cost |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |",
+        "| model | epochs | epoch, ms | checkpoint, kB | run without, s | run with, s | written | cost of an epoch | | every one, s | its cost | commit |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |",
     ]
     for model in asked.models:
         epochs, layers = CASES[model]
@@ -78,7 +78,7 @@ def main():
         tick = "reached" if cost <= GOAL else "**missed**"
         size = with_it[0][2] / 1e3
         lines.append(
-            f"| {model} | {epochs} | {1e3 * epoch:.1f} | {size:.0f} | {plain:.2f} | {saving:.2f} | {written} | {100 * cost:+.1f} % | {tick} | {all_of_them:.2f} | {100 * full:+.1f} % |"
+            f"| {model} | {epochs} | {1e3 * epoch:.1f} | {size:.0f} | {plain:.2f} | {saving:.2f} | {written} | {100 * cost:+.1f} % | {tick} | {all_of_them:.2f} | {100 * full:+.1f} % | {commit_of(where)} |"
         )
         print(lines[-1], flush=True)
     (ROOT / "bench/results/checkpoints.md").write_text("\n".join(lines) + "\n")

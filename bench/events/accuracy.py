@@ -1,4 +1,4 @@
-"""What each model of events learns, beside rules that need no training.
+"""What each event model learns, beside rules that need no training.
 
 Run it through `bench/events/accuracy.sh`. Trains tgn, jodie, apan and tgat on five streams of
 events, 70 % of the time quantiles training and 15 % each for validation and test, and prints AP and

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the models of events learn on five streams, beside EdgeBank. Needs cargo and python3 alone.
+# What the event models learn on five streams, beside EdgeBank. Needs cargo and python3 alone.
 #
 #   bench/events/accuracy.sh           the whole table
 #   bench/events/accuracy.sh --quick   one epoch on the shortest stream

@@ -1,5 +1,12 @@
 """The tables of accuracy.py. Needs only the standard library."""
 
+import statistics
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from machine import commit_of  # noqa: E402
+
 MODELS = ("tgn", "jodie", "apan", "tgat")
 MEASURES = {"link-prediction": ("ap", "auc", "mrr"), "node-classification": ("auc", "ap", "accuracy")}
 RULES = {"edgebank": "EdgeBank", "edgebank_window": "EdgeBank, windowed", "last_label": "last label", "majority_class": "majority class"}
@@ -19,30 +26,28 @@ def of(results, task, name, rule):
     return {one["model"]: one for one in results if one["task"] == task and one["data"] == name and one["settings"]["equal_times"] == rule}
 
 
-def commit(one):
-    return one["about"]["commit"][:9] + one["about"]["commit"][40:]
-
-
 def table(task, results, sets):
     """One row a stream and model, and one for each rule. Models that were measured under the peers' convention alone are marked."""
     measures = MEASURES[task]
     titles = [measure.upper() if len(measure) < 4 else measure for measure in measures]
-    lines = [row(["data", "who", "equal times", "best epoch", *titles, "s/epoch", "evaluation, s", "commit"]), "| --- " * (7 + len(measures)) + "|"]
+    lines = [row(["data", "who", "equal times", "best epoch", *titles, "s/epoch, median (minimum)", "evaluation, s", "commit"]), "| --- " * (7 + len(measures)) + "|"]
     for name in sets:
         found = {**of(results, task, name, "batch"), **of(results, task, name, "future")}
         for one in filter(None, map(found.get, MODELS)):
             best = one["validation"].index(max(one["validation"])) + 1
-            timing = [f"{min(one['seconds']):.2f}", f"{one['evaluate_seconds']:.1f}", commit(one)]
+            timing = [f"{statistics.median(one['seconds']):.2f} ({min(one['seconds']):.2f})", f"{one['evaluate_seconds']:.1f}", commit_of(one, one["about"])]
             rule = one["settings"]["equal_times"]
             lines.append(row([name, one["model"], rule, f"{best} of {len(one['seconds'])}", *cells(one["test"], measures), *timing]))
-        rules = next((one["baselines"] for one in found.values()), {})
-        lines += [row([name, title, "", "", *cells(rules[rule], measures), "", "", ""]) for rule, title in RULES.items() if rule in rules]
+        ruled = next(iter(found.values()), {"baselines": {}, "about": {}})
+        rules = ruled["baselines"]
+        lines += [row([name, title, "", "", *cells(rules[rule], measures), "", "", commit_of(ruled, ruled["about"])])
+                  for rule, title in RULES.items() if rule in rules]
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
 def falls(results, sets):
     """How far figures lie apart under the two rules, if both were measured with the same settings otherwise."""
-    lines = [row(["data", "who", "AUC or AP, batch", "future", "change", "MRR, batch", "future", "change"]), "| --- " * 8 + "|"]
+    lines = [row(["data", "who", "AUC or AP, batch", "future", "change", "MRR, batch", "future", "change", "commits"]), "| --- " * 9 + "|"]
     for task, measures in MEASURES.items():
         for name in sets:
             before, after = (of(results, task, name, rule) for rule in ("batch", "future"))
@@ -55,7 +60,7 @@ def falls(results, sets):
                     values = [one["test"].get(measure) for one in pair]
                     known = None not in values
                     columns += [f"{value:.3f}" for value in values] + [f"{values[1] - values[0]:+.3f}"] if known else ["", "", ""]
-                lines.append(row([name if task == "link-prediction" else f"{name}, late", model, *columns]))
+                lines.append(row([name if task == "link-prediction" else f"{name}, late", model, *columns, ", ".join(commit_of(one, one["about"]) for one in pair)]))
     return "\n".join(lines) if len(lines) > 2 else ""
 
 

@@ -97,7 +97,7 @@ def main():
         say(start, note)
     runs, failures = measure(jobs, asked, table, start)
     report = {"about": about, "versions": found, "threads": asked.threads, "rounds": asked.rounds, "quick": asked.quick,
-              "notes": notes + failures, "runs": runs}
+              "notes": notes + failures, "runs": zoetrope.stamped(runs)}
     if "tgn" in asked.models:
         report["reach"] = to_wanted(asked, table, start)
         say(start, "ranking among 100 candidates")

@@ -4,6 +4,7 @@ import statistics
 
 from contestants import AS_PYG, AS_TGL, BATCHES, MODELS, NAMES, rival_of
 from quoted import QUOTED
+from zoetrope import commit_of
 
 MIB = 1 << 20
 WANTED_AP = 0.93
@@ -23,18 +24,18 @@ class Figures:
         runs = self.runs.get((model, batch, peer, follows))
         if not runs:
             quoted = None if self.report["quick"] else QUOTED.get((model, batch, peer))
-            return quoted and {"quoted": True, "median": quoted[0], "min": quoted[0], "ap": list(quoted[1]), "evaluate": None, "peak": None, "net": None}
+            return quoted and {"quoted": True, "median": quoted[0], "min": quoted[0], "ap": list(quoted[1]), "evaluate": None, "peak": None, "net": None, "commit": commit_of({})}
         # The first epoch warms up, where there is another.
         seconds = [value for run in runs for value in (run["seconds"][1:] or run["seconds"])]
-        found = {"quoted": False, "median": statistics.median(seconds), "min": min(seconds),
+        found = {"quoted": False, "commit": commit_of(runs[0], self.report["about"]), "median": statistics.median(seconds), "min": min(seconds),
                  "peak": max(run["peak_bytes"] for run in runs) / MIB,
                  "net": max(run["peak_bytes"] - run["import_bytes"] for run in runs) / MIB}
         if peer == "zoetrope":
             found["ap"] = [None] * (len(runs[0]["seconds"]) - 1) + [runs[0]["test"]["ap"]]
-            found["evaluate"] = min(run["evaluation"]["evaluate_seconds"] for run in runs)
+            found["evaluate"] = statistics.median(run["evaluation"]["evaluate_seconds"] for run in runs)
         else:
             found["ap"] = [epoch["test"]["ap"] for epoch in runs[0]["evaluations"]]
-            found["evaluate"] = min(epoch["val"]["seconds"] + epoch["test"]["seconds"] for run in runs for epoch in run["evaluations"])
+            found["evaluate"] = statistics.median(epoch["val"]["seconds"] + epoch["test"]["seconds"] for run in runs for epoch in run["evaluations"])
         return found
 
     def rows(self):
@@ -45,7 +46,7 @@ class Figures:
                     if figure := self.of(model, batch, peer, follows):
                         yield model, batch, peer, follows, figure
 
-    def factor(self, model, batch, peer, key="min"):
+    def factor(self, model, batch, peer, key="median"):
         """Their time over that of our run which does the same work; None where one is not there."""
         theirs, mine = self.of(model, batch, peer), self.of(model, batch, "zoetrope", rival_of(peer).follows)
         if not theirs or not mine or theirs[key] is None:
@@ -69,7 +70,7 @@ def peers_reach(figures, peer):
         spent = [epoch["val"]["seconds"] + epoch["test"]["seconds"] for epoch in evaluations]
         return reached(runs[0]["seconds"], spent, [epoch["test"]["ap"] for epoch in evaluations])
     figure = figures.of("tgn", 200, peer)
-    return figure and reached([figure["min"]] * len(figure["ap"]), [0.0] * len(figure["ap"]), figure["ap"])
+    return figure and reached([figure["median"]] * len(figure["ap"]), [0.0] * len(figure["ap"]), figure["ap"])
 
 
 def goals(figures):
@@ -81,8 +82,8 @@ def goals(figures):
             if factor is not None:
                 theirs = figures.of(model, batch, peer)
                 against = "quoted" if theirs["quoted"] else "measured"
-                middle = figures.factor(model, batch, peer, "median")
-                text = f"{factor:.1f} × of minima, {middle:.1f} × of medians ({NAMES[peer]} {theirs['min']:.3g} s, {against})"
+                least_of = figures.factor(model, batch, peer, "min")
+                text = f"{factor:.1f} × of medians, {least_of:.1f} × of minima ({NAMES[peer]} {theirs['median']:.3g} s, {against})"
                 found.append((f"{model}, batch {batch}: at least {least} × {NAMES[peer]} per epoch", text, factor >= least))
     for model, batch, peer, _, figure in figures.rows():
         if peer != "zoetrope" and not figure["quoted"] and (model, peer) in FACTORS:

@@ -36,12 +36,14 @@ start=$SECONDS
   --set data.split=none --set train.batch_size=1000 --out "$folder/memory" --json "$@" >"$folder/memory.json"
 python3 - "$folder/memory.json" "$limit_bytes" $((SECONDS - start)) "$name" <<'PYTHON'
 import json, sys
+sys.path.append("bench")
+from machine import commit
 summary, limit = json.load(open(sys.argv[1])), int(sys.argv[2])
 peak, data = summary["peak_host_bytes"], summary["data"]
 print(f"{data['vertices']:,} vertices, {data['events']:,} events: {sum(e['seconds'] for e in summary['epochs']):.0f} s of training, "
       f"{sys.argv[3]} s in all, peak {peak / 2**30:.2f} GiB of {limit / 2**30:.0f}")
 if sys.argv[4] == "large":
-    kept = {"model": summary["model"], "vertices": data["vertices"], "events": data["events"], "peak_host_bytes": peak, "limit_bytes": limit,
+    kept = {"commit": commit(), "model": summary["model"], "vertices": data["vertices"], "events": data["events"], "peak_host_bytes": peak, "limit_bytes": limit,
             "epoch_seconds": [e["seconds"] for e in summary["epochs"]], "version": summary["version"]}
     open("bench/results/events-memory.json", "w").write(json.dumps(kept) + "\n")
 sys.exit(peak >= limit)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "bench"))
-from machine import machine  # noqa: E402, F401
+from machine import commit_of, machine, stamped  # noqa: E402, F401
 
 WORK = ROOT / "target" / "bench-events"
 RESULTS = ROOT / "bench" / "results"
@@ -34,5 +34,5 @@ def train(folder, **settings):
 
 def about(found, threads):
     """The machine in a line."""
-    return (f"Commit {found['commit'][:9]}, {found['date']}; {found['cpu']}, {found['cores']} cores, "
+    return (f"{found['date']}; {found['cpu']}, {found['cores']} cores, "
             f"{found['memory_gib']} GiB, {found['kernel']}; threads: {threads}.")

@@ -13,6 +13,9 @@ from pathlib import Path
 import numpy
 import torch
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from machine import commit_of, stamped  # noqa: E402
+
 # As in gpu_spmm: calls between two events, samples, and samples that are dropped.
 CALLS, SAMPLES, WARM_UP = 5, 30, 2
 # What is asked: at least so many times as fast as cuSPARSE, up to this width and above.
@@ -66,14 +69,14 @@ def table(report):
         f"{report['card']}, PyTorch {report['torch']}. Bytes: columns, values and y once, of x each row that occurs once "
         f"(at least) or once for each entry (at most); the floor is the former at {report['copy_bytes_per_second'] / 1e12:.1f} TB/s. "
         "cuSPARSE multiplies one snapshot at a time.", "",
-        "| case | side | longest row | snapshots | width | µs | at least TB/s | at most TB/s | of the floor | cuSPARSE µs | ratio | asked |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| case | side | longest row | snapshots | width | µs | at least TB/s | at most TB/s | of the floor | cuSPARSE µs | ratio | asked | commit |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for row in report["rows"]:
         lines.append(
             f"| {row['case']} | {row['side']} | {row['longest_row']} | {row['snapshots']} | {row['width']} | {row['us']:.1f} "
             f"| {row['least_bytes_per_second'] / 1e12:.2f} | {row['most_bytes_per_second'] / 1e12:.2f} | {row['of_floor']:.0%} "
-            f"| {row['cusparse_us']:.1f} | {row['ratio']:.2f} | {row['asked']} |")
+            f"| {row['cusparse_us']:.1f} | {row['ratio']:.2f} | {row['asked']} | {commit_of(row)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -81,6 +84,7 @@ def main():
     work, out = map(Path, sys.argv[1:])
     report = json.loads((work / "zoetrope.json").read_text())
     report["torch"] = torch.__version__
+    report["rows"] = stamped(report["rows"])
     peer = measure(work, report["rows"])
     for row in report["rows"]:
         row["cusparse_us"] = row["snapshots"] * peer[row["case"], row["side"], row["width"]]

@@ -44,6 +44,7 @@ def measure(asked, part):
                 continue
         for model in asked.models:
             row = rows.setdefault(f"{case.name} {model}", {})
+            row["commit"] = part["about"]["commit"]
             try:
                 ours(case, model, asked, row)
             except Failed as reason:

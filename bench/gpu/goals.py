@@ -1,5 +1,7 @@
 """What is asked of one card, and whether what was measured meets it."""
 
+import statistics
+
 RESIDENT, STREAMED, EVENTS, BUSY, MEMORY = 20, 8, 15, 0.9, 1 / 3
 CASES = 12
 
@@ -29,11 +31,18 @@ def frames(part, _):
         yield "D6 mpnn-lstm within a third of the peer's memory", text, share <= MEMORY
 
 
+def epochs(found):
+    """The seconds of a side's epochs; the first of a process is dropped where it has another."""
+    return found["seconds"][1:] or found["seconds"]
+
+
 def tgn(part, _):
     for batch, row in part.get("rows", {}).items():
         if {"pyg", "zoetrope"} <= row.keys():
-            ratio = row["pyg"]["best"] / row["zoetrope"]["best"]
-            yield f"TGN, batch {batch}: at least {EVENTS} × PyG's example", f"{ratio:.1f} ×", ratio >= EVENTS
+            peer, mine = (epochs(row[who]) for who in ("pyg", "zoetrope"))
+            ratio = statistics.median(peer) / statistics.median(mine)
+            text = f"{ratio:.1f} × of medians, {min(peer) / min(mine):.1f} × of minima"
+            yield f"TGN, batch {batch}: at least {EVENTS} × PyG's example", text, ratio >= EVENTS
 
 
 def untraced(report, name, row):

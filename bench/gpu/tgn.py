@@ -1,9 +1,11 @@
 """Part `tgn`: TGN over the wikipedia events, beside PyG's example on the same card (bench/events has both)."""
 
 import os
+import statistics
 import sys
 
 from cases import ROOT
+from goals import epochs
 from program import say
 
 EPOCHS = {"zoetrope": 4, "pyg": 2}
@@ -24,8 +26,8 @@ def measure(asked, part):
         for contestant, more in ((Contestant("pyg"), {"evaluate": False}), (AS_PYG, {})):
             epochs = 1 if asked.quick else EPOCHS[contestant.peer]
             found = run(contestant, "tgn", batch, epochs, table, threads, device=asked.device, **more)
-            # The first epoch of a process is dropped where it has another.
-            found["best"] = min(found["seconds"][1:] or found["seconds"])
-            row[contestant.peer] = {key: found[key] for key in ("best", "seconds", "losses", "peak_device_bytes")}
-            say(f"tgn, batch {batch}, {contestant.name}: {found['best']:.3g} s an epoch")
-        say(f"tgn, batch {batch}: {row['pyg']['best'] / row['zoetrope']['best']:.1f} × PyG")
+            row[contestant.peer] = {key: found[key] for key in ("seconds", "losses", "peak_device_bytes")}
+            row["commit"] = part["about"]["commit"]
+            say(f"tgn, batch {batch}, {contestant.name}: {statistics.median(epochs(found)):.3g} s an epoch")
+        peer, mine = (statistics.median(epochs(row[who])) for who in ("pyg", "zoetrope"))
+        say(f"tgn, batch {batch}: {peer / mine:.1f} × PyG")

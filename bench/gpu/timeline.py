@@ -24,7 +24,7 @@ def measure(asked, part):
         prepare(case)
         train(folder, **{**settings(case, model), **VARIANTS[variant], "device": asked.device, "epochs": EPOCHS, "trace": True})
         found = read(json.loads((WORK / folder / "trace.json").read_text()))
-        rows[f"{name} {model}"] = {"variant": variant, **found}
+        rows[f"{name} {model}"] = {"variant": variant, "commit": part["about"]["commit"], **found}
         say(f"{name} {model}, {variant}: card busy {100 * found['busy']:.1f} %, computing {100 * found['computing']:.1f} %, "
             f"copying {100 * found['copying']:.1f} %; {100 * found['overlapped']:.0f} % of the copying beside computing ({found['source']})")
 

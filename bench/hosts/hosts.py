@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-from machine import machine  # noqa: E402
+from machine import commit_of, machine  # noqa: E402
 
 from job import MPIRUN, Job, state_hash  # noqa: E402
 
@@ -28,7 +28,7 @@ def main():
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     program = str(Path(os.environ.get("ZOETROPE", ROOT / "target/release/zoetrope")).resolve())
-    rows, equal = [], True
+    rows, equal, there = [], True, machine()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for ranks in options.ranks.split(","):
@@ -53,20 +53,19 @@ def main():
                         sys.exit(f"{engine} on {hosts} hosts ended with {code}:\n{running.text()}")
                     found = state_hash(folder / out)
                     hashes.add(found)
-                    rows.append((model, strategy, ranks, engine, hosts, found[:16], f"{seconds:.1f}"))
+                    rows.append((model, strategy, ranks, engine, hosts, found[:16], f"{seconds:.1f}", commit_of(there)))
                     print(*rows[-1], flush=True)
                 equal &= len(hashes) == 1
     lines = [
-        "| model | strategy | ranks | engine | hosts | state_hash | seconds |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| model | strategy | ranks | engine | hosts | state_hash | seconds | commit |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
         *("| " + " | ".join(map(str, row)) + " |" for row in rows),
     ]
-    there = machine()
     verdict = "Every engine comes to the same bits." if equal else "THE BITS DIFFER."
     text = (
-        f"Training by threads, by processes of one host and by processes of two hosts (`bench/faults/hosts.py`): {DATA}, "
-        f"link prediction, {options.epochs} epochs, one thread a rank. {there['cpu']}, {there['cores']} cores, {there['date']}, "
-        f"commit {there['commit'][:12]}. Seconds are of the whole command, with the launcher, reading and evaluation; all "
+        f"Training by threads, by processes of one host and by processes of two hosts (`bench/hosts/hosts.py`): {DATA}, "
+        f"link prediction, {options.epochs} epochs, one thread a rank. {there['cpu']}, {there['cores']} cores, {there['date']}. "
+        f"Seconds are of the whole command, with the launcher, reading and evaluation; all "
         f"ranks share the cores of one machine.\n\n" + "\n".join(lines) + f"\n\n{verdict}\n"
     )
     (options.out / "ranks-hosts.md").write_text(text)

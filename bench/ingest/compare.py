@@ -3,10 +3,8 @@
 Run it through `bench/ingest/run.sh`, which makes the environment. Prints a table, writes
 `bench/results/ingest.json` (every figure, machine, versions, commit) and `ingest.svg`.
 """
-import datetime
 import gzip
 import json
-import os
 import pathlib
 import platform
 import shutil
@@ -15,6 +13,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+from machine import machine, stamped  # noqa: E402
+
 WORK = ROOT / "target" / "bench-ingest"
 RESULTS = ROOT / "bench" / "results"
 READER = ROOT / "target" / "release" / "bench-ingest"
@@ -126,14 +127,10 @@ def versions():
     import pandas
     import polars
 
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    with open("/proc/cpuinfo") as info:
-        model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), "?")
+    about = machine()
     return {
-        "date": datetime.date.today().isoformat(),
-        "commit": commit.stdout.strip(),
-        "cpu": model,
-        "threads": os.cpu_count(),
+        **about,
+        "threads": about["cores"],
         "python": platform.python_version(),
         "pandas": pandas.__version__,
         "polars": polars.__version__,
@@ -143,7 +140,7 @@ def versions():
 def main():
     results = [measure(path) for path in files()]
     RESULTS.mkdir(exist_ok=True)
-    report = {"versions": versions(), "rounds": ROUNDS, "results": results}
+    report = {"versions": versions(), "rounds": ROUNDS, "results": stamped(results)}
     (RESULTS / "ingest.json").write_text(json.dumps(report, indent=1) + "\n")
     (RESULTS / "ingest.svg").write_text(picture(results) + "\n")
     print("Median milliseconds (minimum); factors are peer / zoetrope of medians (of minima).\n")

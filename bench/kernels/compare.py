@@ -22,23 +22,23 @@ What stands in the tables:
 - × torch: PyTorch's shortest time over ours, in brackets the same of medians.
 """
 import argparse
-import datetime
 import json
 import math
-import os
 import pathlib
 import platform
 import statistics
 import subprocess
 import sys
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+from machine import machine, stamped  # noqa: E402
+from side import Side  # noqa: E402
+
 WORK = ROOT / "target" / "bench-kernels"
 RESULTS = ROOT / "bench" / "results"
 OURS = ROOT / "target" / "release" / "bench-kernels"
 WIDTHS = [2, 6, 16, 32, 64, 128, 256]
-PAUSE_S = 0.02
 
 
 def cases(quick):
@@ -72,28 +72,6 @@ def name(case):
     return f"{kernel} T{case['steps']} N{case['vertices']} h{case['width']} {way}"
 
 
-class Side:
-    """A process that answers a line with a line."""
-
-    def __init__(self, command, threads):
-        environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-
-    def ask(self, case):
-        time.sleep(PAUSE_S)
-        self.process.stdin.write(json.dumps(case) + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit(f"no answer to {case}")
-        return json.loads(answer)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
 def compared(case, ours, theirs):
     """Refuses results that differ by more than rounding in another order explains."""
     scale = max(1e-6, max(abs(value) for value in theirs))
@@ -105,9 +83,10 @@ def compared(case, ours, theirs):
 
 
 def measure(chosen, rounds, threads):
-    ours = Side([OURS, "serve"], threads)
-    theirs = Side([sys.executable, ROOT / "bench" / "kernels" / "twin.py", WORK], threads)
-    machine = ours.ask({"kernel": "machine", "seconds": 0.5})["rates"]
+    environment = {"RAYON_NUM_THREADS": str(threads)}
+    ours = Side([OURS, "serve"], environment)
+    theirs = Side([sys.executable, ROOT / "bench" / "kernels" / "twin.py", WORK], environment)
+    rates = ours.ask({"kernel": "machine", "seconds": 0.5})["rates"]
     records = [{"case": case, "name": name(case), "ours": [], "torch": [], "parts": {}} for case in chosen]
     for turn in range(rounds):
         for record in records:
@@ -126,18 +105,18 @@ def measure(chosen, rounds, threads):
     again = ours.ask({"kernel": "machine", "seconds": 0.5})["rates"]
     ours.close()
     theirs.close()
-    return records, {key: max(rate, again[key]) for key, rate in machine.items()}
+    return records, {key: max(rate, again[key]) for key, rate in rates.items()}
 
 
-def summary(record, machine, threads):
-    stream = max(machine[f"{kind}_{threads}"] for kind in ("read", "copy", "triad"))
+def summary(record, rates, threads):
+    stream = max(rates[f"{kind}_{threads}"] for kind in ("read", "copy", "triad"))
     ours, torch = (dict(min_s=min(record[side]), median_s=statistics.median(record[side]), runs=len(record[side]))
                    for side in ("ours", "torch"))
     result = {
         "name": record["name"], "case": record["case"], "ours": ours, "torch": torch,
         "difference": record["difference"], "bytes": record["bytes"], "flops": record["flops"],
         "of_stream": record["bytes"] / ours["min_s"] / stream,
-        "of_gemm": record["flops"] / ours["min_s"] / machine[f"gemm_{threads}"],
+        "of_gemm": record["flops"] / ours["min_s"] / rates[f"gemm_{threads}"],
         "times_torch_min": torch["min_s"] / ours["min_s"],
         "times_torch_median": torch["median_s"] / ours["median_s"],
     }
@@ -198,15 +177,7 @@ def picture(results):
 def versions(threads):
     import torch
 
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    with open("/proc/cpuinfo") as info:
-        model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), "?")
-    with open("/proc/meminfo") as info:
-        memory = next(int(line.split()[1]) * 1024 for line in info if line.startswith("MemTotal"))
-    return {
-        "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(), "cpu": model,
-        "memory_bytes": memory, "threads": threads, "python": platform.python_version(), "torch": torch.__version__,
-    }
+    return {**machine(), "threads": threads, "python": platform.python_version(), "torch": torch.__version__}
 
 
 def main():
@@ -221,14 +192,14 @@ def main():
         subprocess.run([OURS, "graphs", WORK], check=True)
     chosen = [case for case in cases(wish.quick) if wish.only in name(case)]
     rounds = wish.rounds or (1 if wish.quick else 3)
-    records, machine = measure(chosen, rounds, wish.threads)
-    results = [summary(record, machine, wish.threads) for record in records]
-    rates = ", ".join(f"{key} {rate * 1e-9:.1f}" for key, rate in sorted(machine.items()))
-    print(f"The machine, GB/s and GFLOP/s by threads: {rates}\n")
+    records, rates = measure(chosen, rounds, wish.threads)
+    results = [summary(record, rates, wish.threads) for record in records]
+    shown = ", ".join(f"{key} {rate * 1e-9:.1f}" for key, rate in sorted(rates.items()))
+    print(f"The machine, GB/s and GFLOP/s by threads: {shown}\n")
     print(table(results))
     if not wish.quick and not wish.only:
         RESULTS.mkdir(exist_ok=True)
-        report = {"versions": versions(wish.threads), "rounds": rounds, "machine": machine, "results": results}
+        report = {"versions": versions(wish.threads), "rounds": rounds, "machine": rates, "results": stamped(results)}
         (RESULTS / "kernels.json").write_text(json.dumps(report, indent=1) + "\n")
         (RESULTS / "kernels.svg").write_text(picture(results) + "\n")
 

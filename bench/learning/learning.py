@@ -10,12 +10,14 @@ streams. Everything goes to bench/results/learning.json and, as tables, to stand
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
 import tempfile
 import types
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from machine import machine  # noqa: E402
 
 MODELS = ["tgcn", "a3tgcn", "gc-lstm", "evolvegcn-o", "evolvegcn-h", "mpnn-lstm", "cd-gcn", "wd-gcn", "tm-gcn", "dysat"]
 REGRESSION = {
@@ -260,8 +262,8 @@ def main():
     options = parser.parse_args()
     DATA = options.data
     results = json.loads(options.out.read_text())["results"] if options.out.exists() else {}
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    about = {"commit": commit, "machine": platform.processor() or platform.machine(), "epochs": options.epochs, "seeds": options.seeds}
+    about = {**machine(), "epochs": options.epochs, "seeds": options.seeds}
+    commit = about["commit"]
 
     def keep(row=None):
         # Rows of one file are measured at different times.

@@ -21,7 +21,7 @@ import numpy
 import pymetis
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from machine import ROOT, machine  # noqa: E402
+from machine import ROOT, commit_of, machine, stamped  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 RESULTS = ROOT / "bench" / "results"
@@ -96,14 +96,14 @@ def measure(program, library, case, parts):
                 "who": who, "objective": objective, "parts": count, "seconds": seconds, "cut": edges.cost(part, count),
                 "volume": rows.cost(part, count), "imbalance": float(largest * count / about["vertices"] - 1),
             })
-    return {"about": about, "lines": lines}
+    return {"about": about, "lines": stamped(lines)}
 
 
 def table(cases):
     """The cases as Markdown."""
     text = [
-        "| graph | parts | edge cut: ours / METIS | s | volume: ours / Mt-KaHyPar | s | volume of METIS's parts / ours |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| graph | parts | edge cut: ours / METIS | s | volume: ours / Mt-KaHyPar | s | volume of METIS's parts / ours | commit |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, case in cases.items():
         for parts in sorted({line["parts"] for line in case["lines"]}):
@@ -115,7 +115,7 @@ def table(cases):
             seconds = lambda left, right: f"{left['seconds']:.2f} / {right['seconds']:.2f}"  # noqa: E731
             text.append(
                 f"| {name} | {parts} | {pair(cut, metis_cut, 'cut')} | {seconds(cut, metis_cut)} | {pair(rows, peer, 'volume')} "
-                f"| {seconds(rows, peer)} | {metis_cut['volume'] / rows['volume']:.2f} |")
+                f"| {seconds(rows, peer)} | {metis_cut['volume'] / rows['volume']:.2f} | {commit_of(rows)} |")
     return "\n".join(text) + "\n"
 
 
@@ -126,7 +126,9 @@ def main():
     parser.add_argument("--program", default=str(ROOT / "target" / "release" / "bench-partition"))
     arguments = parser.parse_args()
     library = mtkahypar.initialize(1)
-    made = {"machine": machine(), "pymetis": pymetis.version, "cases": {}}
+    kept = json.loads((RESULTS / "partition.json").read_text()) if (RESULTS / "partition.json").exists() else {"cases": {}}
+    # A case that is not asked for stays as it was measured, with its own commit.
+    made = {"machine": machine(), "pymetis": pymetis.version, "cases": kept["cases"]}
     for case in arguments.only:
         made["cases"][case] = measure(arguments.program, library, case, arguments.parts)
         print(f"{case}: done", file=sys.stderr)

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from machine import ROOT, machine  # noqa: E402
+from machine import ROOT, commit_of, machine, stamped  # noqa: E402
 from panels import picture  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
@@ -25,11 +25,11 @@ LEGEND = [("snapshot", "snapshot partitioning"), ("hyper", "hypergraph partition
 
 def table(lines):
     """The lines as Markdown, in millions of numbers."""
-    text = ["| model | ranks | snapshot | hyper | edges of all snapshots | partitioned in |", "| --- | --- | --- | --- | --- | --- |"]
+    text = ["| model | ranks | snapshot | hyper | edges of all snapshots | partitioned in | commit |", "| --- | --- | --- | --- | --- | --- | --- |"]
     for line in lines:
         text.append(
             f"| {NAMES[line['model']]} | {line['ranks']} | {line['snapshot'] / 1e6:,.1f} | {line['hyper'] / 1e6:,.1f} "
-            f"| {line['edges']:,} | {line['seconds']:.1f} s |")
+            f"| {line['edges']:,} | {line['seconds']:.1f} s | {commit_of(line)} |")
     return "\n".join(text) + "\n"
 
 
@@ -55,7 +55,7 @@ def main():
     arguments = parser.parse_args()
     words = [arguments.program, "volumes", arguments.data, arguments.windows, arguments.life, *arguments.ranks]
     out = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
-    lines = [json.loads(line) for line in out.splitlines()]
+    lines = stamped(json.loads(line) for line in out.splitlines())
     asked = {name: getattr(arguments, name) for name in ("data", "windows", "life")}
     made = {"machine": machine(), "asked": asked, "lines": lines}
     (RESULTS / "partition-volumes.json").write_text(json.dumps(made, indent=1) + "\n")

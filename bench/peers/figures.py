@@ -4,9 +4,14 @@ import math
 import statistics
 
 from contestants import EQUAL, REUSE, SINGLE, STOCK
+from workloads import CASES
 
-# Of the cases below, and DySAT's two come to them.
-NINE = [(case, model) for case in ("D1", "D4", "D5") for model in ("tgcn", "evolvegcn-o", "mpnn-lstm")]
+from machine import commit_of
+
+# (case, model) of the whole bench.
+ALL = [(case.name, model) for case in CASES.values() for model in case.models]
+# Those that PyG-Temporal has: there is no DySAT in it.
+STOCKED = [job for job in ALL if job[1] != "dysat"]
 MIB = 1 << 20
 
 
@@ -41,6 +46,7 @@ class Figures:
             "peak": max(run["peak_bytes"] for run in runs) / MIB,
             "net": max(run["peak_bytes"] - run["import_bytes"] for run in runs) / MIB,
             "loss": runs[0]["losses"][-1],
+            "commit": commit_of(runs[0], self.report["about"]),
         }
 
     def one(self, job, contestant):
@@ -66,26 +72,27 @@ def goals(figures):
 
     A goal about all cases is not met by a run of some.
     """
-    jobs = [job for job in figures.jobs() if job[0] in ("D1", "D4", "D5")]
-    nine = [job for job in NINE if job in jobs and figures.has(job, STOCK)]
+    jobs = [job for job in figures.jobs() if job in ALL]
+    stocked = [job for job in STOCKED if job in jobs and figures.has(job, STOCK)]
     found = []
-    whole = len(jobs) == len(NINE) + 2
+    whole = len(jobs) == len(ALL)
 
     def against_stock(ours, mean, least):
-        if not nine:
+        if not stocked:
             return
-        factors = [figures.factors(job, (STOCK.peer, STOCK.variant), ours) for job in nine]
-        for asked, take, limit in [("geometric mean", geometric, mean), ("slowest case", min, least)]:
+        factors = [figures.factors(job, (STOCK.peer, STOCK.variant), ours) for job in stocked]
+        worst = " ".join(min(zip(factors, stocked))[1])
+        for asked, take, limit, which in [("geometric mean", geometric, mean, ""), ("least factor", min, least, f": {worst}")]:
             middle, lowest = take([f[0] for f in factors]), take([f[1] for f in factors])
-            text = f"{middle:.1f} × of medians, {lowest:.1f} × of minima, {len(nine)} of 9 cases"
-            found.append((f"{ours.variant}: at least {limit} × stock PyG-Temporal, {asked}", text, middle >= limit and len(nine) == len(NINE)))
+            text = f"{middle:.1f} × of medians ({lowest:.1f} of minima), {len(stocked)} of {len(STOCKED)} cases{which}"
+            found.append((f"{ours.variant}: at least {limit} × stock PyG-Temporal, {asked}", text, middle >= limit and len(stocked) == len(STOCKED)))
 
     against_stock(EQUAL, 8, 4)
     tuned = {job: figures.tuned(job) for job in jobs if figures.tuned(job)}
     if tuned:
         factors = {job: figures.factors(job, peer, EQUAL) for job, peer in tuned.items()}
         worst = min(factors, key=lambda job: factors[job][0])
-        text = f"least {factors[worst][0]:.1f} × ({factors[worst][1]:.1f} of minima): {' '.join(worst)}"
+        text = f"least {factors[worst][0]:.1f} × of medians ({factors[worst][1]:.1f} of minima): {' '.join(worst)}"
         found.append(("reuse off: at least 3 × the best tuned peer, every case", text, factors[worst][0] >= 3 and whole))
     against_stock(REUSE, 12, 5)
     for kind, label in [("peak", "whole process"), ("net", "without the peer's imports")]:
@@ -94,15 +101,15 @@ def goals(figures):
             worst = max(shares, key=shares.get)
             text = f"at most {shares[worst]:.2f}: {' '.join(worst)}"
             found.append((f"peak memory at most half of the peer's ({label})", text, shares[worst] <= 0.5 and whole))
-    single = {job: figures.one(job, SINGLE)["min"] / figures.one(job, EQUAL)["min"]
-              for job in jobs if figures.has(job, SINGLE)}
+    single = {job: figures.factors(job, (SINGLE.peer, SINGLE.variant), EQUAL) for job in jobs if figures.has(job, SINGLE)}
     if single:
-        worst = min(single, key=single.get)
-        text = f"least {single[worst]:.2f} × of minima: {' '.join(worst)}"
-        found.append(("two threads at least 1.7 × one, D4 and D5", text, single[worst] >= 1.7 and whole))
+        worst = min(single, key=lambda job: single[job][0])
+        text = f"least {single[worst][0]:.2f} × of medians ({single[worst][1]:.2f} of minima): {' '.join(worst)}"
+        found.append(("two threads at least 1.7 × one, D4 and D5", text, single[worst][0] >= 1.7 and whole))
     if start := figures.report.get("start_seconds"):
         middle = statistics.median(start["first_step"]) + start["process"]
-        text = f"{1e3 * middle:.0f} ms, {1e3 * start['process']:.0f} of them before main"
+        lowest = min(start["first_step"]) + start["process"]
+        text = f"{1e3 * middle:.0f} ms, median ({1e3 * lowest:.0f}, minimum), {1e3 * start['process']:.0f} of them before main, at {commit_of(start, figures.report['about'])}"
         found.append(("D1 begins its first step within 100 ms", text, middle <= 0.1))
     return found
 

@@ -2,7 +2,8 @@
 
 Run it through `bench/peers/run.sh`. In each round every contestant runs once in a process of its
 own; the first epoch of a process is dropped. Prints tables and goals, writes peers.json (every
-epoch of every run), peers.md and peers.svg to bench/results. Fails where a peer's losses are
+epoch of every run), peers.md and peers.svg to bench/results; cases that are not asked for stay there as they were
+measured, with their own commit. Fails where a peer's losses are
 not ours (agreement.py: then it was not the same work), or where a peer ended without a result.
 """
 
@@ -16,15 +17,16 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 import agreement
 from chart import picture
 from contestants import EQUAL, RATE, PeerFailed, contestants, first_update, gradient_of, run, start_weights, versions, zoetrope
+from figures import ALL
 from safetensors.numpy import load_file
 from table import apart, document
 from workloads import CASES, ENGLAND_COVID, ROOT, WORK, ZOETROPE, make
 
-sys.path.append(str(ROOT / "bench"))
-from machine import machine  # noqa: E402
+from machine import machine, stamped
 
 RESULTS = ROOT / "bench" / "results"
 
@@ -130,9 +132,9 @@ def main():
                 jobs += [(case, model, contestant) for contestant in contestants(case, model, absent)]
     rounds = asked.rounds or (1 if asked.quick else 2)
     runs, checks, failures = measure(jobs, rounds, asked.quick, asked.threads)
-    report = {"about": about, "versions": found, "threads": asked.threads, "rounds": rounds, "notes": notes + failures, "checks": checks, "runs": runs}
+    report = {"about": about, "versions": found, "threads": asked.threads, "rounds": rounds, "notes": notes + failures, "checks": stamped(checks), "runs": stamped(runs)}
     if "D1" in asked.cases and ENGLAND_COVID.exists():
-        report["start_seconds"] = start_seconds(asked.threads)
+        report["start_seconds"] = {**start_seconds(asked.threads), "commit": about["commit"]}
     keep(report, asked.out or (WORK / "results" if asked.quick else RESULTS))
     if failures:
         raise SystemExit("\n".join(failures))
@@ -140,11 +142,23 @@ def main():
         raise SystemExit("not the same work: " + "; ".join(f"{c['case']} {c['model']} {c['peer']} {c['variant']}" for c in wrong))
 
 
+def merge(report, old):
+    """Adds the cases and models that were not measured now from an earlier result, whose rows keep their own commits."""
+    job = lambda row: (row["case"], row["model"])  # noqa: E731
+    measured = set(map(job, report["runs"]))
+    for kind in ("checks", "runs"):
+        rows = report[kind] + [row for row in stamped(old[kind], old["about"]["commit"]) if job(row) not in measured]
+        report[kind] = sorted(rows, key=lambda row: ALL.index(job(row)) if job(row) in ALL else len(ALL))
+    if "start_seconds" in old:
+        report.setdefault("start_seconds", {"commit": old["about"]["commit"], **old["start_seconds"]})
+
+
 def keep(report, folder):
     """Writes and prints; an earlier result becomes peers-before.json and is compared with."""
     folder.mkdir(parents=True, exist_ok=True)
     newest, before = folder / "peers.json", folder / "peers-before.json"
     if newest.exists():
+        merge(report, json.loads(newest.read_text()))
         newest.replace(before)
     newest.write_text(json.dumps(report) + "\n")
     text = document(report)

@@ -19,8 +19,8 @@ def summary(figures):
     """One row a case and model."""
     lines = [
         "| case | model | Zoetrope | with reuse | stock PyG-Temporal | best tuned peer | × stock | × stock, reuse "
-        "| × tuned | × tuned, reuse | peak MiB, ours | peer's | net of imports |",
-        "| --- " * 13 + "|",
+        "| × tuned | × tuned, reuse | peak MiB, ours | peer's | net of imports | commit |",
+        "| --- " * 14 + "|",
     ]
     for job in figures.jobs():
         ours, reuse, tuned = figures.one(job, EQUAL), figures.one(job, REUSE), figures.tuned(job)
@@ -30,7 +30,7 @@ def summary(figures):
         for peer in (stock, tuned):
             cells += [factor(figures.factors(job, peer, who)) if peer else "" for who in (EQUAL, REUSE)]
         other = rival(figures, job)
-        cells += [f"{ours['peak']:.0f}", f"{other['peak']:.0f}", f"{other['net']:.0f}"]
+        cells += [f"{ours['peak']:.0f}", f"{other['peak']:.0f}", f"{other['net']:.0f}", ours["commit"]]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -40,8 +40,8 @@ def full(figures):
     checks = {(check["case"], check["model"], check["peer"], check["variant"]): check for check in figures.report["checks"]}
     lines = [
         "| case | model | who | s/epoch, median | minimum | spread over rounds | Zoetrope is faster by | peak MiB | net MiB "
-        "| last loss | apart: first frame's loss | its gradient | first epoch's loss | last epoch's | weights |",
-        "| --- " * 15 + "|",
+        "| last loss | apart: first frame's loss | its gradient | first epoch's loss | last epoch's | weights | commit |",
+        "| --- " * 16 + "|",
     ]
     for job in figures.jobs():
         for peer, variant in figures.contestants(job):
@@ -52,7 +52,7 @@ def full(figures):
                 apart[0] += " NOT THE SAME WORK"
             cells = [*job, f"{NAMES[peer]}, {variant}", f"{found['median']:.4g}", f"{found['min']:.4g}", f"{100 * found['spread']:.0f} %",
                      "" if peer == "zoetrope" else factor(figures.factors(job, (peer, variant), EQUAL)),
-                     f"{found['peak']:.0f}", f"{found['net']:.0f}", f"{found['loss']:.6f}", *apart]
+                     f"{found['peak']:.0f}", f"{found['net']:.0f}", f"{found['loss']:.6f}", *apart, found["commit"]]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -61,7 +61,7 @@ def document(report):
     """Everything that a run prints."""
     figures, about = Figures(report), report["about"]
     parts = [
-        f"Commit {about['commit'][:9]}, {about['date']}; {about['cpu']}, {about['cores']} cores, {about['memory_gib']} GiB, {about['kernel']}; "
+        f"{about['date']} (the newest rows); {about['cpu']}, {about['cores']} cores, {about['memory_gib']} GiB, {about['kernel']}; "
         f"threads: {report['threads']}, rounds: {report['rounds']}. Seconds per epoch: median (minimum). Factors: of medians (of minima).",
         summary(figures),
         full(figures),

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from machine import ROOT, machine  # noqa: E402
+from machine import ROOT, commit_of, machine, stamped  # noqa: E402
 from panels import picture  # noqa: E402
 from train import MODELS, graph, train  # noqa: E402
 
@@ -98,28 +98,28 @@ def text(made):
     where = made["machine"]
     lines = [
         "# Blocks and ranks", "",
-        f"{where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB; {where['date']}, commit {where['commit']}. Graphs of payments, daily snapshots, the whole timeline "
+        f"{where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB; {where['date']} (the newest rows). Graphs of payments, daily snapshots, the whole timeline "
         "one frame, link prediction with θ = 0.1 (`bench/ranks/run.sh`).", "",
     ]
     if "memory" in made:
-        lines += ["## Memory by blocks (ESDG §3.1)", "", "| model | blocks | peak, MiB | planned, MiB | s an epoch | loss |", "| --- | --- | --- | --- | --- | --- |"]
+        lines += ["## Memory by blocks (ESDG §3.1)", "", "| model | blocks | peak, MiB | planned, MiB | s an epoch | loss | commit |", "| --- | --- | --- | --- | --- | --- | --- |"]
         lines += [
-            f"| {NAMES[row['model']]} | {row['blocks']} | {row['peak'] / MIB:,.0f} | {row['planned'] / MIB:,.0f} | {row['seconds']:.2f} | {row['loss']:.6f} |" for row in made["memory"]
+            f"| {NAMES[row['model']]} | {row['blocks']} | {row['peak'] / MIB:,.0f} | {row['planned'] / MIB:,.0f} | {row['seconds']:.2f} | {row['loss']:.6f} | {commit_of(row)} |" for row in made["memory"]
         ]
-        lines += ["", "A limit of a third of what one block takes:", "", "| model | limit, MiB | blocks kept | computed again | peak, MiB | of the limit | loss, without limit |", "| --- | --- | --- | --- | --- | --- | --- |"]
+        lines += ["", "A limit of a third of what one block takes:", "", "| model | limit, MiB | blocks kept | computed again | peak, MiB | of the limit | loss, without limit | commit |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
         lines += [
             f"| {NAMES[row['model']]} | {row['limit'] / MIB:,.0f} | refused, exit code {row['without']} | {row['blocks']} blocks | {row['peak'] / MIB:,.0f} | {row['peak'] / row['limit']:.2f} "
-            f"| {row['loss']:.6f}, {row['loss_without_limit']:.6f} |" for row in made["limits"]
+            f"| {row['loss']:.6f}, {row['loss_without_limit']:.6f} | {commit_of(row)} |" for row in made["limits"]
         ]
         lines.append("")
     if "scaling" in made:
         kinds = list(made["scaling"][0]["seconds"])
-        lines += ["## Ranks of one thread each", "", "Medians; snapshots are shared (ESDG §4.2).", "", "| model | " + " | ".join(kinds) + " | goal, 2 threads | 8 ranks, processor time |", "| --- |" + " --- |" * (len(kinds) + 2)]
+        lines += ["## Ranks of one thread each", "", "Medians; snapshots are shared (ESDG §4.2).", "", "| model | " + " | ".join(kinds) + " | goal, 2 threads | 8 ranks, processor time | commit |", "| --- |" + " --- |" * (len(kinds) + 3)]
         for row in made["scaling"]:
             cells = [f"{statistics.median(row['seconds'][kind]):.3f} s" + (f", {row['gain'][kind]:.2f} ×" if kind in row["gain"] else "") for kind in kinds]
             met = "met" if row["gain"]["2 threads"] >= GOALS[row["model"]] else "missed"
             under = "met" if row["overhead"] <= 0.25 else "missed"
-            lines.append(f"| {NAMES[row['model']]} | " + " | ".join(cells) + f" | {GOALS[row['model']]} × ({met}) | {row['overhead']:+.0%} (25 %: {under}) |")
+            lines.append(f"| {NAMES[row['model']]} | " + " | ".join(cells) + f" | {GOALS[row['model']]} × ({met}) | {row['overhead']:+.0%} (25 %: {under}) | {commit_of(row)} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -133,7 +133,7 @@ def drawing(rows):
             lines[kind].append((row["blocks"], row[kind] / MIB))
     colours = [("peak", "#2563eb", "#60a5fa"), ("planned", "#94a3b8", "#64748b")]
     legend = [("peak", "peak of the process, MiB"), ("planned", "planned, MiB")]
-    return picture("Memory by blocks of the timeline, computed again on the way back", colours, legend, panels, "blocks")
+    return picture("Memory by blocks of the timeline, recomputed in the backward pass", colours, legend, panels, "blocks")
 
 
 def main():
@@ -157,11 +157,11 @@ def main():
     made = json.loads(path.read_text()) if path.exists() else {}
     made["machine"] = machine()
     if "memory" in arguments.parts:
-        made["memory"] = memory(size)
-        made["limits"] = limits(size, made["memory"]) if not arguments.tiny else []
+        made["memory"] = stamped(memory(size))
+        made["limits"] = stamped(limits(size, made["memory"])) if not arguments.tiny else []
         (arguments.out / "ranks-memory.svg").write_text(drawing(made["memory"]))
     if "scaling" in arguments.parts:
-        rows = {row["model"]: row for row in made.get("scaling", []) + scaling(size, arguments.rounds, arguments.models)}
+        rows = {row["model"]: row for row in made.get("scaling", []) + stamped(scaling(size, arguments.rounds, arguments.models))}
         made["scaling"] = [rows[model] for model in MODELS if model in rows]
     path.write_text(json.dumps(made, indent=1) + "\n")
     (arguments.out / "ranks.md").write_text(text(made))

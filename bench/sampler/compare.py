@@ -5,7 +5,6 @@ Run it through `bench/sampler/run.sh`, which makes the environment. Prints a tab
 https://github.com/amazon-science/tgl whose sampler can be built here.
 """
 import argparse
-import datetime
 import gzip
 import json
 import os
@@ -13,17 +12,20 @@ import pathlib
 import platform
 import subprocess
 import sys
-import time
 
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+from machine import machine, stamped  # noqa: E402
+from side import Side  # noqa: E402
+
 WORK = ROOT / "target" / "bench-sampler"
 OURS = ROOT / "target" / "release" / "bench-sampler"
 DATA = ROOT.parent / "shared" / "data" / "sx-mathoverflow" / "sx-mathoverflow.txt.gz"
 NEIGHBOURS = 10
 BATCHES = [200, 600, 1200]
-PAUSE_S = 0.02
+ONE_THREAD = {name: "1" for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
 def columns(path):
@@ -53,28 +55,6 @@ def tgl():
     return built, None
 
 
-class Side:
-    """A process that answers a line with a line."""
-
-    def __init__(self, command):
-        threads = {name: "1" for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **threads})
-
-    def ask(self, case):
-        time.sleep(PAUSE_S)
-        self.process.stdin.write(json.dumps(case) + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit(f"no answer to {case}")
-        return json.loads(answer)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
 def cases(has_tgl):
     for choice in ["recent", "uniform"]:
         rivals = ["numpy"] + ["tgl"] * has_tgl + ["pyg"] * (choice == "recent")
@@ -84,8 +64,8 @@ def cases(has_tgl):
 
 
 def measure(modules, rounds, seconds):
-    ours = Side([OURS, "serve", WORK])
-    theirs = Side([sys.executable, ROOT / "bench" / "sampler" / "peers.py", WORK, *([modules] if modules else [])])
+    ours = Side([OURS, "serve", WORK], ONE_THREAD)
+    theirs = Side([sys.executable, ROOT / "bench" / "sampler" / "peers.py", WORK, *([modules] if modules else [])], ONE_THREAD)
     results = {}
     for _ in range(rounds):
         for case in cases(modules is not None):
@@ -137,11 +117,7 @@ def table(found):
 def versions():
     from importlib.metadata import version
 
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    with open("/proc/cpuinfo") as info:
-        model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), "?")
-    return {"date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(), "cpu": model, "threads": 1,
-            "load": os.getloadavg()[0], "python": platform.python_version(),
+    return {**machine(), "threads": 1, "load": os.getloadavg()[0], "python": platform.python_version(),
             **{name: version(name) for name in ("numpy", "torch", "torch_geometric")}}
 
 
@@ -157,7 +133,7 @@ def main():
         print(why, file=sys.stderr)
     found = summary(measure(modules, wish.rounds, wish.seconds), events)
     print(table(found))
-    report = {"versions": versions(), "data": wish.data.name, "events": events, "rounds": wish.rounds, "results": found}
+    report = {"versions": versions(), "data": wish.data.name, "events": events, "rounds": wish.rounds, "results": stamped(found)}
     (ROOT / "bench" / "results" / "sampler.json").write_text(json.dumps(report, indent=1) + "\n")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from cases import CASES, ROOT, SMOOTHING, TINY, WORK, ZOETROPE
 
 sys.path[:0] = [str(ROOT / "bench")]
-from machine import machine  # noqa: E402
+from machine import commit, commit_of, machine  # noqa: E402
 
 START = time.monotonic()
 RULES = {"whole": "off", "difference": "on", "auto": "auto"}
@@ -78,7 +78,7 @@ def measure(case, model, rules, device):
         summary = summaries[0]
         found[name] = {
             **{key: of_epoch(key) for key in ("bytes", "transfer_seconds", "rebuild_seconds")},
-            "epoch_seconds": statistics.median(seconds),
+            "commit": commit(), "epoch_seconds": statistics.median(seconds),
             "rounds": [[epoch["seconds"] for epoch in one["epochs"]] for one in summaries],
             "state_hash": summary["state_hash"], "peak_device_bytes": summary["peak_device_bytes"],
             **{key: summary["data"][key] for key in ("snapshots", "vertices", "edges", "features")},
@@ -100,21 +100,21 @@ def row(case, model, found):
         less = 1 - ratio(one["epoch_seconds"], whole["epoch_seconds"])
         yield (f"| {case} | {one['edges'] / 1e6:.1f} | {model} | {name} | {one['bytes'] / 1e6:.1f} | {ratio(whole['bytes'], one['bytes']):.1f} × "
                f"| {one['transfer_seconds'] * 1e3:.2f} | {ratio(whole['transfer_seconds'], one['transfer_seconds']):.1f} × "
-               f"| {one['rebuild_seconds'] * 1e3:.2f} | {one['epoch_seconds'] * 1e3:.1f} | {less:+.0%} |")
+               f"| {one['rebuild_seconds'] * 1e3:.2f} | {one['epoch_seconds'] * 1e3:.1f} | {less:+.0%} | {commit_of(one)} |")
 
 
 def document(report):
     about = report["about"]
     lines = [
         "# Differences instead of whole snapshots", "",
-        f"{about.get('card', 'card')}; {about.get('date', '')}, commit {about.get('commit', '')}. One epoch of training, streamed, "
+        f"{about.get('card', 'card')}; {about.get('date', '')}. One epoch of training, streamed, "
         "frames that follow each other, two layers, degrees as features, the first aggregation computed beforehand (ESDG, section 6). "
         "Layers of tm-gcn and cd-gcn are 6 wide; those of evolvegcn-o are as wide as the features, as in PyTorch Geometric Temporal. "
         "`difference` sends a snapshot as what differs from the one before it wherever that takes fewer bytes, `auto` where it is "
         "faster; all end with the same weights. Ways take turns; an epoch is the median of all rounds, without the first two of each "
         "run, which compile, make differences and record. Edges are those of all snapshots together, after smoothing.", "",
-        "| graph | M edges | model | sent | MB | fewer | ms of copies | shorter | ms of rebuilding | ms an epoch | epoch |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| graph | M edges | model | sent | MB | fewer | ms of copies | shorter | ms of rebuilding | ms an epoch | epoch | commit |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for case, models in report["cases"].items():
         for model, found in models.items():

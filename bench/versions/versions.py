@@ -3,9 +3,9 @@
     python3 versions.py BEFORE AFTER [--rounds 5] [--case NAME …] [--json FILE]
 
 Each case is trained by both binaries, one right after the other; who goes first changes from round to round, so
-that what else the machine does meets both. Compared is the median over rounds of the shortest epoch of a run (the
-first epoch of a run is left out: it prepares what later ones use). A row is within the bound if the new version takes
-at most 3 % longer.
+that what else the machine does meets both. Compared are the medians of all epochs of all rounds (the first epoch of a run
+is left out: it prepares what later ones use); minima stand in brackets. A row is within the bound if the median of the new
+version is at most 3 % longer. Columns are named after the commits that the programs were built from (--commits).
 """
 
 import argparse
@@ -59,9 +59,9 @@ def run(binary, case, folder):
     return summary
 
 
-def epoch(summary):
-    """Seconds of its shortest epoch but the first."""
-    return min(record["seconds"] for record in summary["epochs"][1:])
+def epochs(summary):
+    """Seconds of its epochs but the first."""
+    return [record["seconds"] for record in summary["epochs"][1:]]
 
 
 def main():
@@ -70,10 +70,11 @@ def main():
     parser.add_argument("after")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--case", action="append", choices=CASES)
+    parser.add_argument("--commits", nargs=2, default=["unknown", "unknown"], metavar=("BEFORE", "AFTER"))
     parser.add_argument("--json")
     asked = parser.parse_args()
     rows = {}
-    print("| case | before, s | after, s | after ÷ before | losses |")
+    print(f"| case | {asked.commits[0]}, s | {asked.commits[1]}, s | after ÷ before | losses |")
     print("| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for name in asked.case or CASES:
@@ -81,13 +82,15 @@ def main():
             for number in range(asked.rounds):
                 for side in (0, 1) if number % 2 == 0 else (1, 0):
                     summary = run((asked.before, asked.after)[side], CASES[name], folder)
-                    seconds[side].append(epoch(summary))
+                    seconds[side].extend(epochs(summary))
                     losses[side].add(tuple(record["loss"] for record in summary["epochs"]))
             before, after = map(statistics.median, seconds)
             same = "equal" if losses[0] == losses[1] else "differ"
-            rows[name] = {"before": seconds[0], "after": seconds[1], "ratio": after / before, "losses": same}
+            rows[name] = {"before": seconds[0], "after": seconds[1], "ratio": after / before, "losses": same, "commits": asked.commits}
             mark = "" if after <= BOUND * before else " **slower**"
-            print(f"| {name} | {before:.4f} | {after:.4f} | {after / before:.3f}{mark} | {same} |", flush=True)
+            shown = " | ".join(f"{statistics.median(all):.4f} ({min(all):.4f})" for all in seconds)
+            least = min(seconds[1]) / min(seconds[0])
+            print(f"| {name} | {shown} | {after / before:.3f} ({least:.3f}){mark} | {same} |", flush=True)
     if asked.json:
         Path(asked.json).write_text(json.dumps(rows, indent=1) + "\n")
 

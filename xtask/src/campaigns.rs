@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::repository;
 use crate::validate::{cargo, target};
 
 /// Inputs that are changed at random; see `crates/zoetrope-testkit/src/attack`.
@@ -19,7 +20,8 @@ fn run(root: &Path, name: &str, features: &str, flags: &[&str]) -> bool {
     let Some((program, flags)) = program(root, features, flags) else { return false };
     let mut command = cargo(root, &["run", "--quiet", "--package", "zoetrope-testkit", "--locked"]);
     command.args(["--bin", name, "--", "--program"]).arg(program);
-    command.arg("--keep").arg(target(root).join(name)).args(flags);
+    command.arg("--keep").arg(target(root).join(name));
+    command.args(["--commit", &repository::commit(root)]).args(flags);
     command.status().is_ok_and(|status| status.success())
 }
 

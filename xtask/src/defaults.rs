@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use crate::repository;
 use crate::validate::{self, Profile};
 
 /// A name and what `--data` gets; a path is one under `../shared/data`.
@@ -73,7 +74,7 @@ pub(crate) fn run(root: &Path, wanted: &[&str]) -> bool {
         }
         match row(&binary, &path, &folder.join(name)) {
             Ok(mut row) => {
-                row["commit"] = json!(commit(root));
+                row["commit"] = json!(repository::commit(root));
                 println!("{}", line(name, &row));
                 rows.insert(name.to_owned(), row);
             }
@@ -92,13 +93,6 @@ pub(crate) fn run(root: &Path, wanted: &[&str]) -> bool {
     }
     println!("{}", totals(&rows));
     failed == 0
-}
-
-/// The commit that is measured.
-fn commit(root: &Path) -> Option<String> {
-    let mut command = Command::new("git");
-    let output = command.current_dir(root).args(["rev-parse", "--short", "HEAD"]).output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Trains with the defaults and takes what the table shows.
@@ -154,7 +148,7 @@ fn text(value: &Value) -> String {
 }
 
 /// The cells of a row.
-fn cells(name: &str, row: &Value) -> [String; 11] {
+fn cells(name: &str, row: &Value) -> [String; 12] {
     let verdict = &row["verdict"];
     let size = match row["snapshots"].as_u64() {
         Some(steps) if steps > 0 => format!("{steps} snapshots"),
@@ -177,6 +171,7 @@ fn cells(name: &str, row: &Value) -> [String; 11] {
             Some(false) => "does not beat".to_owned(),
             None => "no rule".to_owned(),
         },
+        text(&row["commit"]),
     ]
 }
 
@@ -203,8 +198,8 @@ fn table(rows: &Map<String, Value>) -> String {
          part; made by `cargo xtask defaults`. Seconds are of the whole command, on a machine that \
          did other work, too.\n\n\
          | data | size | model | task | best epoch | seconds | metric | model | best rule | rule | \
-         verdict |\n\
-         | --- | --- | --- | --- | --- | ---: | --- | ---: | --- | ---: | --- |\n",
+         verdict | commit |\n\
+         | --- | --- | --- | --- | --- | ---: | --- | ---: | --- | ---: | --- | --- |\n",
     );
     for (name, _) in ALL {
         if let Some(row) = rows.get(name) {
@@ -223,14 +218,14 @@ mod tests {
     fn a_row_says_plainly_whether_the_rule_was_beaten() {
         let row = json!({
             "events": 9, "snapshots": 0, "model": "tgn", "task": "link-prediction", "epochs": 3,
-            "best_epoch": 2, "seconds": 1.4,
+            "best_epoch": 2, "seconds": 1.4, "commit": "abc1234",
             "verdict": {"metric": "ap", "model": 0.5, "rule": "edgebank", "rule_value": 0.75,
                         "beats": false},
         });
         let cells = cells("x", &row);
         assert_eq!(cells[1], "9 events");
         assert_eq!(cells[4], "2 of 3");
-        assert_eq!(cells[10], "does not beat");
+        assert_eq!(cells[10..], ["does not beat", "abc1234"]);
         let rows: Map<String, Value> = [("enron".to_owned(), row)].into_iter().collect();
         let page = table(&rows);
         assert!(page.contains("| enron | 9 events | tgn |"), "{page}");

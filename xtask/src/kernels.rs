@@ -16,7 +16,7 @@ const SCRIPT: &str = "xtask/src/kernels/compile.py";
 /// What the script exits with if NVRTC cannot be had.
 const NOT_HERE: i32 = 77;
 
-/// Compiles the kernels; true if all compile, or where this machine has no Python or no way to
+/// Compiles the kernels; true if all compile, or if this machine has no Python or no way to
 /// the package index (and says so).
 pub(crate) fn run(root: &Path) -> bool {
     let mut command = Command::new("python3");

@@ -14,9 +14,10 @@ use std::process::{Command, Stdio};
 
 use wait4::Wait4;
 
+use crate::repository;
 use crate::validate::{self, Profile};
 
-/// Models of snapshots; those that ranks can share come first.
+/// Snapshot models; those that ranks can share come first.
 const SNAPSHOTS: [&str; 10] = [
     "tgcn",
     "cd-gcn",
@@ -95,15 +96,15 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> bool {
     }
     let built = || validate::build_binary(root, Profile::Release);
     let Some(binary) = program.or_else(built) else { return false };
-    let out = validate::target(root).join("limits");
+    let (out, commit) = (validate::target(root).join("limits"), repository::commit(root));
     let mut random = Random(seed);
     let mut page = format!(
         "# Limits on memory\n\n`cargo xtask limits --seed {seed}`: the peak that the system counted ÷ \
          `--memory-limit`, of one epoch; or exit code 4. Needs: the peak without a limit. Least: the \
          smallest limit that the plan accepts. Limits: above the need; drawn between the least and half of \
          the need (at least a quarter more than the least); drawn below the least.\n\n\
-         | model | data | ranks | needs, MB | least, MB | limit, MB: peak ÷ limit | | |\n\
-         | --- | --- | ---: | ---: | ---: | --- | --- | --- |\n"
+         | model | data | ranks | needs, MB | least, MB | limit, MB: peak ÷ limit | | | commit \
+         |\n| --- | --- | ---: | ---: | ---: | --- | --- | --- | --- |\n"
     );
     let (mut broken, mut runs, mut ended_well, mut planned_for) = (0, 0, 0, [0, 0]);
     for case in cases() {
@@ -143,6 +144,7 @@ pub(crate) fn run(root: &Path, flags: &[&str]) -> bool {
             let mark = if good { "" } else { " **broken**" };
             let _ = write!(row, " {:.0}: {cell}{mark} |", megabytes(limit));
         }
+        let _ = write!(row, " {commit} |");
         println!("{row}");
         page.push_str(&row);
         page.push('\n');

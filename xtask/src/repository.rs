@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Folders that hold nothing written by hand.
 const SKIPPED: [&str; 9] = [
@@ -20,6 +21,19 @@ const SKIPPED: [&str; 9] = [
 pub(crate) fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_owned()
+}
+
+/// The commit that is measured, `-changed` if the files differ from it; "unknown" without git.
+pub(crate) fn commit(root: &Path) -> String {
+    let git = |words: &[&str]| {
+        let output = Command::new("git").current_dir(root).args(words).output().ok()?;
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(said)
+    };
+    let tracked = ["status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results"];
+    let Some(name) = git(&["rev-parse", "--short=9", "HEAD"]) else { return "unknown".to_owned() };
+    let is_changed = git(&tracked).is_none_or(|files| !files.is_empty());
+    if is_changed { format!("{name}-changed") } else { name }
 }
 
 /// A file as the rules see it.

@@ -6,6 +6,7 @@ mod kernels;
 mod leftovers;
 mod manifests;
 mod names;
+mod results;
 mod rust_code;
 mod unsafety;
 mod walks;
@@ -74,6 +75,7 @@ fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings.extend(manifests::check(files));
     findings.extend(kernels::check(files));
     findings.extend(leftovers::check(files));
+    findings.extend(results::check(files));
     findings.extend(walks::check(files));
     findings.extend(wishes::check(files));
     findings

@@ -21,6 +21,11 @@ impl Given {
         PathBuf::from(&self.value)
     }
 
+    /// The value as it is.
+    pub fn text(&self) -> String {
+        self.value.clone()
+    }
+
     /// The value as a number.
     ///
     /// # Errors
@@ -49,6 +54,19 @@ pub fn read(
     Ok(())
 }
 
+/// Markdown tables with the commit that they were measured at as a further column; other lines stay.
+pub fn with_commit(tables: &str, commit: &str) -> String {
+    let (mut text, mut rows) = (String::new(), 0);
+    for line in tables.lines() {
+        rows = if line.starts_with('|') { rows + 1 } else { 0 };
+        let cell = [None, Some("commit"), Some("---")].get(rows).copied().unwrap_or(Some(commit));
+        text.push_str(line);
+        text.extend(cell.map(|cell| format!(" {cell} |")));
+        text.push('\n');
+    }
+    text
+}
+
 /// The program that is tried, wherever it is started.
 ///
 /// # Errors
@@ -66,5 +84,18 @@ pub fn exit(name: &str, found: Result<bool, String>) -> ExitCode {
             eprintln!("{name}: {error}");
             ExitCode::from(2)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_a_table_names_its_commit() {
+        let table = "| kind | tried |\n| --- | --- |\n| kill | 3 |\nleft out: ranks\n";
+        let expected =
+            "| kind | tried | commit |\n| --- | --- | --- |\n| kill | 3 | abc |\nleft out: ranks\n";
+        assert_eq!(with_commit(table, "abc"), expected);
     }
 }

@@ -72,7 +72,7 @@ impl Comparison {
         let mut page = format!(
             "# Results before and after\n\nBefore: {before}. After: {after}. Made by `cargo xtask hashes`: the \
              first digits of `state_hash`; rows are equal if hash, losses, metrics, baselines, predictions and \
-             moved bytes are.\n\n{}\n\n| configuration | before | after | |\n| --- | --- | --- | --- |\n",
+             moved bytes are.\n\n{}\n\n| configuration | {before} | {after} | |\n| --- | --- | --- | --- |\n",
             self.totals()
         );
         for row in &self.0 {

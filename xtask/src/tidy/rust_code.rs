@@ -31,7 +31,7 @@ pub(super) fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Where the comment, string or character that starts at `at` ends; `at` where none does.
+/// The end of the comment, string or character that starts at `at`; `at` if none starts there.
 fn hidden_end(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     if rest.starts_with(b"//") {

@@ -9,14 +9,14 @@ use zoetrope_testkit::flags;
 use zoetrope_testkit::scratch::in_memory;
 
 const USAGE: &str = "usage: attack --program FILE --keep FOLDER [--inputs N] [--first N] [--seed S] \
-                     [--threads N]";
+                     [--threads N] [--commit NAME]";
 
 fn main() -> ExitCode {
     flags::exit("attack", attack())
 }
 
 fn attack() -> Result<bool, String> {
-    let (mut program, mut kept) = (None, None);
+    let (mut program, mut kept, mut commit) = (None, None, "unknown".to_owned());
     let (mut inputs, mut first, mut seed, mut threads) = (2000, 0, 1, 2);
     flags::read(USAGE, |given| {
         match given.flag() {
@@ -25,6 +25,7 @@ fn attack() -> Result<bool, String> {
             "--inputs" => inputs = given.number()?,
             "--first" => first = given.number()?,
             "--seed" => seed = given.number()?,
+            "--commit" => commit = given.text(),
             "--threads" => threads = given.number()? as usize,
             _ => return Ok(false),
         }
@@ -42,7 +43,7 @@ fn attack() -> Result<bool, String> {
         kept: kept.ok_or(USAGE)?,
     };
     let report = campaign.run()?;
-    println!("{}", report.tally);
+    println!("{}", flags::with_commit(&report.tally.to_string(), &commit));
     for line in &report.broken {
         println!("broken: {line}");
     }

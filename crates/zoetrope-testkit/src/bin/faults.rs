@@ -9,7 +9,7 @@ use zoetrope_testkit::flags;
 use zoetrope_testkit::scratch::in_memory;
 
 const USAGE: &str = "usage: faults --program FILE --keep FOLDER [--kills N] [--rounds N] \
-                     [--minutes M] [--seed S]";
+                     [--minutes M] [--seed S] [--commit NAME]";
 
 fn main() -> ExitCode {
     flags::exit("faults", disturb())
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
 
 fn disturb() -> Result<bool, String> {
     let (mut program, mut kept, mut limit) = (None, None, None);
-    let (mut kills, mut rounds, mut seed) = (40, 3, 1);
+    let (mut kills, mut rounds, mut seed, mut commit) = (40, 3, 1, "unknown".to_owned());
     flags::read(USAGE, |given| {
         match given.flag() {
             "--program" => program = Some(given.path()),
@@ -26,6 +26,7 @@ fn disturb() -> Result<bool, String> {
             "--rounds" => rounds = given.number()? as usize,
             "--minutes" => limit = Some(Duration::from_secs(60 * given.number()?)),
             "--seed" => seed = given.number()?,
+            "--commit" => commit = given.text(),
             _ => return Ok(false),
         }
         Ok(true)
@@ -43,7 +44,7 @@ fn disturb() -> Result<bool, String> {
     };
     let begun = Instant::now();
     let table = campaign.run()?;
-    println!("{table}");
+    println!("{}", flags::with_commit(&table.to_string(), &commit));
     let verdict = if table.holds() { "everything was as promised" } else { "PROMISES WERE BROKEN" };
     println!("seed {seed}, {:.0} s: {verdict}", begun.elapsed().as_secs_f64());
     if !table.holds() {
