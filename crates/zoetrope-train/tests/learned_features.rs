@@ -89,18 +89,7 @@ fn gradient_is_that_of_the_loss(settings: &[&str]) {
 
 #[test]
 fn gradients_of_learned_features_are_right_for_every_snapshot_model() {
-    for model in [
-        "tgcn",
-        "a3tgcn",
-        "gc-lstm",
-        "evolvegcn-o",
-        "evolvegcn-h",
-        "mpnn-lstm",
-        "cd-gcn",
-        "wd-gcn",
-        "tm-gcn",
-        "dysat",
-    ] {
+    for model in zoetrope_nn::model::NAMES {
         let model = format!("model.name={model}");
         gradient_is_that_of_the_loss(&[
             SNAPSHOTS,

@@ -117,18 +117,7 @@ const LINKS: &str = "data.path=synthetic:sbm?vertices=17&steps=17&communities=3&
 
 #[test]
 fn one_rank_does_what_its_program_says_with_every_model() {
-    for model in [
-        "tgcn",
-        "a3tgcn",
-        "gc-lstm",
-        "evolvegcn-o",
-        "evolvegcn-h",
-        "mpnn-lstm",
-        "cd-gcn",
-        "wd-gcn",
-        "tm-gcn",
-        "dysat",
-    ] {
+    for model in zoetrope_nn::model::NAMES {
         let program = expect_program(1, &format!("{SERIES} model.name={model} train.batch_size=2"));
         let structured = program.count_of(TaskKind::Structure) > 0;
         assert_eq!(structured, model != "gc-lstm", "its convolution is inside of its recurrence");

@@ -15,19 +15,6 @@ use zoetrope_train::snapshots::material::SnapshotInput;
 use zoetrope_train::snapshots::session::Session;
 use zoetrope_train::training_run::{Epochs, TrainingRun};
 
-const MODELS: [&str; 10] = [
-    "tgcn",
-    "a3tgcn",
-    "gc-lstm",
-    "evolvegcn-o",
-    "evolvegcn-h",
-    "mpnn-lstm",
-    "cd-gcn",
-    "wd-gcn",
-    "tm-gcn",
-    "dysat",
-];
-
 /// Eight frames in updates of three: the last update has fewer frames than the others, and than four ranks.
 const UPDATES: &str =
     "train.frame=4 train.batch_size=3 train.epochs=7 train.lr=0.01 model.hidden=8";
@@ -86,7 +73,7 @@ fn expect_as_alone(settings: &str, sizes: &[usize]) {
 }
 
 fn each_model(task: &str, more: &str, sizes: &[usize]) {
-    for model in MODELS {
+    for model in zoetrope_nn::model::NAMES {
         expect_as_alone(&format!("model.name={model} {UPDATES} {task} {more}"), sizes);
     }
 }
