@@ -29,7 +29,7 @@ pub fn read_any(name: &str, bytes: &[u8]) {
 }
 
 /// Reads `bytes`, cut at [`NEXT_FILE`], as files with these names; `target` is what is opened,
-/// the folder itself where it is empty.
+/// the folder itself if it is empty.
 pub fn read_folder(format: Format, target: &str, names: &[&str], bytes: &[u8]) {
     let folder = folder().join("folder");
     create(&folder);

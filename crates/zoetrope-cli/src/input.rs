@@ -104,8 +104,8 @@ fn nearest_names(path: &Path) -> Vec<String> {
         .take(10_000)
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .map(|name| (distance(&wanted, &name), name))
-        // More than a third of the letters wrong is another name, not a slip; a forgotten suffix
-        // (`.csv` for `.csv.gz`) is a slip whatever its length.
+        // More than a third of the letters wrong is another name, not a typo; a forgotten suffix
+        // (`.csv` for `.csv.gz`) is a typo whatever its length.
         .filter(|(distance, name)| {
             *distance <= wanted.chars().count() / 3 || name.starts_with(&wanted)
         })

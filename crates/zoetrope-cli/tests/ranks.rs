@@ -119,7 +119,7 @@ fn what_ranks_cannot_share_is_refused_with_advice() {
     ] {
         let own = more.contains(&"--ranks");
         let ranks = if own { &[][..] } else { &["--ranks", "2"] };
-        // Models of events know neither frames nor the task by name.
+        // Event models know neither frames nor the task by name.
         let base: &[&str] = if more.contains(&"tgn") {
             &["--data", "synthetic:bipartite?events=500", "--quiet"]
         } else {

@@ -1,4 +1,4 @@
-//! Runs of the real binary: what they leave behind, and that they come to the same bits.
+//! Runs of the real binary: what they leave behind, and that results are bit-identical.
 
 mod binary;
 

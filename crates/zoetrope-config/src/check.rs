@@ -266,12 +266,12 @@ fn task(config: &Config) -> Vec<ConfigProblem> {
     let weighted = config.task.class_weights != ClassWeights::Equal;
     let names: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
     let metric = config.task.metric;
-    let kind = if stream { "events" } else { "snapshots" };
+    let kind = if stream { "event" } else { "snapshot" };
     [
         conflict(
             !possible,
             format!("task.name = \"{task}\" and model.name = \"{}\"", config.model.name),
-            &format!("models of {kind} do not do this task"),
+            &format!("{kind} models do not do this task"),
             if stream {
                 "use edge-regression for the weights of events"
             } else {

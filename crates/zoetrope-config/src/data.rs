@@ -27,7 +27,7 @@ section! {
         dst: Option<Column> = None;
         /// Column of the time; chosen by names and values if not set; `false` for none.
         time: Option<RoleColumn> = None;
-        /// Column of the weight (`weights` says what becomes of its values); chosen by names where
+        /// Column of the weight (`weights` says what becomes of its values); chosen by names if
         /// not set; `false` for none.
         weight: Option<RoleColumn> = None;
         /// Column of the label; chosen by names if not set; `false` for none.
@@ -214,8 +214,8 @@ names! {
     MissingFeatures {
         /// The mean of the column in the training part stands for them.
         Impute = "impute",
-        /// The same, and a column is added for each that lacks values in the training part: 1 where
-        /// the value is missing.
+        /// The same, and for each column that lacks values in the training part another one is added, which is
+        /// 1 if the value is missing.
         Mask = "mask",
         /// The run stops and says where the first one is.
         Refuse = "refuse",

@@ -1,6 +1,6 @@
-//! The values where nothing is given, which depend on the model.
+//! The values if nothing is given, which depend on the model.
 //!
-//! Models of snapshots have those that the sections declare; event models those of their
+//! Snapshot models have those that the sections declare; event models those of their
 //! references: hidden width 100, 2 heads and batches of 200 events, as TGL and PyG's example have
 //! them. Their learning rate of 1e-4 is not the default: within a few epochs 1e-3 is far better on
 //! the validation part (AP 0.89 against 0.76 on bitcoin-otc, 0.85 against 0.71 on enron).
@@ -8,13 +8,13 @@
 use super::{Config, Key, ModelName, Variant};
 
 impl Config {
-    /// The tree of a model where nothing else is given.
+    /// The tree of a model if nothing else is given.
     pub fn defaults_for(model: ModelName) -> Self {
         let variant = if model.is_stream() { Variant::Tgl } else { Variant::Pygt };
         Self::defaults_of(model, variant)
     }
 
-    /// The same where the source that is followed is chosen, too.
+    /// The same, if the source that is followed was chosen too.
     pub(super) fn defaults_of(model: ModelName, variant: Variant) -> Self {
         let mut config = Self::default();
         config.model.name = model;

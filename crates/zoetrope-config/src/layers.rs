@@ -202,7 +202,7 @@ impl ConfigBuilder {
         }
     }
 
-    /// What holds where no layer says anything, which depends on the model and on the source that
+    /// What holds if no layer says anything, which depends on the model and on the source that
     /// it follows. A name that is wrong is reported when it is put in place.
     fn defaults(&self) -> Config {
         let chosen =

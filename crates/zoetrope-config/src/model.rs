@@ -25,7 +25,7 @@ section! {
         normalisation: Normalisation = Normalisation::Symmetric;
         /// How many snapshots an M-product mixes, the present one included (tm-gcn).
         bandwidth: usize = 5, Whole(1, 1 << 16);
-        /// Which source is followed where they differ: pygt or paper for snapshot models, tgl or
+        /// Which source is followed if they differ: pygt or paper for snapshot models, tgl or
         /// pyg (tgn only) for event models.
         variant: Variant = Variant::Pygt;
         /// What turns embeddings into predictions; auto is the reference's for links of events.
@@ -89,7 +89,7 @@ impl ModelName {
     /// The model of a stream of events if none is named.
     pub const DEFAULT_OF_EVENTS: Self = Self::Tgn;
 
-    /// The model of snapshots if none is named.
+    /// The snapshot model if none is named.
     pub const DEFAULT_OF_SNAPSHOTS: Self = Self::Tgcn;
 
     /// Whether the model learns from a stream of events rather than from snapshots.
@@ -97,14 +97,14 @@ impl ModelName {
         matches!(self, Self::Tgn | Self::Jodie | Self::Apan | Self::Tgat)
     }
 
-    /// Whether the model of events remembers vertices between batches.
+    /// Whether the event model remembers vertices between batches.
     pub fn has_memory(self) -> bool {
         matches!(self, Self::Tgn | Self::Jodie | Self::Apan)
     }
 }
 
 names! {
-    /// Which source is followed where implementations and papers differ.
+    /// Which source is followed if implementations and papers differ.
     Variant {
         /// PyG-Temporal's implementation.
         Pygt = "pygt",

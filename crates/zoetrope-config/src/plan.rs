@@ -14,7 +14,7 @@ section! {
         name: String = "auto".into(), Filled("the name of a planner or a file");
         /// Whether the aggregation of the first layer is computed once and kept.
         reuse: bool = true;
-        /// Snapshots that one call of a structure encoder takes; chosen by the planner where not
+        /// Snapshots that one call of a structure encoder takes; chosen by the planner if not
         /// set.
         group: Option<usize> = None, Whole(1, 1 << 30);
         /// Blocks of snapshots that a frame is computed in, so that activations are held for one of
@@ -25,14 +25,14 @@ section! {
         recompute: bool = true;
         /// How ranks share frames, or the snapshots and vertices of each.
         strategy: StrategyName = StrategyName::Auto;
-        /// Ranks that share the vertices of a snapshot where `strategy` is "hybrid"; the fewest
+        /// Ranks that share the vertices of a snapshot if `strategy` is "hybrid"; the fewest
         /// that fit if not set.
         members: Option<usize> = None, Whole(2, 1 << 16);
         /// Whether ranks send the rows of some snapshots while they compute the next (ESDG §6.5). It
         /// changes the result in its last bits at most.
         overlap: bool = false;
-        /// How what ranks have on GPUs goes from one to the other: from GPU to GPU by NCCL, or by way
-        /// of the host. It does not change the result.
+        /// How ranks exchange GPU data: from GPU to GPU by NCCL, or by way of the host. It does not
+        /// change the result.
         device_transport: DeviceTransport = DeviceTransport::Auto;
         /// Seconds that a rank may wait for others before the one that keeps it waiting counts as
         /// hung; 20 times as long for one that reads, writes or measures.
@@ -46,7 +46,7 @@ section! {
         /// is copied ahead of its use.
         residency: Residency = Residency::Auto;
         /// Whether snapshots are sent to a GPU as differences to those before them (ESDG §3.2):
-        /// where that is faster, which it is frame by frame if they change little, or wherever it takes
+        /// if that is faster, which it is frame by frame if they change little, or whenever it takes
         /// fewer bytes, also for those that stay on the GPU. It does not change the result.
         difference: DifferenceRule = DifferenceRule::Auto;
         /// Whether steps that repeat are recorded once and launched as a whole (on a GPU). It does
@@ -137,11 +137,11 @@ names! {
 }
 
 names! {
-    /// How what ranks have on GPUs goes from one to the other.
+    /// How ranks exchange GPU data.
     DeviceTransport {
-        /// By NCCL where every rank has it and a GPU of its own, else by way of the host.
+        /// By NCCL if every rank has it and a GPU of its own, else by way of the host.
         Auto = "auto",
-        /// By NCCL; the run is refused where that is not possible.
+        /// By NCCL; the run is refused if that is not possible.
         Nccl = "nccl",
         /// By way of the host.
         Host = "host",
@@ -151,7 +151,7 @@ names! {
 names! {
     /// Where a GPU keeps the graph.
     Residency {
-        /// On the GPU where it fits.
+        /// On the GPU if it fits.
         Auto = "auto",
         /// On the GPU.
         Resident = "resident",
@@ -163,7 +163,7 @@ names! {
 names! {
     /// Whether snapshots are sent to a GPU as differences.
     DifferenceRule {
-        /// Where that is faster.
+        /// If that is faster.
         Auto = "auto",
         /// Wherever it takes fewer bytes.
         On = "on",

@@ -139,7 +139,7 @@ pub enum ConfigProblem {
     },
 }
 
-/// An origin with the key that it sets, where its name does not say so.
+/// An origin with the key that it sets, if its name does not say so.
 fn shown(origin: &Origin, key: &str) -> String {
     match origin {
         Origin::Flag { flag } if flag == "--set" => format!("--set {key}"),

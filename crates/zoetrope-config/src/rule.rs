@@ -61,7 +61,7 @@ impl Rule<f64> for Below {
     }
 
     fn holds(&self, value: &f64) -> bool {
-        // Computed with in single precision, where 0.999999999 is 1.
+        // It is computed with in single precision, in which 0.999999999 is 1.
         (self.0..self.1).contains(value) && (*value as f32) < self.1 as f32
     }
 }
@@ -92,7 +92,7 @@ impl Rule<String> for Filled {
     }
 }
 
-/// Where nothing is given, nothing is wrong.
+/// If nothing is given, nothing is wrong.
 impl Rule<Option<usize>> for Whole {
     fn expected(&self) -> String {
         Rule::<usize>::expected(self)
@@ -103,7 +103,7 @@ impl Rule<Option<usize>> for Whole {
     }
 }
 
-/// Where nothing is given, nothing is wrong.
+/// If nothing is given, nothing is wrong.
 impl Rule<Option<f64>> for Positive {
     fn expected(&self) -> String {
         Rule::<f64>::expected(self)

@@ -16,7 +16,7 @@ pub struct Key {
     pub summary: String,
     /// What may be given.
     pub expected: String,
-    /// The value where nothing is given, as TOML.
+    /// The value if nothing is given, as TOML.
     pub default: String,
 }
 

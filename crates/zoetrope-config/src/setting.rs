@@ -47,7 +47,7 @@ pub(super) trait Setting: Sized {
     /// What is taken, in words.
     fn expected() -> String;
 
-    /// The value of a TOML value, where it is one of this type.
+    /// The value of a TOML value, if it is one of this type.
     fn read(value: &Value) -> Option<Self>;
 
     /// The value of a flag's or variable's text. Numbers, booleans and quoted texts are read as
@@ -57,10 +57,10 @@ pub(super) trait Setting: Sized {
         Self::read(&text.parse().unwrap_or_else(|_| Value::String(text.to_owned())))
     }
 
-    /// The value for the file; "none" where nothing is set.
+    /// The value for the file; "none" if nothing is set.
     fn write(&self) -> Value;
 
-    /// The names taken, where there is a list of them.
+    /// The names taken, if there is a list of them.
     fn names() -> Vec<&'static str> {
         Vec::new()
     }
@@ -213,7 +213,7 @@ impl<T: Setting> Setting for Option<T> {
     fn parse(text: &str) -> Option<Self> {
         match text.trim() {
             "none" => Some(None),
-            // A blank is a value of its own where it separates fields.
+            // A blank is a value of its own if it separates fields.
             trimmed => T::parse(trimmed).or_else(|| T::parse(text)).map(Some),
         }
     }
@@ -227,7 +227,7 @@ impl<T: Setting> Setting for Option<T> {
     }
 }
 
-/// A text as it is, or without its quotes where it is a quoted TOML text.
+/// A text as it is, or without its quotes if it is a quoted TOML text.
 fn unquoted(text: &str) -> String {
     if text.starts_with(['"', '\'']) {
         match text.parse() {

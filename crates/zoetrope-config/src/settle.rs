@@ -1,4 +1,4 @@
-//! Values that the data decides where nobody gave them.
+//! Values that the data decides if nobody gave them.
 
 use toml::Value;
 

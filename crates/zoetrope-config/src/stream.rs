@@ -1,4 +1,4 @@
-//! The parts of a model of events by name, and which of them a model has where nothing is chosen.
+//! The parts of an event model by name, and which of them a model has if nothing is chosen.
 
 use super::names::names;
 use super::{ModelConfig, ModelName};
@@ -63,7 +63,7 @@ names! {
 
 /// What is in force where a key is not set; for event models.
 impl ModelConfig {
-    /// What updates memory; None where the model has none.
+    /// What updates memory; None if the model has none.
     pub fn updater_in_force(&self) -> Option<UpdaterName> {
         let usual = match self.name {
             ModelName::Jodie => UpdaterName::Rnn,
@@ -87,7 +87,7 @@ impl ModelConfig {
         matches!(self.embedding_in_force(), EmbeddingName::Attention | EmbeddingName::Sum)
     }
 
-    /// Layers of neighbours that embeddings read: none where they read none, 2 for tgat and 1
+    /// Layers of neighbours that embeddings read: none if they read none, 2 for tgat and 1
     /// otherwise if not set.
     pub fn layers_in_force(&self) -> usize {
         match (self.reads_neighbours(), self.name) {

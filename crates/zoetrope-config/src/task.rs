@@ -38,7 +38,7 @@ section! {
         /// The metric on the validation part that early stopping and the plateau schedule watch;
         /// the main one of the task if not set.
         metric: Option<MetricName> = None;
-        /// Which events a query of a model of events may have as neighbours: those before its own
+        /// Which events a query of an event model may have as neighbours: those before its own
         /// time (`per-event`, TGL) or those before its batch (`batch-stale`, PyG and TGB).
         neighbours: NeighbourRule = NeighbourRule::PerEvent;
         /// What a query knows of events at its very time (event models): nothing (`future`), what
@@ -48,7 +48,7 @@ section! {
         /// Where edges that did not happen come from (event models).
         pool: NegativePool = NegativePool::Destinations;
         /// Fixed edges that did not happen for validation and test, made by `zoetrope data
-        /// negatives` (models of events); drawn with the seed if not set.
+        /// negatives` (event models); drawn with the seed if not set.
         negatives_file: Option<PathBuf> = None;
     }
 }
@@ -71,7 +71,7 @@ names! {
 
 impl TaskName {
     /// The metrics that the task is judged by on snapshots, the main one first. With two classes that is
-    /// average precision: the accuracy of a rare class is best where it is never predicted. With more,
+    /// average precision: the accuracy of a rare class is best if it is never predicted. With more,
     /// `ap` and `auc` are not defined.
     pub fn metrics(self, classes: usize) -> &'static [MetricName] {
         use MetricName::{Accuracy, Ap, Auc, F1, Hits, Loss, Mae, Mape, Mrr, Mse, Rmse};
@@ -167,7 +167,7 @@ names! {
         Rmse = "rmse",
         /// Mean absolute error.
         Mae = "mae",
-        /// Mean absolute percentage error where the target is not 0.
+        /// Mean absolute percentage error if the target is not 0.
         Mape = "mape",
         /// Share of right answers.
         Accuracy = "accuracy",

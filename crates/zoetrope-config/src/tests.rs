@@ -50,7 +50,7 @@ fn keys_of_the_other_kind_of_model_are_refused() {
         "task.theta=0.5",
         "data.scaling=raw",
     ] {
-        refused("tgn", setting, "only models of snapshots would read it");
+        refused("tgn", setting, "only snapshot models would read it");
     }
     for setting in [
         "task.neighbours=batch-stale",
@@ -62,7 +62,7 @@ fn keys_of_the_other_kind_of_model_are_refused() {
         "plan.prefetch=false",
         "model.updater=gru",
     ] {
-        refused("tgcn", setting, "only models of events would read it");
+        refused("tgcn", setting, "only event models would read it");
     }
     refused("tgat", "model.updater=gru", "only tgn, jodie and apan would read it");
     refused("tgat", "model.embedding=time", "no memory");
@@ -77,8 +77,8 @@ fn keys_of_the_other_kind_of_model_are_refused() {
     refused("tgcn", "model.variant=tgl", "use pygt or paper");
     refused("tgn", "train.chunks=3", "multiple of the chunks");
     refused("tgn", "model.hidden=101", "multiple of the heads");
-    refused("tgn", "task.name=node-regression", "models of events do not do this task");
-    refused("tgcn", "task.name=edge-regression", "models of snapshots do not do this task");
+    refused("tgn", "task.name=node-regression", "event models do not do this task");
+    refused("tgcn", "task.name=edge-regression", "snapshot models do not do this task");
 }
 
 #[test]

@@ -63,8 +63,8 @@ section! {
         /// Frames in one update; events for event models, which go on to the end of their last
         /// time if `task.equal_times` is `future`.
         batch_size: usize = 1, Whole(1, 1 << 30);
-        /// Parts of a batch by a random number of which the batches of an epoch are shifted (models
-        /// of events, TGL's random chunk scheduling); not shifted if not set.
+        /// Parts of a batch by a random number of which the batches of an epoch are shifted (event
+        /// models, TGL's random chunk scheduling); not shifted if not set.
         chunks: Option<usize> = None, Whole(1, 1 << 30);
         /// The last epochs, in which the weights of memory stand still while the others learn to read
         /// it: memory that is rebuilt by replay is then the memory of the run (event models with
@@ -78,7 +78,7 @@ section! {
         /// Where it is computed.
         device: Device = Device::Cpu;
         /// How dense products are computed on a GPU. For snapshot models the lower ones are
-        /// refused where the loss of the first frame is more than 0.1 % (tf32) or 1 % (bf16) from
+        /// refused if the loss of the first frame is more than 0.1 % (tf32) or 1 % (bf16) from
         /// that of f32.
         precision: Precision = Precision::F32;
         /// Ranks that share the work: threads of this process, or processes of an MPI job.

@@ -25,7 +25,7 @@ use row_walk::RowWalk;
 /// Rows that a task compares.
 const TASK_ROWS: usize = 2048;
 
-/// Values that some of a list's members get at some steps.
+/// Changes of the members of a list: which member, at which step, and its new value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Which member each change is of; ascending, changes of one member by step.

@@ -103,7 +103,7 @@ fn parse(text: &str) -> Option<Duration> {
         let tail = rest[digits..].trim_start();
         let letters = tail.find(|c: char| !c.is_alphabetic()).unwrap_or(tail.len());
         let unit = unit_length(&tail[..letters])?;
-        // `30m 1d` is more often a slip than an intention, `1m1m` always is.
+        // `30m 1d` is more often a typo than an intention, `1m1m` always is.
         if unit >= last {
             return None;
         }

@@ -48,7 +48,7 @@ pub enum Choice {
     Uniform,
 }
 
-/// What an event at the very time of a question is.
+/// How events at the time of the question itself count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EqualTimes {
     /// Not past: the question does not see it.
@@ -76,7 +76,7 @@ pub struct Sampler {
     pub choice: Choice,
     /// How many events a moment gets at most.
     pub neighbours: usize,
-    /// What an event at the moment's own time is.
+    /// How events at the moment's own time count.
     pub equal_times: EqualTimes,
     /// The seed of the draws.
     pub seed: u64,

@@ -99,7 +99,7 @@ impl SnapshotSequence {
         Ok(Self { vertices, steps: ranges.len(), ranges, src, dst, weight, boundaries: None })
     }
 
-    /// The same snapshots with other edges in the place of each: its number of edges stays.
+    /// The same snapshots with other edges; each keeps its number of edges.
     ///
     /// # Errors
     /// As [`new`](Self::new).

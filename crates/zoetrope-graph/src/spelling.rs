@@ -7,7 +7,7 @@
 /// time.
 const MOST_LETTERS: usize = 64;
 
-/// The known name nearest to `wanted`, if few enough letters differ that it may be a slip.
+/// The known name nearest to `wanted`, if so few letters differ that it may be a typo.
 ///
 /// Equally near names: the first. Case does not count; `_` and blanks count as `-`.
 ///
@@ -17,7 +17,7 @@ const MOST_LETTERS: usize = 64;
 /// assert_eq!(nearest("resnet", ["tgcn", "evolvegcn-o"]), None);
 /// ```
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Half of the letters wrong is another word, not a slip.
+    // Half of the letters wrong is another word, not a typo.
     let most = (wanted.chars().take(MOST_LETTERS).count() / 2).clamp(1, 4);
     known
         .into_iter()

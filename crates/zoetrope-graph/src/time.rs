@@ -89,7 +89,7 @@ impl TimeScale {
         }
     }
 
-    /// The stretch between two times for people, in its two largest units: `30 d 23 h`,
+    /// The length of time between two times for people, in its two largest units: `30 d 23 h`,
     /// `6 y 12 d` (years of 365 days), `17 steps`. The order of the two does not matter.
     pub fn format_span(self, from: Time, to: Time) -> String {
         let ticks = from.abs_diff(to);

@@ -26,7 +26,7 @@ use crate::time::Time;
 
 pub use suggest::{Suggestion, suggest_cut, suggest_window};
 
-/// The most windows that a stream may be cut into: a slip of the unit (1 ns over years) must be
+/// The most windows that a stream may be cut into: a wrong unit (1 ns over years) must be
 /// an error, not an exhausted machine.
 pub const MAX_WINDOWS: u64 = 1 << 22;
 

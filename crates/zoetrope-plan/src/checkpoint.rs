@@ -5,8 +5,8 @@
 //! `memory(nb) = activations of the largest block + nb · π`. More blocks need less of the first and more
 //! of the second, and every block after the first costs computing, because its forward pass runs twice.
 
-/// The first of some numbers of blocks whose memory keeps to a limit; where none does, the one that
-/// takes least. None where there are no numbers.
+/// The first of some numbers of blocks whose memory keeps to a limit; if none does, the one that
+/// takes least. None if no numbers are given.
 pub fn fewest_blocks(
     counts: impl Iterator<Item = usize>,
     limit: Option<u64>,

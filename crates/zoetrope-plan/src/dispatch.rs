@@ -54,7 +54,7 @@ impl UniqueVertices {
         });
     }
 
-    /// The row of a vertex among the unique ones of the batch; it gets the next where it is new.
+    /// The row of a vertex among the unique ones of the batch; a new vertex gets the next row.
     ///
     /// # Panics
     /// If it was made for fewer vertices.
@@ -68,7 +68,7 @@ impl UniqueVertices {
         place.row
     }
 
-    /// The row of a vertex, where it has one in this batch.
+    /// The row of a vertex, if it has one in this batch.
     ///
     /// # Panics
     /// If it was made for fewer vertices.
@@ -144,12 +144,12 @@ impl Redundancy {
         self.original_duplicates += (named - distinct) as u64;
     }
 
-    /// The redundancy rate of dispatch, N₁ʳ / N₁; 0 where nothing was counted.
+    /// The redundancy rate of dispatch, N₁ʳ / N₁; 0 if nothing was counted.
     pub fn eta1(&self) -> f64 {
         rate(self.sampled_duplicates, self.sampled)
     }
 
-    /// The redundancy rate of aggregation, N₂ʳ / N₂; 0 where nothing was counted.
+    /// The redundancy rate of aggregation, N₂ʳ / N₂; 0 if nothing was counted.
     pub fn eta2(&self) -> f64 {
         rate(self.original_duplicates, self.original)
     }

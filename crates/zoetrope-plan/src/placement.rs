@@ -1,7 +1,7 @@
 //! Placements: which rank computes which cell `(vertex, time step)`.
 //!
-//! A plan has two, one for the structure encoders and one for the time encoders. Where they differ,
-//! activations move between the two ([`route`]); where a structure encoder gathers rows of other
+//! A plan has two, one for the structure encoders and one for the time encoders. If they differ,
+//! activations move between the two ([`route`]); if a structure encoder gathers rows of other
 //! ranks, those move too ([`halo`]). [`grid`] fills the two maps for every strategy.
 //!
 //! Time steps are counted from the start of a frame, so that every frame is spread over all ranks.
@@ -66,7 +66,7 @@ impl Share {
         self.steps.len() * self.vertices.len()
     }
 
-    /// The row of a cell, where the rank has it.
+    /// The row of a cell, if the rank has it.
     pub fn row(&self, vertex: u32, step: usize) -> Option<usize> {
         let at = self.steps.binary_search(&step).ok()?;
         let inside = self.vertices.contains(&vertex);

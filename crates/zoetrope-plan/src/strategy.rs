@@ -61,7 +61,7 @@ impl Strategy {
         }
     }
 
-    /// What a partition of its vertices makes small, where it needs one.
+    /// What a partition of its vertices makes small, if it needs one.
     pub fn objective(self) -> Option<Objective> {
         match self {
             Self::Snapshot => None,
@@ -80,7 +80,7 @@ impl Strategy {
         std::iter::once(Self::Snapshot).chain(vertex).chain(hybrids).collect()
     }
 
-    /// The partition of the vertices that some time steps are best shared by; none where one rank of
+    /// The partition of the vertices that some time steps are best shared by; none if one rank of
     /// a group has all of them.
     pub fn partition(
         self,
@@ -108,15 +108,15 @@ pub struct Question<'a> {
     pub traffic: &'a Traffic,
     /// The topology, with the vertices as they are numbered in the data.
     pub graph: &'a SnapshotSequence,
-    /// The frame of a step, of the time steps to train on; the one with most edges where they differ.
+    /// The frame of a step, of the time steps to train on; the one with most edges, if they differ.
     pub frame: Frame,
     /// Ranks that share the work.
     pub ranks: u32,
-    /// Blocks of the frame, where decided; otherwise as few as fit the memory.
+    /// Blocks of the frame, if decided; otherwise as few as fit the memory.
     pub blocks: Option<usize>,
     /// Whether blocks are recomputed in the backward pass.
     pub recompute: bool,
-    /// Bytes that a rank may take, where limited.
+    /// Bytes that a rank may take, if limited.
     pub memory_limit: Option<u64>,
     /// What the ranks run on.
     pub machine: Machine,

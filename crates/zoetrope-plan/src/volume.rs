@@ -4,7 +4,7 @@
 //! count ("excluding self-communication", ESDG §6.4). Bytes are units × width × 4.
 //!
 //! - Redistribution (§4.2): all cells less those that stay, `T·N − Σ_p |S_p ∩ S'_p|·|V_p ∩ V'_p|`. For
-//!   snapshots spread evenly over `P` ranks that is `T·N·(P−1)/P`; where `T` is no multiple of `P` it is
+//!   snapshots spread evenly over `P` ranks that is `T·N·(P−1)/P`; if `T` is no multiple of `P` it is
 //!   `T·N − Σ_p T_p·N_p`, which the first formula gives too.
 //! - Vertex partitioning (§4.1): `Σ_t Σ_v λ_t(v)`, where `λ_t(v)` is the number of ranks *other than the
 //!   owner of `v`* that own a vertex to which an edge of snapshot `t` leads from `v`.

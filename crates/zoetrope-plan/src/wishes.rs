@@ -84,7 +84,7 @@ pub struct Wishes {
     pub coding: Coding,
     /// Whether updates may be recorded.
     pub record: bool,
-    /// How what ranks have on GPUs goes from one to the other, if decided.
+    /// How ranks exchange GPU data, if decided.
     pub transport: Option<Transport>,
     /// The memory that a process may take, if limited.
     pub memory_limit: Option<u64>,

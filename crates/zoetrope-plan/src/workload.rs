@@ -157,7 +157,7 @@ pub struct BatchWorkload {
     pub batches: Vec<usize>,
     /// Steps that the model goes through in an epoch: large batches take several.
     pub steps: usize,
-    /// Whether batches have to end where time moves on.
+    /// Whether a batch has to end before an event of a later time.
     pub whole_times: bool,
     /// Levels of neighbours that are read.
     pub layers: usize,

@@ -45,7 +45,7 @@ pub(super) fn text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Writes compact JSON, cut into lines where it is too long for one.
+/// Writes compact JSON, cut into lines if it is too long for one.
 fn write(json: &str, depth: usize, text: &mut String) {
     let is_container = json.starts_with(['{', '[']) && json.len() > 2;
     // The document itself is never one line, however small.

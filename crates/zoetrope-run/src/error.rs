@@ -33,7 +33,7 @@ pub enum RunError {
         folder: PathBuf,
         /// The short name of the data.
         name: String,
-        /// The digest of what the run learned from, where it is known.
+        /// The digest of what the run learned from, if it is known.
         sha256: Option<String>,
         /// Where it was looked for.
         looked: Vec<PathBuf>,
@@ -49,7 +49,7 @@ pub enum RunError {
     Busy {
         /// The run folder.
         folder: PathBuf,
-        /// The process that holds its lock, where it is known.
+        /// The process that holds its lock, if it is known.
         owner: Option<u32>,
     },
     /// The folder for a new run holds something.

@@ -110,8 +110,8 @@ impl RunFolder {
     /// that no run is overwritten and no foreign file is lost.
     ///
     /// # Errors
-    /// [`RunError::Occupied`] where the folder holds something, [`RunError::Busy`] where
-    /// another process has just taken it, [`RunError::Io`] where it cannot be made.
+    /// [`RunError::Occupied`] if the folder holds something, [`RunError::Busy`] if
+    /// another process has just taken it, [`RunError::Io`] if it cannot be made.
     pub fn create(root: &Path) -> Result<Self, RunError> {
         let made = create_all(root)?;
         must_be_free(root)?;
@@ -129,7 +129,7 @@ impl RunFolder {
     /// Creates `base/MODEL-DATA-N` with the first N from 1 that is free.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the folder cannot be made.
+    /// [`RunError::Io`] if the folder cannot be made.
     pub fn create_fresh(base: &Path, model: &str, data: &str) -> Result<Self, RunError> {
         let above = create_all(base)?;
         let stem = format!("{}-{}", plain(model), plain(data));
@@ -154,7 +154,7 @@ impl RunFolder {
     /// Opens the folder of a run to continue it.
     ///
     /// # Errors
-    /// [`RunError::NotARun`] where it holds no run, [`RunError::Busy`] where another process
+    /// [`RunError::NotARun`] if it holds no run, [`RunError::Busy`] if another process
     /// works on it.
     pub fn open(root: &Path) -> Result<Self, RunError> {
         must_be_run(root)?;
@@ -229,7 +229,7 @@ impl RunFolder {
     /// Writes a file of the folder, whole or not at all.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the disk is full or fails.
+    /// [`RunError::Io`] if the disk is full or fails.
     pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
         write_whole(&self.root.join(name), bytes)
     }
@@ -237,7 +237,7 @@ impl RunFolder {
     /// Saves the effective configuration, its paths absolute so that the folder can be moved.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the disk is full or fails.
+    /// [`RunError::Io`] if the disk is full or fails.
     pub fn write_config(&self, config: &Config) -> Result<(), RunError> {
         let saved = config.with_absolute_paths();
         write_whole(&self.root.join(CONFIG), saved.to_toml().as_bytes())
@@ -246,7 +246,7 @@ impl RunFolder {
     /// Saves the plan or another document as JSON.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the disk is full or fails.
+    /// [`RunError::Io`] if the disk is full or fails.
     pub fn write_json(&self, path: &Path, document: &impl Serialize) -> Result<(), RunError> {
         let mut text = serde_json::to_vec_pretty(document)
             .map_err(|error| RunError::io(path, error.into()))?;
@@ -257,7 +257,7 @@ impl RunFolder {
     /// Saves the summary.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the disk is full or fails.
+    /// [`RunError::Io`] if the disk is full or fails.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), RunError> {
         let path = self.root.join(SUMMARY);
         let text = brief::text(summary).map_err(|error| RunError::io(&path, error.into()))?;
@@ -267,7 +267,7 @@ impl RunFolder {
     /// Reads the configuration of a run, also of one that another process works on.
     ///
     /// # Errors
-    /// [`RunError::NotARun`] where the folder holds no run, [`RunError::Config`] where the
+    /// [`RunError::NotARun`] if the folder holds no run, [`RunError::Config`] if the
     /// file is wrong.
     pub fn read_config(root: &Path) -> Result<Config, RunError> {
         Ok(Self::config_layer(root)?.build()?)
@@ -276,7 +276,7 @@ impl RunFolder {
     /// The configuration of a run as the lowest layer of another one.
     ///
     /// # Errors
-    /// [`RunError::NotARun`] where the folder holds no run.
+    /// [`RunError::NotARun`] if the folder holds no run.
     pub fn config_layer(root: &Path) -> Result<ConfigBuilder, RunError> {
         must_be_run(root)?;
         Ok(Config::builder().file(&root.join(CONFIG)).of_run())

@@ -93,7 +93,7 @@ fn try_lock(file: &File) -> std::io::Result<bool> {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Only the message of a later owner's rival would suffer where this fails.
+        // Only the message of a later owner's rival would suffer if this fails.
         if self.writes {
             let _ = self.file.set_len(0);
         }

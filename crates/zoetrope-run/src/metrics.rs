@@ -49,7 +49,7 @@ impl MetricsLog {
     /// Starts an empty log.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the file cannot be made.
+    /// [`RunError::Io`] if the file cannot be made.
     pub fn create(path: &Path) -> Result<Self, RunError> {
         let file = files::fresh(path).map_err(|error| RunError::io(path, error))?;
         Ok(Self { file, path: path.to_owned() })
@@ -59,7 +59,7 @@ impl MetricsLog {
     /// done again, are dropped, and so is a line that was not finished.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the file cannot be read or written, [`RunError::Damaged`] where
+    /// [`RunError::Io`] if the file cannot be read or written, [`RunError::Damaged`] if
     /// a line before the last is no line of metrics.
     pub fn resume(path: &Path, epoch: usize) -> Result<Self, RunError> {
         let text = files::read_if_there(path)?.unwrap_or_default();
@@ -80,7 +80,7 @@ impl MetricsLog {
     /// Adds a line; whoever reads the file sees all of it when this returns.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the disk is full or fails.
+    /// [`RunError::Io`] if the disk is full or fails.
     pub fn push(&mut self, line: &MetricsLine) -> Result<(), RunError> {
         let text = encoded(line, &self.path)?;
         let written = fault::writing("metrics.append", &text).and_then(|(text, whole)| {
@@ -100,7 +100,7 @@ fn encoded(line: &MetricsLine, path: &Path) -> Result<Vec<u8>, RunError> {
 /// Reads a log; a last line that was not finished is left out.
 ///
 /// # Errors
-/// [`RunError::Io`] where the file cannot be read, [`RunError::Damaged`] where a finished
+/// [`RunError::Io`] if the file cannot be read, [`RunError::Damaged`] if a finished
 /// line is no line of metrics.
 pub fn read_metrics(path: &Path) -> Result<Vec<MetricsLine>, RunError> {
     let text = files::read(path).map_err(|error| RunError::io(path, error))?;

@@ -49,7 +49,7 @@ pub struct ColumnCounts {
     pub standard: usize,
     /// Their logarithms, by mean and deviation.
     pub log: usize,
-    /// Columns that were added to say where a value is missing.
+    /// Columns that were added to say which values are missing.
     pub indicators: usize,
 }
 

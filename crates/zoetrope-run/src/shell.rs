@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// A path as one word of a shell's command line: as it is where that is safe, in quotes otherwise.
+/// A path as one word of a shell's command line: as it is if that is safe, in quotes otherwise.
 ///
 /// ```
 /// # use zoetrope_run::shell_word;

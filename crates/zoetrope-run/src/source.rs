@@ -23,7 +23,7 @@ pub(super) const NAME: &str = "data.json";
 pub struct DataSource {
     /// The absolute path, or the name of a generator.
     pub path: String,
-    /// The same seen from the run folder, where that is possible: holds while both move together.
+    /// The same seen from the run folder, if that is possible: holds while both move together.
     #[serde(default)]
     pub relative_path: Option<PathBuf>,
     /// Name, size and digest.
@@ -54,10 +54,10 @@ impl DataSource {
         Self { path, relative_path, data, reading, warnings: Vec::new(), changes: Vec::new() }
     }
 
-    /// Reads what a run learns from; None where the run is older than this file.
+    /// Reads what a run learns from; None if the run is older than this file.
     ///
     /// # Errors
-    /// [`RunError::Io`] where it cannot be read, [`RunError::Damaged`] where it is something
+    /// [`RunError::Io`] if it cannot be read, [`RunError::Damaged`] if it is something
     /// else.
     pub fn read(root: &Path) -> Result<Option<Self>, RunError> {
         files::read_json(&root.join(NAME))
@@ -68,7 +68,7 @@ impl RunFolder {
     /// Saves what the run learns from.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the disk is full or fails.
+    /// [`RunError::Io`] if the disk is full or fails.
     pub fn write_source(&self, source: &DataSource) -> Result<(), RunError> {
         let mut text = serde_json::to_vec_pretty(source)
             .map_err(|error| RunError::io(self.root().join(NAME), error.into()))?;
@@ -150,7 +150,7 @@ fn choose<'a>(places: &'a [PathBuf], digest: Option<&str>) -> Option<&'a PathBuf
 /// Where a file of a run may lie, likeliest first.
 fn places(root: &Path, recorded: &Path, relative: Option<&Path>) -> Vec<PathBuf> {
     let mut places = vec![recorded.to_owned()];
-    // Before paths in files started at the folder of the file they started where the run was called.
+    // In older runs, paths in configuration files are relative to the folder in which the run was started.
     places.extend(recorded.strip_prefix(root).ok().map(Path::to_owned));
     places.extend(relative.map(|relative| root.join(relative)));
     if let Some(name) = recorded.file_name() {
@@ -162,7 +162,7 @@ fn places(root: &Path, recorded: &Path, relative: Option<&Path>) -> Vec<PathBuf>
     places
 }
 
-/// A path seen from a folder, both absolute; None where they have nothing in common.
+/// A path seen from a folder, both absolute; None if they have nothing in common.
 fn relative(folder: &Path, path: &Path) -> Option<PathBuf> {
     let parts = |path: &Path| -> Option<Vec<PathBuf>> {
         let mut parts = Vec::new();

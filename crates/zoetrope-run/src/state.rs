@@ -30,11 +30,11 @@ impl std::fmt::Display for Interrupted {
 }
 
 impl RunFolder {
-    /// Whether a run was interrupted, with the checkpoint that it left; None where it is finished. A
+    /// Whether a run was interrupted, with the checkpoint that it left; None if it is finished. A
     /// finished run that was continued and interrupted counts as interrupted.
     ///
     /// # Errors
-    /// [`RunError::NoWeights`] where there is nothing to use yet, and where files cannot be read.
+    /// [`RunError::NoWeights`] if there is nothing to use yet; also if files cannot be read.
     pub fn interrupted(root: &Path) -> Result<Option<(Interrupted, Restored)>, RunError> {
         let config = Self::read_config(root)?;
         let summary = Self::read_summary(root)?;
@@ -58,7 +58,7 @@ impl RunFolder {
         Ok(Some((Interrupted { epoch, of, running }, found)))
     }
 
-    /// What `summary.json` holds; None where the run has not ended.
+    /// What `summary.json` holds; None if the run has not ended.
     ///
     /// # Errors
     /// [`RunError::Io`] if it cannot be read, [`RunError::Damaged`] if it is no JSON.

@@ -67,7 +67,7 @@ pub struct Summary {
     /// Whether the model beats the best of these rules, by the main metric of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// How much of the batches was the same work again, where events were trained on.
+    /// The share of the batches' work that repeated other work of the same batch; for event models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redundancy: Option<Redundancy>,
     /// What was scaled by which numbers, and what was missing.
@@ -86,10 +86,10 @@ pub struct Summary {
     pub seconds: Seconds,
     /// Bytes moved, by kind.
     pub bytes: Bytes,
-    /// What copying the graph to a GPU frame by frame took, where that was done.
+    /// What copying the graph to a GPU frame by frame took, if that was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming: Option<Streaming>,
-    /// How what ranks had on GPUs went from one to the other, where several ranks had GPUs.
+    /// How ranks exchanged GPU data, if several ranks had GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_transport: Option<DeviceTransport>,
 }
@@ -169,7 +169,7 @@ pub struct DataSummary {
     pub events: u64,
     /// Snapshots.
     pub snapshots: u64,
-    /// Edges that a model of snapshots sees over all of them, after smoothing; 0 for event models.
+    /// Edges that a snapshot model sees over all of them, after smoothing; 0 for event models.
     #[serde(default)]
     pub edges: u64,
     /// Features of a vertex.

@@ -1,4 +1,4 @@
-//! Spans of time: counted by phase for the summary, and written to a trace where one is wanted.
+//! Spans of time: counted by phase for the summary, and written to a trace if one is wanted.
 //!
 //! Nested spans of phases count once, for the outermost: the forward pass of an evaluation is
 //! evaluation. A timeline belongs to one thread; several share a [`TraceFile`].
@@ -66,7 +66,7 @@ impl Timeline {
         drop(Span { timeline: self, name: phase.name(), phase: Some(phase), number: None, start });
     }
 
-    /// Shows a span in the trace that began at `start` and ends now, for where a guard cannot be
+    /// Shows a span in the trace that began at `start` and ends now, for places in which a guard cannot be
     /// held.
     pub fn add_scope(&self, name: &'static str, number: u64, start: Instant) {
         drop(Span { timeline: self, name, phase: None, number: Some(number), start });

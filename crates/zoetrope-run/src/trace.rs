@@ -66,7 +66,7 @@ impl TraceFile {
     /// Starts a trace with `start` as its time 0: nothing that it shows may have begun before.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the file cannot be made.
+    /// [`RunError::Io`] if the file cannot be made.
     pub fn create(path: &Path, start: Instant) -> Result<Self, RunError> {
         let file = files::fresh(path).map_err(|error| RunError::io(path, error))?;
         let file = BufWriter::with_capacity(64 << 10, file);

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use zoetrope_run::checkpoint::{CheckpointStore, SavedState, SavedTensor, state_hash};
 
-/// Set to the mounted folder where this program runs inside the mount.
+/// Set to the mounted folder if this program runs inside the mount.
 const MOUNTED: &str = "FULL_DISK_FOLDER";
 
 fn state(step: u64, megabytes: usize) -> SavedState {

@@ -1,6 +1,6 @@
 //! Event files as the `tensorboard` package reads them.
 //!
-//! Runs where the variable `ZOETROPE_PYTHON` names a Python that has the package (release 2.21
+//! Runs if the variable `ZOETROPE_PYTHON` names a Python that has the package (release 2.21
 //! was used); the framing and the encoding are checked without it beside the code.
 
 use std::process::Command;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use zoetrope_config::Config;
 use zoetrope_run::{RunError, RunFolder};
 
-/// Set to the run folder where this program is the first process.
+/// Set to the run folder if this program is the first process.
 const HELD: &str = "HELD_RUN_FOLDER";
 
 /// What the first process does; without the variable it is an empty test.

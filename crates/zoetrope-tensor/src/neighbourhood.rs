@@ -44,7 +44,7 @@ impl Neighbourhood {
     /// numbers of rows that [`query`](Self::query) and [`source`](Self::source) point into.
     ///
     /// # Panics
-    /// If a position is out of range, or the slots do not end if the offsets say.
+    /// If a position is out of range, or the slots do not end where the offsets say.
     pub fn index(&mut self, queries: usize, sources: usize) {
         assert_eq!(self.offsets.last().map_or(0, |&end| end as usize), self.slots(), "slots");
         self.target_of_slot.clear();

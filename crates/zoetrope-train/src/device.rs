@@ -49,7 +49,7 @@ pub(crate) fn obey(device: &Device, precision: Option<Precision>) {
     }
 }
 
-/// The number of a rank among those of its machine, as the launcher tells; among all where it does not.
+/// The number of a rank among those of its machine, as the launcher tells; among all if it does not.
 fn local_rank(ranks: &Ranks) -> usize {
     let told = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"];
     let told = told.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());

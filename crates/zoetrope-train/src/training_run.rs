@@ -160,7 +160,7 @@ pub trait TrainingRun: Epochs + Evaluation + Baselines + Checkpointed + Collecti
         None
     }
 
-    /// How what ranks have on GPUs goes from one to the other, if several have GPUs.
+    /// How ranks exchange GPU data, if several have GPUs.
     fn device_transport(&self) -> Option<&DeviceTransport> {
         None
     }

@@ -1,4 +1,4 @@
-//! How what ranks have on GPUs goes from one to the other: from GPU to GPU, or by way of the host.
+//! How ranks exchange GPU data: from GPU to GPU, or by way of the host.
 
 use zoetrope_config::{Config, PlannedRanks};
 use zoetrope_dist::Ranks;
@@ -18,7 +18,7 @@ fn asked(config: &Config, given: Option<&FramePlan>) -> Option<Transport> {
 /// all get the same: why they are not linked, if they are not.
 ///
 /// # Errors
-/// If NCCL is asked for where ranks compute on processors; if a rank is lost.
+/// If NCCL is asked for although ranks compute on processors; if a rank is lost.
 pub(crate) fn link(
     config: &Config,
     given: Option<&FramePlan>,

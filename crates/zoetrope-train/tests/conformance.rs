@@ -17,7 +17,7 @@ use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::train::{Opened, Run};
 use zoetrope_train::training_run::EpochEnd;
 
-/// Whether this process has a GPU. Where it has none, the calling test, `test`, has passed in
+/// Whether this process has a GPU. If it has none, the calling test, `test`, has passed in
 /// another one that finds the emulated GPU.
 fn has_gpu(test: &str) -> bool {
     match Gpu::open(0) {
@@ -106,7 +106,7 @@ fn repeating_recording_and_streaming_do_not_change_a_bit() {
             };
             let whole = hash("off");
             assert_eq!(whole, hash("on"), "{model} {data}: as differences");
-            assert_eq!(whole, hash("auto"), "{model} {data}: as differences where that pays");
+            assert_eq!(whole, hash("auto"), "{model} {data}: as differences if that is faster");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use zoetrope_train::interrupt::Interrupt;
 
-/// Set where this program is the process that is to be interrupted.
+/// Set if this program is the process that is to be interrupted.
 const CHILD: &str = "INTERRUPTED_CHILD";
 
 /// What the interrupted process does; without the variable it is an empty test.

@@ -21,7 +21,7 @@ use zoetrope_train::training_run::{EpochEnd, Epochs};
 const STEPS: usize = 15;
 const TRAINING: usize = 9;
 
-/// Communities. What is asked of a vertex is its class or a number; edges have signed weights where
+/// Communities. What is asked of a vertex is its class or a number; edges have signed weights if
 /// their classes are asked for.
 fn data(task: TaskName) -> SnapshotDataset {
     let name = format!("synthetic:sbm?vertices=30&steps={STEPS}&communities=3&inside=4&seed=4");

@@ -21,7 +21,7 @@ fn config(folder: &Path, ranks: usize) -> Config {
     settings.iter().fold(Config::builder(), |builder, text| builder.set(text)).build().unwrap()
 }
 
-/// Runs alone or by ranks; returns the end and the kinds of what was told, each once where it repeats.
+/// Runs alone or by ranks; returns the end and the kinds of what was told, each kind once.
 fn run(
     folder: &Path,
     ranks: usize,

@@ -1,6 +1,6 @@
 //! The cases of `ranks.rs` by the processes of MPI jobs, and the same bits as by threads.
 //!
-//! The launcher runs the test `as_a_rank` in several processes. Where none is installed, the test says so
+//! The launcher runs the test `as_a_rank` in several processes. If none is installed, the test says so
 //! and passes.
 
 mod shared_run;

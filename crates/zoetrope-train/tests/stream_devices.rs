@@ -1,4 +1,4 @@
-//! Models of events on a GPU, real or emulated: what the processor computes, and the same bits
+//! Event models on a GPU, real or emulated: what the processor computes, and the same bits
 //! after a pause.
 
 mod gpu;

@@ -147,7 +147,7 @@ fn same(a: f64, b: f64) -> bool {
 
 /// The error at the only question of an epoch, and the weights that the epoch leaves.
 fn trained(rows: &Rows, settings: &[&str]) -> (f64, Vec<u8>) {
-    // Dropout goes by places in a step, which differ where other events are asked about.
+    // Dropout depends on the place in a step, which changes if other events are asked about.
     let mut run = rows.run(&[settings, &["data.split=none model.dropout=0"]].concat());
     run.train(1);
     let loss = run.session.learner().epochs()[0].loss;

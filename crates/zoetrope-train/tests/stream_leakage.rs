@@ -80,7 +80,7 @@ fn no_answer_knows_the_future() {
     }
 }
 
-/// Deleting the future moves the last batch's end, so memory is compared where a batch begins.
+/// Deleting the future moves the last batch's end, so memory is compared at the beginning of a batch.
 #[test]
 fn deleting_the_future_changes_nothing() {
     for model in MODELS {

@@ -65,9 +65,9 @@ const OF_EVENTS: &[&str] = &[
 pub(super) fn kind(config: &Config, default: &Config) -> Vec<Option<ConfigProblem>> {
     let name = config.model.name;
     let (keys, readers): (&[&str], _) = if name.is_stream() {
-        (OF_SNAPSHOTS, "models of snapshots")
+        (OF_SNAPSHOTS, "snapshot models")
     } else {
-        (OF_EVENTS, "models of events")
+        (OF_EVENTS, "event models")
     };
     let (given, usual) = (config.entries(), default.entries());
     let mut found = Vec::new();

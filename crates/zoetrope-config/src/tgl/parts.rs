@@ -57,7 +57,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The embedding, where it is not the one that the model has anyway.
+    /// The embedding, if it is not the one that the model has anyway.
     pub(super) fn embedding(self) -> Option<&'static str> {
         match (self.model(), self.attends_to_neighbours()) {
             (ModelName::Apan, _) if self.projects_time() => Some("time"),

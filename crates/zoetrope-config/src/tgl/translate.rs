@@ -112,7 +112,7 @@ fn refused(reason: &str) -> Meaning {
     Refused(reason.to_owned())
 }
 
-/// Where only one value is what we do.
+/// For a key of which we do only one value.
 fn only(entry: &Entry, ours: &Value, reason: &str) -> Meaning {
     // 0 and 0.0 are the same duration.
     let number = |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
@@ -208,9 +208,9 @@ fn memory(entry: &Entry, parts: Parts<'_>) -> Meaning {
         _ => match (entry.value.as_bool(), parts.model()) {
             (Some(true), _) => Said,
             (Some(false), ModelName::Apan) => {
-                NotNeeded("features of vertices join memory where the data has any")
+                NotNeeded("features of vertices join memory if the data has any")
             }
-            _ => refused("features of vertices join memory where the data has any"),
+            _ => refused("features of vertices join memory if the data has any"),
         },
     }
 }

@@ -82,7 +82,7 @@ pub struct Judged {
     pub roles: Roles,
     /// The columns in order, as far as they are worth showing.
     pub columns: Vec<ColumnNote>,
-    /// Whether the names of the two ends say that they number different things.
+    /// Whether the column names say that sources and destinations are numbered separately.
     pub apart: bool,
     /// What a user should know.
     pub warnings: Vec<String>,

@@ -1,4 +1,4 @@
-//! Time quantiles that agree with NumPy's and stay exact where its doubles do not.
+//! Time quantiles that agree with NumPy's and stay exact when its doubles do not.
 
 use zoetrope_graph::Time;
 

@@ -25,7 +25,7 @@ pub(super) const GENERATOR: Generator = Generator {
             the vertices. Each step removes round(change × edges) edges, chosen evenly, and draws \
             as many that were not there. Features are standard normal. Targets are standard \
             normal (random), or 0.8 × the mean of feature 0 over the in-neighbours + 0.2 × noise \
-            (neighbours; just noise where there are none).",
+            (neighbours; just noise if there are none).",
     source: "Chung and Lu, Connected components in random graphs with given expected degree \
              sequences, 2002; sizes of the D4 (default) and D5 (example) workloads",
     parameters: &[
@@ -52,7 +52,7 @@ fn build(arguments: &Arguments, progress: &dyn Progress) -> Result<Dataset, Data
         return Err(arguments.reject("edges", "at most vertices × (vertices - 1) / 4"));
     }
     if arguments.choice("targets") == "neighbours" && width == 0 {
-        return Err(arguments.reject("targets", "random or none where there are no features"));
+        return Err(arguments.reject("targets", "random or none if there are no features"));
     }
     let dense = f64::from(vertices) * (width + 1) as f64 * 4.0;
     let bytes = steps as f64 * (8.0 * edges as f64 + dense) + 64.0 * edges as f64;

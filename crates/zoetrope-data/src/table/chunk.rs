@@ -54,7 +54,7 @@ impl IdChunk {
 
     pub(crate) fn push_text(&mut self, value: &[u8]) {
         let Self::Text { codes, table } = self else {
-            unreachable!("text is pushed only where the plan made the column text")
+            unreachable!("text is pushed only if the plan made the column text")
         };
         codes.push(table.code(value));
     }

@@ -22,7 +22,7 @@ impl Gains {
     /// Entries of the largest table that is made: half a gigabyte.
     const LARGEST: usize = 1 << 26;
 
-    /// The table of a state; none where it would be too large.
+    /// The table of a state; none if it would be too large.
     pub(super) fn new(state: &State<'_>) -> Option<Self> {
         let (count, parts) = (state.graph.vertices(), state.weights.len());
         if count * parts > Self::LARGEST {

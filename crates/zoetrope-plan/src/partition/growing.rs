@@ -9,7 +9,7 @@ use super::hypergraph::Hypergraph;
 use super::pins::State;
 
 /// Sides 0 and 1 of the vertices, side 0 about as heavy as `target`: it starts with one vertex and takes
-/// the one that adds least to the cut, until it is full. Where no net leads on, it takes the next
+/// the one that adds least to the cut, until it is full. If no net leads on, it takes the next
 /// vertex in random order.
 pub(super) fn grow(graph: &Hypergraph, target: i64, random: Random) -> Vec<u32> {
     let count = graph.vertices();
@@ -33,7 +33,7 @@ pub(super) fn grow(graph: &Hypergraph, target: i64, random: Random) -> Vec<u32> 
         };
         let Some(vertex) = found else { continue };
         let size = graph.vertex_weights[vertex as usize];
-        // The last one only where that is nearer to the target than to stop.
+        // The last one only if the part is nearer to the target with it than without.
         if state.weights[0] > 0 && state.weights[0] + size - target > target - state.weights[0] {
             newest[vertex as usize] = i64::MIN;
             if queue.is_empty() && others.len() == 0 {

@@ -163,7 +163,7 @@ impl Hypergraph {
         Self { vertex_weights, ..self }
     }
 
-    /// `Σ weight · (parts − 1)` over nets: the weight of the cut where nets are edges.
+    /// `Σ weight · (parts − 1)` over nets: if nets are edges, the weight of the cut.
     pub fn cost(&self, of: &[u32]) -> i64 {
         let mut found = Vec::new();
         let mut cost = 0;

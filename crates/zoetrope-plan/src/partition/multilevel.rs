@@ -35,10 +35,10 @@ const COARSEST_PER_PART: usize = 10;
 const COARSEST: usize = 100;
 /// Passes of refinement on each level.
 const PASSES: usize = 4;
-/// First partitions that are taken up to the top at most, and their pins in all where those are many.
+/// First partitions that are taken up to the top at most, and a limit to the sum of their pins.
 const MOST_TAKEN: usize = 4;
 const PINS_OF_ALL_TAKEN: usize = 1 << 20;
-/// First partitions that are made at most, and their pins in all where those are many.
+/// First partitions that are made at most, and a limit to the sum of their pins.
 const MOST_FIRSTS: usize = 16;
 const PINS_OF_ALL_FIRSTS: usize = 4 << 20;
 /// How often a finished partition is coarsened inside of its parts and refined once more.
@@ -109,7 +109,7 @@ fn excess(graph: &Hypergraph, of: &[u32], limits: &[i64]) -> i64 {
     State::new(graph, of.to_vec(), limits.len()).excess(limits).max(0)
 }
 
-/// Coarser and coarser hypergraphs, down to about `fewest` vertices; inside of parts where given.
+/// Coarser and coarser hypergraphs, down to about `fewest` vertices; inside of the given parts, if any.
 pub(super) fn coarsened(
     graph: &Hypergraph,
     fewest: usize,

@@ -6,7 +6,7 @@
 //! [`of_rows`]: a vertex of a snapshot is a net of itself and of all vertices that its edges lead to,
 //! because whoever owns one of those needs its row. The cost of a partition is the volume
 //! `Σ_t Σ_v λ_t(v)` of [`volume::halo`](crate::volume::halo), exactly. Vertices mostly keep their
-//! neighbours for a while, and equal nets are one net with their weights added. Where there are more
+//! neighbours for a while, and equal nets are one net with their weights added. If there are more
 //! pins than wanted all the same, several consecutive snapshots are united before, twice as many
 //! each time, and the cost is an upper bound of the volume.
 
@@ -81,7 +81,7 @@ pub fn of_rows(graph: &SnapshotSequence, steps: Range<usize>, max_pins: usize) -
     }
 }
 
-/// As [`of_rows`] with every `united` snapshots as one; none where that takes too many pins and
+/// As [`of_rows`] with every `united` snapshots as one; none if that takes too many pins and
 /// more could be united.
 fn rows_of(
     graph: &SnapshotSequence,

@@ -173,7 +173,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// How far the heaviest part is above its limit; 0 or less where all keep to theirs.
+    /// How far the heaviest part is above its limit; 0 or less if all keep to theirs.
     pub(super) fn excess(&self, limits: &[i64]) -> i64 {
         self.weights.iter().zip(limits).map(|(weight, limit)| weight - limit).max().unwrap_or(0)
     }

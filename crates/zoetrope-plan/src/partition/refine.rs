@@ -91,7 +91,7 @@ fn rebalance(state: &mut State<'_>, limits: &[i64], random: Random) {
     }
 }
 
-/// Where a vertex of a part that is too heavy can go: into a part that it reaches, else into the
+/// The part to which a vertex of a part that is too heavy can go: into a part that it reaches, else into the
 /// one with most room.
 fn way_out(state: &mut State<'_>, vertex: u32, limits: &[i64]) -> (i64, u32) {
     if let Some(found) = state.best_move(vertex, limits) {

@@ -56,7 +56,7 @@ impl Renaming {
     /// The same snapshots between renamed vertices.
     ///
     /// # Errors
-    /// [`GraphError::ShapeMismatch`] where the sequence has not as many vertices.
+    /// [`GraphError::ShapeMismatch`] if the sequence has not as many vertices.
     pub fn snapshots(&self, sequence: &SnapshotSequence) -> Result<SnapshotSequence, GraphError> {
         let vertices = self.new_of_old.len() as u32;
         if sequence.vertices() != vertices {

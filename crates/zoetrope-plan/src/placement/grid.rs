@@ -48,7 +48,7 @@ impl Grid {
     ///
     /// `starts` says where the vertices of each member start, and where the last ones end
     /// ([`even_starts`] or a partition's). `blocks` are the blocks of the frame between which
-    /// activations are not kept; one block of all steps where they are. `time_on_features` is
+    /// activations are not kept; one block of all steps if they are. `time_on_features` is
     /// false for models whose time encoders work on weights (EvolveGCN): cells then stay where
     /// their structure encoder is.
     ///
@@ -105,7 +105,7 @@ pub fn even_starts(vertices: u32, parts: u32) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// The blocks of a frame: `count` of them, or one a step where there are fewer steps.
+/// The blocks of a frame: `count` of them, or one a step if there are fewer steps.
 pub fn blocks(steps: usize, count: usize) -> Vec<Range<usize>> {
     even_parts(steps, count.clamp(1, steps.max(1))).collect()
 }

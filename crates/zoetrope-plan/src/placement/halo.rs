@@ -32,7 +32,7 @@ impl HaloStep {
         self.own.len() + self.ghosts.len()
     }
 
-    /// The row of a vertex among those of this step, where it is there.
+    /// The row of a vertex among those of this step, if it is there.
     pub fn column(&self, vertex: VertexId) -> Option<u32> {
         if self.own.contains(&vertex) {
             return Some(vertex - self.own.start + self.below as u32);
@@ -44,7 +44,7 @@ impl HaloStep {
     /// The rank's rows of a snapshot's matrix, whose columns are the rows after the exchange.
     ///
     /// # Errors
-    /// [`GraphError`] where an entry's column is not among them: the matrix has edges that the
+    /// [`GraphError`] if an entry's column is not among them: the matrix has edges that the
     /// halo was not made for.
     pub fn matrix(&self, whole: &Csr) -> Result<Csr, GraphError> {
         let first = whole.row_offsets()[self.own.start as usize];

@@ -177,7 +177,7 @@ pub enum Contradiction {
     BatchList,
     /// A batch ends inside of a time.
     #[error(
-        "batch {batch} ends between two events of one time, but batches have to end where time moves on"
+        "batch {batch} ends between two events of one time, but a batch has to end before an event of a later time"
     )]
     InsideOfTime {
         /// The batch.
@@ -191,7 +191,7 @@ pub enum Contradiction {
         /// Those of the frame.
         steps: usize,
     },
-    /// A snapshot is placed where nobody is.
+    /// A snapshot is placed on a rank that does not exist.
     #[error("it places a snapshot on {what} {owner} of {count}")]
     PlacedOn {
         /// A rank or a group.

@@ -36,7 +36,7 @@ pub enum Precision {
     Bf16,
 }
 
-/// How what several ranks have on GPUs goes from one to the other.
+/// How ranks exchange GPU data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -62,7 +62,7 @@ pub struct FramesOnGpu {
     pub draw_ahead: usize,
     /// Whether updates that repeat are recorded as CUDA graphs and launched as a whole.
     pub record: bool,
-    /// How what several ranks have goes from one to the other; nothing for one rank.
+    /// How ranks exchange GPU data; None for one rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
 }

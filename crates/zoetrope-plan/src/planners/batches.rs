@@ -149,7 +149,10 @@ fn reasons(facts: &BatchWorkload, wishes: &Wishes, room: &Room) -> Vec<String> {
     let mut reasons = Vec::new();
     if wishes.batches.whole_times {
         reasons.push(format!("{steps} steps of {batch} events or more, in time order"));
-        reasons.push("a batch ends where time moves on (task.equal_times = \"future\")".to_owned());
+        reasons.push(
+            "a batch ends before an event of a later time (task.equal_times = \"future\")"
+                .to_owned(),
+        );
     } else {
         reasons.push(format!("{steps} batches of {batch} events in time order"));
     }

@@ -254,7 +254,7 @@ fn reason(candidates: &[Candidate], taken: usize, limit: Option<u64>) -> String 
     if this.order(limit) <= next.order(limit) {
         format!("{name} has the shortest predicted epoch: {why}; next is {other}: {other_why}")
     } else {
-        format!("{name}, as asked: {why}; {other} is predicted to be faster: {other_why}")
+        format!("{name} is taken: {why}; {other} is predicted to be faster: {other_why}")
     }
 }
 

@@ -129,7 +129,7 @@ impl Row {
 /// The most bytes of a sum that every rank makes for itself, from the values of all.
 const ONE_ROUND_BYTES: u64 = 4096;
 
-/// Bytes of a sum of so many values: everyone sends its own to all others where they are few; otherwise to
+/// Bytes of a sum of so many values: everyone sends its own to all others if they are few; otherwise to
 /// those who add up a part each, and who send that to all others.
 pub(crate) fn reduced_bytes(ranks: u32, values: usize) -> u64 {
     let (ranks, bytes) = (u64::from(ranks), values as u64 * VALUE);
@@ -149,7 +149,7 @@ pub(crate) fn all_reduce_bytes(ranks: usize, rank: usize, values: usize) -> u64 
 /// The numbers of one strategy on a graph whose vertices are renamed for it; `starts` says where the
 /// vertices of each member start.
 ///
-/// Where blocks are computed again, the forward pass of every block but the last runs twice, and so do
+/// If blocks are computed again, the forward pass of every block but the last runs twice, and so do
 /// its exchanges; bytes count that.
 ///
 /// # Panics

@@ -12,11 +12,11 @@ pub struct LayerTraffic {
     pub gathered: usize,
     /// Whether those are the same in every step and are kept once aggregated (the first layer).
     pub gathered_once: bool,
-    /// Whether gradients come back for them; not where they are features.
+    /// Whether gradients come back for them; not if they are features.
     pub gathered_needs_gradient: bool,
     /// The width of rows on their way to the time encoder.
     pub to_time: usize,
-    /// Whether gradients come back for them; not where they follow from features alone.
+    /// Whether gradients come back for them; not if they follow from features alone.
     pub to_time_needs_gradient: bool,
     /// The width of rows that come back from the time encoder; 0 if nobody needs them there.
     pub from_time: usize,

@@ -41,7 +41,7 @@ impl Cursor {
     /// which only an optional field reads back.
     ///
     /// # Errors
-    /// [`RunError::Damaged`] where it cannot be turned into JSON.
+    /// [`RunError::Damaged`] if it cannot be turned into JSON.
     pub fn put(&mut self, name: &str, value: &impl Serialize) -> Result<(), RunError> {
         let value = serde_json::to_value(value).map_err(|error| damaged(name, &error))?;
         self.parts.insert(name.into(), exact::hide(value));
@@ -51,7 +51,7 @@ impl Cursor {
     /// Takes a value back that was [`put`](Self::put).
     ///
     /// # Errors
-    /// [`RunError::Damaged`] where there is none of that name or it is of another type.
+    /// [`RunError::Damaged`] if there is none of that name or it is of another type.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, RunError> {
         let value = self.parts.get(name).cloned().unwrap_or_default();
         serde_json::from_value(exact::show(value)).map_err(|error| damaged(name, &error))
@@ -75,7 +75,7 @@ mod tests {
             list: Vec<f64>,
             count: u64,
         }
-        // Texts of these many digits are where a hasty reader of decimals rounds wrongly.
+        // A careless reader of decimals rounds texts with this many digits wrongly.
         let values = (1..200u32).map(|n| 1.0 / f64::from(n * n + 7)).collect::<Vec<_>>();
         let other = Other { best: Some(0.1 + 0.2), none: None, list: values, count: u64::MAX };
         let mut cursor = Cursor::default();

@@ -46,7 +46,7 @@ pub trait FileLayer {
     /// What the system says; a part may then be gone.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// The names in a folder; none where there is no such folder.
+    /// The names in a folder; none if there is no such folder.
     ///
     /// # Errors
     /// What the system says.
@@ -55,7 +55,7 @@ pub trait FileLayer {
     /// Reads a file that is at most `most` bytes long.
     ///
     /// # Errors
-    /// What the system says, and [`io::ErrorKind::FileTooLarge`] where it is longer.
+    /// What the system says, and [`io::ErrorKind::FileTooLarge`] if it is longer.
     fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>>;
 }
 

@@ -75,8 +75,8 @@ impl<F: FileLayer> CheckpointStore<F> {
     /// back; if it fails, what was there before is still there.
     ///
     /// # Errors
-    /// [`RunError::Diverged`] where a number is not finite, [`RunError::Io`] where the disk
-    /// is full or fails, [`RunError::Damaged`] where what was written does not read back.
+    /// [`RunError::Diverged`] if a number is not finite, [`RunError::Io`] if the disk
+    /// is full or fails, [`RunError::Damaged`] if what was written does not read back.
     pub fn save(&self, state: &SavedState) -> Result<Written, RunError> {
         state.check_finite()?;
         let hash = state_hash(state);
@@ -94,11 +94,11 @@ impl<F: FileLayer> CheckpointStore<F> {
         Ok(Written { path: target, state_hash: hash, bytes })
     }
 
-    /// The newest checkpoint that is as it was written; `None` where there is none at all.
+    /// The newest checkpoint that is as it was written; `None` if there is none at all.
     ///
     /// # Errors
-    /// [`RunError::AllDamaged`] where there are checkpoints and none is as it was written,
-    /// [`RunError::Io`] where the folder cannot be read.
+    /// [`RunError::AllDamaged`] if there are checkpoints and none is as it was written,
+    /// [`RunError::Io`] if the folder cannot be read.
     pub fn load_latest(&self) -> Result<Option<Restored>, RunError> {
         let found = candidates(self.list()?);
         let mut rejected = Vec::new();
@@ -186,9 +186,9 @@ impl<F: FileLayer> CheckpointStore<F> {
         self.files.sync_folder(folder).map_err(at(folder))
     }
 
-    /// Gives a finished folder its name, which is not yet on the disk. Another one of that name is removed first where it is
-    /// damaged; where it is whole (of a run that went another way) it is moved aside, where it can
-    /// still be read until this one can.
+    /// Renames a finished folder to its final name, which is not yet synced. An older folder of that
+    /// name is removed first if it is damaged. If it is whole (another run's), it is moved aside and
+    /// stays readable until the new one is.
     fn publish(&self, unfinished: &Path, target: &Path) -> Result<(), RunError> {
         let fail = |error| RunError::io(target, error);
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -30,7 +30,7 @@ impl EventFile {
     /// joins them.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the file cannot be made.
+    /// [`RunError::Io`] if the file cannot be made.
     pub fn create(folder: &Path) -> Result<Self, RunError> {
         let seconds = since_epoch() as u64;
         let process = std::process::id();
@@ -58,7 +58,7 @@ impl EventFile {
     /// Adds values of one step, by tag; whoever reads the file sees them when this returns.
     ///
     /// # Errors
-    /// [`RunError::Io`] where the disk is full or fails.
+    /// [`RunError::Io`] if the disk is full or fails.
     pub fn scalars<'a>(
         &mut self,
         step: u64,

@@ -261,7 +261,7 @@ pub fn gru_backward(
     }
 }
 
-/// Goes back block by block, each through all steps.
+/// Backward pass block by block, each through all steps.
 #[allow(unsafe_code)]
 fn sequence_backward(
     call: &GruCall<&[f32]>,

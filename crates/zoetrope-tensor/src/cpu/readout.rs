@@ -12,7 +12,7 @@ use super::scattered::Scattered;
 use super::scratch;
 use super::simd::current;
 
-/// The most outputs that this way pays for.
+/// The most outputs with which this is faster than a matrix product.
 pub const MAX_OUTPUTS: usize = 2;
 
 /// Rows narrower than this are summed one element at a time.

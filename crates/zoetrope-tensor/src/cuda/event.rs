@@ -39,8 +39,8 @@ impl Event {
         self.handle
     }
 
-    /// Waits until the stream has come to this point. If others have a part in what the GPU does,
-    /// whoever looks after them looks on meanwhile.
+    /// Waits until the stream has come to this point. Calls the [`WaitHook`](super::WaitHook) meanwhile, if
+    /// the GPU has one.
     pub fn wait(&self) {
         let result = match self.gpu.wait_hook() {
             None => {

@@ -7,12 +7,12 @@
 // takes as long as its sums need, not as one warp needs. All snapshots of a group run in one
 // launch, their arrays named by a table in the arguments.
 //
-// Way there: α = softmax of the scores, out = Σ ᾱ·x. Way back: the sum that the softmax needs is
+// Forward pass: α = softmax of the scores, out = Σ ᾱ·x. Backward: the sum that the softmax needs is
 // dy·y (first kernel), so entries become independent; the second kernel goes over the transpose,
 // reads each dy once for both the derivative of α and the gradient of x, and leaves the slopes of
 // the scores [E, heads]; the third adds those by destination. Sums have a fixed order.
 //
-// Floor: an x (there) or dy (back) of heads·D values and about 12 bytes for each entry.
+// Floor: an x (forward) or dy (backward) of heads·D values and about 12 bytes for each entry.
 
 // Entries of a segment; rows up to that many are not cut.
 const u32 SEGMENT = 256;

@@ -243,7 +243,7 @@ impl Gpu {
         self.0.total_bytes
     }
 
-    /// What tells the GPU from every other one in the world.
+    /// The unique number of the GPU, by which ranks see whether they share one.
     ///
     /// # Errors
     /// If the driver does not say.
@@ -344,7 +344,8 @@ impl Gpu {
         self.attempt("computing", result);
     }
 
-    /// Lets someone look on whenever the host waits for the GPU from now on, for as long as he lives.
+    /// From now on calls `wait_hook` again and again while the host waits for the GPU; no longer once the
+    /// hook was dropped.
     pub fn set_wait_hook(&self, wait_hook: Weak<dyn WaitHook>) {
         *self.0.wait_hook.write().unwrap_or_else(PoisonError::into_inner) = Some(wait_hook);
     }

@@ -365,7 +365,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Goes back through all steps.
+    /// Backward pass through all steps.
     fn of(
         gpu: &Gpu,
         call: &GruCall<View<'_>>,

@@ -390,7 +390,7 @@ struct Passes<'a> {
     d_c0: Option<ViewMut<'a>>,
 }
 
-/// Goes back through all steps; returns rows of partial sums of the gates' gradients.
+/// Backward pass through all steps; returns rows of partial sums of the gates' gradients.
 fn go_back(gpu: &Gpu, call: &LstmCall<View<'_>>, passes: Passes<'_>, wants_bias: bool) -> Scratch {
     let LstmCall { shape, c0, u, mask, .. } = *call;
     let (h, cells) = (shape.hidden, shape.cells());

@@ -1,14 +1,14 @@
 // Attention of targets over sampled neighbours, aggregated before it is projected: the twin of
 // cpu/neighbour_attention.rs, which has the formulae.
 //
-// Mapping: a block of 256 threads answers one target at a time on the way there, one query with
+// Mapping: a block of 256 threads answers one target at a time in the forward pass, one query with
 // all its targets in the backward pass. What the slots of a target hold is put side by side in a tile
 // (ten slots of 373 values: 15 KiB of shared memory); a warp takes a slot for gathering and for
 // dot products, a thread takes a column for weighted sums. Targets with more slots than the tile
 // has rows go through it in chunks. The room of a block is shared memory or, if a row alone is
 // too wide for that, a slice of global memory: the same code runs on both.
 //
-// Way back: the sum over slots that the softmax needs is dy·y, so that chunks stay independent.
+// Backward pass: the sum over slots that the softmax needs is dy·y, so that chunks stay independent.
 // The first kernel leaves what reaches the row of each slot in a table [slots, M] and sums of the
 // time encoder for each block; the second adds those by row and by column. Every sum has a fixed
 // order; nothing is added atomically.

@@ -121,7 +121,7 @@ impl ParameterBlock {
     /// on the GPU.
     pub(super) fn shared_flags(&self) -> Option<View<'_, u32>> {
         let shared = self.reached_on_gpu.load(Ordering::Relaxed);
-        // A sum of ones and zeros has no bit exactly where it is 0.
+        // A sum of ones and zeros is 0 exactly if no bit of it is set.
         shared.then(|| View::new(self.flags().view().ptr(), self.ranges.len()))
     }
 

@@ -96,8 +96,8 @@ impl Tape {
         }
     }
 
-    /// Changes the gradient of the parameter `slot` for a block of the same length, whose values the
-    /// tape forgets; false if the loss does not depend on the parameter.
+    /// Swaps the gradient of the parameter `slot` with a block of the same length, whose values count for
+    /// nothing on the tape; false if the loss does not depend on the parameter.
     ///
     /// # Panics
     /// If the lengths differ.

@@ -33,7 +33,7 @@ impl Cost {
         Ok(Self { rule, weights })
     }
 
-    /// What a positive counts where a negative counts once, of two classes.
+    /// The weight of a positive in the loss relative to a negative, for two classes.
     pub(super) fn positive_weight(&self) -> f32 {
         self.weights.as_ref().map_or(1.0, |weights| weights[1] / weights[0])
     }

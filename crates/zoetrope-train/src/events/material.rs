@@ -49,14 +49,14 @@ pub struct EventInput {
     /// The digests of the events, once they were asked for.
     record: OnceLock<EventRecord>,
     features: EventFeatures,
-    /// The training events, where some were left out.
+    /// The training events, if some were left out.
     training: Option<Vec<usize>>,
     index: TemporalIndex,
     /// The index without the events that were left out of training.
     training_index: Option<TemporalIndex>,
     /// The features of all events on the GPU, if one computes.
     on_gpu: Option<Fixed>,
-    /// The index, and the one of training, on the GPU, where neighbours are sampled there.
+    /// The index, and the one of training, on the GPU, if neighbours are sampled there.
     samplers: [Option<TemporalSampler>; 2],
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Neighbours<'a> {
 }
 
 impl Neighbours<'_> {
-    /// As [`Sampler::sample`], on the GPU where the index lies there.
+    /// As [`Sampler::sample`], on the GPU if the index lies there.
     pub(super) fn sample(
         self,
         sampler: &Sampler,

@@ -5,7 +5,7 @@
 //! What models compute is in `zoetrope_nn::stream`; how answers are judged is in [`judge`].
 //!
 //! All questions of a batch see the memory as it was before the batch, with the mails that were
-//! waiting then (batch-stale). By default a batch ends where time moves on, so that memory knows no
+//! waiting then (batch-stale). By default a batch ends before an event of a later time, so that memory knows no
 //! event of a question's own time (`schedule`). Which events of neighbours they see is a choice of
 //! the task: those before the question's own time, or those before the batch.
 //!

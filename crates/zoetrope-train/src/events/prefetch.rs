@@ -54,7 +54,7 @@ pub(super) fn run(
                 }
             };
             for at in 0..count {
-                // Where the other end is gone, nobody wants more.
+                // If the other end is gone, nobody wants more.
                 let Ok(mut batch) = spare.recv() else { return };
                 let made = prepare(at, &mut batch).map(|()| batch);
                 let failed = made.is_err();
@@ -70,7 +70,7 @@ pub(super) fn run(
             }
         })?;
         for at in 0..count {
-            // The other end is gone without a word only where it panicked, which the scope tells.
+            // The other end is gone without a word only if it panicked, which the scope tells.
             let Ok(made) = ready.recv() else { return Ok(()) };
             let mut batch = made?;
             if !consume(at, &mut batch)? {

@@ -14,7 +14,7 @@ use super::session::EventSession;
 use crate::error::TrainError;
 
 impl EventSession {
-    /// Brings the state to where it knows exactly the first `events` events (of the training part
+    /// Brings the state to the point at which it knows exactly the first `events` events (of the training part
     /// those that are not held out), with the weights in place. Batches are counted from the start
     /// of each part, as in training and evaluation.
     ///

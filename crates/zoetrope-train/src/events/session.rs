@@ -40,7 +40,7 @@ pub struct EventSession {
     pub(super) cost: Cost,
     pub(super) network: StreamNetwork,
     pub(super) state: Option<VertexState>,
-    /// How many events the state knows, where it grew with the weights in place or was built with
+    /// How many events the state knows, if it grew with the weights in place or was built with
     /// them.
     pub(super) known: Option<usize>,
     /// Whether the state in place grew while the weights were learnt, up to the end of training.

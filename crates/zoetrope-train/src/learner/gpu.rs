@@ -101,7 +101,7 @@ impl OnGpu {
         }
     }
 
-    /// Adds up the gradients of all ranks, and which parameters they reached: from GPU to GPU where these
+    /// Adds up the gradients of all ranks, and which parameters they reached: from GPU to GPU if these
     /// are linked, which nothing waits for. Says whether it did.
     pub(super) fn share(&self, parameters: &Parameters, ranks: &Ranks) -> Result<bool, TrainError> {
         let linked = ranks.are_linked(&self.gpu);
@@ -131,7 +131,7 @@ impl OnGpu {
         self.optimiser.step(parameters, clip);
     }
 
-    /// Lets the GPU catch up where the host is too far ahead, and looks for faults.
+    /// Lets the GPU catch up if the host is too far ahead, and looks for faults.
     pub(super) fn pace(&mut self) -> Result<(), TrainError> {
         self.launched.push_back(self.gpu.mark());
         if self.launched.len() > AHEAD

@@ -76,7 +76,7 @@ pub struct Learner {
 }
 
 impl Learner {
-    /// Nothing is learned yet. `usual` is the measure that is watched where none is chosen.
+    /// Nothing is learned yet. `usual` is the measure that is watched if none is chosen.
     pub(crate) fn new(
         config: &Config,
         usual: MetricName,
@@ -196,7 +196,7 @@ impl Learner {
         }
     }
 
-    /// Goes back from a loss: adds its gradients times `factor`, and counts it as `share` of the
+    /// Backward pass from a loss: adds its gradients times `factor`, and counts it as `share` of the
     /// loss of the current frame or batch (`unit`).
     pub(crate) fn backward(
         &mut self,
@@ -224,9 +224,9 @@ impl Learner {
         Ok(())
     }
 
-    /// Goes back from the losses of blocks of a frame, and from gradients that flow in from later ones:
-    /// adds gradients times `share`, and counts losses as they weigh. Whether the sum is a number is
-    /// for [`Learner::check_loss`] to see.
+    /// Backward pass from the losses of blocks of a frame, and from gradients that flow in from later ones:
+    /// adds gradients times `share`, and counts losses as they weigh. [`Learner::check_loss`] sees
+    /// whether the sum is finite.
     pub(crate) fn backward_from(
         &mut self,
         tape: &mut Tape,
@@ -386,7 +386,7 @@ impl Learner {
     /// `share` puts the losses of several ranks together.
     ///
     /// # Errors
-    /// [`RunError::Diverged`](zoetrope_run::RunError::Diverged) where a loss or a gradient was not finite: the weights are then those
+    /// [`RunError::Diverged`](zoetrope_run::RunError::Diverged) if a loss or a gradient was not finite: the weights are then those
     /// of the last good update.
     pub(crate) fn collect(
         &mut self,

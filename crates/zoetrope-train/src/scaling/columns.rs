@@ -8,7 +8,7 @@
 //! | `auto` | one of these, as `shape` decides |
 //!
 //! A missing value becomes the training mean: 0 after scaling. With `mask` every column that lacks
-//! values in the training part gets a second one behind all the others, which is 1 where the value
+//! values in the training part gets a second one behind all the others, which is 1 if the value
 //! is missing.
 
 use rayon::prelude::*;
@@ -43,7 +43,7 @@ pub struct FittedColumn {
     pub mean: f64,
     /// What is divided by; 1 if the training part does not change.
     pub deviation: f64,
-    /// Whether a further column says where it is missing.
+    /// Whether a further column says which values are missing.
     pub indicator: bool,
 }
 
@@ -189,7 +189,7 @@ impl Table<'_> {
         for (column, name) in saved.columns.iter().zip(self.names) {
             if column.name != *name && named(&column.name) && named(name) {
                 return Err(unfit(format!(
-                    "the run has feature {} where this data has {name}",
+                    "the run has feature {}, this data has {name} in its place",
                     column.name
                 )));
             }

@@ -21,7 +21,7 @@ fn timeouts(config: &Config) -> Timeouts {
     Timeouts { timeout: config.rank_timeout(), ..Timeouts::default() }
 }
 
-/// Threads that compute for one rank where `here` ranks are on this machine.
+/// Threads that compute for one rank if `here` ranks are on this machine.
 fn threads_of_a_rank(config: &Config, here: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     config.train.threads_to_start().unwrap_or((cores / here.max(1)).max(1))
@@ -130,7 +130,7 @@ pub fn train_by_mpi(
     .map_err(plain)
 }
 
-/// Ranks of the job on this machine, as the launcher tells; all of them where it does not.
+/// Ranks of the job on this machine, as the launcher tells; all of them if it does not.
 #[cfg(feature = "mpi")]
 fn local_ranks(all: usize) -> usize {
     let told = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];

@@ -113,7 +113,7 @@ fn task_of_events(
         Err(why) => {
             let other = task.name();
             notes.push(format!(
-                "labels of events are not the task, because {why}; --task {other} insists"
+                "labels of events are not the task, because {why}; --task {other} makes them the task"
             ));
             (TaskName::LinkPrediction, why)
         }

@@ -3,7 +3,7 @@
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::PATH_VARIABLE;
 
-/// Whether there is a GPU; where CUDA was promised its absence is a failure.
+/// Whether there is a GPU; if CUDA was promised its absence is a failure.
 pub(crate) fn has_gpu() -> bool {
     match Gpu::open(0) {
         Ok(_) => true,

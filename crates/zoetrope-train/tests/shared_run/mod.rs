@@ -59,12 +59,12 @@ pub(crate) fn losses(settings: &[&str], ranks: Option<Ranks>) -> Vec<f64> {
     session.learner().epochs().iter().map(|epoch| epoch.loss).collect()
 }
 
-/// Panics where losses are further than 1e-5 apart.
+/// Panics if losses are further than 1e-5 apart.
 pub(crate) fn expect_equal(expected: &[f64], found: &[f64], what: &str) {
     expect_near(expected, found, 1e-5, what);
 }
 
-/// Panics where losses are further apart than that, relative to what they should be.
+/// Panics if losses are further apart than that, relative to what they should be.
 pub(crate) fn expect_near(expected: &[f64], found: &[f64], tolerance: f64, what: &str) {
     assert_eq!(expected.len(), found.len(), "{what}");
     for (one, other) in expected.iter().zip(found) {

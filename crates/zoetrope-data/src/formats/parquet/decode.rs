@@ -189,7 +189,7 @@ pub(crate) fn each<T: DataType>(
             .read_records(batch, Some(&mut definitions), None, &mut values)
             .map_err(|error| error.to_string())?;
         if records == 0 {
-            return Err(format!("{done} rows where the footer declares {rows}"));
+            return Err(format!("{done} rows, but the footer declares {rows}"));
         }
         if max_definition == 0 {
             values.iter().for_each(|value| visit(Some(value)));

@@ -128,7 +128,7 @@ pub(crate) fn check_pages(chunk: &[u8], facts: ChunkFacts) -> Result<usize, Refu
         Ok(at)
     } else {
         Err(Refusal::Damaged(format!(
-            "pages of {values} values where the footer declares {}",
+            "pages of {values} values, but the footer declares {}",
             facts.values
         )))
     }

@@ -97,7 +97,7 @@ fn each_list<T: DataType>(
             .read_records(batch, Some(&mut definitions), Some(&mut repetitions), &mut values)
             .map_err(|error| error.to_string())?;
         if records == 0 {
-            return Err(format!("{done} rows where the footer declares {rows}"));
+            return Err(format!("{done} rows, but the footer declares {rows}"));
         }
         let mut present = values.iter();
         for (level, (&definition, &repetition)) in definitions.iter().zip(&repetitions).enumerate()

@@ -14,7 +14,7 @@
 //! What reading makes of a file is a [`Signal`](crate::dataset::Signal) with the loader's own
 //! defaults, so that the number of lags can still be chosen.
 //!
-//! One deviation: a series that never changes is 0 after standardising, where some loaders divide
+//! One deviation: a series that never changes is 0 after standardising; some loaders divide
 //! by zero and train on NaN.
 //!
 //! Writing chooses the layout that the data fits (series, pages, mapping or steps) and adds a key

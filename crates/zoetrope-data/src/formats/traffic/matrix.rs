@@ -97,7 +97,7 @@ pub(super) fn rename(
 pub(super) fn kernel_note(what: &str) -> String {
     format!(
         "{what} holds distances: edges weigh exp(-(d / {KERNEL_METRES})^2 / {KERNEL_VARIANCE}) \
-         where that is at least {KERNEL_KEPT}"
+         if that is at least {KERNEL_KEPT}"
     )
 }
 

@@ -94,7 +94,7 @@ pub(super) fn backward(
     input.bias.into_iter().flatten().zip(&sums[..3 * h]).for_each(|(d, sum)| *d += sum);
 }
 
-/// Goes back through the element-wise part, block by block.
+/// Backward pass through the element-wise part, block by block.
 #[allow(unsafe_code)]
 fn gates(call: &GruCall<&[f32]>, saved: &[f32], d_out: &[f32], with_state: bool) -> GateRows {
     let GruCall { shape, h0, mask, kind, .. } = *call;

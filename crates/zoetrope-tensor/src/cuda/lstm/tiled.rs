@@ -170,7 +170,7 @@ impl Tiled {
         self.launch(gpu, &FORWARD, call);
     }
 
-    /// Goes back through all steps, down to the gradients of the gates and of the input's rows, where
+    /// Backward pass through all steps, down to the gradients of the gates and of the input's rows, if
     /// those are part of it.
     pub(super) fn backward(
         &self,

@@ -1,4 +1,4 @@
-//! What a model of events must beat: predictions that need no training.
+//! What an event model must beat: predictions that need no training.
 //!
 //! | task | baselines |
 //! | --- | --- |
@@ -8,7 +8,7 @@
 //! | edge regression | [`compare_values`]: mean, last value of the pair |
 //!
 //! A baseline is told the stream event by event, and asked about an event before it is told any
-//! event of the same time (or, where equal times count as past, before it is told the event itself).
+//! event of the same time (or, if equal times count as past, before it is told the event itself).
 //! So it cannot look ahead. It scores the very pairs that the model scores and is judged by the same
 //! accumulators ([`judge`](super::judge)).
 

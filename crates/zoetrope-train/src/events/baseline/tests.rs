@@ -40,7 +40,7 @@ fn scores_are_those_of_the_past_and_windows_forget() {
     let (first, second) = of(3, EqualTimesRule::Future);
     assert_eq!(first, [1.0, 0.0, 1.0, 0.0, 0.0]);
     assert_eq!(second, [1.0, 1.0, 2.0, 2.0, 1.0]);
-    // Of two events at one time, the second knows the first where equal times are past.
+    // Of two events at one time, the second knows the first if equal times are past.
     assert_eq!(of(4, EqualTimesRule::Future), (first, second));
     assert_eq!(of(4, EqualTimesRule::Past).0, [1.0, 1.0, 2.0, 1.0, 1.0]);
 }

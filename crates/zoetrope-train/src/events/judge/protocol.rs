@@ -1,7 +1,7 @@
 //! How a stream is judged, in words and numbers, for the summary.
 //!
-//! Two figures compare only where all of this is equal, so nothing of it is left to be guessed: what
-//! was split where, which negatives there were and where they came from, what a question could see,
+//! Two figures compare only if all of this is equal, so nothing of it is left to be guessed: what
+//! each part of the data holds, which negatives there were and where they came from, what a question could see,
 //! how equal scores rank and over what means are taken.
 
 use std::ops::Range;
@@ -113,7 +113,7 @@ impl StreamProtocol<'_> {
             "equal_times": self.config.task.equal_times.name(),
             "knows": match self.config.task.equal_times {
                 EqualTimesRule::Future => "events strictly before the time of the question: a batch \
-                                           ends where time moves on",
+                                           ends before an event of a later time",
                 EqualTimesRule::Batch => "events of earlier batches, those at the time of the question \
                                           among them (the convention of PyG, TGB and TGL)",
                 EqualTimesRule::Past => "events of earlier batches, those at the time of the question \
@@ -220,7 +220,7 @@ impl StreamProtocol<'_> {
                     None => self.drawn(task.candidates),
                 },
                 "ties": "average of the optimistic and the pessimistic rank",
-                "parts": "test, and validation where the watched metric is one of them",
+                "parts": "test, and validation if the watched metric is one of them",
             },
             "inductive": "events with an end that no training event touches; transductive: the others",
         })

@@ -49,7 +49,7 @@ impl StepBaseline for Persistence {
 }
 
 /// The column of lagged features that holds the newest value of the target on its own scale;
-/// `None` where the features are not lags of the target (one-hot columns, another series, or a
+/// `None` if the features are not lags of the target (one-hot columns, another series, or a
 /// target on a logarithmic scale).
 ///
 /// Lags lie oldest first, the channels of a step together, and the target is channel 0.

@@ -1,4 +1,4 @@
-//! Everyone goes where everyone goes: the number of edges into a vertex.
+//! A candidate's score is its popularity: the number of edges into it so far.
 
 use zoetrope_graph::{SnapshotView, VertexId};
 

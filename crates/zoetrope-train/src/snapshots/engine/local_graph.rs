@@ -20,7 +20,7 @@ pub(super) struct PieceExchange {
     to_time: Option<Exchange>,
     to_structure: Option<Exchange>,
     to_answers: Option<Exchange>,
-    /// The two ways in parts, where they overlap with computing.
+    /// Both directions cut into parts, if messages overlap with computing.
     overlap: Option<Overlap>,
 }
 
@@ -65,7 +65,7 @@ fn start(exchange: &Exchange, tape: &mut Tape, rows: Var) -> Result<PendingRows,
     Ok(PendingRows::new(|tape| Ok(pending.arrive(tape))))
 }
 
-/// Parts in which rows are redistributed where that overlaps with computing: few, because each costs
+/// Parts in which rows are redistributed if that overlaps with computing: few, because each costs
 /// messages of its own.
 const PARTS: usize = 4;
 

@@ -134,8 +134,8 @@ pub struct FrameRunner {
 }
 
 impl FrameRunner {
-    /// Prepares the snapshots in the forms that the model needs and, where planned, aggregates the
-    /// features of all of them. Where ranks share frames, what a rank needs is prepared when it is
+    /// Prepares the snapshots in the forms that the model needs and, if planned, aggregates the
+    /// features of all of them. If ranks share frames, what a rank needs is prepared when it is
     /// asked for.
     ///
     /// # Errors

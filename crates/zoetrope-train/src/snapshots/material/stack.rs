@@ -32,7 +32,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Where targets are there; None if all are.
+    /// Which targets are known; None if all are.
     pub fn present(&self) -> Option<&Arc<Matrix>> {
         match self {
             Self::Numbers { present, .. } | Self::Classes { present, .. } => present.as_ref(),

@@ -108,7 +108,7 @@ fn mend(
     Ok(sequence.with_weight(Some(mended.collect()))?)
 }
 
-/// Weights that are no numbers to calculate with, and where the first of them stands.
+/// Weights that are not finite, and the place of the first of them.
 struct Broken {
     count: usize,
     all: usize,

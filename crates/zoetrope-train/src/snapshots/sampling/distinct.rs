@@ -17,7 +17,7 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// `count` distinct numbers of `0..size` in the order in which they were drawn, all of them where
+    /// `count` distinct numbers of `0..size` in the order in which they were drawn, all of them if
     /// there are not more. Draw `n` has position `first + n`.
     pub(super) fn draw(&mut self, draws: Draws, first: u64, count: usize, size: usize) -> &[usize] {
         self.mark(draws, first, count, size);

@@ -69,7 +69,7 @@ impl EdgeClassRule {
         Ok(known().min().zip(known().max()))
     }
 
-    /// The class of an edge of this weight; `None` where it has none.
+    /// The class of an edge of this weight; `None` if it has none.
     pub fn class(self, weight: f32) -> Option<u32> {
         match self {
             _ if weight.is_nan() => None,

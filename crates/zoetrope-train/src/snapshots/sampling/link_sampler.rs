@@ -6,7 +6,7 @@
 //! from snapshot T + 1 in the same manner, and accuracy is the share of pairs that are classified
 //! rightly. The paper sets θ to 0.1.
 //!
-//! Where the paper leaves room: a query at step t is asked for the links of t + 1 in training as
+//! What the paper leaves open: a query at step t is asked for the links of t + 1 in training as
 //! in the test; links are selected without repeats; negatives are drawn with repeats and are
 //! never links of the snapshot, so that no label is wrong.
 
@@ -30,7 +30,7 @@ pub enum NegativeEnds {
     /// Both: any pair that is not a link (ESDG).
     #[default]
     Both,
-    /// The destination: the source is that of a positive, which is harder where few vertices are
+    /// The destination: the source is that of a positive, which is harder if few vertices are
     /// active at a time.
     Destination,
 }
@@ -102,7 +102,7 @@ impl LinkSampler {
         self.sampling
     }
 
-    /// Replaces `pairs` by positives of the target, then negatives. Fewer negatives come where a
+    /// Replaces `pairs` by positives of the target, then negatives. There are fewer negatives if a
     /// graph (or, for drawn destinations, a source) is linked with everything.
     pub fn fill(&mut self, target: SnapshotView<'_>, key: DrawKey, pairs: &mut Pairs) {
         pairs.clear();

@@ -50,7 +50,7 @@ impl LinkScores {
         (self.ranks.observations(), pairs)
     }
 
-    /// AP and AUC (where pairs are kept), MRR and hits@k, with their names.
+    /// AP and AUC (if pairs are kept), MRR and hits@k, with their names.
     pub fn report(&mut self) -> Vec<(Metric, Result<f64, Undefined>)> {
         let pairs = self.pairs.iter_mut().flat_map(BinaryScores::report);
         pairs.chain(self.ranks.report()).collect()

@@ -126,7 +126,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a block forward from a state. Returns the state after it and, where something is asked of
+    /// Runs a block forward from a state. Returns the state after it and, if something is asked of
     /// it here, the loss with its weight in that of the frame.
     fn run_block(
         &mut self,

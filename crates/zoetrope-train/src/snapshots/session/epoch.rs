@@ -259,7 +259,7 @@ impl Session {
         Ok(with_loss)
     }
 
-    /// Runs one stretch forward and, where it has a loss, backward. Returns whether it has one.
+    /// Runs one stretch forward and, if it has a loss, backward. Returns whether it has one.
     fn stretch(
         &mut self,
         stretch: Frame,

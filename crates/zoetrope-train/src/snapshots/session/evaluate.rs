@@ -1,7 +1,7 @@
 //! Measuring on a part.
 //!
 //! A snapshot is judged once, with everything before it as history and nothing after it: as the
-//! last of its own frame, or in one pass over the sequence where the state is carried or the whole
+//! last of its own frame, or in one pass over the sequence if the state is carried or the whole
 //! sequence is one frame.
 
 use std::collections::BTreeMap;
@@ -167,8 +167,8 @@ impl Session {
         Ok(self.runner.embed(&mut forward, model, piece, state)?)
     }
 
-    /// Puts the embeddings of a snapshot where it is judged: on the first rank, to which another one
-    /// sends them where it has them. Returns whether that is this one.
+    /// Brings the embeddings of a snapshot to the first rank, which judges it; a rank that has them
+    /// sends them. Returns whether this is the first rank.
     fn fetch_rows(
         &mut self,
         piece: &Piece,

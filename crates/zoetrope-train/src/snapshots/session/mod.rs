@@ -80,7 +80,7 @@ pub struct Session {
     pub(crate) tasks: TaskLog,
     /// Says that validation should end.
     pub(crate) interrupt: Interrupt,
-    /// How what ranks have on GPUs goes from one to the other.
+    /// How ranks exchange GPU data.
     pub(crate) device_transport: Option<DeviceTransport>,
 }
 

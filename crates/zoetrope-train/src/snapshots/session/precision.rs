@@ -12,7 +12,7 @@ use crate::snapshots::engine::{Piece, PieceRun};
 use crate::snapshots::task::Questions;
 
 impl Session {
-    /// Before the first update on a GPU in a lower precision: refuses it where the loss of the
+    /// Before the first update on a GPU in a lower precision: refuses it if the loss of the
     /// first frame is not that of f32. Nothing of the run changes.
     pub(super) fn check_precision(&mut self, frame: Frame) -> Result<(), TrainError> {
         let Some(planned) = self.plan.gpu else { return Ok(()) };
@@ -75,7 +75,7 @@ fn tolerance(precision: Precision) -> f64 {
 }
 
 fn judge(asked: Precision, exact: f64, found: f64) -> Result<(), TrainError> {
-    // Where f32 itself fails, training says so.
+    // If f32 itself fails, training reports it.
     if !exact.is_finite() || (found - exact).abs() <= tolerance(asked) * exact.abs() {
         return Ok(());
     }

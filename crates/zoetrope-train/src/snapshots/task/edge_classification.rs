@@ -219,7 +219,7 @@ impl Task for EdgeClassification {
             "classes": self.classes,
             "class_weights": self.declared,
             "class_of_an_edge": match self.rule {
-                EdgeClassRule::WeightSign => "1 where its weight is above 0, else 0; the model sees the graph without weights",
+                EdgeClassRule::WeightSign => "1 if its weight is above 0, else 0; the model sees the graph without weights",
                 EdgeClassRule::WeightIsClass => "the label of its latest event in the window",
             },
         })

@@ -20,7 +20,7 @@ pub(super) struct StackedPairs {
 impl StackedPairs {
     /// Forgets all pairs. The tape that read them must have been reset, or new buffers are made.
     pub(super) fn clear(&mut self) {
-        // Not `make_mut`: it would copy the old pairs where a tape still holds them.
+        // Not `make_mut`: it would copy the old pairs if a tape still holds them.
         for ends in [&mut self.ends.src, &mut self.ends.dst] {
             match Arc::get_mut(ends) {
                 Some(ends) => ends.clear(),
