@@ -34,9 +34,9 @@ mod uniform;
 pub use hops::Hops;
 
 /// Moments that one thread works through without handing on, about 50 µs of work.
-const GRAIN: usize = 1024;
+const MOMENTS_OF_A_TASK: usize = 1024;
 /// Calls with fewer moments stay on the thread that makes them: waking others takes longer.
-const PARALLEL: usize = 4 * GRAIN;
+const PARALLEL_MOMENTS_MIN: usize = 4 * MOMENTS_OF_A_TASK;
 
 /// Which of the events before a moment are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -147,7 +147,7 @@ impl Sampler {
         step: u32,
         sampled: &mut Sampled,
     ) {
-        if moments.len() < PARALLEL || rayon::current_num_threads() == 1 {
+        if moments.len() < PARALLEL_MOMENTS_MIN || rayon::current_num_threads() == 1 {
             return self.sample_on::<false>(index, moments, step, sampled);
         }
         // Enters the pool once, if the caller is not one of its threads.
@@ -166,7 +166,7 @@ impl Sampler {
         offsets.resize(moments.len() + 1, 0);
         offsets[0] = 0;
         let counts = &mut offsets[1..];
-        let grain = if THREADS { GRAIN } else { moments.len().max(1) };
+        let grain = if THREADS { MOMENTS_OF_A_TASK } else { moments.len().max(1) };
         if THREADS {
             moments
                 .par_chunks(grain)

@@ -40,9 +40,9 @@ fn text(what: &str, needed: u64, free: u64, limit: Option<u64>, advice: &str) ->
 /// # Errors
 /// [`TooLarge`].
 pub fn need(what: &str, bytes: u64, advice: &str) -> Result<(), TooLarge> {
-    // Asking the system takes longer than what is small.
-    const SMALL: u64 = 1 << 20;
-    if bytes < SMALL && limit::limit().is_none() {
+    // Asking the system takes longer than taking less than this.
+    const CHECKED_BYTES_MIN: u64 = 1 << 20;
+    if bytes < CHECKED_BYTES_MIN && limit::limit().is_none() {
         return Ok(());
     }
     let (free, limit) = match (limit::room(), available()) {

@@ -20,12 +20,12 @@ pub(super) struct Gains {
 
 impl Gains {
     /// Entries of the largest table that is made: half a gigabyte.
-    const LARGEST: usize = 1 << 26;
+    const TABLE_ENTRIES_MAX: usize = 1 << 26;
 
     /// The table of a state; none if it would be too large.
     pub(super) fn new(state: &State<'_>) -> Option<Self> {
         let (count, parts) = (state.graph.vertices(), state.weights.len());
-        if count * parts > Self::LARGEST {
+        if count * parts > Self::TABLE_ENTRIES_MAX {
             return None;
         }
         let mut gains = Self {

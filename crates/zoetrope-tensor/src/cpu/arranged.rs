@@ -18,9 +18,9 @@ use zoetrope_graph::Csr;
 use super::spmm::CsrRef;
 
 /// Entries plus rows of a window at most, save if one row has more; fits 16-bit places.
-const LARGEST: usize = 8192;
+const WINDOW_ENTRIES_MAX: usize = 8192;
 /// And at least, so that small matrices are not cut into crumbs.
-const SMALLEST: usize = 512;
+const WINDOW_ENTRIES_MIN: usize = 512;
 /// Windows that a matrix is cut into while they are neither too large nor too small.
 const WINDOWS: usize = 16;
 
@@ -84,7 +84,7 @@ impl Arranged {
             columns: Vec::with_capacity(m.columns.len() + BEYOND),
             values: Vec::with_capacity(m.values.len()),
         };
-        let most = (m.work(0, m.rows) / WINDOWS).clamp(SMALLEST, LARGEST);
+        let most = (m.work(0, m.rows) / WINDOWS).clamp(WINDOW_ENTRIES_MIN, WINDOW_ENTRIES_MAX);
         let mut order = Vec::new();
         let mut from = 0;
         while from < m.rows {

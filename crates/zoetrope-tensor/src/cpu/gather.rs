@@ -4,7 +4,7 @@ use super::blocks::{for_each_block, rows_per_block};
 use rayon::prelude::*;
 
 /// Elements below which adding back runs on one thread.
-const SERIAL: usize = 1 << 15;
+const SERIAL_ELEMENTS_MAX: usize = 1 << 15;
 
 /// `y[i] = x[indices[i]]` for rows of `width` elements.
 ///
@@ -40,7 +40,7 @@ pub fn scatter_add_rows(dy: &[f32], width: usize, indices: &[u32], dx: &mut [f32
     let rows = dx.len() / width;
     assert!(indices.iter().all(|&i| (i as usize) < rows), "indices below {rows}");
     let ranges = rayon::current_num_threads();
-    if ranges == 1 || dy.len() <= SERIAL {
+    if ranges == 1 || dy.len() <= SERIAL_ELEMENTS_MAX {
         return add_range(dy, width, indices, 0, dx);
     }
     let per_range = rows.div_ceil(ranges);

@@ -31,7 +31,7 @@ pub(crate) use direct::{Factors, Results, Vectors, WHOLE_VECTOR, direct};
 use epilogue::Epilogue;
 
 /// Multiply-adds below which a product is one call on this thread (about five microseconds).
-const WHOLE: usize = 1 << 18;
+const ONE_CALL_MACS_MAX: usize = 1 << 18;
 /// Length of a block of the inner dimension, at least, and how many blocks at most.
 const MIN_INNER: usize = 1024;
 const MAX_INNER_BLOCKS: usize = 32;
@@ -181,7 +181,7 @@ enum Split {
 
 fn split(m: usize, n: usize, k: usize) -> Split {
     let work = m.saturating_mul(n).saturating_mul(k);
-    if work <= WHOLE {
+    if work <= ONE_CALL_MACS_MAX {
         return Split::Whole;
     }
     if k >= 2 * MIN_INNER && m * n <= MAX_PARTIAL && k >= 4 * m.max(n) {

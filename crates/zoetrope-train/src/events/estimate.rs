@@ -30,7 +30,7 @@ use crate::error::TrainError;
 use crate::learner::optimise;
 
 /// The smallest batch that is tried.
-const FIRST: usize = 32;
+const FIRST_BATCH_EVENTS: usize = 32;
 /// The least that the program takes besides data, states and weights; all there is to go by in processes that
 /// do not count their memory.
 const PROGRAM_BYTES_MIN: u64 = 16 << 20;
@@ -142,7 +142,7 @@ impl EventSession {
         pass: Pass,
         state: Option<&zoetrope_nn::memory::VertexState>,
     ) -> Result<BatchCost, TrainError> {
-        let mut count = FIRST.min(events);
+        let mut count = FIRST_BATCH_EVENTS.min(events);
         let (mut before, mut now) = (BatchCost::default(), self.try_batch(count, pass, state)?);
         if count < events {
             (before, now) = (self.try_batch(count / 2, pass, state)?, now);

@@ -18,7 +18,7 @@ const LINE: usize = 16;
 
 /// Bytes of a matrix from which on its rows are asked for ahead: below, the first-level cache may
 /// have them.
-const FAR: usize = 1 << 15;
+const PREFETCHED_BYTES_MIN: usize = 1 << 15;
 
 /// Where the parts of a row are, in x and in a tile.
 #[derive(Clone, Copy)]
@@ -144,7 +144,8 @@ impl<'a> NeighbourCall<'a> {
         let wide = self.heads * self.width();
         prefetch(vectors, row * wide, wide);
         let slots = self.slots(target);
-        let far = [self.rows.0, self.features.0].map(|matrix| size_of_val(matrix) > FAR);
+        let far =
+            [self.rows.0, self.features.0].map(|matrix| size_of_val(matrix) > PREFETCHED_BYTES_MIN);
         if far == [false; 2] {
             return;
         }

@@ -16,7 +16,7 @@ use super::super::past_caches::{fence, lines, store_past};
 use super::super::prefetch::prefetch;
 
 /// Bytes of x from which on rows are asked for ahead: below, the second-level cache has them.
-const FAR: usize = 1 << 20;
+const PREFETCHED_BYTES_MIN: usize = 1 << 20;
 
 /// A window, with the x and the y that belong to it.
 pub(super) struct WindowProduct<'a> {
@@ -52,7 +52,7 @@ impl<'a> WindowProduct<'a> {
         accumulate: Accumulate,
         past: bool,
     ) -> Self {
-        let far = size_of_val(x) > FAR;
+        let far = size_of_val(x) > PREFETCHED_BYTES_MIN;
         let ahead = if !far {
             0
         } else if width <= 64 {

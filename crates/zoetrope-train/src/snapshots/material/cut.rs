@@ -246,9 +246,9 @@ fn events(
 /// Refuses windows of which nearly all are empty. A sequence of them takes no memory, but a model
 /// computes every snapshot, and features and states have a row for every vertex of each.
 fn must_be_sensible(store: &EventStore, windows: &Windows) -> Result<(), TrainError> {
-    const SOME: u64 = 1 << 16;
+    const WINDOWS_MIN: u64 = 1 << 16;
     const EMPTY_FOR_EACH_EVENT: u64 = 16;
-    let limit = SOME + EMPTY_FOR_EACH_EVENT * store.len() as u64;
+    let limit = WINDOWS_MIN + EMPTY_FOR_EACH_EVENT * store.len() as u64;
     if windows.len() as u64 > limit {
         Err(TrainError::Unfit {
             what: format!(
