@@ -2,10 +2,10 @@
 # Makes a Python environment under target/ from the ordinary package index, once.
 #
 # usage: bench/environment.sh pygt|dgl
-#   pygt   target/bench-venv: PyTorch, PyG, PyG-Temporal, and TGM where it installs
+#   pygt   target/bench-venv: PyTorch, PyG, PyG-Temporal, and TGM if it installs
 #   dgl    target/bench-dgl: DGL 2.1, which needs PyTorch 2.2.1 and NumPy 1
 #
-# Fails where what it is named after cannot be installed.
+# Fails if what it is named after cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

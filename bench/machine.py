@@ -17,7 +17,7 @@ UNKNOWN = "unknown"
 
 
 def git(*words):
-    """What git says of this checkout; empty where there is no git or no checkout."""
+    """What git says of this checkout; empty if there is no git or no checkout."""
     try:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     except OSError:

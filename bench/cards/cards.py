@@ -1,6 +1,6 @@
-"""Trains by linked cards and by way of the host, side by side; run it through `run.sh`.
+"""Trains by linked GPUs and by way of the host, side by side; run it through `run.sh`.
 
-Writes cards.json (every figure) and cards.md. The exit code is 0 where every pair of runs came to the same bits and
+Writes cards.json (every figure) and cards.md. The exit code is 0 if every pair of runs came to the same bits and
 every rank that was killed was named within 15 s.
 """
 
@@ -37,14 +37,14 @@ def say(text):
 
 
 def nccl_folder():
-    """Where Python's packages have NCCL; empty where they have none."""
+    """Where Python's packages have NCCL; empty if they have none."""
     looked = "import nvidia.nccl as found; print(list(found.__path__)[0] + '/lib')"
     done = subprocess.run([sys.executable, "-c", looked], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 
 def environment(ranks):
-    """What lets ranks that share a card be linked."""
+    """What lets ranks that share a GPU be linked."""
     folders = [nccl_folder(), os.environ.get("LD_LIBRARY_PATH", "")]
     shared = {"ZOETROPE_SHARE_CARD": "1", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"} if ranks > 1 else {}
     return {"LD_LIBRARY_PATH": ":".join(filter(None, folders)), **shared}
@@ -126,11 +126,11 @@ def strike(options, way, work):
 def table(result):
     """The records as Markdown."""
     lines = [
-        "# Cards that are linked, against the way by the host",
+        "# GPUs that are linked, against the way by the host",
         "",
         f"{result['machine']['date']}, {result['card']}, NCCL {result['nccl']}, "
-        f"2 ranks by Open MPI on one card; `bench/cards/run.sh`. NCCL takes them for ranks of two hosts and moves bytes over "
-        "sockets of one machine, so that seconds tell that it works, not how fast cards of their own would be.",
+        f"2 ranks by Open MPI on one GPU; `bench/cards/run.sh`. NCCL takes them for ranks of two hosts and moves bytes over "
+        "sockets of one machine, so that seconds tell that it works, not how fast GPUs of their own would be.",
         "",
         f"Data: `{result['data']}`, windows of a day, frames of 10, 16 hidden.",
         "",
@@ -151,8 +151,8 @@ def table(result):
         )
     lines += [
         "",
-        "Bytes are those of the whole run and of the first rank, bytes between ranks those of all. One rank has the card for itself, sends "
-        "nothing and launches recorded updates: on one card ranks only cost.",
+        "Bytes are those of the whole run and of the first rank, bytes between ranks those of all. One rank has the GPU for itself, sends "
+        "nothing and launches recorded updates: on one GPU ranks only cost.",
     ]
     lines += ["", "A rank that is killed in the middle of a run:", "", "| way | exit code | named after | left behind | commit |", "| --- | --- | --- | --- | --- |"]
     for way, one in result["struck"].items():

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Ranks whose cards are linked by NCCL, against ranks that go by way of the host: the same bits, how long epochs
-# take, and whether a rank that is killed is named. For a machine with a card and mpirun; it needs no cargo, no git
+# Ranks whose GPUs are linked by NCCL, against ranks that go by way of the host: the same bits, how long epochs
+# take, and whether a rank that is killed is named. For a machine with a GPU and mpirun; it needs no cargo, no git
 # and no network, and Python's standard library only.
 #
 #   bench/cards/run.sh                    every model and strategy
 #   bench/cards/run.sh --tiny --out DIR   does it run at all?
 #
-# On a machine with one card the ranks share it: each is given another NCCL_HOSTID, so that NCCL takes them for
-# ranks of different hosts and moves bytes over sockets. Times are then no measure of NCCL between cards.
+# On a machine with one GPU the ranks share it: each is given another NCCL_HOSTID, so that NCCL takes them for
+# ranks of different hosts and moves bytes over sockets. Times are then no measure of NCCL between GPUs.
 #
 # ZOETROPE  the program, with the feature mpi (target/release/zoetrope)
-# COMMIT    what ZOETROPE was built from, where the checkout is a copy without git
+# COMMIT    what ZOETROPE was built from, if the checkout is a copy without git
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 exec "${PYTHON:-python3}" bench/cards/cards.py "$@"

@@ -21,7 +21,7 @@ from pathlib import Path
 from accuracy_tables import MEASURES, MODELS, document
 from zoetrope import RESULTS, SHARED, WORK, machine, train
 
-# The file, and the most epochs: fewer where the stream is long. The shortest comes first.
+# The file, and the most epochs: fewer if the stream is long. The shortest comes first.
 SETS = {
     "uci-messages": ("uci-messages/CollegeMsg.txt.gz", 5),
     "enron": ("enron/ml_enron.csv.gz", 5),
@@ -104,11 +104,11 @@ def options():
     parser.add_argument("--sets", type=words, default=list(SETS), help="of " + ", ".join(SETS))
     parser.add_argument("--models", type=words, default=list(MODELS), help="of " + ", ".join(MODELS))
     parser.add_argument("--parts", type=words, default=["links", "classes"], help="of links, classes")
-    parser.add_argument("--epochs", type=int, help="most of all; fewer on long streams where not given")
-    parser.add_argument("--batch", type=int, default=200, help="events; 200 where not given")
-    parser.add_argument("--rate", type=float, default=RATE, help=f"{RATE:g} where not given")
-    parser.add_argument("--equal-times", choices=["future", "batch"], default="future", help="task.equal_times; future where not given")
-    parser.add_argument("--threads", type=int, default=2, help="2 where not given")
+    parser.add_argument("--epochs", type=int, help="most of all; fewer on long streams if not given")
+    parser.add_argument("--batch", type=int, default=200, help="events; 200 if not given")
+    parser.add_argument("--rate", type=float, default=RATE, help=f"{RATE:g} if not given")
+    parser.add_argument("--equal-times", choices=["future", "batch"], default="future", help="task.equal_times; future if not given")
+    parser.add_argument("--threads", type=int, default=2, help="2 if not given")
     parser.add_argument("--out", type=Path, help="folder for events-accuracy.json and .md")
     asked = parser.parse_args()
     if asked.quick and asked.sets == list(SETS):

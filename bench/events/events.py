@@ -75,9 +75,9 @@ def options():
     parser.add_argument("--quick", action="store_true", help="one epoch over the first events: does everyone run? Results go to target/")
     parser.add_argument("--models", type=words, default=list(MODELS), help="of " + ", ".join(MODELS))
     parser.add_argument("--peers", type=words, help="only these, of pyg, tgm, tgl, tglite; `none` for Zoetrope alone")
-    parser.add_argument("--rounds", type=int, default=1, help="1 where not given")
-    parser.add_argument("--threads", type=int, default=2, help="of everyone, and as many cores; 2 where not given")
-    parser.add_argument("--reach-rate", type=float, default=RATE, help="learning rate on the way to the wanted AP; that of the peers where not given")
+    parser.add_argument("--rounds", type=int, default=1, help="1 if not given")
+    parser.add_argument("--threads", type=int, default=2, help="of everyone, and as many cores; 2 if not given")
+    parser.add_argument("--reach-rate", type=float, default=RATE, help="learning rate on the way to the wanted AP; that of the peers if not given")
     parser.add_argument("--out", type=Path, help="folder for events.json, .md and .svg")
     return parser.parse_args()
 

@@ -20,12 +20,12 @@ class Figures:
             self.runs.setdefault((run["model"], run["batch"], run["peer"], run["follows"]), []).append(run)
 
     def of(self, model, batch, peer, follows=""):
-        """Seconds per epoch, AP by epoch and the rest; a quoted figure where a peer did not run; or None."""
+        """Seconds per epoch, AP by epoch and the rest; a quoted figure if a peer did not run; or None."""
         runs = self.runs.get((model, batch, peer, follows))
         if not runs:
             quoted = None if self.report["quick"] else QUOTED.get((model, batch, peer))
             return quoted and {"quoted": True, "median": quoted[0], "min": quoted[0], "ap": list(quoted[1]), "evaluate": None, "peak": None, "net": None, "commit": commit_of({})}
-        # The first epoch warms up, where there is another.
+        # The first epoch warms up, if there is another.
         seconds = [value for run in runs for value in (run["seconds"][1:] or run["seconds"])]
         found = {"quoted": False, "commit": commit_of(runs[0], self.report["about"]), "median": statistics.median(seconds), "min": min(seconds),
                  "peak": max(run["peak_bytes"] for run in runs) / MIB,
@@ -47,7 +47,7 @@ class Figures:
                         yield model, batch, peer, follows, figure
 
     def factor(self, model, batch, peer, key="median"):
-        """Their time over that of our run which does the same work; None where one is not there."""
+        """Their time over that of our run which does the same work; None if one is not there."""
         theirs, mine = self.of(model, batch, peer), self.of(model, batch, "zoetrope", rival_of(peer).follows)
         if not theirs or not mine or theirs[key] is None:
             return None

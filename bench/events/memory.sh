@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Trains a model, tgn where MODEL names no other, for one epoch on a generated stream of 5 million vertices and 50 million events and fails
-# where the process ever held 8 GiB or more. Needs cargo and python3; 1 GB of disk.
+# Trains a model, tgn if MODEL names no other, for one epoch on a generated stream of 5 million vertices and 50 million events and fails
+# if the process ever held 8 GiB or more. Needs cargo and python3; 1 GB of disk.
 #
 #   bench/events/memory.sh           every event once: hours
 #   bench/events/memory.sh --quick   a hundredth of it: does it run?
 #   MODEL=jodie bench/events/memory.sh   another model: jodie keeps as much and takes minutes
 #
 # More arguments go to `zoetrope train`. Peak memory is the kernel's VmHWM of the process, pages of the
-# mapped store among it. Where systemd can make a scope, the limit is also enforced. Batches of 1,000:
+# mapped store among it. If systemd can make a scope, the limit is also enforced. Batches of 1,000:
 # on such a stream hardly two questions of a batch share a neighbour, so a larger batch saves no work,
 # and what a batch computes grows with it.
 set -euo pipefail

@@ -1,7 +1,7 @@
 """One peer trains on the events in a process of its own and prints one JSON line.
 
 usage: peer.py JOB, a JSON object: peer, model, table, batch, epochs, threads, rate, seed; device (PyG
-alone: the others stay on the CPU) and evaluate (false leaves the scores out) where they are given.
+alone: the others stay on the CPU) and evaluate (false leaves the scores out) if they are given.
 
 An epoch starts from empty memory and goes through the training events once. After each the
 validation and the test events are scored, one negative for each event, memory carried on. Reading

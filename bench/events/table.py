@@ -54,7 +54,7 @@ def document(report):
     events = "the first events only, to see that everyone runs" if report["quick"] else "the wikipedia events with 172 random features (C1r)"
     parts = [
         f"{about(report['about'], report['threads'])} {events[0].upper()}{events[1:]}; rounds: {report['rounds']}. The first epoch of a process is "
-        "dropped where it has another. Evaluation: validation and test part once, one negative each (ours asks about two of each test event). "
+        "dropped if there is another. Evaluation: validation and test part once, one negative each (ours asks about two of each test event). "
         "Ours has the test AP of the best validation epoch. Quoted figures were measured earlier (bench/events/quoted.py).",
         speed(figures), reach(figures),
         "\n".join(f"- [{'x' if met else ' '}] {asked}: {text}" for asked, text, met in goals(figures)),

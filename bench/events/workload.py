@@ -23,7 +23,7 @@ QUICK = 24_000
 
 
 def make(quick):
-    """Writes the files once and returns the table's path; None where the events are not there."""
+    """Writes the files once and returns the table's path; None if the events are not there."""
     table = WORK / ("quick" if quick else "whole") / "ml_wikipedia.csv"
     matrix = table.with_suffix(".npy")
     if table.exists() and matrix.exists():

@@ -19,7 +19,7 @@ PROGRAM = Path(os.environ.get("ZOETROPE", ROOT / "target" / "release" / "zoetrop
 
 
 def train(folder, **settings):
-    """The summary of one `zoetrope train`; settings are flags, or keys where they have a dot."""
+    """The summary of one `zoetrope train`; settings are flags, or keys if they have a dot."""
     folder = WORK / folder
     shutil.rmtree(folder, ignore_errors=True)
     command = [PROGRAM, "train", "--json", "--out", folder]

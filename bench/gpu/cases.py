@@ -1,4 +1,4 @@
-"""The cases of the card: those of bench/peers and one that is ten times larger."""
+"""The cases of the GPU: those of bench/peers and one that is ten times larger."""
 
 import dataclasses
 import sys

@@ -1,14 +1,14 @@
-"""The two pictures: bars of milliseconds a frame, and the curves of the CPU and of the card."""
+"""The two pictures: bars of milliseconds a frame, and the curves of the CPU and of the GPU."""
 
 import bars
 
 COLOURS = [("resident", "#ea580c", "#fb923c"), ("streamed", "#9a3412", "#c2410c"), ("peer", "#0284c7", "#38bdf8")]
-LEGEND = [("resident", "Zoetrope, data on the card"), ("streamed", "Zoetrope, streamed"), ("peer", "PyG-Temporal")]
+LEGEND = [("resident", "Zoetrope, data on the GPU"), ("streamed", "Zoetrope, streamed"), ("peer", "PyG-Temporal")]
 LEFT, WIDTH, TOP, HEIGHT = 70, 620, 70, 300
 
 
 def frames(report):
-    """An SVG document; None where nothing was measured."""
+    """An SVG document; None if nothing was measured."""
     groups = {}
     for name, row in report["parts"].get("frames", {}).get("rows", {}).items():
         bar = lambda kind, row=row: (kind, row[kind]["ms"], times(row, kind))  # noqa: E731
@@ -22,13 +22,13 @@ def times(row, kind):
 
 
 def curves(report):
-    """An SVG document; None where nothing was measured."""
+    """An SVG document; None if nothing was measured."""
     found = report["parts"].get("conformance", {}).get("curves")
     if not found:
         return None
     low, high = min(found["cpu"] + found["card"]), max(found["cpu"] + found["card"])
     title = f"T-GCN on england-covid: loss of each epoch; the two are at most {found['difference']:.1e} apart"
-    colours, legend = [("card", "#ea580c", "#fb923c"), ("cpu", "#0284c7", "#38bdf8")], [("cpu", "CPU"), ("card", "card")]
+    colours, legend = [("card", "#ea580c", "#fb923c"), ("cpu", "#0284c7", "#38bdf8")], [("cpu", "CPU"), ("card", "GPU")]
     parts = bars.head(title, colours, legend, LEFT + WIDTH + 30, TOP + HEIGHT + 40)
     x = lambda at: LEFT + WIDTH * at / max(found["epochs"] - 1, 1)  # noqa: E731
     y = lambda loss: TOP + HEIGHT * (high - loss) / ((high - low) or 1)  # noqa: E731
@@ -38,7 +38,7 @@ def curves(report):
         parts.append(f'<text x="{LEFT - 8}" y="{y(loss) + 4:.1f}" text-anchor="end">{loss:.4f}</text>')
     for at in sorted({0, *range(9, found["epochs"], 10), found["epochs"] - 1}):
         parts.append(f'<text x="{x(at):.1f}" y="{TOP + HEIGHT + 20}" text-anchor="middle">{at + 1}</text>')
-    # Dots of the card on the line of the CPU: where they lie on it, both are seen.
+    # Dots of the GPU on the line of the CPU: where they lie on it, both are seen.
     line = " ".join(f"{x(at):.1f},{y(loss):.1f}" for at, loss in enumerate(found["cpu"]))
     parts.append(f'<polyline points="{line}" fill="none" stroke="#0284c7" stroke-width="2"/>')
     parts += [f'<circle class="card" cx="{x(at):.1f}" cy="{y(loss):.1f}" r="3"/>' for at, loss in enumerate(found["card"])]

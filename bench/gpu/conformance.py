@@ -1,4 +1,4 @@
-"""Part `conformance`: every operator and model, CPU against card; and one training on both, epoch by epoch."""
+"""Part `conformance`: every operator and model, CPU against GPU; and one training on both, epoch by epoch."""
 
 import json
 

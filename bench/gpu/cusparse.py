@@ -23,7 +23,7 @@ NARROW, GOAL_NARROW, GOAL_WIDE = 32, 2.0, 1.2
 
 
 def matrix(path, transposed):
-    """A matrix by rows on the card, as PyTorch takes it."""
+    """A matrix by rows on the GPU, as PyTorch takes it."""
     offsets = torch.from_numpy(numpy.fromfile(path.with_suffix(".offsets"), dtype=numpy.int32))
     columns = torch.from_numpy(numpy.fromfile(path.with_suffix(".columns"), dtype=numpy.int32))
     values = torch.from_numpy(numpy.fromfile(path.with_suffix(".values"), dtype=numpy.float32))

@@ -1,7 +1,7 @@
-"""Part `frames`: milliseconds a frame, Zoetrope and PyG-Temporal on the same card in the same call.
+"""Part `frames`: milliseconds a frame, Zoetrope and PyG-Temporal on the same GPU in the same call.
 
 The peer draws the first weights and goes first; Zoetrope starts from the same weights: once with the data
-on the card, once more with the first layer's aggregation kept, once with every frame streamed.
+on the GPU, once more with the first layer's aggregation kept, once with every frame streamed.
 """
 
 import json
@@ -16,7 +16,7 @@ VARIANTS = {
     "reuse": {"plan.residency": "resident", "plan.reuse": True},
     "streamed": {"plan.residency": "stream", "plan.difference": "off"},
 }
-# Timed frames of the peer, where an epoch has fewer.
+# Timed frames of the peer, if an epoch has fewer.
 LEAST = 10
 
 
@@ -81,7 +81,7 @@ def ours(case, model, asked, row):
     common = {**settings(case, model), "device": asked.device, **({"weights": weights} if weights.exists() else {})}
     for name, more in VARIANTS.items():
         if asked.device == "cpu":
-            # Where the data lies is a question of cards.
+            # Where the data lies is a question of GPUs.
             more = {key: value for key, value in more.items() if key != "plan.residency"}
         summary = train(f"{case.name}-{model}-{name}", **{**common, **more, "epochs": epochs})
         seconds = [epoch["seconds"] for epoch in summary["epochs"]]

@@ -1,4 +1,4 @@
-"""What is asked of one card, and whether what was measured meets it."""
+"""What is asked of one GPU, and whether what was measured meets it."""
 
 import statistics
 
@@ -14,12 +14,12 @@ def goals(report):
 
 def conformance(part, _):
     if suite := part.get("suite"):
-        yield "conformance: every operator and model, CPU against card", suite["verdict"], suite["passes"]
+        yield "conformance: every operator and model, CPU against GPU", suite["verdict"], suite["passes"]
 
 
 def frames(part, _):
     rows = {name: row for name, row in part.get("rows", {}).items() if "peer" in row}
-    for kind, limit, label in (("resident", RESIDENT, "data on the card"), ("streamed", STREAMED, "every frame streamed")):
+    for kind, limit, label in (("resident", RESIDENT, "data on the GPU"), ("streamed", STREAMED, "every frame streamed")):
         ratios = {name: row["peer"]["ms"] / row[kind]["ms"] for name, row in rows.items() if kind in row}
         if ratios:
             worst, met = min(ratios, key=ratios.get), sum(ratio >= limit for ratio in ratios.values())
@@ -32,7 +32,7 @@ def frames(part, _):
 
 
 def epochs(found):
-    """The seconds of a side's epochs; the first of a process is dropped where it has another."""
+    """The seconds of a side's epochs; the first of a process is dropped if it has another."""
     return found["seconds"][1:] or found["seconds"]
 
 
@@ -46,7 +46,7 @@ def tgn(part, _):
 
 
 def untraced(report, name, row):
-    """The card's busy share of an epoch without a trace, whose own cost lies between kernels; None where no epoch was timed."""
+    """The GPU's busy share of an epoch without a trace, whose own cost lies between kernels; None if no epoch was timed."""
     timed = report["parts"].get("frames", {}).get("rows", {}).get(name, {}).get(row["variant"])
     return min(1.0, row["busy_ms"] / (timed["ms"] * timed["frames"])) if timed else None
 
@@ -59,7 +59,7 @@ def trace(part, report):
         else:
             share = untraced(report, name, row) or row["busy"]
             text = f"{100 * share:.1f} % ({100 * row['busy']:.1f} % of the traced epoch)"
-            yield f"{name}: card busy at least {100 * BUSY:.0f} % of an epoch", text, share >= BUSY
+            yield f"{name}: GPU busy at least {100 * BUSY:.0f} % of an epoch", text, share >= BUSY
 
 
 def repeat(part, _):

@@ -1,8 +1,8 @@
-"""Measures what the card does, part by part; run it through `bench/gpu/run.sh`.
+"""Measures what the GPU does, part by part; run it through `bench/gpu/run.sh`.
 
 Writes gpu.json (every figure), gpu.md (tables and goals), gpu-curves.svg and gpu-frames.svg. A part that
 was not asked for stays as an earlier run left it there or in bench/results, with its own date and commit. A
-part that fails is told and the others go on; the exit code is 1 then, and 0 where every part
+part that fails is told and the others go on; the exit code is 1 then, and 0 if every part
 ran, whether its goals are met or not.
 """
 
@@ -62,14 +62,14 @@ def options():
 
 
 def card(device):
-    """The card in words, and its driver."""
+    """The GPU in words, and its driver."""
     if device == "cpu":
-        return "no card: measured on the CPU"
+        return "no GPU: measured on the CPU"
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     try:
         return subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     except (OSError, subprocess.CalledProcessError, IndexError):
-        return "unknown card"
+        return "unknown GPU"
 
 
 def keep(report, folder):
@@ -98,7 +98,7 @@ def main():
         part.pop("failure", None)
         try:
             PARTS[name](asked, part)
-            # What was measured is kept even where the machine is taken away in the middle of the next part.
+            # What was measured is kept even if the machine is taken away in the middle of the next part.
             keep(report, asked.out)
         except OutOfTime as reason:
             failed += asked.parts[asked.parts.index(name):]

@@ -3,7 +3,7 @@
 usage: peer.py JOB, a JSON object: data, frame, stride, hidden, models, device, least (timed frames), weights
 (a folder: the first weights of each model are drawn and written there).
 
-As users of that library do, the snapshots of a frame are copied to the card when their turn comes. Then
+As users of that library do, the snapshots of a frame are copied to the GPU when their turn comes. Then
 forward, loss on the last snapshot, backward, Adam. One epoch goes before the timed frames. Cutting,
 stacking and conversion to tensors are not timed.
 """

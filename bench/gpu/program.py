@@ -46,13 +46,13 @@ def lines(command):
                 errors.seek(0)
                 raise Failed(f"{' '.join(map(str, command))} ended with {child.returncode}: {errors.read().strip()[-600:]}")
         finally:
-            # Also where the time of the run is up while the program is at work.
+            # Also if the time of the run is up while the program is at work.
             child.kill()
             child.wait()
 
 
 def command_of(folder, settings):
-    """`zoetrope train`; settings are flags, or keys where they have a dot; True is a flag without a value."""
+    """`zoetrope train`; settings are flags, or keys if they have a dot; True is a flag without a value."""
     shutil.rmtree(WORK / folder, ignore_errors=True)
     command = [ZOETROPE, "train", "--json", "--quiet", "--out", WORK / folder]
     for name, value in settings.items():

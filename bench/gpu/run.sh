@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What one card does: conformance, speed beside PyG-Temporal and PyG, traces, memory, repeatability.
-# For a machine with the card; it needs no cargo, no git and no network.
+# What one GPU does: conformance, speed beside PyG-Temporal and PyG, traces, memory, repeatability.
+# For a machine with the GPU; it needs no cargo, no git and no network.
 #
 #   bench/gpu/run.sh                                     every part
 #   bench/gpu/run.sh --parts frames --cases D1,D4        some of it; the rest of gpu.json stays
@@ -10,10 +10,10 @@
 # ZOETROPE       the program (target/release/zoetrope)
 # GPU_SPMM       of the part spmm (target/release/examples/gpu_spmm)
 # PYTHON         an interpreter with PyTorch, PyG, numpy, safetensors (python3)
-# PYGT           a folder with the package torch_geometric_temporal 0.56.2, where PYTHON has it not installed
+# PYGT           a folder with the package torch_geometric_temporal 0.56.2, if PYTHON has it not installed
 # ENGLAND_COVID  england_covid.json.gz (../shared/data/england-covid)
 # WIKIPEDIA      the folder of wikipedia.csv.gz (../shared/data/wikipedia)
-# COMMIT         what ZOETROPE was built from, where the checkout is a copy without git
+# COMMIT         what ZOETROPE was built from, if the checkout is a copy without git
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PYTHON="${PYTHON:-python3}" PYTHONUNBUFFERED=1

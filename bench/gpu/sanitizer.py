@@ -37,7 +37,7 @@ def side_by_side(commands, most):
 
 def measure(asked, part):
     if asked.device == "cpu":
-        return say("the sanitizer needs the card")
+        return say("the sanitizer needs the GPU")
     if not shutil.which("compute-sanitizer"):
         raise Failed("compute-sanitizer is not on the path")
     part["tools"], part["only"] = {}, asked.only

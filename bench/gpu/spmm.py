@@ -11,7 +11,7 @@ SCRIPT = ROOT / "bench" / "gpu" / "spmm.sh"
 
 def measure(asked, part):
     if asked.device == "cpu":
-        return say("spmm needs the card")
+        return say("spmm needs the GPU")
     if not SCRIPT.exists():
         raise Failed("bench/gpu/spmm.sh is not there")
     asked.out.mkdir(parents=True, exist_ok=True)

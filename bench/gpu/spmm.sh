@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sparse products of Zoetrope and of cuSPARSE (through PyTorch) on one card, in one call.
+# Sparse products of Zoetrope and of cuSPARSE (through PyTorch) on one GPU, in one call.
 # Writes gpu-spmm.json and gpu-spmm.md.
 #
 #   bench/gpu/spmm.sh [--out DIR] [--cases D5,D6] [--widths 2,6,16,32,64,128,256] [--rounds 30]

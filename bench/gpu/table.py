@@ -19,7 +19,7 @@ def frames(part, _):
     lines = [
         "Milliseconds a frame, median (minimum): forward, backward, Adam, loss on the last snapshot. *Apart*: losses of both sides from the "
         "same weights, of the first frame before any update and of the first epoch.", "",
-        "| case | model | PyG-Temporal | Zoetrope, data on the card | × | with reuse | × | streamed | × | peak GiB, peer | ours | apart, first frame | first epoch | commit |",
+        "| case | model | PyG-Temporal | Zoetrope, data on the GPU | × | with reuse | × | streamed | × | peak GiB, peer | ours | apart, first frame | first epoch | commit |",
         "| --- " * 14 + "|",
     ]
     for name, row in part.get("rows", {}).items():
@@ -39,7 +39,7 @@ def shown(found):
 
 
 def conformance(part, _):
-    lines = [f"Every operator and model, CPU against card: {part['suite']['verdict']}."] if part.get("suite") else []
+    lines = [f"Every operator and model, CPU against GPU: {part['suite']['verdict']}."] if part.get("suite") else []
     if found := part.get("curves"):
         lines.append(f"T-GCN on england-covid, {found['epochs']} epochs from one seed (commit {commit_of(found)}): losses at most {found['difference']:.1e} apart, "
                      f"the last {found['cpu'][-1]:.6f} and {found['card'][-1]:.6f}.")
@@ -61,7 +61,7 @@ def tgn(part, _):
 
 
 def trace(part, report):
-    lines = ["Shares of an epoch, from trace.json. *Overlapped*: of the copying, what happens while the card computes. *Source*: CUPTI "
+    lines = ["Shares of an epoch, from trace.json. *Overlapped*: of the copying, what happens while the GPU computes. *Source*: CUPTI "
              "leaves the run as it is; events around launches slow it down and keep updates from being recorded. *Untraced*: the busy time "
              "of the trace over the median epoch of `frames`.", "",
              "| case | data | source | busy | computing | copying | overlapped | busy ms | epoch ms | untraced | commit |", "| --- " * 11 + "|"]
@@ -103,7 +103,7 @@ SECTIONS = {
 
 def document(report):
     """Everything that was measured."""
-    parts = ["# One card", "\n".join(f"- [{'x' if met else ' '}] {asked}: {text}" for asked, text, met in goals(report)) or "Nothing was measured."]
+    parts = ["# One GPU", "\n".join(f"- [{'x' if met else ' '}] {asked}: {text}" for asked, text, met in goals(report)) or "Nothing was measured."]
     for name, (title, section) in SECTIONS.items():
         if found := report["parts"].get(name):
             parts.append(f"## {title}\n\n{about(found)}\n\n" + "\n".join(section(found, report)))

@@ -1,4 +1,4 @@
-"""Part `tgn`: TGN over the wikipedia events, beside PyG's example on the same card (bench/events has both)."""
+"""Part `tgn`: TGN over the wikipedia events, beside PyG's example on the same GPU (bench/events has both)."""
 
 import os
 import statistics

@@ -1,5 +1,5 @@
-"""Part `trace`: from trace.json, whether copies and computing overlap (D4, streamed), and how busy the card is
-inside an epoch (D5 and D6, data on the card). Epochs that only launch what was recorded are looked at, and the one
+"""Part `trace`: from trace.json, whether copies and computing overlap (D4, streamed), and how busy the GPU is
+inside an epoch (D5 and D6, data on the GPU). Epochs that only launch what was recorded are looked at, and the one
 in the middle is told: an epoch of D5 takes two milliseconds, and any of them may be disturbed."""
 
 import json
@@ -15,7 +15,7 @@ EPOCHS, PREPARES = 13, 2
 
 def measure(asked, part):
     if asked.device == "cpu":
-        return say("traces of the card need the card")
+        return say("traces of the GPU need the GPU")
     rows = part.setdefault("rows", {})
     for name, model, variant in RUNS:
         if name not in asked.cases or model not in asked.models:
@@ -25,12 +25,12 @@ def measure(asked, part):
         train(folder, **{**settings(case, model), **VARIANTS[variant], "device": asked.device, "epochs": EPOCHS, "trace": True})
         found = read(json.loads((WORK / folder / "trace.json").read_text()))
         rows[f"{name} {model}"] = {"variant": variant, "commit": part["about"]["commit"], **found}
-        say(f"{name} {model}, {variant}: card busy {100 * found['busy']:.1f} %, computing {100 * found['computing']:.1f} %, "
+        say(f"{name} {model}, {variant}: GPU busy {100 * found['busy']:.1f} %, computing {100 * found['computing']:.1f} %, "
             f"copying {100 * found['copying']:.1f} %; {100 * found['overlapped']:.0f} % of the copying beside computing ({found['source']})")
 
 
 def read(trace):
-    """Shares of an epoch: computing, copying, either; and of the copying, what happens while the card computes."""
+    """Shares of an epoch: computing, copying, either; and of the copying, what happens while the GPU computes."""
     events = trace["traceEvents"] if isinstance(trace, dict) else trace
     labels = [e["args"]["labels"] for e in events if e.get("ph") == "M" and e.get("name") == "process_labels"]
     names = {(e.get("pid"), e.get("tid")): e["args"]["name"].lower() for e in events if e.get("ph") == "M" and e.get("name") == "thread_name"}
@@ -45,7 +45,7 @@ def read(trace):
         elif event["name"] == "epoch":
             epochs.append(span)
     if not pieces["compute"]:
-        raise Failed(f"the trace has no track of the card; it has {sorted(set(names.values()))}")
+        raise Failed(f"the trace has no track of the GPU; it has {sorted(set(names.values()))}")
     if len(epochs) <= PREPARES:
         raise Failed(f"the trace has {len(epochs)} epochs")
     pieces = {kind: union(spans) for kind, spans in pieces.items()}

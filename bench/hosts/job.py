@@ -31,7 +31,7 @@ def lives(pid):
 
 
 def state_hash(folder):
-    """The hash of a finished run; None where it did not finish."""
+    """The hash of a finished run; None if it did not finish."""
     summary = Path(folder) / "summary.json"
     return json.loads(summary.read_text())["state_hash"] if summary.exists() else None
 

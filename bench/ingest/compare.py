@@ -27,7 +27,7 @@ COLOURS = {"zoetrope": "#c2410c", "pandas": "#94a3b8", "pandas-store": "#64748b"
 
 
 def files():
-    """The files to read, unpacked; shared ones only where they are there."""
+    """The files to read, unpacked; shared ones only if they are there."""
     WORK.mkdir(parents=True, exist_ok=True)
     shared = ROOT.parent / "shared" / "data"
     for name in ["wikipedia/wikipedia.csv", "nycflights13/nycflights13.csv", "sx-mathoverflow/sx-mathoverflow.txt"]:

@@ -70,7 +70,7 @@ def pygt_tgcn(name, epochs, frame, seed, weights):
     import torch
     from safetensors.torch import save_file
 
-    # Graphs this small gain nothing from a second thread, and lose much where cores are shared.
+    # Graphs this small gain nothing from a second thread, and lose much if cores are shared.
     torch.set_num_threads(1)
     snapshots = read_pygt(name)
     train = int(0.8 * len(snapshots))

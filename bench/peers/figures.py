@@ -115,5 +115,5 @@ def goals(figures):
 
 
 def rival(figures, job):
-    """Whose memory ours is compared with: stock PyG-Temporal, or the best peer where it has no such model."""
+    """Whose memory ours is compared with: stock PyG-Temporal, or the best peer if it has no such model."""
     return figures.one(job, STOCK) if figures.has(job, STOCK) else figures.of(job, *figures.tuned(job))

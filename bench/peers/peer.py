@@ -1,7 +1,7 @@
 """One peer trains one case in a process of its own and prints one JSON line.
 
 usage: peer.py JOB, a JSON object: peer, model, variant, task, data, frame, stride, hidden, epochs,
-threads, weights (to start from; drawn and written where the file is not there),
+threads, weights (to start from; drawn and written if the file is not there),
 final (where to write the weights afterwards).
 """
 

@@ -3,8 +3,8 @@
 Run it through `bench/peers/run.sh`. In each round every contestant runs once in a process of its
 own; the first epoch of a process is dropped. Prints tables and goals, writes peers.json (every
 epoch of every run), peers.md and peers.svg to bench/results; cases that are not asked for stay there as they were
-measured, with their own commit. Fails where a peer's losses are
-not ours (agreement.py: then it was not the same work), or where a peer ended without a result.
+measured, with their own commit. Fails if a peer's losses are
+not ours (agreement.py: then it was not the same work), or if a peer ended without a result.
 """
 
 import argparse
@@ -108,8 +108,8 @@ def options():
     parser.add_argument("--quick", action="store_true", help="one round, one timed epoch; results go to target/")
     parser.add_argument("--cases", type=words, default=list(CASES), help="of " + ", ".join(CASES))
     parser.add_argument("--models", type=words, help="of those that the cases have")
-    parser.add_argument("--rounds", type=int, help="2 where not given")
-    parser.add_argument("--threads", type=int, default=2, help="of both sides, and as many cores; 2 where not given")
+    parser.add_argument("--rounds", type=int, help="2 if not given")
+    parser.add_argument("--threads", type=int, default=2, help="of both sides, and as many cores; 2 if not given")
     parser.add_argument("--out", type=Path, help="folder for peers.json, .md and .svg")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two earlier results; measures nothing")
     return parser.parse_args()

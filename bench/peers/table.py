@@ -72,7 +72,7 @@ def document(report):
 
 
 def apart(old, new):
-    """How far the medians and minima of two runs lie apart, row by row; empty where they share no row."""
+    """How far the medians and minima of two runs lie apart, row by row; empty if they share no row."""
     old, new = Figures(old), Figures(new)
     lines = ["| case | model | who | median before | now | apart | minimum before | now | apart |", "| --- " * 9 + "|"]
     for job in new.jobs():

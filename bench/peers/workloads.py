@@ -110,7 +110,7 @@ def load(path):
 
 
 def degrees(src, dst, vertices):
-    """ln(1 + in-degree) and ln(1 + out-degree): what Zoetrope takes where there are no features."""
+    """ln(1 + in-degree) and ln(1 + out-degree): what Zoetrope takes if there are no features."""
     counts = [numpy.bincount(ends, minlength=vertices) for ends in (dst, src)]
     return numpy.log1p(numpy.stack(counts, axis=1).astype(numpy.float32))
 

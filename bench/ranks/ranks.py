@@ -39,7 +39,7 @@ def memory(size):
 
 
 def limits(size, rows):
-    """A limit of a third of what one block takes: refused where blocks are kept, kept to where they are computed again."""
+    """A limit of a third of what one block takes: refused if blocks are kept, kept to if they are computed again."""
     found = []
     for model in ("cd-gcn", "tm-gcn"):
         whole = next(row for row in rows if row["model"] == model and row["blocks"] == 1)

@@ -5,7 +5,7 @@
 #   bench/ranks/run.sh --parts scaling --rounds 5
 #   bench/ranks/run.sh --tiny --out DIR         does it run at all?
 #
-# ZOETROPE  the program; built here, with MPI, where it is not named
+# ZOETROPE  the program; built here, with MPI, if it is not named
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ -z "${ZOETROPE:-}" ]; then

@@ -30,7 +30,7 @@ def graph(accounts, days, payments):
 
 
 def train(model, flags, launcher=()):
-    """One run: the summary (None where it failed), processor seconds, the exit code and the message."""
+    """One run: the summary (None if it failed), processor seconds, the exit code and the message."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         words = [*launcher, PROGRAM, "train", "--model", model, *MODELS[model], "--json", "--quiet", "--out", str(Path(folder) / "run"), *flags]

@@ -1,7 +1,7 @@
 """Sampling neighbours: Zoetrope, numpy, PyG and TGL on the same questions, in turn, on one core.
 
 Run it through `bench/sampler/run.sh`, which makes the environment. Prints a table and writes
-`bench/results/sampler.json`. TGL takes part where the environment variable TGL_CHECKOUT names a checkout of
+`bench/results/sampler.json`. TGL takes part if the environment variable TGL_CHECKOUT names a checkout of
 https://github.com/amazon-science/tgl whose sampler can be built here.
 """
 import argparse

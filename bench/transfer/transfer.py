@@ -2,7 +2,7 @@
 
 Writes transfer.json (every figure) and transfer.md (the table and the goals). Bytes and seconds of copies are
 those of training alone: nothing is validated or tested. An epoch is the median over all rounds, without the first two
-of each: the first compiles kernels and makes differences, the second records launches. The exit code is 0 where
+of each: the first compiles kernels and makes differences, the second records launches. The exit code is 0 if
 everything was measured.
 """
 
@@ -38,7 +38,7 @@ def zoetrope(*words):
 
 
 def prepare(case):
-    """Makes the file of a case, where it is not one of the data sets."""
+    """Makes the file of a case, if it is not one of the data sets."""
     if isinstance(case.source, str) and not case.file().exists():
         WORK.mkdir(parents=True, exist_ok=True)
         zoetrope("data", "generate", case.source, "--out", case.file(), "--quiet")
@@ -107,10 +107,10 @@ def document(report):
     about = report["about"]
     lines = [
         "# Differences instead of whole snapshots", "",
-        f"{about.get('card', 'card')}; {about.get('date', '')}. One epoch of training, streamed, "
+        f"{about.get('card', 'GPU')}; {about.get('date', '')}. One epoch of training, streamed, "
         "frames that follow each other, two layers, degrees as features, the first aggregation computed beforehand (ESDG, section 6). "
         "Layers of tm-gcn and cd-gcn are 6 wide; those of evolvegcn-o are as wide as the features, as in PyTorch Geometric Temporal. "
-        "`difference` sends a snapshot as what differs from the one before it wherever that takes fewer bytes, `auto` where it is "
+        "`difference` sends a snapshot as what differs from the one before it wherever that takes fewer bytes, `auto` if it is "
         "faster; all end with the same weights. Ways take turns; an epoch is the median of all rounds, without the first two of each "
         "run, which compile, make differences and record. Edges are those of all snapshots together, after smoothing.", "",
         "| graph | M edges | model | sent | MB | fewer | ms of copies | shorter | ms of rebuilding | ms an epoch | epoch | commit |",
@@ -136,7 +136,7 @@ def card():
         query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
         return subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     except (OSError, subprocess.CalledProcessError, IndexError):
-        return "unknown card"
+        return "unknown GPU"
 
 
 def main():
@@ -158,7 +158,7 @@ def main():
         models = report["cases"].setdefault(case.name, {})
         for model in asked.models:
             models[model] = measure(case, model, asked.rules, asked.device)
-            # What was measured is kept even where the machine is taken away in the middle of the next run.
+            # What was measured is kept even if the machine is taken away in the middle of the next run.
             (asked.out / "transfer.json").write_text(json.dumps(report, indent=1) + "\n")
             (asked.out / "transfer.md").write_text(document(report))
     print(document(report))
