@@ -22,9 +22,9 @@ Examples:
   zoetrope doctor --conformance --device cuda            does the GPU compute what the CPU does?
   zoetrope doctor --conformance --device cuda --only gru
 
-Without --conformance, the libraries of CUDA and MPI are loaded, if there are any, and asked for GPUs and
-versions; nothing is computed. --conformance runs every operator and every model on the CPU and on the GPU,
-and ends with exit code 1 if they differ.")]
+Without --conformance, the libraries of CUDA and MPI are loaded, if there are any, and asked for \
+GPUs and versions; nothing is computed. --conformance runs every operator and every model on the \
+CPU and on the GPU, and ends with exit code 1 if they differ.")]
 pub(crate) struct DoctorArgs {
     /// Print one JSON document instead of the table
     #[arg(long)]

@@ -83,11 +83,11 @@ Examples:
   zoetrope predict --run runs/tgn-wikipedia-1 --pairs candidates.csv --out scores.parquet
   zoetrope predict --run runs/evolvegcn-o-ratings-1 --pairs candidates.csv --logits --out scores.npy
 
-A table of predictions begins with snapshot, time, date and vertex (those that the data has), or with
-src, dst, snapshot, time and date. Then come `probability` for links; `p_NAME` of each class and the
-likeliest `class`; or `prediction` for numbers (`prediction_scaled` if they are not in the data's own
-units). Pairs that a part is judged by also have the right answer: `happened` (1 or 0) for links, `truth`
-otherwise. Identifiers are text, spelled as in the data.";
+A table of predictions begins with snapshot, time, date and vertex (those that the data has), or \
+with src, dst, snapshot, time and date. Then come `probability` for links; `p_NAME` of each class \
+and the likeliest `class`; or `prediction` for numbers (`prediction_scaled` if they are not in the \
+data's own units). Pairs that a part is judged by also have the right answer: `happened` (1 or 0) \
+for links, `truth` otherwise. Identifiers are text, spelled as in the data.";
 
 /// Raw answers of a model, and what they are about.
 struct Predicted {
