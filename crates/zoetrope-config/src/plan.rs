@@ -45,12 +45,12 @@ section! {
         /// Where a GPU keeps the graph: on the GPU, or on the host, from where every frame's share
         /// is copied ahead of its use.
         residency: Residency = Residency::Auto;
-        /// Whether snapshots are sent to a GPU as differences to those before them (ESDG §3.2):
-        /// if that is faster, which it is frame by frame if they change little, or whenever it takes
+        /// Whether snapshots are sent to a GPU as differences to those before them (ESDG §3.2). `auto`:
+        /// if that is faster, as it is frame by frame if snapshots change little; `on`: whenever it takes
         /// fewer bytes, also for those that stay on the GPU. It does not change the result.
         difference: DifferenceRule = DifferenceRule::Auto;
-        /// Whether steps that repeat are recorded once and launched as a whole (on a GPU). It does
-        /// not change the result.
+        /// Whether updates that repeat are recorded once, as a CUDA graph, and launched as a whole (on a
+        /// GPU). It does not change the result.
         record: bool = true;
         /// Whether equal questions, vertices and neighbour events of a batch are computed once
         /// (event models). It does not change the result.

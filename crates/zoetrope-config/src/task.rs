@@ -16,9 +16,10 @@ section! {
         name: Option<TaskName> = None;
         /// Classes to tell apart; counted in the data if not set.
         classes: Option<usize> = None, Whole(2, 1 << 16);
-        /// How much each class counts in the loss of a classification: all the same, so that
-        /// every class has the same weight in all (`balanced`, counted on the training part), or as
-        /// given. Two classes of events: the second weight over the first is the weight of positives.
+        /// How much an example of each class counts in the loss of a classification: all the same
+        /// (`none`), less if its class is frequent, so that all classes have the same total weight
+        /// (`balanced`, counted on the training part), or as given. With two classes of events the
+        /// second weight over the first is the weight of positives.
         class_weights: ClassWeights = ClassWeights::Equal;
         /// Whether the features of the judged event itself are part of the question (event models).
         /// Without a value they are for edge classification and edge regression, not for node

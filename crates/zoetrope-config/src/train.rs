@@ -21,11 +21,11 @@ section! {
         optimiser: OptimiserName = OptimiserName::Adam;
         /// Momentum of sgd and rmsprop.
         momentum: f64 = 0.0, Below(0.0, 1.0);
-        /// How slowly adam and adamw forget the mean of gradients.
+        /// Decay of the running mean of gradients (adam, adamw).
         beta1: f64 = 0.9, Below(0.0, 1.0);
-        /// How slowly adam and adamw forget the mean of squared gradients.
+        /// Decay of the running mean of squared gradients (adam, adamw).
         beta2: f64 = 0.999, Below(0.0, 1.0);
-        /// How slowly rmsprop forgets the mean of squared gradients.
+        /// Decay of the running mean of squared gradients (rmsprop).
         rho: f64 = 0.99, Below(0.0, 1.0);
         /// Keeps the quotient of adaptive optimisers finite.
         epsilon: f64 = 1e-8, Positive;
@@ -63,17 +63,17 @@ section! {
         /// Frames in one update; events for event models, which go on to the end of their last
         /// time if `task.equal_times` is `future`.
         batch_size: usize = 1, Whole(1, 1 << 30);
-        /// Parts of a batch by a random number of which the batches of an epoch are shifted (event
-        /// models, TGL's random chunk scheduling); not shifted if not set.
+        /// The number of parts of a batch; the batches of an epoch are shifted by a random number of such
+        /// parts (event models, TGL's random chunk scheduling). Not shifted if not set.
         chunks: Option<usize> = None, Whole(1, 1 << 30);
-        /// The last epochs, in which the weights of memory stand still while the others learn to read
-        /// it: memory that is rebuilt by replay is then the memory of the run (event models with
-        /// memory).
+        /// The number of epochs at the end in which the weights of memory stay fixed while the others
+        /// learn to read it. Memory that is rebuilt by replay is then that of the run (event models
+        /// with memory).
         settle: usize = 0, Whole(0, 1 << 30);
         /// The same seed makes the same run.
         seed: u64 = 0;
-        /// Threads; as many as there are cores if not set. They do not change the result. More than 64
-        /// and than four a core are not started.
+        /// Threads; as many as there are cores if not set. They do not change the result. At
+        /// most 64 are started, or four for each core if that is more.
         threads: Option<usize> = None, Whole(1, 4096);
         /// Where it is computed.
         device: Device = Device::Cpu;
@@ -85,10 +85,10 @@ section! {
         ranks: usize = 1, Whole(1, 1 << 16);
         /// Epochs after which a checkpoint is due; only one at the end if not set.
         checkpoint_every: Option<usize> = Some(10), Whole(1, 1 << 30);
-        /// The share of the time that saving may take: a save that took t seconds is followed by the
-        /// next one t / share after it began at the earliest, and a checkpoint that is due waits until
-        /// then, at most ten seconds. Those at the end of a run and at a stop never wait. If not set,
-        /// every due one is written, and training waits for a slow disk.
+        /// The share of the time that saving may take: if a save took t seconds, the next one begins
+        /// no earlier than t / share after it began. A checkpoint that is due waits until then, at most
+        /// ten seconds; those at the end of a run and at a stop never wait. If not set, every due
+        /// checkpoint is written, and training waits for a slow disk.
         checkpoint_share: Option<f64> = Some(0.03), Share;
         /// Checkpoints that are kept.
         keep_checkpoints: usize = 2, Whole(1, 1 << 16);
