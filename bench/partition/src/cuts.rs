@@ -26,9 +26,9 @@ struct Line {
 pub(crate) fn run(data: &str, windows: &str, smoothing: &str, folder: &Path, parts: &[u32]) {
     let sequence = snapshots(data, windows, smoothing);
     let begin = cpu_seconds();
-    let edges = nets::of_edges(&sequence, 0..sequence.steps());
+    let edges = nets::of_edges(&sequence, 0..sequence.steps()).expect("snapshots");
     let edges_seconds = cpu_seconds() - begin;
-    let rows = nets::of_rows(&sequence, 0..sequence.steps(), nets::MAX_PINS);
+    let rows = nets::of_rows(&sequence, 0..sequence.steps(), nets::MAX_PINS).expect("snapshots");
     let rows_seconds = cpu_seconds() - begin - edges_seconds;
     let about = serde_json::json!({
         "vertices": sequence.vertices(), "steps": sequence.steps(), "snapshot_edges": sequence.stored_edges(),

@@ -7,8 +7,8 @@
 //! are under either strategy: who asks for them is the task's affair.
 
 use serde::Serialize;
-use zoetrope_graph::SnapshotSequence;
-use zoetrope_plan::partition::{Hypergraph, Options, nets, partition};
+use zoetrope_graph::{GraphError, SnapshotSequence};
+use zoetrope_plan::partition::{Hypergraph, Options, nets, partition, visit_renamed};
 use zoetrope_plan::placement::grid::{Grid, blocks};
 use zoetrope_plan::{Partition, volume};
 
@@ -64,6 +64,7 @@ pub(crate) fn run(data: &str, windows: &str, life: usize, ranks: &[u32]) {
         let smoothing = model.smoothing.map_or("raw".to_owned(), |kind| format!("{kind}:{life}"));
         let graph = snapshots(data, windows, &smoothing);
         let rows = nets::of_rows(&graph, 0..graph.steps(), nets::MAX_PINS);
+        let rows = rows.expect("snapshots");
         // The M-product and edge-life have the same edges with other weights.
         let at = known.iter().position(|parted| parted.rows == rows).unwrap_or_else(|| {
             known.push(Parted::new(rows, ranks));
@@ -120,10 +121,14 @@ fn redistributed(graph: &SnapshotSequence, ranks: u32) -> u64 {
 /// Units that a structure layer gathers under a partition of the vertices.
 fn gathered(graph: &SnapshotSequence, partition: &Partition) -> u64 {
     let renaming = partition.renaming();
-    let renamed = renaming.snapshots(graph).expect("a partition of this graph");
     let (vertices, steps) = (graph.vertices(), graph.steps());
     let grid = Grid::by_vertex(partition.parts);
     let placed = grid.placements(renaming.starts(), &blocks(steps, 1), true);
-    volume::halo(&placed.structure, vertices, 0..steps, partition.parts, |step| renamed.at(step))
-        .total()
+    let mut total = 0;
+    visit_renamed(graph, Some(&renaming), 0..steps, |_, view| {
+        total += volume::halo(&placed.structure, vertices, 0..1, partition.parts, |_| view).total();
+        Ok::<_, GraphError>(())
+    })
+    .expect("a partition of this graph");
+    total
 }

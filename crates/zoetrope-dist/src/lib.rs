@@ -63,7 +63,7 @@ pub mod watch;
 
 pub use communicator::Communicator;
 pub use error::{DistError, Failure};
-pub use exchange::{Exchange, ExchangePlan, PendingExchange, PlanError};
+pub use exchange::{Exchange, ExchangePlan, PendingExchange, PlanError, RowList, RowRuns};
 pub use gpu::NoLink;
 pub use journal::JournalEntry;
 pub use message::{Element, Number};

@@ -77,6 +77,9 @@ pub struct Position {
     /// Whether it said that it takes its time until its next communication.
     #[serde(default)]
     pub takes_time: bool,
+    /// How often it showed that it is at work meanwhile.
+    #[serde(default)]
+    pub signs: u64,
     /// Whether it has finished.
     pub left: bool,
 }

@@ -89,3 +89,16 @@ fn work_that_others_wait_for_may_take_longer_than_the_timeout() {
     });
     assert!(found.unwrap_err().to_string().contains("rank 1 hangs"));
 }
+
+#[test]
+fn a_rank_at_work_gives_signs_while_the_others_wait() {
+    let timeouts = Timeouts { timeout: Duration::from_millis(400), ..Timeouts::default() };
+    let ends = threads::run(2, timeouts, |ranks| {
+        if ranks.rank() == 0 {
+            // Computes until it was seen three times to do so.
+            ranks.at_work(|| while ranks.positions()[0].signs < 3 {});
+        }
+        ranks.barrier()
+    });
+    ends.unwrap();
+}

@@ -1,5 +1,7 @@
 //! Where windows of time begin: a list, or a rule that takes no memory however many there are.
 
+use std::ops::Range;
+
 use crate::time::Time;
 
 /// The start of each window and the end of the last, rising.
@@ -81,6 +83,15 @@ impl Boundaries {
             }
             Self::Listed(times) => Self::Listed(times[..count].to_vec()),
         }
+    }
+
+    /// Those of some consecutive windows.
+    ///
+    /// # Panics
+    /// If there are no such windows.
+    pub fn of_windows(&self, windows: Range<usize>) -> Self {
+        assert!(windows.end < self.len(), "window {} of {}", windows.end, self.len());
+        (windows.start..=windows.end).map(|at| self.at(at)).collect::<Vec<Time>>().into()
     }
 
     /// How many lie before or at a time.

@@ -1,7 +1,7 @@
 //! A column of plain values: owned, or borrowed from a memory-mapped store.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -10,6 +10,9 @@ use bytemuck::Pod;
 pub trait Bytes: Send + Sync {
     /// The bytes; the same slice on every call.
     fn bytes(&self) -> &[u8];
+
+    /// Some of the bytes will not be read soon: what can be read again need not stay in memory.
+    fn let_go(&self, _: Range<usize>) {}
 }
 
 /// A read-only column of plain values; dereferences to a slice.
@@ -38,6 +41,29 @@ impl<T: Pod> Column<T> {
         match self.0 {
             Inner::Owned(values) => values,
             Inner::Mapped { .. } => self.to_vec(),
+        }
+    }
+
+    /// Says that some values will not be read soon: the pages of a mapped file that they lie on leave this process
+    /// until then. Nothing happens to values on the heap.
+    ///
+    /// # Panics
+    /// If there are no such values.
+    pub fn let_go(&self, values: Range<usize>) {
+        if let Inner::Mapped { bytes, start, end } = &self.0 {
+            let [from, until] = [values.start, values.end].map(|at| start + at * size_of::<T>());
+            assert!(from <= until && until <= *end, "values {values:?} of a column");
+            bytes.let_go(from..until);
+        }
+    }
+
+    /// Shows all values, some at a time, and lets go of those that were shown: for whoever reads a column once.
+    pub fn scan(&self, mut see: impl FnMut(&[T])) {
+        const VALUES_AT_ONCE: usize = 1 << 20;
+        for from in (0..self.len()).step_by(VALUES_AT_ONCE) {
+            let until = self.len().min(from + VALUES_AT_ONCE);
+            see(&self[from..until]);
+            self.let_go(from..until);
         }
     }
 

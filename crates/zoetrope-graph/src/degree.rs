@@ -46,8 +46,11 @@ pub fn degree_features(
     VertexFeatures::new(steps, vertices, 2, values)
 }
 
-/// Adds up degrees edge by edge, so sums of weights have one order.
-fn add_degrees(view: SnapshotView<'_>, degree: Degree, features: &mut [f32]) {
+/// Adds in- and out-degrees of one snapshot (`vertices × 2`), edge by edge, so that sums of weights have one order.
+///
+/// # Panics
+/// If there is not room for all vertices.
+pub fn add_degrees(view: SnapshotView<'_>, degree: Degree, features: &mut [f32]) {
     for edge in 0..view.len() {
         let amount = match degree {
             Degree::Edges => 1.0,

@@ -1,5 +1,7 @@
 //! The columnar event store: what happened between which vertices, and when.
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 use rayon::prelude::*;
 
@@ -230,6 +232,22 @@ impl EventStore {
     /// The original identifiers of the vertices.
     pub fn names(&self) -> &VertexNames {
         &self.names
+    }
+
+    /// Says that the edges of some events will not be read soon: see [`Column::let_go`].
+    ///
+    /// # Panics
+    /// If there are no such events.
+    pub fn let_go(&self, events: Range<usize>) {
+        self.src.let_go(events.clone());
+        self.dst.let_go(events.clone());
+        self.time.let_go(events.clone());
+        for column in [&self.columns.weight, &self.columns.label].into_iter().flatten() {
+            column.let_go(events.clone());
+        }
+        if let Some(kind) = &self.columns.kind {
+            kind.let_go(events);
+        }
     }
 
     /// The bytes of the columns: what a store of these events needs in memory or on disk, names

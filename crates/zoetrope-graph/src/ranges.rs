@@ -127,6 +127,22 @@ impl Ranges {
         Self { len, start: self.start, filled, ends }
     }
 
+    /// Some consecutive ranges, which stay where they are in the arena.
+    ///
+    /// # Panics
+    /// If there are no such ranges.
+    pub fn part(&self, ranges: Range<usize>) -> Self {
+        assert!(ranges.end <= self.len, "range {} of {}", ranges.end, self.len);
+        let places = self.place(ranges.start)..self.place(ranges.end);
+        let filled = self.filled[places.clone()].iter().map(|&at| at - ranges.start as u32);
+        Self {
+            len: ranges.len(),
+            start: self.end_before(places.start),
+            filled: filled.collect(),
+            ends: self.ends[places].to_vec(),
+        }
+    }
+
     /// Where each range begins and the last one ends.
     pub fn offsets(&self) -> Vec<u64> {
         let mut offsets = vec![self.start; self.len + 1];
@@ -189,6 +205,7 @@ mod tests {
             prop_assert_eq!(ranges.holding(ranges.end()), None);
             let first = first.min(lengths.len());
             prop_assert_eq!(ranges.first(first), Ranges::from_offsets(&offsets[..=first]));
+            prop_assert_eq!(ranges.part(first..lengths.len()), Ranges::from_offsets(&offsets[first..]));
         }
     }
 }

@@ -22,11 +22,13 @@
 //! (conditions as in [`csr`](crate::csr)).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use crate::error::GraphError;
 use crate::key_blocks::first_from;
+use crate::made::SnapshotSource;
 use crate::ranges::Ranges;
 use crate::smooth_arena::{Arena, StepPart};
 use crate::snapshot::{SnapshotSequence, SnapshotView};
@@ -58,7 +60,7 @@ const BLOCK_EDGES_PER_STEP: usize = 4;
 /// [`GraphError::BadParameter`] if `life` is 0, [`GraphError::Memory`] if the result does not fit.
 pub fn edge_life(sequence: &SnapshotSequence, life: usize) -> Result<SnapshotSequence, GraphError> {
     expect_positive("edge-life", life)?;
-    window_sums(sequence, life, |_| 1.0, block_edges(sequence))
+    window_sums(sequence, life, |_| 1.0, block_edges(sequence), 0)
 }
 
 /// Replaces each snapshot by the mean of the last `window` ones; fewer at the start.
@@ -75,7 +77,77 @@ pub fn m_product(
     if sequence.is_constant() && sequence.steps() > 0 {
         return merged_constant(sequence);
     }
-    window_sums(sequence, window, |step| window.min(step + 1) as f64, block_edges(sequence))
+    window_sums(sequence, window, |step| window.min(step + 1) as f64, block_edges(sequence), 0)
+}
+
+/// A way to smooth snapshots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Smoothing {
+    /// [`edge_life`] of so many snapshots.
+    EdgeLife(usize),
+    /// [`m_product`] with a window of so many.
+    MProduct(usize),
+}
+
+impl Smoothing {
+    /// All snapshots of a sequence, smoothed.
+    ///
+    /// # Errors
+    /// As [`edge_life`] and [`m_product`].
+    pub fn apply(self, sequence: &SnapshotSequence) -> Result<SnapshotSequence, GraphError> {
+        match self {
+            Self::EdgeLife(life) => edge_life(sequence, life),
+            Self::MProduct(window) => m_product(sequence, window),
+        }
+    }
+
+    fn length(self) -> usize {
+        let (Self::EdgeLife(length) | Self::MProduct(length)) = self;
+        length.max(1)
+    }
+
+    fn divisor(self, step: usize) -> f64 {
+        match self {
+            Self::EdgeLife(_) => 1.0,
+            Self::MProduct(window) => window.min(step + 1) as f64,
+        }
+    }
+}
+
+/// Makes smoothed snapshots, each from those of its window: the same bits as if all were smoothed together.
+pub struct SmoothSource {
+    inner: Arc<dyn SnapshotSource>,
+    smoothing: Smoothing,
+}
+
+impl SmoothSource {
+    /// Smooths what another source makes, which changes from snapshot to snapshot.
+    ///
+    /// # Errors
+    /// [`GraphError::BadParameter`] if the window is 0.
+    pub fn new(inner: Arc<dyn SnapshotSource>, smoothing: Smoothing) -> Result<Self, GraphError> {
+        let (Smoothing::EdgeLife(length) | Smoothing::MProduct(length)) = smoothing;
+        expect_positive("the window of smoothing", length)?;
+        Ok(Self { inner, smoothing })
+    }
+
+    fn first(&self, step: usize) -> usize {
+        (step + 1).saturating_sub(self.smoothing.length())
+    }
+}
+
+impl SnapshotSource for SmoothSource {
+    fn make(&self, steps: Range<usize>) -> Result<SnapshotSequence, GraphError> {
+        let first = self.first(steps.start);
+        let context = self.inner.make(first..steps.end)?;
+        let divisor = |step| self.smoothing.divisor(first + step);
+        let (length, block) = (self.smoothing.length(), block_edges(&context));
+        window_sums(&context, length, divisor, block, steps.start - first)
+    }
+
+    fn size(&self, step: usize) -> usize {
+        (self.first(step)..=step).map(|step| self.inner.size(step)).sum()
+    }
 }
 
 /// A constant sequence with repeated edges added up: the mean of equal matrices is the matrix.
@@ -88,7 +160,7 @@ fn merged_constant(sequence: &SnapshotSequence) -> Result<SnapshotSequence, Grap
         view.dst.to_vec(),
         view.weight.map(<[f32]>::to_vec),
     );
-    let merged = window_sums(&once, 1, |_| 1.0, BLOCK_EDGES)?;
+    let merged = window_sums(&once, 1, |_| 1.0, BLOCK_EDGES, 0)?;
     let view = merged.at(0);
     let weight = view.weight.map(<[f32]>::to_vec);
     let (src, dst) = (view.src.to_vec(), view.dst.to_vec());
@@ -108,12 +180,13 @@ struct Occurrence {
     weight: f32,
 }
 
-/// For each step the sum of the last `length` snapshots, divided by `divisor(step)`.
+/// For each step from `from` on the sum of the last `length` snapshots, divided by `divisor(step)`.
 fn window_sums(
     sequence: &SnapshotSequence,
     length: usize,
     divisor: impl Fn(usize) -> f64 + Sync,
     block_edges: usize,
+    from: usize,
 ) -> Result<SnapshotSequence, GraphError> {
     let steps = sequence.steps();
     if steps > u32::MAX as usize {
@@ -129,14 +202,16 @@ fn window_sums(
         .map(|range| occurrences(&views, range))
         .collect();
     let counts: Vec<Vec<u64>> =
-        blocks.par_iter().map(|block| edges_per_step(block, steps, length)).collect();
+        blocks.par_iter().map(|block| edges_per_step(block, steps, length, from)).collect();
     let mut arena = Arena::new(steps, &counts)?;
     arena.parts(&counts).into_par_iter().zip(&blocks).for_each(|(mut parts, block)| {
         for edge in block.chunk_by(|left, right| left.key == right.key) {
-            write_edge(edge, steps, length, &divisor, &mut parts);
+            write_edge(edge, steps, length, &divisor, &mut parts, from);
         }
     });
-    with_boundaries_of(arena.into_sequence(sequence.vertices()), sequence)
+    let smoothed = arena.into_sequence(sequence.vertices(), from);
+    // Whoever smooths a part knows the times of the whole.
+    if from > 0 { Ok(smoothed) } else { with_boundaries_of(smoothed, sequence) }
 }
 
 /// Ranges of edge keys with about `block_edges` occurrences each, by the quantiles of a sample.
@@ -172,8 +247,8 @@ fn occurrences(views: &[SnapshotView<'_>], keys: Range<u64>) -> Vec<Occurrence> 
     found
 }
 
-/// How many edges of a block each step of the result has.
-fn edges_per_step(block: &[Occurrence], steps: usize, length: usize) -> Vec<u64> {
+/// How many edges of a block each step of the result has; none before step `from`.
+fn edges_per_step(block: &[Occurrence], steps: usize, length: usize, from: usize) -> Vec<u64> {
     let (mut born, mut dead) = (vec![0u64; steps + 1], vec![0u64; steps + 1]);
     for edge in block.chunk_by(|left, right| left.key == right.key) {
         for life in lives(edge, steps, length) {
@@ -185,7 +260,7 @@ fn edges_per_step(block: &[Occurrence], steps: usize, length: usize) -> Vec<u64>
     (0..steps)
         .map(|step| {
             alive = alive + born[step] - dead[step];
-            alive
+            if step < from { 0 } else { alive }
         })
         .collect()
 }
@@ -200,19 +275,20 @@ fn lives(edge: &[Occurrence], steps: usize, length: usize) -> impl Iterator<Item
     )
 }
 
-/// Writes an edge into every step that it lives in.
+/// Writes an edge into every step from `from` on that it lives in.
 fn write_edge(
     edge: &[Occurrence],
     steps: usize,
     length: usize,
     divisor: &impl Fn(usize) -> f64,
     parts: &mut [StepPart<'_>],
+    from: usize,
 ) {
     let (src, dst) = (edge[0].key as u32, (edge[0].key >> 32) as u32);
     let mut window = 0..0;
     let mut sum = 0.0;
     for life in lives(edge, steps, length) {
-        for step in life {
+        for step in life.start.max(from)..life.end {
             let before = window.clone();
             while window.end < edge.len() && edge[window.end].step as usize <= step {
                 window.end += 1;
@@ -301,10 +377,10 @@ mod tests {
         let src = vec![0, top, top, 3, top, 5];
         let dst = vec![top, top, top, 7, top, 0];
         let sequence = SnapshotSequence::new(u32::MAX, vec![0, 3, 4, 6], src, dst, None).unwrap();
-        let whole = window_sums(&sequence, 2, |_| 1.0, 1000).unwrap();
+        let whole = window_sums(&sequence, 2, |_| 1.0, 1000, 0).unwrap();
         assert_eq!(whole.at(0).weight.unwrap(), [1.0, 2.0]);
         for block_edges in 1..6 {
-            assert_eq!(window_sums(&sequence, 2, |_| 1.0, block_edges).unwrap(), whole);
+            assert_eq!(window_sums(&sequence, 2, |_| 1.0, block_edges, 0).unwrap(), whole);
         }
     }
 

@@ -78,8 +78,9 @@ impl Arena {
         parts
     }
 
-    pub(crate) fn into_sequence(self, vertices: u32) -> SnapshotSequence {
-        let ranges = Ranges::from_offsets(&self.offsets);
+    /// The steps from `from` on; those before it have no edges.
+    pub(crate) fn into_sequence(self, vertices: u32, from: usize) -> SnapshotSequence {
+        let ranges = Ranges::from_offsets(&self.offsets[from..]);
         SnapshotSequence::from_sorted(vertices, ranges, self.src, self.dst, Some(self.weight))
     }
 }

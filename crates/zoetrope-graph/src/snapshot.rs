@@ -4,12 +4,20 @@
 //! input order; snapshots without edges take no memory. The compact form is what files hold
 //! and what differences and overlaps are computed on; a matrix with row offsets is derived per
 //! snapshot if it is needed. A graph whose topology never changes is stored once.
+//!
+//! A sequence may also hold nothing but how its snapshots are made ([`SnapshotSequence::made_by`]), so that a process
+//! keeps those that it needs. Then columns and ranges are empty; [`SnapshotSequence::visit`] makes snapshots and lets
+//! them go, [`SnapshotSequence::at`] keeps what it made.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use crate::boundaries::Boundaries;
 use crate::error::GraphError;
 use crate::ids::VertexId;
+use crate::made::{Made, SnapshotSource};
 use crate::ranges::Ranges;
 
 /// Snapshots of one graph, in time order.
@@ -22,6 +30,8 @@ pub struct SnapshotSequence {
     dst: Vec<VertexId>,
     weight: Option<Vec<f32>>,
     boundaries: Option<Boundaries>,
+    /// What makes the snapshots, if the columns hold none of them.
+    made: Option<Arc<Made>>,
 }
 
 /// The edges of one snapshot, ordered by (destination, source).
@@ -96,7 +106,7 @@ impl SnapshotSequence {
         check_range("edge_src", &src, vertices)?;
         check_range("edge_dst", &dst, vertices)?;
         sort_snapshots(&ranges, &mut src, &mut dst, weight.as_mut());
-        Ok(Self { vertices, steps: ranges.len(), ranges, src, dst, weight, boundaries: None })
+        Ok(Self::of_columns(vertices, ranges, src, dst, weight))
     }
 
     /// The same snapshots with other edges; each keeps its number of edges.
@@ -132,6 +142,7 @@ impl SnapshotSequence {
             dst,
             weight,
             boundaries,
+            made: None,
         })
     }
 
@@ -152,7 +163,31 @@ impl SnapshotSequence {
             weight: self.weight.as_ref().map(|weight| weight[..edges].to_vec()),
             boundaries: self.boundaries.as_ref().map(|times| times.first(steps + 1)),
             ranges,
+            made: None,
         }
+    }
+
+    fn of_columns(
+        vertices: u32,
+        ranges: Ranges,
+        src: Vec<VertexId>,
+        dst: Vec<VertexId>,
+        weight: Option<Vec<f32>>,
+    ) -> Self {
+        let steps = ranges.len();
+        Self { vertices, steps, ranges, src, dst, weight, boundaries: None, made: None }
+    }
+
+    /// Snapshots that `source` makes when they are asked for, with the number of edges of each.
+    pub fn made_by(vertices: u32, edges: Vec<u64>, source: Arc<dyn SnapshotSource>) -> Self {
+        let none = Ranges::empty(edges.len(), 0);
+        let made = Some(Arc::new(Made::new(source, edges)));
+        Self { made, ..Self::of_columns(vertices, none, Vec::new(), Vec::new(), None) }
+    }
+
+    /// Whether snapshots are made when they are asked for.
+    pub fn is_made(&self) -> bool {
+        self.made.is_some()
     }
 
     /// As [`new`](Self::new), for columns that are known to be ordered and in range.
@@ -163,8 +198,7 @@ impl SnapshotSequence {
         dst: Vec<VertexId>,
         weight: Option<Vec<f32>>,
     ) -> Self {
-        let sequence =
-            Self { vertices, steps: ranges.len(), ranges, src, dst, weight, boundaries: None };
+        let sequence = Self::of_columns(vertices, ranges, src, dst, weight);
         debug_assert!(sequence.ranges.filled().all(|(step, _)| {
             let view = sequence.at(step);
             (1..view.len()).all(|edge| view.key(edge - 1) <= view.key(edge))
@@ -218,7 +252,26 @@ impl SnapshotSequence {
 
     /// The number of stored edges: those of all snapshots, or of the one constant topology.
     pub fn stored_edges(&self) -> usize {
-        self.src.len()
+        match &self.made {
+            Some(made) => made.edges().iter().sum::<u64>() as usize,
+            None => self.src.len(),
+        }
+    }
+
+    /// The number of edges that are in memory: all, or those of snapshots that were made and kept.
+    pub fn held_edges(&self) -> usize {
+        self.made.as_ref().map_or(self.src.len(), |made| made.held_edges())
+    }
+
+    /// The number of edges of a snapshot, which is not made for this.
+    ///
+    /// # Panics
+    /// If `step` is not below [`steps`](Self::steps).
+    pub fn edges_at(&self, step: usize) -> usize {
+        match &self.made {
+            Some(made) => made.edges()[step] as usize,
+            None => self.at(step).len(),
+        }
     }
 
     /// The window boundaries, if the snapshots were cut from events.
@@ -249,10 +302,17 @@ impl SnapshotSequence {
 
     /// The edges of a snapshot.
     ///
+    /// A snapshot that has to be made for this is kept: [`visit`](Self::visit) does not keep it.
+    ///
     /// # Panics
-    /// If `step` is not below [`steps`](Self::steps).
+    /// If `step` is not below [`steps`](Self::steps), or its snapshot cannot be made: whoever wants the reason as an
+    /// error calls [`keep`](Self::keep) first.
     pub fn at(&self, step: usize) -> SnapshotView<'_> {
         assert!(step < self.steps, "snapshot {step} of {}", self.steps);
+        if let Some(made) = &self.made {
+            let kept = made.kept(step);
+            return kept.unwrap_or_else(|error| panic!("snapshot {step}: {error}")).at(0);
+        }
         let stored = if self.is_constant() { 0 } else { step };
         let range = self.ranges.get(stored);
         SnapshotView {
@@ -260,6 +320,30 @@ impl SnapshotSequence {
             src: &self.src[range.clone()],
             dst: &self.dst[range.clone()],
             weight: self.weight.as_ref().map(|weight| &weight[range]),
+        }
+    }
+
+    /// Makes a snapshot and keeps it, if it is not here.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn keep(&self, step: usize) -> Result<(), GraphError> {
+        self.made.as_ref().map_or(Ok(()), |made| made.kept(step).map(drop))
+    }
+
+    /// Shows some snapshots in time order. Those that are made for this are let go afterwards, so that few of them
+    /// are in memory at once.
+    ///
+    /// # Errors
+    /// What `see` returns, and if a snapshot cannot be made.
+    pub fn visit<E: From<GraphError>>(
+        &self,
+        steps: Range<usize>,
+        mut see: impl FnMut(usize, SnapshotView<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match &self.made {
+            Some(made) => made.visit(steps, see),
+            None => steps.into_iter().try_for_each(|step| see(step, self.at(step))),
         }
     }
 

@@ -208,6 +208,15 @@ impl Windows {
         Ok(Self { boundaries, ranges })
     }
 
+    /// Some consecutive windows.
+    ///
+    /// # Panics
+    /// If there are no such windows.
+    pub fn part(&self, windows: Range<usize>) -> Self {
+        let boundaries = self.boundaries.of_windows(windows.clone());
+        Self { boundaries, ranges: self.ranges.part(windows) }
+    }
+
     /// The number of windows.
     pub fn len(&self) -> usize {
         self.boundaries.len() - 1

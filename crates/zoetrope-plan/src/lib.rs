@@ -56,7 +56,7 @@ pub use dispatch::{Dispatch, Redundancy, UniqueVertices};
 pub use error::PlanError;
 pub use partition::{Partition, Renaming};
 pub use placement::grid::Grid;
-pub use placement::halo::Halo;
+pub use placement::halo::{Halo, SnapshotHalo};
 pub use placement::route::{Leg, Route, Rows};
 pub use placement::{Placement, Placements, Share};
 pub use plan::Plan;

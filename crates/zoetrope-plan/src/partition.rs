@@ -11,9 +11,9 @@
 //! 3. `refine`: in the backward pass up, single vertices change parts (Fiduccia and Mattheyses),
 //!    also uphill, and the best state seen is kept; then coarsened inside of parts, and once more.
 //!
-//! No part is heavier than `1 + imbalance` times the mean. One thread, every draw keyed by the seed:
-//! the same graph gives the same parts everywhere. Why not a library:
-//! `docs/decisions/partitioner.md`.
+//! No part is heavier than `1 + imbalance` times the mean. Every draw is keyed by the seed, and threads look for what one
+//! after the other then does, so that the same graph gives the same parts on any number of threads. Why not a library
+//! alone: `docs/decisions/partitioner.md`.
 
 mod coarsen;
 mod gains;
@@ -31,11 +31,11 @@ mod tests;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use zoetrope_graph::SnapshotSequence;
+use zoetrope_graph::{GraphError, SnapshotSequence};
 
 pub use hypergraph::Hypergraph;
 pub use multilevel::{Options, partition};
-pub use renaming::Renaming;
+pub use renaming::{Renaming, visit_renamed};
 
 /// The part of each vertex.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,9 @@ pub enum Objective {
 impl Objective {
     /// Partitions the vertices for some snapshots of a sequence.
     ///
+    /// # Errors
+    /// If a snapshot cannot be made.
+    ///
     /// # Panics
     /// If the sequence does not have those steps.
     pub fn partition(
@@ -66,7 +69,7 @@ impl Objective {
         graph: &SnapshotSequence,
         steps: Range<usize>,
         options: &Options,
-    ) -> Partition {
+    ) -> Result<Partition, GraphError> {
         match self {
             Self::EdgeCut => edge_cut(graph, steps, options),
             Self::Connectivity => connectivity(graph, steps, options),
@@ -76,18 +79,32 @@ impl Objective {
 
 /// Parts with few edges between them, counted over some snapshots.
 ///
+/// # Errors
+/// If a snapshot cannot be made.
+///
 /// # Panics
 /// If the sequence does not have those steps.
-pub fn edge_cut(graph: &SnapshotSequence, steps: Range<usize>, options: &Options) -> Partition {
-    partition(&nets::of_edges(graph, steps), options)
+pub fn edge_cut(
+    graph: &SnapshotSequence,
+    steps: Range<usize>,
+    options: &Options,
+) -> Result<Partition, GraphError> {
+    Ok(partition(&nets::of_edges(graph, steps)?, options))
 }
 
 /// Parts between which few rows have to move, counted over some snapshots.
 ///
+/// # Errors
+/// If a snapshot cannot be made.
+///
 /// # Panics
 /// If the sequence does not have those steps.
-pub fn connectivity(graph: &SnapshotSequence, steps: Range<usize>, options: &Options) -> Partition {
-    partition(&nets::of_rows(graph, steps, nets::MAX_PINS), options)
+pub fn connectivity(
+    graph: &SnapshotSequence,
+    steps: Range<usize>,
+    options: &Options,
+) -> Result<Partition, GraphError> {
+    Ok(partition(&nets::of_rows(graph, steps, nets::MAX_PINS)?, options))
 }
 
 impl Partition {

@@ -11,7 +11,7 @@ mod traffic;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use zoetrope_graph::SnapshotSequence;
+use zoetrope_graph::{GraphError, SnapshotSequence};
 
 use crate::partition::{Objective, Options, Partition};
 use crate::placement::grid::Grid;
@@ -20,8 +20,8 @@ use crate::workload::FrameWorkload;
 
 pub use assess::{Balance, RankMemory, Row, assess};
 pub(crate) use assess::{all_reduce_bytes, reduced_bytes};
-pub(crate) use traffic::Moved;
 pub use traffic::{LayerTraffic, Machine, Traffic};
+pub(crate) use traffic::{Moved, list_bytes};
 
 /// How the work is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,19 +80,22 @@ impl Strategy {
         std::iter::once(Self::Snapshot).chain(vertex).chain(hybrids).collect()
     }
 
-    /// The partition of the vertices that some time steps are best shared by; none if one rank of
-    /// a group has all of them.
+    /// The partition of the vertices that some time steps are best shared by; none if one rank of a group has all of
+    /// them.
+    ///
+    /// # Errors
+    /// If a snapshot cannot be made.
     pub fn partition(
         self,
         graph: &SnapshotSequence,
         steps: Range<usize>,
         ranks: u32,
         seed: u64,
-    ) -> Option<Partition> {
+    ) -> Result<Option<Partition>, GraphError> {
         let members = self.grid(ranks).members;
-        let objective = self.objective().filter(|_| members > 1)?;
+        let Some(objective) = self.objective().filter(|_| members > 1) else { return Ok(None) };
         let options = Options { seed, ..Options::new(members) };
-        Some(objective.partition(graph, steps, &options))
+        objective.partition(graph, steps, &options).map(Some)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use zoetrope_graph::made::portion_bytes;
 
 use crate::plan::memory::Memory;
 
@@ -59,6 +60,8 @@ pub struct FrameWorkload {
     pub optimiser_slots: usize,
     /// Bytes of the data set and of the prepared graph.
     pub data_bytes: u64,
+    /// Whether a process keeps its ranks' part of that and no more.
+    pub data_is_shared: bool,
     /// Bytes of the scores that measuring has to keep.
     pub evaluation_bytes: u64,
     /// The memory of a step.
@@ -83,7 +86,21 @@ pub(crate) struct CostIn {
 /// How much more than its largest one takes blocks of a frame take, measured (bench/ranks): up to 9 %.
 const BLOCK_SLACK: f64 = 1.1;
 
+/// Bytes of an edge while a rank takes its rows out of a renamed snapshot: two ends and a weight, an order to sort them
+/// by, and the matrix of all rows.
+const RENAMED_EDGE_BYTES: u64 = 12 + 8 + 12;
+
 impl FrameWorkload {
+    /// Bytes of what is made on the way to a rank's part of the graph and let go again: a renamed snapshot, and, if
+    /// snapshots are made when they are asked for, the portion that is made at once.
+    pub(crate) fn portion_bytes(&self, renamed: bool) -> u64 {
+        let largest = self.edges.iter().copied().max().unwrap_or(0);
+        let renamed = if renamed { largest as u64 * RENAMED_EDGE_BYTES } else { 0 };
+        let edges: usize = self.edges.iter().sum();
+        let made = if self.data_is_shared { portion_bytes(largest, edges) } else { 0 };
+        renamed + made
+    }
+
     /// The memory of a step in so many blocks. Blocks that are kept take what the whole frame takes.
     pub(crate) fn cost_in(&self, blocks: usize, recompute: bool) -> CostIn {
         let in_blocks = self.blocks.iter().find(|cost| recompute && cost.blocks == blocks);
@@ -192,6 +209,7 @@ impl FrameWorkload {
             weights: 500,
             optimiser_slots: 2,
             data_bytes: 1 << 18,
+            data_is_shared: false,
             evaluation_bytes: 0,
             activations: ActivationCost {
                 fixed_bytes: 1000.0,

@@ -7,7 +7,7 @@
 use zoetrope_tensor::GpuSide;
 use zoetrope_tensor::cuda::{Incoming, RowLists, View, ViewMut};
 
-use super::{BlockingExchange, Exchange, OverlappedExchange, ReceiveEnd, SendEnd, Way};
+use super::{BlockingExchange, Exchange, OverlappedExchange, ReceiveEnd, RowList, SendEnd, Way};
 use crate::sync::lock;
 
 /// The lists of both ways.
@@ -26,9 +26,13 @@ impl Exchange {
         let lists = self.lists.gpu.get_or_init(|| {
             let (rank, rows) = (plan.rank(), [plan.rows_in(), plan.rows_out()]);
             let back = [rows[1], rows[0]];
+            let one_by_one = |lists: &[RowList]| -> Vec<Vec<u32>> {
+                lists.iter().map(|list| list.iter().collect()).collect()
+            };
+            let (sends, receives) = (one_by_one(plan.sends()), one_by_one(plan.receives()));
             GpuLists {
-                forward: RowLists::putting(rank, rows, plan.sends(), plan.receives()),
-                back: RowLists::adding(rank, back, plan.receives(), plan.sends()),
+                forward: RowLists::putting(rank, rows, &sends, &receives),
+                back: RowLists::adding(rank, back, &receives, &sends),
             }
         });
         match way {

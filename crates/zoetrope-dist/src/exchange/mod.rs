@@ -41,7 +41,8 @@ use crate::sync::lock;
 
 use gpu::{GpuLists, OnGpu};
 pub use plan::{ExchangePlan, PlanError};
-use rows::{Arrive, Runs};
+use rows::Arrive;
+pub use rows::{RowList, RowRuns};
 pub use shared_rows::SharedRows;
 
 /// Rows on their way from everyone.
@@ -55,11 +56,10 @@ pub struct Exchange {
     lists: Arc<Lists>,
 }
 
-/// The lists of a plan as runs.
+/// The lists of a plan, for those who read them while rows move.
 #[derive(Debug)]
 struct Lists {
-    sends: Vec<Runs>,
-    receives: Vec<Runs>,
+    plan: Arc<ExchangePlan>,
     /// Whether every row goes to exactly one rank: its gradient comes from there alone.
     once: bool,
     /// The same for GPUs that are linked, made when they are first asked for.
@@ -67,30 +67,25 @@ struct Lists {
 }
 
 impl Lists {
-    fn new(plan: &ExchangePlan) -> Self {
-        let runs = |lists: &[Vec<u32>]| lists.iter().map(|list| Runs::new(list)).collect();
-        let sent: usize = plan.sends().iter().map(Vec::len).sum();
-        Self {
-            sends: runs(plan.sends()),
-            receives: runs(plan.receives()),
-            once: sent == plan.rows_in() && plan.reversed().is_some(),
-            gpu: OnceLock::new(),
-        }
+    fn new(plan: &Arc<ExchangePlan>) -> Self {
+        let sent: usize = plan.sends().iter().map(RowList::len).sum();
+        let once = sent == plan.rows_in() && plan.reversed().is_some();
+        Self { plan: Arc::clone(plan), once, gpu: OnceLock::new() }
     }
 
     /// The rows that leave for each rank.
-    fn leave(&self, way: Way) -> &[Runs] {
+    fn leave(&self, way: Way) -> &[RowList] {
         match way {
-            Way::Forward => &self.sends,
-            Way::Backward => &self.receives,
+            Way::Forward => self.plan.sends(),
+            Way::Backward => self.plan.receives(),
         }
     }
 
     /// The rows that come from each rank.
-    fn come(&self, way: Way) -> &[Runs] {
+    fn come(&self, way: Way) -> &[RowList] {
         match way {
-            Way::Forward => &self.receives,
-            Way::Backward => &self.sends,
+            Way::Forward => self.plan.receives(),
+            Way::Backward => self.plan.sends(),
         }
     }
 }
@@ -103,8 +98,9 @@ impl Exchange {
     pub fn new(ranks: &Ranks, plan: ExchangePlan) -> Self {
         let place = (plan.rank(), plan.size());
         assert_eq!(place, (ranks.rank(), ranks.size()), "a plan is of its rank");
+        let plan = Arc::new(plan);
         let lists = Arc::new(Lists::new(&plan));
-        Self { ranks: ranks.clone(), plan: Arc::new(plan), lists }
+        Self { ranks: ranks.clone(), plan, lists }
     }
 
     /// Its lists.
@@ -223,7 +219,7 @@ impl Exchange {
                 Some(x) if peer == self.plan.rank() => {
                     self.lists.leave(way)[peer].carry(x, places, cols, arrive, y);
                 }
-                _ => Runs::all(places.len()).carry(&message, places, cols, arrive, y),
+                _ => RowList::all(places.len()).carry(&message, places, cols, arrive, y),
             }
             self.ranks.buffers().give(message);
         }

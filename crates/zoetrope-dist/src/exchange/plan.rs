@@ -1,5 +1,8 @@
 //! Which rows go where: derived once, used in every step.
 
+use std::sync::Arc;
+
+use super::rows::RowList;
 use crate::error::DistError;
 use crate::ranks::Ranks;
 
@@ -12,8 +15,9 @@ pub struct ExchangePlan {
     rank: usize,
     rows_in: usize,
     rows_out: usize,
-    sends: Vec<Vec<u32>>,
-    receives: Vec<Vec<u32>>,
+    /// By rank. The backward pass of a plan has the same lists.
+    sends: Arc<[RowList]>,
+    receives: Arc<[RowList]>,
     covered: bool,
 }
 
@@ -82,13 +86,28 @@ impl ExchangePlan {
         sends: Vec<Vec<u32>>,
         receives: Vec<Vec<u32>>,
     ) -> Result<Self, PlanError> {
+        let compact = |lists: Vec<Vec<u32>>| lists.iter().map(|list| RowList::new(list)).collect();
+        Self::of_lists(rank, rows, compact(sends), compact(receives))
+    }
+
+    /// The same from lists that say more in less.
+    ///
+    /// # Errors
+    /// As [`ExchangePlan::new`].
+    pub fn of_lists(
+        rank: usize,
+        rows: [usize; 2],
+        sends: Arc<[RowList]>,
+        receives: Arc<[RowList]>,
+    ) -> Result<Self, PlanError> {
         let [rows_in, rows_out] = rows;
         if sends.len() != receives.len() || rank >= sends.len() {
             return Err(PlanError::Lists { sends: sends.len(), receives: receives.len() });
         }
         for (lists, rows) in [(&sends, rows_in), (&receives, rows_out)] {
             for (peer, list) in lists.iter().enumerate() {
-                if let Some(&row) = list.iter().find(|&&row| row as usize >= rows) {
+                if let Some(run) = list.runs().find(|run| run.end > rows) {
+                    let row = run.start.max(rows) as u32;
                     return Err(PlanError::OutOfRange { peer, row, rows });
                 }
             }
@@ -97,15 +116,10 @@ impl ExchangePlan {
         if to_own != from_own {
             return Err(PlanError::Own { rank, sends: to_own, receives: from_own });
         }
-        let mut received = vec![false; rows_out];
-        for (peer, list) in receives.iter().enumerate() {
-            for &row in list {
-                if std::mem::replace(&mut received[row as usize], true) {
-                    return Err(PlanError::Twice { peer, row });
-                }
-            }
+        if let Some((peer, row)) = repeated(&receives, rows_out) {
+            return Err(PlanError::Twice { peer, row });
         }
-        let covered = received.into_iter().all(|received| received);
+        let covered = receives.iter().map(RowList::len).sum::<usize>() == rows_out;
         Ok(Self { rank, rows_in, rows_out, sends, receives, covered })
     }
 
@@ -166,7 +180,7 @@ impl ExchangePlan {
     /// row goes to several ranks, from which it would come back several times.
     pub fn reversed(&self) -> Option<Self> {
         let rows = [self.rows_out, self.rows_in];
-        Self::new(self.rank, rows, self.receives.clone(), self.sends.clone()).ok()
+        Self::of_lists(self.rank, rows, Arc::clone(&self.receives), Arc::clone(&self.sends)).ok()
     }
 
     /// The rank whose plan it is.
@@ -190,13 +204,18 @@ impl ExchangePlan {
     }
 
     /// Rows that go to each rank.
-    pub fn sends(&self) -> &[Vec<u32>] {
+    pub fn sends(&self) -> &[RowList] {
         &self.sends
     }
 
     /// Rows that come from each rank.
-    pub fn receives(&self) -> &[Vec<u32>] {
+    pub fn receives(&self) -> &[RowList] {
         &self.receives
+    }
+
+    /// Bytes of its lists. A plan and its [`reversed`](Self::reversed) one share them.
+    pub fn list_bytes(&self) -> usize {
+        self.sends.iter().chain(&*self.receives).map(RowList::bytes).sum()
     }
 
     /// Whether every row of the result is received.
@@ -223,6 +242,22 @@ impl ExchangePlan {
     }
 }
 
+/// The first row that is in the lists more than once, with the rank in whose list it is for the second time.
+fn repeated(lists: &[RowList], rows: usize) -> Option<(usize, u32)> {
+    let mut seen = vec![0_u64; rows.div_ceil(64)];
+    for (peer, list) in lists.iter().enumerate() {
+        for row in list.iter() {
+            let bit = 1 << (row % 64);
+            let word = &mut seen[row as usize / 64];
+            if *word & bit != 0 {
+                return Some((peer, row));
+            }
+            *word |= bit;
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,7 +275,7 @@ mod tests {
             for peer in 0..size {
                 let other = ExchangePlan::between(peer, size, steps * vertices, by_step, by_vertex);
                 assert_eq!(plan.sends()[peer].len(), other.unwrap().receives()[rank].len());
-                assert!(plan.sends()[peer].is_sorted());
+                assert!(plan.sends()[peer].iter().is_sorted());
             }
             assert_eq!(plan.reversed().unwrap().reversed(), Some(plan.clone()));
             sent += plan.rows_sent();

@@ -9,7 +9,7 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::rows::{Arrive, Runs};
+use super::rows::{Arrive, RowList};
 use super::{Exchange, Lists, Way};
 use crate::error::DistError;
 
@@ -117,7 +117,7 @@ impl Exchange {
 }
 
 /// The other ranks for which there are rows.
-fn others(lists: &[Runs], own: usize) -> Vec<usize> {
+fn others(lists: &[RowList], own: usize) -> Vec<usize> {
     let lists = lists.iter().enumerate().filter(|(peer, rows)| *peer != own && rows.len() > 0);
     lists.map(|(peer, _)| peer).collect()
 }

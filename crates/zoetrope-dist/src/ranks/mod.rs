@@ -15,6 +15,7 @@
 //! | barrier | 0 |
 
 mod all_reduce;
+mod at_work;
 mod gather;
 mod pending;
 mod point;

@@ -143,6 +143,20 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_is_at_work_is_not_blamed_however_long_it_takes() {
+        let board = Board::new(2, Timeouts::default());
+        board.update(0, |position| position.waits = Some(Site { call: Call::Barrier, number: 1 }));
+        board.update(1, |position| position.takes_time = true);
+        let long = board.timeouts().timeout * (crate::watch::SLOW_TIMEOUT_FACTOR + 1);
+        for entry in &board.entries {
+            lock(entry).changed -= long;
+        }
+        assert_eq!(board.judge().map(|verdict| verdict.rank), Some(1));
+        board.update(1, |position| position.signs += 1);
+        assert_eq!(board.judge(), None);
+    }
+
+    #[test]
     fn a_rank_that_others_wait_for_is_named_with_all_positions() {
         let timeouts = Timeouts { timeout: Duration::from_millis(5), ..Timeouts::default() };
         let board = Board::new(2, timeouts);

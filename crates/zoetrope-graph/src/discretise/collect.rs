@@ -26,20 +26,32 @@ pub(super) struct Job<'a> {
     pub(super) vertex_bits: u32,
 }
 
+/// Whether an event removes its edge.
+pub(super) fn removes(store: &EventStore) -> bool {
+    let removes = |part: &[u8]| part.contains(&(EventKind::Remove as u8));
+    store.kind().is_some_and(|kind| kind.par_chunks(1 << 16).any(removes))
+}
+
 impl<'a> Job<'a> {
     pub(super) fn new(store: &'a EventStore, options: &'a DiscretiseOptions) -> Self {
+        Self::with_removals(store, options, removes(store))
+    }
+
+    /// The same if it is known whether there is a removal.
+    pub(super) fn with_removals(
+        store: &'a EventStore,
+        options: &'a DiscretiseOptions,
+        removals: bool,
+    ) -> Self {
         let ones = store.weight().is_none()
             && matches!(options.merge, Merge::Mean | Merge::Last | Merge::Keep);
         let weighted = options.weighted && !ones;
-        let removes = |kind: &&[u8]| {
-            kind.par_chunks(1 << 16).any(|part| part.contains(&(EventKind::Remove as u8)))
-        };
         Self {
             src: store.src(),
             dst: store.dst(),
             time: store.time(),
             weight: store.weight().filter(|_| weighted && options.merge != Merge::Count),
-            kind: store.kind().filter(removes),
+            kind: store.kind().filter(|_| removals),
             options,
             weighted,
             vertex_bits: (u32::BITS - store.vertices().saturating_sub(1).leading_zeros()).max(1),

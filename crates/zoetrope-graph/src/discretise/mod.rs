@@ -10,7 +10,7 @@
 //! Files: `collect` packs an edge and a position into one integer of as few bits as the vertices
 //! need, `sort` orders them, `partition` splits large windows for many threads, `fold` merges the
 //! events of an edge, `windowed` and `living` are the two lifetimes, `join` lays the pieces end to
-//! end.
+//! end; `by_window` makes some snapshots without the others.
 //!
 //! Floor of [`Lifetime::Window`]: 8 bytes an event read (source, destination; 12 with weights) and
 //! up to 12 an edge written, 20 bytes or about 2 ns at 10 GB/s. What is measured is mostly the
@@ -21,6 +21,7 @@
 //! wikipedia events in hours.
 //! `bench/graph`, 2 cores of an AMD EPYC shared with other work, 15 November 2026.
 
+mod by_window;
 mod collect;
 mod fold;
 mod join;
@@ -37,6 +38,7 @@ use crate::error::GraphError;
 use crate::events::EventStore;
 use crate::snapshot::SnapshotSequence;
 use crate::window::Windows;
+pub use by_window::WindowSource;
 use collect::Job;
 
 /// What becomes of several events of one edge in one snapshot.

@@ -5,8 +5,9 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use zoetrope_heap::Held;
 
 use crate::column::Bytes;
@@ -39,5 +40,16 @@ impl Mapping {
 impl Bytes for Mapping {
     fn bytes(&self) -> &[u8] {
         &self.map
+    }
+
+    #[cfg(unix)]
+    fn let_go(&self, range: Range<usize>) {
+        // SAFETY: the obligation is that nothing that was written to the pages is lost, and that what is read from
+        // them later is what was read before. The mapping is read-only, and pages of a file that leave a mapping are
+        // read from the file again, under the condition of `Mapping::new` that it does not change.
+        // Advice that the system does not take only leaves the pages where they are.
+        let _ = unsafe {
+            self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
+        };
     }
 }

@@ -4,7 +4,12 @@
 //! count their weight over one less than their pins, clusters have a largest weight. Vertices that found
 //! all such clusters full join others that wanted the same one (they hang on one hub, as in graphs
 //! with heavy tails), those without a net join each other.
+//!
+//! Of large graphs many vertices choose at once, by all threads, as if none of them had joined yet; then they join one
+//! after the other, and who can no longer join what it chose chooses again. How many choose at once depends on the graph
+//! alone, so that clusters do not depend on the number of threads.
 
+use rayon::prelude::*;
 use zoetrope_graph::random::Random;
 
 use super::hypergraph::Hypergraph;
@@ -29,21 +34,29 @@ pub(super) fn cluster(
         of: (0..count as u32).collect(),
         weights: graph.vertex_weights.clone(),
         alone: vec![true; count],
-        shared: vec![0.0; count],
-        touched: Vec::new(),
         left: count,
     };
+    let mut scratch = Scratch::of_threads(count);
     let mut wanted = Vec::new();
     // Vertices with little to lose first, as in METIS's sorted matching: later ones have more choice.
     let nets = |&vertex: &u32| graph.nets_of(vertex).iter().map(|&net| graph.net_weight(net));
     let mut visits = order(count, random);
     visits.sort_by_cached_key(|vertex| nets(vertex).sum::<i64>().max(1).ilog2());
-    for vertex in visits {
+    for together in visits.chunks(at_once(count)) {
         if clusters.left <= fewest {
             break;
         }
-        if clusters.alone[vertex as usize] {
-            match clusters.choose(vertex) {
+        let choices = clusters.choices(together, &mut scratch);
+        for (&vertex, choice) in together.iter().zip(choices) {
+            if clusters.left <= fewest {
+                break;
+            }
+            let Some(choice) = choice.filter(|_| clusters.alone[vertex as usize]) else { continue };
+            let choice = match clusters.now(vertex, choice) {
+                Some(choice) => choice,
+                None => clusters.choose(vertex, &mut scratch[0]),
+            };
+            match choice {
                 Choice::Join(cluster) => clusters.join(vertex, cluster),
                 Choice::Full(cluster) => wanted.push((cluster, vertex)),
             }
@@ -51,6 +64,14 @@ pub(super) fn cluster(
     }
     clusters.pair_up(wanted, fewest);
     clusters.numbered()
+}
+
+/// Vertices of a graph of so many that are looked at by all threads at once: one of small graphs, in which each changes
+/// much for the next.
+pub(super) fn at_once(vertices: usize) -> usize {
+    const PARALLEL_VERTICES_MIN: usize = 1 << 15;
+    const PORTIONS: usize = 256;
+    if vertices < PARALLEL_VERTICES_MIN { 1 } else { vertices / PORTIONS }
 }
 
 /// Vertices in random order.
@@ -71,11 +92,25 @@ struct Clusters<'h> {
     /// The weight of the cluster of each such vertex.
     weights: Vec<i64>,
     alone: Vec<bool>,
-    shared: Vec<f64>,
-    touched: Vec<u32>,
     left: usize,
 }
 
+/// What a vertex shares with each cluster, while it chooses.
+struct Scratch {
+    shared: Vec<f64>,
+    touched: Vec<u32>,
+}
+
+impl Scratch {
+    /// One for each thread that helps with a graph of so many vertices.
+    fn of_threads(vertices: usize) -> Vec<Self> {
+        let threads = if at_once(vertices) > 1 { rayon::current_num_threads() } else { 1 };
+        let one = || Self { shared: vec![0.0; vertices], touched: Vec::new() };
+        (0..threads).map(|_| one()).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
 enum Choice {
     /// The best cluster with room.
     Join(u32),
@@ -84,7 +119,32 @@ enum Choice {
 }
 
 impl Clusters<'_> {
-    fn choose(&mut self, vertex: u32) -> Choice {
+    /// What each of some vertices chooses that is still alone.
+    fn choices(&self, vertices: &[u32], scratch: &mut [Scratch]) -> Vec<Option<Choice>> {
+        let one = |&vertex: &u32, scratch: &mut Scratch| {
+            self.alone[vertex as usize].then(|| self.choose(vertex, scratch))
+        };
+        if let [vertex] = vertices {
+            return vec![one(vertex, &mut scratch[0])];
+        }
+        let share = vertices.len().div_ceil(scratch.len());
+        let parts = vertices.par_chunks(share).zip(scratch);
+        let chosen = parts.map(|(vertices, scratch)| -> Vec<_> {
+            vertices.iter().map(|vertex| one(vertex, scratch)).collect()
+        });
+        chosen.collect::<Vec<_>>().concat()
+    }
+
+    /// A choice as others that joined meanwhile have left it; None if it has to be made again.
+    fn now(&self, vertex: u32, choice: Choice) -> Option<Choice> {
+        let Choice::Join(cluster) = choice else { return Some(choice) };
+        let cluster = self.of[cluster as usize];
+        let weight = self.weights[cluster as usize] + self.weights[vertex as usize];
+        (weight <= self.heaviest && cluster != vertex).then_some(Choice::Join(cluster))
+    }
+
+    fn choose(&self, vertex: u32, scratch: &mut Scratch) -> Choice {
+        let Scratch { shared: sums, touched } = scratch;
         for &net in self.graph.nets_of(vertex) {
             let pins = self.graph.pins_of(net);
             if pins.len() > LARGE_NET {
@@ -93,16 +153,16 @@ impl Clusters<'_> {
             let share = self.graph.net_weight(net) as f64 / (pins.len() - 1) as f64;
             for &pin in pins.iter().filter(|&&pin| pin != vertex) {
                 let cluster = self.of[pin as usize];
-                if self.shared[cluster as usize] == 0.0 {
-                    self.touched.push(cluster);
+                if sums[cluster as usize] == 0.0 {
+                    touched.push(cluster);
                 }
-                self.shared[cluster as usize] += share;
+                sums[cluster as usize] += share;
             }
         }
         let own = self.weights[vertex as usize];
         let (mut best, mut full) = ((0.0, u32::MAX), (0.0, u32::MAX));
-        for cluster in self.touched.drain(..) {
-            let shared = std::mem::take(&mut self.shared[cluster as usize]);
+        for cluster in touched.drain(..) {
+            let shared = std::mem::take(&mut sums[cluster as usize]);
             let same = |parts: &[u32]| parts[cluster as usize] == parts[vertex as usize];
             if !self.parts.is_none_or(same) {
                 continue;

@@ -4,6 +4,8 @@
 //! the vertex's nets, `leaves` of those that have no other pin in its part, `reached` of those that
 //! have a pin in `p`. A move changes those only for pins of nets that enter or leave a part.
 
+use rayon::prelude::*;
+
 use super::pins::{Move, State};
 
 /// A table of vertices × parts.
@@ -37,21 +39,20 @@ impl Gains {
             stamp: vec![0; count],
             moves: 0,
         };
-        for net in 0..state.graph.nets() as u32 {
-            let weight = state.graph.net_weight(net);
-            let reach = state.reach(net);
-            for &pin in state.graph.pins_of(net) {
-                let own = state.of[pin as usize];
-                gains.all[pin as usize] += weight;
-                let row = &mut gains.reached[pin as usize * parts..][..parts];
-                for &(part, pins) in reach {
+        let rows = gains.reached.par_chunks_mut(parts).zip(&mut gains.leaves).zip(&mut gains.all);
+        rows.enumerate().for_each(|(vertex, ((row, leaves), all))| {
+            let own = state.of[vertex];
+            for &net in state.graph.nets_of(vertex as u32) {
+                let weight = state.graph.net_weight(net);
+                *all += weight;
+                for &(part, pins) in state.reach(net) {
                     row[part as usize] += weight;
                     if part == own && pins == 1 {
-                        gains.leaves[pin as usize] += weight;
+                        *leaves += weight;
                     }
                 }
             }
-        }
+        });
         Some(gains)
     }
 

@@ -1,5 +1,10 @@
 //! Hypergraphs: vertices with weights, and nets of vertices with weights.
 
+use rayon::prelude::*;
+
+/// Nets that one task maps.
+const NETS_OF_A_TASK: usize = 1 << 14;
+
 /// Vertices and nets. Every net has at least two different pins, no two nets have the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hypergraph {
@@ -32,6 +37,14 @@ impl Nets {
         self.weights.push(weight);
     }
 
+    /// Adds other nets behind these.
+    fn append(&mut self, other: Self) {
+        let behind = self.pins.len() as u32;
+        self.weights.extend(other.weights);
+        self.ends.extend(other.ends.iter().map(|end| behind + end));
+        self.pins.extend(other.pins);
+    }
+
     /// Pins of all nets.
     pub(super) fn pins(&self) -> usize {
         self.pins.len()
@@ -53,9 +66,11 @@ impl Nets {
 
     /// Equal nets become one with the sum of their weights, at the place of the first.
     fn merged(mut self) -> Self {
-        let mut order: Vec<(u64, u32)> =
-            (0..self.len()).map(|net| (fingerprint(self.net(net)), net as u32)).collect();
-        order.sort_unstable();
+        let mut order: Vec<(u64, u32)> = (0..self.len())
+            .into_par_iter()
+            .map(|net| (fingerprint(self.net(net)), net as u32))
+            .collect();
+        order.par_sort_unstable();
         let mut gone = vec![false; self.len()];
         for same in order.chunk_by(|left, right| left.0 == right.0) {
             for (at, &(_, net)) in same.iter().enumerate() {
@@ -90,7 +105,11 @@ fn fingerprint(pins: &[u32]) -> u64 {
 impl Hypergraph {
     /// Vertices with these weights, and nets; equal ones are merged.
     pub(super) fn new(vertex_weights: Vec<i64>, nets: Nets) -> Self {
-        let nets = nets.merged();
+        Self::of_distinct(vertex_weights, nets.merged())
+    }
+
+    /// The same with nets of which no two are equal.
+    pub(super) fn of_distinct(vertex_weights: Vec<i64>, nets: Nets) -> Self {
         let mut vertex_offsets = vec![0_u32; vertex_weights.len() + 1];
         for &pin in &nets.pins {
             vertex_offsets[pin as usize + 1] += 1;
@@ -165,16 +184,14 @@ impl Hypergraph {
 
     /// `Σ weight · (parts − 1)` over nets: if nets are edges, the weight of the cut.
     pub fn cost(&self, of: &[u32]) -> i64 {
-        let mut found = Vec::new();
-        let mut cost = 0;
-        for net in 0..self.nets() as u32 {
+        let of_net = |found: &mut Vec<u32>, net: u32| {
             found.clear();
             found.extend(self.pins_of(net).iter().map(|&pin| of[pin as usize]));
             found.sort_unstable();
             found.dedup();
-            cost += self.net_weight(net) * (found.len() as i64 - 1);
-        }
-        cost
+            self.net_weight(net) * (found.len() as i64 - 1)
+        };
+        (0..self.nets() as u32).into_par_iter().map_init(Vec::new, of_net).sum()
     }
 
     /// Clusters of vertices as vertices; nets inside of one disappear.
@@ -183,15 +200,20 @@ impl Hypergraph {
         for (&cluster, &weight) in cluster_of.iter().zip(&self.vertex_weights) {
             weights[cluster as usize] += weight;
         }
+        let all: Vec<u32> = (0..self.nets() as u32).collect();
+        let parts = all.par_chunks(NETS_OF_A_TASK).map(|numbers| {
+            let (mut nets, mut mapped) = (Nets::default(), Vec::new());
+            for &net in numbers {
+                mapped.clear();
+                mapped.extend(self.pins_of(net).iter().map(|&pin| cluster_of[pin as usize]));
+                mapped.sort_unstable();
+                mapped.dedup();
+                nets.push(mapped.iter().copied(), self.net_weight(net));
+            }
+            nets
+        });
         let mut nets = Nets::default();
-        let mut mapped: Vec<u32> = Vec::new();
-        for net in 0..self.nets() as u32 {
-            mapped.clear();
-            mapped.extend(self.pins_of(net).iter().map(|&pin| cluster_of[pin as usize]));
-            mapped.sort_unstable();
-            mapped.dedup();
-            nets.push(mapped.iter().copied(), self.net_weight(net));
-        }
+        parts.collect::<Vec<_>>().into_iter().for_each(|part| nets.append(part));
         Self::new(weights, nets)
     }
 

@@ -1,5 +1,6 @@
 //! The first partition, of the coarsest hypergraph: cut in two, and both sides again.
 
+use rayon::prelude::*;
 use zoetrope_graph::random::Random;
 
 use super::growing::grow;
@@ -66,7 +67,7 @@ fn bisect(graph: &Hypergraph, share: f64, slack: f64, random: Random) -> Vec<u32
     let limits = [limit(target), limit(total - target)];
     let levels = coarsened(graph, COARSEST, None, random);
     let coarsest = levels.last().map_or(graph, |level| &level.graph);
-    let tries = (0..TRIES).map(|number| {
+    let tries = (0..TRIES).into_par_iter().map(|number| {
         let random = random.at_step(number << 24 | 1);
         let mut state = State::new(coarsest, grow(coarsest, target, random), 2);
         refine(&mut state, &limits, PASSES, random);

@@ -1,5 +1,6 @@
 //! Down to a small hypergraph and up again.
 
+use rayon::prelude::*;
 use zoetrope_graph::random::Random;
 
 use super::Partition;
@@ -75,12 +76,16 @@ pub fn partition(graph: &Hypergraph, options: &Options) -> Partition {
     let levels = coarsened(graph, fewest, None, random);
     let coarsest = levels.last().map_or(graph, |level| &level.graph);
     let taken = (PINS_OF_ALL_TAKEN / graph.pins().max(1)).clamp(1, MOST_TAKEN);
-    let mut of = firsts(coarsest, options, &limits)
-        .into_iter()
-        .take(taken)
-        .map(|of| refined(graph, &levels, of, &limits, random))
-        .min_by_key(|of| (excess(graph, of, &limits), graph.cost(of)))
-        .expect("there are first partitions");
+    let mut firsts = firsts(coarsest, options, &limits);
+    firsts.truncate(taken);
+    let judged = firsts.into_par_iter().map(|of| {
+        let of = refined(graph, &levels, of, &limits, random);
+        ((excess(graph, &of, &limits), graph.cost(&of)), of)
+    });
+    // Of equal ones the first, which `min_by_key` of a list takes.
+    let judged: Vec<_> = judged.collect();
+    let (_, mut of) =
+        judged.into_iter().min_by_key(|(order, _)| *order).expect("there are first partitions");
     for cycle in 0..CYCLES {
         let random = Random::new(options.seed, STREAM + 1 + cycle);
         let levels = coarsened(graph, fewest, Some(&of), random);
@@ -93,7 +98,7 @@ pub fn partition(graph: &Hypergraph, options: &Options) -> Partition {
 /// Many first partitions of the coarsest hypergraph, best first: they differ by half.
 fn firsts(coarsest: &Hypergraph, options: &Options, limits: &[i64]) -> Vec<Vec<u32>> {
     let tries = (PINS_OF_ALL_FIRSTS / coarsest.pins().max(1)).clamp(2, MOST_FIRSTS);
-    let made = (0..tries as u32).map(|number| {
+    let made = (0..tries as u32).into_par_iter().map(|number| {
         let random = Random::new(options.seed, STREAM + (number << 16));
         let of = recursive(coarsest, options.parts, options.imbalance, random);
         let of = refined(coarsest, &[], of, limits, random);
@@ -106,7 +111,12 @@ fn firsts(coarsest: &Hypergraph, options: &Options, limits: &[i64]) -> Vec<Vec<u
 
 /// How far the heaviest part is above its limit.
 fn excess(graph: &Hypergraph, of: &[u32], limits: &[i64]) -> i64 {
-    State::new(graph, of.to_vec(), limits.len()).excess(limits).max(0)
+    let mut weights = vec![0; limits.len()];
+    for (&part, &weight) in of.iter().zip(&graph.vertex_weights) {
+        weights[part as usize] += weight;
+    }
+    let over = weights.iter().zip(limits).map(|(weight, limit)| weight - limit);
+    over.max().unwrap_or(0).max(0)
 }
 
 /// Coarser and coarser hypergraphs, down to about `fewest` vertices; inside of the given parts, if any.

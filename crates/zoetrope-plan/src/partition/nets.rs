@@ -12,7 +12,8 @@
 
 use std::ops::Range;
 
-use zoetrope_graph::{SnapshotSequence, SnapshotView};
+use rayon::prelude::*;
+use zoetrope_graph::{GraphError, SnapshotSequence, SnapshotView};
 
 use super::hypergraph::{Hypergraph, Nets};
 
@@ -24,13 +25,15 @@ const BATCH_EDGES: usize = 1 << 23;
 
 /// The union of snapshots, its edges without direction.
 ///
+/// # Errors
+/// If a snapshot cannot be made.
+///
 /// # Panics
 /// If the sequence does not have those steps.
-pub fn of_edges(graph: &SnapshotSequence, steps: Range<usize>) -> Hypergraph {
+pub fn of_edges(graph: &SnapshotSequence, steps: Range<usize>) -> Result<Hypergraph, GraphError> {
     let mut counted: Vec<(u64, i64)> = Vec::new();
     let mut batch: Vec<u64> = Vec::new();
-    for step in steps {
-        let view = graph.at(step);
+    graph.visit(steps, |_, view| {
         let mut previous = None;
         for edge in view.src.iter().copied().zip(view.dst.iter().copied()) {
             // Edges are sorted, so an edge that repeats follows itself.
@@ -40,19 +43,20 @@ pub fn of_edges(graph: &SnapshotSequence, steps: Range<usize>) -> Hypergraph {
             previous = Some(edge);
         }
         if batch.len() >= BATCH_EDGES {
-            counted = count(counted, &mut batch);
+            counted = count(std::mem::take(&mut counted), &mut batch);
         }
-    }
+        Ok::<_, GraphError>(())
+    })?;
     let mut nets = Nets::default();
     for (edge, weight) in count(counted, &mut batch) {
         nets.push([(edge >> 32) as u32, edge as u32], weight);
     }
-    Hypergraph::new(vec![1; graph.vertices() as usize], nets)
+    Ok(Hypergraph::of_distinct(vec![1; graph.vertices() as usize], nets))
 }
 
 /// Adds the edges of a batch to those counted before, ascending, and empties it.
 fn count(counted: Vec<(u64, i64)>, batch: &mut Vec<u64>) -> Vec<(u64, i64)> {
-    batch.sort_unstable();
+    batch.par_sort_unstable();
     let mut old = counted.into_iter().peekable();
     let mut all = Vec::new();
     for same in batch.chunk_by(|left, right| left == right) {
@@ -69,13 +73,20 @@ fn count(counted: Vec<(u64, i64)>, batch: &mut Vec<u64>) -> Vec<(u64, i64)> {
 
 /// A net for each vertex of each snapshot; at most about `max_pins` pins.
 ///
+/// # Errors
+/// If a snapshot cannot be made.
+///
 /// # Panics
 /// If the sequence does not have those steps.
-pub fn of_rows(graph: &SnapshotSequence, steps: Range<usize>, max_pins: usize) -> Hypergraph {
+pub fn of_rows(
+    graph: &SnapshotSequence,
+    steps: Range<usize>,
+    max_pins: usize,
+) -> Result<Hypergraph, GraphError> {
     let mut united = 1;
     loop {
-        if let Some(nets) = rows_of(graph, steps.clone(), united, max_pins) {
-            return Hypergraph::new(vec![1; graph.vertices() as usize], nets);
+        if let Some(nets) = rows_of(graph, steps.clone(), united, max_pins)? {
+            return Ok(Hypergraph::new(vec![1; graph.vertices() as usize], nets));
         }
         united *= 2;
     }
@@ -88,7 +99,7 @@ fn rows_of(
     steps: Range<usize>,
     united: usize,
     max_pins: usize,
-) -> Option<Nets> {
+) -> Result<Option<Nets>, GraphError> {
     let vertices = graph.vertices();
     let mut nets = Nets::default();
     let mut latest = vec![usize::MAX; vertices as usize];
@@ -96,10 +107,11 @@ fn rows_of(
     let (mut edges, mut net) = (Vec::new(), Vec::new());
     for first in steps.clone().step_by(united) {
         edges.clear();
-        for step in first..steps.end.min(first + united) {
-            senders(graph.at(step), &mut edges, &mut active);
-        }
-        edges.sort_unstable();
+        graph.visit(first..steps.end.min(first + united), |_, view| {
+            senders(view, &mut edges, &mut active);
+            Ok::<_, GraphError>(())
+        })?;
+        edges.par_sort_unstable();
         edges.dedup();
         for row in edges.chunk_by(|left, right| left >> 32 == right >> 32) {
             let vertex = (row[0] >> 32) as u32;
@@ -118,10 +130,10 @@ fn rows_of(
             }
         }
         if nets.pins() > max_pins && united < steps.len() {
-            return None;
+            return Ok(None);
         }
     }
-    Some(nets)
+    Ok(Some(nets))
 }
 
 /// Adds the edges of a snapshot as (source, destination), and 1 for every vertex that has one.

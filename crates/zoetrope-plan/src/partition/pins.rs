@@ -3,6 +3,8 @@
 //! For each net there is a short list of (part, pins there), as long as the parts it reaches: in all
 //! no more than there are pins, whatever the number of parts.
 
+use rayon::prelude::*;
+
 use super::hypergraph::Hypergraph;
 
 /// The state of a partition of one hypergraph.
@@ -14,10 +16,22 @@ pub(super) struct State<'h> {
     starts: Vec<u32>,
     lengths: Vec<u32>,
     entries: Vec<(u32, u32)>,
-    /// For each part the weight of a vertex's nets that reach it; scratch.
+}
+
+/// For each part the weight of a vertex's nets that reach it, while its best move is looked for.
+pub(super) struct Scratch {
     reached: Vec<i64>,
     touched: Vec<u32>,
 }
+
+impl Scratch {
+    pub(super) fn new(parts: usize) -> Self {
+        Self { reached: vec![0; parts], touched: Vec::with_capacity(parts) }
+    }
+}
+
+/// Nets that one task counts the pins of.
+const NETS_OF_A_TASK: usize = 1 << 14;
 
 /// The best that a vertex can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,22 +53,26 @@ impl<'h> State<'h> {
         for (&part, &weight) in of.iter().zip(&graph.vertex_weights) {
             weights[part as usize] += weight;
         }
-        let mut state = Self {
-            graph,
-            of,
-            weights,
-            starts,
-            lengths: vec![0; graph.nets()],
-            entries: vec![(0, 0); room as usize],
-            reached: vec![0; parts],
-            touched: Vec::with_capacity(parts),
-        };
-        for net in 0..graph.nets() as u32 {
-            for &pin in graph.pins_of(net) {
-                state.add(net, state.of[pin as usize]);
-            }
+        let (mut lengths, mut entries) = (vec![0; graph.nets()], vec![(0, 0); room as usize]);
+        let mut tasks = Vec::with_capacity(graph.nets().div_ceil(NETS_OF_A_TASK));
+        let (mut rest, mut first) = (&mut entries[..], 0);
+        for lengths in lengths.chunks_mut(NETS_OF_A_TASK) {
+            let room = starts[first + lengths.len()] - starts[first];
+            let (own, others) = rest.split_at_mut(room as usize);
+            tasks.push((first, lengths, own));
+            first += NETS_OF_A_TASK;
+            rest = others;
         }
-        state
+        tasks.into_par_iter().for_each(|(first, lengths, entries)| {
+            for (at, length) in lengths.iter_mut().enumerate() {
+                let net = first + at;
+                let list = &mut entries[(starts[net] - starts[first]) as usize..];
+                for &pin in graph.pins_of(net as u32) {
+                    add(list, length, of[pin as usize]);
+                }
+            }
+        });
+        Self { graph, of, weights, starts, lengths, entries }
     }
 
     /// The parts that a net reaches, with the pins in each.
@@ -71,15 +89,7 @@ impl<'h> State<'h> {
     /// One pin more; how many there are now.
     fn add(&mut self, net: u32, part: u32) -> u32 {
         let start = self.starts[net as usize] as usize;
-        let length = self.lengths[net as usize] as usize;
-        let list = &mut self.entries[start..];
-        if let Some(entry) = list[..length].iter_mut().find(|entry| entry.0 == part) {
-            entry.1 += 1;
-            return entry.1;
-        }
-        list[length] = (part, 1);
-        self.lengths[net as usize] += 1;
-        1
+        add(&mut self.entries[start..], &mut self.lengths[net as usize], part)
     }
 
     /// One pin less; how many there are now.
@@ -104,7 +114,13 @@ impl<'h> State<'h> {
 
     /// The best move of a vertex into a part that its nets reach and that has room for it. Of equal
     /// gains the one into the lightest part, then the first part.
-    pub(super) fn best_move(&mut self, vertex: u32, limits: &[i64]) -> Option<Move> {
+    pub(super) fn best_move(
+        &self,
+        scratch: &mut Scratch,
+        vertex: u32,
+        limits: &[i64],
+    ) -> Option<Move> {
+        let Scratch { reached: sums, touched } = scratch;
         let own = self.of[vertex as usize];
         let (mut leaves, mut all) = (0, 0);
         for &net in self.graph.nets_of(vertex) {
@@ -116,18 +132,18 @@ impl<'h> State<'h> {
                 if part == own {
                     leaves += if pins == 1 { weight } else { 0 };
                 } else {
-                    if self.reached[part as usize] == 0 {
-                        self.touched.push(part);
+                    if sums[part as usize] == 0 {
+                        touched.push(part);
                     }
-                    self.reached[part as usize] += weight;
+                    sums[part as usize] += weight;
                 }
             }
         }
         let size = self.graph.vertex_weights[vertex as usize];
         let mut best: Option<(i64, i64, u32)> = None;
-        for part in self.touched.drain(..) {
+        for part in touched.drain(..) {
             let at = part as usize;
-            let reached = std::mem::take(&mut self.reached[at]);
+            let reached = std::mem::take(&mut sums[at]);
             if self.weights[at] + size > limits[at] {
                 continue;
             }
@@ -177,4 +193,16 @@ impl<'h> State<'h> {
     pub(super) fn excess(&self, limits: &[i64]) -> i64 {
         self.weights.iter().zip(limits).map(|(weight, limit)| weight - limit).max().unwrap_or(0)
     }
+}
+
+/// One pin more of a part in the list of a net; how many there are now.
+fn add(list: &mut [(u32, u32)], length: &mut u32, part: u32) -> u32 {
+    let used = *length as usize;
+    if let Some(entry) = list[..used].iter_mut().find(|entry| entry.0 == part) {
+        entry.1 += 1;
+        return entry.1;
+    }
+    list[used] = (part, 1);
+    *length += 1;
+    1
 }

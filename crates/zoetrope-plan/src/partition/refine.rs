@@ -7,11 +7,12 @@
 
 use std::collections::BinaryHeap;
 
+use rayon::prelude::*;
 use zoetrope_graph::random::Random;
 
-use super::coarsen::order;
+use super::coarsen::{at_once, order};
 use super::gains::Gains;
-use super::pins::State;
+use super::pins::{Scratch, State};
 
 /// Sweeps at most.
 const SWEEPS: u32 = 4;
@@ -34,19 +35,27 @@ pub(super) fn refine(state: &mut State<'_>, limits: &[i64], passes: usize, rando
 /// Moves that cost nothing or less, in random order, until few are left.
 fn sweep(state: &mut State<'_>, limits: &[i64], random: Random) {
     let order = order(state.graph.vertices(), random);
+    let together = at_once(order.len());
+    let mut scratch = Scratch::new(limits.len());
     for _ in 0..SWEEPS {
         let mut moved = 0;
-        for &vertex in &order {
-            if !state.on_boundary(vertex) {
-                continue;
-            }
-            let Some(found) = state.best_move(vertex, limits) else { continue };
-            let at = |part: u32| state.weights[part as usize];
-            let size = state.graph.vertex_weights[vertex as usize];
-            let evens = at(found.target) + size < at(state.of[vertex as usize]);
-            if found.gain > 0 || (found.gain == 0 && evens) {
-                state.apply(vertex, found.target, |_, _, _| ());
-                moved += 1;
+        for vertices in order.chunks(together) {
+            // Most stay where they are, which all threads find out at once; who may move looks again, after those that
+            // moved before.
+            let may_move: Vec<u32> = if together == 1 {
+                vertices.to_vec()
+            } else {
+                let scratch = || Scratch::new(limits.len());
+                let found = vertices.par_iter().map_init(scratch, |scratch, &vertex| {
+                    worth_it(state, scratch, vertex, limits).map(|_| vertex)
+                });
+                found.flatten_iter().collect()
+            };
+            for vertex in may_move {
+                if let Some(target) = worth_it(state, &mut scratch, vertex, limits) {
+                    state.apply(vertex, target, |_, _, _| ());
+                    moved += 1;
+                }
             }
         }
         if moved * 100 < order.len() {
@@ -55,16 +64,29 @@ fn sweep(state: &mut State<'_>, limits: &[i64], random: Random) {
     }
 }
 
+/// Where a vertex of the boundary should go, if it costs nothing or less.
+fn worth_it(state: &State<'_>, scratch: &mut Scratch, vertex: u32, limits: &[i64]) -> Option<u32> {
+    if !state.on_boundary(vertex) {
+        return None;
+    }
+    let found = state.best_move(scratch, vertex, limits)?;
+    let at = |part: u32| state.weights[part as usize];
+    let size = state.graph.vertex_weights[vertex as usize];
+    let evens = at(found.target) + size < at(state.of[vertex as usize]);
+    (found.gain > 0 || (found.gain == 0 && evens)).then_some(found.target)
+}
+
 /// Puts parts that are too heavy right, losing as little as can be.
 fn rebalance(state: &mut State<'_>, limits: &[i64], random: Random) {
     // Each round moves what fits; rounds end because one without a move ends them.
+    let mut scratch = Scratch::new(limits.len());
     while state.excess(limits) > 0 {
         let heavy =
             |state: &State<'_>, part: u32| state.weights[part as usize] > limits[part as usize];
         let mut moves = Vec::new();
         for vertex in 0..state.graph.vertices() as u32 {
             if heavy(state, state.of[vertex as usize]) {
-                let (gain, _) = way_out(state, vertex, limits);
+                let (gain, _) = way_out(state, &mut scratch, vertex, limits);
                 let size = state.graph.vertex_weights[vertex as usize].max(1);
                 moves.push((gain as f64 / size as f64, random.u64(u64::from(vertex)), vertex));
             }
@@ -73,7 +95,7 @@ fn rebalance(state: &mut State<'_>, limits: &[i64], random: Random) {
         let mut moved = false;
         for (_, _, vertex) in moves {
             if heavy(state, state.of[vertex as usize]) {
-                let (_, target) = way_out(state, vertex, limits);
+                let (_, target) = way_out(state, &mut scratch, vertex, limits);
                 let size = state.graph.vertex_weights[vertex as usize];
                 let at = target as usize;
                 let fits = state.weights[at] + size <= limits[at];
@@ -93,8 +115,8 @@ fn rebalance(state: &mut State<'_>, limits: &[i64], random: Random) {
 
 /// The part to which a vertex of a part that is too heavy can go: into a part that it reaches, else into the
 /// one with most room.
-fn way_out(state: &mut State<'_>, vertex: u32, limits: &[i64]) -> (i64, u32) {
-    if let Some(found) = state.best_move(vertex, limits) {
+fn way_out(state: &State<'_>, scratch: &mut Scratch, vertex: u32, limits: &[i64]) -> (i64, u32) {
+    if let Some(found) = state.best_move(scratch, vertex, limits) {
         return (found.gain, found.target);
     }
     let room = |part: &usize| limits[*part] - state.weights[*part];

@@ -1,6 +1,8 @@
 //! New numbers for vertices, so that each rank owns consecutive ones (ESDG §6.4).
 
-use zoetrope_graph::{GraphError, SnapshotSequence, VertexId};
+use std::ops::Range;
+
+use zoetrope_graph::{GraphError, SnapshotSequence, SnapshotView, VertexId};
 
 use super::Partition;
 
@@ -53,22 +55,39 @@ impl Renaming {
         &self.starts
     }
 
-    /// The same snapshots between renamed vertices.
+    /// A snapshot between renamed vertices, as a sequence of one step.
     ///
     /// # Errors
-    /// [`GraphError::ShapeMismatch`] if the sequence has not as many vertices.
-    pub fn snapshots(&self, sequence: &SnapshotSequence) -> Result<SnapshotSequence, GraphError> {
+    /// [`GraphError::ShapeMismatch`] if the snapshot has not as many vertices.
+    pub fn snapshot(&self, view: SnapshotView<'_>) -> Result<SnapshotSequence, GraphError> {
         let vertices = self.new_of_old.len() as u32;
-        if sequence.vertices() != vertices {
-            let (left, right) = (sequence.vertices() as usize, self.new_of_old.len());
+        if view.vertices != vertices {
+            let (left, right) = (view.vertices as usize, self.new_of_old.len());
             let what = "vertices of the graph against renamed ones";
             return Err(GraphError::ShapeMismatch { what, left, right });
         }
         let renamed = |old: &[VertexId]| -> Vec<VertexId> {
             old.iter().map(|&vertex| self.new_of_old[vertex as usize]).collect()
         };
-        let (src, dst) = (renamed(sequence.src()), renamed(sequence.dst()));
-        let weight = sequence.weight().map(<[f32]>::to_vec);
-        sequence.with_edges(vertices, src, dst, weight)
+        let (src, dst) = (renamed(view.src), renamed(view.dst));
+        let weight = view.weight.map(<[f32]>::to_vec);
+        SnapshotSequence::new(vertices, vec![0, view.len() as u64], src, dst, weight)
     }
+}
+
+/// Shows some snapshots between renamed vertices, if they are renamed, one after the other: nothing of the whole is
+/// copied.
+///
+/// # Errors
+/// What `see` returns, and if a snapshot cannot be made or renamed.
+pub fn visit_renamed<E: From<GraphError>>(
+    graph: &SnapshotSequence,
+    renaming: Option<&Renaming>,
+    steps: Range<usize>,
+    mut see: impl FnMut(usize, SnapshotView<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    graph.visit(steps, |step, view| match renaming {
+        Some(renaming) => see(step, renaming.snapshot(view)?.at(0)),
+        None => see(step, view),
+    })
 }

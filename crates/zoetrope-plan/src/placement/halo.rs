@@ -12,27 +12,42 @@ use zoetrope_graph::{Csr, GraphError, SnapshotView, VertexId};
 use super::route::{Leg, Route, Rows};
 use super::{Placement, Share};
 
-/// The rows of others at one time step.
+/// What one snapshot has of a halo, whichever frame or piece it is in: made once for each snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HaloStep {
-    /// The time step of the frame.
-    pub step: usize,
-    /// The first row of this step in the matrix after the exchange.
-    pub first_row: usize,
+pub struct SnapshotHalo {
     /// Vertices of other ranks whose rows are needed, ascending.
     pub ghosts: Vec<VertexId>,
     /// How many of those come before the rank's own vertices.
     pub below: usize,
     own: Range<u32>,
+    /// By member of the rank's group: the rank's vertices, counted from its first, whose rows that member needs.
+    asked: Vec<Vec<u32>>,
 }
 
-impl HaloStep {
-    /// Rows of this step in the matrix after the exchange.
+impl SnapshotHalo {
+    /// The halo of a rank with these vertices, of members whose vertices start there.
+    pub fn of(view: SnapshotView<'_>, own: Range<u32>, starts: &[u32]) -> Self {
+        let ghosts = ghosts(view, &own);
+        let below = ghosts.partition_point(|&vertex| vertex < own.start);
+        let mut seen = vec![0_u32; own.len()];
+        let members = starts.windows(2).map(|pair| pair[0]..pair[1]);
+        let asked = members.map(|other| {
+            let mut rows = Vec::new();
+            if other != own {
+                asked_by(view, other, &own, &mut seen, |row| rows.push(row));
+                rows.shrink_to_fit();
+            }
+            rows
+        });
+        Self { asked: asked.collect(), ghosts, below, own }
+    }
+
+    /// Rows of the snapshot in the matrix after the exchange.
     pub fn rows(&self) -> usize {
         self.own.len() + self.ghosts.len()
     }
 
-    /// The row of a vertex among those of this step, if it is there.
+    /// The row of a vertex among those of the snapshot, if it is there.
     pub fn column(&self, vertex: VertexId) -> Option<u32> {
         if self.own.contains(&vertex) {
             return Some(vertex - self.own.start + self.below as u32);
@@ -44,8 +59,7 @@ impl HaloStep {
     /// The rank's rows of a snapshot's matrix, whose columns are the rows after the exchange.
     ///
     /// # Errors
-    /// [`GraphError`] if an entry's column is not among them: the matrix has edges that the
-    /// halo was not made for.
+    /// [`GraphError`] if an entry's column is not among them: the matrix has edges that the halo was not made for.
     pub fn matrix(&self, whole: &Csr) -> Result<Csr, GraphError> {
         let first = whole.row_offsets()[self.own.start as usize];
         let end = whole.row_offsets()[self.own.end as usize];
@@ -58,6 +72,12 @@ impl HaloStep {
         let values = whole.values()[entries].to_vec();
         Csr::new(self.own.len() as u32, self.rows() as u32, offsets, columns, values)
     }
+
+    /// The vertices whose rows are there after the exchange, in the order of the rows.
+    pub fn vertices(&self) -> impl Iterator<Item = VertexId> {
+        let (below, above) = self.ghosts.split_at(self.below);
+        below.iter().copied().chain(self.own.clone()).chain(above.iter().copied())
+    }
 }
 
 /// What a rank exchanges so that its structure encoders have all rows that they gather.
@@ -65,49 +85,46 @@ impl HaloStep {
 pub struct Halo {
     /// The exchange, from the rank's own rows to those that its matrices multiply with.
     pub route: Route,
-    /// What the rows after the exchange are, step by step.
-    pub steps: Vec<HaloStep>,
+    /// The rank's time steps of the frame, and where the rows of each start in the matrix after the exchange.
+    pub first_rows: Vec<(usize, usize)>,
 }
 
 impl Halo {
-    /// The halo of a rank for some time steps of a frame, whose snapshots `graph` gives by time
-    /// step of the frame. Edges may also be the pairs that a head asks for.
+    /// The halo of a rank for some time steps of a frame; `of` has that of each of its snapshots, by time step of the
+    /// frame.
     ///
     /// # Panics
-    /// If the placement does not know the time steps or the ranks.
-    pub fn of<'g>(
+    /// If the placement does not know the time steps or the ranks, or a snapshot's halo is one of other members.
+    pub fn of_snapshots<'h>(
         placement: &Placement,
         vertices: u32,
         steps: Range<usize>,
         rank: u32,
-        graph: impl Fn(usize) -> SnapshotView<'g>,
+        of: impl Fn(usize) -> &'h SnapshotHalo,
     ) -> Self {
         let share = placement.share(rank, vertices, steps);
         let own = share.vertices.clone();
         let mut legs = Legs::default();
-        let mut halo_steps = Vec::with_capacity(share.steps.len());
+        let mut first_rows = Vec::with_capacity(share.steps.len());
         let (mut kept, mut rows_after) = (Vec::with_capacity(share.rows()), 0);
-        let mut asked = vec![0_u32; own.len()];
         for (at, &step) in share.steps.iter().enumerate() {
-            let view = graph(step);
+            let halo = of(step);
+            assert_eq!(halo.own, own, "the halo of this rank");
             let (starts, ranks) = placement.row_of_ranks(step, vertices);
-            let ghosts = ghosts(view, &own);
-            let below = ghosts.partition_point(|&vertex| vertex < own.start);
-            let halo = HaloStep { step, first_row: rows_after, ghosts, below, own: own.clone() };
-            for (range, &peer) in starts.windows(2).zip(&ranks).filter(|&(_, &peer)| peer != rank) {
-                let rows = legs.sends.of(peer);
+            let members = starts.windows(2).zip(&ranks).zip(&halo.asked);
+            for ((range, &peer), asked) in members.filter(|&((_, &peer), _)| peer != rank) {
                 let base = (at * own.len()) as u32;
-                asked_by(view, range[0]..range[1], &own, &mut asked, |row| rows.push(base + row));
+                legs.sends.of(peer).extend(asked.iter().map(|row| base + row));
                 let first = halo.ghosts.partition_point(|&vertex| vertex < range[0]);
                 let end = halo.ghosts.partition_point(|&vertex| vertex < range[1]);
-                let shift = if first < below { 0 } else { own.len() } + rows_after;
+                let shift = if first < halo.below { 0 } else { own.len() } + rows_after;
                 legs.receives.of(peer).extend((first..end).map(|ghost| (ghost + shift) as u32));
             }
-            kept.extend((0..own.len()).map(|row| (rows_after + below + row) as u32));
+            kept.extend((0..own.len()).map(|row| (rows_after + halo.below + row) as u32));
+            first_rows.push((step, rows_after));
             rows_after += halo.rows();
-            halo_steps.push(halo);
         }
-        Self { route: legs.route(&share, rows_after, kept), steps: halo_steps }
+        Self { route: legs.route(&share, rows_after, kept), first_rows }
     }
 }
 

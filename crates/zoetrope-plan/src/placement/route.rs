@@ -115,23 +115,6 @@ impl Route {
             && self.kept_after.iter().eq(all)
     }
 
-    /// The rows to send to each of `ranks` ranks and to receive from each, kept ones under the rank's
-    /// own number: the form that `zoetrope_dist::ExchangePlan` takes.
-    ///
-    /// # Panics
-    /// If a peer is none of the ranks.
-    pub fn lists(&self, rank: u32, ranks: u32) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
-        let by_rank = |legs: &[Leg], kept: &Rows| {
-            let mut lists = vec![Vec::new(); ranks as usize];
-            lists[rank as usize] = kept.iter().collect();
-            for leg in legs {
-                lists[leg.peer as usize] = leg.rows.iter().collect();
-            }
-            lists
-        };
-        (by_rank(&self.sends, &self.kept_before), by_rank(&self.receives, &self.kept_after))
-    }
-
     /// The route in the other direction, which gradients take in the backward pass.
     pub fn reversed(&self) -> Self {
         Self {

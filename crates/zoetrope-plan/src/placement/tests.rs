@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use zoetrope_graph::{Csr, SnapshotSequence};
 
 use super::grid::{Grid, blocks, even_parts, even_starts};
-use super::halo::Halo;
+use super::halo::{Halo, SnapshotHalo};
 use super::route::Route;
 use super::*;
 use crate::volume;
@@ -158,8 +158,16 @@ proptest! {
         let graph = snapshots(&case, &edges);
         let structure = case.placements().structure;
         let ranks = case.grid.ranks();
-        let halo = |rank| {
-            Halo::of(&structure, case.vertices, 0..case.steps, rank, |step| graph.at(step))
+        let of_snapshots = |rank: u32| -> Vec<SnapshotHalo> {
+            let own = structure.share(rank, case.vertices, 0..case.steps).vertices;
+            let starts = |step| structure.row_of_ranks(step, case.vertices).0;
+            let of = |step| SnapshotHalo::of(graph.at(step), own.clone(), &starts(step));
+            (0..case.steps).map(of).collect()
+        };
+        let of_snapshots: Vec<_> = (0..ranks).map(of_snapshots).collect();
+        let halo = |rank: u32| {
+            let of = |step: usize| &of_snapshots[rank as usize][step];
+            Halo::of_snapshots(&structure, case.vertices, 0..case.steps, rank, of)
         };
         let halos: Vec<Halo> = (0..ranks).map(halo).collect();
         let routes: Vec<Route> = halos.iter().map(|halo| halo.route.clone()).collect();
@@ -168,18 +176,21 @@ proptest! {
             shares.iter().map(|share| share.cells().map(|(v, t)| name(v, t)).collect()).collect();
         let after = exchange(&routes, &before);
         for (rank, halo) in halos.iter().enumerate() {
-            for step in &halo.steps {
-                let rows = &after[rank][step.first_row..step.first_row + step.rows()];
+            for &(at, first_row) in &halo.first_rows {
+                let step = &of_snapshots[rank][at];
+                let rows = &after[rank][first_row..first_row + step.rows()];
                 prop_assert!(rows.is_sorted_by(|left, right| left < right));
-                let whole = Csr::from_view(graph.at(step.step)).unwrap();
+                let vertices: Vec<u64> = step.vertices().map(|vertex| name(vertex, at)).collect();
+                prop_assert_eq!(&vertices, rows);
+                let whole = Csr::from_view(graph.at(at)).unwrap();
                 let part = step.matrix(&whole).unwrap();
                 for (row, vertex) in shares[rank].vertices.clone().enumerate() {
                     let (columns, values) = part.row(row as u32);
-                    let cells: Vec<u64> = columns.iter().map(|&at| rows[at as usize]).collect();
+                    let cells: Vec<u64> = columns.iter().map(|&column| rows[column as usize]).collect();
                     let expected = whole.row(vertex);
                     prop_assert_eq!(values, expected.1);
                     let named: Vec<u64> =
-                        expected.0.iter().map(|&src| name(src, step.step)).collect();
+                        expected.0.iter().map(|&src| name(src, at)).collect();
                     prop_assert_eq!(cells, named);
                 }
                 let ghosts = step.ghosts.iter().all(|ghost| !shares[rank].vertices.contains(ghost));
@@ -276,15 +287,6 @@ fn regular_rows_are_a_few_numbers() {
     let expected = super::route::Rows::Strided { first: 250, length: 250, stride: 1000, count: 10 };
     assert_eq!(route.sends[1].rows, expected);
     assert_eq!(route.receives[1].rows.runs(), vec![10 * 250..20 * 250; 1]);
-}
-
-#[test]
-fn lists_by_rank_have_what_stays_under_the_rank_itself() {
-    let made = Grid::by_snapshot(2).placements(&[0, 2], &blocks(2, 1), true);
-    let route = Route::between(&made.structure, &made.time, 2, 0..2, 2, 0);
-    let (sends, receives) = route.lists(0, 2);
-    assert_eq!(sends, [vec![0], vec![1]]);
-    assert_eq!(receives, [vec![0], vec![1]]);
 }
 
 #[test]

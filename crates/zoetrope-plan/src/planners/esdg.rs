@@ -7,7 +7,7 @@ use super::layout::{FrameLayout, Parts};
 use super::memory::{SharedCells, SharedMemory};
 use super::{Candidate, Planner, Question, Workload};
 use crate::error::PlanError;
-use crate::partition::{Partition, Renaming};
+use crate::partition::{Partition, Renaming, visit_renamed};
 use crate::placement::Placement;
 use crate::placement::grid::even_starts;
 use crate::plan::frame::Frame;
@@ -137,7 +137,8 @@ impl Proposer<'_> {
         let (facts, wishes) = (self.facts, self.question.wishes);
         let (ranks, frame) = (wishes.ranks, self.layout.largest(facts));
         // Vertices stay where they are for all frames.
-        let partition = strategy.partition(self.graph, facts.training.clone(), ranks, wishes.seed);
+        let partition =
+            strategy.partition(self.graph, facts.training.clone(), ranks, wishes.seed)?;
         let renaming = partition.as_ref().map(Partition::renaming);
         let gathered = match &renaming {
             Some(renaming) => gathered_rows(self.graph, renaming, &frame)?,
@@ -195,16 +196,10 @@ impl Proposer<'_> {
             machine: self.question.machine,
             seed: wishes.seed,
         };
-        Ok(match renaming {
-            Some(renaming) => {
-                let graph = renaming.snapshots(self.graph)?;
-                assess(&question, strategy, renaming.starts(), &graph)
-            }
-            None => {
-                let starts = even_starts(self.graph.vertices(), 1);
-                assess(&question, strategy, &starts, self.graph)
-            }
-        })
+        match renaming {
+            Some(renaming) => assess(&question, strategy, renaming.starts(), Some(renaming)),
+            None => assess(&question, strategy, &even_starts(self.graph.vertices(), 1), None),
+        }
     }
 }
 
@@ -214,10 +209,13 @@ fn gathered_rows(
     renaming: &Renaming,
     frame: &Frame,
 ) -> Result<u64, GraphError> {
-    let renamed = renaming.snapshots(graph)?;
     let starts = renaming.starts().to_vec();
     let members = starts.len() as u32 - 1;
     let group = Placement::ByVertex { starts, ranks: (0..members).collect() };
-    let at = |step: usize| renamed.at(frame.start + step);
-    Ok(volume::halo(&group, graph.vertices(), 0..frame.steps, members, at).total())
+    let (vertices, mut rows) = (graph.vertices(), 0);
+    visit_renamed(graph, Some(renaming), frame.range(), |_, view| {
+        rows += volume::halo(&group, vertices, 0..1, members, |_| view).total();
+        Ok::<_, GraphError>(())
+    })?;
+    Ok(rows)
 }

@@ -54,7 +54,7 @@ impl Planner for Frames {
             let how = if asked { "as asked" } else { "only gradients meet" };
             reasons.push(format!("{ranks} ranks take different frames of an update: {how}"));
         }
-        let alone = one_rank(question, &layout, blocks.count);
+        let alone = one_rank(question, &layout, blocks.count)?;
         let sharing = several.then_some(Sharing::Frames);
         let parts = Parts { planner: NAME, wishes, blocks, memory, sharing, gpu, reasons };
         let plan = layout.plan(facts, parts)?;
@@ -69,10 +69,14 @@ impl Planner for Frames {
 }
 
 /// A step of one rank in numbers, if what layers gather is known.
-fn one_rank(question: &Question<'_>, layout: &FrameLayout, blocks: usize) -> Option<Row> {
+fn one_rank(
+    question: &Question<'_>,
+    layout: &FrameLayout,
+    blocks: usize,
+) -> Result<Option<Row>, PlanError> {
     let &Question { workload: Workload::Frames { facts, graph, traffic }, wishes, .. } = question
     else {
-        return None;
+        return Ok(None);
     };
     let traffic = traffic(&layout.orders, layout.reuse.first_aggregation)
         .unwrap_or_else(|| unknown_traffic(&layout.orders));
@@ -89,7 +93,7 @@ fn one_rank(question: &Question<'_>, layout: &FrameLayout, blocks: usize) -> Opt
         seed: wishes.seed,
     };
     let starts = crate::placement::grid::even_starts(graph.vertices(), 1);
-    Some(strategy::assess(&asked, Strategy::Snapshot, &starts, graph))
+    Ok(Some(strategy::assess(&asked, Strategy::Snapshot, &starts, None)?))
 }
 
 /// What layers gather, of a model that does not say what ranks would exchange.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::plan::frame::Frame;
 use crate::plan::frame_plan::{Blocks, Reuse};
 use crate::plan::memory::Memory;
-use crate::strategy::{Moved, Strategy, Traffic};
+use crate::strategy::{Moved, Strategy, Traffic, list_bytes};
 use crate::workload::FrameWorkload;
 
 /// Memory of the program, its threads and its buffers before any data.
@@ -17,9 +17,6 @@ const THREAD_BYTES: u64 = 2 << 20;
 /// Ranks of one process reach their peaks together when blocks are recomputed, and none uses memory that
 /// another has just freed: they were seen to take up to a third more than their shares add up to.
 pub(crate) const SAME_PROCESS_PEAK_FACTOR: f64 = 1.45;
-
-/// Bytes of an edge of a renamed graph: its two ends, and as much while they are sorted.
-pub(crate) const EDGE_BYTES: u64 = 16;
 
 /// What several ranks add to the memory of a process.
 #[derive(Debug, Clone, Copy)]
@@ -82,14 +79,18 @@ impl Estimate<'_> {
         let grid = cells.map(|cells| cells.strategy.grid(ranks));
         // Parameters, their copies on a tape are activations; a gradient; the state of the optimiser.
         let arrays = 2 + workload.optimiser_slots as u64;
-        // If vertices are renamed, each rank has the graph in its own order.
-        let renamed = if grid.is_some_and(|grid| grid.members > 1) {
-            u64::from(here) * workload.edges.iter().sum::<usize>() as u64 * EDGE_BYTES
-        } else {
-            0
+        // Ranks that share frames compute whole ones, of the whole graph.
+        let data = match cells {
+            Some(_) if workload.data_is_shared => {
+                workload.data_bytes * u64::from(here) / u64::from(ranks)
+            }
+            _ => workload.data_bytes,
         };
+        let portion = cells.map_or(0, |_| {
+            workload.portion_bytes(grid.is_some_and(|grid| grid.members > 1)) * u64::from(here)
+        });
         Memory {
-            data: workload.data_bytes + renamed,
+            data: data + portion,
             states: 0,
             // Members of a group keep those of their vertices, groups those of all snapshots.
             reuse: reuse.bytes * u64::from(here) / grid.map_or(1, |grid| u64::from(grid.members)),
@@ -102,7 +103,7 @@ impl Estimate<'_> {
         }
     }
 
-    /// Bytes of rows that ranks exchange of a frame, or of its largest block.
+    /// Bytes of rows that ranks exchange of a frame, or of its largest block, and of lists of those of all frames.
     fn exchanged(&self, of_a_block: bool) -> u64 {
         let Some(shared) = self.shared else { return 0 };
         let Some(cells) = shared.cells else { return 0 };
@@ -117,6 +118,8 @@ impl Estimate<'_> {
             redistributed: cells.traffic.time_on_features && grid.groups > 1,
             split: grid.members > 1,
         });
-        moved.held + moved.messages
+        let answered = if grid.members > 1 { (steps * self.workload.vertices) as u64 } else { 0 };
+        let lists = list_bytes(cells.gathered * self.frames.len() as u64, answered);
+        moved.held + moved.messages + lists
     }
 }

@@ -22,7 +22,7 @@ use crate::strategy::{Machine, Row, Traffic};
 use crate::wishes::Wishes;
 use crate::workload::{BatchWorkload, FrameWorkload};
 
-pub(crate) use memory::{EDGE_BYTES, PROGRAM_BYTES, SAME_PROCESS_PEAK_FACTOR};
+pub(crate) use memory::{PROGRAM_BYTES, SAME_PROCESS_PEAK_FACTOR};
 
 /// What ranks would exchange if layers ran in these orders and the first aggregation were kept or not; None
 /// if ranks cannot share the cells of the model.

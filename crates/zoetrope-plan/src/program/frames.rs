@@ -171,7 +171,7 @@ impl Lowering<'_> {
         let vertices = self.plan.head.vertices as u64;
         let within = steps.start - frame.start..steps.end - frame.start;
         let groups = self.plan.groups(steps.clone(), group);
-        let edges = steps.map(|step| self.facts.graph.at(step).len() as u64).collect();
+        let edges = steps.map(|step| self.facts.graph.edges_at(step) as u64).collect();
         let answers =
             if self.facts.describes_last { within.end - 1..within.end } else { within.clone() };
         let rows = PieceRows {

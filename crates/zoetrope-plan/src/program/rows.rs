@@ -1,13 +1,15 @@
 //! Rows that leave a rank in the exchanges of a piece.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
-use zoetrope_graph::{SnapshotSequence, SnapshotView};
+use zoetrope_graph::{GraphError, SnapshotSequence, SnapshotView};
 
-use crate::partition::Renaming;
+use crate::partition::{Renaming, visit_renamed};
 use crate::placement::Placements;
 use crate::placement::grid::{Grid, even_parts};
-use crate::placement::halo::Halo;
+use crate::placement::halo::{Halo, SnapshotHalo};
 use crate::placement::route::Route;
 use crate::plan::frame_plan::FramePlan;
 use crate::plan::sharing::PARTS;
@@ -20,10 +22,17 @@ pub(super) struct Cells<'g> {
     vertices: u32,
     starts: Vec<u32>,
     renaming: Option<Renaming>,
-    /// The snapshots between renamed vertices, if they are renamed.
-    renamed: Option<SnapshotSequence>,
     graph: &'g SnapshotSequence,
+    /// What is known of a snapshot whose vertices are shared, by its number.
+    known: RefCell<HashMap<usize, Known>>,
     pub(super) overlap: bool,
+}
+
+/// What a rank has of a snapshot whose vertices are shared.
+struct Known {
+    halo: SnapshotHalo,
+    /// Edges into its vertices.
+    edges: u64,
 }
 
 /// Rows that leave in one exchange, and that come, whose gradients leave.
@@ -63,7 +72,6 @@ impl<'g> Cells<'g> {
         let cells = plan.cells()?;
         let (ranks, vertices) = (plan.head.ranks as u32, plan.head.vertices as u32);
         let renaming = cells.renaming(ranks);
-        let renamed = renaming.as_ref().and_then(|renaming| renaming.snapshots(graph).ok());
         Some(Self {
             grid: cells.grid(ranks),
             ranks,
@@ -71,15 +79,29 @@ impl<'g> Cells<'g> {
             vertices,
             starts: cells.starts(vertices, renaming.as_ref()),
             renaming,
-            renamed,
             graph,
+            known: RefCell::default(),
             overlap: cells.overlap,
         })
     }
 
-    fn at(&self, step: usize) -> SnapshotView<'_> {
-        debug_assert_eq!(self.renaming.is_some(), self.renamed.is_some());
-        self.renamed.as_ref().unwrap_or(self.graph).at(step)
+    /// Looks at snapshots that were not looked at yet.
+    fn look(&self, steps: Range<usize>) {
+        let (own, mut known) = (self.own_vertices(), self.known.borrow_mut());
+        for step in steps {
+            if known.contains_key(&step) {
+                continue;
+            }
+            let look = |_, view: SnapshotView<'_>| {
+                let before = |end: u32| view.dst.partition_point(|&dst| dst < end);
+                let edges = (before(own.end) - before(own.start)) as u64;
+                let halo = SnapshotHalo::of(view, own.clone(), &self.starts);
+                known.insert(step, Known { halo, edges });
+                Ok::<_, GraphError>(())
+            };
+            let looked = visit_renamed(self.graph, self.renaming.as_ref(), step..step + 1, look);
+            looked.expect("the plan was made for this graph");
+        }
     }
 
     fn member(&self) -> usize {
@@ -108,21 +130,20 @@ impl<'g> Cells<'g> {
         let first = share.steps.first().copied().unwrap_or(within.start);
         let own_steps = first..first + share.steps.len();
         let time_vertices = time.share(rank, vertices, within.clone()).vertices.len() as u64;
-        let halo = self.splits_snapshots().then(|| {
-            let graph = |step: usize| self.at(start + step);
-            out(&Halo::of(structure, vertices, within.clone(), rank, graph).route)
-        });
+        let steps = start + own_steps.start..start + own_steps.end;
+        let (halo, edges) = if self.splits_snapshots() {
+            self.look(steps.clone());
+            let known = self.known.borrow();
+            let of = |step: usize| &known[&(start + step)].halo;
+            let halo = Halo::of_snapshots(structure, vertices, within.clone(), rank, of);
+            (Some(out(&halo.route)), steps.map(|step| known[&step].edges).collect())
+        } else {
+            (None, steps.map(|step| self.graph.edges_at(step) as u64).collect())
+        };
         let moves = structure != time;
         let to_time = moves
             .then(|| out(&Route::between(structure, time, vertices, within.clone(), ranks, rank)));
         let in_parts = self.overlap && moves && halo.is_none();
-        let own = self.own_vertices();
-        let edges = own_steps.clone().map(|step| {
-            let view = self.at(start + step);
-            let before = |end: u32| view.dst.partition_point(|&dst| dst < end);
-            (before(own.end) - before(own.start)) as u64
-        });
-        let edges = edges.collect();
         let (answers, to_answers) = self.answers(&own_steps);
         PieceRows {
             parts: if in_parts {
@@ -131,7 +152,7 @@ impl<'g> Cells<'g> {
                 Vec::new()
             },
             own_steps,
-            vertices: own.len() as u64,
+            vertices: self.own_vertices().len() as u64,
             time_vertices,
             answers,
             edges,

@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use zoetrope_graph::SnapshotSequence;
+use zoetrope_graph::GraphError;
 
-use super::traffic::{Moved, VALUE};
+use super::traffic::{Moved, VALUE, list_bytes};
 use super::{Question, Strategy};
 use crate::checkpoint::fewest_blocks;
+use crate::partition::{Renaming, visit_renamed};
 use crate::placement::grid::{Grid, blocks};
 use crate::placement::{Placement, Placements};
-use crate::planners::{EDGE_BYTES, PROGRAM_BYTES, SAME_PROCESS_PEAK_FACTOR};
+use crate::planners::{PROGRAM_BYTES, SAME_PROCESS_PEAK_FACTOR};
 use crate::volume;
 
 /// How much more than the mean the busiest rank has: 1 is even.
@@ -29,7 +30,7 @@ pub struct Balance {
 pub struct RankMemory {
     /// Parameters, gradients and the state of the optimiser: all of them on every rank.
     pub parameters: u64,
-    /// Features, targets and topology, of which every rank reads all.
+    /// Features, targets and topology: all of them, or the rank's part if ranks share them.
     pub data: u64,
     /// Aggregations of the first layer that it keeps.
     pub reuse: u64,
@@ -146,11 +147,14 @@ pub(crate) fn all_reduce_bytes(ranks: usize, rank: usize, values: usize) -> u64 
     (values - own + (ranks - 1) * own) as u64 * VALUE
 }
 
-/// The numbers of one strategy on a graph whose vertices are renamed for it; `starts` says where the
+/// The numbers of one strategy, for which vertices are renamed if it divides them; `starts` says where the
 /// vertices of each member start.
 ///
 /// If blocks are computed again, the forward pass of every block but the last runs twice, and so do
 /// its exchanges; bytes count that.
+///
+/// # Errors
+/// If a snapshot cannot be made or renamed.
 ///
 /// # Panics
 /// If `starts` does not fit the strategy and the graph.
@@ -158,10 +162,10 @@ pub fn assess(
     question: &Question<'_>,
     strategy: Strategy,
     starts: &[u32],
-    graph: &SnapshotSequence,
-) -> Row {
+    renaming: Option<&Renaming>,
+) -> Result<Row, GraphError> {
     let grid = strategy.grid(question.ranks);
-    let facts = Facts::new(question, grid, starts, graph);
+    let facts = Facts::new(question, grid, starts, renaming)?;
     let memory = |count: usize| facts.layout(count).memory().total();
     let count =
         question.blocks.map(|count| count.clamp(1, facts.steps.max(1))).unwrap_or_else(|| {
@@ -169,7 +173,7 @@ pub fn assess(
             let counts = std::iter::once(1).chain(measured);
             fewest_blocks(counts, question.memory_limit, memory).unwrap_or(1)
         });
-    facts.layout(count).row(strategy)
+    Ok(facts.layout(count).row(strategy))
 }
 
 /// What does not depend on blocks.
@@ -191,22 +195,30 @@ impl<'q> Facts<'q> {
         question: &'q Question<'q>,
         grid: Grid,
         starts: &'q [u32],
-        graph: &SnapshotSequence,
-    ) -> Self {
+        renaming: Option<&Renaming>,
+    ) -> Result<Self, GraphError> {
+        let graph = question.graph;
         let (steps, vertices) = (question.frame.steps, graph.vertices());
         let members = grid.members;
-        let group = Placement::ByVertex { starts: starts.to_vec(), ranks: (0..members).collect() };
         let (mut edges, mut sent, mut received) = (Vec::new(), Vec::new(), Vec::new());
-        for step in question.frame.range() {
-            let view = graph.at(step);
+        if members == 1 {
+            // Whole snapshots: how many edges they have is known without them.
+            edges.extend(question.frame.range().map(|step| vec![graph.edges_at(step) as u64]));
+            sent.resize(steps, vec![0]);
+            received.resize(steps, vec![0]);
+            return Ok(Self { question, grid, starts, steps, vertices, edges, sent, received });
+        }
+        let group = Placement::ByVertex { starts: starts.to_vec(), ranks: (0..members).collect() };
+        visit_renamed(graph, renaming, question.frame.range(), |_, view| {
             let before = |end: u32| view.dst.partition_point(|&dst| dst < end);
             let inside = |pair: &[u32]| (before(pair[1]) - before(pair[0])) as u64;
             edges.push(starts.windows(2).map(inside).collect());
             let units = volume::halo(&group, vertices, 0..1, members, |_| view);
             sent.push(units.sent);
             received.push(units.received);
-        }
-        Self { question, grid, starts, steps, vertices, edges, sent, received }
+            Ok::<_, GraphError>(())
+        })?;
+        Ok(Self { question, grid, starts, steps, vertices, edges, sent, received })
     }
 
     fn layout(&self, count: usize) -> Layout<'_> {
@@ -291,6 +303,10 @@ impl Layout<'_> {
                 (activations + bytes, exchanged + moved.held)
             };
         }
+        let all = self.load(rank, 0..facts.steps);
+        let frames = workload.training.len().div_ceil(facts.steps.max(1)) as u64;
+        let answered = if facts.grid.members > 1 { all.cells } else { 0 };
+        let exchanged = exchanged + list_bytes(all.gathered * frames, answered);
         let again = self.blocks.len() > 1 && facts.question.recompute;
         let states = if again { self.blocks.len() as u64 } else { 0 };
         let member = (rank % facts.grid.members) as usize;
@@ -299,11 +315,11 @@ impl Layout<'_> {
         let kept_rows = u64::from(is_kept) * workload.edges.len() as u64 * u64::from(own_vertices);
         let time_vertices =
             self.placements.time.share(rank, facts.vertices, 0..facts.steps).vertices;
-        let edges = workload.edges.iter().sum::<usize>() as u64;
-        let renamed = if facts.grid.members > 1 { edges * EDGE_BYTES } else { 0 };
+        let (data, ranks) = (workload.data_bytes, u64::from(facts.grid.ranks()));
+        let data = if workload.data_is_shared { data.div_ceil(ranks) } else { data };
         RankMemory {
             parameters: workload.weights as u64 * VALUE * (2 + workload.optimiser_slots as u64),
-            data: workload.data_bytes + renamed,
+            data: data + workload.portion_bytes(facts.grid.members > 1),
             reuse: kept_rows * workload.features as u64 * VALUE,
             evaluation: workload.evaluation_bytes,
             activations: activations.max(0.0) as u64,

@@ -71,13 +71,11 @@ fn all(question: &Question<'_>) -> Vec<Row> {
     let row = |strategy: Strategy| {
         let training = question.workload.training.clone();
         let partition = strategy.partition(question.graph, training, question.ranks, question.seed);
-        match partition.map(|partition| partition.renaming()) {
-            Some(renaming) => {
-                let graph = renaming.snapshots(question.graph).unwrap();
-                assess(question, strategy, renaming.starts(), &graph)
-            }
-            None => assess(question, strategy, &even_starts(VERTICES, 1), question.graph),
+        match partition.unwrap().map(|partition| partition.renaming()) {
+            Some(renaming) => assess(question, strategy, renaming.starts(), Some(&renaming)),
+            None => assess(question, strategy, &even_starts(VERTICES, 1), None),
         }
+        .unwrap()
     };
     Strategy::all(question.ranks).into_iter().map(row).collect()
 }
@@ -95,11 +93,12 @@ fn bytes_are_units_times_widths_times_passes() {
         assert_eq!(row.exchanged_bytes, 0);
         // The first layer is gathered once and kept.
         assert_eq!(row.gathered_bytes, row.gathered_units * 6 * 4 * 2);
-        let renaming = row.strategy.partition(&graph, 0..STEPS, 4, 0).unwrap().renaming();
-        let renamed = renaming.snapshots(&graph).unwrap();
+        let partition = row.strategy.partition(&graph, 0..STEPS, 4, 0).unwrap();
+        let renaming = partition.unwrap().renaming();
+        let renamed: Vec<_> = graph.iter().map(|view| renaming.snapshot(view).unwrap()).collect();
         let placed = row.grid.placements(renaming.starts(), &blocks(STEPS, 1), true);
         let counted =
-            volume::halo(&placed.structure, VERTICES, 0..STEPS, 4, |step| renamed.at(step));
+            volume::halo(&placed.structure, VERTICES, 0..STEPS, 4, |step| renamed[step].at(0));
         assert_eq!(row.gathered_units, counted.total());
         // Three snapshots for each of four members, who lack the vertices of the others.
         assert_eq!(row.answered_units, 3 * 3 * u64::from(VERTICES));
@@ -134,15 +133,16 @@ fn blocks_repeat_the_forward_pass_of_all_but_the_last() {
     let (workload, traffic, graph) = (workload(), traffic(true), graph());
     let whole = question(&workload, &traffic, &graph, 3);
     let starts = even_starts(VERTICES, 1);
-    let one = assess(&whole, Strategy::Snapshot, &starts, &graph);
-    let three = assess(&Question { blocks: Some(3), ..whole }, Strategy::Snapshot, &starts, &graph);
+    let one = assess(&whole, Strategy::Snapshot, &starts, None).unwrap();
+    let three =
+        assess(&Question { blocks: Some(3), ..whole }, Strategy::Snapshot, &starts, None).unwrap();
     assert_eq!(three.exchanged_units, one.exchanged_units);
     // Of three blocks two go forward twice: (3 + 3 + 2) / (3 · 2) of the bytes.
     assert_eq!(three.exchanged_bytes * 6, one.exchanged_bytes * 8);
     assert!(three.memory.activations < one.memory.activations);
     assert_eq!(one.memory.checkpoints, 0);
     let kept = Question { blocks: Some(3), recompute: false, ..whole };
-    let kept = assess(&kept, Strategy::Snapshot, &starts, &graph);
+    let kept = assess(&kept, Strategy::Snapshot, &starts, None).unwrap();
     assert_eq!(kept.exchanged_bytes, one.exchanged_bytes);
     assert_eq!((kept.blocks, kept.memory.checkpoints), (3, 0));
     assert_eq!(three.memory.checkpoints, 3 * 96 * 80);
@@ -172,11 +172,11 @@ fn a_limit_takes_as_few_blocks_as_fit_and_says_where_none_does() {
     let starts = even_starts(VERTICES, 1);
     let at = |blocks| {
         let question = Question { blocks: Some(blocks), ..free };
-        assess(&question, Strategy::Snapshot, &starts, &graph).memory.total()
+        assess(&question, Strategy::Snapshot, &starts, None).unwrap().memory.total()
     };
     assert!(at(3) < at(2) && at(2) < at(1));
     let tight = Question { memory_limit: Some(at(3)), ..free };
-    let row = assess(&tight, Strategy::Snapshot, &starts, &graph);
+    let row = assess(&tight, Strategy::Snapshot, &starts, None).unwrap();
     assert_eq!((row.blocks, row.fits), (3, true));
     let compared = all(&Question { memory_limit: Some(1 << 20), ..free });
     assert!(compared.iter().all(|row| !row.fits));
@@ -186,7 +186,7 @@ fn a_limit_takes_as_few_blocks_as_fit_and_says_where_none_does() {
 fn uneven_work_shows_in_the_balance() {
     let (workload, traffic, graph) = (workload(), traffic(true), graph());
     let seven = question(&workload, &traffic, &graph, 7);
-    let row = assess(&seven, Strategy::Snapshot, &even_starts(VERTICES, 1), &graph);
+    let row = assess(&seven, Strategy::Snapshot, &even_starts(VERTICES, 1), None).unwrap();
     // 12 snapshots on 7 ranks: two on the busiest.
     assert!((row.balance.cells - 2.0 * 7.0 / 12.0).abs() < 1e-12);
     assert!(row.balance.time_cells < 1.03);

@@ -65,17 +65,16 @@ impl Traffic {
     }
 
     /// Bytes of exchanged rows: one rank alone has each row once, several have it where it was computed
-    /// and where it went, and lists of which goes where.
+    /// and where it went.
     pub(crate) fn memory(&self, moved: Moved) -> MovedBytes {
         let Moved { cells, time_cells, gathered, redistributed, split } = moved;
         let widths = |width: fn(&LayerTraffic) -> usize| {
             self.layers.iter().map(|layer| width(layer) as u64).sum::<u64>()
         };
-        let (mut held, mut listed, mut rows, mut widest) = (0, 0, 0, 0);
+        let (mut held, mut rows, mut widest) = (0, 0, 0);
         if redistributed {
             held += widths(|layer| layer.to_time) * time_cells;
             held += widths(|layer| layer.from_time) * cells;
-            listed += 2 * (cells + time_cells);
             rows = cells.max(time_cells);
             let wide = self.layers.iter().map(|layer| layer.to_time.max(layer.from_time)).max();
             widest = wide.unwrap_or(0) as u64;
@@ -83,15 +82,23 @@ impl Traffic {
         if split {
             let often = |layer: &LayerTraffic| if layer.gathered_once { 0 } else { layer.gathered };
             held += widths(often) * (cells + gathered) + self.answered as u64 * cells;
-            listed += 2 * (cells + gathered) + 2 * cells;
             rows = rows.max(cells + gathered);
             let wide = self.layers.iter().map(often).chain([self.answered]).max();
             widest = widest.max(wide.unwrap_or(0) as u64);
         }
         // A gradient in the backward pass, and the messages that it travels in.
         let messages = 2 * rows * widest * VALUE;
-        MovedBytes { held: (held + listed) * VALUE, messages }
+        MovedBytes { held: held * VALUE, messages }
     }
+}
+
+/// Bytes of the lists that say which rows go where, which are kept for all frames.
+///
+/// Redistributions follow a rule, the same in all frames. A gathered row is known by its snapshot, where it is needed and
+/// where it is asked for, and again by the piece that it is gathered for; at most a number each, fewer if they are dense.
+/// A row of whole snapshots is a number in all frames of one length together.
+pub(crate) fn list_bytes(gathered: u64, answered: u64) -> u64 {
+    (4 * gathered + answered) * VALUE
 }
 
 /// Rows of a step that exchanges bring to ranks.

@@ -5,6 +5,7 @@
 //! every rank tells what it was started with; a difference ends them all with its name. The plan is then
 //! made by the first rank, for all of them.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zoetrope_config::Config;
 use zoetrope_dist::watch::Cause;
@@ -61,6 +62,15 @@ pub(super) fn must_agree(
     compare(ranks, &lines, "was started with")
 }
 
+/// Refuses to go on if ranks were started with different programs or settings, before they read any data. All ranks
+/// call it at the same place.
+///
+/// # Errors
+/// As [`must_agree`].
+pub(super) fn must_agree_on_settings(ranks: &Ranks, config: &Config) -> Result<(), TrainError> {
+    compare(ranks, &settings(config), "was started with")
+}
+
 /// The plan that the first rank makes, on all ranks, which all call this. If it cannot make one, all end with
 /// its refusal.
 ///
@@ -70,16 +80,29 @@ pub(crate) fn told_by_first(
     ranks: &Ranks,
     make: impl FnOnce() -> Result<Plan, TrainError>,
 ) -> Result<Plan, TrainError> {
+    let text = found_by_first(ranks, || Ok(make()?.to_json()))?;
+    Ok(Plan::from_json(&text)?)
+}
+
+/// What the first rank finds, on all ranks, which all call this. If it finds a reason to end, all end with it.
+///
+/// # Errors
+/// What the first rank found; and if a rank is lost.
+pub(crate) fn found_by_first<T: Serialize + DeserializeOwned>(
+    ranks: &Ranks,
+    find: impl FnOnce() -> Result<T, TrainError>,
+) -> Result<T, TrainError> {
     ranks.take_time();
-    let own = (ranks.rank() == 0).then(make);
-    let told = match &own {
-        None => Told::default(),
-        Some(Ok(plan)) => Told { plan: Some(plan.to_json()), refusal: None },
+    let own = (ranks.rank() == 0).then(|| ranks.at_work(find));
+    let mut text = match &own {
+        None => Ok(Vec::new()),
+        Some(Ok(found)) => serde_json::to_vec(&Told { found: Some(found), refusal: None }),
         Some(Err(error)) => {
-            Told { plan: None, refusal: Some((error.to_string(), error.kind().exit_code())) }
+            let refusal = Some((error.to_string(), error.kind().exit_code()));
+            serde_json::to_vec(&Told::<&T> { found: None, refusal })
         }
-    };
-    let mut text = serde_json::to_vec(&told).unwrap_or_default();
+    }
+    .unwrap_or_default();
     let mut length = [text.len() as u64];
     ranks.broadcast(0, &mut length)?;
     text.resize(length[0] as usize, 0);
@@ -87,20 +110,20 @@ pub(crate) fn told_by_first(
     if let Some(own) = own {
         return own;
     }
-    let told: Told = serde_json::from_slice(&text).unwrap_or_default();
-    match told {
-        Told { plan: Some(text), .. } => Ok(Plan::from_json(&text)?),
-        Told { refusal, .. } => {
+    match serde_json::from_slice(&text) {
+        Ok(Told { found: Some(found), .. }) => Ok(found),
+        told => {
+            let refusal = told.ok().and_then(|told: Told<T>| told.refusal);
             let (message, exit_code) = refusal.unwrap_or_default();
             Err(TrainError::OfFirstRank { message, kind: FailureKind::of_exit_code(exit_code) })
         }
     }
 }
 
-/// What the first rank tells of its plan.
-#[derive(Default, Serialize, Deserialize)]
-struct Told {
-    plan: Option<String>,
+/// What the first rank tells.
+#[derive(Serialize, Deserialize)]
+struct Told<T> {
+    found: Option<T>,
     refusal: Option<(String, u8)>,
 }
 
@@ -142,10 +165,16 @@ const DESCRIBING: [&str; 5] = ["data", "memory", "reasons", "warnings", "candida
 
 /// What a rank was started with, a line for each thing.
 fn told(config: &Config, opened: &Opened) -> Vec<String> {
+    let mut lines = settings(config);
+    lines.insert(2, format!("data of sha256 {}", opened.sha256()));
+    lines
+}
+
+/// The program and the settings of a rank, a line for each thing.
+fn settings(config: &Config) -> Vec<String> {
     let mut lines = vec![
         format!("zoetrope {}", env!("CARGO_PKG_VERSION")),
         format!("vector units {}", simd::level()),
-        format!("data of sha256 {}", opened.sha256()),
     ];
     let fixed = config.values().filter(|(key, _)| !FREE.contains(&key.as_str()));
     lines.extend(fixed.map(|(key, value)| format!("{key} = {value}").replace('\n', " ")));

@@ -12,7 +12,7 @@ use zoetrope_data::split::Split;
 use zoetrope_data::table::TableReading;
 use zoetrope_data::{Dataset, Loaded};
 use zoetrope_graph::events::EventColumns;
-use zoetrope_graph::{EventStore, TextTable};
+use zoetrope_graph::{Column, EventStore, TextTable};
 use zoetrope_run::{RunFolder, read_json};
 
 use crate::answers::texts;
@@ -20,6 +20,9 @@ use crate::error::TrainError;
 
 /// Whole numbers that an f32 tells apart.
 const WHOLE_MAX: f32 = (1 << 24) as f32;
+
+/// Labels that are collected before those that repeat are left out.
+const LABELS_AT_ONCE: usize = 1 << 20;
 
 /// The classes of a run by name, in the order of their numbers; empty if a class is its own number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +53,7 @@ impl RunClasses {
 
 /// Labels and the names of their classes.
 struct Labels<'a> {
-    values: &'a [f32],
+    values: &'a Column<f32>,
     names: Vec<String>,
     /// How many of the first labels are trained on.
     training: usize,
@@ -98,13 +101,27 @@ impl Labels<'_> {
             return (count(1.0) > count(0.0)).then(|| vec![second.clone(), first.clone()]);
         }
         let is_whole = |label: &f32| label.fract() == 0.0 && label.abs() <= WHOLE_MAX;
-        let mut found: Vec<f32> =
-            self.values.iter().copied().filter(|label| !label.is_nan()).collect();
-        if found.is_empty() || !found.iter().all(is_whole) {
+        let (mut found, mut all_whole): (Vec<f32>, bool) = (Vec::new(), true);
+        // Few of many events' labels differ: they are not copied.
+        let distinct = |found: &mut Vec<f32>| {
+            found.sort_unstable_by(f32::total_cmp);
+            found.dedup();
+        };
+        let mut most = LABELS_AT_ONCE;
+        self.values.scan(|some| {
+            let known = some.iter().copied().filter(|label| !label.is_nan());
+            let before = found.len();
+            found.extend(known.take(if all_whole { some.len() } else { 0 }));
+            all_whole &= found[before..].iter().all(is_whole);
+            if found.len() > most {
+                distinct(&mut found);
+                most = 2 * found.len() + LABELS_AT_ONCE;
+            }
+        });
+        if found.is_empty() || !all_whole {
             return None;
         }
-        found.sort_unstable_by(f32::total_cmp);
-        found.dedup();
+        distinct(&mut found);
         let [first, .., last] = found.as_slice() else { return None };
         let dense = *first == 0.0 && (*last as usize) < 2 * found.len();
         (!dense).then(|| found.iter().map(|label| format!("{}", *label as i64)).collect())
@@ -140,7 +157,7 @@ pub(super) fn number(
         }
     };
     let training = Split::by_time(store, config.data.split.fractions()).train.end;
-    if let Some(values) = store.label() {
+    if let Some(values) = &store.columns().label {
         let labels = Labels { values, names: texts(&store.label_names), training };
         if let Some(numbered) = labels.number(run.map(|run| run.events.as_slice())) {
             tell("events", numbered.unknown);
@@ -228,7 +245,7 @@ mod tests {
     use super::*;
 
     fn labels(values: &[f32], names: &[&str]) -> Labels<'static> {
-        let values: &'static [f32] = values.to_vec().leak();
+        let values: &'static Column<f32> = Box::leak(Box::new(values.to_vec().into()));
         let names = names.iter().map(|&name| name.to_owned()).collect();
         Labels { values, names, training: values.len() }
     }

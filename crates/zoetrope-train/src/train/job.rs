@@ -61,13 +61,20 @@ pub(super) fn job(
     }
     let opened = match data {
         Some(opened) => opened,
-        None => match &mut first {
-            Some(first) => {
-                let reading = ObservedReading::new(&mut *first.observer);
-                Opened::open_for(&mut config, &reading, None, resumed)?
+        None => {
+            if let Some(ranks) = &ranks {
+                agreement::must_agree_on_settings(ranks, &config)?;
+                ranks.take_time();
             }
-            None => Opened::open_for(&mut config, &Quiet, None, resumed)?,
-        },
+            let ranks = ranks.as_ref();
+            match &mut first {
+                Some(first) => {
+                    let reading = ObservedReading::new(&mut *first.observer);
+                    Opened::open_as(&mut config, &reading, resumed, ranks)?
+                }
+                None => Opened::open_as(&mut config, &Quiet, resumed, ranks)?,
+            }
+        }
     };
     let changes = data_changes(resumed, &mut config, &opened)?;
     let plan = loading::plan_of(&config, resumed, &changes)?;

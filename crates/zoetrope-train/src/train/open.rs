@@ -66,6 +66,30 @@ impl Opened {
         run: Option<&SavedRun>,
         folder: Option<&Path>,
     ) -> Result<Self, TrainError> {
+        Self::open_with(config, progress, run, folder, None)
+    }
+
+    /// The same for a run that is continued, if there is one, by the process of one of several ranks: it keeps no more
+    /// of the data than it has to. All ranks call it.
+    ///
+    /// # Errors
+    /// As [`Opened::open_for`], and if a rank is lost.
+    pub(super) fn open_as(
+        config: &mut Config,
+        progress: &dyn Progress,
+        resumed: Option<&Path>,
+        ranks: Option<&Ranks>,
+    ) -> Result<Self, TrainError> {
+        Self::open_with(config, progress, None, resumed, ranks)
+    }
+
+    fn open_with(
+        config: &mut Config,
+        progress: &dyn Progress,
+        run: Option<&SavedRun>,
+        folder: Option<&Path>,
+        ranks: Option<&Ranks>,
+    ) -> Result<Self, TrainError> {
         let saved = folder.map(FittedScaling::read).transpose()?.flatten();
         let saved = saved.as_ref();
         let source = folder.map(DataSource::read).transpose()?.flatten();
@@ -94,7 +118,7 @@ impl Opened {
             config.check_read(config.task.name.unwrap_or(TaskName::LinkPrediction))?;
             Ok(Self::Events(material))
         } else {
-            let material = SnapshotInput::from_loaded(loaded, config, saved)?;
+            let material = SnapshotInput::from_loaded_as(loaded, config, saved, ranks)?;
             config.check_read(task::choose(config, &material)?)?;
             Ok(Self::Snapshots(material))
         }

@@ -3,6 +3,7 @@
 
 use zoetrope_config::{Config, TaskName};
 use zoetrope_data::Dataset;
+use zoetrope_graph::Column;
 
 /// Counted when the data was read, before a run's classes make further labels unknown.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,14 +20,16 @@ impl Unlabelled {
     /// Counts; columns that are not there miss nothing.
     pub(super) fn count(dataset: &Dataset) -> Self {
         let Dataset::Events(store) = dataset else { return Self::default() };
-        let count = |values: Option<&[f32]>| {
-            let values = values.unwrap_or_default();
-            (values.iter().filter(|value| value.is_nan()).count(), values.len())
+        let count = |values: Option<&Column<f32>>| {
+            let Some(values) = values else { return (0, 0) };
+            let mut missing = 0;
+            values.scan(|some| missing += some.iter().filter(|value| value.is_nan()).count());
+            (missing, values.len())
         };
         Self {
-            labels: count(store.label()),
-            weights: count(store.weight()),
-            vertices: count(store.vertex_labels.as_deref()),
+            labels: count(store.columns().label.as_ref()),
+            weights: count(store.columns().weight.as_ref()),
+            vertices: count(store.vertex_labels.as_ref()),
         }
     }
 

@@ -50,10 +50,21 @@ pub(crate) fn session(settings: &[&str], ranks: Option<Ranks>) -> Session {
     Session::start_shared(config, material, None, Timeline::new(), ranks).unwrap()
 }
 
+/// A session of one of several ranks that makes what it needs of the data by itself.
+pub(crate) fn own_session(settings: &[&str], ranks: Ranks) -> Session {
+    let config = config(settings);
+    let material = SnapshotInput::open_as(&config, &Quiet, &ranks).unwrap();
+    Session::start_shared(config, material, None, Timeline::new(), Some(ranks)).unwrap()
+}
+
 /// The mean losses of all epochs.
 pub(crate) fn losses(settings: &[&str], ranks: Option<Ranks>) -> Vec<f64> {
-    let mut session = session(settings, ranks);
-    while !(&session as &dyn TrainingRun).is_over() {
+    losses_of(&mut session(settings, ranks))
+}
+
+/// The mean losses of all epochs of a session.
+pub(crate) fn losses_of(session: &mut Session) -> Vec<f64> {
+    while !(&*session as &dyn TrainingRun).is_over() {
         session.epoch(&mut Unobserved).unwrap();
     }
     session.learner().epochs().iter().map(|epoch| epoch.loss).collect()

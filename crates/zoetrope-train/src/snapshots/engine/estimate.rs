@@ -290,6 +290,8 @@ fn miniature(
         sequence,
         names: VertexNames::identity(vertices as u32),
         features: Arc::new(features),
+        made_features: None,
+        links: None,
         learned: like.learned,
         goal,
         constant_goal: false,

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use zoetrope_dist::Exchange;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::{Adjacency, NnError, PendingRows, PreparedGraph, RowExchange};
-use zoetrope_plan::{Halo, Placements};
+use zoetrope_plan::partition::visit_renamed;
+use zoetrope_plan::{Halo, Placements, SnapshotHalo};
 use zoetrope_tensor::{Device, Matrix, SparseGroup, SparseMatrix, Tape, TensorError, Var};
 
+use super::features::Features;
 use super::piece::Piece;
 use super::sharing::FrameSharing;
 
@@ -17,11 +19,40 @@ use super::sharing::FrameSharing;
 #[derive(Debug)]
 pub(super) struct PieceExchange {
     gather: Option<Exchange>,
+    moves: Arc<Moves>,
+}
+
+/// How rows of a piece move that depend on its place in its frame alone: the same in all frames of one length.
+#[derive(Debug)]
+struct Moves {
     to_time: Option<Exchange>,
     to_structure: Option<Exchange>,
     to_answers: Option<Exchange>,
+    /// The snapshots that the rank answers for, counted from the start of the frame.
+    answers: Range<usize>,
     /// Both directions cut into parts, if messages overlap with computing.
     overlap: Option<Overlap>,
+}
+
+impl Moves {
+    fn new(
+        sharing: &FrameSharing,
+        placements: &Placements,
+        piece: &Piece,
+        own: &Range<usize>,
+    ) -> Self {
+        let to_time = sharing.to_time(placements, piece);
+        let to_structure = to_time.as_ref().map(|exchange| {
+            let back = exchange.plan().reversed().expect("each cell is in one place");
+            Exchange::new(&sharing.ranks, back)
+        });
+        let (answers, to_answers) = sharing.to_answers(own);
+        let time = placements.time.share(sharing.rank(), sharing.vertices(), piece.within());
+        // Rows of other ranks are gathered for all snapshots at once: nothing is left to compute beside.
+        let overlap = (sharing.overlap && to_time.is_some() && sharing.grid.members == 1)
+            .then(|| Overlap::new(sharing, placements, piece, time.vertices.len()));
+        Self { to_time, to_structure, to_answers, answers, overlap }
+    }
 }
 
 /// Redistributions in parts: of the snapshots of each rank, one part after the other.
@@ -79,15 +110,15 @@ impl RowExchange for PieceExchange {
     }
 
     fn to_time(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
-        through(self.to_time.as_ref(), tape, rows)
+        through(self.moves.to_time.as_ref(), tape, rows)
     }
 
     fn to_structure(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
-        through(self.to_structure.as_ref(), tape, rows)
+        through(self.moves.to_structure.as_ref(), tape, rows)
     }
 
     fn parts(&self) -> usize {
-        self.overlap.as_ref().map_or(1, |overlap| overlap.to_time.len())
+        self.moves.overlap.as_ref().map_or(1, |overlap| overlap.to_time.len())
     }
 
     fn start_to_time(
@@ -96,12 +127,12 @@ impl RowExchange for PieceExchange {
         part: usize,
         rows: Var,
     ) -> Result<PendingRows, TensorError> {
-        let overlap = self.overlap.as_ref().expect("rows move in parts");
+        let overlap = self.moves.overlap.as_ref().expect("rows move in parts");
         start(&overlap.to_time[part], tape, rows)
     }
 
     fn arrange(&self, tape: &mut Tape, parts: &[Var]) -> Result<Var, TensorError> {
-        let overlap = self.overlap.as_ref().expect("rows move in parts");
+        let overlap = self.moves.overlap.as_ref().expect("rows move in parts");
         let mut placed = Vec::new();
         for (part, steps) in overlap.steps.iter().enumerate() {
             placed.extend(steps.iter().enumerate().map(|(at, &step)| (step, part, at)));
@@ -119,7 +150,7 @@ impl RowExchange for PieceExchange {
         tape: &mut Tape,
         rows: Var,
     ) -> Result<Vec<PendingRows>, TensorError> {
-        let overlap = self.overlap.as_ref().expect("rows move in parts");
+        let overlap = self.moves.overlap.as_ref().expect("rows move in parts");
         let mut pending = Vec::with_capacity(overlap.steps.len());
         for (steps, exchange) in overlap.steps.iter().zip(&overlap.to_structure) {
             let mut of_part = Vec::with_capacity(steps.len());
@@ -140,8 +171,15 @@ impl RowExchange for PieceExchange {
 impl PieceExchange {
     /// From the cells of structure encoders to whole snapshots.
     pub(super) fn to_answers(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
-        through(self.to_answers.as_ref(), tape, rows)
+        through(self.moves.to_answers.as_ref(), tape, rows)
     }
+}
+
+/// Rows of a matrix.
+#[derive(Debug, Clone)]
+pub(super) struct Rows {
+    pub(super) matrix: Arc<Matrix>,
+    pub(super) range: Range<usize>,
 }
 
 /// A rank's share of a piece.
@@ -149,8 +187,10 @@ impl PieceExchange {
 pub(super) struct LocalPiece {
     /// The matrices of its structure encoders.
     pub(super) graph: PreparedGraph,
-    /// The rows of its features.
-    pub(super) rows: Range<usize>,
+    /// Its features.
+    pub(super) features: Rows,
+    /// `Â·X` of them, if that is kept.
+    pub(super) aggregated: Option<Rows>,
     /// The first of its snapshots, counted from the start of the piece.
     pub(super) first: usize,
     /// The vertices of its time encoders.
@@ -160,25 +200,45 @@ pub(super) struct LocalPiece {
     pub(super) exchange: PieceExchange,
 }
 
+/// What a rank has of a snapshot: its rows, and nothing of the others.
+#[derive(Debug)]
+struct OwnSnapshot {
+    /// In the order of the forms.
+    matrices: Vec<Arc<SparseMatrix>>,
+    /// What is gathered from others, if the vertices are shared.
+    halo: Option<SnapshotHalo>,
+}
+
+/// The rows of a rank of consecutive snapshots.
+#[derive(Debug)]
+struct Stretch {
+    steps: Range<usize>,
+    /// None if those of all ranks lie in one matrix that they share.
+    features: Option<Arc<Matrix>>,
+    aggregated: Option<Arc<Matrix>>,
+}
+
 /// A rank's share of a sequence.
 #[derive(Debug)]
 pub(super) struct LocalGraph {
     sharing: FrameSharing,
     device: Device,
-    /// The snapshots between renamed vertices.
+    /// The snapshots between vertices as the data numbers them.
     sequence: Arc<SnapshotSequence>,
     forms: Vec<Adjacency>,
-    /// By snapshot, in the order of the forms.
-    matrices: HashMap<usize, Vec<Arc<SparseMatrix>>>,
+    own: HashMap<usize, OwnSnapshot>,
     /// By the length of a frame.
     placements: HashMap<usize, Arc<Placements>>,
+    /// By the length of a frame and the steps of a piece in it.
+    moves: HashMap<(usize, Range<usize>), Arc<Moves>>,
     /// The features of all vertices as the data has them.
-    data: Arc<Matrix>,
-    /// Those of the rank's vertices, stacked by time.
-    features: Arc<Matrix>,
-    /// `Â·X` of them, if that is kept; rows of snapshots that nobody asked for are 0.
-    aggregated: Option<Arc<Matrix>>,
-    is_aggregated: Vec<bool>,
+    data: Features,
+    /// Whether `Â·X` is kept.
+    reuse: bool,
+    /// Those of the rank's rows. Stretches overlap only if nobody said that their pieces would come.
+    stretches: Vec<Stretch>,
+    /// Consecutive snapshots of the rank in pieces that will come.
+    expected: Vec<Range<usize>>,
 }
 
 impl LocalGraph {
@@ -186,163 +246,194 @@ impl LocalGraph {
         sharing: FrameSharing,
         device: &Device,
         sequence: &Arc<SnapshotSequence>,
-        features: &Arc<Matrix>,
+        data: Features,
         forms: Vec<Adjacency>,
         reuse: bool,
-    ) -> Result<Self, NnError> {
-        let sequence = match &sharing.renaming {
-            Some(renaming) => Arc::new(renaming.snapshots(sequence)?),
-            None => Arc::clone(sequence),
-        };
-        let (steps, data) = (sequence.steps(), Arc::clone(features));
-        let features = match sharing.renaming {
-            Some(_) => Arc::new(own_features(&sharing, &data)?),
-            None => Arc::clone(&data),
-        };
-        let shape = features.shape();
-        Ok(Self {
-            aggregated: reuse.then(|| Arc::new(Matrix::zeros(shape.rows, shape.cols))),
-            is_aggregated: vec![false; steps],
+    ) -> Self {
+        Self {
             sharing,
             device: device.clone(),
-            sequence,
+            sequence: Arc::clone(sequence),
             forms,
-            matrices: HashMap::new(),
+            own: HashMap::new(),
             placements: HashMap::new(),
+            moves: HashMap::new(),
             data,
-            features,
-        })
+            reuse,
+            stretches: Vec::new(),
+            expected: Vec::new(),
+        }
     }
 
     pub(super) fn sharing(&self) -> &FrameSharing {
         &self.sharing
     }
 
-    pub(super) fn features(&self) -> &Arc<Matrix> {
-        &self.features
+    /// Says which pieces will come: rows that several of them have are kept once.
+    pub(super) fn expect(&mut self, pieces: &[Piece]) {
+        let mut ranges: Vec<Range<usize>> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let placements = self.placements_of(piece.frame.len());
+            let own = self.sharing.own_steps(&placements, piece);
+            ranges.push(piece.frame.start + own.start..piece.frame.start + own.end);
+        }
+        ranges.retain(|range| !range.is_empty());
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        for range in ranges {
+            match self.expected.last_mut() {
+                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+                _ => self.expected.push(range),
+            }
+        }
     }
 
-    pub(super) fn aggregated(&self) -> Option<&Arc<Matrix>> {
-        self.aggregated.as_ref()
+    fn placements_of(&mut self, length: usize) -> Arc<Placements> {
+        let make = || Arc::new(self.sharing.placements(length));
+        Arc::clone(self.placements.entry(length).or_insert_with(make))
     }
 
     /// The rank's share of a piece.
     pub(super) fn cut(&mut self, piece: &Piece) -> Result<LocalPiece, NnError> {
-        let length = piece.frame.len();
-        let placements = match self.placements.get(&length) {
-            Some(placements) => Arc::clone(placements),
-            None => {
-                let made = Arc::new(self.sharing.placements(length));
-                self.placements.insert(length, Arc::clone(&made));
-                made
-            }
-        };
-        let sharing = &self.sharing;
-        let own = sharing.own_steps(&placements, piece);
-        let halo = sharing.halo(&placements, piece, |step| self.sequence.at(step));
-        let to_time = sharing.to_time(&placements, piece);
-        let to_structure = to_time.as_ref().map(|exchange| {
-            let back = exchange.plan().reversed().expect("each cell is in one place");
-            Exchange::new(&sharing.ranks, back)
-        });
-        let (answers, to_answers) = sharing.to_answers(&own);
-        let vertices = sharing.own_vertices().len();
-        let time = placements.time.share(sharing.rank(), sharing.vertices(), piece.within());
-        // Rows of other ranks are gathered for all snapshots at once: nothing is left to compute beside.
-        let overlap = (sharing.overlap && to_time.is_some() && halo.is_none())
-            .then(|| Overlap::new(sharing, &placements, piece, time.vertices.len()));
-        let exchange = PieceExchange {
-            gather: halo.as_ref().map(|halo| sharing.exchange(&halo.route)),
-            to_time,
-            to_structure,
-            to_answers,
-            overlap,
-        };
+        let placements = self.placements_of(piece.frame.len());
+        let own = self.sharing.own_steps(&placements, piece);
         let start = piece.frame.start;
         let steps = start + own.start..start + own.end;
-        for (at, step) in steps.clone().enumerate() {
-            self.prepare(step, halo.as_ref(), at)?;
-        }
+        self.prepare(steps.clone())?;
+        let (features, aggregated) = self.rows(&steps)?;
+        let sharing = &self.sharing;
+        let halo = (sharing.grid.members > 1).then(|| {
+            let of = |step: usize| {
+                let halo = self.own[&(start + step)].halo.as_ref();
+                halo.expect("vertices are shared")
+            };
+            let (vertices, rank) = (sharing.vertices(), sharing.rank());
+            Halo::of_snapshots(&placements.structure, vertices, piece.within(), rank, of)
+        });
+        let gather = halo.as_ref().map(|halo| sharing.exchange(&halo.route));
+        let place = (piece.frame.len(), piece.within());
+        let make = || Arc::new(Moves::new(sharing, &placements, piece, &own));
+        let moves = Arc::clone(self.moves.entry(place).or_insert_with(make));
+        let vertices = sharing.own_vertices().len();
+        let time = placements.time.share(sharing.rank(), sharing.vertices(), piece.within());
+        let exchange = PieceExchange { gather, moves };
         let forms = self.forms.iter().enumerate().map(|(form, &name)| {
-            let matrices = steps.clone().map(|step| Arc::clone(&self.matrices[&step][form]));
+            let matrices = steps.clone().map(|step| Arc::clone(&self.own[&step].matrices[form]));
             (name, matrices.collect())
         });
         Ok(LocalPiece {
             graph: PreparedGraph::of_share(vertices, steps.len(), forms),
-            rows: steps.start * vertices..steps.end * vertices,
+            features,
+            aggregated,
             first: steps.start - piece.steps.start,
             time_vertices: time.vertices.len(),
-            answers: start + answers.start..start + answers.end,
+            answers: start + exchange.moves.answers.start..start + exchange.moves.answers.end,
             exchange,
         })
     }
 
-    /// Makes the matrices of a snapshot, the `at`-th of the rank's in a halo, and aggregates its
-    /// features, if nobody asked for it before.
-    fn prepare(&mut self, step: usize, halo: Option<&Halo>, at: usize) -> Result<(), NnError> {
-        let view = self.sequence.at(step);
-        if !self.matrices.contains_key(&step) {
-            let one = |form: &Adjacency| {
-                Ok(Arc::new(match halo {
-                    None => form.prepare(&self.device, view, step)?,
-                    Some(halo) => {
-                        let own = halo.steps[at].matrix(&form.matrix(view, step)?)?;
-                        match self.device.gpu() {
-                            Some(_) => SparseMatrix::for_gpu(own),
-                            None => SparseMatrix::new(own),
+    /// Takes the rank's rows out of snapshots that nobody asked for before, one after the other.
+    fn prepare(&mut self, steps: Range<usize>) -> Result<(), NnError> {
+        let Self { sharing, device, sequence, forms, own, .. } = self;
+        let mut from = steps.start;
+        while let Some(first) = (from..steps.end).find(|step| !own.contains_key(step)) {
+            let until = (first..steps.end).find(|step| own.contains_key(step));
+            let until = until.unwrap_or(steps.end);
+            let (renaming, split) = (sharing.renaming.as_deref(), sharing.grid.members > 1);
+            visit_renamed(sequence, renaming, first..until, |step, view| -> Result<(), NnError> {
+                let halo =
+                    split.then(|| SnapshotHalo::of(view, sharing.own_vertices(), &sharing.starts));
+                let one = |form: &Adjacency| {
+                    Ok(Arc::new(match &halo {
+                        None => form.prepare(device, view, step)?,
+                        Some(halo) => {
+                            let rows = halo.matrix(&form.matrix(view, step)?)?;
+                            match device.gpu() {
+                                Some(_) => SparseMatrix::for_gpu(rows),
+                                None => SparseMatrix::new(rows),
+                            }
                         }
-                    }
-                }))
-            };
-            let made = self.forms.iter().map(one).collect::<Result<_, NnError>>()?;
-            self.matrices.insert(step, made);
+                    }))
+                };
+                let matrices = forms.iter().map(one).collect::<Result<_, NnError>>()?;
+                own.insert(step, OwnSnapshot { matrices, halo });
+                Ok(())
+            })?;
+            from = until;
         }
-        let Some(kept) = self.aggregated.as_mut().filter(|_| !self.is_aggregated[step]) else {
-            return Ok(());
-        };
-        let form = self.forms.iter().position(|&form| form == Adjacency::Gcn);
-        let form = form.expect("what can be kept is of a convolution");
-        let group = SparseGroup::new(Arc::new([Arc::clone(&self.matrices[&step][form])]));
-        let sharing = &self.sharing;
-        let mut tape = Tape::on(self.device.clone());
-        let x = match halo.map(|halo| &halo.steps[at]) {
-            None => {
-                let vertices = group.vertices();
-                tape.constant(&self.features, step * vertices..(step + 1) * vertices)?
-            }
-            // Every rank has read all features: nothing has to be sent for this.
-            Some(halo) => {
-                let (all, own) = (sharing.vertices() as usize, sharing.own_vertices());
-                let (below, above) = halo.ghosts.split_at(halo.below);
-                let here = below.iter().copied().chain(own).chain(above.iter().copied());
-                let mut values = Vec::with_capacity(halo.rows() * self.data.shape().cols);
-                for vertex in here {
-                    values.extend_from_slice(
-                        self.data.row(step * all + sharing.old(vertex) as usize),
-                    );
-                }
-                tape.copied(halo.rows(), self.data.shape().cols, &values)?
-            }
-        };
-        let y = tape.spmm(&group, x)?;
-        let size = group.vertices() * self.data.shape().cols;
-        let place = step * size..(step + 1) * size;
-        tape.read_into(y, &mut Arc::make_mut(kept).as_mut_slice()[place]);
-        self.is_aggregated[step] = true;
         Ok(())
     }
-}
 
-/// The features of a rank's vertices, stacked by time.
-fn own_features(sharing: &FrameSharing, data: &Matrix) -> Result<Matrix, TensorError> {
-    let (all, cols) = (sharing.vertices() as usize, data.shape().cols);
-    let steps = data.shape().rows / all.max(1);
-    let own = sharing.own_vertices();
-    let mut values = Vec::with_capacity(steps * own.len() * cols);
-    for step in 0..steps {
-        for vertex in own.clone() {
-            values.extend_from_slice(data.row(step * all + sharing.old(vertex) as usize));
-        }
+    /// The features of the rank's rows of some snapshots, and what is kept of them.
+    fn rows(&mut self, steps: &Range<usize>) -> Result<(Rows, Option<Rows>), NnError> {
+        let holds = |range: &Range<usize>| range.start <= steps.start && steps.end <= range.end;
+        let found = self.stretches.iter().position(|stretch| holds(&stretch.steps));
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let expected = self.expected.iter().find(|range| holds(range));
+                let made = self.stretch(expected.unwrap_or(steps).clone())?;
+                self.stretches.push(made);
+                self.stretches.len() - 1
+            }
+        };
+        let (stretch, vertices) = (&self.stretches[at], self.sharing.own_vertices().len());
+        let of = |matrix: &Arc<Matrix>, first: usize| Rows {
+            matrix: Arc::clone(matrix),
+            range: (steps.start - first) * vertices..(steps.end - first) * vertices,
+        };
+        let features = match (&stretch.features, &self.data) {
+            (Some(own), _) => of(own, stretch.steps.start),
+            (None, Features::Stacked(all)) => of(all, 0),
+            (None, Features::ByStep(_)) => unreachable!("features that are made are a rank's own"),
+        };
+        let aggregated = stretch.aggregated.as_ref().map(|kept| of(kept, stretch.steps.start));
+        Ok((features, aggregated))
     }
-    Matrix::from_slice(steps * own.len(), cols, &values)
+
+    /// Collects the rows of consecutive snapshots of the rank.
+    fn stretch(&mut self, steps: Range<usize>) -> Result<Stretch, NnError> {
+        self.prepare(steps.clone())?;
+        let Self { sharing, device, forms, own, data, reuse, .. } = self;
+        let (cols, vertices) = (data.width(), sharing.own_vertices());
+        let size = vertices.len() * cols;
+        let is_shared = matches!(data, Features::Stacked(_)) && sharing.renaming.is_none();
+        let rows = steps.len() * vertices.len();
+        let mut features = (!is_shared).then(|| Matrix::zeros(rows, cols));
+        let mut aggregated = reuse.then(|| Matrix::zeros(rows, cols));
+        let form = forms.iter().position(|&form| form == Adjacency::Gcn);
+        let mut tape = Tape::on(device.clone());
+        let all_vertices = sharing.vertices() as usize;
+        data.visit(all_vertices, steps.clone(), |step, all| -> Result<(), NnError> {
+            let place = (step - steps.start) * size..(step - steps.start + 1) * size;
+            let row = |new: u32| {
+                let vertex = sharing.old(new) as usize;
+                &all[vertex * cols..(vertex + 1) * cols]
+            };
+            if let Some(features) = &mut features {
+                let to = &mut features.as_mut_slice()[place.clone()];
+                for (to, vertex) in to.chunks_exact_mut(cols.max(1)).zip(vertices.clone()) {
+                    to.copy_from_slice(row(vertex));
+                }
+            }
+            let Some(kept) = &mut aggregated else { return Ok(()) };
+            let snapshot = &own[&step];
+            let form = form.expect("what can be kept is of a convolution");
+            let group = SparseGroup::new(Arc::new([Arc::clone(&snapshot.matrices[form])]));
+            // Whoever can read the features of all vertices needs none sent for this.
+            let x = match &snapshot.halo {
+                Some(halo) => {
+                    let mut values = Vec::with_capacity(halo.rows() * cols);
+                    halo.vertices().for_each(|vertex| values.extend_from_slice(row(vertex)));
+                    tape.copied(halo.rows(), cols, &values)?
+                }
+                None => tape.copied(all_vertices, cols, all)?,
+            };
+            let y = tape.spmm(&group, x)?;
+            tape.read_into(y, &mut kept.as_mut_slice()[place]);
+            tape.reset();
+            Ok(())
+        })?;
+        let [features, aggregated] = [features, aggregated].map(|made| made.map(Arc::new));
+        Ok(Stretch { steps, features, aggregated })
+    }
 }

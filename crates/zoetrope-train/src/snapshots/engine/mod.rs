@@ -5,6 +5,7 @@
 //! nothing itself.
 
 mod estimate;
+mod features;
 mod local_graph;
 mod network;
 mod piece;
@@ -15,6 +16,7 @@ mod sharing;
 mod stages;
 
 pub use estimate::{Extent, StepCost, step_cost};
+pub use features::{FeatureSource, Features};
 pub(crate) use network::parameters_must_fit;
 pub use network::{Head, Network};
 pub use piece::Piece;

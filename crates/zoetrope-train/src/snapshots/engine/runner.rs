@@ -11,7 +11,8 @@ use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, Sta
 use zoetrope_plan::{Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole};
 use zoetrope_tensor::{Device, Difference, Gpu, Matrix, SparseGroup, Tape, Var};
 
-use super::local_graph::{LocalGraph, LocalPiece};
+use super::features::Features;
+use super::local_graph::{LocalGraph, LocalPiece, Rows};
 use super::piece::Piece;
 use super::reuse;
 use super::sharing::FrameSharing;
@@ -65,7 +66,7 @@ impl Layout {
 struct Cut {
     graph: PreparedGraph,
     groups: Vec<Range<usize>>,
-    /// The rows of its features.
+    /// The rows of its features among those of all snapshots, if they are not a rank's own.
     rows: Range<usize>,
     /// What the rank has of it, if several share it.
     local: Option<LocalPiece>,
@@ -142,27 +143,29 @@ impl FrameRunner {
     /// If a snapshot cannot be brought into a form.
     pub fn new(
         sequence: &Arc<SnapshotSequence>,
-        features: &Arc<Matrix>,
+        features: impl Into<Features>,
         model: &dyn Model,
         layout: Layout,
         device: &Device,
         sharing: Option<FrameSharing>,
     ) -> Result<Self, NnError> {
+        let features = features.into();
         let vertices = sequence.vertices() as usize;
         let source = match sharing {
             Some(sharing) => {
                 let (forms, reuse) = (model.forms(), layout.reuse);
-                let local = LocalGraph::new(sharing, device, sequence, features, forms, reuse)?;
+                let local = LocalGraph::new(sharing, device, sequence, features, forms, reuse);
                 Source::Local(Box::new(local))
             }
             None => {
                 let graph = PreparedGraph::on(device, sequence, &model.forms())?;
+                let features = features.stacked(sequence)?;
                 let aggregated = if layout.reuse {
-                    Some(reuse::aggregate(&graph, features, device)?)
+                    Some(reuse::aggregate(&graph, &features, device)?)
                 } else {
                     None
                 };
-                Source::Whole { graph, features: Arc::clone(features), aggregated }
+                Source::Whole { graph, features, aggregated }
             }
         };
         let (cuts, repeated) = (HashMap::new(), HashMap::new());
@@ -180,6 +183,13 @@ impl FrameRunner {
         match &self.source {
             Source::Whole { .. } => None,
             Source::Local(local) => Some(local.sharing()),
+        }
+    }
+
+    /// Says which pieces will come, so that ranks that share frames keep no row twice.
+    pub fn expect_pieces(&mut self, pieces: &[Piece]) {
+        if let Source::Local(local) = &mut self.source {
+            local.expect(pieces);
         }
     }
 
@@ -271,9 +281,14 @@ impl FrameRunner {
     ) -> Result<Output, NnError> {
         self.cut(piece)?;
         let cut = &self.cuts[piece];
-        let (features, aggregated) = match &self.source {
-            Source::Whole { features, aggregated, .. } => (features, aggregated.as_ref()),
-            Source::Local(local) => (local.features(), local.aggregated()),
+        let own = |rows: &Rows| (Arc::clone(&rows.matrix), rows.range.clone());
+        let (features, aggregated) = match (&self.source, &cut.local) {
+            (_, Some(local)) => (own(&local.features), local.aggregated.as_ref().map(own)),
+            (Source::Whole { features, aggregated, .. }, None) => {
+                let rows = |matrix: &Arc<Matrix>| (Arc::clone(matrix), cut.rows.clone());
+                (rows(features), aggregated.as_ref().map(rows))
+            }
+            (Source::Local(_), None) => unreachable!("a piece of a rank is its own"),
         };
         let features = match self.learned {
             Some(learned) => {
@@ -283,10 +298,10 @@ impl FrameRunner {
                 let all = forward.parameter(learned);
                 forward.tape.gather(all, rows)?
             }
-            None => forward.tape.constant(features, cut.rows.clone())?,
+            None => forward.tape.constant(&features.0, features.1)?,
         };
         let aggregated = match aggregated {
-            Some(kept) => Some(forward.tape.constant(kept, cut.rows.clone())?),
+            Some((kept, rows)) => Some(forward.tape.constant(&kept, rows)?),
             None => None,
         };
         let steps = piece.steps.clone();
@@ -343,12 +358,7 @@ impl FrameRunner {
                     }
                     _ => Vec::new(),
                 };
-                Cut {
-                    graph: made.graph.clone(),
-                    groups,
-                    rows: made.rows.clone(),
-                    local: Some(made),
-                }
+                Cut { graph: made.graph.clone(), groups, rows: 0..0, local: Some(made) }
             }
         };
         self.cuts.insert(piece.clone(), cut);

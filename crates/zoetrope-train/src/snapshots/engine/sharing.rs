@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use zoetrope_dist::{Exchange, ExchangePlan, Ranks};
+use zoetrope_dist::{Exchange, ExchangePlan, Ranks, RowList};
 use zoetrope_nn::frame::part_of;
 use zoetrope_plan::placement::grid::even_parts;
-use zoetrope_plan::{Blocks, FramePlan, Grid, Halo, Placements, Renaming, Route};
+use zoetrope_plan::placement::route::{Leg, Rows};
+use zoetrope_plan::{Blocks, FramePlan, Grid, Placements, Renaming, Route};
 
 use super::piece::Piece;
 
@@ -86,17 +87,26 @@ impl FrameSharing {
     }
 
     pub(super) fn exchange(&self, route: &Route) -> Exchange {
-        let (sends, receives) = route.lists(self.rank(), self.size());
+        let by_rank = |legs: &[Leg], kept: &Rows| -> Arc<[RowList]> {
+            let mut lists = vec![RowList::default(); self.size() as usize];
+            lists[self.ranks.rank()] = row_list(kept);
+            for leg in legs {
+                lists[leg.peer as usize] = row_list(&leg.rows);
+            }
+            lists.into()
+        };
+        let sends = by_rank(&route.sends, &route.kept_before);
+        let receives = by_rank(&route.receives, &route.kept_after);
         self.exchange_of([route.rows_before, route.rows_after], sends, receives)
     }
 
     fn exchange_of(
         &self,
         rows: [usize; 2],
-        sends: Vec<Vec<u32>>,
-        receives: Vec<Vec<u32>>,
+        sends: Arc<[RowList]>,
+        receives: Arc<[RowList]>,
     ) -> Exchange {
-        let plan = ExchangePlan::new(self.ranks.rank(), rows, sends, receives);
+        let plan = ExchangePlan::of_lists(self.ranks.rank(), rows, sends, receives);
         Exchange::new(&self.ranks, plan.expect("placements give lists that fit each other"))
     }
 
@@ -157,21 +167,21 @@ impl FrameSharing {
         let (group, member) = (rank / members, (rank % members) as usize);
         let asked: Vec<Range<usize>> = even_parts(own.len(), members as usize).collect();
         let mine = self.own_vertices();
-        let empty = || vec![Vec::new(); self.size() as usize];
+        let empty = || vec![RowList::default(); self.size() as usize];
         let (mut sends, mut receives) = (empty(), empty());
         for (other, steps) in asked.iter().enumerate() {
             let peer = (group * members) as usize + other;
-            let rows = steps.start * mine.len()..steps.end * mine.len();
-            sends[peer] = rows.map(|row| row as u32).collect();
+            let first = steps.start * mine.len();
+            sends[peer] = RowList::strided(first, mine.len(), mine.len(), steps.len());
             let theirs = self.starts[other]..self.starts[other + 1];
             let places = (0..asked[member].len()).flat_map(|step| {
                 theirs.clone().map(move |vertex| (step * all) as u32 + self.old(vertex))
             });
-            receives[peer] = places.collect();
+            receives[peer] = RowList::new(&places.collect::<Vec<u32>>());
         }
         let rows = [own.len() * mine.len(), asked[member].len() * all];
         let steps = own.start + asked[member].start..own.start + asked[member].end;
-        (steps, Some(self.exchange_of(rows, sends, receives)))
+        (steps, Some(self.exchange_of(rows, sends.into(), receives.into())))
     }
 
     /// The rank that has the rows of a snapshot of a piece when it is asked about.
@@ -192,19 +202,14 @@ impl FrameSharing {
             parts.position(|part| part.contains(&position)).expect("parts cover the steps");
         first as usize + member
     }
+}
 
-    /// The rows of others that structure encoders gather; None if they need none.
-    pub(super) fn halo<'g>(
-        &self,
-        placements: &Placements,
-        piece: &Piece,
-        graph: impl Fn(usize) -> zoetrope_graph::SnapshotView<'g>,
-    ) -> Option<Halo> {
-        let start = piece.frame.start;
-        let graph = |step: usize| graph(start + step);
-        (self.grid.members > 1).then(|| {
-            let (vertices, within) = (self.vertices(), piece.within());
-            Halo::of(&placements.structure, vertices, within, self.rank(), graph)
-        })
+/// Rows of a route as an exchange keeps them.
+fn row_list(rows: &Rows) -> RowList {
+    match *rows {
+        Rows::Strided { first, length, stride, count } => {
+            RowList::strided(first, length, stride, count)
+        }
+        Rows::Listed(ref rows) => RowList::new(rows),
     }
 }

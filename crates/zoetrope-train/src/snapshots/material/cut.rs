@@ -8,21 +8,25 @@ use zoetrope_config::{
 use zoetrope_data::assemble::scale_of;
 use zoetrope_data::split::Split;
 use zoetrope_data::{Dataset, SnapshotDataset};
+use zoetrope_dist::Ranks;
 use zoetrope_graph::{
     Boundaries, DiscretiseOptions, EventStore, Lifetime, SnapshotSequence, Suggestion, Targets,
     Time, TimeScale, VertexFeatures, Windows, discretise, suggest_cut, suggest_window,
 };
 
+use super::by_step::{self, Made};
 use crate::answers::texts;
 use crate::error::TrainError;
 use crate::scaling::columns::Table;
-use crate::scaling::{FittedScaling, Scaled, scale_series};
+use crate::scaling::{EdgeWeights, FittedScaling, Scaled, scale_series};
 use crate::snapshots::baseline::last_lag_column;
 use crate::snapshots::sampling::{EdgeClassRule, hide_weights, label_snapshots};
 
 /// Snapshots and what only their source could tell.
 pub(super) struct Cut {
     pub(super) data: SnapshotDataset,
+    /// What is known of snapshots that are made when they are needed.
+    pub(super) made: Option<Made>,
     pub(super) edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
     /// The feature that holds the newest value of the target, if features are its lags.
     pub(super) newest_lag: Option<usize>,
@@ -78,11 +82,15 @@ pub(super) fn snapshots(
     dataset: Dataset,
     config: &Config,
     saved: Option<&FittedScaling>,
+    ranks: Option<&Ranks>,
     warnings: &mut Vec<String>,
 ) -> Result<Cut, TrainError> {
     let classes = config.task.name == Some(TaskName::EdgeClassification);
     let mut cut = match dataset {
-        Dataset::Events(store) => events(&store, &config.data, classes, warnings)?,
+        Dataset::Events(store) => {
+            let weights = saved.and_then(|saved| saved.edge_weights);
+            events(&store, config, classes, weights, ranks, warnings)?
+        }
         Dataset::Snapshots(data) => given(data, &config.data, saved, warnings)?,
     };
     scale_features(&mut cut, &config.data, saved, warnings)?;
@@ -120,7 +128,7 @@ fn given(
     let mut scaled = Scaled::default();
     let saved = saved.and_then(|saved| saved.series.as_ref());
     let data = scale_series(data, config, saved, &mut scaled, warnings)?;
-    Ok(Cut { data, edge_labels: None, newest_lag, scaled, named })
+    Ok(Cut { data, made: None, edge_labels: None, newest_lag, scaled, named })
 }
 
 /// The first key that was given and is for measured series only.
@@ -179,10 +187,13 @@ fn scale_features(
 
 fn events(
     store: &EventStore,
-    config: &DataConfig,
+    whole: &Config,
     classes: bool,
+    saved: Option<EdgeWeights>,
+    ranks: Option<&Ranks>,
     warnings: &mut Vec<String>,
 ) -> Result<Cut, TrainError> {
+    let config = &whole.data;
     if let Some(key) = of_series(config).or(config.lags.map(|_| "lags")) {
         return Err(TrainError::Unfit {
             what: format!("data.{key} is for a measured series, but this data has events"),
@@ -217,7 +228,11 @@ fn events(
         undirected: config.undirected,
         ..DiscretiseOptions::default()
     };
-    let sequence = discretise(store, &windows, &options)?;
+    let (sequence, made) = match by_step::snapshots(store, &windows, options, whole, saved, ranks)?
+    {
+        Some((sequence, made)) => (sequence, Some(made)),
+        None => (discretise(store, &windows, &options)?, None),
+    };
     let vertices = store.vertices() as usize;
     let features = match &store.vertex_features {
         Some((width, values)) => Some(VertexFeatures::new(1, vertices, *width, values.to_vec())?),
@@ -240,7 +255,7 @@ fn events(
     let names = store.names().clone();
     let data = SnapshotDataset { sequence, names, features, targets, signal: None };
     let (scaled, named) = (Scaled::default(), Named::of(store));
-    Ok(Cut { data, edge_labels, newest_lag: None, scaled, named })
+    Ok(Cut { data, made, edge_labels, newest_lag: None, scaled, named })
 }
 
 /// Refuses windows of which nearly all are empty. A sequence of them takes no memory, but a model

@@ -4,7 +4,9 @@
 //! features, and refusing numbers that are not finite. It does not normalise graphs (that depends
 //! on the model) and draws no samples.
 
+mod by_step;
 mod cut;
+mod made_features;
 mod smooth;
 mod stack;
 mod weights;
@@ -16,6 +18,7 @@ use zoetrope_config::{Config, FeatureRule, TaskName};
 use zoetrope_data::split::{Part, Split};
 use zoetrope_data::table::TableReading;
 use zoetrope_data::{Dataset, Loaded, Progress, ReadOptions, SnapshotDataset};
+use zoetrope_dist::Ranks;
 use zoetrope_graph::{Boundaries, SnapshotSequence, TimeScale, VertexNames};
 use zoetrope_run::{DataSummary, digest};
 use zoetrope_tensor::Matrix;
@@ -24,6 +27,7 @@ use cut::Cut;
 
 use crate::error::TrainError;
 use crate::scaling::{EdgeWeights, FittedScaling, Scaled};
+use crate::snapshots::engine::{FeatureSource, Features};
 use crate::snapshots::sampling::EdgeClassRule;
 
 pub use stack::Goal;
@@ -45,8 +49,12 @@ pub struct SnapshotInput {
     pub edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
     /// The original identifiers of the vertices.
     pub names: VertexNames,
-    /// `T·N × F`, stacked by time; without columns if features are learned.
+    /// `T·N × F`, stacked by time; without columns if features are learned, without rows if they are made.
     pub features: Arc<Matrix>,
+    /// What makes the features of a rank that keeps its own.
+    pub made_features: Option<Arc<dyn FeatureSource>>,
+    /// How many pairs of different vertices are linked in each snapshot, if that was counted.
+    pub links: Option<Arc<Vec<u64>>>,
     /// The width of features that the network learns, a row for each vertex.
     pub learned: Option<usize>,
     /// What to predict for each vertex and step, if the data says so.
@@ -90,6 +98,19 @@ impl SnapshotInput {
         Self::from_loaded(read(config, None, progress)?, config, None)
     }
 
+    /// The same as one of several ranks, which all call it: what can be made snapshot by snapshot is made where it is
+    /// needed, and nothing else is kept.
+    ///
+    /// # Errors
+    /// As [`SnapshotInput::open`], and if a rank is lost.
+    pub fn open_as(
+        config: &Config,
+        progress: &dyn Progress,
+        ranks: &Ranks,
+    ) -> Result<Self, TrainError> {
+        Self::from_loaded_as(read(config, None, progress)?, config, None, Some(ranks))
+    }
+
     /// Brings a data set that was read into shape, scaled by the numbers of a run if there are any
     /// rather than by numbers that are fitted on this data.
     ///
@@ -100,6 +121,20 @@ impl SnapshotInput {
         config: &Config,
         saved: Option<&FittedScaling>,
     ) -> Result<Self, TrainError> {
+        Self::from_loaded_as(loaded, config, saved, None)
+    }
+
+    /// The same as the process of one of several ranks, which all call it: what can be made snapshot by snapshot is made
+    /// where it is needed.
+    ///
+    /// # Errors
+    /// As [`SnapshotInput::open`], and if a rank is lost.
+    pub(crate) fn from_loaded_as(
+        loaded: Loaded,
+        config: &Config,
+        saved: Option<&FittedScaling>,
+        ranks: Option<&Ranks>,
+    ) -> Result<Self, TrainError> {
         let sha256 = digest::of(&loaded)?;
         let format = loaded.notes.format.to_string();
         let mut warnings = loaded.notes.warnings;
@@ -107,7 +142,7 @@ impl SnapshotInput {
             Dataset::Events(store) => store.len(),
             Dataset::Snapshots(data) => data.sequence.stored_edges(),
         };
-        let cut = cut::snapshots(loaded.dataset, config, saved, &mut warnings)?;
+        let cut = cut::snapshots(loaded.dataset, config, saved, ranks, &mut warnings)?;
         let edge_weights = saved.and_then(|saved| saved.edge_weights);
         let mut material = Self::new(cut, config, edge_weights, &mut warnings)?;
         material.name = short_name(&config.data.path);
@@ -117,7 +152,7 @@ impl SnapshotInput {
     }
 
     fn new(
-        Cut { data, edge_labels, newest_lag, mut scaled, named }: Cut,
+        Cut { data, made, edge_labels, newest_lag, mut scaled, named }: Cut,
         config: &Config,
         saved: Option<EdgeWeights>,
         warnings: &mut Vec<String>,
@@ -132,10 +167,19 @@ impl SnapshotInput {
         }
         let training = Split::by_snapshots(steps, config.data.split.fractions()).train.end;
         let rule = config.data.weights;
-        let (sequence, decided) =
-            weights::apply(sequence, rule, training, saved, &names, warnings)?;
-        scaled.fitted.edge_weights = decided;
-        let (sequence, happened) = smooth::apply(sequence, &config.data)?;
+        let (sequence, happened, links) = match made {
+            Some(made) => {
+                scaled.fitted.edge_weights = made.weights;
+                (made.seen, Arc::new(sequence), Some(made.links))
+            }
+            None => {
+                let (sequence, decided) =
+                    weights::apply(sequence, rule, training, saved, &names, warnings)?;
+                scaled.fitted.edge_weights = decided;
+                let (sequence, happened) = smooth::apply(sequence, &config.data)?;
+                (sequence, happened, None)
+            }
+        };
         let window = config.data.m_product;
         let vertices = sequence.vertices() as usize;
         // What is known of the target does not depend on what the model is shown.
@@ -144,7 +188,13 @@ impl SnapshotInput {
             rows.map(|row| row[column]).collect::<Vec<f32>>()
         });
         let rule = config.data.features;
-        let features = stack::features(&happened, features, rule, window, &names, warnings)?;
+        let chosen = stack::choose(&happened, features, rule, &names, warnings)?;
+        let (features, made_features) = if happened.is_made() {
+            let made = made_features::of(chosen, &happened, window)?;
+            (Matrix::zeros(0, made.width()), Some(made))
+        } else {
+            (stack::features(chosen, &happened, window, &names)?, None)
+        };
         let learned = (rule == FeatureRule::Learned)
             .then(|| config.data.learned_width_for(config.model.hidden, vertices));
         let constant_goal = targets.as_ref().is_some_and(|targets| targets.steps() == 1);
@@ -160,6 +210,8 @@ impl SnapshotInput {
             edge_labels,
             names,
             features: Arc::new(features),
+            made_features,
+            links,
             learned,
             goal,
             constant_goal,
@@ -211,7 +263,7 @@ impl SnapshotInput {
             vertices: self.vertices() as u64,
             events: self.events as u64,
             snapshots: self.steps() as u64,
-            edges: self.sequence.iter().map(|snapshot| snapshot.len() as u64).sum(),
+            edges: (0..self.steps()).map(|step| self.sequence.edges_at(step) as u64).sum(),
             features: self.width() as u64,
             sha256: self.sha256.clone(),
         }
@@ -220,6 +272,22 @@ impl SnapshotInput {
     /// The number of features of a vertex.
     pub fn width(&self) -> usize {
         self.learned.unwrap_or(self.features.shape().cols)
+    }
+
+    /// The features as they are put on tapes.
+    pub fn rows(&self) -> Features {
+        match &self.made_features {
+            Some(made) => Features::ByStep(Arc::clone(made)),
+            None => Features::Stacked(Arc::clone(&self.features)),
+        }
+    }
+
+    /// The bytes of the features of all vertices and snapshots.
+    pub(crate) fn feature_bytes(&self) -> usize {
+        match &self.made_features {
+            Some(made) => self.steps() * self.vertices() * made.width() * size_of::<f32>(),
+            None => self.features.bytes(),
+        }
     }
 
     /// The steps at which a task asks its questions, by part.
@@ -234,12 +302,17 @@ impl SnapshotInput {
         }
     }
 
-    /// The bytes of features, targets and topology.
+    /// The bytes of features, targets and topology, of all ranks together if each keeps its own.
     pub fn bytes(&self) -> u64 {
         let of = |sequence: &SnapshotSequence| {
-            let per_edge = 8 + if sequence.weight().is_some() { 4 } else { 0 };
-            sequence.stored_edges() * per_edge
+            let has_weights = sequence.is_made() || sequence.weight().is_some();
+            sequence.stored_edges() * (8 + if has_weights { 4 } else { 0 })
         };
+        if self.sequence.is_made() {
+            // What models see goes into matrices at once; what is predicted stays.
+            let goal = self.goal.as_ref().map_or(0, Goal::bytes);
+            return (of(&self.happened) + self.feature_bytes() + goal) as u64;
+        }
         let smoothed = !Arc::ptr_eq(&self.sequence, &self.happened);
         let edges = of(&self.sequence) + if smoothed { of(&self.happened) } else { 0 };
         let goal = self.goal.as_ref().map_or(0, Goal::bytes);

@@ -3,19 +3,24 @@
 use std::sync::Arc;
 
 use zoetrope_config::DataConfig;
-use zoetrope_graph::smooth::{edge_life, m_product};
+use zoetrope_graph::smooth::Smoothing;
 use zoetrope_graph::{GraphError, SnapshotSequence};
+
+/// How snapshots are smoothed, if they are.
+pub(super) fn smoothing(config: &DataConfig) -> Option<Smoothing> {
+    match (config.edge_life, config.m_product) {
+        (Some(life), _) => Some(Smoothing::EdgeLife(life)),
+        (_, Some(window)) => Some(Smoothing::MProduct(window)),
+        (None, None) => None,
+    }
+}
 
 /// The snapshots as models see them, and as they happened.
 pub(super) fn apply(
     sequence: SnapshotSequence,
     config: &DataConfig,
 ) -> Result<(Arc<SnapshotSequence>, Arc<SnapshotSequence>), GraphError> {
-    let smoothed = match (config.edge_life, config.m_product) {
-        (Some(life), _) => Some(edge_life(&sequence, life)?),
-        (_, Some(window)) => Some(m_product(&sequence, window)?),
-        (None, None) => None,
-    };
+    let smoothed = smoothing(config).map(|smoothing| smoothing.apply(&sequence)).transpose()?;
     let happened = Arc::new(sequence);
     let seen = smoothed.map_or_else(|| Arc::clone(&happened), Arc::new);
     Ok((seen, happened))

@@ -69,20 +69,31 @@ fn features_must_fit(
     Ok(zoetrope_heap::need(&what, bytes, advice)?)
 }
 
-/// The features of all steps, or their means over a window of steps.
-pub(super) fn features(
+/// Where features come from.
+pub(super) enum Chosen {
+    /// They are given, for one step or for all.
+    Given(VertexFeatures),
+    /// Degrees of snapshots.
+    Degrees,
+    /// The network learns them.
+    Learned,
+}
+
+/// The features that the rule names.
+pub(super) fn choose(
     sequence: &SnapshotSequence,
     given: Option<VertexFeatures>,
     rule: FeatureRule,
-    window: Option<usize>,
     names: &VertexNames,
     warnings: &mut Vec<String>,
-) -> Result<Matrix, TrainError> {
+) -> Result<Chosen, TrainError> {
     let (steps, vertices) = (sequence.steps(), sequence.vertices() as usize);
-    features_must_fit(steps * vertices, &given, rule)?;
+    if !sequence.is_made() {
+        features_must_fit(steps * vertices, &given, rule)?;
+    }
     let features = match (rule, given) {
         (FeatureRule::Auto, Some(features)) if features.width() > 0 => features,
-        (FeatureRule::Learned, _) => return Ok(Matrix::zeros(steps * vertices, 0)),
+        (FeatureRule::Learned, _) => return Ok(Chosen::Learned),
         (FeatureRule::OneHot, _) => {
             one_hot_must_fit(steps * vertices, vertices)?;
             let mut values = vec![0.0; vertices * vertices];
@@ -96,21 +107,41 @@ pub(super) fn features(
                     "vertices have no features: their in- and out-degrees are used".to_owned(),
                 );
             }
-            logarithms(degree_features(sequence, Degree::Edges)?)
+            return Ok(Chosen::Degrees);
         }
     };
     check(&features, names)?;
-    let features = match window {
-        Some(window) => m_product_features(&features, window)?,
-        None => features,
-    };
-    let width = features.width();
     if features.steps() != 1 && features.steps() != steps {
         return Err(TrainError::Unfit {
             what: format!("there are features of {} steps for {steps} snapshots", features.steps()),
             advice: "give features of every snapshot, or of one for all".to_owned(),
         });
     }
+    Ok(Chosen::Given(features))
+}
+
+/// The features of all steps, or their means over a window of steps.
+pub(super) fn features(
+    chosen: Chosen,
+    sequence: &SnapshotSequence,
+    window: Option<usize>,
+    names: &VertexNames,
+) -> Result<Matrix, TrainError> {
+    let (steps, vertices) = (sequence.steps(), sequence.vertices() as usize);
+    let features = match chosen {
+        Chosen::Given(features) => features,
+        Chosen::Degrees => {
+            let features = logarithms(degree_features(sequence, Degree::Edges)?);
+            check(&features, names)?;
+            features
+        }
+        Chosen::Learned => return Ok(Matrix::zeros(steps * vertices, 0)),
+    };
+    let features = match window {
+        Some(window) => m_product_features(&features, window)?,
+        None => features,
+    };
+    let width = features.width();
     let mut stacked = Matrix::zeros(steps * vertices, width);
     let size = vertices * width;
     for (step, block) in stacked.as_mut_slice().chunks_mut(size.max(1)).enumerate() {
@@ -143,7 +174,7 @@ pub(crate) fn one_hot_must_fit(rows: usize, vertices: usize) -> Result<(), Train
 
 /// Degrees of real graphs span orders of magnitude: `ln(1 + degree)` keeps hubs within reach of a
 /// sigmoid.
-fn logarithms(mut features: VertexFeatures) -> VertexFeatures {
+pub(super) fn logarithms(mut features: VertexFeatures) -> VertexFeatures {
     features.values_mut().iter_mut().for_each(|value| *value = value.ln_1p());
     features
 }

@@ -102,6 +102,14 @@ impl LinkSampler {
         self.sampling
     }
 
+    /// How many pairs are drawn from a snapshot with so many links between different vertices, if both ends of a
+    /// negative are drawn.
+    pub fn pairs_of(&self, links: u64, vertices: u32) -> usize {
+        let all = u64::from(vertices) * u64::from(vertices).saturating_sub(1);
+        let positives = self.count(links as usize).min(links as usize);
+        positives * (1 + if links < all { self.sampling.negatives } else { 0 })
+    }
+
     /// Replaces `pairs` by positives of the target, then negatives. There are fewer negatives if a
     /// graph (or, for drawn destinations, a source) is linked with everything.
     pub fn fill(&mut self, target: SnapshotView<'_>, key: DrawKey, pairs: &mut Pairs) {

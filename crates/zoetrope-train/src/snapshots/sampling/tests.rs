@@ -55,6 +55,10 @@ proptest! {
         if !destination && links.non_links() > 0 {
             prop_assert_eq!(pairs.len(), positives * (1 + negatives));
         }
+        if !destination {
+            let known = sampler.pairs_of(links.len() as u64, graph.vertices());
+            prop_assert_eq!(pairs.len(), known);
+        }
         let mut chosen: Vec<_> = (0..positives).map(|at| (pairs.src[at], pairs.dst[at])).collect();
         chosen.sort_unstable();
         chosen.dedup();

@@ -50,9 +50,7 @@ impl Session {
     ) -> Result<Metrics, TrainError> {
         let timer = std::time::Instant::now();
         self.task.begin();
-        let first = steps.start.max(self.earliest());
-        let asked: Vec<usize> = (first..steps.end).collect();
-        for pass in self.passes_for(&asked) {
+        for pass in self.passes_of(&steps) {
             self.judge_pass(&pass, answers.as_deref_mut())?;
         }
         let metrics = self.task.metrics();
@@ -120,6 +118,28 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// The pieces of all frames, and of all passes that judge; none if ranks do not share them.
+    pub(super) fn all_pieces(&self) -> Vec<Piece> {
+        if self.runner.sharing().is_none() {
+            return Vec::new();
+        }
+        let frames = self.plan.frames.iter();
+        let mut pieces: Vec<Piece> =
+            frames.flat_map(|frame| self.pieces(frame.range(), frame.group)).collect();
+        for part in [Part::Validation, Part::Test] {
+            for pass in self.passes_of(&self.steps_of(part)) {
+                pieces.extend(self.pieces_of_pass(&pass.steps));
+            }
+        }
+        pieces
+    }
+
+    /// The passes that judge some snapshots.
+    fn passes_of(&self, steps: &Range<usize>) -> Vec<Pass> {
+        let first = steps.start.max(self.earliest());
+        self.passes_for(&(first..steps.end).collect::<Vec<_>>())
     }
 
     /// The snapshots of a block of training.

@@ -213,14 +213,14 @@ impl<'c> Draft<'c> {
     ) -> GpuFacts {
         let (graph, vertices) = (&material.sequence, material.vertices());
         let copies = if graph.is_constant() { 1 } else { graph.steps() };
-        let bytes_of = |step| SparseGroup::matrix_bytes(vertices, graph.at(step).len() + vertices);
+        let bytes_of = |step| SparseGroup::matrix_bytes(vertices, graph.edges_at(step) + vertices);
         // Each matrix and its transpose.
         let matrices: usize = (0..copies).map(|step| 2 * bytes_of(step)).sum();
         let forms = self.network.model.forms().len();
         let kept = self.config.keeps_aggregations()
             && self.network.model.can_reuse()
             && material.learned.is_none();
-        let features = material.features.bytes() * if kept { 2 } else { 1 };
+        let features = material.feature_bytes() * if kept { 2 } else { 1 };
         GpuFacts {
             memory_limit: gpu.memory_use().limit as u64,
             data_bytes: (forms * matrices + features) as u64,
@@ -296,7 +296,7 @@ impl<'c> Draft<'c> {
             model: model.name().to_owned(),
             training,
             vertices: material.vertices(),
-            edges: (0..material.steps()).map(|step| material.sequence.at(step).len()).collect(),
+            edges: (0..material.steps()).map(|step| material.sequence.edges_at(step)).collect(),
             features: material.width(),
             structure_widths: model.structure_widths(),
             works_in_blocks: model.works_in_blocks(),
@@ -311,6 +311,7 @@ impl<'c> Draft<'c> {
             weights: network.parameters.weights(),
             optimiser_slots: optimise::slots(&config.train),
             data_bytes: material.bytes() + matrix_bytes,
+            data_is_shared: material.sequence.is_made(),
             evaluation_bytes: evaluation_bytes(config, task, material),
             activations: whole.activations,
             blocks,
@@ -444,7 +445,7 @@ fn evaluation_bytes(config: &Config, task: TaskName, material: &SnapshotInput) -
         return 0;
     }
     let edges: usize =
-        material.split.test.clone().map(|step| material.happened.at(step).len()).sum();
+        material.split.test.clone().map(|step| material.happened.edges_at(step)).sum();
     (edges * (1 + config.task.negatives) * 8 * 3) as u64
 }
 

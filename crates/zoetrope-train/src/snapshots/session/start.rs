@@ -65,8 +65,7 @@ impl Session {
         let device_transport = transport::declare(&config, &plan, &linked)?;
         let model = network.model.as_ref();
         let sharing = ranks.as_ref().and_then(|ranks| FrameSharing::of(&plan, ranks));
-        let (sequence, features, layout) =
-            (&material.sequence, &material.features, Layout::of(&plan));
+        let (sequence, features, layout) = (&material.sequence, material.rows(), Layout::of(&plan));
         let mut runner = FrameRunner::new(sequence, features, model, layout, &device, sharing)?
             .learning(network.vertex_embedding);
         match plan.gpu {
@@ -88,7 +87,7 @@ impl Session {
         let learner = Learner::new(&config, metrics[0], &network.parameters, &device);
         let tasks = TaskLog::new(&timeline, ranks.as_ref());
         let tape_steps = plan.frames[0].steps.div_ceil(plan.blocks.count.max(1));
-        Ok(Self {
+        let mut session = Self {
             config,
             material,
             task_name,
@@ -112,7 +111,10 @@ impl Session {
             timeline,
             interrupt: Interrupt::new(),
             device_transport,
-        })
+        };
+        let pieces = session.all_pieces();
+        session.runner.expect_pieces(&pieces);
+        Ok(session)
     }
 }
 

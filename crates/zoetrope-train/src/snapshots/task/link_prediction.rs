@@ -81,6 +81,8 @@ pub(super) fn is_of_all(metric: Metric) -> bool {
 #[derive(Debug)]
 pub struct LinkPrediction {
     sequence: Arc<SnapshotSequence>,
+    /// Links of each snapshot, if they were counted: it need not be there to know how many pairs are drawn.
+    links: Option<Arc<Vec<u64>>>,
     judge: LinkJudge,
     few: LinkScores,
     many: LinkScores,
@@ -101,6 +103,7 @@ impl LinkPrediction {
         let judge = LinkJudge::new(config);
         Self {
             sequence: Arc::clone(&material.happened),
+            links: material.links.clone(),
             few: judge.few_scores.clone(),
             many: judge.many_scores.clone(),
             all: judge.all.clone().map(|scores| (LinkCandidates::all(), scores)),
@@ -117,14 +120,16 @@ impl LinkPrediction {
     }
 
     /// Draws the pairs that training asks about.
-    fn draw(&mut self, questions: &Questions) {
+    fn draw(&mut self, questions: &Questions) -> Result<(), TrainError> {
         let vertices = self.sequence.vertices() as usize;
         self.stacked.clear();
         for (at, step) in questions.steps.clone().enumerate() {
             let key = DrawKey::training(questions.epoch, step as u32);
+            self.sequence.keep(step + 1)?;
             self.judge.sampler.fill(self.sequence.at(step + 1), key, &mut self.pairs);
             self.stacked.extend(&self.pairs, at * vertices);
         }
+        Ok(())
     }
 
     /// The scores of pairs of the next snapshot, given the embeddings of this one.
@@ -163,7 +168,7 @@ impl Task for LinkPrediction {
             }
             None => {
                 let began = Instant::now();
-                self.draw(questions);
+                self.draw(questions)?;
                 forward.tell(StageKind::Draw, began);
                 if self.stacked.len() == 0 {
                     return Ok(None);
@@ -186,8 +191,11 @@ impl Task for LinkPrediction {
     }
 
     fn answers(&mut self, questions: &Questions) -> f64 {
-        let Self { counts, judge, sequence, pairs, .. } = self;
+        let Self { counts, judge, sequence, links, pairs, .. } = self;
         counts.of(questions.steps.clone(), |step| {
+            if let Some(links) = links {
+                return judge.sampler.pairs_of(links[step + 1], sequence.vertices()) as f64;
+            }
             let key = DrawKey::training(questions.epoch, step as u32);
             judge.sampler.fill(sequence.at(step + 1), key, pairs);
             pairs.len() as f64
@@ -211,6 +219,7 @@ impl Task for LinkPrediction {
         step: usize,
         embeddings: &Arc<Matrix>,
     ) -> Result<(), TrainError> {
+        self.sequence.keep(step + 1)?;
         let Self { stacked, updates, pairs, candidates, .. } = self;
         let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
         self.judge.sampler.fill(target, key, pairs);
