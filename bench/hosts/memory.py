@@ -23,7 +23,7 @@ WORK = ROOT / "target" / "bench-hosts"
 PEAK = str(Path(__file__).with_name("peak.py"))
 MIB = 1 << 20
 FACTOR = 1.3
-CASES = [("tm-gcn", "snapshot"), ("cd-gcn", "hypergraph")]
+CASES = [("cd-gcn", "snapshot"), ("tm-gcn", "snapshot"), ("cd-gcn", "hypergraph")]
 NAMES = {"tm-gcn": "TM-GCN", "cd-gcn": "CD-GCN"}
 
 
@@ -59,27 +59,23 @@ def run(program, data, model, strategy, processes, blocks):
         return peaks, json.loads((folder / "run" / "summary.json").read_text())
 
 
-def measured(program, sizes, small, cases, counts, blocks):
-    """Rows by model and number of processes; the constant is what a rank of as many takes on a tiny store."""
-    big, tiny = store(program, **sizes), store(program, **small)
-    rows = []
-    for model, strategy in cases:
-        whole = None
-        for processes in counts:
-            constant, _ = run(program, tiny, model, strategy, processes, blocks)
-            peaks, summary = run(program, big, model, strategy, processes, blocks)
-            most = {name: max(peak[name] for peak in peaks) for name in ("RssAnon", "VmHWM")}
-            fixed = {name: max(peak[name] for peak in constant) for name in most}
-            whole = whole or {name: most[name] - fixed[name] for name in most}
-            allowed = {name: FACTOR * whole[name] / processes + fixed[name] for name in most}
-            rows.append({
-                "model": model, "strategy": strategy, "processes": processes, "peaks": peaks, "most": most, "constant": fixed,
-                "allowed": allowed, "loss": summary["epochs"][-1]["loss"], "seconds": summary["seconds"],
-                "planned": summary["plan"]["memory"], "state_hash": summary["state_hash"],
-            })  # fmt: skip
-            shown = ", ".join(f"{name} {most[name] / MIB:,.0f} of {allowed[name] / MIB:,.0f} MiB" for name in most)
-            print(f"{model}, {processes} processes: {shown}", file=sys.stderr, flush=True)
-    return {"store_bytes": big.stat().st_size, "rows": rows}
+def row_of(program, stores, case, processes, blocks, wholes):
+    """One number of processes: the constant is what a rank of as many takes on a tiny store."""
+    (model, strategy), (big, tiny) = case, stores
+    constant, _ = run(program, tiny, model, strategy, processes, blocks)
+    peaks, summary = run(program, big, model, strategy, processes, blocks)
+    most = {name: max(peak[name] for peak in peaks) for name in ("RssAnon", "VmHWM")}
+    fixed = {name: max(peak[name] for peak in constant) for name in most}
+    if processes == 1:
+        wholes[model] = {name: most[name] - fixed[name] for name in most}
+    allowed = {name: FACTOR * wholes[model][name] / processes + fixed[name] for name in most}
+    shown = ", ".join(f"{name} {most[name] / MIB:,.0f} of {allowed[name] / MIB:,.0f} MiB" for name in most)
+    print(f"{model} by {strategy}, {processes} processes: {shown}", file=sys.stderr, flush=True)
+    return {
+        "model": model, "strategy": strategy if processes > 1 else "one process", "processes": processes, "peaks": peaks, "most": most,
+        "constant": fixed, "allowed": allowed, "loss": summary["epochs"][-1]["loss"], "seconds": summary["seconds"],
+        "planned": summary["plan"]["memory"], "state_hash": summary["state_hash"],
+    }  # fmt: skip
 
 
 def text(made):
@@ -102,17 +98,17 @@ def text(made):
             met = "met" if row["most"][name] <= row["allowed"][name] else "missed"
             cells += [f"{row['most'][name] / MIB:,.0f}", f"{row['allowed'][name] / MIB:,.0f}", met]
         constant = ", ".join(f"{row['constant'][name] / MIB:,.0f}" for name in ("RssAnon", "VmHWM"))
-        strategy = row["strategy"] if row["processes"] > 1 else "one rank"
-        lines.append(f"| {NAMES[row['model']]} | {strategy} | {row['processes']} | " + " | ".join(cells) + f" | {constant} |")
+        lines.append(f"| {NAMES[row['model']]} | {row['strategy']} | {row['processes']} | " + " | ".join(cells) + f" | {constant} |")
     lines += ["", f"Allowed: {FACTOR} × (whole / processes) + constant, where whole is what one process takes less its constant.", ""]
     return "\n".join(lines)
 
 
 def drawing(rows):
     """A panel for each model: the peak of the largest process, and what is allowed."""
-    panels = {}
-    for row in rows:
-        lines = panels.setdefault(NAMES[row["model"]], {"anon": [], "all": [], "allowed": []})
+    panels, ways = {}, dict.fromkeys((row["model"], row["strategy"]) for row in rows if row["processes"] > 1)
+    shown = [(way, row) for way in ways for row in rows if row["model"] == way[0] and row["strategy"] in (way[1], "one process")]
+    for (model, strategy), row in shown:
+        lines = panels.setdefault(f"{NAMES[model]}, {strategy}", {"anon": [], "all": [], "allowed": []})
         values = {"anon": row["most"]["RssAnon"], "all": row["most"]["VmHWM"], "allowed": row["allowed"]["VmHWM"]}
         for kind, value in values.items():
             lines[kind].append((row["processes"], value / MIB))
@@ -124,21 +120,27 @@ def drawing(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--processes", type=lambda text: [int(one) for one in text.split(",")], default=[1, 2, 4, 8])
-    parser.add_argument("--models", type=lambda text: text.split(","), default=[model for model, _ in CASES])
-    parser.add_argument("--accounts", type=int, default=30_000)
-    parser.add_argument("--days", type=int, default=64)
-    parser.add_argument("--events", type=int, default=100_000_000)
+    parser.add_argument("--cases", type=lambda text: [tuple(one.split(":")) for one in text.split(",")], default=CASES, help="model:strategy,…")
+    parser.add_argument("--accounts", type=int, default=20_000)
+    parser.add_argument("--days", type=int, default=200)
+    parser.add_argument("--events", type=int, default=84_000_000)
     parser.add_argument("--blocks", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     program = str(Path(os.environ.get("ZOETROPE", ROOT / "target/release/zoetrope")).resolve())
     sizes = {"accounts": options.accounts, "days": options.days, "events": options.events}
     small = {"accounts": max(options.accounts // 1000, 100), "days": options.days, "events": max(options.events // 1000, 1000)}
-    cases = [case for case in CASES if case[0] in options.models]
-    made = {"machine": machine(), **measured(program, sizes, small, cases, options.processes, options.blocks)}
-    (options.out / "hosts-memory.json").write_text(json.dumps(made, indent=1) + "\n")
-    (options.out / "hosts-memory.md").write_text(text(made))
-    (options.out / "hosts-memory.svg").write_text(drawing(made["rows"]))
+    stores = store(program, **sizes), store(program, **small)
+    rows, wholes = [], {}
+    for case in options.cases:
+        for processes in options.processes:
+            if processes == 1 and case[0] in wholes:
+                continue
+            rows.append(row_of(program, stores, case, processes, options.blocks, wholes))
+            made = {"machine": machine(), "store_bytes": stores[0].stat().st_size, "rows": rows}
+            (options.out / "hosts-memory.json").write_text(json.dumps(made, indent=1) + "\n")
+            (options.out / "hosts-memory.md").write_text(text(made))
+    (options.out / "hosts-memory.svg").write_text(drawing(rows))
     print(text(made))
 
 

@@ -55,6 +55,38 @@ fn processes_come_to_the_bits_of_threads() {
 }
 
 #[test]
+fn processes_that_keep_their_part_of_a_store_come_to_the_bits_of_threads() {
+    let Some(launcher) = Launcher::find() else { return };
+    let folder = Folder::new();
+    let source = "synthetic:aml?accounts=150&days=24&events=5000";
+    folder.text(&["data", "generate", source, "--out", "events.zoe", "--quiet"]);
+    for (model, strategy, smoothing) in [
+        ("tm-gcn", "plan.strategy=snapshot", "data.m_product=3"),
+        ("cd-gcn", "plan.strategy=hypergraph", "data.edge_life=2"),
+    ] {
+        let job = |out| {
+            [
+                &["train", "--out", out, "--data", "events.zoe", "--set", "data.window=1d"][..],
+                &["--task", "link-prediction", "--model", model, "--hidden", "6", "--quiet"],
+                &["--epochs", "2", "--set", strategy, "--set", smoothing],
+            ]
+            .concat()
+        };
+        let (threads, processes) = (format!("{model}-threads"), format!("{model}-mpi"));
+        folder.text(&[&job(&threads)[..], &["--ranks", "2"]].concat());
+        let ended = Job::start(launcher, &folder, 2, &job(&processes)).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.output);
+        assert_eq!(hash(&folder, &processes), hash(&folder, &threads), "{model}");
+        let summary = |run: &str| -> Value {
+            serde_json::from_slice(&folder.bytes(&format!("{run}/summary.json"))).unwrap()
+        };
+        let (mine, theirs) = (summary(&processes), summary(&threads));
+        assert_eq!(mine["test"], theirs["test"], "{model}");
+        assert_eq!(mine["baselines"], theirs["baselines"], "{model}");
+    }
+}
+
+#[test]
 fn processes_on_two_hosts_come_to_the_bits_of_threads() {
     let Some(launcher) = Launcher::of_two_hosts() else { return };
     let folder = Folder::new();

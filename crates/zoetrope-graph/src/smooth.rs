@@ -288,7 +288,8 @@ fn write_edge(
     let mut window = 0..0;
     let mut sum = 0.0;
     for life in lives(edge, steps, length) {
-        for step in life.start.max(from)..life.end {
+        let lived = parts.iter_mut().enumerate().take(life.end).skip(life.start.max(from));
+        for (step, part) in lived {
             let before = window.clone();
             while window.end < edge.len() && edge[window.end].step as usize <= step {
                 window.end += 1;
@@ -300,7 +301,7 @@ fn write_edge(
                 // Added up anew: taking the oldest away again would leave rounding behind.
                 sum = edge[window.clone()].iter().map(|one| f64::from(one.weight)).sum();
             }
-            parts[step].push(src, dst, (sum / divisor(step)) as f32);
+            part.push(src, dst, (sum / divisor(step)) as f32);
         }
     }
 }

@@ -79,7 +79,7 @@ impl Estimate<'_> {
         let grid = cells.map(|cells| cells.strategy.grid(ranks));
         // Parameters, their copies on a tape are activations; a gradient; the state of the optimiser.
         let arrays = 2 + workload.optimiser_slots as u64;
-        // Ranks that share frames compute whole ones, of the whole graph.
+        // Ranks that take whole frames keep the whole graph.
         let data = match cells {
             Some(_) if workload.data_is_shared => {
                 workload.data_bytes * u64::from(here) / u64::from(ranks)

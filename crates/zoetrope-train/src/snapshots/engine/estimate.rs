@@ -291,6 +291,7 @@ fn miniature(
         names: VertexNames::identity(vertices as u32),
         features: Arc::new(features),
         made_features: None,
+        splits: false,
         links: None,
         learned: like.learned,
         goal,

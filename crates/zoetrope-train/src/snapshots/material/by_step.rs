@@ -13,7 +13,7 @@ use zoetrope_dist::Ranks;
 use zoetrope_graph::made::visit;
 use zoetrope_graph::smooth::SmoothSource;
 use zoetrope_graph::{
-    DiscretiseOptions, EventStore, GraphError, Merge, SnapshotSequence, SnapshotSource,
+    DiscretiseOptions, EventStore, GraphError, Lifetime, Merge, SnapshotSequence, SnapshotSource,
     WindowSource, Windows,
 };
 
@@ -66,9 +66,7 @@ pub(super) fn snapshots(
     let rule = config.data.weights;
     let hides = rule == WeightRule::Ones || saved.is_some_and(|saved| !saved.kept);
     let options = DiscretiseOptions { weighted: options.weighted && !hides, ..options };
-    let labelled = config.task.name == Some(TaskName::EdgeClassification);
-    // Parallel edges would be counted as several links.
-    if labelled || options.merge == Merge::Keep || windows.is_empty() {
+    if !can_be_made(&options, windows, config) {
         return Ok(None);
     }
     let Some(source) = WindowSource::new(Arc::new(store.clone()), windows.clone(), options) else {
@@ -110,6 +108,19 @@ pub(super) fn snapshots(
     Ok(Some((happened, made)))
 }
 
+/// Whether each snapshot can be made from its window alone, if its weights can be used as they are.
+pub(super) fn can_be_made(options: &DiscretiseOptions, windows: &Windows, config: &Config) -> bool {
+    let labelled = config.task.name == Some(TaskName::EdgeClassification);
+    // Parallel edges would be counted as several links.
+    let links = options.merge != Merge::Keep && options.lifetime == Lifetime::Window;
+    links && !labelled && !windows.is_empty()
+}
+
+/// Whether a weight cannot be used as it is.
+pub(super) fn is_odd(weight: &f32) -> bool {
+    !weight.is_finite() || *weight < 0.0
+}
+
 impl Survey {
     fn of(
         source: &dyn SnapshotSource,
@@ -125,7 +136,7 @@ impl Survey {
             found.links.push((view.len() - loops) as u64);
             found.has_weights |= view.weight.is_some();
             let weights = view.weight.unwrap_or_default();
-            found.has_odd_weights |= weights.iter().any(|w| !w.is_finite() || *w < 0.0);
+            found.has_odd_weights |= weights.iter().any(is_odd);
             if step < training {
                 // In the order in which one rank adds them up.
                 sum = weights.iter().fold(sum, |sum, &weight| sum + f64::from(weight));

@@ -27,6 +27,8 @@ pub(super) struct Cut {
     pub(super) data: SnapshotDataset,
     /// What is known of snapshots that are made when they are needed.
     pub(super) made: Option<Made>,
+    /// Whether the process of one of several ranks would make its own.
+    pub(super) splits: bool,
     pub(super) edge_labels: Option<(Arc<SnapshotSequence>, EdgeClassRule)>,
     /// The feature that holds the newest value of the target, if features are its lags.
     pub(super) newest_lag: Option<usize>,
@@ -128,7 +130,8 @@ fn given(
     let mut scaled = Scaled::default();
     let saved = saved.and_then(|saved| saved.series.as_ref());
     let data = scale_series(data, config, saved, &mut scaled, warnings)?;
-    Ok(Cut { data, made: None, edge_labels: None, newest_lag, scaled, named })
+    let made = None;
+    Ok(Cut { data, made, splits: false, edge_labels: None, newest_lag, scaled, named })
 }
 
 /// The first key that was given and is for measured series only.
@@ -233,6 +236,8 @@ fn events(
         Some((sequence, made)) => (sequence, Some(made)),
         None => (discretise(store, &windows, &options)?, None),
     };
+    let splits = by_step::can_be_made(&options, &windows, whole)
+        && !sequence.weight().unwrap_or_default().iter().any(by_step::is_odd);
     let vertices = store.vertices() as usize;
     let features = match &store.vertex_features {
         Some((width, values)) => Some(VertexFeatures::new(1, vertices, *width, values.to_vec())?),
@@ -255,7 +260,7 @@ fn events(
     let names = store.names().clone();
     let data = SnapshotDataset { sequence, names, features, targets, signal: None };
     let (scaled, named) = (Scaled::default(), Named::of(store));
-    Ok(Cut { data, made, edge_labels, newest_lag: None, scaled, named })
+    Ok(Cut { data, made, splits, edge_labels, newest_lag: None, scaled, named })
 }
 
 /// Refuses windows of which nearly all are empty. A sequence of them takes no memory, but a model

@@ -53,6 +53,8 @@ pub struct SnapshotInput {
     pub features: Arc<Matrix>,
     /// What makes the features of a rank that keeps its own.
     pub made_features: Option<Arc<dyn FeatureSource>>,
+    /// Whether the process of one of several ranks would keep its part of the data alone.
+    pub splits: bool,
     /// How many pairs of different vertices are linked in each snapshot, if that was counted.
     pub links: Option<Arc<Vec<u64>>>,
     /// The width of features that the network learns, a row for each vertex.
@@ -152,7 +154,7 @@ impl SnapshotInput {
     }
 
     fn new(
-        Cut { data, made, edge_labels, newest_lag, mut scaled, named }: Cut,
+        Cut { data, made, splits, edge_labels, newest_lag, mut scaled, named }: Cut,
         config: &Config,
         saved: Option<EdgeWeights>,
         warnings: &mut Vec<String>,
@@ -211,6 +213,7 @@ impl SnapshotInput {
             names,
             features: Arc::new(features),
             made_features,
+            splits,
             links,
             learned,
             goal,

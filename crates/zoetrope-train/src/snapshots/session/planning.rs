@@ -311,7 +311,7 @@ impl<'c> Draft<'c> {
             weights: network.parameters.weights(),
             optimiser_slots: optimise::slots(&config.train),
             data_bytes: material.bytes() + matrix_bytes,
-            data_is_shared: material.sequence.is_made(),
+            data_is_shared: material.splits && self.ranks.all > 1 && self.ranks.in_process == 1,
             evaluation_bytes: evaluation_bytes(config, task, material),
             activations: whole.activations,
             blocks,
