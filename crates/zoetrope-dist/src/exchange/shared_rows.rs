@@ -91,7 +91,7 @@ impl Exchange {
                 ranks.signal(site, 0, &takers, &givers)?;
                 // A rank that shows nothing any more has failed: to wait for it is to hear why.
                 let mut awaited = takers;
-                for (peer, places) in come.iter().enumerate().filter(|(_, rows)| rows.len() > 0) {
+                for (peer, places) in come.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
                     if peer == own {
                         leave[own].carry(x, places, cols, arrive, y);
                         continue;
@@ -118,6 +118,6 @@ impl Exchange {
 
 /// The other ranks for which there are rows.
 fn others(lists: &[RowList], own: usize) -> Vec<usize> {
-    let lists = lists.iter().enumerate().filter(|(peer, rows)| *peer != own && rows.len() > 0);
+    let lists = lists.iter().enumerate().filter(|(peer, rows)| *peer != own && !rows.is_empty());
     lists.map(|(peer, _)| peer).collect()
 }
