@@ -1,6 +1,6 @@
 """Two versions of the program side by side: seconds of an epoch, in turns, in one run.
 
-    python3 versions.py BEFORE AFTER [--rounds 5] [--case NAME …] [--json FILE]
+    python3 versions.py BEFORE AFTER [--commits A B] [--rounds 5] [--case NAME …] [--json FILE]
 
 Each case is trained by both binaries, one right after the other; who goes first changes from round to round, so
 that what else the machine does meets both. Compared are the medians of all epochs of all rounds (the first epoch of a run
