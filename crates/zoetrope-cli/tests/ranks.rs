@@ -102,6 +102,29 @@ fn a_run_that_is_asked_to_stop_saves_and_goes_on_to_the_same_bits() {
 }
 
 #[test]
+fn metis_divides_the_vertices_if_it_is_asked_to_and_is_installed() {
+    let folder = Folder::new();
+    let metis = ["--set", "plan.strategy=vertex", "--set", "plan.partitioner=metis"];
+    let more = [&["--model", "cd-gcn", "--ranks", "2"][..], &metis].concat();
+    let mut missing = command(&folder.path(""), &train("missing", &more));
+    missing.env("ZOETROPE_METIS_LIBRARY", "/nowhere/libmetis.so");
+    let missing = missing.output().unwrap();
+    let error = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert_eq!(missing.status.code(), Some(4), "{error}");
+    for word in ["METIS", "is not available", "libmetis5", "leave plan.partitioner out"] {
+        assert!(error.contains(word), "{error}");
+    }
+    let outcome = folder.run(&train("run", &more));
+    if outcome.code() == Some(4) {
+        println!("skipped: {}", outcome.stderr_text());
+        return;
+    }
+    assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr_text());
+    let reasons = folder.summary("run")["plan"]["reasons"].to_string();
+    assert!(reasons.contains("METIS divided the vertices"), "{reasons}");
+}
+
+#[test]
 fn what_ranks_cannot_share_is_refused_with_advice() {
     let folder = Folder::new();
     for (more, code, words) in [
@@ -115,6 +138,11 @@ fn what_ranks_cannot_share_is_refused_with_advice() {
             &["plan.members = 3", "divides"],
         ),
         (&["--model", "tgcn", "--set", "train.carry_state=true"], 2, &["train.carry_state"]),
+        (
+            &["--model", "tm-gcn", "--set", "plan.partitioner=metis"],
+            2,
+            &["plan.partitioner", "plan.strategy = \"vertex\""],
+        ),
         (&["--model", "tgn"], 2, &["tgn", "--ranks 1"]),
     ] {
         let own = more.contains(&"--ranks");

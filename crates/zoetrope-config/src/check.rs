@@ -6,8 +6,8 @@
 use super::ignored::ignored;
 use super::problem::ConfigProblem;
 use super::{
-    ClassWeights, Config, DecoderName, EmbeddingName, Frame, MessageName, ModelName, ScheduleName,
-    StrategyName, TaskName, UpdaterName, Variant,
+    ClassWeights, Config, DecoderName, EmbeddingName, Frame, MessageName, ModelName,
+    PartitionerName, ScheduleName, StrategyName, TaskName, UpdaterName, Variant,
 };
 
 /// All contradictions of a tree.
@@ -79,6 +79,13 @@ fn frames(config: &Config) -> Vec<ConfigProblem> {
             config.plan.members.is_some() && config.plan.strategy != StrategyName::Hybrid,
             "plan.members",
             "only plan.strategy = \"hybrid\" would read it",
+            "leave it out, or choose the strategy",
+        ),
+        conflict(
+            config.plan.partitioner == PartitionerName::Metis
+                && config.plan.strategy != StrategyName::Vertex,
+            "plan.partitioner = \"metis\"",
+            "METIS makes few edges between parts, which only plan.strategy = \"vertex\" asks for",
             "leave it out, or choose the strategy",
         ),
     ]

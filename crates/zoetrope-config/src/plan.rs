@@ -28,6 +28,9 @@ section! {
         /// Ranks that share the vertices of a snapshot if `strategy` is "hybrid"; the fewest
         /// that fit if not set.
         members: Option<usize> = None, Whole(2, 1 << 16);
+        /// What divides the vertices if `strategy` is "vertex": zoetrope's own partitioner, or METIS, which has to be
+        /// installed.
+        partitioner: PartitionerName = PartitionerName::Own;
         /// Whether ranks send the rows of some snapshots while they compute the next (ESDG §6.5). It
         /// changes the result in its last bits at most.
         overlap: bool = false;
@@ -133,6 +136,16 @@ names! {
         Hypergraph = "hypergraph",
         /// Snapshots over groups of ranks, vertices inside of a group (§6.5).
         Hybrid = "hybrid",
+    }
+}
+
+names! {
+    /// What divides the vertices.
+    PartitionerName {
+        /// The program itself.
+        Own = "own",
+        /// METIS (`libmetis.so.5`), found at run time.
+        Metis = "metis",
     }
 }
 

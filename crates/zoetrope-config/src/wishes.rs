@@ -10,7 +10,9 @@ use zoetrope_plan::{
     Residency as PlannedResidency, StrategyWish, Transport, Wishes,
 };
 
-use super::plan::{DeviceTransport, DifferenceRule, OperatorOrder, Residency, StrategyName};
+use super::plan::{
+    DeviceTransport, DifferenceRule, OperatorOrder, PartitionerName, Residency, StrategyName,
+};
 use super::{Config, EqualTimesRule, Precision};
 
 /// The ranks that a plan is made for.
@@ -49,6 +51,7 @@ impl Config {
                 StrategyName::Hybrid => Some(StrategyWish::Hybrid),
             },
             members: plan.members.filter(|_| shares).map(|members| members as u32),
+            metis: plan.partitioner == PartitionerName::Metis && shares,
             overlap: plan.overlap && shares,
             rule,
             batches: BatchRule {

@@ -52,6 +52,7 @@ pub mod fault_point;
 pub mod gpu;
 mod journal;
 pub mod message;
+pub mod metis;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod ranks;

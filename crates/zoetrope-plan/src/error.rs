@@ -151,6 +151,14 @@ pub enum PlanError {
         /// Why not.
         why: String,
     },
+    /// The library that was asked to divide the vertices does not.
+    #[error("{name} does not divide the vertices ({why}); leave plan.partitioner out")]
+    Divider {
+        /// The library.
+        name: String,
+        /// Why not.
+        why: String,
+    },
     /// The vertices of a graph cannot be renamed as a partition says.
     #[error("the vertices cannot be renamed: {why}; make a new plan with `zoetrope plan`")]
     Renaming {

@@ -30,7 +30,7 @@
 //! let batches = BatchRule { events: 400, chunks: None, whole_times: false };
 //! let wishes = Wishes { batches, ..Wishes::default() };
 //! let (workload, machine) = (Workload::Batches(&facts), Machine::one_host());
-//! let plan = choose(&Question { workload, machine, gpu: None, wishes: &wishes })?;
+//! let plan = choose(&Question { workload, machine, divider: None, gpu: None, wishes: &wishes })?;
 //!
 //! // What was chosen is a plain value: saved, it repeats the run.
 //! assert_eq!(plan.head().planner, "batches");

@@ -46,6 +46,18 @@ pub struct Partition {
     pub of: Vec<u32>,
 }
 
+/// Divides vertices in another way than this crate: a library that is installed.
+pub trait Divider: Sync {
+    /// What it is called.
+    fn name(&self) -> &str;
+
+    /// The part of each vertex, with few edges between parts; `edges` has nets of two pins.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn divide(&self, edges: &Hypergraph, parts: u32) -> Result<Vec<u32>, String>;
+}
+
 /// What a partitioner makes small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

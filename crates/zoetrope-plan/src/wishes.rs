@@ -56,6 +56,8 @@ pub struct Wishes {
     pub strategy: Option<StrategyWish>,
     /// Ranks of a group of a hybrid, if decided.
     pub members: Option<u32>,
+    /// Whether METIS is to divide vertices.
+    pub metis: bool,
     /// Whether rows are redistributed in parts beside computing.
     pub overlap: bool,
     /// How frames are cut.
@@ -104,6 +106,7 @@ impl Default for Wishes {
             in_process: 1,
             strategy: None,
             members: None,
+            metis: false,
             overlap: false,
             rule: FrameRule { frame: None, stride: 1, truncate: None },
             batches: BatchRule { events: 200, chunks: None, whole_times: true },

@@ -160,7 +160,9 @@ impl TrainError {
 
 fn plan_kind(error: &PlanError) -> FailureKind {
     match error {
-        PlanError::TooLarge { .. } | PlanError::NotLinked { .. } => FailureKind::Resource,
+        PlanError::TooLarge { .. } | PlanError::NotLinked { .. } | PlanError::Divider { .. } => {
+            FailureKind::Resource
+        }
         PlanError::NoSnapshots
         | PlanError::Broken(_)
         | PlanError::NotAPlan(_)

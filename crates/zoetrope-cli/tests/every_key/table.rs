@@ -235,6 +235,7 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "plan.timeout",
         "seen if a rank hangs: tests/faults.rs; refused for one rank: tests/sharing.rs",
     ),
+    ("plan.partitioner", "a library that may not be installed: tests/ranks.rs"),
     ("output.dir", "every run has its own"),
 ];
 

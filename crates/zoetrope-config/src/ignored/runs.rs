@@ -13,9 +13,10 @@ const OF_GPUS: [(&str, &str); 4] = [
 ];
 
 /// What only several ranks do.
-const OF_RANKS: [(&str, &str); 5] = [
+const OF_RANKS: [(&str, &str); 6] = [
     ("plan.strategy", "there is nobody to share a frame with"),
     ("plan.members", "there is nobody to share a snapshot with"),
+    ("plan.partitioner", "there is nobody to divide vertices among"),
     ("plan.overlap", "there is nobody to send rows to"),
     ("plan.device_transport", "there is nobody to send anything to"),
     ("plan.timeout", "there is nobody to wait for"),
@@ -69,13 +70,14 @@ pub(super) fn by_blocks(config: &Config) -> Vec<Option<ConfigProblem>> {
 }
 
 /// What a saved plan says itself.
-const OF_PLANS: [&str; 14] = [
+const OF_PLANS: [&str; 15] = [
     "plan.reuse",
     "plan.group",
     "plan.blocks",
     "plan.recompute",
     "plan.strategy",
     "plan.members",
+    "plan.partitioner",
     "plan.overlap",
     "plan.device_transport",
     "plan.order",

@@ -48,6 +48,9 @@ impl StoreFile {
                 let range = block * BLOCK..content.len().min((block + 1) * BLOCK);
                 let hash = xxh3_64(&content[range.clone()]);
                 let problem = scan(section, content, range.clone(), vertices);
+                // Who reads it next reads it from the system's cache: a process has no more of the file than it uses.
+                let first = section.offset as usize;
+                self.mapping.let_go(first + range.start..first + range.end);
                 advance(range.len() as u64);
                 (hash, problem)
             })

@@ -7,7 +7,7 @@ use super::layout::{FrameLayout, Parts};
 use super::memory::{SharedCells, SharedMemory};
 use super::{Candidate, Planner, Question, Workload};
 use crate::error::PlanError;
-use crate::partition::{Partition, Renaming, visit_renamed};
+use crate::partition::{Objective, Partition, Renaming, nets, visit_renamed};
 use crate::placement::Placement;
 use crate::placement::grid::even_starts;
 use crate::plan::frame::Frame;
@@ -137,8 +137,7 @@ impl Proposer<'_> {
         let (facts, wishes) = (self.facts, self.question.wishes);
         let (ranks, frame) = (wishes.ranks, self.layout.largest(facts));
         // Vertices stay where they are for all frames.
-        let partition =
-            strategy.partition(self.graph, facts.training.clone(), ranks, wishes.seed)?;
+        let (partition, divided) = self.partition(strategy)?;
         let renaming = partition.as_ref().map(Partition::renaming);
         let gathered = match &renaming {
             Some(renaming) => gathered_rows(self.graph, renaming, &frame)?,
@@ -155,7 +154,8 @@ impl Proposer<'_> {
             time_on_features: self.traffic.time_on_features,
             overlap: wishes.overlap,
         });
-        let reasons = in_blocks.into_iter().chain([reason.says(ranks, strategy)]).collect();
+        let reasons = in_blocks.into_iter().chain([reason.says(ranks, strategy)]);
+        let reasons = reasons.chain(divided).collect();
         let (sharing, gpu) = (Some(sharing), self.question.gpu);
         let parts = Parts { planner: NAME, wishes, blocks, memory, sharing, gpu, reasons };
         let plan = self.layout.clone().plan(facts, parts)?;
@@ -174,6 +174,32 @@ impl Proposer<'_> {
             cells: Some(row),
             why,
         })
+    }
+
+    /// The parts of the vertices, if they are divided, and who divided them.
+    fn partition(
+        &self,
+        strategy: Strategy,
+    ) -> Result<(Option<Partition>, Option<String>), PlanError> {
+        let (wishes, steps) = (self.question.wishes, self.facts.training.clone());
+        let parts = strategy.grid(wishes.ranks).members;
+        let divider =
+            self.question.divider.filter(|_| strategy.objective() == Some(Objective::EdgeCut));
+        if let Some(divider) = divider {
+            let edges = nets::of_edges(self.graph, steps)?;
+            let name = divider.name().to_owned();
+            let of = divider
+                .divide(&edges, parts)
+                .map_err(|why| PlanError::Divider { name: name.clone(), why })?;
+            return Ok((
+                Some(Partition { parts, of }),
+                Some(format!("{name} divided the vertices")),
+            ));
+        }
+        let found = strategy.partition(self.graph, steps, wishes.ranks, wishes.seed)?;
+        let says =
+            found.as_ref().map(|_| "zoetrope's own partitioner divided the vertices".to_owned());
+        Ok((found, says))
     }
 
     fn row(

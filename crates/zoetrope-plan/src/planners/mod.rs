@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use zoetrope_graph::SnapshotSequence;
 
 use crate::error::PlanError;
+use crate::partition::Divider;
 use crate::plan::Plan;
 use crate::plan::frame_plan::LayerOrder;
 use crate::plan::sharing::Sharing;
@@ -63,6 +64,8 @@ pub struct Question<'a> {
     pub workload: Workload<'a>,
     /// What ranks run on.
     pub machine: Machine,
+    /// Who divides vertices with few edges between parts, if it is not this crate.
+    pub divider: Option<&'a dyn Divider>,
     /// The GPU of a rank, if they have one.
     pub gpu: Option<&'a GpuFacts>,
     /// What the user asked for.

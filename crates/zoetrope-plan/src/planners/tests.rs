@@ -70,7 +70,7 @@ fn traffic(_: &[LayerOrder], kept: bool) -> Option<Traffic> {
 fn ask(facts: &FrameWorkload, wishes: &Wishes, gpu: Option<&GpuFacts>) -> Result<Plan, PlanError> {
     let graph = graph();
     let workload = Workload::Frames { facts, graph: &graph, traffic: &traffic };
-    choose(&Question { workload, machine: Machine::one_host(), gpu, wishes })
+    choose(&Question { workload, machine: Machine::one_host(), divider: None, gpu, wishes })
 }
 
 fn plan(facts: &FrameWorkload, wishes: &Wishes) -> Result<FramePlan, PlanError> {
@@ -259,7 +259,7 @@ fn batches_that_wait_go_first_if_memory_is_short_and_judging_in_smaller_pieces_n
         let wishes = Wishes { memory_limit: limit, ..wishes() };
         let workload = Workload::Batches(&facts);
         let machine = Machine::one_host();
-        match choose(&Question { workload, machine, gpu: None, wishes: &wishes }) {
+        match choose(&Question { workload, machine, divider: None, gpu: None, wishes: &wishes }) {
             Ok(Plan::Batches(plan)) => Ok(plan),
             Ok(Plan::Frames(_)) => unreachable!("batches were asked for"),
             Err(error) => Err(error),
@@ -304,6 +304,7 @@ fn golden_plans() -> Vec<(&'static str, Plan)> {
     let of_batches = Question {
         workload: Workload::Batches(&stream),
         machine: Machine::one_host(),
+        divider: None,
         gpu: None,
         wishes: &wishes(),
     };

@@ -77,7 +77,9 @@ fn proposed(
     gpu: Option<&GpuFacts>,
 ) -> Result<BatchPlan, TrainError> {
     let (workload, machine) = (Workload::Batches(facts), Machine::one_host());
-    let Plan::Batches(mut plan) = choose(&Question { workload, machine, gpu, wishes })? else {
+    let Plan::Batches(mut plan) =
+        choose(&Question { workload, machine, divider: None, gpu, wishes })?
+    else {
         let planner = wishes.planner.clone().unwrap_or_default();
         return Err(PlanError::NothingProposed { planner }.into());
     };

@@ -8,6 +8,7 @@ mod collectives;
 mod cuda_graphs;
 mod epoch;
 mod evaluate;
+mod metis;
 mod pipeline;
 mod planning;
 mod precision;

@@ -10,6 +10,7 @@ use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::optimiser::Gradients;
 use zoetrope_nn::{Parameters, Role, SharedLayer};
+use zoetrope_plan::partition::Divider;
 use zoetrope_plan::planners::{Workload, layout};
 use zoetrope_plan::strategy::{LayerTraffic, Machine, Traffic};
 use zoetrope_plan::{
@@ -19,6 +20,7 @@ use zoetrope_plan::{
 use zoetrope_tensor::cuda::ParameterBlock;
 use zoetrope_tensor::{Device, Gpu, SparseGroup};
 
+use super::metis::MetisDivider;
 use crate::error::TrainError;
 use crate::learner::optimise;
 use crate::snapshots::engine::{Extent, Layout, Network, StepCost, step_cost};
@@ -167,7 +169,9 @@ impl<'c> Draft<'c> {
         let (graph, traffic) = (&*material.sequence, &traffic);
         let workload = Workload::Frames { facts, graph, traffic };
         let machine = Machine::one_host();
-        let plan = match choose(&Question { workload, machine, gpu, wishes })? {
+        let metis = wishes.metis.then(MetisDivider::find).transpose()?;
+        let divider = metis.as_ref().map(|metis| metis as &dyn Divider);
+        let plan = match choose(&Question { workload, machine, divider, gpu, wishes })? {
             Plan::Frames(plan) => plan,
             Plan::Batches(_) => return Err(events_plan(&facts.model)),
         };
