@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 from job import MPIRUN  # noqa: E402
-from machine import machine  # noqa: E402
+from machine import commit, machine  # noqa: E402
 from panels import picture  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
@@ -74,7 +74,7 @@ def row_of(program, stores, case, processes, blocks, wholes):
     return {
         "model": model, "strategy": strategy if processes > 1 else "one process", "processes": processes, "peaks": peaks, "most": most,
         "constant": fixed, "allowed": allowed, "loss": summary["epochs"][-1]["loss"], "seconds": summary["seconds"],
-        "planned": summary["plan"]["memory"], "state_hash": summary["state_hash"],
+        "planned": summary["plan"]["memory"], "state_hash": summary["state_hash"], "commit": commit()[:12],
     }  # fmt: skip
 
 
@@ -83,14 +83,14 @@ def text(made):
     where = made["machine"]
     lines = [
         "# Host memory by number of processes", "",
-        f"{where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB; {where['date']}, commit {where['commit'][:12]} "
+        f"{where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB; {where['date']} "
         f"(`bench/hosts/run.sh memory`). A store of {made['store_bytes'] / 1e9:.2f} GB (payments, daily snapshots, all of them one frame), link "
         "prediction, one epoch, one thread a process, all processes on this host. MiB of the process that had most.", "",
         "RssAnon is what a process has for itself. VmHWM has the pages of the mapped store besides, which all processes of a host share: "
         "they are counted once for each process. A process lets go of them when it has read them. The constant is what a process of "
         "as many takes on a store of a thousandth of the events.", "",
-        "| model | strategy | processes | RssAnon | allowed | | VmHWM | allowed | | constant (RssAnon, VmHWM) |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| model | strategy | processes | RssAnon | allowed | | VmHWM | allowed | | constant (RssAnon, VmHWM) | commit |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in made["rows"]:
         cells = []
@@ -98,7 +98,7 @@ def text(made):
             met = "met" if row["most"][name] <= row["allowed"][name] else "missed"
             cells += [f"{row['most'][name] / MIB:,.0f}", f"{row['allowed'][name] / MIB:,.0f}", met]
         constant = ", ".join(f"{row['constant'][name] / MIB:,.0f}" for name in ("RssAnon", "VmHWM"))
-        lines.append(f"| {NAMES[row['model']]} | {row['strategy']} | {row['processes']} | " + " | ".join(cells) + f" | {constant} |")
+        lines.append(f"| {NAMES[row['model']]} | {row['strategy']} | {row['processes']} | " + " | ".join(cells) + f" | {constant} | {row['commit']} |")
     lines += ["", f"Allowed: {FACTOR} × (whole / processes) + constant, where whole is what one process takes less its constant.", ""]
     return "\n".join(lines)
 
