@@ -59,11 +59,13 @@ def command(ranks, arguments):
     return [*MPIRUN, "-n", str(ranks), "sh", "-c", host, "sh", *program]
 
 
-def arguments(options, model, strategy, way, out, epochs):
+def arguments(options, ranks, model, strategy, way, out, epochs):
+    # What one rank would not read is refused.
+    shared = {"plan.strategy": strategy, "plan.device_transport": way, "plan.timeout": 30} if ranks > 1 else {}
     keys = {
         "data.window": "1d", "data.split": "none", "data.features": "degree", "task.name": "link-prediction",
         "task.theta": 0.01, "model.hidden": 16, "train.frame": 10, "train.stride": 10, "train.epochs": epochs,
-        "train.device": "cuda", "plan.strategy": strategy, "plan.device_transport": way, "plan.timeout": 30,
+        "train.device": "cuda", **shared,
     }  # fmt: skip
     settings = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
     return ["train", "--quiet", "--data", options.data, "--model", model, "--out", out, *settings]
@@ -73,7 +75,7 @@ def train(options, ranks, model, strategy, way, work):
     """What one run says of itself."""
     out = work / f"{ranks}-{model}-{strategy}-{way}"
     shutil.rmtree(out, ignore_errors=True)
-    job = Job(command(ranks, arguments(options, model, strategy, way, out, options.epochs)), work, environment(ranks))
+    job = Job(command(ranks, arguments(options, ranks, model, strategy, way, out, options.epochs)), work, environment(ranks))
     code, seconds = job.wait(options.limit)
     if code != 0:
         say(f"  {model} {strategy} {way}: exit code {code} after {seconds:.0f} s\n{job.text()[-1500:]}")
@@ -94,7 +96,7 @@ def strike(options, way, work):
     """Kills one of two ranks in the middle of a run: who is named, and when."""
     out = work / f"struck-{way}"
     shutil.rmtree(out, ignore_errors=True)
-    job = Job(command(2, arguments(options, "tgcn", "snapshot", way, out, 100000)), work, environment(2))
+    job = Job(command(2, arguments(options, 2, "tgcn", "snapshot", way, out, 100000)), work, environment(2))
     metrics, deadline = out / "metrics.jsonl", time.monotonic() + options.limit
     while not (metrics.exists() and len(metrics.read_text().splitlines()) > 2):
         if time.monotonic() > deadline or job.process.poll() is not None:

@@ -81,8 +81,8 @@ def ours(case, model, asked, row):
     common = {**settings(case, model), "device": asked.device, **({"weights": weights} if weights.exists() else {})}
     for name, more in VARIANTS.items():
         if asked.device == "cpu":
-            # Where the data lies is a question of GPUs.
-            more = {key: value for key, value in more.items() if key != "plan.residency"}
+            # Where the data lies and how it is sent are questions of GPUs.
+            more = {key: value for key, value in more.items() if key == "plan.reuse"}
         summary = train(f"{case.name}-{model}-{name}", **{**common, **more, "epochs": epochs})
         seconds = [epoch["seconds"] for epoch in summary["epochs"]]
         frames = frames_of(case, summary["data"]["snapshots"])

@@ -47,6 +47,8 @@ class PeerFailed(Exception):
     """A peer ended without a result, for example for want of memory."""
 
 
+# Models whose first layer begins with an aggregation that does not change while they train.
+REUSABLE = ("tgcn", "evolvegcn-o", "mpnn-lstm")
 EQUAL = Contestant("zoetrope", "reuse off")
 REUSE = Contestant("zoetrope", "reuse on")
 SINGLE = Contestant("zoetrope", "one thread")
@@ -55,7 +57,7 @@ STOCK = Contestant("pygt", "stock")
 
 def contestants(case, model, absent):
     """Those of a case, ours first; `absent` peers are left out."""
-    ours = [EQUAL, REUSE] + ([SINGLE] if case.name in ("D4", "D5") else [])
+    ours = [EQUAL] + ([REUSE] if model in REUSABLE else []) + ([SINGLE] if case.name in ("D4", "D5") else [])
     if model == "dysat":
         peers = [Contestant("torch", "plain"), Contestant("torch", "stacked")]
     elif model == "gc-lstm":
@@ -125,10 +127,11 @@ def zoetrope(case, model, weights, folder, epochs, threads, reuse, stride=None, 
     command = [
         ZOETROPE, "train", "--json", "--out", folder, "--data", data or case.file, "--task", case.task, "--model", model,
         "--frame", case.frame, "--stride", stride or case.stride, "--hidden", case.hidden, "--epochs", epochs,
-        "--lr", rate, "--threads", threads, "--set", "data.split=none",
-        "--set", "data.feature_scaling=none", "--set", f"plan.reuse={str(reuse).lower()}",
+        "--lr", rate, "--threads", threads, "--set", "data.split=none", *more,
     ]
-    command += more
+    # What would do nothing is refused.
+    command += ["--set", f"plan.reuse={str(reuse).lower()}"] if model in REUSABLE else []
+    command += ["--set", "data.feature_scaling=none"] if case.own_features and not data else []
     command += ["--weights", weights] if weights else []
     command += ["--layers", 2] if model == "evolvegcn-o" else []
     command += ["--set", "train.loss=last"] if model == "mpnn-lstm" else []

@@ -50,6 +50,9 @@ class Figures:
         }
 
     def one(self, job, contestant):
+        """Of one of ours; a model that has nothing to reuse trains by default as with reuse off."""
+        if contestant == REUSE and not self.has(job, REUSE):
+            contestant = EQUAL
         return self.of(job, contestant.peer, contestant.variant)
 
     def tuned(self, job):

@@ -32,6 +32,8 @@ class Case:
     epochs: int
     source: object
     task: str = "node-regression"
+    # Whether the file has features; otherwise both sides take degrees.
+    own_features: bool = True
 
     @property
     def file(self):
@@ -48,7 +50,7 @@ CASES = {
         Case("D5", "power-law: 200,000 vertices, 16 snapshots of 1,000,000 edges", ("tgcn", "evolvegcn-o", "mpnn-lstm"),
              8, 8, 6, 2, "synthetic:power-law?vertices=200000&steps=16&edges=1000000&features=2"),
         Case("as-733", f"as-733, links: the first {AS_733_DAYS} days", ("gc-lstm",), 8, 8, 32, 2, AS_733,
-             "link-prediction"),
+             "link-prediction", own_features=False),
     ]
 }
 
