@@ -29,7 +29,8 @@ section! {
         theta: f64 = 1.0, Share;
         /// Edges that did not happen for each sampled edge or event.
         negatives: usize = 1, Whole(1, 1 << 16);
-        /// Edges that did not happen among which MRR and hits@k rank each edge.
+        /// Edges that did not happen among which MRR and hits@k rank each edge: in the test, and after
+        /// each epoch if `metric` is one of them.
         candidates: usize = 100, Whole(1, 1 << 20);
         /// Whether edges are also ranked among all pairs of vertices, as EvolveGCN evaluates (`map`
         /// and `row_mrr`): vertices × (vertices - 1) scores for each evaluated snapshot.

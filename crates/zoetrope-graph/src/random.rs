@@ -42,6 +42,11 @@ impl Random {
         ((u128::from(self.u64(index)) * u128::from(bound)) >> 64) as u64
     }
 
+    /// The seed, the stream and the step.
+    pub fn key(&self) -> (u64, u32, u32) {
+        (u64::from(self.key[1]) << 32 | u64::from(self.key[0]), self.stream, self.step)
+    }
+
     /// A number in `[0, 1)` with 53 random bits for `index`.
     pub fn unit(&self, index: u64) -> f64 {
         (self.u64(index) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
@@ -55,6 +60,73 @@ impl Random {
         let scale = 1.0 / (1u64 << 53) as f64;
         let radius = (-2.0 * ((first as f64 + 0.5) * scale).ln()).sqrt();
         radius * (std::f64::consts::TAU * second as f64 * scale).cos()
+    }
+}
+
+/// Draws of one purpose and step, by position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draws {
+    random: Random,
+    first: u64,
+}
+
+/// So many draws are made side by side.
+const SIDE_BY_SIDE: usize = 16;
+
+impl Draws {
+    /// Draws of `random` from its index `first` on.
+    pub fn new(random: Random, first: u64) -> Self {
+        Self { random, first }
+    }
+
+    /// Where they come from, and the index of position 0.
+    pub fn source(&self) -> (Random, u64) {
+        (self.random, self.first)
+    }
+
+    /// A number in `0..bound`.
+    pub fn below(&self, position: u64, bound: u64) -> u64 {
+        self.random.below(self.first + position, bound)
+    }
+
+    /// The number of position `position + n` below `bound + n`, for each place `n`: what distinct numbers
+    /// are made of. Inlined into a function that is compiled for wide vectors, it draws many at a time.
+    #[inline(always)]
+    pub fn below_rising(&self, position: u64, bound: u32, numbers: &mut [u32]) {
+        let Random { key, stream, step } = self.random;
+        for (block, numbers) in numbers.chunks_mut(SIDE_BY_SIDE).enumerate() {
+            let done = block * SIDE_BY_SIDE;
+            let index = self.first + position + done as u64;
+            let bound = bound.wrapping_add(done as u32);
+            let mut counter = [[0u32; SIDE_BY_SIDE]; 4];
+            for lane in 0..SIDE_BY_SIDE {
+                let index = index.wrapping_add(lane as u64);
+                counter[0][lane] = index as u32;
+                counter[1][lane] = (index >> 32) as u32;
+                counter[2][lane] = step;
+                counter[3][lane] = stream;
+            }
+            let mut key = key;
+            for _ in 0..10 {
+                for lane in 0..SIDE_BY_SIDE {
+                    let first = u64::from(MULTIPLIERS[0]) * u64::from(counter[0][lane]);
+                    let second = u64::from(MULTIPLIERS[1]) * u64::from(counter[2][lane]);
+                    counter[0][lane] = (second >> 32) as u32 ^ counter[1][lane] ^ key[0];
+                    counter[1][lane] = second as u32;
+                    counter[2][lane] = (first >> 32) as u32 ^ counter[3][lane] ^ key[1];
+                    counter[3][lane] = first as u32;
+                }
+                key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
+            }
+            let mut drawn = [0u32; SIDE_BY_SIDE];
+            for lane in 0..SIDE_BY_SIDE {
+                // The upper half of a product of 64 and 32 bits, as `Random::below` has it.
+                let bound = u64::from(bound.wrapping_add(lane as u32));
+                let low = (u64::from(counter[0][lane]) * bound) >> 32;
+                drawn[lane] = ((u64::from(counter[1][lane]) * bound + low) >> 32) as u32;
+            }
+            numbers.copy_from_slice(&drawn[..numbers.len()]);
+        }
     }
 }
 
@@ -92,5 +164,19 @@ mod tests {
             ),
             [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
         );
+    }
+
+    #[test]
+    fn draws_side_by_side_are_those_of_their_positions() {
+        let (random, huge) = (Random::new(5, 0x0A83).at_step(9), u32::MAX - 40);
+        for (first, bound) in [(0, 1), (u64::from(u32::MAX) - 7, 900), (1 << 40, huge)] {
+            let draws = Draws::new(random, first);
+            let mut numbers = [0; 37];
+            draws.below_rising(11, bound, &mut numbers);
+            for (at, &number) in (0..).zip(&numbers) {
+                let expected = draws.below(11 + at, u64::from(bound) + at);
+                assert_eq!(u64::from(number), expected, "{first} {bound} {at}");
+            }
+        }
     }
 }

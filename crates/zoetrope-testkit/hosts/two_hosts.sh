@@ -6,6 +6,8 @@
 #   two_hosts.sh RANKS PROGRAM [ARGUMENT...]     half of the ranks, rounded up, on the first host
 #   two_hosts.sh --check                         can this machine play them? exit code 4 and a line where not
 #
+# ZOETROPE_HOSTS_RATE=1gbit slows the cable down to that rate, in each direction (tc, token bucket).
+#
 # Needs root (namespaces), ip, nsenter, unshare and Open MPI's mpirun.
 set -euo pipefail
 
@@ -45,6 +47,11 @@ for index in 1 2; do
     ip -n "$ZOETROPE_HOSTS-$index" address add "10.77.0.$index/24" dev cable
     ip -n "$ZOETROPE_HOSTS-$index" link set cable up
     ip -n "$ZOETROPE_HOSTS-$index" link set lo up
+    if [ -n "${ZOETROPE_HOSTS_RATE-}" ]; then
+        command -v tc >/dev/null || cannot "tc is not installed"
+        nsenter "--net=/run/netns/$ZOETROPE_HOSTS-$index" \
+            tc qdisc add dev cable root tbf rate "$ZOETROPE_HOSTS_RATE" burst 512kb latency 100ms
+    fi
 done
 if [ "${1-}" = --check ]; then
     exit 0

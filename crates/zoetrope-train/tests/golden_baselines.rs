@@ -84,14 +84,11 @@ fn link_baselines_equal_scikit_learn_on_all_pairs_of_uci_messages() {
     assert_eq!(sequence.steps() as u64, case["snapshots"].as_u64().unwrap());
     let tested = case["tested"].as_u64().unwrap() as usize;
     let queries: Vec<usize> = (sequence.steps() - 1 - tested..sequence.steps() - 1).collect();
-    let found = compare_links(
-        &sequence,
-        &queries,
-        &mut LinkCandidates::all(),
-        &mut LinkSampler::new(LinkSampling::default()),
-        &LinkScores::new(TieRule::Average, &[10]),
-    );
-    for comparison in &found {
+    let (mut all, scores) = (LinkCandidates::all(), LinkScores::new(TieRule::Average, &[10]));
+    let mut sampler = LinkSampler::new(LinkSampling::default());
+    let found = compare_links(&sequence, &queries, &mut [(&mut all, &scores)], &mut sampler);
+    let found = &found[0];
+    for comparison in found {
         assert_measures(comparison, &case["measured"][comparison.name], 1e-10);
     }
     assert_eq!(found.len(), 3);

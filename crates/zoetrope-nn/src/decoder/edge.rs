@@ -74,8 +74,43 @@ impl EdgeDecoder {
         self.decode_with(forward, embeddings, ends, None)
     }
 
-    /// The same with the features of the pairs themselves (`pairs × features`), if the head was made to
-    /// read them.
+    /// What scores pairs of vertices, computed once for all pairs of these embeddings; None if the head
+    /// scores them otherwise: by a product, or with features of the pairs.
+    ///
+    /// # Errors
+    /// If the embeddings have another width.
+    pub fn pair_layers(
+        &self,
+        forward: &mut Forward<'_>,
+        embeddings: Var,
+    ) -> Result<Option<PairLayers>, NnError> {
+        let Some([first, [second, second_bias]]) = self.layers.filter(|_| self.features == 0)
+        else {
+            return Ok(None);
+        };
+        let [source, destination] = self.hidden(forward, embeddings, first)?;
+        let (weight, bias) = (forward.parameter(second), forward.parameter(second_bias));
+        Ok(Some(PairLayers { source, destination, weight, bias }))
+    }
+
+    /// The shares of both ends in the hidden layer. It is linear in each end, so it runs over vertices and
+    /// not over pairs, of which there are many more.
+    fn hidden(
+        &self,
+        forward: &mut Forward<'_>,
+        embeddings: Var,
+        [weight, bias]: [ParameterId; 2],
+    ) -> Result<[Var; 2], NnError> {
+        let weight = forward.parameter(weight);
+        let left = forward.tape.columns(weight, 0..self.width)?;
+        let right = forward.tape.columns(weight, self.width..2 * self.width)?;
+        let bias = forward.parameter(bias);
+        let source = forward.tape.linear(embeddings, left, Some(bias), Activation::Identity)?;
+        Ok([source, forward.tape.linear(embeddings, right, None, Activation::Identity)?])
+    }
+
+    /// As [`EdgeDecoder::decode`] with the features of the pairs themselves (`pairs × features`), if the
+    /// head was made to read them.
     ///
     /// # Errors
     /// If the embeddings or the features have another width, or a pair names a row that is not there.
@@ -86,22 +121,15 @@ impl EdgeDecoder {
         ends: &Ends,
         features: Option<Var>,
     ) -> Result<Var, NnError> {
-        let Some([[first, first_bias], [second, second_bias]]) = self.layers else {
-            return dot(forward, embeddings, ends, &self.ones);
-        };
-        // The first layer is linear in each end, so it runs over vertices and not over pairs, of
-        // which there are many more.
-        let weight = forward.parameter(first);
-        let left = forward.tape.columns(weight, 0..self.width)?;
-        let right = forward.tape.columns(weight, self.width..2 * self.width)?;
-        let bias = forward.parameter(first_bias);
-        let source = forward.tape.linear(embeddings, left, Some(bias), Activation::Identity)?;
-        let destination = forward.tape.linear(embeddings, right, None, Activation::Identity)?;
-        let (last, last_bias) = (forward.parameter(second), forward.parameter(second_bias));
-        if self.features == 0 {
-            let layers = PairLayers { source, destination, weight: last, bias: last_bias };
+        if let Some(layers) = self.pair_layers(forward, embeddings)? {
             return Ok(forward.tape.pair_scores(layers, [&ends.src, &ends.dst])?);
         }
+        let Some([first, [second, second_bias]]) = self.layers else {
+            return dot(forward, embeddings, ends, &self.ones);
+        };
+        let [source, destination] = self.hidden(forward, embeddings, first)?;
+        let weight = forward.parameter(first[0]);
+        let (last, last_bias) = (forward.parameter(second), forward.parameter(second_bias));
         let own = forward.tape.columns(weight, 2 * self.width..2 * self.width + self.features)?;
         let given = features.unwrap_or_else(|| forward.tape.zeros(ends.src.len(), 0));
         let own = forward.tape.linear(given, own, None, Activation::Identity)?;

@@ -87,13 +87,10 @@ impl Ranking {
     /// is left out and counted.
     pub fn add(&mut self, positive: f32, negatives: &[f32]) {
         if negatives.is_empty() {
-            self.without_negatives += 1;
-            return;
+            return self.add_alone();
         }
         if positive.is_nan() || negatives.iter().any(|score| score.is_nan()) {
-            self.observations += 1;
-            self.not_finite += 1;
-            return;
+            return self.add_not_finite();
         }
         let higher = negatives.iter().filter(|&&score| score > positive).count();
         let equal = negatives.iter().filter(|&&score| score == positive).count();
@@ -151,7 +148,7 @@ impl Ranking {
                 )
             };
             if row.is_empty() {
-                self.without_negatives += 1
+                self.add_alone()
             } else {
                 self.add_counts(higher as u64, equal as u64)
             }
@@ -168,6 +165,17 @@ impl Ranking {
         for (hits, &place) in self.hits.iter_mut().zip(&self.places) {
             *hits += u64::from(rank <= f64::from(place));
         }
+    }
+
+    /// Adds a positive that has no negatives: it would always be first, so it is left out and counted.
+    pub fn add_alone(&mut self) {
+        self.without_negatives += 1;
+    }
+
+    /// Adds a positive whose score, or that of a negative, is no number.
+    pub fn add_not_finite(&mut self) {
+        self.observations += 1;
+        self.not_finite += 1;
     }
 
     /// Adds what another accumulator has seen.

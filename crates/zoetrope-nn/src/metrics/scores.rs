@@ -52,6 +52,17 @@ impl BinaryScores {
         }
     }
 
+    /// Adds the scores of positives, or of negatives.
+    pub fn add_all(&mut self, scores: &[f32], positive: bool) {
+        self.sorted = false;
+        let before = self.pairs.len();
+        let known = scores.iter().filter(|score| !score.is_nan());
+        self.pairs.extend(known.map(|&score| u64::from(ordered(score)) << 1 | u64::from(positive)));
+        let added = (self.pairs.len() - before) as u64;
+        self.not_finite += scores.len() as u64 - added;
+        self.positives += if positive { added } else { 0 };
+    }
+
     /// Forgets all pairs and keeps the memory.
     pub fn clear(&mut self) {
         self.pairs.clear();

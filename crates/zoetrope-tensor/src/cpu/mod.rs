@@ -27,6 +27,7 @@ pub mod floor;
 pub mod gat;
 pub mod gather;
 pub mod gru;
+pub mod link_ranks;
 pub mod loss;
 pub mod lstm;
 mod math;

@@ -99,7 +99,7 @@ fn hidden<S: Simd>(simd: S, s: S::f32s, t: S::f32s) -> S::f32s {
 
 /// Σ relu(s + t)·w.
 #[inline(always)]
-fn dot<S: Simd>(simd: S, s: &[f32], t: &[f32], w: &[f32]) -> f32 {
+pub(super) fn dot<S: Simd>(simd: S, s: &[f32], t: &[f32], w: &[f32]) -> f32 {
     let ((s, s_tail), (t, t_tail)) = (S::as_simd_f32s(s), S::as_simd_f32s(t));
     let (w, w_tail) = S::as_simd_f32s(w);
     let mut sum = simd.splat_f32s(0.0);

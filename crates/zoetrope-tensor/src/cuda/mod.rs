@@ -28,6 +28,7 @@ pub(crate) mod gru;
 mod kernel;
 mod library;
 mod link;
+pub(crate) mod link_ranks;
 pub(crate) mod loss;
 pub(crate) mod lstm;
 pub(crate) mod matmul;

@@ -55,6 +55,7 @@ sources! {
     "gather"
     "gru"
     "link"
+    "link_ranks"
     "loss"
     "lstm"
     "lstm/tiled"

@@ -15,6 +15,7 @@ pub mod gat;
 mod gather;
 mod gru;
 mod heads;
+pub mod link_ranks;
 pub mod loss;
 pub mod lstm;
 mod matmul;

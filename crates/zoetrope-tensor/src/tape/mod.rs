@@ -38,6 +38,15 @@ pub struct Var {
     generation: u32,
 }
 
+/// A place in a recording, to come back to.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    nodes: usize,
+    lists: usize,
+    ranges: usize,
+    generation: u32,
+}
+
 /// A record of computations with the blocks they live in.
 #[derive(Debug, Default)]
 pub struct Tape {
@@ -96,6 +105,31 @@ impl Tape {
         self.ranges.clear();
         self.parameters.fill(None);
         self.generation = self.generation.wrapping_add(1);
+    }
+
+    /// How far the recording has come.
+    pub fn mark(&self) -> Mark {
+        let (nodes, lists, ranges) = (self.nodes.len(), self.lists.len(), self.ranges.len());
+        Mark { nodes, lists, ranges, generation: self.generation }
+    }
+
+    /// Forgets what was recorded since a mark and keeps its blocks for what comes next: matrices of before
+    /// stay valid, those of since are gone.
+    ///
+    /// # Panics
+    /// If the tape was reset or walked back since.
+    pub fn forget_since(&mut self, mark: Mark) {
+        assert!(mark.generation == self.generation, "the mark belongs to an earlier step");
+        assert!(self.gradients.is_empty(), "a recording that was walked back is spent");
+        for node in self.nodes.drain(mark.nodes..) {
+            let value = node.value.into_block();
+            value.into_iter().chain(node.saved).for_each(|block| self.pool.give(block));
+        }
+        self.lists.truncate(mark.lists);
+        self.ranges.truncate(mark.ranges);
+        for slot in &mut self.parameters {
+            *slot = slot.filter(|var| (var.index as usize) < mark.nodes);
+        }
     }
 
     /// Forgets everything recorded and frees its blocks: the next step is of another size.

@@ -1,11 +1,14 @@
 //! The measures of all baselines of a task.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use zoetrope_data::scaling::OwnUnits;
 use zoetrope_graph::{SnapshotSequence, Targets};
 use zoetrope_nn::metrics::{ClassScores, Classification, Metric, Regression, TieRule, Undefined};
+use zoetrope_tensor::cpu::link_ranks::drawn_destinations;
+use zoetrope_tensor::{LinkRank, LinkRanking};
 
 use super::{
     EdgeBank, HistoricalMean, LinkBaseline, MajorityClass, Persistence, Popularity, StepBaseline,
@@ -130,52 +133,107 @@ pub fn compare_edge_classes(
     vec![Comparison { name: baseline.name(), measures: counts.report() }]
 }
 
-/// EdgeBank with an unlimited memory and with one as long as the queries last, and popularity:
-/// AP, AUC, MRR and hits@k on `candidates` as `scores` is set up, and accuracy on the pairs of
-/// `sampler`. Query `t` is asked for snapshot `t + 1`.
+/// Pairs that links are compared with, and the empty results of that.
+pub type LinkQuestion<'a> = (&'a mut LinkCandidates, &'a LinkScores);
+
+/// EdgeBank with an unlimited memory and with one as long as the queries last, and popularity: for each
+/// of `questions` AP, AUC, MRR and hits@k as its scores are set up, and accuracy on the pairs of `sampler`.
+/// Query `t` is asked for snapshot `t + 1`.
 ///
 /// # Panics
 /// If `queries` do not ascend, or a query has no next snapshot.
 pub fn compare_links(
     sequence: &SnapshotSequence,
     queries: &[usize],
-    candidates: &mut LinkCandidates,
+    questions: &mut [LinkQuestion<'_>],
     sampler: &mut LinkSampler,
-    scores: &LinkScores,
-) -> Vec<Comparison> {
+) -> Vec<Vec<Comparison>> {
     let mut baselines = link_baselines(sequence, queries);
-    let mut empty = scores.clone();
-    empty.clear();
-    let mut measured = vec![(empty, Classification::new(2)); baselines.len()];
+    let empty = |scores: &LinkScores| {
+        let mut empty = scores.clone();
+        empty.clear();
+        vec![empty; baselines.len()]
+    };
+    let mut measured: Vec<Vec<LinkScores>> =
+        questions.iter().map(|(_, scores)| empty(scores)).collect();
+    let mut right = vec![Classification::new(2); baselines.len()];
     let (mut rows, mut pairs, mut out) = (Candidates::default(), Pairs::default(), Vec::new());
     replay_links(&mut baselines, sequence, queries.iter().copied(), |query, baselines| {
         let (target, key) = (sequence.at(query + 1), DrawKey::evaluation(query as u32));
-        for chunk in 0..candidates.load(target) {
-            candidates.fill(chunk, key, &mut rows);
-            out.resize(rows.pairs.len(), 0.0);
-            for (baseline, (scores, _)) in baselines.iter().zip(&mut measured) {
-                baseline.score(&rows.pairs.src, &rows.pairs.dst, &mut out);
-                scores.add(&rows, &out);
+        for ((candidates, scores), measured) in questions.iter_mut().zip(&mut measured) {
+            let chunks = candidates.load(target);
+            if let Some(ranking) = candidates.ranking(key).filter(|_| scores.are_ranks()) {
+                add_ranks(baselines, ranking, measured);
+                continue;
+            }
+            for chunk in 0..chunks {
+                candidates.fill(chunk, key, &mut rows);
+                out.resize(rows.pairs.len(), 0.0);
+                for (baseline, scores) in baselines.iter().zip(&mut *measured) {
+                    baseline.score(&rows.pairs.src, &rows.pairs.dst, &mut out);
+                    scores.add(&rows, &out);
+                }
             }
         }
         sampler.fill(target, key, &mut pairs);
         out.resize(pairs.len(), 0.0);
-        for (baseline, (_, counts)) in baselines.iter().zip(&mut measured) {
+        for (baseline, counts) in baselines.iter().zip(&mut right) {
             if let Some(threshold) = baseline.threshold() {
                 baseline.score(&pairs.src, &pairs.dst, &mut out);
                 counts.add_binary(&out, threshold, &pairs.label);
             }
         }
     });
-    baselines
-        .iter()
-        .zip(measured)
-        .map(|(baseline, (mut scores, counts))| {
+    let compared = |(measured, right): (&mut Vec<LinkScores>, &Vec<Classification>)| {
+        let all = baselines.iter().zip(measured).zip(right);
+        all.map(|((baseline, scores), counts)| {
             let accuracy = baseline.threshold().map(|_| (Metric::Accuracy, counts.accuracy()));
             let measures = scores.report().into_iter().chain(accuracy).collect();
             Comparison { name: baseline.name(), measures }
         })
         .collect()
+    };
+    measured.iter_mut().map(|measured| compared((measured, &right))).collect()
+}
+
+/// Links of a task that ranks them.
+const RANKED_TOGETHER: usize = 512;
+
+/// Ranks the links of a snapshot by each baseline, with one draw for all of them. A baseline scores a source
+/// with all vertices in a row that few edges change: what is drawn is looked up there.
+fn add_ranks(
+    baselines: &[Box<dyn LinkBaseline>],
+    ranking: LinkRanking<'_>,
+    measured: &mut [LinkScores],
+) {
+    let count = ranking.links.len();
+    let blocks: Vec<Range<usize>> = (0..count)
+        .step_by(RANKED_TOGETHER)
+        .map(|first| first..(first + RANKED_TOGETHER).min(count))
+        .collect();
+    let rows = || (vec![vec![0.0; ranking.links.vertices() as usize]; baselines.len()], None);
+    let ranked: Vec<Vec<Vec<LinkRank>>> = blocks
+        .into_par_iter()
+        .map_init(rows, |(rows, at), block| {
+            let mut ranks = vec![Vec::with_capacity(block.len()); baselines.len()];
+            let mut scores = Vec::new();
+            drawn_destinations(ranking, block, |_, [source, destination], drawn| {
+                for ((baseline, row), ranks) in baselines.iter().zip(&mut *rows).zip(&mut ranks) {
+                    if *at != Some(source) {
+                        baseline.turn(row, *at, source);
+                    }
+                    scores.clear();
+                    scores.extend(drawn.iter().map(|&vertex| row[vertex as usize]));
+                    ranks.push(LinkRank::of(row[destination as usize], &scores));
+                }
+                *at = Some(source);
+            });
+            ranks
+        })
+        .collect();
+    for of_block in ranked {
+        measured.iter_mut().zip(of_block).for_each(|(scores, ranks)| scores.add_ranks(&ranks));
+    }
 }
 
 /// The same baselines on all pairs of different vertices, measured as EvolveGCN measures: the mean
@@ -210,7 +268,7 @@ pub fn compare_links_with_all(
                 scores.add(&rows, out);
             });
         }
-        measured.iter_mut().for_each(|(scores, _)| scores.end_step());
+        measured.iter_mut().for_each(|(scores, _)| scores.add_step(scores.end_step()));
     });
     let reports = baselines.iter().zip(measured);
     reports

@@ -20,13 +20,15 @@ pub struct EdgeBank {
     window: Option<NonZeroUsize>,
     /// How many snapshots were observed when the edge was last seen.
     last_seen: HashMap<u64, usize>,
+    /// Of each source, the destinations of its edges, each once.
+    known: Vec<Vec<VertexId>>,
     observed: usize,
 }
 
 impl EdgeBank {
     /// Remembers every edge.
     pub fn unlimited() -> Self {
-        Self { window: None, last_seen: HashMap::new(), observed: 0 }
+        Self { window: None, last_seen: HashMap::new(), known: Vec::new(), observed: 0 }
     }
 
     /// Remembers the edges of the last `snapshots` snapshots before the query.
@@ -57,6 +59,16 @@ impl LinkBaseline for EdgeBank {
         }
     }
 
+    fn turn(&self, row: &mut [f32], before: Option<VertexId>, source: VertexId) {
+        let known = |source: VertexId| self.known.get(source as usize).into_iter().flatten();
+        for &dst in before.into_iter().flat_map(known) {
+            row[dst as usize] = 0.0;
+        }
+        for &dst in known(source).filter(|&&dst| self.remembers(source, dst)) {
+            row[dst as usize] = 1.0;
+        }
+    }
+
     fn threshold(&self) -> Option<f32> {
         Some(0.5)
     }
@@ -64,7 +76,13 @@ impl LinkBaseline for EdgeBank {
     fn observe(&mut self, snapshot: SnapshotView<'_>) {
         self.observed += 1;
         for edge in 0..snapshot.len() {
-            self.last_seen.insert(snapshot.key(edge), self.observed);
+            if self.last_seen.insert(snapshot.key(edge), self.observed).is_none() {
+                let (src, dst) = (snapshot.src[edge], snapshot.dst[edge]);
+                if self.known.len() <= src as usize {
+                    self.known.resize_with(src as usize + 1, Vec::new);
+                }
+                self.known[src as usize].push(dst);
+            }
         }
     }
 }
@@ -90,5 +108,14 @@ mod tests {
         assert_eq!(scores, [1.0, 1.0, 0.0]);
         two.score(&[0, 1, 1], &[1, 2, 0], &mut scores);
         assert_eq!(scores, [0.0, 1.0, 0.0]);
+        for bank in [&all, &two] {
+            let mut row = [0.0; 3];
+            for (before, source) in [(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 1)] {
+                bank.turn(&mut row, before, source);
+                let mut scores = [9.0; 3];
+                bank.score(&[source; 3], &[0, 1, 2], &mut scores);
+                assert_eq!(row, scores, "source {source} after {before:?}");
+            }
+        }
     }
 }

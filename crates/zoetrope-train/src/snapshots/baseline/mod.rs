@@ -25,8 +25,8 @@ mod replay;
 mod tests;
 
 pub use comparison::{
-    Comparison, compare_classes, compare_edge_classes, compare_links, compare_links_with_all,
-    compare_values,
+    Comparison, LinkQuestion, compare_classes, compare_edge_classes, compare_links,
+    compare_links_with_all, compare_values,
 };
 pub use edge_bank::EdgeBank;
 pub use historical_mean::HistoricalMean;
@@ -59,6 +59,13 @@ pub trait LinkBaseline: Send + Sync {
     /// # Panics
     /// If the three slices differ in length.
     fn score(&self, src: &[VertexId], dst: &[VertexId], out: &mut [f32]);
+
+    /// Makes a row of the scores of `source` with all vertices of one that has those of `before`, another
+    /// source; None if the row is zeros.
+    ///
+    /// # Panics
+    /// If the row has no place for a vertex that the baseline knows.
+    fn turn(&self, row: &mut [f32], before: Option<VertexId>, source: VertexId);
 
     /// The score above which a pair is called a link; `None` if scores only rank.
     fn threshold(&self) -> Option<f32>;

@@ -31,6 +31,13 @@ impl LinkBaseline for Popularity {
         }
     }
 
+    fn turn(&self, row: &mut [f32], before: Option<VertexId>, _source: VertexId) {
+        // The source does not matter.
+        if before.is_none() {
+            row.iter_mut().zip(&self.received).for_each(|(score, &edges)| *score = edges as f32);
+        }
+    }
+
     fn threshold(&self) -> Option<f32> {
         None
     }

@@ -1,5 +1,6 @@
 //! The order in which baselines are asked and told: query a step, then reveal it.
 
+use rayon::prelude::*;
 use zoetrope_graph::{SnapshotSequence, Targets};
 
 use super::{LinkBaseline, StepBaseline};
@@ -55,7 +56,7 @@ pub fn replay_links(
         assert!(previous.is_none_or(|previous| previous < query), "query {query} comes too late");
         previous = Some(query);
         while told <= query {
-            baselines.iter_mut().for_each(|baseline| baseline.observe(sequence.at(told)));
+            baselines.par_iter_mut().for_each(|baseline| baseline.observe(sequence.at(told)));
             told += 1;
         }
         visit(query, baselines);

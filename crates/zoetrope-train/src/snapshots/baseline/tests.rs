@@ -54,21 +54,49 @@ fn the_majority_of_edges_is_that_of_the_training_snapshots() {
 fn links_that_come_back_are_known_to_the_edge_bank() {
     let (src, dst) = (vec![0, 2, 0, 3], vec![1, 3, 1, 0]);
     let graph = SnapshotSequence::new(4, vec![0, 2, 4], src, dst, None).unwrap();
-    let found = compare_links(
-        &graph,
-        &[0],
-        &mut LinkCandidates::sampled(10, 0),
-        &mut LinkSampler::new(LinkSampling { theta: 1.0, ..LinkSampling::default() }),
-        &LinkScores::new(TieRule::Average, &[1]),
-    );
+    let (mut candidates, scores) =
+        (LinkCandidates::sampled(10, 0), LinkScores::new(TieRule::Average, &[1]));
+    let mut sampler = LinkSampler::new(LinkSampling { theta: 1.0, ..LinkSampling::default() });
+    let found = compare_links(&graph, &[0], &mut [(&mut candidates, &scores)], &mut sampler);
+    let found = &found[0];
     // 0 → 1 was there before and is first; 3 → 0 is new and shares its score with two negatives.
-    assert_eq!(measure(&found, "edgebank", Metric::Mrr), Ok(0.75));
-    assert_eq!(measure(&found, "edgebank", Metric::HitsAt(1)), Ok(0.5));
-    assert_eq!(measure(&found, "edgebank_window", Metric::Mrr), Ok(0.75));
+    assert_eq!(measure(found, "edgebank", Metric::Mrr), Ok(0.75));
+    assert_eq!(measure(found, "edgebank", Metric::HitsAt(1)), Ok(0.5));
+    assert_eq!(measure(found, "edgebank_window", Metric::Mrr), Ok(0.75));
     assert!(found[2].measures.iter().all(|(metric, _)| *metric != Metric::Accuracy));
 
     let all = compare_links_with_all(&graph, &[0], TieRule::Average);
     // Of the 12 pairs 0 → 1 and 2 → 3 are remembered: precision 1/2, then 2/12.
     assert_eq!(measure(&all, "edgebank", Metric::MeanAp), Ok((0.5 + 2.0 / 12.0) / 2.0));
     assert_eq!(measure(&all, "edgebank", Metric::RowMrr), Ok(0.75));
+}
+
+/// A hub, and sources with a few links that change from snapshot to snapshot.
+#[test]
+fn ranks_alone_are_those_of_listed_pairs() {
+    let (vertices, steps) = (40u32, 6u32);
+    let (mut offsets, mut all) = (vec![0], Vec::new());
+    for step in 0..steps {
+        let mut edges: Vec<(u32, u32)> = (1..30).map(|to| (to, 0)).collect();
+        edges.extend((1..vertices).map(|from| ((from * (step + 3)) % vertices, from)));
+        edges.sort_unstable();
+        edges.dedup();
+        all.extend(edges);
+        offsets.push(all.len() as u64);
+    }
+    let (dst, src) = all.into_iter().unzip();
+    let graph = SnapshotSequence::new(vertices, offsets, src, dst, None).unwrap();
+    let (mut listed, mut drawn) = (LinkCandidates::sampled(12, 3), LinkCandidates::sampled(12, 3));
+    let whole = LinkScores::new(TieRule::Average, &[1, 3]);
+    let ranks = LinkScores::ranks_only(TieRule::Average, &[1, 3]);
+    let mut sampler = LinkSampler::new(LinkSampling::default());
+    let mut questions = [(&mut listed, &whole), (&mut drawn, &ranks)];
+    let found = compare_links(&graph, &[1, 3, 4], &mut questions, &mut sampler);
+    for name in ["edgebank", "edgebank_window", "popularity"] {
+        for metric in [Metric::Mrr, Metric::HitsAt(1), Metric::HitsAt(3)] {
+            let [listed, drawn] = [0, 1].map(|at| measure(&found[at], name, metric));
+            assert_eq!(listed, drawn, "{metric} of {name}");
+        }
+        assert!(measure(&found[0], name, Metric::Mrr).unwrap() < 1.0, "{name}");
+    }
 }

@@ -11,6 +11,55 @@ use zoetrope_nn::metrics::{Metric, PositiveThresholds, RowRanking, TieRule, Unde
 
 use super::candidates::Candidates;
 
+/// AP, AUC and row-wise MRR of a step, or why it has none; None if it has no link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepMeasures(Option<[Result<f64, Undefined>; 3]>);
+
+impl StepMeasures {
+    /// Words that [`StepMeasures::unpack`] reads.
+    pub const WORDS: usize = 9;
+
+    /// As words, to be sent: what each is (a value, or why there is none), and a number of 64 bits.
+    pub fn pack(&self) -> [u32; Self::WORDS] {
+        let word = |measure: Result<f64, Undefined>| match measure {
+            Ok(value) => (0, value.to_bits()),
+            Err(Undefined::NotFinite { count }) => (1, count),
+            Err(Undefined::NoNegatives { positives }) => (2, positives),
+            // What else has no measure has no pair to measure.
+            Err(_) => (3, 0),
+        };
+        let words = match self.0 {
+            Some(measures) => measures.map(word),
+            None => [(4, 0); 3],
+        };
+        let mut packed = [0; Self::WORDS];
+        for (place, (kind, number)) in packed.chunks_exact_mut(3).zip(words) {
+            place.copy_from_slice(&[kind, number as u32, (number >> 32) as u32]);
+        }
+        packed
+    }
+
+    /// What was packed.
+    ///
+    /// # Panics
+    /// If there are fewer words.
+    pub fn unpack(words: &[u32]) -> Self {
+        if words[0] == 4 {
+            return Self(None);
+        }
+        let measure = |at: usize| {
+            let number = u64::from(words[3 * at + 2]) << 32 | u64::from(words[3 * at + 1]);
+            match words[3 * at] {
+                0 => Ok(f64::from_bits(number)),
+                1 => Err(Undefined::NotFinite { count: number }),
+                2 => Err(Undefined::NoNegatives { positives: number }),
+                _ => Err(Undefined::NoObservations),
+            }
+        };
+        Self(Some([0, 1, 2].map(measure)))
+    }
+}
+
 /// Mean over steps of AP, AUC and row-wise MRR.
 #[derive(Debug, Clone)]
 pub struct AllPairScores {
@@ -52,15 +101,23 @@ impl AllPairScores {
         }
     }
 
-    /// Ends a step; one without a link is passed over.
-    pub fn end_step(&mut self) {
+    /// What the step is measured by, to be added to the other steps.
+    pub fn end_step(&self) -> StepMeasures {
         let [(_, precision), (_, area)] = self.thresholds.report();
         if let Err(Undefined::NoPositives { .. } | Undefined::NoObservations) = precision {
+            return StepMeasures(None);
+        }
+        StepMeasures(Some([precision, area, self.rows.mrr()]))
+    }
+
+    /// Adds a step; one without a link is passed over.
+    pub fn add_step(&mut self, StepMeasures(measures): StepMeasures) {
+        let Some(measures) = measures else {
             self.skipped += 1;
             return;
-        }
+        };
         self.steps += 1;
-        for (sum, value) in self.sums.iter_mut().zip([precision, area, self.rows.mrr()]) {
+        for (sum, value) in self.sums.iter_mut().zip(measures) {
             *sum = sum.and_then(|sum| value.map(|value| sum + value));
         }
     }
@@ -112,7 +169,8 @@ mod tests {
             let links: Vec<f32> = pairs.filter(|(_, l)| **l == 1.0).map(|(s, _)| *s).collect();
             scores.begin_step(&links);
             scores.add(&candidates, &values);
-            scores.end_step();
+            let packed = scores.end_step().pack();
+            scores.add_step(StepMeasures::unpack(&packed));
         };
         step(&mut scores, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [9.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
         step(&mut scores, [0.0; 6], [1.0; 6]);
@@ -120,7 +178,7 @@ mod tests {
         assert_eq!(scores.steps(), (2, 1));
         assert_eq!(scores.report().map(|(_, value)| value), [Ok(0.75), Ok(0.9), Ok(0.75)]);
         scores.begin_step(&[f32::NAN]);
-        scores.end_step();
+        scores.add_step(StepMeasures::unpack(&scores.end_step().pack()));
         assert_eq!(scores.report()[0].1, Err(Undefined::NotFinite { count: 1 }));
         scores.clear();
         assert_eq!(scores.steps(), (0, 0));

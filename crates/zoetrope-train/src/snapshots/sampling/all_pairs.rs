@@ -7,10 +7,9 @@
 
 use std::ops::Range;
 
-use zoetrope_graph::{SnapshotView, VertexId};
+use zoetrope_graph::{LinkSet, SnapshotView, VertexId};
 
 use super::candidates::Candidates;
-use super::link_set::LinkSet;
 
 /// All pairs of a snapshot's vertices, in chunks of sources.
 #[derive(Debug, Clone, Default)]

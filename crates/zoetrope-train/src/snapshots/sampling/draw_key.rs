@@ -1,6 +1,6 @@
 //! What a random draw is for.
 
-use zoetrope_graph::random::Random;
+use zoetrope_graph::random::{Draws, Random};
 
 /// The stream of draws for training and the one for evaluation: neither repeats the other.
 const TRAINING: u32 = 0x0A00;
@@ -32,7 +32,7 @@ impl DrawKey {
     pub(super) fn draws(self, seed: u64, purpose: Purpose) -> Draws {
         let random = Random::new(seed, self.stream + purpose as u32).at_step(self.step);
         // 24 bits of the epoch: the ten-millionth epoch is beyond anyone's patience.
-        Draws { random, first: u64::from(self.epoch) << POSITION_BITS }
+        Draws::new(random, u64::from(self.epoch) << POSITION_BITS)
     }
 }
 
@@ -43,19 +43,4 @@ pub(super) enum Purpose {
     Positives = 1,
     Negatives = 2,
     Candidates = 3,
-}
-
-/// Draws of one step and purpose, by position.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Draws {
-    random: Random,
-    first: u64,
-}
-
-impl Draws {
-    /// A number in `0..bound`.
-    pub(super) fn below(&self, position: u64, bound: u64) -> u64 {
-        debug_assert!(position >> POSITION_BITS == 0, "position {position}");
-        self.random.below(self.first + position, bound)
-    }
 }

@@ -1,6 +1,7 @@
 //! The pairs that link prediction is measured on, in chunks that fit in memory.
 
 use zoetrope_graph::SnapshotView;
+use zoetrope_tensor::LinkRanking;
 
 use super::all_pairs::AllPairs;
 use super::candidates::Candidates;
@@ -61,9 +62,20 @@ impl LinkCandidates {
 
     /// Replaces `pairs` by the links, ordered by (source, destination).
     pub fn links(&self, pairs: &mut Pairs) {
+        let links = match self {
+            Self::Sampled(sampler) => sampler.links(),
+            Self::All(all) => all.links(),
+        };
+        pairs.clear();
+        links.iter().for_each(|(src, dst)| pairs.push(src, dst, 1.0));
+    }
+
+    /// The links that were taken in, how many negatives each has, and how they are drawn; None if they are
+    /// compared with all pairs.
+    pub fn ranking(&self, key: DrawKey) -> Option<LinkRanking<'_>> {
         match self {
-            Self::Sampled(sampler) => sampler.links().copy_to(pairs),
-            Self::All(all) => all.links().copy_to(pairs),
+            Self::Sampled(sampler) => Some(sampler.ranking(key)),
+            Self::All(_) => None,
         }
     }
 

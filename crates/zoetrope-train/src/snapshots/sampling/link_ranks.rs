@@ -3,7 +3,7 @@
 //! All pairs of different vertices, in ascending order of (destination, source), have numbers. A link of
 //! number `m` that is the `i`-th link has `m − i` pairs before it that are no links. These are ascending:
 //! the pair of rank `r` among those that are no links has number `r` plus the count of links with at most `r`
-//! before them, one search ([`LinkSet`](super::LinkSet) finds the same with more to compute at every step).
+//! before them, one search ([`LinkSet`](zoetrope_graph::LinkSet) finds the same with more to compute at every step).
 //!
 //! If a snapshot has neither loops nor parallel edges, its edges are its links, and nothing is copied.
 //! For many pairs, ranks are cut into stretches and a table says which links belong to each: a search by

@@ -12,12 +12,11 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use zoetrope_graph::{SnapshotView, VertexId};
+use zoetrope_graph::random::Draws;
+use zoetrope_graph::{Distinct, LinkSet, SnapshotView, VertexId};
 
-use super::distinct::Distinct;
-use super::draw_key::{DrawKey, Draws, Purpose};
+use super::draw_key::{DrawKey, Purpose};
 use super::link_ranks::{LinkRanks, Links, TOGETHER};
-use super::link_set::LinkSet;
 use super::pairs::Pairs;
 
 /// Fewer draws are not worth a task of their own: they take a fraction of a millisecond.

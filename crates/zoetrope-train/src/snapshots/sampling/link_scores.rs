@@ -2,6 +2,8 @@
 
 use zoetrope_nn::metrics::{BinaryScores, Metric, Ranking, TieRule, Undefined};
 
+use zoetrope_tensor::LinkRank;
+
 use super::candidates::Candidates;
 
 /// AP and AUC of all pairs of all steps together, and MRR and hits@k of each link among the
@@ -36,6 +38,22 @@ impl LinkScores {
         for row in (0..candidates.rows()).map(|row| candidates.row(row)) {
             self.ranks.add_candidates(&scores[row.clone()], &candidates.pairs.label[row]);
         }
+    }
+
+    /// Adds the ranks of links.
+    pub fn add_ranks(&mut self, ranks: &[LinkRank]) {
+        for &rank in ranks {
+            match rank {
+                LinkRank::ALONE => self.ranks.add_alone(),
+                LinkRank::NOT_FINITE => self.ranks.add_not_finite(),
+                LinkRank { higher, equal } => self.ranks.add_counts(higher.into(), equal.into()),
+            }
+        }
+    }
+
+    /// Whether ranks are all that is asked for.
+    pub fn are_ranks(&self) -> bool {
+        self.pairs.is_none()
     }
 
     /// Forgets all scores and keeps the memory.

@@ -20,20 +20,18 @@
 mod all_pair_scores;
 mod all_pairs;
 mod candidates;
-mod distinct;
 mod draw_key;
 mod edge_classes;
 mod link_candidates;
 mod link_ranks;
 mod link_sampler;
 mod link_scores;
-mod link_set;
 mod one_versus_many;
 mod pairs;
 #[cfg(test)]
 mod tests;
 
-pub use all_pair_scores::AllPairScores;
+pub use all_pair_scores::{AllPairScores, StepMeasures};
 pub use all_pairs::AllPairs;
 pub use candidates::Candidates;
 pub use draw_key::DrawKey;
@@ -41,6 +39,5 @@ pub use edge_classes::{EdgeClassRule, hide_weights, label_snapshots};
 pub use link_candidates::LinkCandidates;
 pub use link_sampler::{LinkSampler, LinkSampling, NegativeEnds};
 pub use link_scores::LinkScores;
-pub use link_set::LinkSet;
 pub use one_versus_many::OneVersusMany;
 pub use pairs::Pairs;

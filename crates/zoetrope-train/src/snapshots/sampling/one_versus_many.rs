@@ -7,12 +7,12 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use zoetrope_graph::{SnapshotView, VertexId};
+use zoetrope_graph::random::Draws;
+use zoetrope_graph::{Distinct, LinkSet, SnapshotView, VertexId};
+use zoetrope_tensor::LinkRanking;
 
 use super::candidates::Candidates;
-use super::distinct::Distinct;
-use super::draw_key::{DrawKey, Draws, Purpose};
-use super::link_set::LinkSet;
+use super::draw_key::{DrawKey, Purpose};
 
 /// Links that one thread draws negatives for at a time: a tenth of a millisecond for a hundred each.
 const TASK_ROWS: usize = 64;
@@ -55,6 +55,12 @@ impl OneVersusMany {
     pub fn load(&mut self, target: SnapshotView<'_>) -> usize {
         self.links.load_by_source(target);
         self.links.len()
+    }
+
+    /// The same rows, to be drawn where they are scored.
+    pub fn ranking(&self, key: DrawKey) -> LinkRanking<'_> {
+        let draws = key.draws(self.seed, Purpose::Candidates);
+        LinkRanking { links: &self.links, negatives: self.negatives, draws }
     }
 
     /// Replaces `candidates` by one row for each of some links: the link, then its negatives. How
@@ -106,9 +112,10 @@ impl OneVersusMany {
                 (dst[from], labels[from]) = (destination, 1.0);
                 let row = self.links.of(source);
                 let position = (link * self.negatives) as u64;
-                let drawn = distinct.draw(draws, position, self.negatives, row.non_links());
+                let size = row.non_links() as u32;
+                let drawn = distinct.draw(draws, position, self.negatives, size);
                 for (place, &rank) in dst[from + 1..to].iter_mut().zip(drawn) {
-                    *place = row.non_link(rank);
+                    *place = row.non_link(rank as usize);
                 }
             }
         });

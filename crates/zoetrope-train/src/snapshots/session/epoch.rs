@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_graph::random::Random;
 use zoetrope_nn::{Forward, State};
 use zoetrope_plan::{Frame, TaskKind, Update};
-use zoetrope_run::{EpochRecord, Metrics, Phase};
+use zoetrope_run::{EpochRecord, Phase};
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::TraceSource;
 
@@ -19,7 +18,7 @@ use crate::learner::unfit;
 use crate::observer::{Observer, RunEvent};
 use crate::snapshots::engine::{Piece, PieceRun, RunPiece};
 use crate::snapshots::task::Questions;
-use crate::training_run::{Collectives, EpochEnd, Epochs, Evaluation};
+use crate::training_run::{Collectives, EpochEnd, Epochs};
 
 /// The random stream of frame orders.
 const ORDER_STREAM: u32 = 0x6f72_6465;
@@ -109,13 +108,6 @@ impl Session {
         self.frame(frame, 1.0)?;
         self.tape.device().wait();
         Ok(start.elapsed().as_secs_f64() * self.plan.frames.len() as f64)
-    }
-
-    fn validate(&mut self) -> Result<Metrics, TrainError> {
-        if self.steps_of(Part::Validation).is_empty() {
-            return Ok(Metrics::new());
-        }
-        self.evaluate(Part::Validation)
     }
 
     /// The updates of an epoch, each with the place of its first frame in the order of the epoch.

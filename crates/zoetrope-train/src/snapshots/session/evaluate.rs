@@ -4,10 +4,9 @@
 //! last of its own frame, or in one pass over the sequence if the state is carried or the whole
 //! sequence is one frame.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
+use zoetrope_config::MetricName;
 use zoetrope_data::split::Part;
 use zoetrope_nn::model::Coverage;
 use zoetrope_nn::state::Carried;
@@ -16,18 +15,14 @@ use zoetrope_run::{Metrics, Phase};
 use super::Session;
 use crate::error::TrainError;
 use crate::snapshots::engine::{Output, Piece, evaluating};
-use crate::snapshots::task::Judge;
 use crate::stages;
 use crate::training_run::{Collectives, Evaluation};
-
-/// The tag of embeddings on their way to the rank that judges them.
-const EMBEDDINGS: u16 = 1;
 
 /// Some snapshots that are computed together, and which of them are looked at.
 #[derive(Debug, Clone)]
 pub(super) struct Pass {
-    steps: Range<usize>,
-    asked: Range<usize>,
+    pub(super) steps: Range<usize>,
+    pub(super) asked: Range<usize>,
 }
 
 impl Evaluation for Session {
@@ -36,60 +31,42 @@ impl Evaluation for Session {
     }
 
     fn evaluate(&mut self, part: Part) -> Result<Metrics, TrainError> {
-        let _judging = zoetrope_heap::during(&stages::JUDGING);
-        let steps = self.steps_of(part);
-        self.judge(steps, None)
+        self.judge(self.steps_of(part), true)
     }
 }
 
 impl Session {
-    fn judge(
-        &mut self,
-        steps: Range<usize>,
-        mut answers: Option<&mut Vec<f32>>,
-    ) -> Result<Metrics, TrainError> {
-        let timer = std::time::Instant::now();
-        self.task.begin();
-        for pass in self.passes_of(&steps) {
-            self.judge_pass(&pass, answers.as_deref_mut())?;
+    /// The metrics of the validation part after an epoch. Edges are ranked among many only if that decides
+    /// which epoch is best: it takes many times as long as training on the same snapshots.
+    pub(super) fn validate(&mut self) -> Result<Metrics, TrainError> {
+        let steps = self.steps_of(Part::Validation);
+        if steps.is_empty() {
+            return Ok(Metrics::new());
         }
+        let ranked = matches!(self.learner.watched(), MetricName::Mrr | MetricName::Hits);
+        self.judge(steps, ranked)
+    }
+
+    fn judge(&mut self, steps: Range<usize>, ranked: bool) -> Result<Metrics, TrainError> {
+        let _judging = zoetrope_heap::during(&stages::JUDGING);
+        let timer = std::time::Instant::now();
+        self.task.begin(ranked);
+        self.judge_passes(&self.passes_of(&steps), None)?;
         let metrics = self.task.metrics();
         let metrics = self.share_metrics(metrics)?;
         self.timeline.add(Phase::Evaluate, timer);
         Ok(metrics)
     }
 
-    pub(super) fn judge_pass(
-        &mut self,
-        pass: &Pass,
-        mut answers: Option<&mut Vec<f32>>,
-    ) -> Result<(), TrainError> {
-        self.visit(pass, |session, step| {
-            let mut judge = Judge {
-                network: &session.network,
-                tape: &mut session.judge_tape,
-                answers: answers.as_deref_mut(),
-            };
-            session.task.judge(&mut judge, step, &session.embeddings)
-        })
-    }
-
-    /// Runs the model over a pass and shows the embeddings of each snapshot that is asked for.
+    /// Runs the model over a pass and shows what it says of each snapshot that is asked for.
     pub(super) fn visit(
         &mut self,
         pass: &Pass,
-        mut look: impl FnMut(&mut Self, usize) -> Result<(), TrainError>,
+        mut look: impl FnMut(&mut Self, &Piece, &Output, usize) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         let mut carried = Carried::default();
-        let pieces = self.pieces_of_pass(&pass.steps);
-        if self.shares_frames() && self.ranks.as_ref().is_some_and(|ranks| ranks.rank() > 0) {
-            return self.stand_by(pieces.len());
-        }
-        for piece in pieces {
-            self.take_time();
-            if self.agree(self.interrupt.is_asked())? {
-                return Err(TrainError::Stopped);
-            }
+        for piece in self.pieces_of_pass(&pass.steps) {
+            self.may_go_on()?;
             self.fit_tape(piece.steps.len());
             let output = self.embed_piece(&piece, &carried)?;
             let Range { start, end } = piece.steps;
@@ -97,27 +74,22 @@ impl Session {
                 output.state.detach(&self.tape, &mut carried);
             }
             for step in start.max(pass.asked.start)..end.min(pass.asked.end) {
-                if !self.fetch_rows(&piece, &output, step)? {
-                    continue;
-                }
-                look(self, step)?;
-                // The judge's tape may still share the embeddings; it lets go before the next copy.
-                self.judge_tape.reset();
+                look(self, &piece, &output, step)?;
             }
         }
         self.fit_tape(self.training_block());
         Ok(())
     }
 
-    /// While the first rank judges so many pieces: agrees with it whether to stop.
-    fn stand_by(&mut self, pieces: usize) -> Result<(), TrainError> {
-        for _ in 0..pieces {
-            self.take_time();
-            if self.agree(self.interrupt.is_asked())? {
-                return Err(TrainError::Stopped);
-            }
-        }
-        Ok(())
+    /// While other ranks compute so many pieces: agrees with them whether to stop.
+    pub(super) fn stand_by(&mut self, pieces: usize) -> Result<(), TrainError> {
+        (0..pieces).try_for_each(|_| self.may_go_on())
+    }
+
+    /// Before each piece that is judged: fails on all ranks if one of them is asked to stop.
+    fn may_go_on(&self) -> Result<(), TrainError> {
+        self.take_time();
+        if self.agree(self.interrupt.is_asked())? { Err(TrainError::Stopped) } else { Ok(()) }
     }
 
     /// The pieces of all frames, and of all passes that judge; none if ranks do not share them.
@@ -159,7 +131,7 @@ impl Session {
 
     /// The snapshots of a pass as they are computed one after the other: none takes more memory than a
     /// step of training.
-    fn pieces_of_pass(&self, steps: &Range<usize>) -> Vec<Piece> {
+    pub(super) fn pieces_of_pass(&self, steps: &Range<usize>) -> Vec<Piece> {
         let group = self.plan.judged_group;
         if !self.sequential() {
             return self.pieces(steps.clone(), group);
@@ -185,52 +157,6 @@ impl Session {
         let model = self.network.model.as_ref();
         let state = carried.attach(forward.tape)?;
         Ok(self.runner.embed(&mut forward, model, piece, state)?)
-    }
-
-    /// Brings the embeddings of a snapshot to the first rank, which judges it; a rank that has them
-    /// sends them. Returns whether this is the first rank.
-    fn fetch_rows(
-        &mut self,
-        piece: &Piece,
-        output: &Output,
-        step: usize,
-    ) -> Result<bool, TrainError> {
-        let place = Arc::make_mut(&mut self.embeddings).as_mut_slice();
-        let Some(sharing) = self.runner.sharing() else {
-            output.read(&self.tape, step, place);
-            return Ok(true);
-        };
-        sharing.ranks.check()?;
-        let owner = sharing.answerer(piece, step);
-        if owner == sharing.ranks.rank() {
-            output.read(&self.tape, step, place);
-            if owner != 0 {
-                sharing.ranks.send(0, EMBEDDINGS, place.to_vec())?;
-            }
-        } else if sharing.ranks.rank() == 0 {
-            place.copy_from_slice(&sharing.ranks.receive(owner, EMBEDDINGS, place.len())?);
-        }
-        sharing.ranks.take_time();
-        Ok(sharing.ranks.rank() == 0)
-    }
-
-    /// The metrics that the first rank found, on all of them.
-    fn share_metrics(&self, metrics: Metrics) -> Result<Metrics, TrainError> {
-        let Some(ranks) = &self.ranks else { return Ok(metrics) };
-        // By their bits: decimal text may come back with another last digit.
-        let bits = |(name, value): (String, f64)| (name, value.to_bits());
-        let own: BTreeMap<String, u64> = match ranks.rank() {
-            0 => metrics.into_iter().map(bits).collect(),
-            _ => BTreeMap::new(),
-        };
-        let own = serde_json::to_vec(&own).unwrap_or_default();
-        let mut length = [own.len() as u64];
-        ranks.broadcast(0, &mut length)?;
-        let mut text = own;
-        text.resize(length[0] as usize, 0);
-        ranks.broadcast(0, &mut text)?;
-        let shared: BTreeMap<String, u64> = serde_json::from_slice(&text).unwrap_or_default();
-        Ok(shared.into_iter().map(|(name, bits)| (name, f64::from_bits(bits))).collect())
     }
 
     /// Whether snapshots are judged in one pass over the sequence.

@@ -8,6 +8,7 @@ mod collectives;
 mod cuda_graphs;
 mod epoch;
 mod evaluate;
+mod judging;
 mod metis;
 mod pipeline;
 mod planning;
@@ -64,7 +65,7 @@ pub struct Session {
     pub(crate) tape: Tape,
     /// The snapshots that the blocks of the tape were taken for.
     tape_steps: usize,
-    /// Answers are judged on the host, from embeddings that came off the tape.
+    /// Answers about embeddings that came off the tape: of other ranks, or for a prediction.
     judge_tape: Tape,
     updates: Updates,
     carried: Carried,

@@ -65,10 +65,8 @@ impl Session {
             });
         }
         let mut values = Vec::new();
-        self.task.begin();
-        for pass in self.passes_for(&steps) {
-            self.judge_pass(&pass, Some(&mut values))?;
-        }
+        self.task.begin(true);
+        self.judge_passes(&self.passes_for(&steps), Some(&mut values))?;
         let metrics = self.task.metrics();
         let vertices = self.material.vertices();
         Ok((Answers { steps, vertices, per_vertex, values }, metrics))
@@ -91,7 +89,10 @@ impl Session {
         }
         let mut found = Vec::new();
         for pass in self.passes_for(&[step]) {
-            self.visit(&pass, |session, _| {
+            self.visit(&pass, |session, piece, output, step| {
+                if !session.fetch_rows(piece, output, step, 0)? {
+                    return Ok(());
+                }
                 found = session.embeddings.as_slice().to_vec();
                 Ok(())
             })?;
@@ -189,7 +190,10 @@ impl Session {
         let outputs = self.outputs();
         let mut answers = vec![0.0; asked.len() * outputs];
         for pass in self.passes_for(&steps) {
-            self.visit(&pass, |session, step| {
+            self.visit(&pass, |session, piece, output, step| {
+                if !session.fetch_rows(piece, output, step, 0)? {
+                    return Ok(());
+                }
                 let Ok(place) = steps.binary_search(&step) else { return Ok(()) };
                 for chunk in groups[place].chunks(PAIRS_AT_ONCE) {
                     let found = session.score(chunk.iter().map(|&at| asked[at]))?;
@@ -221,7 +225,7 @@ impl Session {
         let rows = self.embeddings.shape().rows;
         let embeddings = forward.tape.constant(&self.embeddings, 0..rows)?;
         let answers = head.decode(&mut forward, embeddings, &ends)?;
-        let found = self.judge_tape.value(answers).to_vec();
+        let found = self.judge_tape.read(answers);
         self.judge_tape.reset();
         Ok(found)
     }

@@ -97,10 +97,11 @@ fn links(config: &Config, material: &SnapshotInput, steps: &[usize]) -> Vec<Comp
     let LinkJudge { mut few, mut many, mut sampler, few_scores, many_scores, all } =
         LinkJudge::new(config);
     let sequence = &material.happened;
-    let mut found = compare_links(sequence, steps, &mut few, &mut sampler, &few_scores);
+    let mut questions = [(&mut few, &few_scores), (&mut many, &many_scores)];
+    let mut compared = compare_links(sequence, steps, &mut questions, &mut sampler).into_iter();
+    let mut found = compared.next().unwrap_or_default();
     found.iter_mut().for_each(|one| one.measures.retain(|(metric, _)| is_of_few(*metric)));
-    let ranked = compare_links(sequence, steps, &mut many, &mut sampler, &many_scores);
-    for (one, ranked) in found.iter_mut().zip(ranked) {
+    for (one, ranked) in found.iter_mut().zip(compared.flatten()) {
         let ranks = ranked.measures.into_iter().filter(|(metric, _)| !is_of_few(*metric));
         one.measures.extend(ranks);
     }

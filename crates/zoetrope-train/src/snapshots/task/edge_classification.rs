@@ -10,7 +10,6 @@ use zoetrope_data::split::Part;
 use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::Forward;
 use zoetrope_nn::decoder::Ends;
-use zoetrope_nn::forward::Updates;
 use zoetrope_nn::metrics::ClassScores;
 use zoetrope_run::Metrics;
 use zoetrope_tensor::{Matrix, Var};
@@ -18,10 +17,10 @@ use zoetrope_tensor::{Matrix, Var};
 use super::edge_pairs::{PairCounts, StackedPairs};
 use super::results::put;
 use super::staging::PLACED_PAIRS_MAX;
-use super::{Judge, Questions, Task, must_suffice};
+use super::{Judge, Questions, Scores, Task, must_suffice};
 use crate::class_weights;
 use crate::error::TrainError;
-use crate::snapshots::engine::{Head, Network, evaluating};
+use crate::snapshots::engine::{Head, Network};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::sampling::{EdgeClassRule, Pairs};
 
@@ -39,7 +38,6 @@ pub struct EdgeClassification {
     kept: HashMap<Range<usize>, Asked>,
     kept_count: usize,
     counts: PairCounts,
-    updates: Updates,
     classes: usize,
     /// The weight of each class in the loss, if they differ.
     weights: Option<Vec<f32>>,
@@ -104,7 +102,6 @@ impl EdgeClassification {
             kept: HashMap::new(),
             kept_count: 0,
             counts: PairCounts::default(),
-            updates: Updates::default(),
             classes,
         })
     }
@@ -180,7 +177,7 @@ impl Task for EdgeClassification {
         })
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, _ranked: bool) {
         self.right.clear();
     }
 
@@ -188,7 +185,8 @@ impl Task for EdgeClassification {
         &mut self,
         judge: &mut Judge<'_>,
         step: usize,
-        embeddings: &Arc<Matrix>,
+        embeddings: Var,
+        scores: &mut Scores,
     ) -> Result<(), TrainError> {
         let Head::Edge(head) = &judge.network.head else {
             unreachable!("an edge task has its head")
@@ -197,14 +195,18 @@ impl Task for EdgeClassification {
         if self.pairs.is_empty() {
             return Ok(());
         }
-        let mut forward = evaluating(judge.tape, &judge.network.parameters, &mut self.updates);
         self.stacked.clear();
         self.stacked.extend(&self.pairs, 0);
-        let rows = forward.tape.constant(embeddings, 0..embeddings.shape().rows)?;
-        let logits = head.decode(&mut forward, rows, &self.stacked.ends)?;
-        self.right.add_rows(judge.tape.value(logits), &self.stacked.labels);
-        judge.tape.reset();
+        let logits = head.decode(&mut judge.forward, embeddings, &self.stacked.ends)?;
+        let tape = &judge.forward.tape;
+        scores.numbers.resize(tape.shape(logits).len(), 0.0);
+        tape.read_into(logits, &mut scores.numbers);
         Ok(())
+    }
+
+    fn count(&mut self, step: usize, scores: &Scores) {
+        self.rule.fill(self.labelled.at(step), &mut self.pairs);
+        self.right.add_rows(&scores.numbers, &self.pairs.label);
     }
 
     fn metrics(&mut self) -> Metrics {

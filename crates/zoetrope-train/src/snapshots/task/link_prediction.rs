@@ -11,22 +11,22 @@ use std::time::Instant;
 use serde_json::json;
 use zoetrope_config::{Config, TaskConfig};
 use zoetrope_graph::SnapshotSequence;
-use zoetrope_nn::forward::Updates;
-use zoetrope_nn::metrics::{Classification, Metric, TieRule};
+use zoetrope_nn::metrics::{BinaryScores, Classification, Metric, TieRule};
 use zoetrope_nn::{Forward, StageKind};
 use zoetrope_run::Metrics;
-use zoetrope_tensor::{Loss, Matrix, Var};
+use zoetrope_tensor::{LinkRank, Loss, Var};
 
 use super::edge_pairs::{PairCounts, StackedPairs};
+use super::pair_head::PairHead;
 use super::results::put;
 use super::staging::{DeviceStaging, Placed, StagedPairs};
-use super::{Judge, Questions, Task};
+use super::{Judge, Questions, Scores, Task};
 use crate::error::TrainError;
-use crate::snapshots::engine::{Head, evaluating};
+use crate::snapshots::engine::Head;
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::sampling::{
     AllPairScores, Candidates, DrawKey, LinkCandidates, LinkSampler, LinkSampling, LinkScores,
-    NegativeEnds, Pairs,
+    NegativeEnds, Pairs, StepMeasures,
 };
 
 /// How links are judged, the same for models and for baselines.
@@ -84,8 +84,10 @@ pub struct LinkPrediction {
     /// Links of each snapshot, if they were counted: it need not be there to know how many pairs are drawn.
     links: Option<Arc<Vec<u64>>>,
     judge: LinkJudge,
-    few: LinkScores,
+    few: BinaryScores,
     many: LinkScores,
+    /// Whether edges are ranked among the many.
+    ranked: bool,
     all: Option<(LinkCandidates, AllPairScores)>,
     right: Classification,
     pairs: Pairs,
@@ -93,7 +95,8 @@ pub struct LinkPrediction {
     stacked: StackedPairs,
     staged: StagedPairs,
     counts: PairCounts,
-    updates: Updates,
+    /// Labels of pairs that are counted; only memory.
+    labels: Vec<f32>,
     config: TaskConfig,
 }
 
@@ -104,8 +107,9 @@ impl LinkPrediction {
         Self {
             sequence: Arc::clone(&material.happened),
             links: material.links.clone(),
-            few: judge.few_scores.clone(),
+            few: BinaryScores::default(),
             many: judge.many_scores.clone(),
+            ranked: true,
             all: judge.all.clone().map(|scores| (LinkCandidates::all(), scores)),
             right: Classification::new(2),
             pairs: Pairs::default(),
@@ -113,7 +117,7 @@ impl LinkPrediction {
             stacked: StackedPairs::default(),
             staged: StagedPairs::new(&material.happened, judge.sampler.sampling()),
             counts: PairCounts::default(),
-            updates: Updates::default(),
+            labels: Vec::new(),
             config: config.task.clone(),
             judge,
         }
@@ -130,25 +134,6 @@ impl LinkPrediction {
             self.stacked.extend(&self.pairs, at * vertices);
         }
         Ok(())
-    }
-
-    /// The scores of pairs of the next snapshot, given the embeddings of this one.
-    fn score<'t>(
-        stacked: &mut StackedPairs,
-        updates: &mut Updates,
-        judge: &'t mut Judge<'_>,
-        embeddings: &Arc<Matrix>,
-        pairs: &Pairs,
-    ) -> Result<&'t [f32], TrainError> {
-        let Head::Edge(head) = &judge.network.head else {
-            unreachable!("an edge task has its head")
-        };
-        let mut forward = evaluating(judge.tape, &judge.network.parameters, updates);
-        stacked.clear();
-        stacked.extend(pairs, 0);
-        let x = forward.tape.constant(embeddings, 0..embeddings.shape().rows)?;
-        let logits = head.decode(&mut forward, x, &stacked.ends)?;
-        Ok(judge.tape.value(logits))
     }
 }
 
@@ -206,7 +191,8 @@ impl Task for LinkPrediction {
         Some(&mut self.staged)
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, ranked: bool) {
+        self.ranked = ranked;
         self.few.clear();
         self.many.clear();
         self.right.clear();
@@ -217,48 +203,74 @@ impl Task for LinkPrediction {
         &mut self,
         judge: &mut Judge<'_>,
         step: usize,
-        embeddings: &Arc<Matrix>,
+        embeddings: Var,
+        scores: &mut Scores,
     ) -> Result<(), TrainError> {
         self.sequence.keep(step + 1)?;
-        let Self { stacked, updates, pairs, candidates, .. } = self;
+        let Self { stacked, pairs, candidates, .. } = self;
         let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
+        let mut head = PairHead::new(judge, embeddings, stacked)?;
         self.judge.sampler.fill(target, key, pairs);
-        if !pairs.is_empty() {
-            let scores = Self::score(stacked, updates, judge, embeddings, pairs)?;
-            self.right.add_binary(scores, 0.0, &pairs.label);
+        scores.put_pairs(&head.score(judge, pairs)?, &pairs.label);
+        let chunks = self.judge.few.load(target);
+        scores.counts.push(chunks as u32);
+        for chunk in 0..chunks {
+            self.judge.few.fill(chunk, key, candidates);
+            scores.put_pairs(&head.score(judge, &candidates.pairs)?, &candidates.pairs.label);
         }
-        let kinds = [(&mut self.judge.few, &mut self.few), (&mut self.judge.many, &mut self.many)];
-        for (drawn, results) in kinds {
-            for chunk in 0..drawn.load(target) {
-                drawn.fill(chunk, key, candidates);
-                let scores = Self::score(stacked, updates, judge, embeddings, &candidates.pairs)?;
-                results.add(candidates, scores);
-            }
+        if self.ranked {
+            let chunks = self.judge.many.load(target);
+            let ranks = head.ranks(judge, &mut self.judge.many, chunks, key, candidates)?;
+            scores.counts.push(ranks.len() as u32);
+            scores.counts.extend(ranks.iter().flat_map(|rank| [rank.higher, rank.equal]));
         }
         if let Some((all, results)) = &mut self.all {
             let chunks = all.load(target);
             all.links(pairs);
+            scores.counts.push(u32::from(chunks > 0));
             if chunks > 0 {
-                results.begin_step(Self::score(stacked, updates, judge, embeddings, pairs)?);
-            }
-            for chunk in 0..chunks {
-                all.fill(chunk, key, candidates);
-                let scores = Self::score(stacked, updates, judge, embeddings, &candidates.pairs)?;
-                results.add(candidates, scores);
-            }
-            if chunks > 0 {
-                results.end_step();
+                results.begin_step(&head.score(judge, pairs)?);
+                for chunk in 0..chunks {
+                    all.fill(chunk, key, candidates);
+                    results.add(candidates, &head.score(judge, &candidates.pairs)?);
+                }
+                scores.counts.extend(results.end_step().pack());
             }
         }
-        judge.tape.reset();
         Ok(())
+    }
+
+    fn count(&mut self, _step: usize, scores: &Scores) {
+        let mut read = scores.read();
+        let [positives, negatives] = read.pairs();
+        for (scores, label) in [(positives, 1.0), (negatives, 0.0)] {
+            self.labels.clear();
+            self.labels.resize(scores.len(), label);
+            self.right.add_binary(scores, 0.0, &self.labels);
+        }
+        for _ in 0..read.count() {
+            read.add_pairs(&mut self.few);
+        }
+        if self.ranked {
+            let links = read.count() as usize;
+            for rank in read.counts(2 * links).chunks_exact(2) {
+                self.many.add_ranks(&[LinkRank { higher: rank[0], equal: rank[1] }]);
+            }
+        }
+        if let Some((_, results)) = &mut self.all
+            && read.count() > 0
+        {
+            results.add_step(StepMeasures::unpack(read.counts(StepMeasures::WORDS)));
+        }
     }
 
     fn metrics(&mut self) -> Metrics {
         let mut metrics = Metrics::new();
         put(&mut metrics, [(Metric::Accuracy, self.right.accuracy())]);
-        put(&mut metrics, self.few.report().into_iter().filter(|(metric, _)| is_of_few(*metric)));
-        put(&mut metrics, self.many.report().into_iter().filter(|(metric, _)| !is_of_few(*metric)));
+        put(&mut metrics, self.few.report());
+        if self.ranked {
+            put(&mut metrics, self.many.report());
+        }
         if let Some((_, scores)) = &self.all {
             put(&mut metrics, scores.report().into_iter().filter(|(metric, _)| is_of_all(*metric)));
         }
@@ -280,6 +292,8 @@ impl Task for LinkPrediction {
             "mrr_and_hits": {
                 "negatives": self.judge.many.describe(),
                 "ties": "average of the optimistic and the pessimistic rank",
+                "measured": "at each epoch only if task.metric is one of them; otherwise in the test \
+                             and by eval",
             },
             "map_and_row_mrr": self.all.as_ref().map(|(all, _)| json!({
                 "negatives": all.describe(),

@@ -9,18 +9,19 @@ mod edge_pairs;
 mod link_prediction;
 mod node_classification;
 mod node_regression;
+mod pair_head;
 mod pairs_ahead;
 mod results;
+mod scores;
 mod staging;
 mod vertex_answers;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use zoetrope_config::{Config, TaskName};
 use zoetrope_nn::Forward;
 use zoetrope_run::Metrics;
-use zoetrope_tensor::{Matrix, Var};
+use zoetrope_tensor::Var;
 
 use crate::error::TrainError;
 use crate::snapshots::engine::Network;
@@ -32,6 +33,7 @@ pub use edge_classification::EdgeClassification;
 pub use link_prediction::LinkPrediction;
 pub use node_classification::NodeClassification;
 pub use node_regression::NodeRegression;
+pub use scores::Scores;
 pub use staging::DeviceStaging;
 
 /// The rows of an embedding that a loss looks at.
@@ -76,11 +78,12 @@ pub trait Task: Send {
         None
     }
 
-    /// Forgets answers judged so far.
-    fn begin(&mut self);
+    /// Forgets answers judged so far. If what follows is not `ranked`, edges are not ranked among many
+    /// pairs, which takes many times as long as everything else.
+    fn begin(&mut self, ranked: bool);
 
-    /// Judges the answers of one snapshot, given its embeddings (`N × width`). If `answers` is
-    /// there, appends what a prediction file has for this snapshot.
+    /// Scores the answers of one snapshot, whose embeddings (`N × width`) are on the tape: where they were
+    /// computed, and on every rank beside the others. What a rank finds goes to the one that counts.
     ///
     /// # Errors
     /// If shapes do not fit.
@@ -88,8 +91,12 @@ pub trait Task: Send {
         &mut self,
         judge: &mut Judge<'_>,
         step: usize,
-        embeddings: &Arc<Matrix>,
+        embeddings: Var,
+        scores: &mut Scores,
     ) -> Result<(), TrainError>;
+
+    /// Counts the scores of one snapshot, in the order of snapshots.
+    fn count(&mut self, step: usize, scores: &Scores);
 
     /// The metrics of the answers judged since the last beginning.
     fn metrics(&mut self) -> Metrics;
@@ -104,19 +111,18 @@ pub trait Task: Send {
         pairs.clear();
     }
 
-    /// The numbers that a prediction file has for each vertex; None if the task has no answer
-    /// for a vertex.
+    /// The numbers that a prediction file has for each vertex, which are those of its [`Scores`]; None if the
+    /// task has no answer for a vertex.
     fn answers_per_vertex(&self) -> Option<usize>;
 }
 
 /// What judging needs besides the embeddings.
+#[derive(Debug)]
 pub struct Judge<'a> {
     /// The network with its parameters.
     pub network: &'a Network,
-    /// A tape that is reset for every snapshot.
-    pub tape: &'a mut zoetrope_tensor::Tape,
-    /// Where answers are collected for a prediction file.
-    pub answers: Option<&'a mut Vec<f32>>,
+    /// The tape that holds the embeddings; what is recorded is forgotten afterwards.
+    pub forward: Forward<'a>,
 }
 
 /// The task that the data has targets for, and why.

@@ -13,7 +13,7 @@ use zoetrope_tensor::{Matrix, Var};
 
 use super::results::put;
 use super::vertex_answers::{VertexAnswers, head};
-use super::{Judge, Questions, Task, must_suffice};
+use super::{Judge, Questions, Scores, Task, must_suffice};
 use crate::class_weights;
 use crate::error::TrainError;
 use crate::snapshots::engine::Network;
@@ -141,20 +141,23 @@ impl Task for NodeClassification {
         self.answers.count(self.answers.rows(&questions.steps))
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, _ranked: bool) {
         self.right.clear();
     }
 
     fn judge(
         &mut self,
         judge: &mut Judge<'_>,
-        step: usize,
-        embeddings: &Arc<Matrix>,
+        _step: usize,
+        embeddings: Var,
+        scores: &mut Scores,
     ) -> Result<(), TrainError> {
-        let scores = self.answers.ask(judge, embeddings)?;
+        VertexAnswers::ask(judge, embeddings, scores)
+    }
+
+    fn count(&mut self, step: usize, scores: &Scores) {
         let labels = &self.labels;
-        self.right.add_rows(scores, self.answers.truth(step, |row| labels[row] as f32));
-        Ok(())
+        self.right.add_rows(&scores.numbers, self.answers.truth(step, |row| labels[row] as f32));
     }
 
     fn metrics(&mut self) -> Metrics {

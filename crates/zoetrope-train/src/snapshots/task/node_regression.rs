@@ -11,7 +11,7 @@ use zoetrope_tensor::{Loss, Matrix, Var};
 
 use super::results::{put, put_own};
 use super::vertex_answers::{VertexAnswers, head};
-use super::{Judge, Questions, Task};
+use super::{Judge, Questions, Scores, Task};
 use crate::error::TrainError;
 use crate::snapshots::engine::Network;
 use crate::snapshots::material::{Goal, SnapshotInput};
@@ -74,7 +74,7 @@ impl Task for NodeRegression {
         self.answers.count(self.answers.rows(&questions.steps))
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, _ranked: bool) {
         self.errors.clear();
         self.own_errors.clear();
     }
@@ -82,10 +82,15 @@ impl Task for NodeRegression {
     fn judge(
         &mut self,
         judge: &mut Judge<'_>,
-        step: usize,
-        embeddings: &Arc<Matrix>,
+        _step: usize,
+        embeddings: Var,
+        scores: &mut Scores,
     ) -> Result<(), TrainError> {
-        let predicted = self.answers.ask(judge, embeddings)?;
+        VertexAnswers::ask(judge, embeddings, scores)
+    }
+
+    fn count(&mut self, step: usize, scores: &Scores) {
+        let predicted = &scores.numbers[..];
         let values = self.values.as_slice();
         let truth = self.answers.truth(step, |row| values[row]);
         self.errors.add(predicted, truth);
@@ -97,7 +102,6 @@ impl Task for NodeRegression {
             }
             self.own_errors.add(&self.own[0], &self.own[1]);
         }
-        Ok(())
     }
 
     fn metrics(&mut self) -> Metrics {

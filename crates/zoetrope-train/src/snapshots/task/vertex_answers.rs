@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use zoetrope_nn::Forward;
 use zoetrope_nn::decoder::VertexDecoder;
-use zoetrope_nn::forward::Updates;
 use zoetrope_tensor::{Matrix, Var};
 
-use super::Judge;
+use super::{Judge, Scores};
 use crate::error::TrainError;
-use crate::snapshots::engine::{Head, Network, evaluating};
+use crate::snapshots::engine::{Head, Network};
 
 /// Which vertices have an answer, in buffers that are used again.
 #[derive(Debug)]
@@ -19,14 +18,13 @@ pub(super) struct VertexAnswers {
     vertices: usize,
     present: Option<Arc<Matrix>>,
     truth: Vec<f32>,
-    updates: Updates,
 }
 
 impl VertexAnswers {
     /// `present` is `T·N × 1`, what each answer weighs in the loss and 0 if a vertex has none; None if
     /// all have one and count the same.
     pub(super) fn new(vertices: usize, present: Option<Arc<Matrix>>) -> Self {
-        Self { vertices, present, truth: Vec::new(), updates: Updates::default() }
+        Self { vertices, present, truth: Vec::new() }
     }
 
     /// The rows of some consecutive snapshots.
@@ -53,21 +51,17 @@ impl VertexAnswers {
         Ok((weights.transpose()?, count))
     }
 
-    /// What the head says about the embeddings of a snapshot; also appended to the answers of a
-    /// prediction file.
-    pub(super) fn ask<'t>(
-        &mut self,
-        judge: &'t mut Judge<'_>,
-        embeddings: &Arc<Matrix>,
-    ) -> Result<&'t [f32], TrainError> {
-        let mut forward = evaluating(judge.tape, &judge.network.parameters, &mut self.updates);
-        let rows = forward.tape.constant(embeddings, 0..self.vertices)?;
-        let answers = head(judge.network).decode(&mut forward, rows)?;
-        let values = judge.tape.value(answers);
-        if let Some(collected) = judge.answers.as_deref_mut() {
-            collected.extend_from_slice(values);
-        }
-        Ok(values)
+    /// What the head says about the embeddings of a snapshot.
+    pub(super) fn ask(
+        judge: &mut Judge<'_>,
+        embeddings: Var,
+        scores: &mut Scores,
+    ) -> Result<(), TrainError> {
+        let answers = head(judge.network).decode(&mut judge.forward, embeddings)?;
+        let tape = &judge.forward.tape;
+        scores.numbers.resize(tape.shape(answers).len(), 0.0);
+        tape.read_into(answers, &mut scores.numbers);
+        Ok(())
     }
 
     /// The true values of a snapshot by row, NaN if there is none.
