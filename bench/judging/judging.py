@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-from machine import commit, machine  # noqa: E402
+from machine import commit, commit_of, machine, short  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
 AS_733 = os.environ.get("AS_733", str(ROOT.parent / "shared/data/as-733/as-733.tar.xz"))
@@ -71,8 +71,8 @@ def summarise(rounds):
 def table(kept):
     """Rows of all that is kept, each with its commits."""
     lines = [
-        "| case | device | threads | test: before, s | now, s | × | validation: before, s | now, s | × | epoch: now, s | before, now |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| case | device | threads | test: before, s | now, s | × | validation: before, s | now, s | × | epoch: now, s | commit | before |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in kept:
         now, before = row["now"], row.get("before")
@@ -81,8 +81,8 @@ def table(kept):
             old = f"{before[key]:.3g}" if before else ""
             times = f"{before[key] / max(now[key], 1e-9):.1f}" if before else ""
             cells += [old, f"{now[key]:.3g}", times]
-        commits = ", ".join(row[key][:12] for key in ("before_commit", "commit") if row.get(key))
-        lines.append("| " + " | ".join(map(str, [*cells, f"{now['epoch']:.3g}", commits])) + " |")
+        cells += [f"{now['epoch']:.3g}", commit_of(row), short(row.get("before_commit", ""))]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
     return lines
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-from machine import commit, machine  # noqa: E402
+from machine import commit, commit_of, machine  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
 TWO_HOSTS = str(ROOT / "crates/zoetrope-testkit/hosts/two_hosts.sh")
@@ -80,7 +80,7 @@ def main():
     ]
     for row in rows:
         cells = [row["model"], row["rate"], f"{row['megabytes']:.0f}", f"{row['without']:.3f}", f"{row['with']:.3f}",
-                 f"{100 * row['gain']:.0f} %", "yes" if row["equal"] else "NO", row["commit"][:12]]  # fmt: skip
+                 f"{100 * row['gain']:.0f} %", "yes" if row["equal"] else "NO", commit_of(row)]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("")
     for row in rows:

@@ -85,7 +85,7 @@ def scaling(size, rounds, models, parts):
         for _ in range(rounds):
             for kind, (launcher, more) in kinds.items():
                 seconds[kind].append(epoch_seconds(train(model, flags + more, launcher)))
-        row = {"model": model, "seconds": seconds, "machine": machine()}
+        row = {"model": model, "seconds": seconds}
         row["gain"] = {kind: statistics.median(seconds["1 rank"]) / statistics.median(all) for kind, all in seconds.items() if kind != "1 rank"}
         print(f"{model}: " + ", ".join(f"{kind} {gain:.2f} ×" for kind, gain in row["gain"].items()), file=sys.stderr)
         rows.append(row)
@@ -103,12 +103,6 @@ def scaling(size, rounds, models, parts):
         row |= {"cpu": cpu, "cpu_of_rounds": spent, "overhead": cpu["8"] / cpu["1"] - 1}
         print(f"{model}: eight ranks {row['overhead']:+.0%} processor time", file=sys.stderr)
     return rows
-
-
-def where_of(row):
-    """Processor, date and commit of a row; rows of before these were kept have those of the whole file."""
-    there = row.get("machine")
-    return f"{there['cpu']}, {there['date'][:10]}, {there['commit'][:12]}" if there else ""
 
 
 def text(made):
@@ -139,7 +133,7 @@ def text(made):
             met = "met" if row["gain"]["2 threads"] >= GOALS[row["model"]] else "missed"
             cost = row.get("overhead")
             under = "" if cost is None else f"{cost:+.0%} (25 %: {'met' if cost <= 0.25 else 'missed'})"
-            lines.append(f"| {NAMES[row['model']]} | " + " | ".join(cells) + f" | {GOALS[row['model']]} × ({met}) | {under} | {where_of(row)} |")
+            lines.append(f"| {NAMES[row['model']]} | " + " | ".join(cells) + f" | {GOALS[row['model']]} × ({met}) | {under} | {commit_of(row)} |")
         lines.append("")
     return "\n".join(lines)
 
