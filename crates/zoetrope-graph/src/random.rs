@@ -91,6 +91,10 @@ impl Draws {
 
     /// The number of position `position + n` below `bound + n`, for each place `n`: what distinct numbers
     /// are made of. Inlined into a function that is compiled for wide vectors, it draws many at a time.
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "loops over lanes become vectors; zipped iterators over five arrays do not read better"
+    )]
     #[inline(always)]
     pub fn below_rising(&self, position: u64, bound: u32, numbers: &mut [u32]) {
         let Random { key, stream, step } = self.random;

@@ -116,7 +116,7 @@ fn a_gpu_judges_what_it_has_computed_and_sends_scores_alone() {
     if !has_gpu() {
         return;
     }
-    let wide = "model.hidden=64";
+    let wide = "model.hidden=256";
     for task in [LINKS, EDGES, NODES] {
         let expected = metrics(&[task, wide], None);
         let mut on_gpu = session(&[task, wide, "train.device=cuda"], None);
@@ -124,7 +124,7 @@ fn a_gpu_judges_what_it_has_computed_and_sends_scores_alone() {
         let mut found = on_gpu.evaluate(Part::Validation).unwrap();
         let down = on_gpu.device().copied_bytes()[1] - before;
         let judged = on_gpu.steps_of(Part::Validation).len();
-        let embeddings = (judged * on_gpu.material().vertices() * 64 * 4) as u64;
+        let embeddings = (judged * on_gpu.material().vertices() * 256 * 4) as u64;
         assert!(down < embeddings / 2, "{down} bytes came down, embeddings have {embeddings}");
         let test = on_gpu.evaluate(Part::Test).unwrap();
         found.extend(test.into_iter().map(|(name, value)| (format!("test_{name}"), value)));

@@ -17,7 +17,6 @@ use super::evaluate::Pass;
 use crate::error::TrainError;
 use crate::snapshots::engine::{Output, Piece, evaluating};
 use crate::snapshots::task::{Judge, Scores};
-use crate::training_run::Collectives;
 
 /// The tags of embeddings on their way to the rank that judges them, and of what it finds.
 const EMBEDDINGS: u16 = 1;
