@@ -38,9 +38,20 @@ CASES = {
 GOALS = {"cpu": 10, "cuda": 50}
 
 
-def train(program, case, epochs, threads, device, folder):
+def made(program, case, folder):
+    """The data of a case as both versions read it; what is generated is generated once, because that takes long."""
+    data = CASES[case][0]
+    if not data.startswith("synthetic:"):
+        return data
+    file = Path(folder) / f"{case.replace(' ', '-')}.npz"
+    if not file.exists():
+        subprocess.run([program, "data", "generate", data, "--out", str(file), "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    return str(file)
+
+
+def train(program, case, data, epochs, threads, device, folder):
     """The summary of a run."""
-    data, settings = CASES[case]
+    settings = CASES[case][1]
     out = Path(tempfile.mkdtemp(dir=folder)) / "run"
     command = [program, "train", "--data", data, *settings.split(), "--epochs", str(epochs), "--threads", str(threads),
                "--device", device, "--seed", "1", "--quiet", "--out", str(out)]  # fmt: skip
@@ -50,9 +61,9 @@ def train(program, case, epochs, threads, device, folder):
     return json.loads((out / "summary.json").read_text())
 
 
-def measure(program, case, threads, device, folder):
+def measure(program, case, data, threads, device, folder):
     """Seconds of a validation and of the test part, and the metrics of the test."""
-    short, long = (train(program, case, epochs, threads, device, folder) for epochs in (1, 3))
+    short, long = (train(program, case, data, epochs, threads, device, folder) for epochs in (1, 3))
     validation = (long["seconds"]["evaluate"] - short["seconds"]["evaluate"]) / 2
     return {
         "validation": validation,
@@ -112,12 +123,13 @@ def main():
     kept = json.loads(file.read_text()) if file.exists() else []
     with tempfile.TemporaryDirectory() as folder:
         for case in options.cases.split(";"):
+            data = made(now, case, folder)
             for threads in map(int, options.threads.split(",")):
                 found = {"now": [], "before": []}
                 programs = {"now": now, **({"before": options.before} if options.before else {})}
                 for turn in range(options.rounds):
                     for version in sorted(programs, reverse=turn % 2 == 1):
-                        found[version].append(measure(programs[version], case, threads, options.device, folder))
+                        found[version].append(measure(programs[version], case, data, threads, options.device, folder))
                         print(case, threads, version, json.dumps(found[version][-1]), flush=True)
                 row = {"case": case, "device": options.device, "threads": threads, "rounds": options.rounds,
                        "machine": machine(), "commit": commit(), "now": summarise(found["now"])}  # fmt: skip
