@@ -10,6 +10,7 @@ mod defaults;
 mod hashes;
 mod kernels;
 mod limits;
+mod ranks;
 mod readme;
 mod repository;
 mod sanitize;
@@ -47,6 +48,8 @@ usage: cargo xtask COMMAND
              predictions; compares them with those of another program or an earlier call:
              --program FILE [--out FILE] [--against FILE | --against-program FILE] [--reasons FILE]
              [--markdown FILE] [--list] [WORD …]
+  ranks      trains every model by ranks in every way to share it, compares with one rank, and writes
+             bench/results/equality.md
   sanitize   runs the tests of the crates with unsafe code under AddressSanitizer; words choose tests
   limits     trains every model under limits on memory that are drawn at random, and writes the peaks
              to bench/results/limits.md: [--seed S] [--program FILE] [MODEL …]";
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         ["defaults", rows @ ..] => exit(defaults::run(&root, rows)),
         ["hashes", words @ ..] => exit(hashes::run(&root, words)),
         ["limits", flags @ ..] => exit(limits::run(&root, flags)),
+        ["ranks"] => exit(ranks::run(&root)),
         ["sanitize", words @ ..] => exit(sanitize::run(&root, words)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -128,20 +128,33 @@ fn metis_divides_the_vertices_if_it_is_asked_to_and_is_installed() {
 fn what_ranks_cannot_share_is_refused_with_advice() {
     let folder = Folder::new();
     for (more, code, words) in [
-        (&["--model", "dysat"][..], 2, &["dysat", "--ranks 1", "tm-gcn"][..]),
-        (&["--model", "evolvegcn-h"], 2, &["evolvegcn-h", "evolvegcn-o"]),
-        (&["--model", "tm-gcn", "--set", "model.dropout=0.2"], 2, &["model.dropout = 0"]),
+        (
+            &["--model", "mpnn-lstm", "--set", "plan.blocks=2"][..],
+            2,
+            &["plan.blocks", "mpnn-lstm", "whole"][..],
+        ),
         (&["--model", "tm-gcn", "--ranks", "41"], 2, &["41 ranks for 40 vertices", "fewer"]),
         (
             &["--model", "tm-gcn", "--set", "plan.strategy=hybrid", "--set", "plan.members=3"],
             2,
             &["plan.members = 3", "divides"],
         ),
-        (&["--model", "tgcn", "--set", "train.carry_state=true"], 2, &["train.carry_state"]),
         (
             &["--model", "tm-gcn", "--set", "plan.partitioner=metis"],
             2,
             &["plan.partitioner", "plan.strategy = \"vertex\""],
+        ),
+        (
+            &[
+                "--model",
+                "tgcn",
+                "--set",
+                "train.carry_state=true",
+                "--set",
+                "plan.strategy=frames",
+            ],
+            2,
+            &["train.carry_state", "plan.strategy = \"snapshot\""],
         ),
         (&["--model", "tgn"], 2, &["tgn", "--ranks 1"]),
     ] {

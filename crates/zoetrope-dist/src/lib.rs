@@ -59,6 +59,7 @@ pub mod ranks;
 mod site;
 mod sync;
 pub mod threads;
+mod together;
 mod traffic;
 pub mod watch;
 

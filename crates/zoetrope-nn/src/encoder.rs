@@ -40,6 +40,8 @@ pub struct Sequence {
     pub vertices: usize,
     /// `T·N × 1`, 0 if a vertex is not there; None if all are.
     pub mask: Option<Var>,
+    /// `N × 1`: the bits of the numbers of the vertices, which dropout depends on; their places if None.
+    pub numbers: Option<Var>,
 }
 
 /// Works along time: from sequences of vertices to sequences of vertices.

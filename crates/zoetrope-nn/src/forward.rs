@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use zoetrope_tensor::{Dropout, DropoutKey, Matrix, Tape, Var};
+use zoetrope_tensor::{Cells, Device, Dropout, DropoutKey, Matrix, Tape, Var};
 
 use crate::error::NnError;
 use crate::parameters::{ParameterId, Parameters};
@@ -41,13 +41,13 @@ impl Updates {
                 continue;
             }
             if let Some(statistics) = update.of_batch(tape) {
-                statistics.apply(parameters);
+                statistics.apply(parameters, tape.device());
             }
         }
     }
 
-    /// The statistics of the last batch, to be applied later or elsewhere; none on a GPU, where they stay.
-    /// Call it before the backward pass, which gives the statistics away.
+    /// The statistics of the last batch, to be applied later or elsewhere; a GPU that found them is waited
+    /// for. Call it before the backward pass, which gives the statistics away.
     pub fn take(&mut self, tape: &Tape) -> Vec<BatchStatistics> {
         self.statistics.drain(..).filter_map(|update| update.of_batch(tape)).collect()
     }
@@ -55,16 +55,16 @@ impl Updates {
 
 impl StatisticsUpdate {
     fn of_batch(&self, tape: &Tape) -> Option<BatchStatistics> {
-        let batch = tape.batch_statistics(self.normalised)?;
-        let rows = tape.shape(self.normalised).rows as f32;
+        let (mean, inverse_deviation) = tape.read_batch_statistics(self.normalised)?;
+        let rows = tape.rows_of_batch(self.normalised) as f32;
         // PyTorch keeps the unbiased variance, but normalises with the biased one.
         let unbiased = if rows > 1.0 { rows / (rows - 1.0) } else { 1.0 };
         let variance = |inverse: &f32| (1.0 / (inverse * inverse) - self.epsilon) * unbiased;
         Some(BatchStatistics {
             running: [self.mean, self.variance, self.count],
             momentum: self.momentum,
-            mean: batch.mean.to_vec(),
-            variance: batch.inverse_deviation.iter().map(variance).collect(),
+            mean,
+            variance: inverse_deviation.iter().map(variance).collect(),
         })
     }
 }
@@ -80,8 +80,15 @@ pub struct BatchStatistics {
 }
 
 impl BatchStatistics {
-    /// Moves the running statistics towards these.
-    pub fn apply(&self, parameters: &mut Parameters) {
+    /// Moves the running statistics towards these, on a GPU if the parameters are there.
+    pub fn apply(&self, parameters: &mut Parameters, device: &Device) {
+        if let Some(gpu) = device.gpu() {
+            let block = parameters.on(gpu);
+            let mut running = self.running.map(|id| block.values_of(id.index()));
+            let values = [&self.mean, &self.variance].map(|values| &values[..]);
+            let views = running.each_mut().map(|kept| kept.view_mut());
+            return gpu.move_statistics(views, values, self.momentum);
+        }
         let [mean, variance, count] = self.running;
         for (id, batch) in [(mean, &self.mean), (variance, &self.variance)] {
             let running = parameters.get_mut(id).as_mut_slice();
@@ -233,12 +240,6 @@ impl<'a> Forward<'a> {
         computed
     }
 
-    /// Says that what follows is that block of a frame: its dropout is its own, and the same whenever
-    /// the block is computed.
-    pub fn begin_block(&mut self, block: u32) {
-        self.dropouts = block << 8;
-    }
-
     /// A parameter on the tape.
     pub fn parameter(&mut self, id: ParameterId) -> Var {
         // A matrix always has all of its rows: there is a constant whenever there is a matrix.
@@ -268,8 +269,18 @@ impl<'a> Forward<'a> {
     /// # Errors
     /// If the rate is not in `[0, 1)`.
     pub fn dropout(&mut self, x: Var, rate: f32) -> Result<Var, NnError> {
+        self.dropout_of_cells(x, rate, Cells::default())
+    }
+
+    /// The same for rows that are known cells: what is dropped does not depend on who else's are there.
+    pub(crate) fn dropout_of_cells(
+        &mut self,
+        x: Var,
+        rate: f32,
+        cells: Cells,
+    ) -> Result<Var, NnError> {
         match self.dropout_mask(rate) {
-            Some(Dropout { p, key }) => Ok(self.tape.dropout(x, p, key)?),
+            Some(dropout) => Ok(self.tape.dropout_of_cells(x, dropout, cells)?),
             None => Ok(x),
         }
     }

@@ -1,14 +1,15 @@
 //! A frame: some consecutive snapshots as a model sees them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use zoetrope_tensor::{SparseGroup, Var};
+use zoetrope_tensor::{Cells, GatOptions, SparseGroup, Var};
 
 use crate::encoder::{Sequence, StructureEncoder, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame_share::{Shared, StructureRows};
+use crate::frame_share::{Shared, StructureRows, VertexNumbers};
 use crate::graph::{Adjacency, PreparedGraph};
 use crate::stage::StageKind;
 use crate::state::State;
@@ -121,7 +122,7 @@ impl<'a> Frame<'a> {
 
     /// The number of vertices that time encoders follow here.
     pub fn time_vertices(&self) -> usize {
-        self.shared.map_or(self.vertices(), |shared| shared.time_vertices)
+        self.shared.map_or(self.vertices(), |shared| shared.time_vertices())
     }
 
     /// The rows of structure encoders at the rank whose time encoders read them, as sequences.
@@ -135,7 +136,19 @@ impl<'a> Frame<'a> {
             None => rows,
         };
         let (steps, vertices) = (self.all_steps(), self.time_vertices());
-        Ok(Sequence { rows, steps, vertices, mask: self.mask })
+        self.sequence(forward, rows, steps, vertices)
+    }
+
+    fn sequence(
+        &self,
+        forward: &mut Forward<'_>,
+        rows: Var,
+        steps: usize,
+        vertices: usize,
+    ) -> Result<Sequence, NnError> {
+        let bits = self.shared.map(|shared| shared.numbers.time_bits());
+        let numbers = bits.map(|bits| forward.tape.constant(bits, 0..vertices)).transpose()?;
+        Ok(Sequence { rows, steps, vertices, mask: self.mask, numbers })
     }
 
     /// The rows of time encoders at the rank whose structure encoders read them, perhaps still pending.
@@ -204,7 +217,69 @@ impl<'a> Frame<'a> {
         }
         let rows = exchange.arrange(forward.tape, &arrived)?;
         let (steps, vertices) = (self.all_steps(), self.time_vertices());
-        Ok(Sequence { rows, steps, vertices, mask: self.mask })
+        self.sequence(forward, rows, steps, vertices)
+    }
+
+    /// The matrix of one snapshot of the frame in one of the forms of time encoders times the rows that they
+    /// have of it; rows of other ranks are gathered.
+    ///
+    /// # Errors
+    /// If there are not as many rows as time encoders have here.
+    pub fn multiply_in_time(
+        &self,
+        forward: &mut Forward<'_>,
+        form: Adjacency,
+        step: usize,
+        x: Var,
+    ) -> Result<Var, NnError> {
+        forward.may_exchange_at(StageKind::GatherInTime, step, x);
+        let (graph, x) = match self.shared {
+            Some(shared) => {
+                (shared.time_graph, shared.exchange.gather_in_time(forward.tape, step, x)?)
+            }
+            None => (self.graph, x),
+        };
+        Ok(forward.tape.spmm(&graph.form(form).cut(step..step + 1), x)?)
+    }
+
+    /// The rows of all ranks that describe cells of structure encoders.
+    pub fn all_cells(&self) -> usize {
+        let vertices = self.shared.map_or(self.vertices(), |shared| shared.numbers.all());
+        self.all_steps() * vertices
+    }
+
+    /// Dropout of rows of structure encoders while training.
+    ///
+    /// # Errors
+    /// If the rate is not in `[0, 1)`.
+    pub fn dropout(&self, forward: &mut Forward<'_>, x: Var, rate: f32) -> Result<Var, NnError> {
+        let cells = self.cells(self.own_steps().start, VertexNumbers::structure);
+        forward.dropout_of_cells(x, rate, cells)
+    }
+
+    /// Dropout of rows of time encoders, of the whole frame or of its last snapshots, while training.
+    ///
+    /// # Errors
+    /// If the rate is not in `[0, 1)`.
+    pub fn dropout_in_time(
+        &self,
+        forward: &mut Forward<'_>,
+        x: Var,
+        rate: f32,
+    ) -> Result<Var, NnError> {
+        let steps = forward.tape.shape(x).rows / self.time_vertices().max(1);
+        let cells = self.cells(self.all_steps() - steps, VertexNumbers::time);
+        forward.dropout_of_cells(x, rate, cells)
+    }
+
+    /// The cells of rows whose first is of that snapshot of the frame.
+    fn cells(&self, step: usize, vertices: fn(&VertexNumbers) -> &Arc<Vec<u32>>) -> Cells {
+        let numbers = self.shared.map(|shared| shared.numbers);
+        Cells {
+            first_step: self.first_step + step,
+            all: numbers.map_or(self.vertices(), VertexNumbers::all),
+            vertices: numbers.map(|numbers| Arc::clone(vertices(numbers))),
+        }
     }
 
     /// All snapshots of the frame in one form.
@@ -339,6 +414,19 @@ impl Group<'_> {
         self.graph.form(form).cut(self.steps.clone())
     }
 
+    /// Rows of features with those of other ranks that edges lead from: what the matrices of the group
+    /// have columns for.
+    ///
+    /// # Errors
+    /// If there are not as many rows as this rank has.
+    pub fn gather(&self, forward: &mut Forward<'_>, x: Var) -> Result<Var, NnError> {
+        forward.may_exchange(StageKind::Gather, x);
+        Ok(match self.shared {
+            Some(shared) => shared.exchange.gather(forward.tape, x)?,
+            None => x,
+        })
+    }
+
     /// The matrices of the group in one form times rows of features, of which those of other ranks
     /// are gathered.
     ///
@@ -350,12 +438,27 @@ impl Group<'_> {
         form: Adjacency,
         x: Var,
     ) -> Result<Var, NnError> {
-        forward.may_exchange(StageKind::Gather, x);
-        let x = match self.shared {
-            Some(shared) => shared.exchange.gather(forward.tape, x)?,
-            None => x,
-        };
+        let x = self.gather(forward, x)?;
         if self.steps.is_empty() { Ok(x) } else { Ok(forward.tape.spmm(&self.form(form), x)?) }
+    }
+
+    /// Attention over the entries of the matrices of the group in one form: `features` and `source` are of
+    /// [gathered](Self::gather) rows, `destination` of those that this rank describes.
+    ///
+    /// # Errors
+    /// If shapes do not fit.
+    pub fn attend(
+        &self,
+        forward: &mut Forward<'_>,
+        form: Adjacency,
+        [features, source, destination]: [Var; 3],
+        options: GatOptions,
+    ) -> Result<Var, NnError> {
+        // Without a snapshot there are no matrices, and no rows either.
+        if self.steps.is_empty() {
+            return Ok(features);
+        }
+        Ok(forward.tape.gat(&self.form(form), features, source, destination, options)?)
     }
 
     /// The number of snapshots.

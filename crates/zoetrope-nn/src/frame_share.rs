@@ -5,8 +5,11 @@
 //! [`Frame`](crate::Frame) to move them.
 
 use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
 
-use zoetrope_tensor::{Tape, TensorError, Var};
+use zoetrope_tensor::{Matrix, Tape, TensorError, TogetherWith, Var};
+
+use crate::graph::PreparedGraph;
 
 /// Exchanges rows between the ranks that share a frame. All of them call it in the same order.
 pub trait RowExchange: Debug {
@@ -28,6 +31,26 @@ pub trait RowExchange: Debug {
     /// # Errors
     /// If there are not as many rows as this rank has.
     fn to_structure(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError>;
+
+    /// From the rows of this rank's time encoders at one snapshot to those that its matrices of that snapshot
+    /// multiply with.
+    ///
+    /// # Errors
+    /// If there are not as many rows as time encoders have here.
+    fn gather_in_time(&self, tape: &mut Tape, step: usize, rows: Var) -> Result<Var, TensorError>;
+
+    /// From `count` chosen rows (or all, if there are fewer vertices) of each snapshot of this rank to those
+    /// of all ranks and snapshots: by snapshot, then by rank.
+    ///
+    /// # Errors
+    /// If there are not as many rows as were to be chosen.
+    fn to_all(&self, tape: &mut Tape, rows: Var, count: usize) -> Result<Var, TensorError>;
+
+    /// The sum of a small matrix over all ranks, which all have afterwards.
+    fn sum(&self, tape: &mut Tape, rows: Var) -> Var;
+
+    /// The ranks, for statistics over all of their rows.
+    fn together(&self) -> Arc<dyn TogetherWith>;
 
     /// In how many parts rows are exchanged, so that one is computed while another is sent (ESDG
     /// §6.5); 1 if they are exchanged all at once.
@@ -118,6 +141,48 @@ impl StructureRows {
     }
 }
 
+/// The vertices that a rank has, by their numbers in the data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VertexNumbers {
+    all: usize,
+    structure: Arc<Vec<u32>>,
+    time: Arc<Vec<u32>>,
+    /// The bits of the numbers of the latter, for operators that take matrices.
+    time_bits: Arc<Matrix>,
+}
+
+impl VertexNumbers {
+    /// Those of structure encoders and those of time encoders, of `all` vertices.
+    ///
+    /// # Errors
+    /// None in practice: there is one value for each vertex.
+    pub fn new(all: usize, structure: Vec<u32>, time: Vec<u32>) -> Result<Self, TensorError> {
+        let bits: Vec<f32> = time.iter().map(|&number| f32::from_bits(number)).collect();
+        let time_bits = Arc::new(Matrix::from_slice(time.len(), 1, &bits)?);
+        Ok(Self { all, structure: Arc::new(structure), time: Arc::new(time), time_bits })
+    }
+
+    /// The number of all vertices.
+    pub fn all(&self) -> usize {
+        self.all
+    }
+
+    /// Those of structure encoders.
+    pub fn structure(&self) -> &Arc<Vec<u32>> {
+        &self.structure
+    }
+
+    /// Those of time encoders.
+    pub fn time(&self) -> &Arc<Vec<u32>> {
+        &self.time
+    }
+
+    /// The bits of the numbers of time encoders' vertices, `N × 1`.
+    pub fn time_bits(&self) -> &Arc<Matrix> {
+        &self.time_bits
+    }
+}
+
 /// What this rank has of a frame, besides the graph and the features of its structure encoders.
 #[derive(Debug, Clone, Copy)]
 pub struct Shared<'a> {
@@ -125,32 +190,18 @@ pub struct Shared<'a> {
     pub steps: usize,
     /// The first of those whose structure encoders run here.
     pub first: usize,
-    /// The vertices whose time encoders run here.
-    pub time_vertices: usize,
+    /// The vertices of the rank.
+    pub numbers: &'a VertexNumbers,
+    /// The matrices of all snapshots for the vertices of its time encoders, in the forms that those multiply
+    /// with.
+    pub time_graph: &'a PreparedGraph,
     /// How rows are exchanged with the other ranks.
     pub exchange: &'a dyn RowExchange,
 }
 
-/// What ranks exchange for a model, layer by layer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sharing {
-    /// The layers.
-    pub layers: Vec<SharedLayer>,
-    /// Whether time encoders work on rows of vertices; EvolveGCN's work on weights.
-    pub time_on_features: bool,
-}
-
-/// The widths of the rows that one layer exchanges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SharedLayer {
-    /// Of those that its structure encoder gathers.
-    pub gathered: usize,
-    /// Whether those depend on weights, so that their gradients are exchanged in the backward pass.
-    pub gathered_needs_gradient: bool,
-    /// Of those that go to its time encoder; 0 if it has none.
-    pub to_time: usize,
-    /// Whether those depend on weights.
-    pub to_time_needs_gradient: bool,
-    /// Of those that come back.
-    pub from_time: usize,
+impl Shared<'_> {
+    /// The vertices whose time encoders run here.
+    pub fn time_vertices(&self) -> usize {
+        self.numbers.time().len()
+    }
 }

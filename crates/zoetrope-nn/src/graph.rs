@@ -79,12 +79,16 @@ impl Adjacency {
             let matrix = self.finite(normalise::scale(weights, &factors), step)?;
             return Ok(SparseMatrix::for_gpu(matrix).made_from(own, factors));
         }
-        let matrix = self.matrix(view, step)?;
-        Ok(match (self.is_for_attention(), on_gpu) {
+        Ok(self.arranged(device, self.matrix(view, step)?))
+    }
+
+    /// A matrix of this form as a device takes it.
+    pub fn arranged(self, device: &Device, matrix: Csr) -> SparseMatrix {
+        match (self.is_for_attention(), device.gpu()) {
             (true, _) => SparseMatrix::for_attention(matrix),
-            (_, true) => SparseMatrix::for_gpu(matrix),
-            (_, false) => SparseMatrix::new(matrix),
-        })
+            (_, Some(_)) => SparseMatrix::for_gpu(matrix),
+            (_, None) => SparseMatrix::new(matrix),
+        }
     }
 
     fn of(self, view: SnapshotView<'_>) -> Result<Csr, NnError> {

@@ -59,7 +59,7 @@ pub use encoder::{Sequence, StructureEncoder, TimeEncoder};
 pub use error::NnError;
 pub use forward::Forward;
 pub use frame::{Frame, Order};
-pub use frame_share::{PendingRows, RowExchange, Shared, SharedLayer, Sharing, StructureRows};
+pub use frame_share::{PendingRows, RowExchange, Shared, StructureRows, VertexNumbers};
 pub use graph::{Adjacency, PreparedGraph};
 pub use initialise::Initialise;
 pub use model::{Embedding, Model};

@@ -20,6 +20,14 @@ pub enum StageKind {
     Time,
     /// Rows of other ranks are gathered for a structure encoder; nothing if all rows are here.
     Gather,
+    /// Rows of other ranks are gathered for one snapshot of a time encoder; nothing if all rows are here.
+    GatherInTime,
+    /// The best rows of each snapshot go to all ranks; nothing if all rows are here.
+    ToAll,
+    /// Ranks put the statistics of their rows together; nothing if all rows are here.
+    Statistics,
+    /// Ranks add up a small matrix; nothing if all rows are here.
+    Sum,
     /// The structure encoder that follows may run in parts, beside exchanges of rows.
     InParts,
     /// Rows go from structure encoders to time encoders; nothing if they stay where they are.
@@ -43,6 +51,10 @@ impl StageKind {
             Self::Structure => "structure",
             Self::Time => "time",
             Self::Gather => "gather",
+            Self::GatherInTime => "gather-in-time",
+            Self::ToAll => "to-all",
+            Self::Statistics => "statistics",
+            Self::Sum => "sum",
             Self::InParts => "in-parts",
             Self::ToTime => "to-time",
             Self::ToStructure => "to-structure",
@@ -59,11 +71,13 @@ impl StageKind {
 pub struct Stage {
     /// What happened.
     pub kind: StageKind,
-    /// The position of its layer among those of its kind; 0 for exchanges.
+    /// The position of its layer among those of its kind; of [`StageKind::GatherInTime`] that of the snapshot
+    /// in the frame; 0 for other exchanges.
     pub layer: usize,
     /// The width of the rows that went in.
     pub inputs: usize,
-    /// The width of the rows that came out.
+    /// The width of the rows that came out; of [`StageKind::ToAll`] how many rows of a snapshot go, of
+    /// [`StageKind::Sum`] how many rows are added up.
     pub outputs: usize,
     /// Whether a gradient flows back to the rows that went in.
     pub needs_gradient: bool,
@@ -120,8 +134,21 @@ impl Forward<'_> {
 
     /// Says that rows are at a place where ranks that share the frame exchange them.
     pub(crate) fn may_exchange(&mut self, kind: StageKind, rows: Var) {
+        self.may_exchange_at(kind, 0, rows);
+    }
+
+    /// The same at one of several such places.
+    pub(crate) fn may_exchange_at(&mut self, kind: StageKind, place: usize, rows: Var) {
         if self.listener().is_some() {
-            self.stage_is_over(kind, 0, rows, rows, Instant::now());
+            self.stage_is_over(kind, place, rows, rows, Instant::now());
         }
+    }
+
+    /// The same if so many of the rows move.
+    pub(crate) fn may_exchange_some(&mut self, kind: StageKind, rows: Var, count: usize) {
+        let Some(listener) = self.listener() else { return };
+        let (inputs, needs_gradient) = (self.tape.shape(rows).cols, self.tape.needs_gradient(rows));
+        let stage = Stage { kind, layer: 0, inputs, outputs: count, needs_gradient };
+        listener.stage(stage, Instant::now());
     }
 }

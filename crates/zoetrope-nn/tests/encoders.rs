@@ -48,7 +48,7 @@ fn time(encoder: impl TimeEncoder + 'static) -> Encode {
     Box::new(move |forward, golden, rows| {
         let (steps, vertices) =
             (golden.number("steps").unwrap(), golden.number("vertices").unwrap());
-        let sequence = Sequence { rows, steps, vertices, mask: None };
+        let sequence = Sequence { rows, steps, vertices, mask: None, numbers: None };
         encoder.encode(forward, sequence, &mut State::default(), 0)
     })
 }

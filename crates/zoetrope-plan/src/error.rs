@@ -5,9 +5,6 @@ use zoetrope_heap::Bytes;
 
 use crate::plan::contradiction::Contradiction;
 
-/// Models whose cells ranks can share, for messages.
-const CELL_MODELS: &str = "tgcn, cd-gcn, wd-gcn, tm-gcn and evolvegcn-o";
-
 /// A refusal of a planner, or of a plan that does not fit its workload.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -71,53 +68,21 @@ pub enum PlanError {
         /// The planner asked for.
         planner: &'static str,
     },
-    /// Ranks cannot share the cells of a model.
+    /// What ranks would exchange is found by running the model in miniature, and that failed.
     #[error(
-        "{model} cannot be shared cell by cell by {ranks} ranks; use plan.strategy = \"frames\" with a \
-         train.batch_size of {ranks} or more, --ranks 1, or one of {CELL_MODELS}"
+        "{model} did not run in miniature, so that nobody knows what ranks would exchange; use --ranks 1"
     )]
-    ModelOfOneRank {
+    NoMiniature {
         /// The model.
         model: String,
-        /// The ranks.
-        ranks: u32,
     },
-    /// What is dropped would depend on how cells are shared.
+    /// A hidden state goes on from frame to frame, which several ranks compute at the same time.
     #[error(
-        "model.dropout = {rate} with {ranks} ranks that share cells: what is dropped would depend on them; \
-         set model.dropout = 0, or plan.strategy = \"frames\""
-    )]
-    DropoutAcrossRanks {
-        /// The share of values that are dropped.
-        rate: f64,
-        /// The ranks.
-        ranks: u32,
-    },
-    /// A hidden state goes on from frame to frame, which several ranks begin anew.
-    #[error(
-        "train.carry_state with {ranks} ranks: every frame begins anew on them; leave train.carry_state out"
+        "train.carry_state with {ranks} ranks that compute different frames at the same time: a frame would \
+         begin before the one whose state it needs has ended; use plan.strategy = \"snapshot\", \"vertex\", \
+         \"hypergraph\" or \"hybrid\""
     )]
     StateAcrossRanks {
-        /// The ranks.
-        ranks: u32,
-    },
-    /// Running statistics of a batch norm stay on the GPU that found them.
-    #[error(
-        "plan.strategy = \"frames\" with {ranks} GPUs and {model}: its batch norms keep statistics of all \
-         frames, which GPUs do not exchange; use --device cpu or --ranks 1"
-    )]
-    StatisticsAcrossGpus {
-        /// The model.
-        model: String,
-        /// The ranks.
-        ranks: u32,
-    },
-    /// Frames are cut into stretches that gradients do not cross.
-    #[error(
-        "train.truncate with {ranks} ranks that share cells; leave it out (plan.blocks saves memory), or use \
-         plan.strategy = \"frames\""
-    )]
-    StretchesAcrossRanks {
         /// The ranks.
         ranks: u32,
     },

@@ -20,8 +20,8 @@ use crate::workload::FrameWorkload;
 
 pub use assess::{Balance, RankMemory, Row, assess};
 pub(crate) use assess::{all_reduce_bytes, reduced_bytes};
-pub use traffic::{LayerTraffic, Machine, Traffic};
-pub(crate) use traffic::{Moved, list_bytes};
+pub use traffic::{Machine, Traffic};
+pub(crate) use traffic::{Moved, list_bytes, statistics_values};
 
 /// How the work is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

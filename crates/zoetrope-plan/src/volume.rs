@@ -16,8 +16,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use zoetrope_graph::SnapshotView;
 
-use crate::placement::Placement;
 use crate::placement::grid::{Grid, even_parts};
+use crate::placement::{Placement, Placements};
 
 /// Units that move, by rank.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -83,6 +83,28 @@ pub fn answers(placement: &Placement, grid: Grid, vertices: u32, steps: Range<us
         let asked = even_parts(share.steps.len(), members).nth(member).map_or(0, |part| part.len());
         units.sent[rank as usize] = ((share.steps.len() - asked) * own) as u64;
         units.received[rank as usize] = (asked * (vertices as usize - own)) as u64;
+    }
+    units
+}
+
+/// The units that make one whole snapshot, the last of some time steps of a frame, of the rows of time encoders:
+/// `N` less those of the rank that is asked.
+///
+/// # Panics
+/// If a placement does not know the time steps.
+pub fn last_answers(
+    placements: &Placements,
+    grid: Grid,
+    vertices: u32,
+    steps: Range<usize>,
+) -> Units {
+    let mut units = Units::none(grid.ranks());
+    let Some(last) = steps.clone().last() else { return units };
+    let asked = grid.answerer(&placements.structure, steps, last);
+    for rank in (0..grid.ranks()).filter(|&rank| rank != asked) {
+        let own = placements.time.share(rank, vertices, last..last + 1).vertices.len() as u64;
+        units.sent[rank as usize] = own;
+        units.received[asked as usize] += own;
     }
     units
 }

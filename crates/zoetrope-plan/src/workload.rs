@@ -46,14 +46,10 @@ pub struct FrameWorkload {
     pub time_on_features: bool,
     /// Whether an update does the same again when its frames come again, so that it can be recorded.
     pub is_recordable: bool,
-    /// Whether a batch norm keeps running statistics.
-    pub keeps_statistics: bool,
     /// Frames of an update.
     pub frames_per_update: usize,
     /// Whether the hidden state goes on from frame to frame.
     pub carries_state: bool,
-    /// The share of values that dropout drops.
-    pub dropout: f64,
     /// The number of values that the optimiser changes.
     pub weights: usize,
     /// The arrays that the optimiser keeps for each of them.
@@ -202,10 +198,8 @@ impl FrameWorkload {
             works_in_blocks: true,
             time_on_features: true,
             is_recordable: true,
-            keeps_statistics: false,
             frames_per_update: 1,
             carries_state: false,
-            dropout: 0.0,
             weights: 500,
             optimiser_slots: 2,
             data_bytes: 1 << 18,

@@ -39,7 +39,7 @@ pub mod tape;
 
 pub use buffer::Buffer;
 pub use cpu::activation::Activation;
-pub use cpu::dropout::{Dropout, DropoutKey};
+pub use cpu::dropout::{Cells, Dropout, DropoutKey};
 pub use cpu::elementwise::Instr;
 pub use cpu::gru::GruKind;
 pub use cpu::message_cell::MessageCellKind;
@@ -61,6 +61,7 @@ pub use ops::neighbour_attention::NeighbourAttention;
 pub use ops::norm::BatchStatistics;
 pub use ops::pairs::PairLayers;
 pub use ops::recurrent::GateInput;
+pub use ops::shared_norm::{SharedRows, TogetherWith};
 pub use sparse::{Difference, SparseGroup, SparseMatrix};
 pub use table::{Fixed, PickedColumns, Source, Table};
 pub use tape::{Kept, Mark, Seed, Tape, Var};

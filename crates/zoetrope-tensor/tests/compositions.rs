@@ -100,7 +100,14 @@ fn a_sparse_product_is_gather_row_scale_and_scatter() {
 
 #[test]
 fn temporal_attention_of_one_vertex_is_two_products_and_a_softmax() {
-    let options = AttentionOptions { steps: 6, heads: 1, causal: false, scale: 0.3, dropout: None };
+    let options = AttentionOptions {
+        steps: 6,
+        heads: 1,
+        causal: false,
+        scale: 0.3,
+        dropout: None,
+        numbers: None,
+    };
     agree(
         "attention",
         &[(6, 5), (6, 5), (6, 5)],
@@ -117,7 +124,14 @@ fn temporal_attention_of_one_vertex_is_two_products_and_a_softmax() {
 #[test]
 fn a_layer_over_time_is_positions_projections_attention_and_residuals() {
     use Instr::{Add, Input, Relu};
-    let options = AttentionOptions { steps: 3, heads: 2, causal: true, scale: 0.3, dropout: None };
+    let options = AttentionOptions {
+        steps: 3,
+        heads: 2,
+        causal: true,
+        scale: 0.3,
+        dropout: None,
+        numbers: None,
+    };
     let (n, d) = (37, 6);
     agree(
         "layer over time",

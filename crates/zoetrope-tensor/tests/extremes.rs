@@ -140,8 +140,14 @@ fn what_a_masked_cell_of_temporal_attention_holds_does_not_matter() {
         values[2..4].fill(hole);
         let x = variable(&mut tape, 3, 2, &values);
         let mask = tape.copied(3, 1, &[1.0, 0.0, 1.0]).unwrap();
-        let options =
-            AttentionOptions { steps: 3, heads: 1, causal: false, scale: 1.0, dropout: None };
+        let options = AttentionOptions {
+            steps: 3,
+            heads: 1,
+            causal: false,
+            scale: 1.0,
+            dropout: None,
+            numbers: None,
+        };
         let out = tape.temporal_attention([x; 3], Some(mask), options).unwrap();
         let result = tape.value(out).to_vec();
         (result, gradient(&mut tape, out, x))

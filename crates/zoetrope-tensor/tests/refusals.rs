@@ -440,7 +440,8 @@ fn attend(
 ) -> Outcome {
     let v = ones(tape, &shapes);
     let dropout = Some(Dropout { p, key: KEY });
-    let options = AttentionOptions { steps, heads, causal: false, scale: 1.0, dropout };
+    let options =
+        AttentionOptions { steps, heads, causal: false, scale: 1.0, dropout, numbers: None };
     tape.temporal_attention([v[0], v[1], v[2]], Some(v[3]), options)
 }
 

@@ -119,9 +119,14 @@ impl StageListener for TaskLog {
             StageKind::Draw => TaskKind::Draw,
             StageKind::Loss => TaskKind::Loss,
             // What really moves is in the journal of the ranks.
-            StageKind::Gather | StageKind::InParts | StageKind::ToTime | StageKind::ToStructure => {
-                return;
-            }
+            StageKind::Gather
+            | StageKind::GatherInTime
+            | StageKind::InParts
+            | StageKind::ToTime
+            | StageKind::ToStructure
+            | StageKind::ToAll
+            | StageKind::Statistics
+            | StageKind::Sum => return,
         };
         self.tell_communications();
         let layer = matches!(kind, TaskKind::Structure | TaskKind::Time).then_some(stage.layer);

@@ -154,12 +154,15 @@ fn blocks_are_in_the_program_kept_and_recomputed() {
 
 #[test]
 fn ranks_that_share_cells_do_what_their_programs_say() {
-    for model in ["tm-gcn", "cd-gcn", "evolvegcn-o", "tgcn"] {
+    for model in ["tm-gcn", "cd-gcn", "evolvegcn-o", "tgcn", "gc-lstm", "mpnn-lstm", "evolvegcn-h"]
+    {
         for strategy in ["snapshot", "vertex", "hypergraph", "hybrid"] {
+            let frame = if model == "mpnn-lstm" { "12" } else { "all" };
             let settings =
-                format!("{LINKS} model.name={model} train.frame=all plan.strategy={strategy}");
+                format!("{LINKS} model.name={model} train.frame={frame} plan.strategy={strategy}");
             let program = expect_program(4, &settings);
             assert!(program.bytes_of(TaskKind::AllReduce) > 0);
+            assert_eq!(program.bytes_of(TaskKind::AllGather) > 0, model == "mpnn-lstm");
             let exchanges = model != "evolvegcn-o" || strategy != "snapshot";
             assert_eq!(program.bytes_of(TaskKind::Exchange) > 0, exchanges, "{settings}");
         }
@@ -175,8 +178,21 @@ fn ranks_that_share_cells_do_what_their_programs_say() {
         "model.name=tgcn model.variant=paper plan.strategy=snapshot plan.reuse=false",
         "model.name=wd-gcn plan.strategy=snapshot plan.order=update-first plan.group=1",
         "model.name=tm-gcn plan.strategy=vertex model.hidden=40",
+        "model.name=gc-lstm plan.strategy=hybrid plan.blocks=3",
+        "model.name=gc-lstm model.variant=paper model.k=3 plan.strategy=hypergraph",
+        "model.name=wd-gcn plan.strategy=hypergraph train.truncate=5",
+        "model.name=tgcn plan.strategy=snapshot train.truncate=4 train.loss=last",
     ] {
         expect_program(4, &format!("{LINKS} train.frame=all {more}"));
+    }
+    for more in [
+        "model.name=a3tgcn plan.strategy=snapshot",
+        "model.name=a3tgcn model.variant=paper plan.strategy=hybrid",
+        "model.name=dysat model.heads=1 model.layers=2 plan.strategy=hypergraph",
+        "model.name=mpnn-lstm model.variant=paper plan.strategy=hybrid",
+        "model.name=cd-gcn plan.strategy=hybrid train.carry_state=true",
+    ] {
+        expect_program(4, &format!("{LINKS} train.frame=6 {more}"));
     }
 }
 

@@ -79,6 +79,27 @@ impl A3tgcn {
         }
     }
 
+    /// `w_2` over the vertices, those of other ranks included, from `T × N` to `T × 1`.
+    fn over_vertices(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        layer: &Linear,
+        scores: Var,
+    ) -> Result<Var, NnError> {
+        forward.may_exchange_some(StageKind::Sum, scores, frame.all_steps());
+        let Some(shared) = frame.shared else {
+            return layer.apply(forward, scores, Activation::Identity);
+        };
+        let (weight, bias) = (layer.weight(forward), layer.bias(forward));
+        let tape = &mut *forward.tape;
+        let weight = tape.reshape(weight, self.options.vertices, 1)?;
+        let own = tape.gather(weight, shared.numbers.time())?;
+        let part = tape.matmul(scores, own)?;
+        let sum = shared.exchange.sum(tape, part);
+        Ok(tape.add_bias(sum, bias)?)
+    }
+
     /// `(1−σ(z))∘tanh(n)`: the state after one step from the state 0, zeros if a vertex is not
     /// there.
     fn single_steps(&self, forward: &mut Forward<'_>, frame: &Frame<'_>) -> Result<Var, NnError> {
@@ -130,7 +151,8 @@ impl Model for A3tgcn {
         frame: &Frame<'_>,
         state: State,
     ) -> Result<Embedding, NnError> {
-        let (steps, vertices, hidden) = (frame.steps(), frame.vertices(), self.options.hidden);
+        let (steps, vertices) = (frame.all_steps(), frame.time_vertices());
+        let hidden = self.options.hidden;
         let (states, numbers) = match &self.attention {
             Attention::Numbers(id) => {
                 self.expect("the length of a frame", self.options.frame, steps)?;
@@ -138,12 +160,13 @@ impl Model for A3tgcn {
                 (states, forward.parameter(*id))
             }
             Attention::Scores { width, vertices: over } => {
-                self.expect("the number of vertices", self.options.vertices, vertices)?;
+                let all = frame.shared.map_or(vertices, |shared| shared.numbers.all());
+                self.expect("the number of vertices", self.options.vertices, all)?;
                 let first = forward.tape.zeros(vertices, hidden);
                 let states = self.cell.run(forward, frame, first)?;
                 let scores = width.apply(forward, states, Activation::Identity)?;
                 let scores = forward.tape.reshape(scores, steps, vertices)?;
-                let scores = over.apply(forward, scores, Activation::Identity)?;
+                let scores = self.over_vertices(forward, frame, over, scores)?;
                 (states, forward.tape.reshape(scores, 1, steps)?)
             }
         };
@@ -152,7 +175,7 @@ impl Model for A3tgcn {
         let flat = tape.reshape(states, steps, vertices * hidden)?;
         let context = tape.matmul(shares, flat)?;
         let context = tape.reshape(context, vertices, hidden)?;
-        let rows = forward.dropout(context, self.options.dropout)?;
+        let rows = frame.dropout_in_time(forward, context, self.options.dropout)?;
         Ok(Embedding { rows, state })
     }
 }

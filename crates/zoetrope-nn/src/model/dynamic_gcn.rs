@@ -15,8 +15,8 @@ use super::{Embedding, Model, ModelOptions};
 use crate::encoder::{Sequence, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::{Frame, Order};
-use crate::frame_share::{SharedLayer, Sharing, StructureRows};
+use crate::frame::Frame;
+use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
 use crate::state::State;
@@ -157,31 +157,6 @@ impl Model for DynamicGcn {
         true
     }
 
-    fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
-        let layer = |(at, layer): (usize, &Layer)| {
-            let (inputs, hidden) = (layer.inputs, self.hidden);
-            // What is aggregated for itself stands before any weights of its layer.
-            let order = match self.skip {
-                Skip::Aggregated => Order::AggregateFirst,
-                _ => Order::at(orders, at, inputs, hidden),
-            };
-            let (to_time, to_time_needs_gradient) = match self.skip {
-                Skip::Aggregated => (inputs, order.needs_gradient(at)),
-                Skip::Features => (inputs + hidden, true),
-                Skip::Nothing => (order.aggregated(inputs, hidden), order.needs_gradient(at)),
-            };
-            SharedLayer {
-                gathered: order.aggregated(inputs, hidden),
-                gathered_needs_gradient: order.needs_gradient(at),
-                to_time,
-                to_time_needs_gradient,
-                from_time: hidden,
-            }
-        };
-        let layers = self.layers.iter().enumerate().map(layer).collect();
-        Some(Sharing { layers, time_on_features: true })
-    }
-
     fn embed(
         &self,
         forward: &mut Forward<'_>,
@@ -191,7 +166,7 @@ impl Model for DynamicGcn {
         let mut x = StructureRows::Here(frame.features);
         for (at, layer) in self.layers.iter().enumerate() {
             let sequence = self.structure(forward, frame, x, at)?;
-            let rows = forward.dropout(sequence.rows, self.dropout)?;
+            let rows = frame.dropout_in_time(forward, sequence.rows, self.dropout)?;
             let (sequence, place) = (Sequence { rows, ..sequence }, at * layer.memory.carried());
             let rows = frame.follow(forward, &layer.memory, (at, place), sequence, &mut state)?;
             x = frame.to_structure(forward, rows)?;

@@ -19,10 +19,11 @@
 use zoetrope_tensor::{Activation, GatOptions, Var};
 
 use super::{Embedding, Model, ModelOptions};
-use crate::encoder::{Sequence, StructureEncoder};
+use crate::encoder::StructureEncoder;
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Group};
+use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::initialise::Initialise;
 use crate::parameters::{Builder, ParameterId};
@@ -74,14 +75,16 @@ impl StructureEncoder for Structural {
         let source = forward.parameter(self.source);
         let destination = forward.parameter(self.destination);
         let residual = forward.parameter(self.residual);
-        let source = head_scores(forward, x, weight, source)?;
+        // Rows before the layer are gathered, not what it makes of them: features need no gradient.
+        let all = group.gather(forward, x)?;
+        let source = head_scores(forward, all, weight, source)?;
         let destination = head_scores(forward, x, weight, destination)?;
-        let features = forward.tape.linear(x, weight, None, Activation::Identity)?;
+        let features = forward.tape.linear(all, weight, None, Activation::Identity)?;
         let options =
             GatOptions { heads: self.heads, slope: HEAD_SLOPE, weighted: true, dropout: None };
-        let matrices = group.form(Adjacency::GcnEntries);
+        let operands = [features, source, destination];
+        let attended = group.attend(forward, Adjacency::GcnEntries, operands, options)?;
         let tape = &mut *forward.tape;
-        let attended = tape.gat(&matrices, features, source, destination, options)?;
         let attended = tape.activate(attended, Activation::Elu(1.0));
         Ok(tape.linear_plus(x, residual, None, Some(attended), Activation::Identity)?)
     }
@@ -167,16 +170,19 @@ impl Model for Dysat {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let (steps, vertices, mask) = (frame.steps(), frame.vertices(), frame.mask);
         let mut rows = frame.features;
-        for (at, layer) in self.structural.iter().enumerate() {
+        let last = self.structural.len() - 1;
+        for (at, layer) in self.structural[..last].iter().enumerate() {
             rows = frame.encode(forward, layer, at, rows)?;
-            rows = forward.dropout(rows, self.dropout)?;
+            rows = frame.dropout(forward, rows, self.dropout)?;
         }
+        let x = StructureRows::Here(rows);
+        let mut sequence = frame.encode_to_time(forward, &self.structural[last], last, x)?;
+        sequence.rows = frame.dropout_in_time(forward, sequence.rows, self.dropout)?;
         for (at, layer) in self.temporal.iter().enumerate() {
-            let sequence = Sequence { rows, steps, vertices, mask };
-            rows = frame.follow(forward, layer, (at, 0), sequence, &mut state)?;
+            sequence.rows = frame.follow(forward, layer, (at, 0), sequence, &mut state)?;
         }
+        let rows = frame.to_structure(forward, sequence.rows)?.here(forward.tape)?;
         Ok(Embedding { rows, state })
     }
 }

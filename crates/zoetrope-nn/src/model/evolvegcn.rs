@@ -24,7 +24,6 @@ use super::{Embedding, Model, ModelOptions};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
-use crate::frame_share::{SharedLayer, Sharing};
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
 use crate::stage::StageKind;
@@ -131,11 +130,23 @@ impl Layer {
         step_of: impl Fn(&mut Forward<'_>, Var, Var) -> Result<Var, NnError>,
     ) -> Result<Var, NnError> {
         let mut all = Vec::with_capacity(frame.all_steps());
+        let of_all = match frame.shared {
+            None => {
+                summary.may_move(forward, x);
+                None
+            }
+            Some(shared) => Some(summary.candidates(forward, frame, &shared, x)?),
+        };
         for step in 0..frame.all_steps() {
-            let own = step * frame.vertices()..(step + 1) * frame.vertices();
-            let mask = frame.mask.map(|mask| forward.tape.rows(mask, own.clone()));
-            let x = forward.tape.rows(x, own)?;
-            let input = summary.of(forward, x, mask.transpose()?)?;
+            let input = match &of_all {
+                Some(candidates) => candidates.summary(forward, step)?,
+                None => {
+                    let own = step * frame.vertices()..(step + 1) * frame.vertices();
+                    let mask = frame.mask.map(|mask| forward.tape.rows(mask, own.clone()));
+                    let x = forward.tape.rows(x, own)?;
+                    summary.of(forward, x, mask.transpose()?)?
+                }
+            };
             *weight = step_of(forward, input, *weight)?;
             all.push(*weight);
         }
@@ -300,26 +311,6 @@ impl Model for EvolveGcn {
         !self.layers.iter().any(Layer::is_summarised)
     }
 
-    /// A summary looks at all vertices of a snapshot, and at snapshots one after the other.
-    fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
-        if self.layers.iter().any(Layer::is_summarised) {
-            return None;
-        }
-        let layer = |(at, layer): (usize, &Layer)| {
-            let &Layer { inputs, outputs, .. } = layer;
-            let order = Order::at(orders, at, inputs, outputs);
-            SharedLayer {
-                gathered: order.aggregated(inputs, outputs),
-                gathered_needs_gradient: order.needs_gradient(at),
-                to_time: 0,
-                to_time_needs_gradient: false,
-                from_time: 0,
-            }
-        };
-        let layers = self.layers.iter().enumerate().map(layer).collect();
-        Some(Sharing { layers, time_on_features: false })
-    }
-
     fn embed(
         &self,
         forward: &mut Forward<'_>,
@@ -331,10 +322,10 @@ impl Model for EvolveGcn {
             x = layer.encode(forward, frame, x, at, &mut state)?;
             if at + 1 < self.layers.len() {
                 x = forward.tape.activate(x, Activation::Relu);
-                x = forward.dropout(x, self.dropout)?;
+                x = frame.dropout(forward, x, self.dropout)?;
             }
         }
-        let rows = forward.dropout(x, self.dropout)?;
+        let rows = frame.dropout(forward, x, self.dropout)?;
         Ok(Embedding { rows, state })
     }
 }

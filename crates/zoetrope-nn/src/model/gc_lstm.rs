@@ -15,7 +15,7 @@
 //! not see the graph, and then the whole frame is one LSTM.
 
 use zoetrope_graph::laplacian::Laplacian;
-use zoetrope_tensor::{LstmRecurrence, LstmStates, SparseGroup, Var};
+use zoetrope_tensor::{LstmRecurrence, LstmStates, Var};
 
 use super::{Embedding, Model, ModelOptions};
 use crate::error::NnError;
@@ -104,20 +104,24 @@ impl GcLstm {
         })
     }
 
-    /// One snapshot; `gates` (`N × 4H`) is the input's share.
+    /// The snapshot at a position of the frame; `gates` (`N × 4H`) is the input's share.
     fn step(
         &self,
         forward: &mut Forward<'_>,
-        matrices: &SparseGroup,
+        frame: &Frame<'_>,
+        step: usize,
         gates: Var,
         recurrent: Var,
         states: LstmStates,
         mask: Option<Var>,
     ) -> Result<LstmStates, NnError> {
-        let convolved = polynomials(forward, matrices, states.hidden, self.terms)?;
+        let form = Adjacency::Chebyshev(self.laplacian);
+        let multiply =
+            |forward: &mut Forward<'_>, x| frame.multiply_in_time(forward, form, step, x);
+        let convolved = polynomials(forward, states.hidden, self.terms, multiply)?;
         let mut cell = states.cell;
         if let Some(convolution) = &self.cell {
-            cell = convolution.apply(forward, matrices, cell)?;
+            cell = convolution.apply(forward, cell, multiply)?;
         }
         let tape = &mut *forward.tape;
         let moved = tape.matmul_turned(convolved, false, recurrent, true)?;
@@ -139,6 +143,11 @@ impl Model for GcLstm {
         vec![Adjacency::Chebyshev(self.laplacian)]
     }
 
+    /// Its convolutions are of the state that time encoders have.
+    fn time_forms(&self) -> Vec<Adjacency> {
+        self.forms()
+    }
+
     fn structure_widths(&self) -> Vec<(usize, usize)> {
         Vec::new()
     }
@@ -157,11 +166,13 @@ impl Model for GcLstm {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let (steps, vertices) = (frame.steps(), frame.vertices());
+        let (steps, vertices) = (frame.all_steps(), frame.time_vertices());
         let hidden = state.or_zeros(0, forward.tape, vertices, self.hidden);
         let cell = state.or_zeros(1, forward.tape, vertices, self.hidden);
         let Shares { input, bias, recurrent } = self.shares(forward)?;
-        let gates = forward.tape.matmul(frame.features, input)?;
+        // Features move, not gates: they are narrower, and need no gradient.
+        let x = frame.to_time(forward, frame.features)?.rows;
+        let gates = forward.tape.matmul(x, input)?;
         let gates = forward.tape.add_bias(gates, bias)?;
         let last = (steps - 1) * vertices..steps * vertices;
         let rows = forward.stage(StageKind::Time, 0, gates, |forward| {
@@ -172,15 +183,13 @@ impl Model for GcLstm {
                 state.set(1, states.cell);
                 states.hidden
             } else {
-                let matrices = frame.form(Adjacency::Chebyshev(self.laplacian));
                 let mut states = LstmStates { hidden, cell };
                 let mut parts = Vec::with_capacity(steps);
                 for step in 0..steps {
                     let own = step * vertices..(step + 1) * vertices;
                     let gates = forward.tape.rows(gates, own.clone())?;
                     let mask = frame.mask.map(|mask| forward.tape.rows(mask, own)).transpose()?;
-                    let matrices = matrices.cut(step..step + 1);
-                    states = self.step(forward, &matrices, gates, recurrent, states, mask)?;
+                    states = self.step(forward, frame, step, gates, recurrent, states, mask)?;
                     parts.push(states.hidden);
                 }
                 state.set(0, states.hidden);
@@ -188,7 +197,8 @@ impl Model for GcLstm {
                 forward.tape.concat_rows(&parts)?
             })
         })?;
-        let rows = forward.dropout(rows, self.dropout)?;
+        let rows = frame.dropout_in_time(forward, rows, self.dropout)?;
+        let rows = frame.to_structure(forward, rows)?.here(forward.tape)?;
         Ok(Embedding { rows, state })
     }
 }

@@ -19,8 +19,7 @@ use zoetrope_tensor::Var;
 
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::{Frame, Order};
-use crate::frame_share::Sharing;
+use crate::frame::Frame;
 use crate::graph::Adjacency;
 use crate::state::State;
 
@@ -70,6 +69,12 @@ pub trait Model: Send + Sync {
     /// The forms of the snapshots that it multiplies with.
     fn forms(&self) -> Vec<Adjacency>;
 
+    /// Those of them that its time encoders multiply with, one snapshot after the other; its structure encoders do
+    /// not.
+    fn time_forms(&self) -> Vec<Adjacency> {
+        Vec::new()
+    }
+
     /// The widths `(in, out)` of its structure layers that may choose their order, first to last.
     fn structure_widths(&self) -> Vec<(usize, usize)> {
         Vec::new()
@@ -95,12 +100,6 @@ pub trait Model: Send + Sync {
     /// before, to the same result.
     fn works_in_blocks(&self) -> bool {
         self.carries_state() && self.coverage() == Coverage::Every
-    }
-
-    /// What ranks that share a frame exchange, given the order of products in each structure layer;
-    /// None if they cannot share one.
-    fn sharing(&self, _orders: &[Order]) -> Option<Sharing> {
-        None
     }
 
     /// Whether the same operators read the same rows whenever a frame comes again, so that a GPU

@@ -13,7 +13,7 @@
 //!   feature of each later one (with lagged features that is every value of the window once).
 //! - paper, as PiPAD and DGC run it: a row for every snapshot, `[A_t, B_t, X_t]`.
 //!
-//! Batch norms take their statistics over all rows of the frame.
+//! Batch norms take their statistics over all rows of the frame, those of other ranks included.
 
 use zoetrope_tensor::{Activation, Var};
 
@@ -76,8 +76,8 @@ impl MpnnLstm {
         let mut both = [x; 2];
         for (at, (convolution, norm)) in self.convolutions.iter().zip(&self.norms).enumerate() {
             x = frame.encode(forward, convolution, at, x)?;
-            x = norm.apply(forward, x)?;
-            x = forward.dropout(x, self.options.dropout)?;
+            x = norm.apply(forward, frame, x)?;
+            x = frame.dropout(forward, x, self.options.dropout)?;
             both[at] = x;
         }
         Ok(both)
@@ -90,7 +90,7 @@ impl MpnnLstm {
         frame: &Frame<'_>,
         memories: [Var; 2],
     ) -> Result<Var, NnError> {
-        let (steps, vertices) = (frame.steps(), frame.vertices());
+        let (steps, vertices) = (frame.all_steps(), frame.time_vertices());
         if steps != self.options.frame {
             return Err(NnError::Option {
                 model: "mpnn-lstm",
@@ -99,6 +99,7 @@ impl MpnnLstm {
                 got: steps.to_string(),
             });
         }
+        let all_features = frame.to_time(forward, frame.features)?.rows;
         let tape = &mut *forward.tape;
         let &ModelOptions { features, hidden, .. } = &self.options;
         let mut parts = Vec::with_capacity(steps + 2);
@@ -107,7 +108,7 @@ impl MpnnLstm {
             parts.push((last, 0..hidden));
         }
         for step in 0..steps {
-            let own = tape.rows(frame.features, step * vertices..(step + 1) * vertices)?;
+            let own = tape.rows(all_features, step * vertices..(step + 1) * vertices)?;
             let new = if step == 0 { 0 } else { features - 1 };
             parts.push((own, new..features));
         }
@@ -157,19 +158,23 @@ impl Model for MpnnLstm {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let (steps, vertices, mask) = (frame.steps(), frame.vertices(), frame.mask);
-        let both = self.structure(forward, frame)?;
+        let [x, other] = self.structure(forward, frame)?;
+        let sequence = frame.to_time(forward, x)?;
+        let both = [sequence.rows, frame.to_time(forward, other)?.rows];
         let [first, second] = &self.memories;
-        let sequence = |rows: Var| Sequence { rows, steps, vertices, mask };
         let a = forward.stage(StageKind::Time, 0, both[0], |forward| {
-            first.encode_pair(forward, both, sequence(both[0]), &mut state, 0)
+            first.encode_pair(forward, both, sequence, &mut state, 0)
         })?;
-        let b = frame.follow(forward, second, (1, first.carried()), sequence(a), &mut state)?;
-        let memories = [a, b];
+        let sequence = Sequence { rows: a, ..sequence };
+        let b = frame.follow(forward, second, (1, first.carried()), sequence, &mut state)?;
         let rows = if self.options.paper {
-            forward.tape.concat_columns(&[memories[0], memories[1], frame.features])?
+            let mut parts = [a, b, frame.features];
+            for memory in &mut parts[..2] {
+                *memory = frame.to_structure(forward, *memory)?.here(forward.tape)?;
+            }
+            forward.tape.concat_columns(&parts)?
         } else {
-            self.last_with_skip(forward, frame, memories)?
+            self.last_with_skip(forward, frame, [a, b])?
         };
         Ok(Embedding { rows, state })
     }

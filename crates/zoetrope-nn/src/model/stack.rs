@@ -1,10 +1,11 @@
 //! Models composed of encoders: what a user needs for a network of one's own.
 
 use super::{Embedding, Model};
-use crate::encoder::{Sequence, StructureEncoder, TimeEncoder};
+use crate::encoder::{StructureEncoder, TimeEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::Frame;
+use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::state::{MAX_CARRIED, State};
 
@@ -121,15 +122,14 @@ impl Model for Stack {
         frame: &Frame<'_>,
         mut state: State,
     ) -> Result<Embedding, NnError> {
-        let (steps, vertices, mask) = (frame.steps(), frame.vertices(), frame.mask);
-        let (mut x, mut place) = (frame.features, 0);
+        let (mut x, mut place) = (StructureRows::Here(frame.features), 0);
         for (layer, block) in self.blocks.iter().enumerate() {
-            let rows = frame.encode(forward, block.structure.as_ref(), layer, x)?;
-            let sequence = Sequence { rows, steps, vertices, mask };
+            let sequence = frame.encode_to_time(forward, block.structure.as_ref(), layer, x)?;
             let time = block.time.as_ref();
-            x = frame.follow(forward, time, (layer, place), sequence, &mut state)?;
+            let rows = frame.follow(forward, time, (layer, place), sequence, &mut state)?;
+            x = frame.to_structure(forward, rows)?;
             place += block.time.carried();
         }
-        Ok(Embedding { rows: x, state })
+        Ok(Embedding { rows: x.here(forward.tape)?, state })
     }
 }

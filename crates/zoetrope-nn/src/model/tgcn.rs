@@ -20,7 +20,7 @@ use super::{Embedding, Model, ModelOptions};
 use crate::error::NnError;
 use crate::forward::Forward;
 use crate::frame::{Frame, Order};
-use crate::frame_share::{SharedLayer, Sharing, StructureRows};
+use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::layer::Linear;
 use crate::parameters::Builder;
@@ -139,10 +139,6 @@ impl TgcnCell {
         Ok(forward.tape.concat_columns(&shares)?)
     }
 
-    fn has_second_layers(&self) -> bool {
-        self.gates.iter().any(|gate| gate.second.is_some())
-    }
-
     /// The states after each snapshot, `T·N × H`, from `state` on.
     pub(crate) fn run(
         &self,
@@ -170,7 +166,8 @@ impl TgcnCell {
         frame: &Frame<'_>,
     ) -> Result<[Var; 2], NnError> {
         let composed = self.composed(forward, &self.gates[1..])?;
-        let shares = frame.encode(forward, &composed, 0, frame.features)?;
+        let x = StructureRows::Here(frame.features);
+        let shares = composed.encode_to_time(forward, frame, 0, x)?.rows;
         let tape = &mut *forward.tape;
         Ok([
             tape.columns(shares, 0..self.hidden)?,
@@ -232,35 +229,6 @@ impl Model for Tgcn {
         true
     }
 
-    fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
-        let (features, hidden) = (self.cell.features, self.cell.hidden);
-        let order = Order::at(orders, 0, features, 3 * hidden);
-        let gathered = order.aggregated(features, 3 * hidden);
-        let needs_gradient = order.needs_gradient(0);
-        let first = SharedLayer {
-            gathered,
-            gathered_needs_gradient: needs_gradient,
-            to_time: gathered,
-            to_time_needs_gradient: needs_gradient,
-            from_time: hidden,
-        };
-        let layers = if self.cell.has_second_layers() {
-            vec![
-                SharedLayer { to_time: 0, from_time: 0, ..first },
-                SharedLayer {
-                    gathered: 3 * hidden,
-                    gathered_needs_gradient: true,
-                    to_time: 3 * hidden,
-                    to_time_needs_gradient: true,
-                    from_time: hidden,
-                },
-            ]
-        } else {
-            vec![first]
-        };
-        Some(Sharing { layers, time_on_features: true })
-    }
-
     fn embed(
         &self,
         forward: &mut Forward<'_>,
@@ -271,7 +239,7 @@ impl Model for Tgcn {
         let first = state.or_zeros(0, forward.tape, vertices, self.cell.hidden);
         let states = self.cell.run(forward, frame, first)?;
         state.set(0, forward.tape.rows(states, (steps - 1) * vertices..steps * vertices)?);
-        let rows = forward.dropout(states, self.dropout)?;
+        let rows = frame.dropout_in_time(forward, states, self.dropout)?;
         let rows = frame.to_structure(forward, rows)?.here(forward.tape)?;
         Ok(Embedding { rows, state })
     }

@@ -14,8 +14,8 @@ use super::{Embedding, Model, ModelOptions};
 use crate::encoder::Sequence;
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::{Frame, Order};
-use crate::frame_share::{SharedLayer, Sharing, StructureRows};
+use crate::frame::Frame;
+use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::parameters::Builder;
 use crate::state::State;
@@ -89,24 +89,6 @@ impl Model for TmGcn {
         true
     }
 
-    fn sharing(&self, orders: &[Order]) -> Option<Sharing> {
-        let widths = self.structure_widths();
-        let layer = |(at, &(inputs, outputs)): (usize, &(usize, usize))| {
-            let order = Order::at(orders, at, inputs, outputs);
-            let (width, needs_gradient) =
-                (order.aggregated(inputs, outputs), order.needs_gradient(at));
-            SharedLayer {
-                gathered: width,
-                gathered_needs_gradient: needs_gradient,
-                to_time: width,
-                to_time_needs_gradient: needs_gradient,
-                from_time: self.hidden,
-            }
-        };
-        let layers = widths.iter().enumerate().map(layer).collect();
-        Some(Sharing { layers, time_on_features: true })
-    }
-
     fn embed(
         &self,
         forward: &mut Forward<'_>,
@@ -116,7 +98,7 @@ impl Model for TmGcn {
         let mut x = StructureRows::Here(frame.features);
         for (at, convolution) in self.convolutions.iter().enumerate() {
             let sequence = convolution.encode_to_time(forward, frame, at, x)?;
-            let rows = forward.dropout(sequence.rows, self.dropout)?;
+            let rows = frame.dropout_in_time(forward, sequence.rows, self.dropout)?;
             let sequence = Sequence { rows, ..sequence };
             let rows = frame.follow(forward, &self.average, (at, at), sequence, &mut state)?;
             x = frame.to_structure(forward, rows)?;

@@ -1,7 +1,7 @@
 //! Chebyshev convolution (Defferrard, Bresson and Vandergheynst, NeurIPS 2016).
 
 use zoetrope_graph::laplacian::Laplacian;
-use zoetrope_tensor::{Activation, Chain, Instr, SparseGroup, Var};
+use zoetrope_tensor::{Activation, Chain, Instr, Var};
 
 use crate::encoder::StructureEncoder;
 use crate::error::NnError;
@@ -61,16 +61,16 @@ impl Chebyshev {
         self.weights.len()
     }
 
-    /// The layer over matrices that were cut out already.
+    /// The layer, given the product of the Laplacian with rows.
     pub(crate) fn apply(
         &self,
         forward: &mut Forward<'_>,
-        matrices: &SparseGroup,
         x: Var,
+        multiply: impl FnMut(&mut Forward<'_>, Var) -> Result<Var, NnError>,
     ) -> Result<Var, NnError> {
         let weight = self.weight(forward)?;
         let bias = self.bias(forward);
-        let terms = polynomials(forward, matrices, x, self.terms())?;
+        let terms = polynomials(forward, x, self.terms(), multiply)?;
         Ok(forward.tape.linear(terms, weight, Some(bias), Activation::Identity)?)
     }
 }
@@ -85,29 +85,28 @@ impl StructureEncoder for Chebyshev {
     }
 
     fn encode(&self, forward: &mut Forward<'_>, group: &Group<'_>, x: Var) -> Result<Var, NnError> {
-        self.apply(forward, &group.form(self.form()), x)
+        self.apply(forward, x, |forward, x| group.multiply(forward, self.form(), x))
     }
 }
 
-/// `T_0(L̂)·x, …, T_{terms-1}(L̂)·x` side by side.
+/// `T_0(L̂)·x, …, T_{terms-1}(L̂)·x` side by side; `multiply` is the product with `L̂`.
 pub(crate) fn polynomials(
     forward: &mut Forward<'_>,
-    matrices: &SparseGroup,
     x: Var,
     terms: usize,
+    mut multiply: impl FnMut(&mut Forward<'_>, Var) -> Result<Var, NnError>,
 ) -> Result<Var, NnError> {
     use Instr::{Const, Input, Mul, Sub};
-    let tape = &mut *forward.tape;
     if terms == 1 {
         return Ok(x);
     }
     let mut all = Vec::with_capacity(terms);
     all.push(x);
-    all.push(tape.spmm(matrices, x)?);
+    all.push(multiply(forward, x)?);
     let next = Chain::new(&[Const(2.0), Input(0), Mul, Input(1), Sub])?;
     for k in 2..terms {
-        let moved = tape.spmm(matrices, all[k - 1])?;
-        all.push(tape.chain(next, &[moved, all[k - 2]])?);
+        let moved = multiply(forward, all[k - 1])?;
+        all.push(forward.tape.chain(next, &[moved, all[k - 2]])?);
     }
-    Ok(tape.concat_columns(&all)?)
+    Ok(forward.tape.concat_columns(&all)?)
 }

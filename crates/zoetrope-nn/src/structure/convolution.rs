@@ -6,10 +6,12 @@
 
 use zoetrope_tensor::{Activation, Var};
 
-use crate::encoder::StructureEncoder;
+use super::Aggregation;
+use crate::encoder::{Sequence, StructureEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::{Group, Order};
+use crate::frame::{Frame, Group, Order};
+use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 
 /// `activation(Â·X·Wᵀ + b)`, in the order of products that the plan says.
@@ -25,6 +27,34 @@ pub struct Convolution {
     pub inputs: usize,
     /// The width of the result.
     pub outputs: usize,
+}
+
+impl Convolution {
+    /// Runs the layer over a frame and moves what it finds to where time encoders want it.
+    ///
+    /// If the layer aggregates first, the rows of the aggregation move and the product with the weights is
+    /// computed at their destination: these rows are no wider than the result, and aggregated features need
+    /// no gradient.
+    ///
+    /// # Errors
+    /// If shapes do not fit.
+    pub fn encode_to_time(
+        &self,
+        forward: &mut Forward<'_>,
+        frame: &Frame<'_>,
+        layer: usize,
+        x: StructureRows,
+    ) -> Result<Sequence, NnError> {
+        let kept = layer == 0 && frame.aggregated.is_some();
+        let order = frame.order(layer, self.inputs, self.outputs);
+        if !kept && order != Some(Order::AggregateFirst) {
+            return frame.encode_to_time(forward, self, layer, x);
+        }
+        let aggregation = Aggregation { width: self.inputs };
+        let sequence = frame.encode_to_time(forward, &aggregation, layer, x)?;
+        let rows = forward.tape.linear(sequence.rows, self.weight, self.bias, self.activation)?;
+        Ok(Sequence { rows, ..sequence })
+    }
 }
 
 impl StructureEncoder for Convolution {

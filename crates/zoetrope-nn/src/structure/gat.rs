@@ -58,15 +58,15 @@ impl StructureEncoder for Gat {
         let source = forward.parameter(self.source);
         let destination = forward.parameter(self.destination);
         let bias = forward.parameter(self.bias);
-        let source = head_scores(forward, x, weight, source)?;
+        let all = group.gather(forward, x)?;
+        let source = head_scores(forward, all, weight, source)?;
         let destination = head_scores(forward, x, weight, destination)?;
-        let tape = &mut *forward.tape;
-        let features = tape.linear(x, weight, None, Activation::Identity)?;
+        let features = forward.tape.linear(all, weight, None, Activation::Identity)?;
         let options =
             GatOptions { heads: self.heads, slope: HEAD_SLOPE, weighted: false, dropout: None };
-        let matrices = group.form(Adjacency::SelfLoops);
-        let y = tape.gat(&matrices, features, source, destination, options)?;
-        Ok(tape.add_bias(y, bias)?)
+        let operands = [features, source, destination];
+        let y = group.attend(forward, Adjacency::SelfLoops, operands, options)?;
+        Ok(forward.tape.add_bias(y, bias)?)
     }
 }
 

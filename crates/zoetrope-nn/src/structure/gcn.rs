@@ -2,11 +2,11 @@
 
 use zoetrope_tensor::{Activation, Var};
 
-use super::{Aggregation, Convolution};
+use super::Convolution;
 use crate::encoder::{Sequence, StructureEncoder};
 use crate::error::NnError;
 use crate::forward::Forward;
-use crate::frame::{Frame, Group, Order};
+use crate::frame::{Frame, Group};
 use crate::frame_share::StructureRows;
 use crate::graph::Adjacency;
 use crate::initialise::Initialise;
@@ -48,11 +48,8 @@ impl Gcn {
         forward.parameter(self.bias)
     }
 
-    /// Runs the layer over a frame and moves what it finds to where time encoders want it.
-    ///
-    /// If the layer aggregates first, the rows of the aggregation move and the product with the weights is
-    /// computed at their destination: these rows are no wider than the result, and aggregated features need
-    /// no gradient.
+    /// Runs the layer over a frame and moves what it finds to where time encoders want it, as
+    /// [`Convolution::encode_to_time`].
     ///
     /// # Errors
     /// If shapes do not fit.
@@ -63,16 +60,7 @@ impl Gcn {
         layer: usize,
         x: StructureRows,
     ) -> Result<Sequence, NnError> {
-        let kept = layer == 0 && frame.aggregated.is_some();
-        let order = frame.order(layer, self.inputs, self.outputs);
-        if !kept && order != Some(Order::AggregateFirst) {
-            return frame.encode_to_time(forward, self, layer, x);
-        }
-        let aggregation = Aggregation { width: self.inputs };
-        let sequence = frame.encode_to_time(forward, &aggregation, layer, x)?;
-        let (weight, bias) = (self.weight(forward), self.bias(forward));
-        let rows = forward.tape.linear(sequence.rows, weight, Some(bias), self.activation)?;
-        Ok(Sequence { rows, ..sequence })
+        self.convolution(forward).encode_to_time(forward, frame, layer, x)
     }
 
     /// The layer with its parameters on the tape.

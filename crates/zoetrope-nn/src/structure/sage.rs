@@ -48,8 +48,8 @@ impl StructureEncoder for Sage {
         let neighbours = forward.parameter(self.neighbours);
         let bias = forward.parameter(self.bias);
         let own = forward.parameter(self.own);
+        let mean = group.multiply(forward, Adjacency::Mean, x)?;
         let tape = &mut *forward.tape;
-        let mean = tape.spmm(&group.form(Adjacency::Mean), x)?;
         let root = tape.linear(x, own, None, Activation::Identity)?;
         let sum =
             tape.linear_plus(mean, neighbours, Some(bias), Some(root), Activation::Identity)?;

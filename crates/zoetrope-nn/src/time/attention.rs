@@ -102,6 +102,7 @@ impl TimeEncoder for TemporalAttention {
             causal: true,
             scale: self.scale,
             dropout: forward.dropout_mask(self.dropout),
+            numbers: sequence.numbers,
         };
         let tape = &mut *forward.tape;
         Ok(tape.temporal_layer(sequence.rows, parameters, sequence.mask, options)?)

@@ -63,7 +63,7 @@ impl TimeEncoder for Gru {
         state: &mut State,
         place: usize,
     ) -> Result<Var, NnError> {
-        let Sequence { rows, steps, vertices, mask } = sequence;
+        let Sequence { rows, steps, vertices, mask, .. } = sequence;
         let first = state.or_zeros(place, forward.tape, vertices, self.hidden);
         let states = self.run(forward, rows, first, mask)?;
         state.set(place, forward.tape.rows(states, (steps - 1) * vertices..steps * vertices)?);

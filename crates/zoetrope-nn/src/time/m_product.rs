@@ -74,7 +74,7 @@ impl TimeEncoder for MProduct {
         state: &mut State,
         place: usize,
     ) -> Result<Var, NnError> {
-        let Sequence { mut rows, steps, vertices, mask } = sequence;
+        let Sequence { mut rows, steps, vertices, mask, .. } = sequence;
         let tape = &mut *forward.tape;
         if let Some(mask) = mask {
             rows = tape.row_scale(rows, mask)?;

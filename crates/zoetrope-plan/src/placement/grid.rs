@@ -77,6 +77,23 @@ impl Grid {
         Placements { structure, time }
     }
 
+    /// The rank that is asked about a snapshot of some time steps of a frame that are computed together: the
+    /// members of a group are asked about as many of its snapshots each.
+    ///
+    /// # Panics
+    /// If the snapshot is not one of them.
+    pub fn answerer(self, structure: &Placement, steps: Range<usize>, step: usize) -> u32 {
+        let group_of = |at: usize| structure.rank(0, at) / self.members;
+        let group = group_of(step);
+        // The steps of a group are consecutive.
+        let own: Vec<usize> = steps.filter(|&at| group_of(at) == group).collect();
+        let position = step - own[0];
+        let mut parts = even_parts(own.len(), self.members as usize);
+        let member =
+            parts.position(|part| part.contains(&position)).expect("parts cover the steps");
+        group * self.members + member as u32
+    }
+
     /// The chunks of time encoders: those of each member, cut into one for each group.
     fn chunks(self, starts: &[u32]) -> Placement {
         let (mut cuts, mut ranks) = (vec![0], Vec::new());

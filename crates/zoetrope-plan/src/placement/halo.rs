@@ -42,6 +42,20 @@ impl SnapshotHalo {
         Self { asked: asked.collect(), ghosts, below, own }
     }
 
+    /// The halo of a rank among all ranks that vertices are divided between, as those of time encoders are.
+    ///
+    /// # Panics
+    /// If the placement is by other things, or has no chunk of the rank.
+    pub fn of_vertices(
+        view: SnapshotView<'_>,
+        placement: &Placement,
+        vertices: u32,
+        rank: u32,
+    ) -> Self {
+        let (starts, _) = placement.row_of_ranks(0, vertices);
+        Self::of(view, placement.share(rank, vertices, 0..1).vertices, &starts)
+    }
+
     /// Rows of the snapshot in the matrix after the exchange.
     pub fn rows(&self) -> usize {
         self.own.len() + self.ghosts.len()

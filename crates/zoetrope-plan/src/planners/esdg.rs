@@ -41,9 +41,8 @@ impl Planner for Esdg {
             };
         }
         let layout = FrameLayout::new(facts, wishes)?;
-        let traffic = traffic(&layout.orders, layout.reuse.first_aggregation).ok_or_else(|| {
-            PlanError::ModelOfOneRank { model: facts.model.clone(), ranks: wishes.ranks }
-        })?;
+        let traffic = traffic(&layout.orders, layout.reuse.first_aggregation)
+            .ok_or_else(|| PlanError::NoMiniature { model: facts.model.clone() })?;
         refuse(facts, wishes)?;
         let ways = ways(&layout, wishes)?;
         let proposer = Proposer { question, facts, graph, traffic: &traffic, layout: &layout };
@@ -54,15 +53,6 @@ impl Planner for Esdg {
 /// Refuses what several ranks that share cells cannot compute to the same result as one.
 fn refuse(facts: &FrameWorkload, wishes: &Wishes) -> Result<(), PlanError> {
     let ranks = wishes.ranks;
-    if facts.dropout > 0.0 {
-        return Err(PlanError::DropoutAcrossRanks { rate: facts.dropout, ranks });
-    }
-    if facts.carries_state {
-        return Err(PlanError::StateAcrossRanks { ranks });
-    }
-    if wishes.rule.truncate.is_some() {
-        return Err(PlanError::StretchesAcrossRanks { ranks });
-    }
     if facts.vertices < ranks as usize {
         return Err(PlanError::TooFewVertices { vertices: facts.vertices, ranks });
     }
@@ -151,7 +141,7 @@ impl Proposer<'_> {
         let sharing = Sharing::Cells(CellSharing {
             strategy,
             owners: partition.map_or_else(Vec::new, |partition| partition.of),
-            time_on_features: self.traffic.time_on_features,
+            time_on_features: self.traffic.time_on_features(),
             overlap: wishes.overlap,
         });
         let reasons = in_blocks.into_iter().chain([reason.says(ranks, strategy)]);

@@ -5,9 +5,9 @@ use super::layout::{FrameLayout, Parts};
 use super::memory::SharedMemory;
 use super::{Candidate, Planner, Question, Workload};
 use crate::error::PlanError;
-use crate::plan::frame_plan::{FramePlan, LayerOrder};
+use crate::plan::frame_plan::FramePlan;
 use crate::plan::sharing::Sharing;
-use crate::strategy::{self, Row, Strategy, Traffic};
+use crate::strategy::{self, Row, Strategy};
 use crate::wishes::StrategyWish;
 
 /// Lays out whole frames.
@@ -36,10 +36,6 @@ impl Planner for Frames {
         }
         if several && facts.carries_state {
             return Err(PlanError::StateAcrossRanks { ranks: wishes.ranks });
-        }
-        if several && facts.keeps_statistics && gpu.is_some() {
-            let model = facts.model.clone();
-            return Err(PlanError::StatisticsAcrossGpus { model, ranks: wishes.ranks });
         }
         let shared = several.then_some(SharedMemory {
             ranks: wishes.ranks,
@@ -78,8 +74,9 @@ fn one_rank(
     else {
         return Ok(None);
     };
-    let traffic = traffic(&layout.orders, layout.reuse.first_aggregation)
-        .unwrap_or_else(|| unknown_traffic(&layout.orders));
+    let Some(traffic) = traffic(&layout.orders, layout.reuse.first_aggregation) else {
+        return Ok(None);
+    };
     let asked = strategy::Question {
         workload: facts,
         traffic: &traffic,
@@ -94,25 +91,6 @@ fn one_rank(
     };
     let starts = crate::placement::grid::even_starts(graph.vertices(), 1);
     Ok(Some(strategy::assess(&asked, Strategy::Snapshot, &starts, None)?))
-}
-
-/// What layers gather, of a model that does not say what ranks would exchange.
-fn unknown_traffic(orders: &[LayerOrder]) -> Traffic {
-    let layer = |order: &LayerOrder| strategy::LayerTraffic {
-        gathered: order.inputs.min(order.outputs),
-        gathered_once: false,
-        gathered_needs_gradient: true,
-        to_time: 0,
-        to_time_needs_gradient: false,
-        from_time: 0,
-    };
-    Traffic {
-        layers: orders.iter().map(layer).collect(),
-        answered: 0,
-        summed: 0,
-        time_on_features: true,
-        state_bytes_per_vertex: 0,
-    }
 }
 
 /// Predicted seconds of an epoch and bytes between ranks: each update ends with its busiest rank, and then

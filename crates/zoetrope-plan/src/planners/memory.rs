@@ -115,7 +115,7 @@ impl Estimate<'_> {
             cells: rows,
             time_cells: rows,
             gathered: cells.gathered * at_once as u64 / steps.max(1) as u64,
-            redistributed: cells.traffic.time_on_features && grid.groups > 1,
+            redistributed: cells.traffic.time_on_features() && grid.groups > 1,
             split: grid.members > 1,
         });
         let answered = if grid.members > 1 { (steps * self.workload.vertices) as u64 } else { 0 };

@@ -25,8 +25,8 @@ use crate::workload::{BatchWorkload, FrameWorkload};
 
 pub(crate) use memory::{PROGRAM_BYTES, SAME_PROCESS_PEAK_FACTOR};
 
-/// What ranks would exchange if layers ran in these orders and the first aggregation were kept or not; None
-/// if ranks cannot share the cells of the model.
+/// What ranks would exchange if layers ran in these orders and the first aggregation were kept or not, found by
+/// running the model in miniature; None if that failed.
 pub type TrafficOf<'a> = &'a dyn Fn(&[LayerOrder], bool) -> Option<Traffic>;
 
 /// What is to be laid out.

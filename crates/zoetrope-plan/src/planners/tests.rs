@@ -9,7 +9,8 @@ use crate::plan::frame_plan::{Blocks, FramePlan, OperatorOrder};
 use crate::plan::gpu::{Residency, Transport};
 use crate::plan::memory::Memory;
 use crate::plan::sharing::Sharing;
-use crate::strategy::{LayerTraffic, Strategy};
+use crate::program::{ModelStage, StageRole};
+use crate::strategy::Strategy;
 use crate::wishes::StrategyWish;
 use crate::workload::{ActivationCost, BatchCost, BlockCost, MeasuredBatches};
 
@@ -50,19 +51,24 @@ fn wishes() -> Wishes {
 }
 
 fn traffic(_: &[LayerOrder], kept: bool) -> Option<Traffic> {
-    let layer = |at: usize| LayerTraffic {
-        gathered: 4,
-        gathered_once: at == 0 && kept,
-        gathered_needs_gradient: at > 0,
-        to_time: 8,
-        to_time_needs_gradient: true,
-        from_time: 2,
+    let stage = |role, width, needs_gradient| ModelStage {
+        role,
+        layer: 0,
+        inputs: width,
+        outputs: width,
+        needs_gradient,
     };
+    let mut stages =
+        vec![stage(StageRole::ToTime, 8, true), stage(StageRole::ToStructure, 2, true)];
+    if !kept {
+        stages.insert(0, stage(StageRole::Halo, 4, false));
+    }
     Some(Traffic {
-        layers: vec![layer(0)],
+        stages,
+        keeps_first: kept,
         answered: 2,
+        answers_last: false,
         summed: 1000,
-        time_on_features: true,
         state_bytes_per_vertex: 8,
     })
 }
@@ -197,10 +203,10 @@ fn wishes_that_no_planner_fulfils_are_refused() {
     let three =
         Wishes { ranks: 3, strategy: Some(StrategyWish::Hybrid), members: Some(2), ..wishes() };
     assert!(matches!(refused(&three), PlanError::UnevenGroups { .. }));
-    let dropping = FrameWorkload { dropout: 0.5, ..workload() };
-    let two = Wishes { ranks: 2, ..wishes() };
-    let error = plan(&dropping, &two).unwrap_err();
-    assert!(matches!(error, PlanError::DropoutAcrossRanks { .. }), "{error}");
+    let carrying = FrameWorkload { carries_state: true, ..workload() };
+    let two = Wishes { ranks: 2, strategy: Some(StrategyWish::Frames), ..wishes() };
+    let error = plan(&carrying, &two).unwrap_err();
+    assert!(matches!(error, PlanError::StateAcrossRanks { .. }), "{error}");
 }
 
 #[test]

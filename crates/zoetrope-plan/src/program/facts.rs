@@ -17,6 +17,14 @@ pub enum StageRole {
     ToTime,
     /// Rows come back from time encoders.
     ToStructure,
+    /// Rows of other ranks are needed for one snapshot of a time encoder.
+    HaloInTime,
+    /// The best rows of each snapshot go to all ranks.
+    ToAll,
+    /// Ranks put the statistics of their rows together.
+    Statistics,
+    /// Ranks add up a small matrix.
+    Sum,
 }
 
 /// A stage of a model's forward pass over some snapshots that it takes as one group.
@@ -24,11 +32,13 @@ pub enum StageRole {
 pub struct ModelStage {
     /// What it is.
     pub role: StageRole,
-    /// The position of its layer among those of its kind.
+    /// The position of its layer among those of its kind; of [`StageRole::HaloInTime`] that of the snapshot in
+    /// the frame.
     pub layer: usize,
     /// The width of the rows that go in.
     pub inputs: usize,
-    /// The width of the rows that come out.
+    /// The width of the rows that come out; of [`StageRole::ToAll`] how many rows of a snapshot go, of
+    /// [`StageRole::Sum`] how many rows are added up.
     pub outputs: usize,
     /// Whether a gradient flows back to the rows that go in.
     pub needs_gradient: bool,

@@ -28,7 +28,7 @@ impl FramePlan {
             plan: self,
             rank,
             facts,
-            cells: Cells::of(self, rank, facts.graph),
+            cells: Cells::of(self, rank, facts),
             copies: self.streams_any(facts).then(|| Copies::new(facts.copies)),
             program: Builder::default(),
         };
@@ -81,6 +81,8 @@ impl Lowering<'_> {
                 let next = next.filter(|_| frames.len() == 1);
                 self.enter(frame.range(), next.map(Frame::range));
                 self.stretches(frame);
+            } else if self.plan.rule.stretches(frame).count() > 1 {
+                self.shared_stretches(frame);
             } else {
                 self.blocks(frame);
             }
@@ -166,6 +168,25 @@ impl Lowering<'_> {
         }
     }
 
+    /// A frame that ranks share, stretch by stretch.
+    fn shared_stretches(&mut self, frame: Frame) {
+        let asked = self.asked_of(frame);
+        let stretches: Vec<Frame> = self.plan.rule.stretches(frame).collect();
+        for (number, &stretch) in stretches.iter().enumerate() {
+            let steps = stretch.range();
+            let is_asked = steps.start.max(asked.start) < steps.end.min(asked.end);
+            if is_asked && self.facts.draws {
+                self.program.compute(TaskKind::Draw);
+            }
+            let returning = self.block(stretch, number, steps, is_asked);
+            if is_asked {
+                self.backward(&returning);
+            }
+        }
+        let bytes = self.to_others(1);
+        self.program.talk(TaskKind::AllReduce, Purpose::Loss, bytes);
+    }
+
     /// A piece of which this rank has everything.
     fn whole(&self, frame: Frame, steps: Range<usize>, group: usize) -> PieceWork {
         let vertices = self.plan.head.vertices as u64;
@@ -184,6 +205,8 @@ impl Lowering<'_> {
             to_time: None,
             parts: Vec::new(),
             to_answers: None,
+            in_time: Vec::new(),
+            together: None,
         };
         PieceWork { within, groups, rows }
     }

@@ -94,8 +94,10 @@ pub enum Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Rows of others that a structure encoder needs (halo).
+    /// Rows of others that an encoder needs (halo).
     Halo,
+    /// The best rows of each snapshot go to all ranks.
+    Best,
     /// Rows go from structure encoders to time encoders.
     ToTime,
     /// Rows go from time encoders to structure encoders.

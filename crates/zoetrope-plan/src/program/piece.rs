@@ -7,6 +7,7 @@ use super::builder::Builder;
 use super::facts::{FrameFacts, ModelStage, StageRole};
 use super::rows::{PieceRows, RowsOut};
 use super::{Purpose, TaskKind, TaskShape};
+use crate::strategy::{all_reduce_bytes, statistics_values};
 
 /// Bytes of a value.
 const VALUE: u64 = 4;
@@ -24,8 +25,15 @@ pub(super) struct PieceWork {
 /// An exchange whose gradients go the other way in the backward pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Returning {
+    kind: TaskKind,
     purpose: Purpose,
     bytes: u64,
+}
+
+impl Returning {
+    fn rows(purpose: Purpose, bytes: u64) -> Self {
+        Self { kind: TaskKind::Exchange, purpose, bytes }
+    }
 }
 
 /// Puts the forward pass of a piece into a program. Returns the exchanges that the backward pass turns
@@ -57,6 +65,12 @@ pub(super) fn forward(
                 work.exchange(Purpose::ToStructure, back, stage);
             }
             StageRole::ToStructure => work.leave_in_parts(stage),
+            StageRole::HaloInTime => work.halo_in_time(stage),
+            StageRole::ToAll => {
+                let best = piece.rows.together.as_ref().map(|all| all.best(stage.outputs));
+                work.exchange(Purpose::Best, best, stage);
+            }
+            StageRole::Statistics | StageRole::Sum => work.together(stage),
         }
     }
     work.receive();
@@ -74,8 +88,8 @@ pub(super) fn forward(
 /// Puts the exchanges of a backward pass into a program, the last that arrived first.
 pub(super) fn turn_around(program: &mut Builder, returning: &[Returning]) {
     program.backward = true;
-    for &Returning { purpose, bytes } in returning.iter().rev() {
-        program.talk(TaskKind::Exchange, purpose, bytes);
+    for &Returning { kind, purpose, bytes } in returning.iter().rev() {
+        program.talk(kind, purpose, bytes);
     }
     program.backward = false;
 }
@@ -107,7 +121,35 @@ impl Forward<'_> {
         let width = stage.inputs as u64 * VALUE;
         self.program.talk(TaskKind::Exchange, purpose, rows.forward * width);
         if stage.needs_gradient {
-            self.returning.push(Returning { purpose, bytes: rows.backward * width });
+            self.returning.push(Returning::rows(purpose, rows.backward * width));
+        }
+    }
+
+    /// Rows of one snapshot of a time encoder; a miniature has as many as a whole frame. A state that comes from
+    /// an earlier block needs a gradient, too.
+    fn halo_in_time(&mut self, stage: &ModelStage) {
+        let rows = self.piece.rows.in_time.get(stage.layer).copied();
+        let needs_gradient = stage.needs_gradient || self.piece.within.start > 0;
+        self.exchange(Purpose::Halo, rows, &ModelStage { needs_gradient, ..*stage });
+    }
+
+    /// Statistics of the rows of all ranks, or sums over them.
+    fn together(&mut self, stage: &ModelStage) {
+        let Some(all) = &self.piece.rows.together else { return };
+        let (kind, [there, back]) = match stage.role {
+            StageRole::Sum => {
+                let bytes = all_reduce_bytes(all.ranks, all.rank, stage.outputs);
+                (TaskKind::AllReduce, [bytes, bytes])
+            }
+            _ => {
+                let bytes = |values: usize| (all.ranks as u64 - 1) * values as u64 * VALUE;
+                (TaskKind::AllGather, statistics_values(stage.inputs).map(bytes))
+            }
+        };
+        let purpose = Purpose::Statistics;
+        self.program.talk(kind, purpose, there);
+        if stage.needs_gradient {
+            self.returning.push(Returning { kind, purpose, bytes: back });
         }
     }
 
@@ -143,7 +185,7 @@ impl Forward<'_> {
             let steps = crate::placement::grid::even_parts(own, count).nth(part).unwrap_or(0..0);
             self.structure_of(stage, steps);
             let id = self.program.send(Purpose::ToTime, rows.forward * width);
-            let returning = Returning { purpose: Purpose::ToTime, bytes: rows.backward * width };
+            let returning = Returning::rows(Purpose::ToTime, rows.backward * width);
             sent.push((id, returning, leaves.needs_gradient));
         }
         for one in sent {
@@ -156,8 +198,7 @@ impl Forward<'_> {
         for rows in self.piece.rows.parts.clone() {
             let rows = rows.reversed();
             let id = self.program.send(Purpose::ToStructure, rows.forward * width);
-            let bytes = rows.backward * width;
-            let returning = Returning { purpose: Purpose::ToStructure, bytes };
+            let returning = Returning::rows(Purpose::ToStructure, rows.backward * width);
             self.pending.push((id, returning, stage.needs_gradient));
         }
     }

@@ -7,12 +7,14 @@ use std::ops::Range;
 use zoetrope_graph::{GraphError, SnapshotSequence, SnapshotView};
 
 use crate::partition::{Renaming, visit_renamed};
-use crate::placement::Placements;
 use crate::placement::grid::{Grid, even_parts};
 use crate::placement::halo::{Halo, SnapshotHalo};
 use crate::placement::route::Route;
+use crate::placement::{Placement, Placements};
 use crate::plan::frame_plan::FramePlan;
 use crate::plan::sharing::PARTS;
+
+use super::facts::{FrameFacts, ModelStage, StageRole};
 
 /// How the ranks of a plan share the cells of a frame.
 pub(super) struct Cells<'g> {
@@ -26,6 +28,10 @@ pub(super) struct Cells<'g> {
     /// What is known of a snapshot whose vertices are shared, by its number.
     known: RefCell<HashMap<usize, Known>>,
     pub(super) overlap: bool,
+    /// Whether the model describes the last snapshot of a frame only.
+    describes_last: bool,
+    /// Whether time encoders multiply with the graph.
+    gathers_in_time: bool,
 }
 
 /// What a rank has of a snapshot whose vertices are shared.
@@ -59,6 +65,32 @@ pub(super) struct PieceRows {
     /// The same by part, if rows go in parts.
     pub(super) parts: Vec<RowsOut>,
     pub(super) to_answers: Option<RowsOut>,
+    /// Rows that time encoders gather, by snapshot of the piece; nothing if they do not or all rows are here.
+    pub(super) in_time: Vec<RowsOut>,
+    /// Who shares the snapshots, if anybody.
+    pub(super) together: Option<Together>,
+}
+
+/// The ranks that share a piece.
+#[derive(Debug, Clone)]
+pub(super) struct Together {
+    pub(super) ranks: usize,
+    pub(super) rank: usize,
+    /// The vertices of each member of a group.
+    members: Vec<usize>,
+    member: usize,
+    own_steps: u64,
+    steps: u64,
+}
+
+impl Together {
+    /// Rows that leave for all other ranks if each member sends its `count` best of every snapshot.
+    pub(super) fn best(&self, count: usize) -> RowsOut {
+        let of = |vertices: &usize| count.min(*vertices) as u64;
+        let own = self.own_steps * of(&self.members[self.member]);
+        let all = self.steps * self.members.iter().map(of).sum::<u64>();
+        RowsOut { forward: own * (self.ranks as u64 - 1), backward: all - own }
+    }
 }
 
 fn out(route: &Route) -> RowsOut {
@@ -68,8 +100,10 @@ fn out(route: &Route) -> RowsOut {
 
 impl<'g> Cells<'g> {
     /// None if ranks do not share cells.
-    pub(super) fn of(plan: &FramePlan, rank: usize, graph: &'g SnapshotSequence) -> Option<Self> {
+    pub(super) fn of(plan: &FramePlan, rank: usize, facts: &FrameFacts<'g>) -> Option<Self> {
         let cells = plan.cells()?;
+        let graph = facts.graph;
+        let gathers_in_time = |stage: &ModelStage| stage.role == StageRole::HaloInTime;
         let (ranks, vertices) = (plan.head.ranks as u32, plan.head.vertices as u32);
         let renaming = cells.renaming(ranks);
         Some(Self {
@@ -82,6 +116,8 @@ impl<'g> Cells<'g> {
             graph,
             known: RefCell::default(),
             overlap: cells.overlap,
+            describes_last: facts.describes_last,
+            gathers_in_time: facts.stages.iter().any(gathers_in_time),
         })
     }
 
@@ -102,6 +138,20 @@ impl<'g> Cells<'g> {
             let looked = visit_renamed(self.graph, self.renaming.as_ref(), step..step + 1, look);
             looked.expect("the plan was made for this graph");
         }
+    }
+
+    /// What time encoders gather at a snapshot of a frame that begins at `start`.
+    fn halo_in_time(&self, time: &Placement, start: usize, step: usize) -> RowsOut {
+        let (vertices, rank) = (self.vertices, self.rank);
+        let (mut found, at) = (None, start + step);
+        let looked = visit_renamed(self.graph, self.renaming.as_ref(), at..at + 1, |_, view| {
+            let halo = SnapshotHalo::of_vertices(view, time, vertices, rank);
+            let route = Halo::of_snapshots(time, vertices, step..step + 1, rank, |_| &halo).route;
+            found = Some(out(&route));
+            Ok::<_, GraphError>(())
+        });
+        looked.expect("the plan was made for this graph");
+        found.expect("the snapshot was shown")
     }
 
     fn member(&self) -> usize {
@@ -144,8 +194,27 @@ impl<'g> Cells<'g> {
         let to_time = moves
             .then(|| out(&Route::between(structure, time, vertices, within.clone(), ranks, rank)));
         let in_parts = self.overlap && moves && halo.is_none();
-        let (answers, to_answers) = self.answers(&own_steps);
+        let (answers, to_answers) = if self.describes_last {
+            self.last_answer(placements, &within)
+        } else {
+            self.answers(&own_steps)
+        };
+        let in_time = if self.gathers_in_time {
+            within.clone().map(|step| self.halo_in_time(time, start, step)).collect()
+        } else {
+            Vec::new()
+        };
+        let together = Together {
+            ranks: ranks as usize,
+            rank: rank as usize,
+            members: self.starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect(),
+            member: self.member(),
+            own_steps: own_steps.len() as u64,
+            steps: within.len() as u64,
+        };
         PieceRows {
+            in_time,
+            together: Some(together),
             parts: if in_parts {
                 self.parts(placements, &within, &own_steps, time_vertices)
             } else {
@@ -183,6 +252,22 @@ impl<'g> Cells<'g> {
                 * time_vertices,
         };
         (0..PARTS).map(part).collect()
+    }
+
+    /// The same if the last snapshot is described by the ranks of its vertices' time encoders.
+    fn last_answer(
+        &self,
+        placements: &Placements,
+        within: &Range<usize>,
+    ) -> (Range<usize>, Option<RowsOut>) {
+        let last = within.end - 1;
+        let share = |rank| placements.time.share(rank, self.vertices, last..last + 1).vertices;
+        let own = share(self.rank).len() as u64;
+        if self.grid.answerer(&placements.structure, within.clone(), last) == self.rank {
+            let rows = RowsOut { forward: 0, backward: u64::from(self.vertices) - own };
+            return (last..last + 1, Some(rows));
+        }
+        (last..last, Some(RowsOut { forward: own, backward: 0 }))
     }
 
     /// The snapshots that this rank answers for, and the exchange that brings all of their rows.

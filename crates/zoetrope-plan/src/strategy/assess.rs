@@ -96,6 +96,9 @@ pub struct Row {
     pub gathered_bytes: u64,
     /// Bytes that whole snapshots move in a step.
     pub answered_bytes: u64,
+    /// Bytes of statistics of batch norms and of small sums of all ranks in a step.
+    #[serde(default)]
+    pub statistics_bytes: u64,
     /// Bytes of the sum of gradients.
     pub reduced_bytes: u64,
     /// How even the work is.
@@ -123,7 +126,7 @@ impl Row {
 
     /// All bytes between ranks in a step.
     pub fn bytes(&self) -> u64 {
-        self.row_bytes() + self.reduced_bytes
+        self.row_bytes() + self.statistics_bytes + self.reduced_bytes
     }
 }
 
@@ -188,6 +191,8 @@ struct Facts<'q> {
     /// Units that each member sends and receives at each time step.
     sent: Vec<Vec<u64>>,
     received: Vec<Vec<u64>>,
+    /// Units that time encoders gather at each time step; nothing if they do not.
+    in_time: Vec<u64>,
 }
 
 impl<'q> Facts<'q> {
@@ -206,7 +211,18 @@ impl<'q> Facts<'q> {
             edges.extend(question.frame.range().map(|step| vec![graph.edges_at(step) as u64]));
             sent.resize(steps, vec![0]);
             received.resize(steps, vec![0]);
-            return Ok(Self { question, grid, starts, steps, vertices, edges, sent, received });
+            let in_time = Self::in_time(question, grid, starts, renaming)?;
+            return Ok(Self {
+                question,
+                grid,
+                starts,
+                steps,
+                vertices,
+                edges,
+                sent,
+                received,
+                in_time,
+            });
         }
         let group = Placement::ByVertex { starts: starts.to_vec(), ranks: (0..members).collect() };
         visit_renamed(graph, renaming, question.frame.range(), |_, view| {
@@ -218,12 +234,33 @@ impl<'q> Facts<'q> {
             received.push(units.received);
             Ok::<_, GraphError>(())
         })?;
-        Ok(Self { question, grid, starts, steps, vertices, edges, sent, received })
+        let in_time = Self::in_time(question, grid, starts, renaming)?;
+        Ok(Self { question, grid, starts, steps, vertices, edges, sent, received, in_time })
+    }
+
+    /// Units that time encoders gather at each time step of a frame; nothing if they do not.
+    fn in_time(
+        question: &Question<'_>,
+        grid: Grid,
+        starts: &[u32],
+        renaming: Option<&Renaming>,
+    ) -> Result<Vec<u64>, GraphError> {
+        let mut units = Vec::new();
+        if !question.traffic.gathers_in_time() {
+            return Ok(units);
+        }
+        let (steps, vertices) = (question.frame.steps, question.graph.vertices());
+        let time = grid.placements(starts, &blocks(steps, 1), true).time;
+        visit_renamed(question.graph, renaming, question.frame.range(), |_, view| {
+            units.push(volume::halo(&time, vertices, 0..1, grid.ranks(), |_| view).total());
+            Ok::<_, GraphError>(())
+        })?;
+        Ok(units)
     }
 
     fn layout(&self, count: usize) -> Layout<'_> {
         let blocks = blocks(self.steps, count);
-        let on_features = self.question.traffic.time_on_features;
+        let on_features = self.question.traffic.time_on_features();
         let placements = self.grid.placements(self.starts, &blocks, on_features);
         Layout { facts: self, blocks, placements }
     }
@@ -311,8 +348,8 @@ impl Layout<'_> {
         let states = if again { self.blocks.len() as u64 } else { 0 };
         let member = (rank % facts.grid.members) as usize;
         let own_vertices = facts.starts[member + 1] - facts.starts[member];
-        let is_kept = traffic.layers.first().is_some_and(|layer| layer.gathered_once);
-        let kept_rows = u64::from(is_kept) * workload.edges.len() as u64 * u64::from(own_vertices);
+        let kept_rows =
+            u64::from(traffic.keeps_first) * workload.edges.len() as u64 * u64::from(own_vertices);
         let time_vertices =
             self.placements.time.share(rank, facts.vertices, 0..facts.steps).vertices;
         let (data, ranks) = (workload.data_bytes, u64::from(facts.grid.ranks()));
@@ -344,7 +381,8 @@ impl Layout<'_> {
         let (mut exchanged_units, mut gathered_units, mut answered_units) = (0, 0, 0);
         let (mut exchanged_bytes, mut gathered_bytes, mut answered_bytes) = (0, 0, 0);
         let mut communicate = 0.0;
-        let mut messages = 0;
+        let (mut messages, mut statistics_bytes) = (0, 0);
+        let [gathers, redistributions] = traffic.exchanges();
         for (number, block) in self.blocks.iter().enumerate() {
             let forward = self.forward(number);
             let units =
@@ -357,17 +395,30 @@ impl Layout<'_> {
             let busiest_halo = loads.iter().map(|load| load.busiest_halo).max().unwrap_or(0);
             gathered_units += halo;
             gathered_bytes += halo * traffic.gathered_bytes(forward);
-            let answers = volume::answers(structure, facts.grid, facts.vertices, block.clone());
+            let in_time = self.in_time_bytes(block, forward);
+            let to_all =
+                block.len() as u64 * traffic.to_all_bytes(forward, |count| self.best(count));
+            gathered_bytes += in_time + to_all;
+            statistics_bytes += traffic.statistics_bytes(ranks, forward);
+            let answers = if traffic.answers_last {
+                volume::last_answers(&self.placements, facts.grid, facts.vertices, block.clone())
+            } else {
+                volume::answers(structure, facts.grid, facts.vertices, block.clone())
+            };
             answered_units += answers.total();
             answered_bytes += answers.total() * traffic.answered_bytes(forward);
             // Listed rows go through memory twice more, into the message and out of it.
             let bytes = units.busiest() * traffic.exchanged_bytes(forward)
                 + answers.busiest() * traffic.answered_bytes(forward)
-                + 3 * busiest_halo * traffic.gathered_bytes(forward);
+                + 3 * busiest_halo * traffic.gathered_bytes(forward)
+                + (3 * in_time + to_all) / u64::from(ranks);
             communicate += bytes as f64 / question.machine.link_bytes_per_second;
-            let exchanges = u64::from(units.total() > 0) * 2 * u64::from(facts.grid.groups - 1)
-                + u64::from(halo > 0) * u64::from(facts.grid.members - 1);
-            messages += exchanges * traffic.layers.len() as u64 * (forward + 1);
+            let others = u64::from(ranks - 1);
+            let exchanges =
+                u64::from(units.total() > 0) * redistributions * u64::from(facts.grid.groups - 1)
+                    + u64::from(halo > 0) * gathers * u64::from(facts.grid.members - 1)
+                    + u64::from(in_time > 0) * block.len() as u64 * others;
+            messages += exchanges * (forward + 1);
             messages += u64::from(facts.grid.members - 1) * (forward + 1);
         }
         communicate += messages as f64 * question.machine.message_seconds;
@@ -382,6 +433,7 @@ impl Layout<'_> {
             exchanged_bytes,
             gathered_bytes,
             answered_bytes,
+            statistics_bytes,
             reduced_bytes: reduced_bytes(ranks, traffic.summed),
             balance: self.balance(),
             memory,
@@ -389,6 +441,23 @@ impl Layout<'_> {
             compute_seconds: self.compute_seconds(),
             communicate_seconds: communicate,
         }
+    }
+
+    /// Bytes that time encoders gather over a block.
+    fn in_time_bytes(&self, block: &Range<usize>, forward: u64) -> u64 {
+        let traffic = self.facts.question.traffic;
+        let of = |step: usize| {
+            let units = self.facts.in_time.get(step).copied().unwrap_or(0);
+            units * traffic.gathered_in_time_bytes(forward, step > 0)
+        };
+        block.clone().map(of).sum()
+    }
+
+    /// Rows that move if each member of a group sends its best `count` rows of a snapshot to all others.
+    fn best(&self, count: usize) -> u64 {
+        let of = |pair: &[u32]| count.min((pair[1] - pair[0]) as usize) as u64;
+        let rows: u64 = self.facts.starts.windows(2).map(of).sum();
+        rows * u64::from(self.facts.grid.ranks() - 1)
     }
 
     fn balance(&self) -> Balance {
@@ -413,7 +482,7 @@ impl Layout<'_> {
         let frame_cells = (facts.steps as u64 * u64::from(facts.vertices)).max(1) as f64;
         let cell_bytes =
             workload.activations.bytes_per_vertex * f64::from(facts.vertices) / frame_cells;
-        let gathered: u64 = traffic.layers.iter().map(|layer| layer.gathered as u64 * VALUE).sum();
+        let gathered = traffic.gathered_width() * VALUE;
         let mut seconds = 0.0;
         for (number, block) in self.blocks.iter().enumerate() {
             let bytes = |rank| {

@@ -3,6 +3,7 @@ use zoetrope_graph::random::Random;
 
 use super::*;
 use crate::placement::grid::{blocks, even_starts};
+use crate::program::{ModelStage, StageRole};
 use crate::volume;
 use crate::workload::{ActivationCost, BlockCost};
 
@@ -31,19 +32,26 @@ fn workload() -> FrameWorkload {
     FrameWorkload { activations, ..FrameWorkload::of_size(VERTICES as usize, STEPS, 900) }
 }
 
+fn stage(role: StageRole, width: usize, needs_gradient: bool) -> ModelStage {
+    ModelStage { role, layer: 0, inputs: width, outputs: width, needs_gradient }
+}
+
+/// Two layers; the first one gathers two values of features, which are kept.
 fn traffic(time_on_features: bool) -> Traffic {
-    let first = LayerTraffic {
-        gathered: 2,
-        gathered_once: true,
-        gathered_needs_gradient: false,
-        to_time: 6,
-        to_time_needs_gradient: true,
-        from_time: 6,
-    };
-    let second =
-        LayerTraffic { gathered: 6, gathered_once: false, gathered_needs_gradient: true, ..first };
-    let layers = vec![first, second];
-    Traffic { layers, answered: 6, summed: 500, time_on_features, state_bytes_per_vertex: 96 }
+    let to_time = stage(StageRole::ToTime, 6, true);
+    let to_structure = stage(StageRole::ToStructure, 6, true);
+    let mut stages = vec![stage(StageRole::Halo, 6, true)];
+    if time_on_features {
+        stages = vec![to_time, to_structure, stages[0], to_time, to_structure];
+    }
+    Traffic {
+        stages,
+        keeps_first: true,
+        answered: 6,
+        answers_last: false,
+        summed: 500,
+        state_bytes_per_vertex: 96,
+    }
 }
 
 fn question<'a>(
@@ -117,14 +125,15 @@ fn bytes_are_units_times_widths_times_passes() {
 #[test]
 fn features_have_no_gradient_that_comes_back() {
     let (workload, mut traffic, graph) = (workload(), traffic(true), graph());
-    traffic.layers[0].gathered_once = false;
+    traffic.keeps_first = false;
+    traffic.stages.insert(0, stage(StageRole::Halo, 2, false));
     let row = |traffic: &Traffic| {
         let compared = all(&question(&workload, traffic, &graph, 2));
         compared[2].clone()
     };
     let features = row(&traffic);
     assert_eq!(features.gathered_bytes, features.gathered_units * (2 + 6 * 2) * 4);
-    traffic.layers[0].gathered_needs_gradient = true;
+    traffic.stages[0].needs_gradient = true;
     assert_eq!(row(&traffic).gathered_bytes, features.gathered_units * (2 * 2 + 6 * 2) * 4);
 }
 
@@ -190,4 +199,35 @@ fn uneven_work_shows_in_the_balance() {
     // 12 snapshots on 7 ranks: two on the busiest.
     assert!((row.balance.cells - 2.0 * 7.0 / 12.0).abs() < 1e-12);
     assert!(row.balance.time_cells < 1.03);
+}
+
+#[test]
+fn the_last_snapshot_goes_to_one_rank_and_time_encoders_gather_and_sum() {
+    let (workload, mut traffic, graph) = (workload(), traffic(true), graph());
+    traffic.answers_last = true;
+    let row = |traffic: &Traffic| all(&question(&workload, traffic, &graph, 4));
+    for row in row(&traffic) {
+        // All vertices but those of the rank that is asked; parts differ by a few.
+        let even = u64::from(VERTICES) * 3 / 4;
+        assert!(row.answered_units.abs_diff(even) < even / 10, "{:?}", row.strategy);
+        assert_eq!(row.statistics_bytes, 0);
+    }
+    let before = row(&traffic);
+    let width = 5;
+    traffic.stages.extend([
+        stage(StageRole::HaloInTime, width, false),
+        ModelStage { layer: 1, ..stage(StageRole::HaloInTime, width, true) },
+        ModelStage { outputs: 7, ..stage(StageRole::ToAll, 3, true) },
+        stage(StageRole::Statistics, 4, true),
+        ModelStage { outputs: 12, ..stage(StageRole::Sum, 9, false) },
+    ]);
+    for (before, row) in before.iter().zip(row(&traffic)) {
+        let members = u64::from(row.grid.members);
+        let to_all = STEPS as u64 * 7 * members * 3 * 3 * 4 * 2;
+        let in_time = row.gathered_bytes - before.gathered_bytes - to_all;
+        // The first snapshot has no past: nothing comes back for it.
+        let units = in_time / (width as u64 * 4);
+        assert!(units > 0 && in_time.is_multiple_of(width as u64 * 4), "{row:?}");
+        assert_eq!(row.statistics_bytes, 4 * 3 * (9 + 8) * 4 + 4 * 3 * 12 * 4);
+    }
 }

@@ -2,25 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::assess::reduced_bytes;
+use crate::program::{ModelStage, StageRole};
+
 /// Bytes of a value.
 pub(super) const VALUE: u64 = 4;
-
-/// What one layer, a structure encoder and a time encoder, exchanges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LayerTraffic {
-    /// The width of the rows that the structure encoder gathers.
-    pub gathered: usize,
-    /// Whether those are the same in every step and are kept once aggregated (the first layer).
-    pub gathered_once: bool,
-    /// Whether gradients come back for them; not if they are features.
-    pub gathered_needs_gradient: bool,
-    /// The width of rows on their way to the time encoder.
-    pub to_time: usize,
-    /// Whether gradients come back for them; not if they follow from features alone.
-    pub to_time_needs_gradient: bool,
-    /// The width of rows that come back from the time encoder; 0 if nobody needs them there.
-    pub from_time: usize,
-}
 
 /// Bytes of a row that goes forward so many times, and back once.
 fn bytes(width: usize, forward: u64, needs_gradient: bool) -> u64 {
@@ -28,35 +14,97 @@ fn bytes(width: usize, forward: u64, needs_gradient: bool) -> u64 {
 }
 
 /// What a model exchanges in a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
-    /// The layers.
-    pub layers: Vec<LayerTraffic>,
+    /// The stages of its forward pass as a miniature shows them. Those count at which rows move if ranks share
+    /// cells; all of a time encoder that multiplies with the graph at every snapshot are of one or two
+    /// snapshots, of which the last stands for all.
+    pub stages: Vec<ModelStage>,
+    /// Whether the rows that the first layer aggregates are kept, so that they are gathered once only.
+    pub keeps_first: bool,
     /// The width of the embeddings, of which whole snapshots are brought together to be asked about.
     pub answered: usize,
+    /// Whether the last snapshot of a frame alone is described.
+    pub answers_last: bool,
     /// Values that all ranks add up once a step: gradients, and what belongs to them.
     pub summed: usize,
-    /// Whether time encoders work on rows of vertices; EvolveGCN's work on weights.
-    pub time_on_features: bool,
     /// Bytes that a time encoder passes on to the next block, for each vertex: `π`.
     pub state_bytes_per_vertex: u64,
 }
 
 impl Traffic {
+    fn of(&self, role: StageRole) -> impl Iterator<Item = &ModelStage> {
+        self.stages.iter().filter(move |stage| stage.role == role)
+    }
+
+    fn width_of(&self, role: StageRole) -> u64 {
+        self.of(role).map(|stage| stage.inputs as u64).sum()
+    }
+
+    fn bytes_of(&self, role: StageRole, forward: u64) -> u64 {
+        self.of(role).map(|stage| bytes(stage.inputs, forward, stage.needs_gradient)).sum()
+    }
+
+    /// Whether time encoders work on rows of vertices; EvolveGCN's work on weights.
+    pub fn time_on_features(&self) -> bool {
+        self.of(StageRole::ToTime).next().is_some()
+    }
+
+    /// How often rows are gathered, and how often they are redistributed.
+    pub(super) fn exchanges(&self) -> [u64; 2] {
+        let count = |role| self.of(role).count() as u64;
+        [count(StageRole::Halo), count(StageRole::ToTime) + count(StageRole::ToStructure)]
+    }
+
+    /// The width of all rows that meet the graph in a structure encoder.
+    pub(super) fn gathered_width(&self) -> u64 {
+        self.width_of(StageRole::Halo)
+    }
+
     /// Bytes that one unit of a halo stands for in a step of all layers; `forward` is how often the
     /// forward pass of a row runs.
     pub(super) fn gathered_bytes(&self, forward: u64) -> u64 {
-        let moved = self.layers.iter().filter(|layer| !layer.gathered_once);
-        moved.map(|layer| bytes(layer.gathered, forward, layer.gathered_needs_gradient)).sum()
+        self.bytes_of(StageRole::Halo, forward)
+    }
+
+    /// Whether time encoders multiply with the graph.
+    pub(super) fn gathers_in_time(&self) -> bool {
+        self.of(StageRole::HaloInTime).next().is_some()
+    }
+
+    /// Bytes that one unit of the halo of a time encoder stands for at a snapshot. A state without a past
+    /// needs no gradient.
+    pub(super) fn gathered_in_time_bytes(&self, forward: u64, has_past: bool) -> u64 {
+        let last = self.of(StageRole::HaloInTime).map(|stage| stage.layer).max();
+        let of_last = self.of(StageRole::HaloInTime).filter(|stage| Some(stage.layer) == last);
+        of_last.map(|stage| bytes(stage.inputs, forward, has_past)).sum()
+    }
+
+    /// Bytes that the best rows of a snapshot stand for; `rows_of` says how many move if so many are asked for.
+    pub(super) fn to_all_bytes(&self, forward: u64, rows_of: impl Fn(usize) -> u64) -> u64 {
+        let of = |stage: &ModelStage| {
+            rows_of(stage.outputs) * bytes(stage.inputs, forward, stage.needs_gradient)
+        };
+        self.of(StageRole::ToAll).map(of).sum()
+    }
+
+    /// Bytes of statistics and of small sums of all ranks, forward and back.
+    pub(super) fn statistics_bytes(&self, ranks: u32, forward: u64) -> u64 {
+        let others = u64::from(ranks) * u64::from(ranks - 1);
+        let statistics = self.of(StageRole::Statistics).map(|stage| {
+            let [there, back] = statistics_values(stage.inputs);
+            let back = if stage.needs_gradient { back } else { 0 };
+            others * (forward * there as u64 + back as u64) * VALUE
+        });
+        let sums = self.of(StageRole::Sum).map(|stage| {
+            (forward + u64::from(stage.needs_gradient)) * reduced_bytes(ranks, stage.outputs)
+        });
+        statistics.sum::<u64>() + sums.sum::<u64>()
     }
 
     /// Bytes that one unit of a redistribution stands for, there and back.
     pub(super) fn exchanged_bytes(&self, forward: u64) -> u64 {
-        let both = |layer: &LayerTraffic| {
-            bytes(layer.to_time, forward, layer.to_time_needs_gradient)
-                + bytes(layer.from_time, forward, true)
-        };
-        self.layers.iter().map(both).sum()
+        self.bytes_of(StageRole::ToTime, forward) + self.bytes_of(StageRole::ToStructure, forward)
     }
 
     /// Bytes that one unit of whole snapshots stands for.
@@ -68,23 +116,19 @@ impl Traffic {
     /// and where it went.
     pub(crate) fn memory(&self, moved: Moved) -> MovedBytes {
         let Moved { cells, time_cells, gathered, redistributed, split } = moved;
-        let widths = |width: fn(&LayerTraffic) -> usize| {
-            self.layers.iter().map(|layer| width(layer) as u64).sum::<u64>()
-        };
+        let widest_of = |role| self.of(role).map(|stage| stage.inputs as u64).max().unwrap_or(0);
         let (mut held, mut rows, mut widest) = (0, 0, 0);
         if redistributed {
-            held += widths(|layer| layer.to_time) * time_cells;
-            held += widths(|layer| layer.from_time) * cells;
+            held += self.width_of(StageRole::ToTime) * time_cells;
+            held += self.width_of(StageRole::ToStructure) * cells;
             rows = cells.max(time_cells);
-            let wide = self.layers.iter().map(|layer| layer.to_time.max(layer.from_time)).max();
-            widest = wide.unwrap_or(0) as u64;
+            widest = widest_of(StageRole::ToTime).max(widest_of(StageRole::ToStructure));
         }
         if split {
-            let often = |layer: &LayerTraffic| if layer.gathered_once { 0 } else { layer.gathered };
-            held += widths(often) * (cells + gathered) + self.answered as u64 * cells;
+            held +=
+                self.width_of(StageRole::Halo) * (cells + gathered) + self.answered as u64 * cells;
             rows = rows.max(cells + gathered);
-            let wide = self.layers.iter().map(often).chain([self.answered]).max();
-            widest = widest.max(wide.unwrap_or(0) as u64);
+            widest = widest.max(widest_of(StageRole::Halo)).max(self.answered as u64);
         }
         // A gradient in the backward pass, and the messages that it travels in.
         let messages = 2 * rows * widest * VALUE;
@@ -99,6 +143,12 @@ impl Traffic {
 /// A row of whole snapshots is a number in all frames of one length together.
 pub(crate) fn list_bytes(gathered: u64, answered: u64) -> u64 {
     (4 * gathered + answered) * VALUE
+}
+
+/// Values that a rank tells each other one about its rows of so many columns: their number, means and
+/// variances; in the backward pass two sums for each column.
+pub(crate) fn statistics_values(columns: usize) -> [usize; 2] {
+    [1 + 2 * columns, 2 * columns]
 }
 
 /// Rows of a step that exchanges bring to ranks.

@@ -1,6 +1,8 @@
 //! Attention over time and over edges, and softmax.
 
-use crate::{AttentionOptions, Dropout, DropoutKey, GatOptions, Tape, TemporalParameters, Var};
+use crate::{
+    AttentionOptions, Dropout, DropoutKey, GatOptions, Tape, TemporalParameters, TensorError, Var,
+};
 
 use super::graphs::{self, group};
 use super::{Input, List, mask, plain, small};
@@ -50,8 +52,14 @@ fn layers_over_time(list: &mut List) {
         for (options, masked) in [("causal", false), ("causal_masked", true)] {
             let mut inputs = layer(steps, n, heads * width);
             inputs.extend(masked.then(|| mask(steps * n, 1)));
-            let settings =
-                AttentionOptions { steps, heads, causal: true, scale: 0.4, dropout: None };
+            let settings = AttentionOptions {
+                steps,
+                heads,
+                causal: true,
+                scale: 0.4,
+                dropout: None,
+                numbers: None,
+            };
             let name = format!("temporal_layer/{options}/{steps}x{n}x{heads}x{width}");
             list.add(name, &inputs, move |t, v| {
                 let parameters = parameters(t, v);
@@ -61,10 +69,30 @@ fn layers_over_time(list: &mut List) {
     }
     list.add("dropout/temporal_layer", &layer(3, 2, 4), |t, v| {
         let dropout = Some(dropout());
-        let settings = AttentionOptions { steps: 3, heads: 2, causal: true, scale: 0.5, dropout };
+        let settings = AttentionOptions {
+            steps: 3,
+            heads: 2,
+            causal: true,
+            scale: 0.5,
+            dropout,
+            numbers: None,
+        };
         let parameters = parameters(t, v);
         t.temporal_layer(v[0], parameters, None, settings)
     });
+    list.add("dropout/temporal_layer/numbers", &layer(3, 2, 4), |t, v| {
+        let (dropout, numbers) = (Some(dropout()), Some(numbers(t, &[70_000, 3])?));
+        let settings =
+            AttentionOptions { steps: 3, heads: 2, causal: true, scale: 0.5, dropout, numbers };
+        let parameters = parameters(t, v);
+        t.temporal_layer(v[0], parameters, None, settings)
+    });
+}
+
+/// The bits of numbers of vertices as an operand.
+fn numbers(tape: &mut Tape, numbers: &[u32]) -> Result<Var, TensorError> {
+    let bits: Vec<f32> = numbers.iter().map(|&number| f32::from_bits(number)).collect();
+    tape.copied(bits.len(), 1, &bits)
 }
 
 fn over_time(list: &mut List) {
@@ -80,7 +108,8 @@ fn over_time(list: &mut List) {
         ] {
             let mut inputs = vec![plain(steps * n, heads * width); 3];
             inputs.extend(masked.then(|| mask(steps * n, 1)));
-            let settings = AttentionOptions { steps, heads, causal, scale: 0.4, dropout: None };
+            let settings =
+                AttentionOptions { steps, heads, causal, scale: 0.4, dropout: None, numbers: None };
             let name = format!("temporal_attention/{options}/{steps}x{n}x{heads}x{width}");
             list.add(name, &inputs, move |t, v| {
                 t.temporal_attention([v[0], v[1], v[2]], v.get(3).copied(), settings)
@@ -88,13 +117,26 @@ fn over_time(list: &mut List) {
         }
     }
     list.add("temporal_attention/same", &[plain(6, 4)], |t, v| {
-        let settings =
-            AttentionOptions { steps: 3, heads: 2, causal: true, scale: 0.5, dropout: None };
+        let settings = AttentionOptions {
+            steps: 3,
+            heads: 2,
+            causal: true,
+            scale: 0.5,
+            dropout: None,
+            numbers: None,
+        };
         t.temporal_attention([v[0]; 3], None, settings)
     });
     list.add("dropout/temporal_attention", &[plain(6, 4); 3], |t, v| {
         let dropout = Some(dropout());
-        let settings = AttentionOptions { steps: 3, heads: 2, causal: false, scale: 0.5, dropout };
+        let settings = AttentionOptions {
+            steps: 3,
+            heads: 2,
+            causal: false,
+            scale: 0.5,
+            dropout,
+            numbers: None,
+        };
         t.temporal_attention([v[0], v[1], v[2]], None, settings)
     });
 }

@@ -32,7 +32,8 @@ fn over_time(list: &mut List) {
             let dropout = if causal { dropout() } else { None };
             let mut inputs = vec![plain(steps * n, heads * width); 3];
             inputs.push(mask(steps * n, 1));
-            let settings = AttentionOptions { steps, heads, causal, scale: 0.4, dropout };
+            let settings =
+                AttentionOptions { steps, heads, causal, scale: 0.4, dropout, numbers: None };
             let name = format!("temporal_attention/path/{options}/{steps}x{n}x{heads}x{width}");
             list.add(name, &inputs, move |t, v| {
                 t.temporal_attention([v[0], v[1], v[2]], Some(v[3]), settings)
@@ -42,8 +43,14 @@ fn over_time(list: &mut List) {
     // More columns than a block has threads.
     let mut inputs = layer(2, 5, 260);
     inputs.push(mask(10, 1));
-    let settings =
-        AttentionOptions { steps: 2, heads: 4, causal: true, scale: 0.004, dropout: dropout() };
+    let settings = AttentionOptions {
+        steps: 2,
+        heads: 4,
+        causal: true,
+        scale: 0.004,
+        dropout: dropout(),
+        numbers: None,
+    };
     list.add("temporal_layer/path/2x5x260", &inputs, move |t, v| {
         let parameters = parameters(t, v);
         t.temporal_layer(v[0], parameters, v.get(7).copied(), settings)

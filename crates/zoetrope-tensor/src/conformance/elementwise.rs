@@ -1,10 +1,12 @@
 //! Sums, products, activations and chains.
 
+use std::sync::Arc;
+
 use crate::Instr::{
     Add, Const, Div, Exp, Input, LeakyRelu, Ln, Mul, Neg, OneMinus, Relu, Scale, Sigmoid, Sqrt,
     Square, Sub, Tanh,
 };
-use crate::{Chain, DropoutKey, Instr};
+use crate::{Cells, Chain, Dropout, DropoutKey, Instr};
 
 use super::products::ACTIVATIONS;
 use super::{List, plain, positive};
@@ -37,6 +39,16 @@ pub(super) fn add(list: &mut List) {
     list.add("dropout", &[plain(5, 17)], |t, v| {
         t.dropout(v[0], 0.25, DropoutKey { seed: 3, stream: 1, step: 7 })
     });
+    // A first element inside of a block of four, one at its start, and vertices of their own.
+    for (name, all, vertices) in
+        [("inside", 5, None), ("between", 8, None), ("vertices", 11, Some(Arc::new(vec![9, 0, 4])))]
+    {
+        let cells = Cells { first_step: 3, all, vertices };
+        list.add(format!("dropout/{name}"), &[plain(6, 17)], move |t, v| {
+            let key = DropoutKey { seed: 3, stream: 1, step: 7 };
+            t.dropout_of_cells(v[0], Dropout { p: 0.25, key }, cells.clone())
+        });
+    }
 }
 
 fn same_matrix_twice(list: &mut List) {

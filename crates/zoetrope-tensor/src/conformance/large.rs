@@ -137,7 +137,14 @@ fn sequences(list: &mut List) {
         });
     }
     let dropout = Some(Dropout { p: 0.2, key: DropoutKey { seed: 1, stream: 5, step: 3 } });
-    let options = AttentionOptions { steps: STEPS, heads: 3, causal: true, scale: 0.3, dropout };
+    let options = AttentionOptions {
+        steps: STEPS,
+        heads: 3,
+        causal: true,
+        scale: 0.3,
+        dropout,
+        numbers: None,
+    };
     let inputs = [plain(ROWS, 36), plain(ROWS, 36), plain(ROWS, 36), mask(ROWS, 1)];
     list.add("temporal_attention", &inputs, move |t, v| {
         t.temporal_attention([v[0], v[1], v[2]], Some(v[3]), options)

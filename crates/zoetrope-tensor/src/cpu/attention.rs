@@ -68,6 +68,8 @@ pub struct AttentionRule<'a> {
     pub scale: f32,
     /// Dropout on the probabilities, by counter (vertex, head, key, query).
     pub dropout: Option<Dropout>,
+    /// The bits of the number of each vertex for those counters; their places if None.
+    pub numbers: Option<&'a [f32]>,
 }
 
 impl AttentionShape {
@@ -78,6 +80,8 @@ impl AttentionShape {
         }
         let cells = self.steps * self.vertices;
         assert!(rule.mask.is_none_or(|mask| mask.len() == cells), "a mask value per cell");
+        let numbered = rule.numbers.is_none_or(|numbers| numbers.len() == self.vertices);
+        assert!(numbered, "a number per vertex");
     }
 
     /// Where the row of a cell begins.
@@ -107,8 +111,8 @@ impl AttentionShape {
 
 impl AttentionRule<'_> {
     fn attending(&self) -> Attending<'_> {
-        let &Self { mask, causal, scale, dropout } = self;
-        Attending { causal, scale, mask, drop: dropout.map(Mask::from) }
+        let &Self { mask, causal, scale, dropout, numbers } = self;
+        Attending { causal, scale, mask, drop: dropout.map(Mask::from), numbers }
     }
 }
 

@@ -5,6 +5,8 @@
 //! at 0.76 ns an element (15 November 2026, one core of a two-core AMD EPYC virtual machine with
 //! AVX-512): ten rounds of Philox on sixteen counters at a time.
 
+use std::sync::Arc;
+
 use super::blocks::{ELEMENTS, for_each_block};
 use super::simd::current;
 use pulp::{Simd, WithSimd};
@@ -19,6 +21,34 @@ pub struct DropoutKey {
     pub stream: u32,
     /// Which step of the training.
     pub step: u32,
+}
+
+/// Which cells the rows of a matrix are: a mask is a function of the cell and the column, not of the place of a
+/// row, so that whoever has a cell drops the same of it.
+///
+/// Row `r` of a matrix of `n` vertices is vertex `r mod n`, or the one of that place in `vertices`, at step
+/// `first_step + r / n`; its cell is `step · all + vertex`. The default names rows by their places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cells {
+    /// The step of the first row.
+    pub first_step: usize,
+    /// The number of all vertices.
+    pub all: usize,
+    /// The vertices that there are, if they are not all in their order.
+    pub vertices: Option<Arc<Vec<u32>>>,
+}
+
+impl Cells {
+    /// The first element of a matrix of `cols` columns whose rows are all vertices of some steps.
+    pub(crate) fn first(&self, cols: usize) -> u64 {
+        self.first_step as u64 * self.all as u64 * cols as u64
+    }
+
+    /// The first element of a row.
+    fn of_row(&self, vertices: &[u32], row: usize, cols: usize) -> u64 {
+        let (step, vertex) = (row / vertices.len(), vertices[row % vertices.len()]);
+        ((self.first_step + step) as u64 * self.all as u64 + u64::from(vertex)) * cols as u64
+    }
 }
 
 /// A probability of dropping and the mask's key.
@@ -145,8 +175,8 @@ fn philox<S: Simd>(simd: S, mut c: [S::u32s; 4], seed: u64) -> [S::u32s; 4] {
 /// # Panics
 ///
 /// When the lengths differ or `p` is not in [0, 1].
-pub fn dropout_forward(x: &[f32], p: f32, key: DropoutKey, y: &mut [f32]) {
-    each(x, p, key, y, false);
+pub fn dropout_forward(x: &[f32], dropout: Dropout, cells: &Cells, cols: usize, y: &mut [f32]) {
+    each(x, dropout, cells, cols, y, false);
 }
 
 /// dx += dy with the mask of [`dropout_forward`].
@@ -154,17 +184,28 @@ pub fn dropout_forward(x: &[f32], p: f32, key: DropoutKey, y: &mut [f32]) {
 /// # Panics
 ///
 /// When the lengths differ or `p` is not in [0, 1].
-pub fn dropout_backward(dy: &[f32], p: f32, key: DropoutKey, dx: &mut [f32]) {
-    each(dy, p, key, dx, true);
+pub fn dropout_backward(dy: &[f32], dropout: Dropout, cells: &Cells, cols: usize, dx: &mut [f32]) {
+    each(dy, dropout, cells, cols, dx, true);
 }
 
-fn each(x: &[f32], p: f32, key: DropoutKey, y: &mut [f32], add: bool) {
+fn each(x: &[f32], dropout: Dropout, cells: &Cells, cols: usize, y: &mut [f32], add: bool) {
     assert_eq!(x.len(), y.len(), "slices of one length");
-    let mask = Mask::new(p, key);
-    let cpu = current();
-    for_each_block(y, ELEMENTS, |i, y| {
-        let x = &x[i * ELEMENTS..][..y.len()];
-        cpu.run(DropoutBlock { mask, first: (i * ELEMENTS) as u64, x, y, add });
+    let (mask, cpu) = (Mask::from(dropout), current());
+    let Some(vertices) = cells.vertices.as_deref().filter(|_| cols > 0) else {
+        let before = cells.first(cols);
+        return for_each_block(y, ELEMENTS, |i, y| {
+            let x = &x[i * ELEMENTS..][..y.len()];
+            let first = before + (i * ELEMENTS) as u64;
+            cpu.run(DropoutBlock { mask, first, x, y, add });
+        });
+    };
+    let rows = ELEMENTS.div_ceil(cols);
+    for_each_block(y, rows * cols, |i, y| {
+        for (at, y) in y.chunks_mut(cols).enumerate() {
+            let row = i * rows + at;
+            let (x, first) = (&x[row * cols..][..y.len()], cells.of_row(vertices, row, cols));
+            cpu.run(DropoutBlock { mask, first, x, y, add });
+        }
     });
 }
 
@@ -204,15 +245,49 @@ mod tests {
 
     const KEY: DropoutKey = DropoutKey { seed: 7, stream: 3, step: 11 };
 
+    fn of(p: f32) -> Dropout {
+        Dropout { p, key: KEY }
+    }
+
+    #[test]
+    fn whoever_has_a_cell_drops_the_same_of_it() {
+        let (steps, all, cols) = (7, 53, 3);
+        let x = numbers(1, steps * all * cols, 1.0);
+        let run = || {
+            let mut whole = vec![0.0; x.len()];
+            dropout_forward(&x, of(0.3), &Cells::default(), cols, &mut whole);
+            // Every third vertex, from the last one on, at the last four steps.
+            let own: Vec<u32> = (0..all as u32).rev().step_by(3).collect();
+            let row = |step: usize, vertex: u32| {
+                let first = (step * all + vertex as usize) * cols;
+                first..first + cols
+            };
+            let cells = || (3..steps).flat_map(|step| own.iter().map(move |&v| row(step, v)));
+            let part: Vec<f32> = cells().flat_map(|cell| x[cell].to_vec()).collect();
+            let expected: Vec<f32> = cells().flat_map(|cell| whole[cell].to_vec()).collect();
+            let mut found = vec![0.0; part.len()];
+            let cells = Cells { first_step: 3, all, vertices: Some(Arc::new(own.clone())) };
+            dropout_forward(&part, of(0.3), &cells, cols, &mut found);
+            assert_eq!(found, expected);
+            // The same steps of all vertices, as a block has them.
+            let mut block = vec![0.0; (steps - 3) * all * cols];
+            let cells = Cells { first_step: 3, all, vertices: None };
+            dropout_forward(&x[3 * all * cols..], of(0.3), &cells, cols, &mut block);
+            assert_eq!(block, whole[3 * all * cols..]);
+            found
+        };
+        everywhere(run, |_, _| {});
+    }
+
     #[test]
     fn elements_are_kept_by_their_bits_and_scaled() {
         let x = numbers(1, 40_003, 1.0);
         let random = Random::new(7, 3).at_step(11);
         let run = || {
             let mut y = vec![0.0; x.len()];
-            dropout_forward(&x, 0.3, KEY, &mut y);
+            dropout_forward(&x, of(0.3), &Cells::default(), 1, &mut y);
             let mut dx = vec![1.0; x.len()];
-            dropout_backward(&x, 0.3, KEY, &mut dx);
+            dropout_backward(&x, of(0.3), &Cells::default(), 1, &mut dx);
             y.extend(dx);
             y
         };
@@ -260,9 +335,9 @@ mod tests {
     fn nothing_or_everything_can_be_dropped() {
         let x = [f32::INFINITY, 2.0, 3.0];
         let mut y = [1.0; 3];
-        dropout_forward(&x, 0.0, KEY, &mut y);
+        dropout_forward(&x, of(0.0), &Cells::default(), 3, &mut y);
         assert_eq!(y, x);
-        dropout_forward(&x, 1.0, KEY, &mut y);
+        dropout_forward(&x, of(1.0), &Cells::default(), 3, &mut y);
         assert_eq!(y, [0.0; 3]);
     }
 }

@@ -174,19 +174,57 @@ pub fn batch_norm_backward(
         }
     }
     let Some(dx) = dx else { return };
-    assert_eq!(dx.len(), x.len(), "gradient of the input");
-    // dx = a·(dy − mean of dy) + b·(x − mean), all factors per column.
+    let sums = [&plain[..cols], &scaled[..cols]];
+    let statistics = [mean, inverse_std];
+    batch_norm_input_gradient(x, cols, statistics, weight, dy, sums, rows, dx, accumulate);
+}
+
+/// What the gradient of the input is made of, per column: `a`, the centre of `dy`, `b`; each `cols` values.
+/// `plain` is Σ dy and `scaled` Σ dy·x̂ over all `rows` of the batch.
+pub fn input_gradient_factors(
+    inverse_std: &[f32],
+    weight: Option<&[f32]>,
+    [plain, scaled]: [&[f32]; 2],
+    rows: usize,
+    cols: usize,
+) -> Vec<f32> {
     let share = 1.0 / rows as f32;
-    let mut factors = scratch::take(3 * wide);
-    let (a, others) = factors.split_at_mut(wide);
-    let (centre, b) = others.split_at_mut(wide);
-    for i in 0..wide {
-        let j = i % cols;
-        a[i] = weight.map_or(1.0, |w| w[j]) * inverse_std[j];
-        centre[i] = share * plain[j];
-        b[i] = -a[i] * share * inverse_std[j] * scaled[j];
+    let mut factors = vec![0.0; 3 * cols];
+    for j in 0..cols {
+        let a = weight.map_or(1.0, |w| w[j]) * inverse_std[j];
+        factors[j] = a;
+        factors[cols + j] = share * plain[j];
+        factors[2 * cols + j] = -a * share * inverse_std[j] * scaled[j];
     }
-    let [a, centre, b] = [&*a, &*centre, &*b];
+    factors
+}
+
+/// The gradient of the input of [`batch_norm_forward`] with the statistics of a batch of `rows` rows, of which
+/// `x` are some or all: dx = a·(dy − mean of dy) + b·(x − mean), all factors per column.
+///
+/// # Panics
+///
+/// When the lengths do not fit.
+#[allow(clippy::too_many_arguments)]
+pub fn batch_norm_input_gradient(
+    x: &[f32],
+    cols: usize,
+    [mean, inverse_std]: [&[f32]; 2],
+    weight: Option<&[f32]>,
+    dy: &[f32],
+    sums: [&[f32]; 2],
+    rows: usize,
+    dx: &mut [f32],
+    accumulate: Accumulate,
+) {
+    assert_eq!(dx.len(), x.len(), "gradient of the input");
+    let wide = together(cols);
+    let block = rows_per_block(wide) * wide;
+    let found = input_gradient_factors(inverse_std, weight, sums, rows, cols);
+    let means = repeated(mean, wide);
+    let [a, centre, b] =
+        [0, 1, 2].map(|part| repeated(&found[part * cols..(part + 1) * cols], wide));
+    let (cpu, [means, a, centre, b]) = (current(), [&means[..], &a[..], &centre[..], &b[..]]);
     let adds = accumulate == Accumulate::Add;
     for_each_block(dx, block, |i, dx| {
         let range = i * block..i * block + dx.len();

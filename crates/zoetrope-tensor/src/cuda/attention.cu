@@ -14,6 +14,8 @@ struct TemporalCall {
     const float* inputs[3];
     // 0 for each cell (step, vertex) that is not there, or null.
     const float* mask;
+    // The numbers of vertices that dropout depends on, or null if those are their places.
+    const u32* numbers;
     DropoutMask dropout;
     // Values from one row of queries, keys and values to the next.
     u32 apart;
@@ -155,7 +157,8 @@ __device__ __forceinline__ float eight_max(float x) {
 // The factor of dropout of a probability: counters go by (vertex, head, key, query).
 __device__ __forceinline__ float factor_of(
     const TemporalCall& t, const Tile& tile, u32 item, u32 query, u32 key) {
-    const u64 vertex = tile.vertex + item / tile.heads, head = tile.head + item % tile.heads;
+    const u32 place = tile.vertex + item / tile.heads;
+    const u64 vertex = t.numbers ? t.numbers[place] : place, head = tile.head + item % tile.heads;
     return dropout_factor(t.dropout, ((vertex * t.heads + head) * t.steps + key) * t.steps + query);
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct AttentionRule<'a> {
     pub(crate) causal: bool,
     pub(crate) scale: f32,
     pub(crate) dropout: Option<Dropout>,
+    /// The bits of the numbers of vertices that dropout depends on; their places if None.
+    pub(crate) numbers: Option<View<'a>>,
 }
 
 /// `TemporalCall` of the kernels.
@@ -44,6 +46,7 @@ pub(crate) struct AttentionRule<'a> {
 struct Call {
     inputs: [u64; 3],
     mask: u64,
+    numbers: u64,
     dropout: DropoutMask,
     apart: u32,
     steps: u32,
@@ -153,6 +156,7 @@ fn call(
     Call {
         inputs,
         mask: rule.mask.map_or(0, View::ptr),
+        numbers: rule.numbers.map_or(0, View::ptr),
         dropout: DropoutMask::optional(gpu, rule.dropout),
         apart: apart as u32,
         steps: shape.steps as u32,

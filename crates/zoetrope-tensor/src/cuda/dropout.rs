@@ -2,12 +2,13 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::elementwise::{BLOCK, fours};
+use super::elementwise::{BLOCK, fours, singles};
 use super::{ByValue, Gpu, Kernel, View, ViewMut};
-use crate::cpu::dropout::{Dropout, DropoutKey, Mask};
+use crate::cpu::dropout::{Cells, Dropout, DropoutKey, Mask};
 use crate::cpu::matmul::Accumulate;
 
 static APPLY: Kernel = Kernel::new("dropout", "dropout_apply");
+static CELLS: Kernel = Kernel::new("dropout", "dropout_cells");
 
 /// `DropoutMask` of `prelude.cuh`.
 #[repr(C)]
@@ -42,12 +43,37 @@ pub(crate) fn apply(
     gpu: &Gpu,
     x: View<'_>,
     dropout: Dropout,
+    cells: &Cells,
+    cols: usize,
     y: ViewMut<'_>,
     accumulate: Accumulate,
 ) {
     let len = y.len();
     debug_assert_eq!(x.len(), len);
     let mask = DropoutMask::new(gpu, dropout);
-    let arguments: [&dyn super::Arg; 5] = [&ByValue(&mask), &x, &y, &accumulate, &(len as u64)];
-    gpu.launch(&APPLY, fours(len), BLOCK, 0, &arguments);
+    let first = cells.first(cols);
+    // Whole Philox blocks of four elements, unless vertices or the first element are in between.
+    if cells.vertices.is_none() && first.is_multiple_of(4) {
+        let arguments: [&dyn super::Arg; 6] =
+            [&ByValue(&mask), &x, &y, &accumulate, &(first / 4), &(len as u64)];
+        gpu.launch(&APPLY, fours(len), BLOCK, 0, &arguments);
+        return;
+    }
+    let list = cells.vertices.as_ref().map(|vertices| gpu.resident(vertices));
+    let vertices = list.as_ref().map_or(0, |list| list.view().ptr());
+    let count = cells.vertices.as_ref().map_or(1, |vertices| vertices.len()).max(1) as u32;
+    let all = if list.is_some() { cells.all as u64 } else { 1 };
+    let arguments: [&dyn super::Arg; 10] = [
+        &ByValue(&mask),
+        &x,
+        &y,
+        &accumulate,
+        &vertices,
+        &count,
+        &all,
+        &first,
+        &(cols as u32),
+        &(len as u64),
+    ];
+    gpu.launch(&CELLS, singles(len), BLOCK, 0, &arguments);
 }

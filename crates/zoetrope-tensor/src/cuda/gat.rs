@@ -142,9 +142,10 @@ pub(crate) struct GatCall<'a> {
     pub(crate) destination: View<'a>,
 }
 
-/// Snapshots that go in one launch: from the first on, with all their rows.
+/// Snapshots that go in one launch: from the first on, with all their rows and columns.
 struct Launch {
     rows: std::ops::Range<usize>,
+    sources: std::ops::Range<usize>,
     entries: std::ops::Range<usize>,
     matrices: Table,
     transposes: Table,
@@ -152,20 +153,26 @@ struct Launch {
 
 impl GatCall<'_> {
     fn launches<'b>(&'b self, gpu: &'b Gpu) -> impl Iterator<Item = Launch> + 'b {
-        let members = self.group.members().chunks(MEMBERS).zip(self.dropout.chunks(MEMBERS));
-        let (mut row, mut entry) = (0, 0);
+        // The kernels know one number of vertices: matrices that are not square go one by one.
+        let at_once = if self.group.is_square() { MEMBERS } else { 1 };
+        let members = self.group.members().chunks(at_once).zip(self.dropout.chunks(at_once));
+        let (mut row, mut source, mut entry) = (0, 0, 0);
         members.map(move |(members, dropout)| {
-            let rows = row..row + members.len() * self.group.vertices();
-            let entries =
-                entry..entry + members.iter().map(|member| member.entries()).sum::<usize>();
-            (row, entry) = (rows.end, entries.end);
+            let sum = |of: fn(&SparseMatrix) -> usize| {
+                members.iter().map(|member| of(member)).sum::<usize>()
+            };
+            let rows = row..row + sum(SparseMatrix::rows);
+            let sources = source..source + sum(SparseMatrix::cols);
+            let entries = entry..entry + sum(SparseMatrix::entries);
+            (row, source, entry) = (rows.end, sources.end, entries.end);
             let copies: Vec<_> =
                 members.iter().map(|member| DeviceMatrix::of(gpu, member)).collect();
-            let table = |part: fn(&DeviceMatrix) -> DeviceRows| {
-                self.table(gpu, members, &copies, dropout, part)
+            let table = |vertices: usize, part: fn(&DeviceMatrix) -> DeviceRows| {
+                self.table(gpu, members, &copies, dropout, vertices, part)
             };
-            let matrices = table(|rows| rows.matrix);
-            Launch { rows, entries, matrices, transposes: table(|rows| rows.transposed) }
+            let matrices = table(members[0].rows(), |rows| rows.matrix);
+            let transposes = table(members[0].cols(), |rows| rows.transposed);
+            Launch { rows, sources, entries, matrices, transposes }
         })
     }
 
@@ -175,13 +182,14 @@ impl GatCall<'_> {
         members: &[Arc<SparseMatrix>],
         copies: &[Arc<DeviceMatrix>],
         dropout: &[Option<Dropout>],
+        vertices: usize,
         part: fn(&DeviceMatrix) -> DeviceRows,
     ) -> Table {
         let (mut edges_before, mut segments) = (0, 0);
         let mut table = Table {
             dropout: DropoutMask::optional(gpu, dropout.first().copied().flatten()),
             count: members.len() as u32,
-            vertices: self.group.vertices() as u32,
+            vertices: vertices as u32,
             heads: self.gat.heads as u32,
             width: self.gat.width as u32,
             weighted: u32::from(self.gat.weighted),
@@ -248,14 +256,14 @@ pub(crate) fn gat_forward(
 ) {
     let heads = call.gat.heads;
     let wide = heads * call.gat.width;
-    for Launch { rows, entries, matrices, .. } in call.launches(gpu) {
+    for Launch { rows, sources, entries, matrices, .. } in call.launches(gpu) {
         let segments = matrices.segments as usize;
         let parts = gpu.take(segments * wide);
         let (tops, totals) = (gpu.take(segments * heads), gpu.take(segments * heads));
         let (from, to) = (rows.start, rows.end);
         let forward = Forward {
-            x: call.x.slice(from * wide..to * wide).ptr(),
-            source: call.source.slice(from * heads..to * heads).ptr(),
+            x: call.x.slice(sources.start * wide..sources.end * wide).ptr(),
+            source: call.source.slice(sources.start * heads..sources.end * heads).ptr(),
             destination: call.destination.slice(from * heads..to * heads).ptr(),
             out: out.slice(from * wide..to * wide).ptr(),
             alpha: alpha.slice(entries.start * heads..entries.end * heads).ptr(),
@@ -307,15 +315,16 @@ pub(crate) fn gat_backward(
 ) {
     let (heads, width) = (call.gat.heads, call.gat.width);
     let wide = heads * width;
-    let totals = gpu.take(call.source.len());
+    let totals = gpu.take(call.destination.len());
     let lanes = width.next_power_of_two().min(32);
     let blocks = grid_for(totals.len() * lanes, BLOCK as usize);
     let (count, lanes) = (totals.len() as u64, lanes as u32);
     let args: [&dyn Arg; 6] = [&out, &d_out, &totals.view(), &count, &(width as u32), &lanes];
     gpu.launch(&TOTALS, blocks, BLOCK, 0, &args);
-    for Launch { rows, entries, matrices, transposes } in call.launches(gpu) {
-        let (wide_rows, narrow_rows) =
-            (rows.start * wide..rows.end * wide, rows.start * heads..rows.end * heads);
+    for Launch { rows, sources, entries, matrices, transposes } in call.launches(gpu) {
+        let times = |range: &std::ops::Range<usize>, by: usize| range.start * by..range.end * by;
+        let (wide_rows, narrow_rows) = (times(&rows, wide), times(&rows, heads));
+        let (wide_sources, narrow_sources) = (times(&sources, wide), times(&sources, heads));
         let entries = entries.start * heads..entries.end * heads;
         let slopes = gpu.take(entries.len());
         let (cut_sources, cut_rows) = (transposes.segments as usize, matrices.segments as usize);
@@ -326,15 +335,15 @@ pub(crate) fn gat_backward(
             view.as_mut().map_or(0, |view| view.slice(range.clone()).ptr())
         };
         let backward = Backward {
-            x: call.x.slice(wide_rows.clone()).ptr(),
-            source: call.source.slice(narrow_rows.clone()).ptr(),
+            x: call.x.slice(wide_sources.clone()).ptr(),
+            source: call.source.slice(narrow_sources.clone()).ptr(),
             destination: call.destination.slice(narrow_rows.clone()).ptr(),
             alpha: alpha.slice(entries).ptr(),
             d_out: d_out.slice(wide_rows.clone()).ptr(),
             totals: totals.view().slice(narrow_rows.clone()).ptr(),
             slopes: slopes.view().ptr(),
-            d_x: place(&mut gradients.x, &wide_rows),
-            d_source: place(&mut gradients.source, &narrow_rows),
+            d_x: place(&mut gradients.x, &wide_sources),
+            d_source: place(&mut gradients.source, &narrow_sources),
             d_destination: place(&mut gradients.destination, &narrow_rows),
             x_parts: x_parts.view().ptr(),
             source_parts: source_parts.view().ptr(),

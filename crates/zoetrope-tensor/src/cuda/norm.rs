@@ -128,17 +128,32 @@ pub(crate) fn batch_norm_backward(
     if !wants_dx {
         return;
     }
-    let (place, mode, len) = (&dx.place, &dx.mode, len as u64);
-    let blocks = fours(len as usize);
     if fixed {
+        let (place, mode, blocks, len) = (&dx.place, &dx.mode, fours(len), len as u64);
         // Given statistics do not depend on x, so its gradient is a plain scaling.
         let arguments: [&dyn super::Arg; 7] = [&dy, &width, &inverse, &scale, place, mode, &len];
         gpu.launch(&FIXED_BACKWARD, blocks, BLOCK, 0, &arguments);
     } else {
-        let factors = factors.view();
-        let arguments: [&dyn super::Arg; 8] = [&x, &dy, &width, &mean, &factors, place, mode, &len];
-        gpu.launch(&BATCH_BACKWARD, blocks, BLOCK, 0, &arguments);
+        batch_norm_input_gradient(gpu, x, cols, statistics, factors.view(), dy, dx);
     }
+}
+
+/// The gradient of the input, with the statistics of a batch of which `x` are some or all rows, from the
+/// factors of [`input_gradient_factors`](crate::cpu::norm::input_gradient_factors).
+pub(crate) fn batch_norm_input_gradient(
+    gpu: &Gpu,
+    x: View<'_>,
+    cols: usize,
+    statistics: View<'_>,
+    factors: View<'_>,
+    dy: View<'_>,
+    dx: Sink<'_>,
+) {
+    let (len, width, [mean, _]) = (x.len(), cols as u32, halves(statistics));
+    let (place, mode) = (&dx.place, &dx.mode);
+    let arguments: [&dyn super::Arg; 8] =
+        [&x, &dy, &width, &mean, &factors, place, mode, &(len as u64)];
+    gpu.launch(&BATCH_BACKWARD, fours(len), BLOCK, 0, &arguments);
 }
 
 fn halves(statistics: View<'_>) -> [View<'_>; 2] {
@@ -180,6 +195,27 @@ pub(crate) fn update_running(
             &count,
         ],
     );
+}
+
+impl Gpu {
+    /// Moves running `[mean, variance, count]` towards a mean and a variance that came over the host, as
+    /// [`update_running`] does towards those of a batch.
+    pub fn move_statistics(
+        &self,
+        [mean, variance, count]: [ViewMut<'_>; 3],
+        values: [&[f32]; 2],
+        momentum: f32,
+    ) {
+        for (kept, new) in [mean, variance].into_iter().zip(values) {
+            let mut running = vec![0.0; new.len()];
+            self.download(kept.as_view(), &mut running);
+            for (kept, new) in running.iter_mut().zip(new) {
+                *kept = (1.0 - momentum) * *kept + momentum * new;
+            }
+            self.upload(&running, kept);
+        }
+        super::elementwise::add_number(self, 1.0, count);
+    }
 }
 
 /// Layer normalisation of every row; `statistics` [rows, 2] are kept for the backward pass.

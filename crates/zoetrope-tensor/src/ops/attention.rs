@@ -27,6 +27,8 @@ pub struct AttentionOptions {
     pub scale: f32,
     /// Dropout on the attention weights.
     pub dropout: Option<Dropout>,
+    /// `N × 1`: the bits of the numbers of vertices, which dropout depends on; their places if None.
+    pub numbers: Option<Var>,
 }
 
 /// The parameters of a [layer](Tape::temporal_layer) of attention over time, all on the tape.
@@ -105,12 +107,17 @@ impl Tape {
         };
         divides("the number of steps", shape.rows, options.steps)?;
         divides("the number of heads", shape.cols, options.heads)?;
+        if let Some(numbers) = options.numbers {
+            let column = Shape::new(shape.rows / options.steps, 1);
+            expect_shape("attention", "the numbers of vertices", column, self.shape(numbers))?;
+        }
         options.dropout.map_or(Ok(()), |dropout| expect_rate("attention", dropout.p))
     }
 
     fn attention_rule(&self, mask: Option<Var>, options: AttentionOptions) -> AttentionRule<'_> {
-        let AttentionOptions { causal, scale, dropout, .. } = options;
-        AttentionRule { mask: mask.map(|mask| self.value(mask)), causal, scale, dropout }
+        let AttentionOptions { causal, scale, dropout, numbers, .. } = options;
+        let [mask, numbers] = [mask, numbers].map(|var| var.map(|var| self.value(var)));
+        AttentionRule { mask, causal, scale, dropout, numbers }
     }
 
     fn attention_rule_on_gpu(
@@ -118,8 +125,9 @@ impl Tape {
         mask: Option<Var>,
         options: AttentionOptions,
     ) -> device::AttentionRule<'_> {
-        let AttentionOptions { causal, scale, dropout, .. } = options;
-        device::AttentionRule { mask: mask.map(|mask| self.view(mask)), causal, scale, dropout }
+        let AttentionOptions { causal, scale, dropout, numbers, .. } = options;
+        let [mask, numbers] = [mask, numbers].map(|var| var.map(|var| self.view(var)));
+        device::AttentionRule { mask, causal, scale, dropout, numbers }
     }
 
     pub(super) fn attention_backward(&mut self, op: &Op, dy: &Buffer) {

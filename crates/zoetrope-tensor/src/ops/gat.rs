@@ -1,5 +1,7 @@
 //! Graph attention: a softmax over the in-edges of each vertex, then their weighted sum.
 
+use std::ops::Range;
+
 use crate::buffer::Buffer;
 use crate::cpu::dropout::{Dropout, DropoutKey};
 use crate::cpu::gat::{self, Gat};
@@ -41,10 +43,44 @@ impl GatOptions {
     }
 }
 
+/// Where the values of one snapshot of a group lie.
+struct Places {
+    /// In the features.
+    wide_sources: Range<usize>,
+    /// In the source scores.
+    sources: Range<usize>,
+    /// In the result.
+    wide_rows: Range<usize>,
+    /// In the destination scores.
+    rows: Range<usize>,
+    /// In what is saved of the entries.
+    entries: Range<usize>,
+}
+
+impl Places {
+    fn of(group: &SparseGroup, cols: usize, heads: usize) -> impl Iterator<Item = Self> + '_ {
+        let (mut source, mut row, mut entry) = (0, 0, 0);
+        group.members().iter().map(move |member| {
+            let (sources, rows) = (source..source + member.cols(), row..row + member.rows());
+            let entries = entry..entry + member.entries();
+            (source, row, entry) = (sources.end, rows.end, entries.end);
+            let times = |range: &Range<usize>, by: usize| range.start * by..range.end * by;
+            Self {
+                wide_sources: times(&sources, cols),
+                sources: times(&sources, heads),
+                wide_rows: times(&rows, cols),
+                rows: times(&rows, heads),
+                entries: times(&entries, heads),
+            }
+        })
+    }
+}
+
 impl Tape {
     /// Attention over the edges of a group of snapshots.
     ///
-    /// `x` is `T·N × heads·D`, `source` and `destination` are `T·N × heads`. The score of an edge
+    /// `x` is `T·N × heads·D`, `source` and `destination` are `T·N × heads`; if the matrices are not square,
+    /// `x` and `source` have a row for each of their columns. The score of an edge
     /// `c → r` is `leaky_relu(source[c] + destination[r])`; the row `r` of the result is the sum of
     /// the rows `x[c]` weighted by the softmax of the scores over the in-edges of `r`, and 0 if
     /// there is none.
@@ -60,9 +96,10 @@ impl Tape {
         destination: Var,
         options: GatOptions,
     ) -> Result<Var, TensorError> {
-        let shape = self.shape(x);
-        let rows = group.len() * group.vertices();
-        expect_shape("gat", "the features", Shape::new(rows, shape.cols), shape)?;
+        let sources = self.shape(x);
+        let (rows, columns) = (group.len() * group.vertices(), group.columns());
+        let shape = Shape::new(rows, sources.cols);
+        expect_shape("gat", "the features", Shape::new(columns, shape.cols), sources)?;
         let heads = options.heads;
         if heads == 0 || !shape.cols.is_multiple_of(heads) {
             return Err(TensorError::Argument {
@@ -75,9 +112,9 @@ impl Tape {
         if let Some(dropout) = options.dropout {
             expect_rate("gat", dropout.p)?;
         }
-        let scores = Shape::new(rows, heads);
-        expect_shape("gat", "the source scores", scores, self.shape(source))?;
-        expect_shape("gat", "the destination scores", scores, self.shape(destination))?;
+        let scores = |rows| Shape::new(rows, heads);
+        expect_shape("gat", "the source scores", scores(columns), self.shape(source))?;
+        expect_shape("gat", "the destination scores", scores(rows), self.shape(destination))?;
         let mut y = self.pool.take(shape.len());
         let mut saved = self.pool.take(group.entries() * heads);
         let operands = [x, source, destination];
@@ -102,21 +139,17 @@ impl Tape {
         saved: &mut Buffer,
     ) {
         let (cols, heads) = (self.shape(x).cols, options.heads);
-        let (wide, narrow) = (group.vertices() * cols, group.vertices() * heads);
-        let (mut from, mut edge) = (0, 0);
-        for member in group.members() {
-            let edges = member.entries() * heads;
+        for (step, place) in Places::of(group, cols, heads).enumerate() {
             gat::gat_forward(
                 options.kernel(cols),
-                member.csr(),
-                &self.value(x)[from * wide..(from + 1) * wide],
-                &self.value(source)[from * narrow..(from + 1) * narrow],
-                &self.value(destination)[from * narrow..(from + 1) * narrow],
-                options.dropout_of(from),
-                &mut y.as_mut_slice()[from * wide..(from + 1) * wide],
-                &mut saved.as_mut_slice()[edge..edge + edges],
+                group.members()[step].csr(),
+                &self.value(x)[place.wide_sources],
+                &self.value(source)[place.sources],
+                &self.value(destination)[place.rows],
+                options.dropout_of(step),
+                &mut y.as_mut_slice()[place.wide_rows],
+                &mut saved.as_mut_slice()[place.entries],
             );
-            (from, edge) = (from + 1, edge + edges);
         }
     }
 
@@ -172,28 +205,23 @@ impl Tape {
         [dx, d_source, d_destination]: &mut [Option<Opened>; 3],
     ) {
         let cols = self.shape(x).cols;
-        let (wide, narrow) = (group.vertices() * cols, group.vertices() * options.heads);
-        let mut edge = 0;
-        for (step, member) in group.members().iter().enumerate() {
-            let (wide, narrow) =
-                (step * wide..(step + 1) * wide, step * narrow..(step + 1) * narrow);
-            let edges = member.entries() * options.heads;
+        let places = Places::of(group, cols, options.heads);
+        for (step, (member, place)) in group.members().iter().zip(places).enumerate() {
             gat::gat_backward(
                 options.kernel(cols),
                 member.csr(),
                 member.transposed_csr(),
                 member.edge_of(),
-                &self.value(x)[wide.clone()],
-                &self.value(source)[narrow.clone()],
-                &self.value(destination)[narrow.clone()],
+                &self.value(x)[place.wide_sources.clone()],
+                &self.value(source)[place.sources.clone()],
+                &self.value(destination)[place.rows.clone()],
                 options.dropout_of(step),
-                &saved[edge..edge + edges],
-                &dy[wide.clone()],
-                dx.as_mut().map(|d| &mut d.slice()[wide.clone()]),
-                d_source.as_mut().map(|d| &mut d.slice()[narrow.clone()]),
-                d_destination.as_mut().map(|d| &mut d.slice()[narrow.clone()]),
+                &saved[place.entries],
+                &dy[place.wide_rows],
+                dx.as_mut().map(|d| &mut d.slice()[place.wide_sources]),
+                d_source.as_mut().map(|d| &mut d.slice()[place.sources]),
+                d_destination.as_mut().map(|d| &mut d.slice()[place.rows]),
             );
-            edge += edges;
         }
     }
 }

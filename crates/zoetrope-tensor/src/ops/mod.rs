@@ -27,6 +27,7 @@ pub mod pairs;
 mod readout;
 pub mod recurrent;
 mod reduce;
+pub mod shared_norm;
 mod softmax;
 mod spmm;
 mod table;
@@ -101,13 +102,16 @@ impl Tape {
             Op::SegmentSoftmax { ref group, x } => {
                 self.segment_softmax_backward(group, node, x, dy);
             }
-            Op::BatchNorm { x, scale, shift, fixed } => {
+            Op::BatchNorm { x, scale, shift, shared: Some(ref shared), .. } => {
+                self.shared_batch_norm_backward(node, [x, scale, shift], shared, dy);
+            }
+            Op::BatchNorm { x, scale, shift, fixed, shared: None } => {
                 self.batch_norm_backward(node, x, scale, shift, fixed, dy);
             }
             Op::LayerNorm { x, scale, shift } => {
                 self.layer_norm_backward(node, x, scale, shift, dy)
             }
-            Op::Dropout { x, rate, key } => self.dropout_backward(x, rate, key, dy),
+            Op::Dropout { x, dropout, ref cells } => self.dropout_backward(x, dropout, cells, dy),
             Op::UnitVector { x } => self.unit_vector_backward(node, x, dy),
             Op::Mean { x } => self.mean_backward(x, dy),
             Op::Loss { .. } => self.loss_backward(op, node, dy),

@@ -19,7 +19,7 @@ pub struct BatchStatistics<'a> {
 }
 
 impl Tape {
-    fn expect_affine(
+    pub(super) fn expect_affine(
         &self,
         operator: &'static str,
         x: Shape,
@@ -57,7 +57,11 @@ impl Tape {
                 cuda::norm::batch_statistics(gpu, x, rows, cols, epsilon, saved);
             }
         }
-        Ok(self.record_norm(Op::BatchNorm { x, scale, shift, fixed: false }, shape, saved))
+        Ok(self.record_norm(
+            Op::BatchNorm { x, scale, shift, fixed: false, shared: None },
+            shape,
+            saved,
+        ))
     }
 
     /// The same with given mean and variance instead of those of `x`: evaluation.
@@ -93,12 +97,16 @@ impl Tape {
                 cuda::norm::given_statistics(gpu, given, epsilon, saved.view_mut());
             }
         }
-        Ok(self.record_norm(Op::BatchNorm { x, scale, shift, fixed: true }, shape, saved))
+        Ok(self.record_norm(
+            Op::BatchNorm { x, scale, shift, fixed: true, shared: None },
+            shape,
+            saved,
+        ))
     }
 
     /// Appends a batch norm: on a GPU it is computed when it is first read, because some readers
     /// rather apply it themselves ([`Tape::unnormalised`]).
-    fn record_norm(&mut self, op: Op, shape: Shape, saved: Buffer) -> Var {
+    pub(super) fn record_norm(&mut self, op: Op, shape: Shape, saved: Buffer) -> Var {
         let Op::BatchNorm { x, scale, shift, .. } = op else { unreachable!("a batch norm") };
         let inputs = [x, scale, shift];
         if self.gpu().is_some() {
@@ -154,9 +162,32 @@ impl Tape {
         Some(BatchStatistics { mean, inverse_deviation })
     }
 
+    /// The same off any device: means and inverse deviations. A GPU is waited for.
+    pub fn read_batch_statistics(&self, normalised: Var) -> Option<(Vec<f32>, Vec<f32>)> {
+        let (saved, cols) = (self.saved_statistics(normalised)?, self.shape(normalised).cols);
+        let mut mean = match self.gpu() {
+            None => saved.as_slice().to_vec(),
+            Some(gpu) => {
+                let mut both = vec![0.0; 2 * cols];
+                gpu.download(saved.view(), &mut both);
+                both
+            }
+        };
+        let inverse_deviation = mean.split_off(cols);
+        Some((mean, inverse_deviation))
+    }
+
     fn saved_statistics(&self, normalised: Var) -> Option<&Buffer> {
         let node = self.node(normalised);
         node.saved.as_ref().filter(|_| matches!(node.op, Op::BatchNorm { .. }))
+    }
+
+    /// The rows that the statistics of a batch normalisation are of: those of all ranks if they share it.
+    pub fn rows_of_batch(&self, normalised: Var) -> usize {
+        match &self.node(normalised).op {
+            Op::BatchNorm { shared: Some(shared), .. } => shared.rows,
+            _ => self.shape(normalised).rows,
+        }
     }
 
     /// Moves running `[mean, variance, count]` of a layer, which lie on the tape's GPU, towards the
@@ -170,7 +201,7 @@ impl Tape {
         momentum: f32,
     ) {
         if let (Some(gpu), Some(saved)) = (self.gpu(), self.saved_statistics(normalised)) {
-            let rows = self.shape(normalised).rows;
+            let rows = self.rows_of_batch(normalised);
             cuda::norm::update_running(gpu, saved.view(), rows, epsilon, momentum, running);
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::buffer::Buffer;
 use crate::cpu::activation::Activation;
-use crate::cpu::dropout::DropoutKey;
+use crate::cpu::dropout::{Cells, Dropout};
 use crate::cpu::gru::GruKind;
 use crate::cuda::Scratch;
 use crate::cuda::neighbour_attention::Lists;
@@ -20,6 +20,7 @@ use crate::ops::message_cell::MessageCell;
 use crate::ops::neighbour_attention::NeighbourAttention;
 use crate::ops::pairs::PairLayers;
 use crate::ops::recurrent::GateInput;
+use crate::ops::shared_norm::SharedRows;
 use crate::sparse::SparseGroup;
 use crate::tape::Var;
 
@@ -232,6 +233,8 @@ pub(crate) enum Op {
         shift: Var,
         /// Statistics given from outside (evaluation) instead of those of the batch.
         fixed: bool,
+        /// Who else has rows of the batch, if anybody.
+        shared: Option<SharedRows>,
     },
     LayerNorm {
         x: Var,
@@ -240,8 +243,8 @@ pub(crate) enum Op {
     },
     Dropout {
         x: Var,
-        rate: f32,
-        key: DropoutKey,
+        dropout: Dropout,
+        cells: Cells,
     },
     UnitVector {
         x: Var,
@@ -274,6 +277,10 @@ impl Op {
 
     /// Whether the backward pass has to go through it, gradient or none.
     pub(crate) fn is_collective(&self) -> bool {
-        matches!(self, Self::Custom { operator, .. } if operator.is_collective())
+        match self {
+            Self::Custom { operator, .. } => operator.is_collective(),
+            Self::BatchNorm { shared, .. } => shared.is_some(),
+            _ => false,
+        }
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Attending<'a> {
     pub(super) scale: f32,
     pub(super) mask: Option<&'a [f32]>,
     pub(super) drop: Option<Mask>,
+    /// The bits of the numbers of vertices that dropout depends on; their places if None.
+    pub(super) numbers: Option<&'a [f32]>,
 }
 
 /// The probabilities of a block and what dropout makes of them.
@@ -77,7 +79,7 @@ impl Attending<'_> {
                 };
                 let span = place * lanes..(place + square) * lanes;
                 let factors = &mut room.factors[span.clone()];
-                fill_factors(simd, drop, block, group, head, factors);
+                fill_factors(simd, drop, self.numbers, block, group, head, factors);
                 let dropped = &mut room.dropped[span];
                 dropped.copy_from_slice(bytemuck::cast_slice(p));
                 for (dropped, factor) in dropped.iter_mut().zip(factors) {
@@ -142,6 +144,7 @@ impl Attending<'_> {
 fn fill_factors<S: Simd>(
     simd: S,
     drop: Mask,
+    numbers: Option<&[f32]>,
     block: VertexBlock,
     group: usize,
     head: usize,
@@ -152,7 +155,9 @@ fn fill_factors<S: Simd>(
     let (first, count) = block.members(group, S::F32_LANES);
     factors.fill(0.0);
     for lane in 0..count {
-        let at = ((first + lane) * block.shape.heads + head) * square;
+        let place = first + lane;
+        let vertex = numbers.map_or(place, |numbers| numbers[place].to_bits() as usize);
+        let at = (vertex * block.shape.heads + head) * square;
         drop.fill(simd, at as u64, &mut drawn);
         for (factor, drawn) in factors[lane..].iter_mut().step_by(S::F32_LANES).zip(&drawn[..]) {
             *factor = *drawn;

@@ -61,7 +61,7 @@ impl Case {
 
     fn rule(&self) -> AttentionRule<'_> {
         let (mask, causal) = (self.mask.as_deref(), self.causal);
-        AttentionRule { mask, causal, scale: SCALE, dropout: self.dropout }
+        AttentionRule { mask, causal, scale: SCALE, dropout: self.dropout, numbers: None }
     }
 
     fn forward(&self) -> Vec<f32> {

@@ -5,11 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_dist::Exchange;
-use zoetrope_graph::SnapshotSequence;
-use zoetrope_nn::{Adjacency, NnError, PendingRows, PreparedGraph, RowExchange};
+use zoetrope_graph::{SnapshotSequence, SnapshotView};
+use zoetrope_nn::model::{Coverage, Model};
+use zoetrope_nn::{Adjacency, NnError, PendingRows, PreparedGraph, RowExchange, VertexNumbers};
 use zoetrope_plan::partition::visit_renamed;
 use zoetrope_plan::{Halo, Placements, SnapshotHalo};
-use zoetrope_tensor::{Device, Matrix, SparseGroup, SparseMatrix, Tape, TensorError, Var};
+use zoetrope_tensor::{
+    Device, Matrix, SparseGroup, SparseMatrix, Tape, TensorError, TogetherWith, Var,
+};
 
 use super::features::Features;
 use super::piece::Piece;
@@ -19,6 +22,8 @@ use super::sharing::FrameSharing;
 #[derive(Debug)]
 pub(super) struct PieceExchange {
     gather: Option<Exchange>,
+    /// By snapshot of the piece; nothing if time encoders do not gather.
+    in_time: Vec<Exchange>,
     moves: Arc<Moves>,
 }
 
@@ -32,26 +37,45 @@ struct Moves {
     answers: Range<usize>,
     /// Both directions cut into parts, if messages overlap with computing.
     overlap: Option<Overlap>,
+    /// The vertices of the rank.
+    numbers: VertexNumbers,
+    sharing: FrameSharing,
+    placements: Arc<Placements>,
+    piece: Piece,
 }
 
 impl Moves {
     fn new(
         sharing: &FrameSharing,
-        placements: &Placements,
+        placements: &Arc<Placements>,
         piece: &Piece,
         own: &Range<usize>,
-    ) -> Self {
+        coverage: Coverage,
+    ) -> Result<Self, TensorError> {
         let to_time = sharing.to_time(placements, piece);
         let to_structure = to_time.as_ref().map(|exchange| {
             let back = exchange.plan().reversed().expect("each cell is in one place");
             Exchange::new(&sharing.ranks, back)
         });
-        let (answers, to_answers) = sharing.to_answers(own);
+        let (answers, to_answers) = match coverage {
+            Coverage::Every => sharing.to_answers(own),
+            Coverage::Last => sharing.last_to_answers(placements, piece),
+        };
         let time = placements.time.share(sharing.rank(), sharing.vertices(), piece.within());
         // Rows of other ranks are gathered for all snapshots at once: nothing is left to compute beside.
         let overlap = (sharing.overlap && to_time.is_some() && sharing.grid.members == 1)
             .then(|| Overlap::new(sharing, placements, piece, time.vertices.len()));
-        Self { to_time, to_structure, to_answers, answers, overlap }
+        Ok(Self {
+            to_time,
+            to_structure,
+            to_answers,
+            answers,
+            overlap,
+            numbers: sharing.numbers(placements, piece)?,
+            sharing: sharing.clone(),
+            placements: Arc::clone(placements),
+            piece: piece.clone(),
+        })
     }
 }
 
@@ -117,6 +141,23 @@ impl RowExchange for PieceExchange {
         through(self.moves.to_structure.as_ref(), tape, rows)
     }
 
+    fn gather_in_time(&self, tape: &mut Tape, step: usize, rows: Var) -> Result<Var, TensorError> {
+        through(self.in_time.get(step), tape, rows)
+    }
+
+    fn to_all(&self, tape: &mut Tape, rows: Var, count: usize) -> Result<Var, TensorError> {
+        let Moves { sharing, placements, piece, .. } = &*self.moves;
+        sharing.to_all(placements, piece, count).apply(tape, rows)
+    }
+
+    fn sum(&self, tape: &mut Tape, rows: Var) -> Var {
+        self.moves.sharing.ranks.sum_on_tape(tape, rows)
+    }
+
+    fn together(&self) -> Arc<dyn TogetherWith> {
+        Arc::new(self.moves.sharing.ranks.clone())
+    }
+
     fn parts(&self) -> usize {
         self.moves.overlap.as_ref().map_or(1, |overlap| overlap.to_time.len())
     }
@@ -169,7 +210,12 @@ impl RowExchange for PieceExchange {
 }
 
 impl PieceExchange {
-    /// From the cells of structure encoders to whole snapshots.
+    /// The vertices of the rank.
+    pub(super) fn numbers(&self) -> &VertexNumbers {
+        &self.moves.numbers
+    }
+
+    /// From the cells of the encoders that describe them to whole snapshots.
     pub(super) fn to_answers(&self, tape: &mut Tape, rows: Var) -> Result<Var, TensorError> {
         through(self.moves.to_answers.as_ref(), tape, rows)
     }
@@ -193,8 +239,8 @@ pub(super) struct LocalPiece {
     pub(super) aggregated: Option<Rows>,
     /// The first of its snapshots, counted from the start of the piece.
     pub(super) first: usize,
-    /// The vertices of its time encoders.
-    pub(super) time_vertices: usize,
+    /// The matrices of its time encoders.
+    pub(super) time_graph: PreparedGraph,
     /// The snapshots that it answers for, counted from the start of the sequence.
     pub(super) answers: Range<usize>,
     pub(super) exchange: PieceExchange,
@@ -227,6 +273,11 @@ pub(super) struct LocalGraph {
     sequence: Arc<SnapshotSequence>,
     forms: Vec<Adjacency>,
     own: HashMap<usize, OwnSnapshot>,
+    /// The forms that time encoders multiply with, and what these have of each snapshot.
+    time_forms: Vec<Adjacency>,
+    in_time: HashMap<usize, OwnSnapshot>,
+    /// Which snapshots of a frame the model describes.
+    coverage: Coverage,
     /// By the length of a frame.
     placements: HashMap<usize, Arc<Placements>>,
     /// By the length of a frame and the steps of a piece in it.
@@ -247,15 +298,20 @@ impl LocalGraph {
         device: &Device,
         sequence: &Arc<SnapshotSequence>,
         data: Features,
-        forms: Vec<Adjacency>,
+        model: &dyn Model,
         reuse: bool,
     ) -> Self {
+        let (mut forms, time_forms) = (model.forms(), model.time_forms());
+        forms.retain(|form| !time_forms.contains(form));
         Self {
             sharing,
             device: device.clone(),
             sequence: Arc::clone(sequence),
             forms,
             own: HashMap::new(),
+            time_forms,
+            in_time: HashMap::new(),
+            coverage: model.coverage(),
             placements: HashMap::new(),
             moves: HashMap::new(),
             data,
@@ -300,6 +356,7 @@ impl LocalGraph {
         let steps = start + own.start..start + own.end;
         self.prepare(steps.clone())?;
         let (features, aggregated) = self.rows(&steps)?;
+        let in_time = self.exchanges_in_time(&placements, piece)?;
         let sharing = &self.sharing;
         let halo = (sharing.grid.members > 1).then(|| {
             let of = |step: usize| {
@@ -311,24 +368,64 @@ impl LocalGraph {
         });
         let gather = halo.as_ref().map(|halo| sharing.exchange(&halo.route));
         let place = (piece.frame.len(), piece.within());
-        let make = || Arc::new(Moves::new(sharing, &placements, piece, &own));
-        let moves = Arc::clone(self.moves.entry(place).or_insert_with(make));
+        let moves = match self.moves.get(&place) {
+            Some(moves) => Arc::clone(moves),
+            None => {
+                let made = Moves::new(sharing, &placements, piece, &own, self.coverage)?;
+                let made = Arc::new(made);
+                self.moves.insert(place, Arc::clone(&made));
+                made
+            }
+        };
         let vertices = sharing.own_vertices().len();
         let time = placements.time.share(sharing.rank(), sharing.vertices(), piece.within());
-        let exchange = PieceExchange { gather, moves };
-        let forms = self.forms.iter().enumerate().map(|(form, &name)| {
-            let matrices = steps.clone().map(|step| Arc::clone(&self.own[&step].matrices[form]));
-            (name, matrices.collect())
-        });
+        let exchange = PieceExchange { gather, in_time, moves };
+        let graph = share_of(vertices, &steps, &self.forms, &self.own);
+        let (time_vertices, all) = (time.vertices.len(), &piece.steps);
         Ok(LocalPiece {
-            graph: PreparedGraph::of_share(vertices, steps.len(), forms),
+            graph,
+            time_graph: share_of(time_vertices, all, &self.time_forms, &self.in_time),
             features,
             aggregated,
             first: steps.start - piece.steps.start,
-            time_vertices: time.vertices.len(),
             answers: start + exchange.moves.answers.start..start + exchange.moves.answers.end,
             exchange,
         })
+    }
+
+    /// What time encoders gather at each snapshot of a piece; nothing if they do not.
+    fn exchanges_in_time(
+        &mut self,
+        placements: &Placements,
+        piece: &Piece,
+    ) -> Result<Vec<Exchange>, NnError> {
+        let Self { sharing, device, sequence, time_forms, in_time, .. } = self;
+        if time_forms.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (time, vertices, rank) = (&placements.time, sharing.vertices(), sharing.rank());
+        let mut exchanges = Vec::with_capacity(piece.steps.len());
+        for (step, within) in piece.steps.clone().zip(piece.within()) {
+            if !in_time.contains_key(&step) {
+                let renaming = sharing.renaming.as_deref();
+                let look = |step, view: SnapshotView<'_>| -> Result<(), NnError> {
+                    let halo = SnapshotHalo::of_vertices(view, time, vertices, rank);
+                    let one = |form: &Adjacency| {
+                        let rows = halo.matrix(&form.matrix(view, step)?)?;
+                        Ok(Arc::new(form.arranged(device, rows)))
+                    };
+                    let matrices = time_forms.iter().map(one).collect::<Result<_, NnError>>()?;
+                    in_time.insert(step, OwnSnapshot { matrices, halo: Some(halo) });
+                    Ok(())
+                };
+                visit_renamed(sequence, renaming, step..step + 1, look)?;
+            }
+            let halo = in_time[&step].halo.as_ref().expect("time encoders share vertices");
+            let route =
+                Halo::of_snapshots(time, vertices, within..within + 1, rank, |_| halo).route;
+            exchanges.push(sharing.exchange(&route));
+        }
+        Ok(exchanges)
     }
 
     /// Takes the rank's rows out of snapshots that nobody asked for before, one after the other.
@@ -346,11 +443,7 @@ impl LocalGraph {
                     Ok(Arc::new(match &halo {
                         None => form.prepare(device, view, step)?,
                         Some(halo) => {
-                            let rows = halo.matrix(&form.matrix(view, step)?)?;
-                            match device.gpu() {
-                                Some(_) => SparseMatrix::for_gpu(rows),
-                                None => SparseMatrix::new(rows),
-                            }
+                            form.arranged(device, halo.matrix(&form.matrix(view, step)?)?)
                         }
                     }))
                 };
@@ -436,4 +529,18 @@ impl LocalGraph {
         let [features, aggregated] = [features, aggregated].map(|made| made.map(Arc::new));
         Ok(Stretch { steps, features, aggregated })
     }
+}
+
+/// The matrices of some snapshots, each of which has some in the order of `forms`.
+fn share_of(
+    vertices: usize,
+    steps: &Range<usize>,
+    forms: &[Adjacency],
+    snapshots: &HashMap<usize, OwnSnapshot>,
+) -> PreparedGraph {
+    let forms = forms.iter().enumerate().map(|(form, &name)| {
+        let matrices = steps.clone().map(|step| Arc::clone(&snapshots[&step].matrices[form]));
+        (name, matrices.collect())
+    });
+    PreparedGraph::of_share(vertices, steps.len(), forms)
 }

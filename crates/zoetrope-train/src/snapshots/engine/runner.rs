@@ -31,17 +31,20 @@ pub struct Layout {
 impl Layout {
     /// The layout of a plan.
     pub fn of(plan: &FramePlan) -> Self {
-        let reuse = plan.reuse.first_aggregation;
+        Self::new(&plan.orders, plan.reuse.first_aggregation)
+    }
+
+    /// Layers in these orders, the first aggregation kept or not.
+    pub fn new(planned: &[LayerOrder], reuse: bool) -> Self {
         let ranges = |layer: &LayerOrder| -> Vec<Range<usize>> {
             layer.other_order.iter().map(|&[from, until]| from..until).collect()
         };
-        let other_orders = plan.orders.iter().map(ranges).collect();
-        let (orders, planned) = (Self::orders_of(&plan.orders), plan.orders.clone());
-        Self { orders, planned, other_orders, reuse }
+        let other_orders = planned.iter().map(ranges).collect();
+        Self { orders: Self::orders_of(planned), planned: planned.to_vec(), other_orders, reuse }
     }
 
     /// The order of the products in each structure layer.
-    pub(crate) fn orders_of(planned: &[LayerOrder]) -> Vec<Order> {
+    fn orders_of(planned: &[LayerOrder]) -> Vec<Order> {
         let order = |layer: &LayerOrder| match layer.order {
             OperatorOrder::AggregateFirst => Order::AggregateFirst,
             OperatorOrder::UpdateFirst => Order::UpdateFirst,
@@ -153,8 +156,8 @@ impl FrameRunner {
         let vertices = sequence.vertices() as usize;
         let source = match sharing {
             Some(sharing) => {
-                let (forms, reuse) = (model.forms(), layout.reuse);
-                let local = LocalGraph::new(sharing, device, sequence, features, forms, reuse);
+                let reuse = layout.reuse;
+                let local = LocalGraph::new(sharing, device, sequence, features, model, reuse);
                 Source::Local(Box::new(local))
             }
             None => {
@@ -317,7 +320,8 @@ impl FrameRunner {
             shared: cut.local.as_ref().map(|local| Shared {
                 steps: steps.len(),
                 first: local.first,
-                time_vertices: local.time_vertices,
+                numbers: local.exchange.numbers(),
+                time_graph: &local.time_graph,
                 exchange: &local.exchange,
             }),
         };

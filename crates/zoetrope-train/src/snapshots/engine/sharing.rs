@@ -4,10 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zoetrope_dist::{Exchange, ExchangePlan, Ranks, RowList};
+use zoetrope_nn::VertexNumbers;
 use zoetrope_nn::frame::part_of;
 use zoetrope_plan::placement::grid::even_parts;
 use zoetrope_plan::placement::route::{Leg, Rows};
 use zoetrope_plan::{Blocks, FramePlan, Grid, Placements, Renaming, Route};
+
+use zoetrope_tensor::TensorError;
 
 use super::piece::Piece;
 
@@ -184,6 +187,59 @@ impl FrameSharing {
         (steps, Some(self.exchange_of(rows, sends.into(), receives.into())))
     }
 
+    /// The same for models that describe the last snapshot of a frame only, each vertex on the rank of its time
+    /// encoder: the rank that is asked about that snapshot gets all of its rows.
+    pub(super) fn last_to_answers(
+        &self,
+        placements: &Placements,
+        piece: &Piece,
+    ) -> (Range<usize>, Option<Exchange>) {
+        let (within, all) = (piece.within(), self.vertices() as usize);
+        let last = within.end - 1;
+        let asked = self.answerer(piece, piece.steps.end - 1);
+        let is_asked = asked == self.ranks.rank();
+        let share = |rank| placements.time.share(rank, self.vertices(), within.clone()).vertices;
+        let own = share(self.rank());
+        let empty = || vec![RowList::default(); self.size() as usize];
+        let (mut sends, mut receives) = (empty(), empty());
+        sends[asked] = RowList::all(own.len());
+        if is_asked {
+            for (rank, places) in receives.iter_mut().enumerate() {
+                let rows: Vec<u32> = share(rank as u32).map(|vertex| self.old(vertex)).collect();
+                *places = RowList::new(&rows);
+            }
+        }
+        let rows = [own.len(), if is_asked { all } else { 0 }];
+        let exchange = self.exchange_of(rows, sends.into(), receives.into());
+        (last..last + usize::from(is_asked), Some(exchange))
+    }
+
+    /// Brings `count` chosen rows of each snapshot of each rank, or all if there are fewer vertices, to all
+    /// ranks: by snapshot, then by rank.
+    pub(super) fn to_all(&self, placements: &Placements, piece: &Piece, count: usize) -> Exchange {
+        let within = piece.within();
+        let members = self.grid.members as usize;
+        let chosen =
+            |member: usize| count.min((self.starts[member + 1] - self.starts[member]) as usize);
+        let (mut places, mut of_step) = (Vec::with_capacity(members), 0);
+        for member in 0..members {
+            places.push(of_step..of_step + chosen(member));
+            of_step += chosen(member);
+        }
+        let own = self.own_steps(placements, piece).len() * chosen(self.rank() as usize % members);
+        let sends = vec![RowList::all(own); self.size() as usize];
+        let mut receives: Vec<Vec<u32>> = vec![Vec::new(); self.size() as usize];
+        for (at, step) in within.clone().enumerate() {
+            let group = placements.structure.rank(0, step) as usize / members * members;
+            for (member, place) in places.iter().enumerate() {
+                let rows = place.clone().map(|row| (at * of_step + row) as u32);
+                receives[group + member].extend(rows);
+            }
+        }
+        let receives: Vec<RowList> = receives.iter().map(|rows| RowList::new(rows)).collect();
+        self.exchange_of([own, within.len() * of_step], sends.into(), receives.into())
+    }
+
     /// The rank that has the rows of a snapshot of a piece when it is asked about.
     ///
     /// # Panics
@@ -191,16 +247,21 @@ impl FrameSharing {
     pub fn answerer(&self, piece: &Piece, step: usize) -> usize {
         let within = step - piece.frame.start;
         let structure = self.placements(piece.frame.len()).structure;
-        let first = structure.rank(0, within) / self.grid.members * self.grid.members;
-        // The steps of the group in this piece are consecutive.
-        let of_group =
-            |at: &usize| structure.rank(0, *at) / self.grid.members * self.grid.members == first;
-        let own: Vec<usize> = piece.within().filter(of_group).collect();
-        let position = within - own[0];
-        let mut parts = even_parts(own.len(), self.grid.members as usize);
-        let member =
-            parts.position(|part| part.contains(&position)).expect("parts cover the steps");
-        first as usize + member
+        self.grid.answerer(&structure, piece.within(), within) as usize
+    }
+
+    /// The vertices that a rank has, by their numbers in the data.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub(super) fn numbers(
+        &self,
+        placements: &Placements,
+        piece: &Piece,
+    ) -> Result<VertexNumbers, TensorError> {
+        let time = placements.time.share(self.rank(), self.vertices(), piece.within()).vertices;
+        let of = |vertices: Range<u32>| vertices.map(|new| self.old(new)).collect();
+        VertexNumbers::new(self.vertices() as usize, of(self.own_vertices()), of(time))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use zoetrope_config::{Config, TaskName};
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::{Forward, Stage, StageKind, StageListener, State};
-use zoetrope_plan::{FramePlan, ModelStage, StageRole};
+use zoetrope_plan::{ModelStage, StageRole};
 use zoetrope_tensor::{Device, Tape};
 
 use super::estimate::small_graph;
@@ -27,6 +27,10 @@ impl StageListener for Recorder {
             StageKind::Gather => StageRole::Halo,
             StageKind::ToTime => StageRole::ToTime,
             StageKind::ToStructure => StageRole::ToStructure,
+            StageKind::GatherInTime => StageRole::HaloInTime,
+            StageKind::ToAll => StageRole::ToAll,
+            StageKind::Statistics => StageRole::Statistics,
+            StageKind::Sum => StageRole::Sum,
             StageKind::Draw | StageKind::Loss | StageKind::Embed | StageKind::Remember => return,
         };
         let Stage { layer, inputs, outputs, needs_gradient, .. } = stage;
@@ -34,7 +38,7 @@ impl StageListener for Recorder {
     }
 }
 
-/// The stages of the model of a run as its plan lays them out, over `steps` snapshots.
+/// The stages of the model of a run in a layout, over `steps` snapshots.
 ///
 /// # Errors
 /// As building and running the network.
@@ -43,13 +47,13 @@ pub fn stages(
     task: TaskName,
     material: &SnapshotInput,
     outputs: usize,
-    plan: &FramePlan,
+    layout: Layout,
     steps: usize,
 ) -> Result<Vec<ModelStage>, TrainError> {
     let small = small_graph(config, task, material, outputs, steps)?;
     let (width, vertices) = (small.width(), small.vertices());
     let network = Network::new(config, task, width, outputs, steps, vertices)?;
-    let (model, layout) = (network.model.as_ref(), Layout::of(plan));
+    let model = network.model.as_ref();
     let (sequence, features) = (&small.sequence, &small.features);
     let mut runner = FrameRunner::new(sequence, features, model, layout, &Device::Cpu, None)?
         .learning(network.vertex_embedding);

@@ -30,6 +30,18 @@ struct Asked {
     share: f64,
 }
 
+/// A part of a frame that gradients flow through.
+pub(super) struct Stretch {
+    pub(super) steps: Range<usize>,
+    pub(super) group: usize,
+    /// The snapshots that have a loss, if any.
+    pub(super) asked: Option<Range<usize>>,
+    /// The share of these in the loss of the frame.
+    pub(super) part: f64,
+    /// Whether its state is needed after it.
+    pub(super) goes_on: bool,
+}
+
 impl Session {
     /// Whether a frame is computed in blocks, or its cells by several ranks.
     pub(super) fn works_in_blocks(&self) -> bool {
@@ -59,32 +71,73 @@ impl Session {
         if self.plan.blocks.recompute && pieces.len() > 1 {
             self.compute_again(&pieces, &asked)?;
         } else {
-            self.keep_all(&pieces, &asked)?;
+            self.keep_all(&pieces, Some(&asked), self.config.train.carry_state)?;
         }
+        self.join_loss()?;
+        Ok(if answers > 0.0 { 1.0 } else { 0.0 })
+    }
+
+    /// The same for a frame that ranks share and that is cut into stretches: gradients do not flow from one to
+    /// the other, the state does. Over each of them all ranks are spread.
+    pub(super) fn shared_stretches(
+        &mut self,
+        stretches: &[Stretch],
+        share: f64,
+    ) -> Result<f64, TrainError> {
+        let mut with_loss = 0.0;
+        for stretch in stretches {
+            let asked = stretch.asked.clone().map(|steps| {
+                let epoch = self.learner.progress.epoch as u32;
+                let questions = Questions { steps, epoch };
+                let began = Instant::now();
+                let answers = self.task.answers(&questions);
+                if self.task.draws() {
+                    self.tasks.task(TaskKind::Draw, began, None);
+                }
+                // A loss counts by the snapshots of its stretch, whatever the number of its answers.
+                Asked { questions, answers: answers / stretch.part, share }
+            });
+            let piece = Piece::whole(stretch.steps.clone(), stretch.group);
+            self.keep_all(&[piece], asked.as_ref(), stretch.goes_on)?;
+            if asked.is_some_and(|asked| asked.answers > 0.0) {
+                with_loss += stretch.part;
+            }
+        }
+        self.join_loss()?;
+        Ok(with_loss)
+    }
+
+    /// Adds up what ranks that share a frame found of its loss.
+    fn join_loss(&mut self) -> Result<(), TrainError> {
         if let Some(sharing) = self.runner.sharing() {
             let ranks = sharing.ranks.clone();
             ranks.check()?;
             self.learner.reduce_loss(|loss| Ok(ranks.all_reduce_one(loss, Reduction::Sum)?))?;
         }
-        self.learner.check_loss("frame")?;
-        Ok(if answers > 0.0 { 1.0 } else { 0.0 })
+        self.learner.check_loss("frame")
     }
 
-    /// All blocks on one tape.
-    fn keep_all(&mut self, pieces: &[Piece], asked: &Asked) -> Result<(), TrainError> {
+    /// All blocks on one tape; whether the state goes on says `goes_on`.
+    fn keep_all(
+        &mut self,
+        pieces: &[Piece],
+        asked: Option<&Asked>,
+        goes_on: bool,
+    ) -> Result<(), TrainError> {
         self.tape.reset();
         let mut state = self.carried.attach(&mut self.tape)?;
         let mut losses = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
             self.stream_piece(piece, pieces.get(number + 1))?;
-            let (after, loss) = self.run_block(number, piece, state, Some(asked))?;
+            let (after, loss) = self.run_block(piece, state, asked)?;
             state = after;
             losses.extend(loss);
         }
-        if self.config.train.carry_state {
+        if goes_on {
             state.detach(&self.tape, &mut self.carried);
         }
         self.apply_updates();
+        let Some(asked) = asked else { return Ok(()) };
         // Counted as they would be if blocks were computed again.
         losses.reverse();
         self.go_back(&losses, asked.share, &[])
@@ -100,7 +153,7 @@ impl Session {
             self.tape.reset();
             self.stream_piece(piece, pieces.get(number + 1))?;
             let state = before[number].attach(&mut self.tape)?;
-            let (state, _) = self.run_block(number, piece, state, None)?;
+            let (state, _) = self.run_block(piece, state, None)?;
             state.detach(&self.tape, &mut before[number + 1]);
         }
         let mut flowing = Carried::default();
@@ -112,7 +165,7 @@ impl Session {
                 0 => before[0].attach(&mut self.tape)?,
                 _ => before[number].attach_variables(&mut self.tape)?,
             };
-            let (after, loss) = self.run_block(number, piece, state, Some(asked))?;
+            let (after, loss) = self.run_block(piece, state, Some(asked))?;
             if number == last && self.config.train.carry_state {
                 after.detach(&self.tape, &mut self.carried);
             }
@@ -130,14 +183,13 @@ impl Session {
     /// it here, the loss with its weight in that of the frame.
     fn run_block(
         &mut self,
-        number: usize,
         piece: &Piece,
         state: State,
         asked: Option<&Asked>,
     ) -> Result<(State, Option<WeighedLoss>), TrainError> {
         let asked = asked.filter(|asked| asked.answers > 0.0);
         let questions = asked.map(|asked| &asked.questions);
-        let RunPiece { state, loss } = self.run_piece(number, piece, state, questions)?;
+        let RunPiece { state, loss } = self.run_piece(piece, state, questions)?;
         let weighed = |(loss, count)| WeighedLoss {
             loss,
             weight: count / asked.map_or(1.0, |asked| asked.answers),

@@ -82,7 +82,7 @@ impl Session {
         };
         let placed = std::mem::take(&mut self.own_frames.placed);
         for statistics in statistics_in_order(&ranks, &placed)? {
-            statistics.apply(&mut self.network.parameters);
+            statistics.apply(&mut self.network.parameters, self.tape.device());
         }
         if self.learner.is_on_gpu() {
             return Ok(());

@@ -11,6 +11,7 @@ use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::TraceSource;
 
 use super::Session;
+use super::blocks::Stretch;
 use super::cuda_graphs::{Found, Recording};
 use crate::device;
 use crate::error::TrainError;
@@ -30,6 +31,7 @@ impl Epochs for Session {
         let frames = self.frame_order(epoch);
         let rest = frames.len() - self.learner.progress.frame;
         self.learner.begin_epoch(&self.config, &self.network.parameters, rest);
+        self.hidden_of_ranks.clear();
         if self.learner.progress.frame == 0 {
             self.carried.clear();
         }
@@ -66,6 +68,7 @@ impl Epochs for Session {
             let stops = observer.observe(step).is_break();
             if self.agree(stops)? && until < frames.len() {
                 self.collect()?;
+                self.gather_hidden()?;
                 self.tasks.end();
                 self.learner.progress.seconds += scope.elapsed().as_secs_f64();
                 self.timeline.add_scope("epoch", epoch as u64 + 1, scope);
@@ -228,46 +231,52 @@ impl Session {
     /// Adds the gradients of one frame, times `share`, and its loss. Returns the share of the frame's
     /// snapshots whose targets are known.
     fn frame(&mut self, frame: Frame, share: f64) -> Result<f64, TrainError> {
-        if self.works_in_blocks() {
+        let stretches = self.stretches(frame);
+        if self.works_in_blocks() && stretches.len() == 1 {
             return self.frame_in_blocks(frame, share);
         }
-        let stretches: Vec<Frame> = self.plan.rule.stretches(frame).collect();
-        let last_only = self.only_last();
+        if self.works_in_blocks() {
+            return self.shared_stretches(&stretches, share);
+        }
         let mut with_loss = 0.0;
-        let total = if last_only { 1 } else { frame.steps } as f64;
-        for (at, &stretch) in stretches.iter().enumerate() {
-            let ends = at + 1 == stretches.len();
-            let asked = match (last_only, ends) {
-                (true, false) => None,
-                (true, true) => Some(stretch.range().end - 1..stretch.range().end),
-                (false, _) => Some(stretch.range()),
-            };
-            let part = asked.as_ref().map_or(0.0, |asked| asked.len() as f64 / total);
-            let goes_on = !ends || self.config.train.carry_state;
-            if self.stretch(stretch, asked, share, part, goes_on)? {
-                with_loss += part;
+        for stretch in &stretches {
+            if self.stretch(stretch, share)? {
+                with_loss += stretch.part;
             }
         }
         Ok(with_loss)
     }
 
+    /// The stretches of a frame; one, if gradients flow through all of it.
+    fn stretches(&self, frame: Frame) -> Vec<Stretch> {
+        let all: Vec<Frame> = self.plan.rule.stretches(frame).collect();
+        let last_only = self.only_last();
+        let total = if last_only { 1 } else { frame.steps } as f64;
+        let of = |(at, stretch): (usize, &Frame)| {
+            let ends = at + 1 == all.len();
+            let steps = stretch.range();
+            let asked = match (last_only, ends) {
+                (true, false) => None,
+                (true, true) => Some(steps.end - 1..steps.end),
+                (false, _) => Some(steps.clone()),
+            };
+            let part = asked.as_ref().map_or(0.0, |asked| asked.len() as f64 / total);
+            let goes_on = !ends || self.config.train.carry_state;
+            Stretch { steps, group: stretch.group, asked, part, goes_on }
+        };
+        all.iter().enumerate().map(of).collect()
+    }
+
     /// Runs one stretch forward and, if it has a loss, backward. Returns whether it has one.
-    fn stretch(
-        &mut self,
-        stretch: Frame,
-        asked: Option<std::ops::Range<usize>>,
-        share: f64,
-        part: f64,
-        goes_on: bool,
-    ) -> Result<bool, TrainError> {
+    fn stretch(&mut self, stretch: &Stretch, share: f64) -> Result<bool, TrainError> {
         self.tape.reset();
         let state = self.carried.attach(&mut self.tape)?;
-        let piece = Piece::whole(stretch.range(), stretch.group);
+        let piece = Piece::whole(stretch.steps.clone(), stretch.group);
         let epoch = self.learner.progress.epoch as u32;
-        let questions = asked.map(|steps| Questions { steps, epoch });
-        let RunPiece { state, loss } = self.run_piece(0, &piece, state, questions.as_ref())?;
+        let questions = stretch.asked.clone().map(|steps| Questions { steps, epoch });
+        let RunPiece { state, loss } = self.run_piece(&piece, state, questions.as_ref())?;
         // Values are given back during the backward pass: what outlives it is taken off now.
-        if goes_on {
+        if stretch.goes_on {
             state.detach(&self.tape, &mut self.carried);
         }
         self.apply_updates();
@@ -275,17 +284,15 @@ impl Session {
         let _span = self.timeline.phase(Phase::Backward);
         let began = Instant::now();
         let parameters = &self.network.parameters;
-        let factor = share * part;
-        self.learner.backward(&mut self.tape, parameters, loss, factor, part, "frame")?;
+        let part = stretch.part;
+        self.learner.backward(&mut self.tape, parameters, loss, share * part, part, "frame")?;
         self.tasks.task(TaskKind::Backward, began, None);
         Ok(true)
     }
 
-    /// Runs a piece forward from a state, up to the loss of what is asked of it. `number` is that of its
-    /// block in the frame.
+    /// Runs a piece forward from a state, up to the loss of what is asked of it.
     pub(super) fn run_piece(
         &mut self,
-        number: usize,
         piece: &Piece,
         state: State,
         asked: Option<&Questions>,
@@ -296,7 +303,6 @@ impl Session {
         let mut forward =
             Forward::training(&mut self.tape, parameters, &mut self.updates, seed, step)
                 .telling(self.tasks.listener());
-        forward.begin_block(number as u32);
         let (runner, task, network) = (&mut self.runner, self.task.as_mut(), &self.network);
         PieceRun { runner, task, network }.run(&mut forward, piece, state, asked)
     }

@@ -31,6 +31,7 @@ use zoetrope_nn::forward::Updates;
 use zoetrope_nn::model::Coverage;
 use zoetrope_nn::state::Carried;
 use zoetrope_plan::{FramePlan, Plan, Residency, Sharing};
+use zoetrope_run::checkpoint::SavedTensor;
 use zoetrope_run::{DataSummary, DeviceTransport, Metrics, Timeline};
 use zoetrope_tensor::{Device, Matrix, Tape};
 
@@ -69,6 +70,8 @@ pub struct Session {
     judge_tape: Tape,
     updates: Updates,
     carried: Carried,
+    /// The hidden states of all ranks when an epoch was interrupted, if they have parts of it.
+    hidden_of_ranks: Vec<(String, SavedTensor)>,
     /// The states before the blocks of a frame.
     checkpoints: Vec<Carried>,
     pub(crate) learner: Learner,

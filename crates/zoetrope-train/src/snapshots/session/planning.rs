@@ -4,18 +4,21 @@
 //! numbers, lets planners propose, and looks whether a saved plan fits. Of several ranks the first one plans
 //! and tells the others.
 
+use std::cell::RefCell;
+
 use zoetrope_config as config;
 use zoetrope_config::{Config, Frame, PlannedRanks, TaskName};
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
+use zoetrope_nn::Parameters;
+use zoetrope_nn::model::Coverage;
 use zoetrope_nn::optimiser::Gradients;
-use zoetrope_nn::{Parameters, Role, SharedLayer};
 use zoetrope_plan::partition::Divider;
 use zoetrope_plan::planners::{Workload, layout};
-use zoetrope_plan::strategy::{LayerTraffic, Machine, Traffic};
+use zoetrope_plan::strategy::{Machine, Traffic};
 use zoetrope_plan::{
-    BlockCost, FramePlan, FrameRule, FrameWorkload, GpuFacts, LayerOrder, Plan, PlanError,
-    Question, Wishes, choose,
+    BlockCost, FramePlan, FrameRule, FrameWorkload, GpuFacts, LayerOrder, ModelStage, Plan,
+    PlanError, Question, StageRole, Wishes, choose,
 };
 use zoetrope_tensor::cuda::ParameterBlock;
 use zoetrope_tensor::{Device, Gpu, SparseGroup};
@@ -23,7 +26,7 @@ use zoetrope_tensor::{Device, Gpu, SparseGroup};
 use super::metis::MetisDivider;
 use crate::error::TrainError;
 use crate::learner::optimise;
-use crate::snapshots::engine::{Extent, Layout, Network, StepCost, step_cost};
+use crate::snapshots::engine::{Extent, Layout, Network, StepCost, stages, step_cost};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task;
 use crate::train::agreement;
@@ -164,14 +167,21 @@ impl<'c> Draft<'c> {
         wishes: &Wishes,
         gpu: Option<&GpuFacts>,
     ) -> Result<FramePlan, TrainError> {
-        let traffic =
-            |orders: &[LayerOrder], kept: bool| self.traffic(material, cost, orders, kept);
+        let failed = RefCell::new(None);
+        let traffic = |orders: &[LayerOrder], kept: bool| {
+            let found = self.traffic(material, cost, orders, kept);
+            found.map_err(|error| failed.borrow_mut().replace(error)).ok()
+        };
         let (graph, traffic) = (&*material.sequence, &traffic);
         let workload = Workload::Frames { facts, graph, traffic };
         let machine = Machine::one_host();
         let metis = wishes.metis.then(MetisDivider::find).transpose()?;
         let divider = metis.as_ref().map(|metis| metis as &dyn Divider);
-        let plan = match choose(&Question { workload, machine, divider, gpu, wishes })? {
+        let chosen = choose(&Question { workload, machine, divider, gpu, wishes });
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+        let plan = match chosen? {
             Plan::Frames(plan) => plan,
             Plan::Batches(_) => return Err(events_plan(&facts.model)),
         };
@@ -188,24 +198,26 @@ impl<'c> Draft<'c> {
         cost: StepCost,
         orders: &[LayerOrder],
         kept: bool,
-    ) -> Option<Traffic> {
+    ) -> Result<Traffic, TrainError> {
         let model = self.network.model.as_ref();
-        let sharing = model.sharing(&Layout::orders_of(orders))?;
-        let layer = |(at, layer): (usize, &SharedLayer)| LayerTraffic {
-            gathered: layer.gathered,
-            gathered_once: at == 0 && kept,
-            gathered_needs_gradient: layer.gathered_needs_gradient,
-            to_time: layer.to_time,
-            to_time_needs_gradient: layer.to_time_needs_gradient,
-            from_time: layer.from_time,
-        };
-        Some(Traffic {
-            layers: sharing.layers.iter().enumerate().map(layer).collect(),
+        Ok(Traffic {
+            stages: self.stages(material, Layout::new(orders, kept))?,
+            keeps_first: kept,
             answered: model.width(),
+            answers_last: model.coverage() == Coverage::Last,
             summed: summed(self.config, &self.network.parameters),
-            time_on_features: sharing.time_on_features,
             state_bytes_per_vertex: cost.state_bytes / material.vertices().max(1) as u64,
         })
+    }
+
+    /// The stages of the model over the fewest snapshots that show all of them.
+    fn stages(
+        &self,
+        material: &SnapshotInput,
+        layout: Layout,
+    ) -> Result<Vec<ModelStage>, TrainError> {
+        let steps = self.rule.frame.unwrap_or(MINIATURE_STEPS).min(MINIATURE_STEPS);
+        stages(self.config, self.task_name, material, self.outputs, layout, steps)
     }
 
     /// What a GPU offers, and what the graph and the features of a rank would take there.
@@ -247,8 +259,7 @@ impl<'c> Draft<'c> {
         if steps > training.len() {
             return Err(PlanError::FrameTooLong { frame: steps, snapshots: training.len() }.into());
         }
-        if config.train.truncate.is_some() && model.coverage() == zoetrope_nn::model::Coverage::Last
-        {
+        if config.train.truncate.is_some() && model.coverage() == Coverage::Last {
             return Err(TrainError::Unfit {
                 what: format!(
                     "train.truncate cuts frames, but {} reads whole frames",
@@ -295,6 +306,7 @@ impl<'c> Draft<'c> {
             blocks.push(BlockCost { blocks: count, activations, state_bytes });
         }
         let matrix_bytes = prepared_bytes(material, model.forms().len());
+        let moved = self.stages(material, Layout::plain(model, false))?;
         let facts = FrameWorkload {
             data: material.name.clone(),
             model: model.name().to_owned(),
@@ -304,12 +316,10 @@ impl<'c> Draft<'c> {
             features: material.width(),
             structure_widths: model.structure_widths(),
             works_in_blocks: model.works_in_blocks(),
-            time_on_features: model.sharing(&[]).is_none_or(|sharing| sharing.time_on_features),
+            time_on_features: moved.iter().any(|stage| stage.role == StageRole::ToTime),
             is_recordable: model.is_recordable(),
-            keeps_statistics: network.parameters.iter().any(|(_, one)| one.role == Role::Statistic),
             frames_per_update: config.train.batch_size,
             carries_state: config.train.carry_state,
-            dropout: config.model.dropout,
             // What is learned changes with every update.
             can_reuse: model.can_reuse() && material.learned.is_none(),
             weights: network.parameters.weights(),
@@ -323,6 +333,9 @@ impl<'c> Draft<'c> {
         Ok((facts, whole))
     }
 }
+
+/// The snapshots of a miniature that shows what moves at a snapshot that has one before it.
+const MINIATURE_STEPS: usize = 2;
 
 /// Values that are added up in a step: gradients and which parameters they reached, as they lie on the
 /// device.

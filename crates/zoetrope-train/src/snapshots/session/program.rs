@@ -7,7 +7,7 @@ use zoetrope_plan::{Coding, CopySizes, FrameFacts, StageRole, TaskGraph};
 use super::Session;
 use super::planning::summed;
 use crate::error::TrainError;
-use crate::snapshots::engine::stages;
+use crate::snapshots::engine::{Layout, stages};
 use crate::snapshots::task::{self, Questions};
 
 impl Session {
@@ -19,7 +19,8 @@ impl Session {
         let outputs = task::outputs(&self.config, self.task_name, &self.material)?;
         let steps = self.plan.miniature_steps();
         let (config, task) = (&self.config, self.task_name);
-        let found = stages(config, task, &self.material, outputs, &self.plan, steps)?;
+        let layout = Layout::of(&self.plan);
+        let found = stages(config, task, &self.material, outputs, layout, steps)?;
         let training = self.steps_of(zoetrope_data::split::Part::Train);
         let asks: Vec<bool> = (0..self.material.steps())
             .map(|step| {

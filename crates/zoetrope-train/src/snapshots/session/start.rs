@@ -72,7 +72,8 @@ impl Session {
             Some(gpu) if gpu.residency == Residency::Stream => {
                 let outputs = task::outputs(&config, task_name, &material)?;
                 let steps = plan.miniature_steps();
-                runner.expect(&stages(&config, task_name, &material, outputs, &plan, steps)?);
+                let layout = Layout::of(&plan);
+                runner.expect(&stages(&config, task_name, &material, outputs, layout, steps)?);
                 runner.stream(plan.longest_frame().div_ceil(plan.blocks.count), gpu.coding);
             }
             Some(gpu) => runner.send_as(gpu.coding),
@@ -101,6 +102,7 @@ impl Session {
             judge_tape: Tape::on(device),
             updates: Updates::default(),
             carried: Carried::default(),
+            hidden_of_ranks: Vec::new(),
             checkpoints: Vec::new(),
             learner,
             recorded: CudaGraphs::default(),
