@@ -69,6 +69,8 @@ pub(super) fn snapshots(
     if !can_be_made(&options, windows, config) {
         return Ok(None);
     }
+    // To find the windows took a look at times all over the stream.
+    store.let_go(0..store.len());
     let Some(source) = WindowSource::new(Arc::new(store.clone()), windows.clone(), options) else {
         return Ok(None);
     };
