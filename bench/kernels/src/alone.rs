@@ -11,7 +11,7 @@ use zoetrope_tensor::cpu::arranged::Arranged;
 use zoetrope_tensor::cpu::attention::{
     self, AttentionLayer, AttentionRule, AttentionShape, LayerGradients,
 };
-use zoetrope_tensor::cpu::dropout::{self, DropoutKey};
+use zoetrope_tensor::cpu::dropout::{self, Cells, Dropout, DropoutKey};
 use zoetrope_tensor::cpu::elementwise::{self, Instr};
 use zoetrope_tensor::cpu::gat::{self, Gat};
 use zoetrope_tensor::cpu::gru::{self, GruCall, GruGradients, GruKind, GruShape};
@@ -127,7 +127,8 @@ impl Bench {
             });
             self.time(&format!("dropout {len}"), 8 * len, 0, || {
                 let key = DropoutKey { seed: 1, stream: 2, step: 3 };
-                dropout::dropout_forward(&a, 0.5, key, &mut y);
+                let dropout = Dropout { p: 0.5, key };
+                dropout::dropout_forward(&a, dropout, &Cells::default(), 1, &mut y);
             });
         }
         for cols in [1, 2, 3, 8, 32, 96] {
@@ -327,7 +328,8 @@ impl Bench {
     }
 
     fn attentions(&self) {
-        let rule = AttentionRule { mask: None, causal: true, scale: 0.3, dropout: None };
+        let rule =
+            AttentionRule { mask: None, causal: true, scale: 0.3, dropout: None, numbers: None };
         for (steps, vertices, heads, width) in
             [(8, 500, 8, 64), (16, 100, 8, 128), (8, 2000, 4, 32), (16, 129, 4, 32)]
         {

@@ -17,6 +17,7 @@ pub(crate) fn measure(case: &Case) -> Answer {
         causal: true,
         scale: 1.0 / ((width / heads) as f32).sqrt(),
         dropout: None,
+        numbers: None,
     };
     let tape = RefCell::new(Tape::new());
     let leaves = || {
