@@ -157,7 +157,8 @@ pub fn compare_links(
     let mut measured: Vec<Vec<LinkScores>> =
         questions.iter().map(|(_, scores)| empty(scores)).collect();
     let mut right = vec![Classification::new(2); baselines.len()];
-    let (mut rows, mut pairs, mut out) = (Candidates::default(), Pairs::default(), Vec::new());
+    let (mut rows, mut pairs) = (Candidates::default(), Pairs::default());
+    let mut outs = vec![Vec::new(); baselines.len()];
     replay_links(&mut baselines, sequence, queries.iter().copied(), |query, baselines| {
         let (target, key) = (sequence.at(query + 1), DrawKey::evaluation(query as u32));
         for ((candidates, scores), measured) in questions.iter_mut().zip(&mut measured) {
@@ -168,21 +169,23 @@ pub fn compare_links(
             }
             for chunk in 0..chunks {
                 candidates.fill(chunk, key, &mut rows);
-                out.resize(rows.pairs.len(), 0.0);
-                for (baseline, scores) in baselines.iter().zip(&mut *measured) {
-                    baseline.score(&rows.pairs.src, &rows.pairs.dst, &mut out);
-                    scores.add(&rows, &out);
-                }
+                let each = baselines.par_iter().zip(&mut *measured).zip(&mut outs);
+                each.for_each(|((baseline, scores), out)| {
+                    out.resize(rows.pairs.len(), 0.0);
+                    baseline.score(&rows.pairs.src, &rows.pairs.dst, out);
+                    scores.add(&rows, out);
+                });
             }
         }
         sampler.fill(target, key, &mut pairs);
-        out.resize(pairs.len(), 0.0);
-        for (baseline, counts) in baselines.iter().zip(&mut right) {
+        let each = baselines.par_iter().zip(&mut right).zip(&mut outs);
+        each.for_each(|((baseline, counts), out)| {
             if let Some(threshold) = baseline.threshold() {
-                baseline.score(&pairs.src, &pairs.dst, &mut out);
-                counts.add_binary(&out, threshold, &pairs.label);
+                out.resize(pairs.len(), 0.0);
+                baseline.score(&pairs.src, &pairs.dst, out);
+                counts.add_binary(out, threshold, &pairs.label);
             }
-        }
+        });
     });
     let compared = |(measured, right): (&mut Vec<LinkScores>, &Vec<Classification>)| {
         let all = baselines.iter().zip(measured).zip(right);
