@@ -104,20 +104,16 @@ impl GcLstm {
         })
     }
 
-    /// The snapshot at a position of the frame; `gates` (`N × 4H`) is the input's share.
+    /// One snapshot, whose graph `multiply` multiplies with; `gates` (`N × 4H`) is the input's share.
     fn step(
         &self,
         forward: &mut Forward<'_>,
-        frame: &Frame<'_>,
-        step: usize,
+        multiply: impl Fn(&mut Forward<'_>, Var) -> Result<Var, NnError> + Copy,
         gates: Var,
         recurrent: Var,
         states: LstmStates,
         mask: Option<Var>,
     ) -> Result<LstmStates, NnError> {
-        let form = Adjacency::Chebyshev(self.laplacian);
-        let multiply =
-            |forward: &mut Forward<'_>, x| frame.multiply_in_time(forward, form, step, x);
         let convolved = polynomials(forward, states.hidden, self.terms, multiply)?;
         let mut cell = states.cell;
         if let Some(convolution) = &self.cell {
@@ -189,7 +185,11 @@ impl Model for GcLstm {
                     let own = step * vertices..(step + 1) * vertices;
                     let gates = forward.tape.rows(gates, own.clone())?;
                     let mask = frame.mask.map(|mask| forward.tape.rows(mask, own)).transpose()?;
-                    states = self.step(forward, frame, step, gates, recurrent, states, mask)?;
+                    let form = Adjacency::Chebyshev(self.laplacian);
+                    let multiply = |forward: &mut Forward<'_>, x| {
+                        frame.multiply_in_time(forward, form, step, x)
+                    };
+                    states = self.step(forward, multiply, gates, recurrent, states, mask)?;
                     parts.push(states.hidden);
                 }
                 state.set(0, states.hidden);
