@@ -199,7 +199,7 @@ pub(crate) fn update_running(
 
 impl Gpu {
     /// Moves running `[mean, variance, count]` towards a mean and a variance that came over the host, as
-    /// [`update_running`] does towards those of a batch.
+    /// `update_running` does towards those of a batch.
     pub fn move_statistics(
         &self,
         [mean, variance, count]: [ViewMut<'_>; 3],
