@@ -1,6 +1,6 @@
 """Trains by linked GPUs and by way of the host, side by side; run it through `run.sh`.
 
-Writes cards.json (every figure) and cards.md. The exit code is 0 if every pair of runs came to the same bits and
+Adds its record to cards.json (every figure) and cards.md. The exit code is 0 if every pair of runs came to the same bits and
 every rank that was killed was named within 15 s.
 """
 
@@ -163,6 +163,24 @@ def table(result):
     return "\n".join(lines) + "\n"
 
 
+def keep(folder, record):
+    """Puts a record in the place of the one before. What else is there (a record of blocks beside that of links, or the other
+    way round) stays, with its own commits."""
+    import blocks  # noqa: PLC0415, it needs this module
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "cards.json"
+    before = json.loads(path.read_text()) if path.exists() else {}
+    if "blocks" in record:
+        result = {**before, **record}
+    else:
+        result = {**record, **({"blocks": before["blocks"]} if "blocks" in before else {})}
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    parts = [table(result)] if "runs" in result else []
+    parts += [blocks.table(result["blocks"])] if "blocks" in result else []
+    (folder / "cards.md").write_text("\n".join(parts))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="does it run at all?")
@@ -211,9 +229,7 @@ def main():
             after = found.get("named_after")
             fine = fine and after is not None and after < NAMED_WITHIN
     result["runs"], result["alone"] = stamped(result["runs"]), stamped(result["alone"])
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "cards.json").write_text(json.dumps(result, indent=1) + "\n")
-    (options.out / "cards.md").write_text(table(result))
+    keep(options.out, result)
     print(table(result))
     return 0 if fine else 1
 

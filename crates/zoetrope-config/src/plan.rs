@@ -42,11 +42,11 @@ section! {
         timeout: f64 = 60.0, Positive;
         /// Whether a layer multiplies with the graph or with the weights first.
         order: OperatorOrder = OperatorOrder::Auto;
-        /// The most memory that the process may take, reading and judging included, or that the GPU
-        /// may if it computes on one, for example "4GiB".
+        /// The most memory that the process may take, reading and judging included, or that each rank
+        /// may on its GPU if it computes on one, for example "4GiB".
         memory_limit: Option<ByteCount> = None;
-        /// Where a GPU keeps the graph: on the GPU, or on the host, from where every frame's share
-        /// is copied ahead of its use.
+        /// Where a GPU keeps the graph and the features: on the GPU, or on the host, from where those of
+        /// every frame or block are copied ahead of their use; on the host if not everything fits.
         residency: Residency = Residency::Auto;
         /// Whether snapshots are sent to a GPU as differences to those before them (ESDG §3.2). `auto`:
         /// if that is faster, as it is frame by frame if snapshots change little; `on`: whenever it takes

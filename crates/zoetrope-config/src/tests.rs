@@ -301,9 +301,9 @@ fn keys_of_a_gpu_are_refused_on_the_processor() {
         on_gpu.build().unwrap();
     }
     let text = message(|layers| {
-        layers.set("train.device=cuda").set("plan.record=false").set("plan.blocks=2")
+        layers.set("train.device=cuda").set("plan.record=false").set("train.truncate=2")
     });
-    assert!(text.contains("plan.record = false and plan.blocks = 2"), "{text}");
+    assert!(text.contains("plan.record = false and train.truncate = 2"), "{text}");
 }
 
 #[test]
@@ -336,10 +336,9 @@ fn keys_about_ranks_are_refused_for_one_and_keys_of_one_for_several() {
         shared(&["plan.strategy=vertex", "plan.timeout=5", "plan.device_transport=host"]),
         ""
     );
-    for setting in ["plan.record=false", "plan.residency=stream", "plan.difference=on"] {
-        let text = shared(&[setting]);
-        assert!(text.contains("train.ranks = 2"), "{setting}: {text}");
-    }
+    let text = shared(&["plan.record=false", "plan.strategy=frames"]);
+    assert!(text.contains("plan.strategy = \"frames\""), "{text}");
+    assert_eq!(shared(&["plan.residency=stream", "plan.difference=on", "plan.record=false"]), "");
     assert_eq!(shared(&["plan.overlap=true"]), "");
     for (with, word) in [
         ("plan.strategy=vertex", "plan.strategy = \"vertex\""),

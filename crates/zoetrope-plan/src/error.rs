@@ -124,6 +124,13 @@ pub enum PlanError {
         /// Why not.
         why: String,
     },
+    /// Differences were asked for of what does not follow from the snapshot before.
+    #[error(
+        "plan.difference = \"on\" if ranks share the vertices of a snapshot: the part of a rank numbers its \
+         neighbours anew in every snapshot, so that nothing is left as it was; use plan.strategy = \
+         \"snapshot\", or leave plan.difference out"
+    )]
+    DifferencesOfParts,
     /// The vertices of a graph cannot be renamed as a partition says.
     #[error("the vertices cannot be renamed: {why}; make a new plan with `zoetrope plan`")]
     Renaming {

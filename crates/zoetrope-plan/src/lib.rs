@@ -62,6 +62,7 @@ pub use placement::{Placement, Placements, Share};
 pub use plan::Plan;
 pub use plan::batch_plan::{BatchPlan, BatchRule};
 pub use plan::contradiction::Contradiction;
+pub use plan::device_memory::DeviceMemory;
 pub use plan::frame::{Frame, FrameRule, MAX_GROUPS, groups};
 pub use plan::frame_plan::{Blocks, FramePlan, LayerOrder, OperatorOrder, Reuse, Update};
 pub use plan::gpu::{BatchesOnGpu, Coding, FramesOnGpu, Precision, Residency, Transport};

@@ -63,7 +63,7 @@ pub use shell::shell_word;
 pub use source::DataSource;
 pub use state::Interrupted;
 pub use summary::{
-    Bytes, DataSummary, DeviceTransport, Metrics, Redundancy, SCHEMA, Streaming, Summary,
+    Bytes, DataSummary, DeviceTransport, DeviceUse, Metrics, Redundancy, SCHEMA, Streaming, Summary,
 };
 pub use timeline::{Span, TaskTrack, Timeline};
 pub use trace::{TaskNote, TraceFile};

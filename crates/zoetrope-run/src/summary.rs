@@ -89,9 +89,26 @@ pub struct Summary {
     /// What copying the graph to a GPU frame by frame took, if that was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming: Option<Streaming>,
+    /// What each rank had on its GPU and sent there, by rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceUse>,
     /// How ranks exchanged GPU data, if several ranks had GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_transport: Option<DeviceTransport>,
+}
+
+/// What a rank had on its GPU and sent there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceUse {
+    /// The most bytes that were in use at a time.
+    pub peak_bytes: u64,
+    /// Those that might be used.
+    pub limit_bytes: u64,
+    /// Bytes of snapshots and features that were sent piece by piece, in training.
+    pub sent_bytes: u64,
+    /// The same as the plan predicted it; not if blocks are kept, whose snapshots are sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_bytes: Option<u64>,
 }
 
 /// How what ranks had on GPUs went from one to the other.
@@ -153,6 +170,7 @@ impl Default for Summary {
             seconds: Seconds::default(),
             bytes: Bytes::default(),
             streaming: None,
+            devices: Vec::new(),
             device_transport: None,
         }
     }

@@ -8,13 +8,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use zoetrope_graph::Csr;
 
 use crate::cpu::arranged::Arranged;
 use crate::cpu::spmm::CsrRef;
-use crate::cuda::spmm::{Factors, Slices};
+use crate::cuda::spmm::{Factors, Packets, Slices};
 
 /// Which of the two matrices of a snapshot to multiply with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -275,11 +275,23 @@ pub(crate) struct Sequence {
     difference: AtomicU8,
     /// Whether anything was multiplied with a transpose on a GPU.
     backward: AtomicBool,
+    /// What each side is sent as, made when it is first asked for.
+    packets: [OnceLock<Arc<Mutex<Packets>>>; 2],
 }
 
 impl Sequence {
     pub(crate) fn members(&self) -> &[Arc<SparseMatrix>] {
         &self.members
+    }
+
+    pub(crate) fn shared_members(&self) -> &Arc<[Arc<SparseMatrix>]> {
+        &self.members
+    }
+
+    /// The packets of a side, if it is sent as differences.
+    pub(crate) fn packets(&self, side: Side) -> Arc<Mutex<Packets>> {
+        let make = || Arc::new(Mutex::new(Packets::new(&self.members, side)));
+        Arc::clone(self.packets[side as usize].get_or_init(make))
     }
 
     /// Remembers that a backward pass needs the transposes.
@@ -314,6 +326,7 @@ impl SparseGroup {
             at_once: AtomicUsize::new(0),
             difference: AtomicU8::new(Difference::Auto as u8),
             backward: AtomicBool::new(false),
+            packets: [OnceLock::new(), OnceLock::new()],
         };
         Self { sequence: Arc::new(sequence), steps, vertices }
     }
@@ -377,13 +390,6 @@ impl SparseGroup {
     /// From now on sends matrices of the sequence that the group was cut from to a GPU in that way.
     pub fn send_as(&self, difference: Difference) {
         self.sequence.difference.store(difference as u8, Ordering::Relaxed);
-    }
-
-    /// The bytes of each snapshot's matrix as it is sent to a GPU whole, with its transpose if `backward`.
-    pub fn whole_bytes(&self, backward: bool) -> impl Iterator<Item = u64> + '_ {
-        let sides = if backward { &[Side::Matrix, Side::Transpose][..] } else { &[Side::Matrix] };
-        let of = |member: &SparseMatrix, side: &Side| member.slices(*side).sent_bytes();
-        self.members().iter().map(move |member| sides.iter().map(|side| of(member, side)).sum())
     }
 
     /// From now on transposes are sent to a GPU together with matrices: a backward pass will need them.

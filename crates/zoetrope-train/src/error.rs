@@ -9,6 +9,7 @@ use zoetrope_graph::GraphError;
 use zoetrope_nn::NnError;
 use zoetrope_plan::PlanError;
 use zoetrope_run::{FailureKind, RunError};
+use zoetrope_tensor::cuda::Consumer;
 use zoetrope_tensor::{CudaError, TensorError};
 
 /// A failure to configure, start, execute, save or resume a run.
@@ -184,9 +185,19 @@ fn nn_kind(error: &NnError) -> FailureKind {
 /// What to do about a GPU that refuses.
 fn device_advice(error: &CudaError) -> &'static str {
     match error {
-        CudaError::OutOfMemory { .. } => {
-            "; use a smaller train.frame or model.hidden, plan.residency=\"stream\", or a larger plan.memory_limit"
-        }
+        CudaError::OutOfMemory { largest, .. } => match largest {
+            Consumer::Activations => {
+                "; use more plan.blocks, a smaller train.frame or model.hidden, or a larger plan.memory_limit"
+            }
+            Consumer::Graph => {
+                "; use plan.residency=\"stream\", more plan.blocks, or a larger plan.memory_limit"
+            }
+            Consumer::Features => {
+                "; use plan.residency=\"stream\", fewer features, or a larger plan.memory_limit"
+            }
+            Consumer::Parameters => "; use a smaller model.hidden, or a larger plan.memory_limit",
+            Consumer::Workspace => "; use a larger plan.memory_limit: products need as much",
+        },
         CudaError::NoDevice { .. } | CudaError::TooOld { .. } => {
             "; `zoetrope doctor` lists the devices, --device cpu needs none"
         }

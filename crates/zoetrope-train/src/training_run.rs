@@ -8,7 +8,7 @@ use zoetrope_graph::VertexNames;
 use zoetrope_nn::Parameters;
 use zoetrope_run::checkpoint::SavedState;
 use zoetrope_run::{
-    Bytes, DataSummary, DeviceTransport, EpochRecord, Metrics, Redundancy, Timeline,
+    Bytes, DataSummary, DeviceTransport, DeviceUse, EpochRecord, Metrics, Redundancy, Timeline,
 };
 use zoetrope_tensor::Device;
 
@@ -99,6 +99,14 @@ pub trait Collectives {
     /// If a rank is lost.
     fn traffic(&self) -> Result<Option<RunTraffic>, TrainError> {
         Ok(None)
+    }
+
+    /// What each rank had on its GPU, if they have some; all of them ask at the same place.
+    ///
+    /// # Errors
+    /// If a rank is lost.
+    fn devices(&self) -> Result<Vec<DeviceUse>, TrainError> {
+        Ok(Vec::new())
     }
 }
 

@@ -34,7 +34,29 @@ pub(crate) fn render(
         Err(why) => format!("  the time of an epoch is not known: {why}\n"),
     });
     text.push_str(&format!("\n{}", memory(&plan.head.memory, "memory", style)));
+    text.push_str(&on_gpu(plan, "memory of the GPU", style));
     text.push_str(&where_saved(saved));
+    text
+}
+
+/// What a plan takes on the GPU of a rank, and what goes there in an epoch.
+fn on_gpu(plan: &FramePlan, heading: &'static str, style: Style) -> String {
+    let Some(gpu) = plan.gpu else { return String::new() };
+    let mut table = Table::new(&[(heading, Align::Left), ("bytes", Align::Right)]);
+    let all = [("all", gpu.memory.total())];
+    let consumers = gpu.memory.consumers().into_iter().chain(all);
+    for (name, bytes) in consumers.filter(|(_, bytes)| *bytes > 0) {
+        table.row([name.to_owned(), human::bytes(bytes)]);
+    }
+    let mut text = format!("\n{}", table.render(style));
+    let sent: Vec<String> = plan.head.sent_bytes.iter().map(|&bytes| human::bytes(bytes)).collect();
+    if !sent.is_empty() {
+        let whose = if sent.len() > 1 { "the GPUs of the ranks" } else { "the GPU" };
+        text.push_str(&format!(
+            "  snapshots and features that go to {whose} in an epoch: {}\n",
+            sent.join(", ")
+        ));
+    }
     text
 }
 
@@ -54,6 +76,7 @@ pub(crate) fn render_shared(plan: &FramePlan, saved: Option<&Path>) -> String {
         text.push_str(&compared(&plan.head.candidates, style));
     }
     text.push_str(&format!("\n{}", memory(&plan.head.memory, "memory of a rank", style)));
+    text.push_str(&on_gpu(plan, "memory of a rank's GPU", style));
     text.push_str(&where_saved(saved));
     text
 }

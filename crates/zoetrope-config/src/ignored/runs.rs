@@ -22,13 +22,6 @@ const OF_RANKS: [(&str, &str); 6] = [
     ("plan.timeout", "there is nobody to wait for"),
 ];
 
-/// What a rank of several does not do with its share of a frame.
-const OF_ONE_RANK: [(&str, &str); 3] = [
-    ("plan.residency", "the share of a rank stays on its GPU"),
-    ("plan.difference", "the share of a rank is sent whole"),
-    ("plan.record", "a frame that is shared is not recorded"),
-];
-
 /// What is not read on the device of the run.
 pub(super) fn by_device(config: &Config) -> Vec<Option<ConfigProblem>> {
     let on_cpu = config.train.device == Device::Cpu;
@@ -43,12 +36,10 @@ pub(super) fn by_device(config: &Config) -> Vec<Option<ConfigProblem>> {
 pub(super) fn by_blocks(config: &Config) -> Vec<Option<ConfigProblem>> {
     let (train, plan) = (&config.train, &config.plan);
     let events = config.model.name.is_stream();
-    let blocks = plan.blocks.unwrap_or(1);
     let whole = plan.blocks.is_none() && plan.memory_limit.is_none();
     let again = "an update does not do the same again, so that it is never recorded";
     let leave = "leave plan.record out";
     let recording = [
-        (blocks > 1, format!("plan.blocks = {blocks}")),
         (train.carry_state, "train.carry_state = true".to_owned()),
         (train.truncate.is_some(), format!("train.truncate = {}", train.truncate.unwrap_or(0))),
         (config.model.name == ModelName::EvolveGcnH, "model.name = \"evolvegcn-h\"".to_owned()),
@@ -108,14 +99,17 @@ pub(crate) fn by_ranks(config: &Config, ranks: usize) -> Vec<ConfigProblem> {
         };
         return OF_RANKS.into_iter().filter_map(alone).collect();
     }
-    let shared = |(key, reason): (&str, &str)| {
-        let advice = format!("leave {key} out, or use --ranks 1");
-        unread_if(true, config, (key, &chooser, reason, &advice))
-    };
-    // Ranks that take whole frames keep and send the graph as one rank does.
-    let whole = config.plan.strategy == StrategyName::Frames;
-    let kept = OF_ONE_RANK.into_iter().filter(|(key, _)| !whole || *key == "plan.record");
-    let mut found: Vec<ConfigProblem> = kept.filter_map(shared).collect();
+    let recorded = unread_if(
+        config.plan.strategy == StrategyName::Frames,
+        config,
+        (
+            "plan.record",
+            "plan.strategy = \"frames\"",
+            "ranks tell each other what they found in their frames, so that updates are never recorded",
+            "leave plan.record out, or share frames in another way",
+        ),
+    );
+    let mut found: Vec<ConfigProblem> = recorded.into_iter().collect();
     found.extend(overlap(config).into_iter().flatten());
     found.extend(unread_if(
         config.train.device == Device::Cpu && config.plan.device_transport != DeviceTransport::Nccl,

@@ -3,6 +3,7 @@
 //! Malik, Ubaru, Horesh, Kilmer and Avron, "Dynamic graph convolutional networks using the tensor
 //! M-product", SDM 2021, with the band matrix of ESDG section 5.3.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zoetrope_graph::Csr;
@@ -22,26 +23,27 @@ use crate::state::State;
 pub struct MProduct {
     bandwidth: usize,
     width: usize,
-    /// `M` for the steps, and those carried, that were asked for last: frames are of one length.
-    matrix: Mutex<Option<([usize; 2], SparseGroup)>>,
+    /// `M` by the steps, and those carried: frames are of one length, and their blocks of a few. What is kept
+    /// keeps its copy on a GPU, so that a recording finds it again.
+    matrices: Mutex<HashMap<[usize; 2], SparseGroup>>,
 }
 
 impl MProduct {
     /// An average over `bandwidth` snapshots, the present one included, of features of `width`.
     pub fn new(bandwidth: usize, width: usize) -> Self {
-        Self { bandwidth: bandwidth.max(1), width, matrix: Mutex::new(None) }
+        Self { bandwidth: bandwidth.max(1), width, matrices: Mutex::default() }
     }
 
     fn matrix(&self, steps: usize, carried: usize) -> Result<SparseGroup, NnError> {
-        // What the lock guards is replaced as a whole, so a panic elsewhere cannot leave half of it.
-        let mut kept = self.matrix.lock().unwrap_or_else(PoisonError::into_inner);
+        // Matrices are put in as a whole, so a panic elsewhere cannot leave half of one.
+        let mut kept = self.matrices.lock().unwrap_or_else(PoisonError::into_inner);
         let size = [steps, carried];
-        if let Some((_, matrix)) = kept.as_ref().filter(|(of, _)| *of == size) {
+        if let Some(matrix) = kept.get(&size) {
             return Ok(matrix.clone());
         }
         let matrix = SparseMatrix::new(band(carried + steps, carried, self.bandwidth)?);
         let group = SparseGroup::new(Arc::new([Arc::new(matrix)]));
-        Ok(kept.insert((size, group)).1.clone())
+        Ok(kept.entry(size).or_insert(group).clone())
     }
 }
 

@@ -4,7 +4,7 @@ use super::batch_plan::BatchPlan;
 use super::contradiction::{Contradiction, Many};
 use super::frame::{Frame, MAX_GROUPS};
 use super::frame_plan::{FramePlan, OperatorOrder, Update};
-use super::gpu::Residency;
+use super::gpu::{Coding, Residency};
 use super::head::Head;
 use super::sharing::Sharing;
 use crate::error::PlanError;
@@ -153,11 +153,13 @@ impl FramePlan {
             let ahead = gpu.look_ahead;
             return broken(Contradiction::Ahead { does: "looks", what: "frames", ahead, most: 1 });
         }
-        if gpu.look_ahead > 0 && gpu.residency == Residency::Resident {
+        // Ranks that share cells get features piece by piece wherever the graph is.
+        let resident = gpu.residency == Residency::Resident && self.cells().is_none();
+        if gpu.look_ahead > 0 && resident {
             return broken(Contradiction::AheadOfResident);
         }
-        if self.cells().is_some() && gpu.residency == Residency::Stream {
-            return broken(Contradiction::StreamedCells);
+        if self.splits_snapshots() && gpu.coding == Coding::Differences {
+            return broken(Contradiction::DifferencesOfParts);
         }
         if gpu.draw_ahead > DRAW_AHEAD_MAX {
             let ahead = gpu.draw_ahead;
@@ -168,18 +170,15 @@ impl FramePlan {
                 most: DRAW_AHEAD_MAX,
             });
         }
-        let repeats = self.blocks.count == 1 && self.sharing.is_none();
-        if gpu.record && (!repeats || self.rule.truncate.is_some()) {
+        let by_frames = self.sharing == Some(Sharing::Frames);
+        if gpu.record && (by_frames || self.rule.truncate.is_some()) {
             return broken(Contradiction::Recorded);
         }
-        if gpu.record
-            && gpu.residency == Residency::Stream
-            && self.updates.iter().any(|update| update.frames > 1)
-        {
+        if gpu.record && gpu.residency == Residency::Stream && self.keeps_blocks() {
             return broken(Contradiction::RecordedStream);
         }
+        // A plan that was made before its ranks were there leaves the transport to what they find.
         match (gpu.transport, self.head.ranks) {
-            (None, 2..) => broken(Contradiction::NoTransport),
             (Some(_), 1) => broken(Contradiction::TransportOfOne),
             _ => Ok(()),
         }

@@ -151,18 +151,15 @@ pub enum Contradiction {
     /// It looks ahead for what needs no looking ahead.
     #[error("it looks ahead for a graph that lies on the GPU")]
     AheadOfResident,
-    /// Snapshots of cells that ranks share are not streamed.
-    #[error("ranks that share cells keep theirs on the GPU")]
-    StreamedCells,
+    /// Parts of snapshots are sent as differences although their columns have other numbers in each.
+    #[error("it sends differences of snapshots whose vertices ranks share")]
+    DifferencesOfParts,
     /// CUDA graphs of updates that do not repeat.
-    #[error("it records updates in blocks, in stretches or of several ranks")]
+    #[error("it records updates in stretches or of ranks that take frames of their own")]
     Recorded,
-    /// CUDA graphs of updates between whose frames snapshots are copied.
-    #[error("it records updates of several frames that are streamed")]
+    /// CUDA graphs of a backward pass that asks again for what was streamed.
+    #[error("it records updates whose blocks are kept and streamed")]
     RecordedStream,
-    /// Several ranks with GPUs, and no word of how rows move between them.
-    #[error("it does not say how rows go from GPU to GPU")]
-    NoTransport,
     /// One rank, and a word of how rows move between GPUs.
     #[error("one rank has nobody to send to")]
     TransportOfOne,

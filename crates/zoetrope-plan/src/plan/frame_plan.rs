@@ -169,6 +169,16 @@ impl FramePlan {
         self.sharing.as_ref().and_then(Sharing::cells)
     }
 
+    /// Whether the blocks of a frame stay on the tape until its backward pass.
+    pub fn keeps_blocks(&self) -> bool {
+        self.blocks.count > 1 && !self.blocks.recompute
+    }
+
+    /// Whether a rank has some vertices of its snapshots, and not all of them.
+    pub fn splits_snapshots(&self) -> bool {
+        self.cells().is_some_and(|cells| cells.grid(self.head.ranks as u32).members > 1)
+    }
+
     /// Which rank computes which cell of a frame of `steps` snapshots.
     pub fn placements(&self, steps: usize) -> Placements {
         let (ranks, vertices) = (self.head.ranks as u32, self.head.vertices as u32);

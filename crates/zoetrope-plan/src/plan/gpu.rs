@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::device_memory::DeviceMemory;
+
 /// Where data lies that a GPU reads again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -10,6 +12,13 @@ pub enum Residency {
     Resident,
     /// On the host, from where every frame's or batch's share is sent.
     Stream,
+}
+
+impl Residency {
+    /// What plans meant that did not say it.
+    fn resident() -> Self {
+        Self::Resident
+    }
 }
 
 /// How consecutive snapshots are written down when they are sent to a GPU.
@@ -62,9 +71,12 @@ pub struct FramesOnGpu {
     pub draw_ahead: usize,
     /// Whether updates that repeat are recorded as CUDA graphs and launched as a whole.
     pub record: bool,
-    /// How ranks exchange GPU data; None for one rank.
+    /// How ranks exchange GPU data; None for one rank, or if that is decided when the ranks are there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
+    /// What that will take there. The trainer does not read it.
+    #[serde(default)]
+    pub memory: DeviceMemory,
 }
 
 /// How batches of events are computed on a GPU.
@@ -75,4 +87,7 @@ pub struct BatchesOnGpu {
     pub precision: Precision,
     /// Where the index of events lies, and with it where neighbours are sampled.
     pub residency: Residency,
+    /// Where the features of events lie.
+    #[serde(default = "Residency::resident")]
+    pub features: Residency,
 }

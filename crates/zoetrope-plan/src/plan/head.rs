@@ -22,6 +22,10 @@ pub struct Head {
     pub ranks: usize,
     /// The memory that the run will take.
     pub memory: Memory,
+    /// Bytes of snapshots and features that go piece by piece to the GPU of each rank in an epoch whose frames
+    /// come in time order, if any do and it is known. Nobody who executes the plan reads it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent_bytes: Vec<u64>,
     /// Why the planner chose what it chose.
     pub reasons: Vec<String>,
     /// What a user should know about the data that it was made for. Like the reasons it is read by nobody

@@ -7,6 +7,7 @@
 pub mod batch_plan;
 pub mod check;
 pub mod contradiction;
+pub mod device_memory;
 pub mod fits;
 pub mod frame;
 pub mod frame_plan;

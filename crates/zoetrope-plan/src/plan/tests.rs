@@ -1,3 +1,4 @@
+use super::device_memory::DeviceMemory;
 use super::frame::{Frame, FrameRule};
 use super::frame_plan::{Blocks, LayerOrder, OperatorOrder, Reuse, Update};
 use super::gpu::{Coding, FramesOnGpu, Precision, Residency};
@@ -17,6 +18,7 @@ fn plan() -> FramePlan {
             vertices: 10,
             ranks: 1,
             memory: Memory::default(),
+            sent_bytes: Vec::new(),
             reasons: Vec::new(),
             warnings: Vec::new(),
             candidates: Vec::new(),
@@ -85,6 +87,7 @@ fn a_plan_that_contradicts_itself_is_refused_with_the_contradiction() {
         draw_ahead: 0,
         record: true,
         transport: None,
+        memory: DeviceMemory::default(),
     };
     type Change = Box<dyn FnOnce(&mut FramePlan)>;
     let changes: Vec<(&str, Change)> = vec![
@@ -124,10 +127,19 @@ fn a_plan_that_contradicts_itself_is_refused_with_the_contradiction() {
             }),
         ),
         (
-            "records updates in blocks",
+            "records updates in stretches",
             Box::new(move |plan| {
                 plan.gpu = Some(gpu);
-                plan.blocks.count = 2;
+                plan.rule.truncate = Some(2);
+            }),
+        ),
+        (
+            "differences of snapshots whose vertices ranks share",
+            Box::new(move |plan| {
+                plan.head.ranks = 4;
+                plan.sharing = cells([vec![0; 9], vec![1]].concat());
+                let (coding, record) = (Coding::Differences, false);
+                plan.gpu = Some(FramesOnGpu { coding, record, ..gpu });
             }),
         ),
         ("without a snapshot", Box::new(|plan| plan.orders[0].other_order = vec![[2, 2]])),

@@ -50,6 +50,7 @@ impl Planner for Batches {
                 vertices: facts.vertices,
                 ranks: 1,
                 memory: room.memory,
+                sent_bytes: Vec::new(),
                 reasons,
                 warnings: Vec::new(),
                 candidates: Vec::new(),
@@ -74,12 +75,16 @@ impl Planner for Batches {
     }
 }
 
-/// How a GPU computes batches.
+/// How a GPU computes batches. The features of events stay there if they take no more than half of what may be
+/// used; so does their index, if it takes no more than half together with them.
 pub fn on_gpu(wishes: &Wishes, facts: &GpuFacts) -> BatchesOnGpu {
-    let fits = facts.data_bytes <= facts.memory_limit / 2;
-    let residency =
-        wishes.residency.unwrap_or(if fits { Residency::Resident } else { Residency::Stream });
-    BatchesOnGpu { precision: wishes.precision, residency }
+    let half = facts.memory_limit / 2;
+    let lies = |fits: bool| if fits { Residency::Resident } else { Residency::Stream };
+    let features = lies(facts.feature_bytes <= half);
+    let beside = if features == Residency::Resident { facts.feature_bytes } else { 0 };
+    let index = lies(facts.graph_bytes + beside <= half);
+    let residency = wishes.residency.unwrap_or(index);
+    BatchesOnGpu { precision: wishes.precision, residency, features }
 }
 
 /// What is prepared ahead and how much is judged at once, and the memory that it takes.

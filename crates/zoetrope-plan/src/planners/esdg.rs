@@ -135,7 +135,8 @@ impl Proposer<'_> {
         };
         let cells = SharedCells { strategy, traffic: self.traffic, gathered };
         let shared = SharedMemory { ranks, in_process: wishes.in_process, cells: Some(cells) };
-        let (blocks, in_blocks) = self.layout.blocks(facts, wishes, Some(&shared));
+        let gpu = self.question.gpu;
+        let (blocks, in_blocks) = self.layout.blocks(facts, wishes, Some(&shared), gpu);
         let memory = self.layout.memory(facts, blocks, Some(&shared));
         let row = self.row(strategy, renaming.as_ref(), frame, blocks.count)?;
         let sharing = Sharing::Cells(CellSharing {
@@ -146,8 +147,8 @@ impl Proposer<'_> {
         });
         let reasons = in_blocks.into_iter().chain([reason.says(ranks, strategy)]);
         let reasons = reasons.chain(divided).collect();
-        let (sharing, gpu) = (Some(sharing), self.question.gpu);
-        let parts = Parts { planner: NAME, wishes, blocks, memory, sharing, gpu, reasons };
+        let (sharing, shared) = (Some(sharing), Some(&shared));
+        let parts = Parts { planner: NAME, wishes, blocks, memory, sharing, shared, gpu, reasons };
         let plan = self.layout.clone().plan(facts, parts)?;
         let steps = plan.frames.len() as f64;
         let why = format!(

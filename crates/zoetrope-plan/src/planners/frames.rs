@@ -42,7 +42,7 @@ impl Planner for Frames {
             in_process: wishes.in_process,
             cells: None,
         });
-        let (blocks, in_blocks) = layout.blocks(facts, wishes, shared.as_ref());
+        let (blocks, in_blocks) = layout.blocks(facts, wishes, shared.as_ref(), gpu);
         let memory = layout.memory(facts, blocks, shared.as_ref());
         let mut reasons: Vec<String> = in_blocks.into_iter().collect();
         if several {
@@ -52,7 +52,8 @@ impl Planner for Frames {
         }
         let alone = one_rank(question, &layout, blocks.count)?;
         let sharing = several.then_some(Sharing::Frames);
-        let parts = Parts { planner: NAME, wishes, blocks, memory, sharing, gpu, reasons };
+        let shared = shared.as_ref();
+        let parts = Parts { planner: NAME, wishes, blocks, memory, sharing, shared, gpu, reasons };
         let plan = layout.plan(facts, parts)?;
         let (seconds, bytes) = epoch(&plan, alone.as_ref(), question, facts.weights);
         let why = if several {

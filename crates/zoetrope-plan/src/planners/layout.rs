@@ -1,15 +1,17 @@
 //! What every planner of frames lays out the same way: frames, groups, orders, blocks, what is kept.
 
 use super::GpuFacts;
+use super::device::OnDevice;
 use super::memory::{Estimate, SharedMemory};
 use crate::checkpoint::fewest_blocks;
 use crate::error::PlanError;
 use crate::plan::frame::{Frame, MAX_GROUPS};
 use crate::plan::frame_plan::{Blocks, FramePlan, LayerOrder, OperatorOrder, Reuse, Update};
-use crate::plan::gpu::{FramesOnGpu, Residency, Transport};
+use crate::plan::gpu::{Coding, FramesOnGpu, Residency, Transport};
 use crate::plan::head::Head;
 use crate::plan::memory::Memory;
 use crate::plan::sharing::Sharing;
+use crate::strategy;
 use crate::wishes::Wishes;
 use crate::workload::FrameWorkload;
 
@@ -58,6 +60,7 @@ impl FrameLayout {
         workload: &FrameWorkload,
         wishes: &Wishes,
         shared: Option<&SharedMemory<'_>>,
+        gpu: Option<&GpuFacts>,
     ) -> (Blocks, Option<String>) {
         let blocks = |count| Blocks { count, recompute: wishes.recompute };
         let steps = self.frames[0].steps;
@@ -77,15 +80,30 @@ impl FrameLayout {
             let why = (count > 1).then(|| says(count, wishes.recompute, "as asked"));
             return (blocks(count), why);
         }
-        if wishes.memory_limit.is_none() || !wishes.recompute {
+        // On a GPU the limit is that of the GPU.
+        let limit = gpu.map_or(wishes.memory_limit, |gpu| Some(gpu.memory_limit));
+        if limit.is_none() || !wishes.recompute {
             return (blocks(1), None);
         }
-        let total = |count| self.memory(workload, blocks(count), shared).total();
+        let total = |count| match gpu {
+            None => self.memory(workload, blocks(count), shared).total(),
+            Some(gpu) => {
+                let own = shared.map(SharedMemory::own_process);
+                let on_device = self.on_device(workload, wishes, gpu, blocks(count), own.as_ref());
+                match wishes.residency {
+                    Some(asked) => on_device.memory(asked).total(),
+                    None => on_device.residency().1.total(),
+                }
+            }
+        };
         let counts = std::iter::once(1).chain(workload.blocks.iter().map(|cost| cost.blocks));
-        let Some(count) = fewest_blocks(counts, wishes.memory_limit, total) else {
+        let Some(count) = fewest_blocks(counts, limit, total) else {
             return (blocks(1), None);
         };
-        let why = "fewer do not fit into plan.memory_limit";
+        let why = match gpu {
+            None => "fewer do not fit into plan.memory_limit",
+            Some(_) => "fewer do not fit into the memory of the GPU",
+        };
         (blocks(count), (count > 1).then(|| says(count, true, why)))
     }
 
@@ -100,13 +118,27 @@ impl FrameLayout {
         Estimate { workload, frames, reuse, blocks, shared }.memory()
     }
 
+    /// The layout on the GPU of a rank.
+    fn on_device<'a>(
+        &'a self,
+        workload: &'a FrameWorkload,
+        wishes: &Wishes,
+        facts: &'a GpuFacts,
+        blocks: Blocks,
+        shared: Option<&'a SharedMemory<'a>>,
+    ) -> OnDevice<'a> {
+        let (frames, reuse) = (&self.frames[..], &self.reuse);
+        let estimate = Estimate { workload, frames, reuse, blocks, shared };
+        OnDevice { estimate, facts, coding: coding(wishes, splits(shared)) }
+    }
+
     /// The plan, with what a planner adds.
     pub(super) fn plan(
         self,
         workload: &FrameWorkload,
         parts: Parts<'_>,
     ) -> Result<FramePlan, PlanError> {
-        let Parts { planner, wishes, blocks, memory, sharing, gpu, reasons } = parts;
+        let Parts { planner, wishes, blocks, memory, sharing, shared, gpu, reasons } = parts;
         let mut all = self.reasons;
         all.extend(reasons);
         let size = workload.frames_per_update;
@@ -125,6 +157,7 @@ impl FrameLayout {
                 vertices: workload.vertices,
                 ranks: wishes.ranks as usize,
                 memory,
+                sent_bytes: Vec::new(),
                 reasons: all,
                 warnings: Vec::new(),
                 candidates: Vec::new(),
@@ -140,7 +173,8 @@ impl FrameLayout {
             gpu: None,
         };
         if let Some(facts) = gpu {
-            let (layout, reasons) = on_gpu(&plan, workload, wishes, facts)?;
+            let own = shared.map(SharedMemory::own_process);
+            let (layout, reasons) = on_gpu_of(&plan, workload, wishes, facts, own.as_ref())?;
             plan.gpu = Some(layout);
             plan.head.reasons.extend(reasons);
         }
@@ -155,6 +189,7 @@ pub(super) struct Parts<'a> {
     pub(super) blocks: Blocks,
     pub(super) memory: Memory,
     pub(super) sharing: Option<Sharing>,
+    pub(super) shared: Option<&'a SharedMemory<'a>>,
     pub(super) gpu: Option<&'a GpuFacts>,
     pub(super) reasons: Vec<String>,
 }
@@ -162,38 +197,66 @@ pub(super) struct Parts<'a> {
 /// How GPUs compute a plan: where the graph lies, how it gets there, what is recorded; and why.
 ///
 /// # Errors
-/// If NCCL is asked for and cannot be had.
+/// If NCCL or differences are asked for and cannot be had.
 pub fn on_gpu(
     plan: &FramePlan,
     workload: &FrameWorkload,
     wishes: &Wishes,
     facts: &GpuFacts,
 ) -> Result<(FramesOnGpu, Vec<String>), PlanError> {
+    let ranks = plan.head.ranks as u32;
+    // What ranks exchange is not known of a plan that others made.
+    let shared = (ranks > 1).then_some(SharedMemory { ranks, in_process: 1, cells: None });
+    on_gpu_of(plan, workload, wishes, facts, shared.as_ref())
+}
+
+/// The same of a rank that has its share of the cells.
+fn on_gpu_of(
+    plan: &FramePlan,
+    workload: &FrameWorkload,
+    wishes: &Wishes,
+    facts: &GpuFacts,
+    shared: Option<&SharedMemory<'_>>,
+) -> Result<(FramesOnGpu, Vec<String>), PlanError> {
     let mut reasons = Vec::new();
-    let residency = match wishes.residency {
-        // Each rank has its share of the graph where it computes.
-        _ if plan.cells().is_some() => Residency::Resident,
+    if wishes.coding == Coding::Differences && plan.splits_snapshots() {
+        return Err(PlanError::DifferencesOfParts);
+    }
+    let coding = coding(wishes, plan.splits_snapshots());
+    let (frames, reuse, blocks) = (&plan.frames[..], &plan.reuse, plan.blocks);
+    let estimate = Estimate { workload, frames, reuse, blocks, shared };
+    let on_device = OnDevice { estimate, facts, coding };
+    let (residency, memory) = match wishes.residency {
         Some(asked) => {
             reasons.push(format!("the graph is {}: as asked", lies(asked)));
-            asked
+            (asked, on_device.memory(asked))
         }
-        None if facts.data_bytes > facts.memory_limit / 2 => {
-            let why = "it would take more than half of the GPU's memory";
-            reasons.push(format!("the graph is {}: {why}", lies(Residency::Stream)));
-            Residency::Stream
+        None => {
+            let (residency, memory) = on_device.residency();
+            if residency == Residency::Stream {
+                let why = "it has no room on the GPU beside everything else";
+                reasons.push(format!("the graph is {}: {why}", lies(residency)));
+            }
+            (residency, memory)
         }
-        None => Residency::Resident,
     };
+    let (needed, limit) = (memory.total(), facts.memory_limit);
+    if needed > limit {
+        let needed = strategy::size(needed);
+        let limit = strategy::size(limit);
+        reasons.push(format!(
+            "the GPU may be too small: about {needed} are needed, {limit} may be used"
+        ));
+    }
     let streams = residency == Residency::Stream;
     let alone = plan.head.ranks == 1;
-    let one_frame = plan.updates.iter().all(|update| update.frames == 1);
-    let in_blocks = plan.blocks.count > 1;
-    let repeats = alone
+    // Ranks that take frames of their own tell each other what they found in each.
+    let repeats = plan.sharing != Some(Sharing::Frames)
         && workload.is_recordable
         && !workload.carries_state
         && plan.rule.truncate.is_none()
-        && !in_blocks
-        && (one_frame || !streams);
+        // The backward pass asks again for the matrices of blocks that are kept.
+        && !(streams && plan.keeps_blocks());
     let record = wishes.record && repeats;
     if wishes.record && !repeats {
         reasons.push("updates are not recorded: they do not repeat as they are".to_owned());
@@ -210,13 +273,28 @@ pub fn on_gpu(
     let layout = FramesOnGpu {
         precision: wishes.precision,
         residency,
-        coding: wishes.coding,
-        look_ahead: usize::from(streams),
+        coding,
+        look_ahead: usize::from(streams || plan.cells().is_some()),
         draw_ahead: DRAW_AHEAD,
         record,
         transport,
+        memory,
     };
     Ok((layout, reasons))
+}
+
+/// How snapshots are sent: parts of them, whose columns have other numbers in each, are sent whole.
+fn coding(wishes: &Wishes, splits: bool) -> Coding {
+    match wishes.coding {
+        Coding::Auto if splits => Coding::Whole,
+        asked => asked,
+    }
+}
+
+/// Whether ranks share the vertices of a snapshot.
+fn splits(shared: Option<&SharedMemory<'_>>) -> bool {
+    let cells = shared.and_then(|shared| Some((shared.ranks, shared.cells?)));
+    cells.is_some_and(|(ranks, cells)| cells.strategy.grid(ranks).members > 1)
 }
 
 fn lies(residency: Residency) -> &'static str {

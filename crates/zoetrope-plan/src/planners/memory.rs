@@ -29,6 +29,13 @@ pub(super) struct SharedMemory<'a> {
     pub(super) cells: Option<SharedCells<'a>>,
 }
 
+impl SharedMemory<'_> {
+    /// The same of one rank, as if it had the process for itself: what it has on its GPU.
+    pub(super) fn own_process(&self) -> Self {
+        Self { in_process: 1, ..*self }
+    }
+}
+
 /// How cells are shared, as far as memory is concerned.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SharedCells<'a> {

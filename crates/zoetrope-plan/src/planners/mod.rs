@@ -6,6 +6,7 @@
 //! predicted to be fastest among those that fit into the memory.
 
 pub mod batches;
+mod device;
 pub mod esdg;
 pub mod frames;
 pub mod layout;
@@ -46,15 +47,40 @@ pub enum Workload<'a> {
 }
 
 /// What a GPU offers and would be given.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct GpuFacts {
     /// Bytes that may be used there.
     pub memory_limit: u64,
-    /// Bytes that the matrices, features and kept aggregations of one rank, or the index of all events, would
-    /// take there.
-    pub data_bytes: u64,
+    /// Bytes that the matrices of all snapshots, or the index of all events, would take there.
+    pub graph_bytes: u64,
+    /// Bytes of the matrices of the largest snapshot.
+    pub snapshot_bytes: u64,
+    /// The share of the edges of a snapshot that the one before it does not have.
+    pub change: f64,
+    /// Bytes of the features of a snapshot, or of all events.
+    pub feature_bytes: u64,
+    /// Bytes of targets.
+    pub target_bytes: u64,
+    /// Bytes that libraries work with.
+    pub workspace_bytes: u64,
     /// Whether several ranks can send from GPU to GPU, and if not, why.
     pub linked: Result<(), String>,
+}
+
+impl GpuFacts {
+    /// A GPU with so much memory that nothing would be given to.
+    pub fn with_memory(memory_limit: u64, linked: Result<(), String>) -> Self {
+        Self {
+            memory_limit,
+            graph_bytes: 0,
+            snapshot_bytes: 0,
+            change: 0.0,
+            feature_bytes: 0,
+            target_bytes: 0,
+            workspace_bytes: 0,
+            linked,
+        }
+    }
 }
 
 /// What planners are asked.

@@ -6,7 +6,7 @@ use crate::placement::Placement;
 use crate::plan::batch_plan::BatchRule;
 use crate::plan::frame::{Frame, FrameRule};
 use crate::plan::frame_plan::{Blocks, FramePlan, OperatorOrder};
-use crate::plan::gpu::{Residency, Transport};
+use crate::plan::gpu::{Coding, Residency, Transport};
 use crate::plan::memory::Memory;
 use crate::plan::sharing::Sharing;
 use crate::program::{ModelStage, StageRole};
@@ -209,31 +209,93 @@ fn wishes_that_no_planner_fulfils_are_refused() {
     assert!(matches!(error, PlanError::StateAcrossRanks { .. }), "{error}");
 }
 
+/// A GPU on which the graph takes so many of the bytes that everything else leaves.
+fn gpu_with(memory_limit: u64, snapshot_bytes: u64) -> GpuFacts {
+    let snapshots = STEPS as u64;
+    GpuFacts {
+        graph_bytes: snapshots * snapshot_bytes,
+        snapshot_bytes,
+        change: 0.1,
+        feature_bytes: 1_600,
+        ..GpuFacts::with_memory(memory_limit, Err("one GPU".to_owned()))
+    }
+}
+
+fn on_gpu(wishes: &Wishes, gpu: &GpuFacts) -> FramePlan {
+    match ask(&workload(), wishes, Some(gpu)).unwrap() {
+        Plan::Frames(plan) => plan,
+        Plan::Batches(_) => unreachable!("frames were asked for"),
+    }
+}
+
 #[test]
-fn a_graph_that_takes_more_than_half_of_a_gpu_is_streamed() {
-    let on_gpu = |wishes: &Wishes, bytes: u64| {
-        let linked = Err("one GPU".to_owned());
-        let facts = GpuFacts { memory_limit: 100, data_bytes: bytes, linked };
-        match ask(&workload(), wishes, Some(&facts)).unwrap() {
-            Plan::Frames(plan) => plan.gpu.unwrap(),
-            Plan::Batches(_) => unreachable!("frames were asked for"),
-        }
-    };
-    let fits = on_gpu(&wishes(), 50);
+fn a_graph_that_has_no_room_on_a_gpu_beside_everything_else_is_streamed() {
+    let planned =
+        |wishes: &Wishes, limit: u64| on_gpu(wishes, &gpu_with(limit, 50_000)).gpu.unwrap();
+    // Two pieces of two snapshots take less than all twelve.
+    let rule = FrameRule { frame: Some(2), stride: 2, truncate: None };
+    let wishes = || Wishes { rule, ..wishes() };
+    let fits = planned(&wishes(), 1 << 30);
     assert_eq!((fits.residency, fits.look_ahead, fits.record), (Residency::Resident, 0, true));
-    let large = on_gpu(&wishes(), 51);
+    assert_eq!(fits.memory.graph, 12 * 50_000);
+    let needed = fits.memory.total();
+    assert_eq!(planned(&wishes(), needed).residency, Residency::Resident);
+    let large = planned(&wishes(), needed - 1);
     assert_eq!((large.residency, large.look_ahead), (Residency::Stream, 1));
+    assert!(large.memory.total() < needed, "{large:?}");
     let asked = Wishes { residency: Some(Residency::Resident), record: false, ..wishes() };
-    let asked = on_gpu(&asked, 51);
+    let asked = planned(&asked, needed - 1);
     assert_eq!((asked.residency, asked.record), (Residency::Resident, false));
-    let ranks = Wishes { ranks: 2, ..wishes() };
-    let shared = on_gpu(&ranks, 51);
-    assert_eq!(shared.transport, Some(Transport::Host));
-    assert_eq!((shared.residency, shared.record), (Residency::Resident, false));
+}
+
+#[test]
+fn ranks_with_gpus_stream_and_send_differences_of_whole_snapshots_only() {
+    let ranks = Wishes { ranks: 2, residency: Some(Residency::Stream), ..wishes() };
+    let gpu = gpu_with(1 << 30, 50_000);
+    let shared = on_gpu(&ranks, &gpu).gpu.unwrap();
+    assert_eq!((shared.transport, shared.record), (Some(Transport::Host), true));
+    assert_eq!((shared.residency, shared.coding), (Residency::Stream, Coding::Auto));
+    // Two snapshots of four at a time: a half of what one rank has.
+    let alone = on_gpu(&Wishes { ranks: 1, ..ranks.clone() }, &gpu).gpu.unwrap();
+    assert!(shared.memory.graph < alone.memory.graph, "{shared:?} {alone:?}");
+    let split = Wishes { strategy: Some(StrategyWish::Hypergraph), ..ranks.clone() };
+    assert_eq!(on_gpu(&split, &gpu).gpu.unwrap().coding, Coding::Whole);
+    let differences = Wishes { coding: Coding::Differences, ..split };
+    let error = ask(&workload(), &differences, Some(&gpu)).unwrap_err();
+    assert!(matches!(error, PlanError::DifferencesOfParts), "{error}");
     let linked = Wishes { transport: Some(Transport::Nccl), ..ranks };
-    let facts = GpuFacts { memory_limit: 100, data_bytes: 1, linked: Err("no library".to_owned()) };
+    let facts = GpuFacts { linked: Err("no library".to_owned()), ..gpu };
     let error = ask(&workload(), &linked, Some(&facts)).unwrap_err();
     assert!(matches!(error, PlanError::NotLinked { .. }), "{error}");
+}
+
+#[test]
+fn a_frame_that_has_no_room_on_a_gpu_is_cut_into_blocks_instead_of_refused() {
+    let cost = |blocks: usize| BlockCost {
+        blocks,
+        activations: ActivationCost {
+            fixed_bytes: 0.0,
+            bytes_per_vertex: 4e6 / blocks as f64,
+            bytes_per_edge: 0.0,
+        },
+        state_bytes: 1000,
+    };
+    let heavy = ActivationCost { bytes_per_vertex: 4e6, ..workload().activations };
+    let heavy = FrameWorkload { activations: heavy, blocks: vec![cost(2), cost(4)], ..workload() };
+    let planned = |limit: u64| match ask(&heavy, &wishes(), Some(&gpu_with(limit, 1_000))).unwrap()
+    {
+        Plan::Frames(plan) => {
+            (plan.blocks.count, plan.gpu.unwrap().memory.total(), plan.head.reasons)
+        }
+        Plan::Batches(_) => unreachable!("frames were asked for"),
+    };
+    let (one, needed, _) = planned(1 << 40);
+    assert_eq!(one, 1);
+    let (two, less, _) = planned(needed * 9 / 10);
+    assert!(two == 2 && less < needed * 6 / 10, "{two} {less}");
+    let (four, least, reasons) = planned(1_000);
+    assert!(four == 4 && least > 1_000);
+    assert!(reasons.iter().any(|one| one.contains("the GPU may be too small")), "{reasons:?}");
 }
 
 fn stream() -> BatchWorkload {
@@ -296,8 +358,8 @@ fn a_frame_is_the_group_of_its_snapshots_unless_asked_otherwise() {
 
 /// A plan of each kind as this version of the format writes it, by name.
 fn golden_plans() -> Vec<(&'static str, Plan)> {
-    let linked = Err("one GPU".to_owned());
-    let gpu = GpuFacts { memory_limit: 100, data_bytes: 51, linked };
+    let gpu = gpu_with(50_000_000, 500_000);
+    let streaming = Wishes { residency: Some(Residency::Stream), ..wishes() };
     let shared = |strategy, ranks| Wishes {
         ranks,
         in_process: ranks,
@@ -316,7 +378,7 @@ fn golden_plans() -> Vec<(&'static str, Plan)> {
     };
     vec![
         ("one-rank", ask(&workload(), &wishes(), None).unwrap()),
-        ("one-gpu", ask(&workload(), &wishes(), Some(&gpu)).unwrap()),
+        ("one-gpu", ask(&workload(), &streaming, Some(&gpu)).unwrap()),
         ("frames", ask(&several, &shared(StrategyWish::Frames, 2), None).unwrap()),
         ("snapshot", ask(&workload(), &shared(StrategyWish::Snapshot, 2), None).unwrap()),
         ("hypergraph", ask(&workload(), &shared(StrategyWish::Hypergraph, 2), None).unwrap()),

@@ -74,9 +74,9 @@ impl Builder {
     }
 
     /// A copy to a GPU, after everything that was launched before.
-    pub(super) fn copy(&mut self, bytes: Option<u64>) -> usize {
+    pub(super) fn copy(&mut self, bytes: u64) -> usize {
         let id = self.push(TaskKind::Copy, Stream::Copy, self.computed.into_iter().collect());
-        self.tasks[id].bytes = bytes;
+        self.tasks[id].bytes = Some(bytes);
         id
     }
 

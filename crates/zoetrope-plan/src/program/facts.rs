@@ -1,5 +1,7 @@
 //! What a program depends on besides the plan: the model in stages, the graph, what is asked.
 
+use std::ops::Range;
+
 use zoetrope_graph::SnapshotSequence;
 
 /// What a stage of a model's forward pass is.
@@ -44,11 +46,14 @@ pub struct ModelStage {
     pub needs_gradient: bool,
 }
 
-/// Bytes of the snapshots of a sequence as they are sent to a GPU whole, in all forms that a model needs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CopySizes {
-    /// By snapshot.
-    pub whole: Vec<u64>,
+/// What is sent to a GPU for a piece: bytes of snapshots and features.
+pub trait CopySizes: std::fmt::Debug {
+    /// A GPU has none of the snapshots from here on.
+    fn restart(&self);
+
+    /// The bytes that are sent for some of the rank's snapshots, counted from the start of the data, if those
+    /// `here` were entered before. Called once for each piece that is sent, in their order.
+    fn sent(&self, here: &Range<usize>, steps: &Range<usize>) -> u64;
 }
 
 /// What the program of a plan over frames depends on.
@@ -72,8 +77,8 @@ pub struct FrameFacts<'a> {
     pub summed: usize,
     /// The snapshots, with the vertices as they are numbered in the data.
     pub graph: &'a SnapshotSequence,
-    /// The bytes of snapshots that are streamed to a GPU; None if that depends on how they are coded.
-    pub copies: Option<&'a CopySizes>,
+    /// What is sent to a GPU piece by piece; None if nothing is.
+    pub copies: Option<&'a dyn CopySizes>,
 }
 
 /// What the program of a plan over batches depends on.

@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use super::builder::Builder;
 use super::copies::Copies;
-use super::facts::{FrameFacts, StageRole};
+use super::facts::FrameFacts;
 use super::piece::{PieceWork, Returning, forward, turn_around};
 use super::rows::{Cells, PieceRows};
 use super::{Purpose, TaskGraph, TaskKind};
 use crate::plan::frame::Frame;
 use crate::plan::frame_plan::{FramePlan, Update};
-use crate::plan::gpu::Residency;
 use crate::plan::sharing::Sharing;
 use crate::strategy::all_reduce_bytes;
 
@@ -29,7 +28,7 @@ impl FramePlan {
             rank,
             facts,
             cells: Cells::of(self, rank, facts),
-            copies: self.streams_any(facts).then(|| Copies::new(facts.copies)),
+            copies: facts.copies.map(Copies::new),
             program: Builder::default(),
         };
         let mut from = 0;
@@ -40,12 +39,6 @@ impl FramePlan {
         }
         lowering.end_of_epoch(from);
         TaskGraph { schema: TaskGraph::SCHEMA, rank, tasks: lowering.program.tasks }
-    }
-
-    /// Whether a GPU gets matrices piece by piece: only those that are multiplied with.
-    fn streams_any(&self, facts: &FrameFacts<'_>) -> bool {
-        let streams = self.gpu.is_some_and(|gpu| gpu.residency == Residency::Stream);
-        streams && facts.stages.iter().any(|stage| stage.role == StageRole::Halo)
     }
 }
 
@@ -79,7 +72,7 @@ impl Lowering<'_> {
             self.program.frame = Some(from + place);
             if self.plan.blocks.count == 1 && self.cells.is_none() {
                 let next = next.filter(|_| frames.len() == 1);
-                self.enter(frame.range(), next.map(Frame::range));
+                self.enter(frame, frame.range(), next.map(|next| (next, next.range())));
                 self.stretches(frame);
             } else if self.plan.rule.stretches(frame).count() > 1 {
                 self.shared_stretches(frame);
@@ -131,10 +124,21 @@ impl Lowering<'_> {
         self.program.talk(TaskKind::AllReduce, Purpose::Loss, bytes);
     }
 
-    fn enter(&mut self, steps: Range<usize>, next: Option<Range<usize>>) {
+    /// Before the launches of some snapshots of a frame, of which the rank may have a part.
+    fn enter(&mut self, frame: Frame, steps: Range<usize>, next: Option<(Frame, Range<usize>)>) {
         let ahead = self.plan.gpu.is_some_and(|gpu| gpu.look_ahead > 0);
+        let own = |frame: Frame, steps: Range<usize>| match &self.cells {
+            None => steps,
+            Some(cells) => {
+                let within = steps.start - frame.start..steps.end - frame.start;
+                let own = cells.own_steps(&self.plan.placements(frame.steps), within);
+                frame.start + own.start..frame.start + own.end
+            }
+        };
+        let steps = own(frame, steps);
+        let next = next.filter(|_| ahead).map(|(frame, steps)| own(frame, steps));
         if let Some(copies) = &mut self.copies {
-            copies.enter(&mut self.program, &steps, next.filter(|_| ahead).as_ref());
+            copies.enter(&mut self.program, &steps, next.as_ref());
         }
     }
 
@@ -220,19 +224,20 @@ impl Lowering<'_> {
         }
         if self.plan.blocks.recompute && last > 0 {
             for (number, steps) in pieces[..last].iter().enumerate() {
-                self.enter(steps.clone(), Some(pieces[number + 1].clone()));
+                self.enter(frame, steps.clone(), Some((frame, pieces[number + 1].clone())));
                 self.block(frame, number, steps.clone(), false);
             }
             for (number, steps) in pieces.iter().enumerate().rev() {
-                let next = number.checked_sub(1).map(|earlier| pieces[earlier].clone());
-                self.enter(steps.clone(), next);
+                let next = number.checked_sub(1).map(|earlier| (frame, pieces[earlier].clone()));
+                self.enter(frame, steps.clone(), next);
                 let returning = self.block(frame, number, steps.clone(), true);
                 self.backward(&returning);
             }
         } else {
             let mut returning = Vec::new();
             for (number, steps) in pieces.iter().enumerate() {
-                self.enter(steps.clone(), pieces.get(number + 1).cloned());
+                let next = pieces.get(number + 1).map(|next| (frame, next.clone()));
+                self.enter(frame, steps.clone(), next);
                 returning.extend(self.block(frame, number, steps.clone(), true));
             }
             self.program.block = None;

@@ -167,6 +167,13 @@ impl<'g> Cells<'g> {
         self.grid.members > 1
     }
 
+    /// The snapshots of the rank's structure encoders among some of a frame, counted from its start.
+    pub(super) fn own_steps(&self, placements: &Placements, within: Range<usize>) -> Range<usize> {
+        let steps = placements.structure.share(self.rank, self.vertices, within.clone()).steps;
+        let first = steps.first().copied().unwrap_or(within.start);
+        first..first + steps.len()
+    }
+
     /// What the rank has of some snapshots of a frame that begins at `start`.
     pub(super) fn piece(
         &self,
@@ -176,9 +183,7 @@ impl<'g> Cells<'g> {
     ) -> PieceRows {
         let Placements { structure, time } = placements;
         let (rank, ranks, vertices) = (self.rank, self.ranks, self.vertices);
-        let share = structure.share(rank, vertices, within.clone());
-        let first = share.steps.first().copied().unwrap_or(within.start);
-        let own_steps = first..first + share.steps.len();
+        let own_steps = self.own_steps(placements, within.clone());
         let time_vertices = time.share(rank, vertices, within.clone()).vertices.len() as u64;
         let steps = start + own_steps.start..start + own_steps.end;
         let (halo, edges) = if self.splits_snapshots() {

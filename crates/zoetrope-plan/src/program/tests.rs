@@ -2,6 +2,7 @@ use zoetrope_graph::SnapshotSequence;
 
 use super::*;
 use crate::plan::batch_plan::{BatchPlan, BatchRule};
+use crate::plan::device_memory::DeviceMemory;
 use crate::plan::frame::{Frame, FrameRule};
 use crate::plan::frame_plan::{Blocks, FramePlan, LayerOrder, OperatorOrder, Reuse, Update};
 use crate::plan::gpu::{Coding, FramesOnGpu, Precision, Residency};
@@ -19,6 +20,7 @@ fn head(ranks: usize) -> Head {
         vertices: 4,
         ranks,
         memory: Memory::default(),
+        sent_bytes: Vec::new(),
         reasons: Vec::new(),
         warnings: Vec::new(),
         candidates: Vec::new(),
@@ -69,9 +71,22 @@ fn layer() -> Vec<ModelStage> {
     ]
 }
 
+/// Snapshots of so many bytes, which are sent with every piece.
+#[derive(Debug)]
+struct Whole(Vec<u64>);
+
+impl CopySizes for Whole {
+    fn restart(&self) {}
+
+    fn sent(&self, _: &std::ops::Range<usize>, steps: &std::ops::Range<usize>) -> u64 {
+        self.0[steps.clone()].iter().sum()
+    }
+}
+
 fn lowered(plan: &FramePlan, rank: usize) -> TaskGraph {
     let (stages, graph) = (layer(), graph());
-    let sizes = CopySizes { whole: (1..=8).collect() };
+    let streams = plan.gpu.is_some_and(|gpu| gpu.residency == Residency::Stream);
+    let sizes = Whole((1..=8).collect());
     let facts = FrameFacts {
         stages: &stages,
         width: 3,
@@ -82,7 +97,7 @@ fn lowered(plan: &FramePlan, rank: usize) -> TaskGraph {
         statistics: &[],
         summed: 10,
         graph: &graph,
-        copies: Some(&sizes),
+        copies: streams.then_some(&sizes as &dyn CopySizes),
     };
     plan.lower(rank, &plan.frames, &facts)
 }
@@ -168,6 +183,7 @@ fn the_next_frame_is_sent_to_a_gpu_while_one_computes() {
         draw_ahead: 0,
         record: false,
         transport: None,
+        memory: DeviceMemory::default(),
     });
     let graph = lowered(&streamed, 0);
     let copies: Vec<_> = graph

@@ -17,11 +17,11 @@ use cudarc::cublaslt::sys::{self, cublasStatus_t};
 use super::error::CudaError;
 use super::gpu::lock;
 use super::matmul::{self, Product};
-use super::{Gpu, Queue};
+use super::{Consumer, Gpu, Queue};
 use crate::cpu::activation::Activation;
 
-/// Bytes of scratch that a product may use.
-const WORKSPACE: usize = 32 << 20;
+/// Bytes of scratch that a product may use: taken from the memory of a GPU at the first product.
+pub const WORKSPACE_BYTES: usize = 32 << 20;
 
 /// The library's handle and its plans.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Products {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the library was found when the GPU was opened; it writes a handle.
         check("opening cuBLASLt", unsafe { sys::cublasLtCreate(&mut handle) })?;
-        let memory = gpu.allocate(WORKSPACE);
+        let memory = gpu.charging(Consumer::Workspace, || gpu.allocate(WORKSPACE_BYTES));
         let workspace = memory.ptr();
         // Never given back: the block belongs to the GPU, which would otherwise hold itself.
         std::mem::forget(memory);
@@ -182,7 +182,7 @@ impl Products {
         };
         // Partial sums of a split inner dimension go through the workspace and are added in order.
         let schemes = sys::cublasLtReductionScheme_t::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE as u32;
-        set(P::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, address(&WORKSPACE), 8)?;
+        set(P::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, address(&WORKSPACE_BYTES), 8)?;
         set(P::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, address(&schemes), 4)?;
         for (which, bytes) in [
             (P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.left.alignment),
@@ -302,7 +302,7 @@ fn attempt(
             plan.result,
             &plan.algorithm,
             products.workspace as *mut c_void,
-            WORKSPACE,
+            WORKSPACE_BYTES,
             stream.cast(),
         )
     });

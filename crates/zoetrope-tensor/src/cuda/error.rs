@@ -1,5 +1,7 @@
 //! What can go wrong with a GPU or its libraries.
 
+use super::memory::Consumer;
+
 /// A GPU, its driver or one of its libraries refuses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -46,14 +48,21 @@ pub enum CudaError {
     },
     /// The memory of the GPU, or the part that may be used, is spent.
     #[error(
-        "out of memory on the device: {wanted} more bytes do not fit, {used} of {limit} are in use"
+        "out of memory on the device: {wanted} more bytes for {} do not fit, {used} of {limit} are in use; \
+         most of it is {} ({largest_bytes} bytes)", consumer.name(), largest.name()
     )]
     OutOfMemory {
         /// The bytes asked for.
         wanted: usize,
+        /// What they were for.
+        consumer: Consumer,
         /// The bytes in use.
         used: usize,
         /// The bytes that may be used.
         limit: usize,
+        /// Who would have most.
+        largest: Consumer,
+        /// How much that would be.
+        largest_bytes: usize,
     },
 }

@@ -9,6 +9,7 @@ use cudarc::driver::sys::{self, CUcontext, CUdevice_attribute, CUfunction, CUstr
 use super::compile::machine_code;
 use super::driver::{check, make_current};
 use super::error::CudaError;
+use super::graph::Recorder;
 use super::kernel::{Arg, Dim, Kernel, MOST_ARGUMENTS};
 use super::library;
 use super::memory::Arena;
@@ -54,6 +55,7 @@ struct Inner {
     modules: Mutex<HashMap<&'static str, usize>>,
     functions: RwLock<HashMap<usize, usize>>,
     arena: Mutex<Arena>,
+    recorder: Mutex<Option<Recorder>>,
     ring: Mutex<Ring>,
     residents: Mutex<Residents>,
     trace: Trace,
@@ -213,6 +215,7 @@ impl Gpu {
             modules: Mutex::default(),
             functions: RwLock::default(),
             arena: Mutex::new(Arena::limited(free)),
+            recorder: Mutex::default(),
             ring: Mutex::default(),
             residents: Mutex::default(),
             trace: Trace::default(),
@@ -311,6 +314,10 @@ impl Gpu {
 
     pub(super) fn arena(&self) -> MutexGuard<'_, Arena> {
         lock(&self.0.arena)
+    }
+
+    pub(super) fn recorder(&self) -> &Mutex<Option<Recorder>> {
+        &self.0.recorder
     }
 
     pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {

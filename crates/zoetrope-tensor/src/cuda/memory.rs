@@ -8,6 +8,8 @@
 //! and remembered as a fault: an operator has no way to fail half-way, and whoever drives the
 //! computation asks for faults between steps and stops there.
 
+use std::cell::Cell;
+
 use cudarc::driver::sys;
 
 use super::driver::check;
@@ -21,6 +23,44 @@ const GRAIN: usize = 256;
 /// Least bytes of a large block, which gets a size class of its own.
 const LARGE_BLOCK_BYTES_MIN: usize = 1 << 20;
 
+/// What device memory is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Consumer {
+    /// Values and gradients of a step, and what kernels leave for each other.
+    #[default]
+    Activations,
+    /// The matrices of snapshots, or the index of events.
+    Graph,
+    /// Features and what is kept of them.
+    Features,
+    /// Weights, gradients and the state of the optimiser.
+    Parameters,
+    /// What libraries work with.
+    Workspace,
+}
+
+impl Consumer {
+    const ALL: [Self; 5] =
+        [Self::Activations, Self::Graph, Self::Features, Self::Parameters, Self::Workspace];
+
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Activations => "activations",
+            Self::Graph => "the graph",
+            Self::Features => "features",
+            Self::Parameters => "parameters",
+            Self::Workspace => "workspace of libraries",
+        }
+    }
+}
+
+thread_local! {
+    /// What memory is taken for that is asked for without saying so.
+    static CHARGED: Cell<Consumer> = const { Cell::new(Consumer::Activations) };
+}
+
 /// Lists of free blocks, and the account of all.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
@@ -30,10 +70,14 @@ pub(super) struct Arena {
     free_to_recordings: SizeClasses<u64>,
     /// Where a recording in the making finds the number of its step.
     recording: Option<u64>,
+    /// Whether a recording is between two of its parts: its blocks have to stay.
+    launching: bool,
     limit: usize,
     reserved: usize,
     used: usize,
     peak: usize,
+    /// The bytes in use by each consumer.
+    used_for: [usize; Consumer::ALL.len()],
     /// Grows whenever blocks went back to the driver: recordings made before may point at them.
     generation: u64,
 }
@@ -64,13 +108,29 @@ impl Arena {
         self.recording = step_at;
     }
 
+    pub(super) fn set_launching(&mut self, launching: bool) {
+        self.launching = launching;
+    }
+
     pub(super) fn recorded_step(&self) -> Option<u64> {
         self.recording
     }
 
-    fn taken(&mut self, bytes: usize) {
+    fn taken(&mut self, bytes: usize, consumer: Consumer) {
         self.used += bytes;
+        self.used_for[consumer as usize] += bytes;
         self.peak = self.peak.max(self.used);
+    }
+
+    /// Who has most, if `wanted` more bytes are taken for `consumer`. What libraries work with counts only if it
+    /// is what was wanted: nobody can make it less.
+    fn largest(&self, wanted: usize, consumer: Consumer) -> (Consumer, usize) {
+        let of = |one: Consumer| {
+            (one, self.used_for[one as usize] + if one == consumer { wanted } else { 0 })
+        };
+        let counts = |one: &Consumer| *one != Consumer::Workspace || consumer == *one;
+        let all = Consumer::ALL.into_iter().filter(counts).map(of);
+        all.max_by_key(|&(_, bytes)| bytes).expect("there are consumers")
     }
 }
 
@@ -80,6 +140,7 @@ pub struct Memory {
     gpu: Gpu,
     ptr: u64,
     bytes: usize,
+    consumer: Consumer,
     /// Whether a recording uses it.
     recorded: bool,
     /// The host's address if the block is host memory, because the device had no room.
@@ -118,6 +179,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         let mut arena = self.gpu.arena();
         arena.used -= self.bytes;
+        arena.used_for[self.consumer as usize] -= self.bytes;
         match self.spilled {
             None => arena.free(self.recorded).give(self.bytes, self.ptr),
             Some(host) => {
@@ -136,37 +198,69 @@ impl Gpu {
     /// A block with unspecified contents.
     pub(crate) fn allocate(&self, bytes: usize) -> Memory {
         let bytes = size_class(bytes, GRAIN, LARGE_BLOCK_BYTES_MIN);
+        let consumer = CHARGED.get();
         let mut arena = self.arena();
         let recorded = arena.recording.is_some();
         if let Some((bytes, ptr)) = arena.free(recorded).take(bytes) {
-            arena.taken(bytes);
-            return Memory { gpu: self.clone(), ptr, bytes, recorded, spilled: None };
+            arena.taken(bytes, consumer);
+            return Memory { gpu: self.clone(), ptr, bytes, consumer, recorded, spilled: None };
         }
-        if arena.reserved + bytes > arena.limit {
+        if arena.reserved + bytes > arena.limit && !recorded {
+            drop(arena);
+            // Copies of what is gone on the host are of no use to anybody.
+            self.residents().sweep();
+            arena = self.arena();
             self.release_free(&mut arena);
         }
-        let mut fresh = self.ask_driver(&arena, bytes);
+        let mut fresh = self.ask_driver(&arena, bytes, consumer);
         if fresh.is_err() {
             self.release_free(&mut arena);
-            fresh = self.ask_driver(&arena, bytes);
+            fresh = self.ask_driver(&arena, bytes, consumer);
         }
         match fresh {
             Ok(ptr) => {
                 arena.reserved += bytes;
-                arena.taken(bytes);
-                Memory { gpu: self.clone(), ptr, bytes, recorded, spilled: None }
+                arena.taken(bytes, consumer);
+                Memory { gpu: self.clone(), ptr, bytes, consumer, recorded, spilled: None }
             }
             Err(error) => {
-                arena.taken(bytes);
+                arena.taken(bytes, consumer);
                 drop(arena);
                 self.fail(error);
-                self.spill(bytes)
+                self.spill(bytes, consumer)
             }
         }
     }
 
-    fn ask_driver(&self, arena: &Arena, bytes: usize) -> Result<u64, CudaError> {
-        let full = CudaError::OutOfMemory { wanted: bytes, used: arena.used, limit: arena.limit };
+    /// Counts what `work` takes on this thread as memory of that consumer, unless something inside says
+    /// otherwise.
+    pub fn charging<T>(&self, consumer: Consumer, work: impl FnOnce() -> T) -> T {
+        /// Restores the consumer of before, also if `work` panics.
+        struct Before(Consumer);
+        impl Drop for Before {
+            fn drop(&mut self) {
+                CHARGED.set(self.0);
+            }
+        }
+        let _before = Before(CHARGED.replace(consumer));
+        work()
+    }
+
+    fn ask_driver(
+        &self,
+        arena: &Arena,
+        bytes: usize,
+        consumer: Consumer,
+    ) -> Result<u64, CudaError> {
+        let (largest, largest_bytes) = arena.largest(bytes, consumer);
+        let full = CudaError::OutOfMemory {
+            wanted: bytes,
+            consumer,
+            used: arena.used,
+            limit: arena.limit,
+            largest,
+            largest_bytes,
+        };
         if arena.reserved + bytes > arena.limit {
             return Err(full);
         }
@@ -178,7 +272,7 @@ impl Gpu {
     }
 
     /// Host memory that the GPU can reach.
-    fn spill(&self, bytes: usize) -> Memory {
+    fn spill(&self, bytes: usize, consumer: Consumer) -> Memory {
         self.make_current();
         let (mut host, mut ptr) = (std::ptr::null_mut(), 0);
         // SAFETY: the driver writes the two addresses of a fresh block.
@@ -192,25 +286,38 @@ impl Gpu {
             // Neither the GPU nor the host has memory: there is nothing left to go on with.
             panic!("{error}, after the device's memory was spent");
         }
-        Memory { gpu: self.clone(), ptr, bytes, recorded: false, spilled: Some(host as usize) }
+        Memory {
+            gpu: self.clone(),
+            ptr,
+            bytes,
+            consumer,
+            recorded: false,
+            spilled: Some(host as usize),
+        }
     }
 
     /// Gives free blocks back to the driver.
     fn release_free(&self, arena: &mut Arena) {
         // Nothing can be waited for while launches are recorded.
-        let is_empty = arena.free.is_empty() && arena.free_to_recordings.is_empty();
-        if arena.recording.is_some() || is_empty {
+        let stays = arena.launching || arena.free_to_recordings.is_empty();
+        if arena.recording.is_some() || (arena.free.is_empty() && stays) {
             return;
         }
         self.make_current();
         self.wait();
-        let all: Vec<_> = arena.free.drain().chain(arena.free_to_recordings.drain()).collect();
+        let mut all: Vec<_> = arena.free.drain().collect();
+        if !arena.launching {
+            all.extend(arena.free_to_recordings.drain());
+        }
         for (bytes, ptr) in all {
             // SAFETY: allocated by `ask_driver`; nothing uses it, the stream is idle.
             unsafe { sys::cuMemFree_v2(ptr) };
             arena.reserved -= bytes;
         }
-        arena.generation += 1;
+        // What the recording that is launched reads and writes is in use or stays.
+        if !arena.launching {
+            arena.generation += 1;
+        }
     }
 
     /// What the account of the device's memory says.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::gpu::lock;
-use super::{Gpu, Memory, View};
+use super::{Consumer, Gpu, Memory, View};
 use crate::buffer::Buffer;
 
 /// Parameters begin at multiples of so many values: 16 bytes, what a thread loads at once.
@@ -34,7 +34,10 @@ impl ParameterBlock {
     /// Room for parameters of the given lengths; values are unspecified, gradients are 0.
     pub fn new(gpu: &Gpu, lengths: impl IntoIterator<Item = usize>) -> Self {
         let (ranges, len) = placed(lengths);
-        let fresh = |len: usize| Arc::new(gpu.allocate(len.max(1) * size_of::<f32>()));
+        let fresh = |len: usize| {
+            let bytes = len.max(1) * size_of::<f32>();
+            Arc::new(gpu.charging(Consumer::Parameters, || gpu.allocate(bytes)))
+        };
         let (values, gradients) = (fresh(len), fresh(len + ranges.len()));
         let reached = Mutex::new(vec![false; ranges.len()]);
         let reached_on_gpu = AtomicBool::new(false);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use bytemuck::Pod;
 
 use super::gpu::Gpu;
-use super::memory::Scratch;
+use super::memory::{Consumer, Scratch};
 use crate::matrix::Matrix;
 
 /// Copies by the address of their source, their type and a number that tells variants apart.
@@ -35,9 +35,14 @@ impl Residents {
         Arc::clone(&self.kept.get(&key)?.made).downcast().ok()
     }
 
+    /// Drops copies of values that are gone.
+    pub(super) fn sweep(&mut self) {
+        self.kept.retain(|_, kept| kept.source.strong_count() > 0);
+    }
+
     fn keep(&mut self, key: (usize, TypeId, u64), kept: Kept) {
         if self.kept.len() >= self.sweep_at {
-            self.kept.retain(|_, kept| kept.source.strong_count() > 0);
+            self.sweep();
             self.sweep_at = 2 * self.kept.len() + 64;
         }
         self.kept.insert(key, kept);
@@ -89,7 +94,8 @@ impl Gpu {
 
     /// The device's copy of a shared matrix.
     pub fn resident_matrix(&self, matrix: &Arc<Matrix>) -> Arc<Scratch> {
-        self.derived(matrix, 0, || self.uploaded(matrix.as_slice()))
+        let upload = || self.uploaded(matrix.as_slice());
+        self.derived(matrix, 0, || self.charging(Consumer::Features, upload))
     }
 
     /// A fresh copy of values on the device.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::gpu::lock;
-use super::{Gpu, Kernel, View, ViewMut};
+use super::{Consumer, Gpu, Kernel, View, ViewMut};
 use crate::cpu::matmul::Accumulate;
 use crate::sparse::{Sequence, Side, SparseGroup, SparseMatrix};
 
@@ -17,8 +17,10 @@ mod coded;
 mod coded_rows;
 mod codes;
 mod difference;
+mod forecast;
 mod locked;
 mod packet;
+mod packets;
 mod resident;
 mod slices;
 mod snapshot_changes;
@@ -26,6 +28,8 @@ mod streamed;
 #[cfg(test)]
 mod test_support;
 
+pub use forecast::SentForecast;
+pub(crate) use packets::Packets;
 use resident::Resident;
 pub(crate) use slices::{Factors, Slices};
 use streamed::Streamed;
@@ -184,14 +188,15 @@ fn with_forms(
         Some(at_once) => {
             let streamed = streamed(gpu, sequence, side, at_once);
             let mut streamed = lock(&streamed);
-            streamed.enter(steps.clone());
+            gpu.charging(Consumer::Graph, || streamed.enter(steps.clone()));
             f(streamed.forms(steps), streamed.limits());
         }
     }
 }
 
 fn resident(gpu: &Gpu, sequence: &Arc<Sequence>, side: Side) -> Arc<Resident> {
-    gpu.derived(sequence, side as u64, || Resident::new(gpu, sequence, side))
+    let make = || Resident::new(gpu, sequence, side);
+    gpu.derived(sequence, side as u64, || gpu.charging(Consumer::Graph, make))
 }
 
 fn streamed(
@@ -201,7 +206,8 @@ fn streamed(
     at_once: usize,
 ) -> Arc<Mutex<Streamed>> {
     let variant = (at_once as u64) << 3 | (sequence.difference() as u64) << 1 | side as u64;
-    gpu.derived(sequence, variant, || Mutex::new(Streamed::new(gpu, sequence, side, at_once)))
+    let make = || Mutex::new(Streamed::new(gpu, sequence, side, at_once));
+    gpu.derived(sequence, variant, || gpu.charging(Consumer::Graph, make))
 }
 
 impl Gpu {
@@ -221,7 +227,8 @@ impl Gpu {
                 None => drop(resident(self, sequence, side)),
                 Some(at_once) => {
                     assert!(steps.len() <= at_once, "{} snapshots at once", steps.len());
-                    lock(&streamed(self, sequence, side, at_once)).prefetch(steps.clone());
+                    let streamed = streamed(self, sequence, side, at_once);
+                    self.charging(Consumer::Graph, || lock(&streamed).prefetch(steps.clone()));
                 }
             }
         }
@@ -238,7 +245,20 @@ impl Gpu {
         let (sequence, steps) = group.origin();
         let Some(at_once) = sequence.at_once() else { return };
         for &side in sides(backward) {
-            lock(&streamed(self, sequence, side, at_once)).enter(steps.clone());
+            let streamed = streamed(self, sequence, side, at_once);
+            self.charging(Consumer::Graph, || lock(&streamed).enter(steps.clone()));
+        }
+    }
+}
+
+impl Gpu {
+    /// Forgets which matrices of the sequence of a group are on the GPU, if they are streamed: what is sent
+    /// from here on is what would be sent to a GPU that has none.
+    pub fn forget(&self, group: &SparseGroup, backward: bool) {
+        let (sequence, _) = group.origin();
+        let Some(at_once) = sequence.at_once() else { return };
+        for &side in sides(backward) {
+            lock(&streamed(self, sequence, side, at_once)).forget();
         }
     }
 }

@@ -99,6 +99,44 @@ impl Drop for Landing {
     }
 }
 
+/// Page-locked memory out of which copies run beside everything else.
+#[derive(Debug)]
+pub(super) struct PinnedBlock {
+    gpu: Gpu,
+    host: Option<usize>,
+    bytes: usize,
+    /// In place of it, if the system has none.
+    plain: Vec<u8>,
+}
+
+impl PinnedBlock {
+    pub(super) fn new(gpu: &Gpu, bytes: usize) -> Self {
+        let host = if bytes > 0 { gpu.lock_pages(bytes) } else { None };
+        let plain = if host.is_none() { vec![0; bytes] } else { Vec::new() };
+        Self { gpu: gpu.clone(), host, bytes, plain }
+    }
+
+    /// The address of a copy of some bytes, which the caller must not ask for again before what he does with
+    /// it is over.
+    pub(super) fn filled(&mut self, from: &[u8]) -> *const u8 {
+        assert!(from.len() <= self.bytes, "{} bytes in room for {}", from.len(), self.bytes);
+        let place = self.host.map_or(self.plain.as_mut_ptr(), |host| host as *mut u8);
+        // SAFETY: the block has room for as many bytes, and nobody else has a part of it.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), place, from.len()) };
+        place
+    }
+}
+
+impl Drop for PinnedBlock {
+    fn drop(&mut self) {
+        if let Some(host) = self.host.take() {
+            self.gpu.make_current();
+            // SAFETY: allocated by `lock_pages`; who copies out of it waits for that before it is dropped.
+            unsafe { sys::cuMemFreeHost(host as *mut _) };
+        }
+    }
+}
+
 impl Gpu {
     /// Page-locked host memory, which nobody frees but its owner; None (and a fault) if there is
     /// none.

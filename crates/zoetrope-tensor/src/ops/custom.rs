@@ -58,28 +58,29 @@ impl Tape {
     /// input's does.
     pub fn custom(&mut self, operator: Arc<dyn Custom>, inputs: &[Var], shape: Shape) -> Var {
         let mut y = self.pool.take(shape.len());
-        match self.gpu().map(|gpu| operator.on_gpu(gpu)) {
+        match self.gpu() {
             None => {
                 let values: Vec<&[f32]> = inputs.iter().map(|&input| self.value(input)).collect();
                 operator.forward(&values, y.as_mut_slice());
             }
-            Some(Some(side)) => {
-                let values: Vec<View<'_>> = inputs.iter().map(|&input| self.view(input)).collect();
-                side.forward(&values, y.view_mut());
-            }
-            Some(None) => {
-                let values: Vec<Vec<f32>> = inputs.iter().map(|&input| self.read(input)).collect();
-                let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
-                let mut host = vec![0.0; shape.len()];
-                operator.forward(&values, &mut host);
-                y.write(&host);
+            Some(_) => {
+                let place = |&input: &Var| Place::of(self.view(input));
+                let values: Vec<Place> = inputs.iter().map(place).collect();
+                let (operator, y) = (Arc::clone(&operator), Place::of(y.view_mut().as_view()));
+                let Some(gpu) = self.gpu() else { unreachable!("the tape is on a GPU") };
+                gpu.repeatedly(OnGpu { operator, inputs: values, y }.forward());
             }
         }
         let list = self.keep_list(inputs);
         self.record(Op::Custom { operator, inputs: list }, shape, y, None, inputs)
     }
 
-    pub(super) fn custom_backward(&mut self, operator: &dyn Custom, inputs: List, dy: &Buffer) {
+    pub(super) fn custom_backward(
+        &mut self,
+        operator: &Arc<dyn Custom>,
+        inputs: List,
+        dy: &Buffer,
+    ) {
         let inputs: Vec<Var> = (0..inputs.len as usize).map(|at| self.listed(inputs, at)).collect();
         if let (&[input], None, true) = (&inputs[..], self.gpu(), operator.can_overwrite()) {
             let Some(mut dx) = self.open_to_overwrite(input) else { return };
@@ -90,30 +91,98 @@ impl Tape {
             return self.close([Some(dx)]);
         }
         let mut opened: Vec<Option<Opened>> = inputs.iter().map(|&var| self.open(var)).collect();
-        match self.gpu().map(|gpu| (gpu, operator.on_gpu(gpu))) {
+        match self.gpu() {
             None => {
                 let slices = opened.iter_mut().map(|one| one.as_mut().map(Opened::slice));
                 operator.backward(dy.as_slice(), &mut slices.collect::<Vec<_>>());
             }
-            Some((_, Some(side))) => {
-                let views = opened.iter_mut().map(|one| one.as_mut().map(Opened::view));
-                side.backward(dy.view(), &mut views.collect::<Vec<_>>());
-            }
-            Some((gpu, None)) => {
-                let zeros = |(one, &var): (&Option<Opened>, &Var)| {
-                    one.as_ref().map(|_| vec![0.0; self.shape(var).len()])
-                };
-                let mut host: Vec<_> = opened.iter().zip(&inputs).map(zeros).collect();
-                let slices = host.iter_mut().map(|one| one.as_mut().map(Vec::as_mut_slice));
-                operator.backward(&dy.to_vec(), &mut slices.collect::<Vec<_>>());
-                for (one, host) in opened.iter_mut().zip(&host) {
-                    let (Some(one), Some(host)) = (one, host) else { continue };
-                    let given = gpu.uploaded(host);
-                    crate::cuda::elementwise::scale_add(gpu, 1.0, given.view(), one.view());
-                }
+            Some(gpu) => {
+                let place = |one: &mut Opened| Place::of(one.view().as_view());
+                let places = opened.iter_mut().map(|one| one.as_mut().map(place));
+                let inputs: Vec<Option<Place>> = places.collect();
+                let (operator, dy) = (Arc::clone(operator), Place::of(dy.view()));
+                gpu.repeatedly(OnGpu { operator, inputs, y: dy }.backward());
             }
         }
         self.close_all(opened.into_iter().flatten());
+    }
+}
+
+/// Values on a GPU that keep their place for as long as an operator is repeated.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    ptr: u64,
+    len: usize,
+}
+
+impl Place {
+    fn of(view: View<'_>) -> Self {
+        Self { ptr: view.ptr(), len: view.len() }
+    }
+
+    fn view(self) -> View<'static> {
+        View::new(self.ptr, self.len)
+    }
+
+    fn view_mut(self) -> ViewMut<'static> {
+        ViewMut::new(self.ptr, self.len)
+    }
+
+    fn read(self, gpu: &Gpu) -> Vec<f32> {
+        let mut host = vec![0.0; self.len];
+        gpu.download(self.view(), &mut host);
+        host
+    }
+}
+
+/// An operator with its operands and its result, or the gradient of that, on a GPU.
+struct OnGpu<I> {
+    operator: Arc<dyn Custom>,
+    inputs: Vec<I>,
+    y: Place,
+}
+
+impl OnGpu<Place> {
+    /// What writes the result.
+    fn forward(self) -> impl Fn(&Gpu) + Send + 'static {
+        let Self { operator, inputs, y } = self;
+        move |gpu| match operator.on_gpu(gpu) {
+            Some(side) => {
+                let values: Vec<View<'_>> = inputs.iter().map(|input| input.view()).collect();
+                side.forward(&values, y.view_mut());
+            }
+            None => {
+                let values: Vec<Vec<f32>> = inputs.iter().map(|input| input.read(gpu)).collect();
+                let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
+                let mut host = vec![0.0; y.len];
+                operator.forward(&values, &mut host);
+                gpu.upload(&host, y.view_mut());
+            }
+        }
+    }
+}
+
+impl OnGpu<Option<Place>> {
+    /// What adds the gradients of the operands that want one.
+    fn backward(self) -> impl Fn(&Gpu) + Send + 'static {
+        let Self { operator, inputs, y: dy } = self;
+        move |gpu| match operator.on_gpu(gpu) {
+            Some(side) => {
+                let views = inputs.iter().map(|one| one.map(Place::view_mut));
+                side.backward(dy.view(), &mut views.collect::<Vec<_>>());
+            }
+            None => {
+                let zeros = |one: &Option<Place>| one.map(|place| vec![0.0; place.len]);
+                let mut host: Vec<_> = inputs.iter().map(zeros).collect();
+                let slices = host.iter_mut().map(|one| one.as_mut().map(Vec::as_mut_slice));
+                operator.backward(&dy.read(gpu), &mut slices.collect::<Vec<_>>());
+                for (one, host) in inputs.iter().zip(&host) {
+                    let (Some(one), Some(host)) = (one, host) else { continue };
+                    let given = gpu.uploaded(host);
+                    crate::cuda::elementwise::scale_add(gpu, 1.0, given.view(), one.view_mut());
+                }
+            }
+        }
     }
 }
 

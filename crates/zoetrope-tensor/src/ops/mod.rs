@@ -116,7 +116,7 @@ impl Tape {
             Op::Mean { x } => self.mean_backward(x, dy),
             Op::Loss { .. } => self.loss_backward(op, node, dy),
             Op::Custom { ref operator, inputs } => {
-                self.custom_backward(operator.as_ref(), inputs, dy);
+                self.custom_backward(operator, inputs, dy);
             }
             Op::CrossEntropy { .. } => self.cross_entropy_backward(op, node, dy),
         }

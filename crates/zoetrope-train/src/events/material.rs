@@ -10,8 +10,9 @@ use zoetrope_data::{Dataset, Loaded, Progress};
 use zoetrope_graph::sampler::{Moment, Sampled, Sampler};
 use zoetrope_graph::{Direction, EventStore, TemporalIndex, Time, VertexId};
 use zoetrope_nn::memory::EventData;
-use zoetrope_plan::Residency;
+use zoetrope_plan::{BatchesOnGpu, Residency};
 use zoetrope_run::{DataSummary, digest};
+use zoetrope_tensor::cuda::Consumer;
 use zoetrope_tensor::cuda::TemporalSampler;
 use zoetrope_tensor::{Device, Fixed, Matrix};
 
@@ -327,16 +328,15 @@ impl EventInput {
         }
     }
 
-    /// Puts what batches read where models compute: the features of all events, and the index unless
-    /// neighbours are to be sampled on the host or it would take more than half of the GPU's
-    /// memory.
+    /// Puts what batches read where models compute, as the plan says: the features of all events, which batches
+    /// bring along otherwise, and the index, without which neighbours are sampled on the host.
     ///
     /// # Errors
     /// If there are more events than a GPU can number.
     pub(super) fn place_on(
         &mut self,
         device: &Device,
-        residency: Residency,
+        planned: BatchesOnGpu,
     ) -> Result<(), TrainError> {
         let Some(gpu) = device.gpu() else { return Ok(()) };
         if self.store.len() > u32::MAX as usize {
@@ -346,8 +346,11 @@ impl EventInput {
             });
         }
         let width = self.feature_width();
-        self.on_gpu = (width > 0).then(|| Fixed::new(gpu, width, self.features()));
-        if residency == Residency::Resident {
+        let stay = width > 0 && planned.features == Residency::Resident;
+        let features =
+            || gpu.charging(Consumer::Features, || Fixed::new(gpu, width, self.features()));
+        self.on_gpu = stay.then(features);
+        if planned.residency == Residency::Resident {
             self.samplers = self.indices().map(|index| Some(TemporalSampler::new(gpu, index?)));
         }
         Ok(())
@@ -360,6 +363,11 @@ impl EventInput {
     /// The bytes that the index of all events takes on a GPU.
     pub(super) fn index_bytes_on_gpu(&self) -> usize {
         self.indices().iter().flatten().map(|index| TemporalSampler::bytes_of(index)).sum()
+    }
+
+    /// The bytes of the features of all events.
+    pub(super) fn feature_bytes(&self) -> usize {
+        if self.feature_width() == 0 { 0 } else { size_of_val(self.features()) }
     }
 
     /// Whether batches name the features of events by the numbers of these.

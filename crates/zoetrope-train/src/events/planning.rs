@@ -27,10 +27,13 @@ pub(super) fn plan(
     given: Option<BatchPlan>,
 ) -> Result<BatchPlan, TrainError> {
     let facts = workload(config, material, None);
-    let gpu = device.gpu().map(|gpu| GpuFacts {
-        memory_limit: gpu.memory_use().limit as u64,
-        data_bytes: material.index_bytes_on_gpu() as u64,
-        linked: Err("one rank has nobody to send to".to_owned()),
+    let gpu = device.gpu().map(|gpu| {
+        let alone = Err("one rank has nobody to send to".to_owned());
+        GpuFacts {
+            graph_bytes: material.index_bytes_on_gpu() as u64,
+            feature_bytes: material.feature_bytes() as u64,
+            ..GpuFacts::with_memory(gpu.memory_use().limit as u64, alone)
+        }
     });
     let wishes = wishes(config);
     let Some(mut given) = given else { return proposed(config, &facts, &wishes, gpu.as_ref()) };

@@ -54,7 +54,7 @@ impl EventSession {
         let plan = planning::plan(&config, &material, &device, given)?;
         device::obey(&device, plan.gpu.map(|gpu| gpu.precision));
         if let Some(gpu) = plan.gpu {
-            material.place_on(&device, gpu.residency)?;
+            material.place_on(&device, gpu)?;
         }
         let target = Target::new(&config, task_name, &material)?;
         let own_features = own_features(&config, task_name, &material)?;

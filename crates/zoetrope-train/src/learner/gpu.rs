@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::Parameters;
 use zoetrope_nn::optimiser::{OnDevice, Optimiser};
-use zoetrope_tensor::cuda::{Event, StepCounter, Steps};
+use zoetrope_tensor::cuda::{Consumer, Event, StepCounter, Steps};
 use zoetrope_tensor::{Gpu, Seed, Tape, Var};
 
 use super::WeighedLoss;
@@ -28,9 +28,10 @@ pub(crate) struct OnGpu {
 
 impl OnGpu {
     pub(super) fn new(gpu: &Gpu, optimiser: &Optimiser, parameters: &Parameters) -> Self {
+        let on_device = || OnDevice::new(gpu, optimiser, parameters);
         Self {
             gpu: gpu.clone(),
-            optimiser: OnDevice::new(gpu, optimiser, parameters),
+            optimiser: gpu.charging(Consumer::Parameters, on_device),
             steps: Steps::new(gpu, 1),
             shares: Vec::new(),
             launched: VecDeque::new(),

@@ -167,13 +167,13 @@ fn run_epochs(
 /// Measures the chosen weights and the simple rules.
 fn measure(session: &mut dyn TrainingRun, owns_process: bool) -> Result<Measured, TrainError> {
     let test = if session.has(Part::Test) { session.evaluate(Part::Test)? } else { Metrics::new() };
-    let traffic = session.traffic()?;
+    let (traffic, devices) = (session.traffic()?, session.devices()?);
     let timer = Instant::now();
     let comparing = owns_process.then(|| during(&stages::COMPARING));
     let baselines = session.baselines(Part::Test)?;
     drop(comparing);
     session.timeline().add(Phase::Evaluate, timer);
-    Ok(Measured { test, traffic, baselines })
+    Ok(Measured { test, traffic, devices, baselines })
 }
 
 /// A fault point between two operations: nothing there can fail, so only what ends or halts a process

@@ -11,8 +11,8 @@ use zoetrope_config::Config;
 use zoetrope_nn::weights;
 use zoetrope_run::checkpoint::state_hash;
 use zoetrope_run::{
-    Bytes, DataSource, Metrics, Phase, RunFolder, Streaming, Summary, Timeline, TraceFile,
-    without_lists,
+    Bytes, DataSource, DeviceUse, Metrics, Phase, RunFolder, Streaming, Summary, Timeline,
+    TraceFile, without_lists,
 };
 use zoetrope_tensor::Device;
 
@@ -144,6 +144,7 @@ fn must_go_on(session: &dyn TrainingRun) -> Result<(), TrainError> {
 pub(super) struct Measured {
     pub(super) test: Metrics,
     pub(super) traffic: Option<RunTraffic>,
+    pub(super) devices: Vec<DeviceUse>,
     pub(super) baselines: BTreeMap<String, Metrics>,
 }
 
@@ -210,7 +211,7 @@ impl Recorder<'_> {
         session: &dyn TrainingRun,
         measured: Measured,
     ) -> Result<Finished, TrainError> {
-        let Measured { test, traffic, baselines } = measured;
+        let Measured { test, traffic, devices, baselines } = measured;
         let folder = &self.leader.folder;
         let [host_to_device, device_to_host] = session.device().copied_bytes();
         let mut seconds = session.timeline().seconds();
@@ -241,6 +242,7 @@ impl Recorder<'_> {
             seconds,
             bytes: Bytes { host_to_device, device_to_host, ..traffic.unwrap_or_default().bytes },
             streaming: streaming(session.device()),
+            devices,
             device_transport: session.device_transport().cloned(),
             ..Summary::default()
         };

@@ -1,24 +1,18 @@
-//! One side of a sequence, sent to the GPU as differences and rebuilt there.
-//!
-//! A snapshot that follows the one on the GPU is sent as the difference to it; one that does not, as the
-//! difference to an empty snapshot; and one whose difference is no smaller than itself, whole. Packets are
-//! made when they are first needed and kept, because the same groups come again every epoch.
+//! One side of a sequence, sent to the GPU as differences ([`packets`](super::packets)) and rebuilt there.
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use rayon::prelude::*;
+use zoetrope_graph::Difference as GraphDifference;
 
-use zoetrope_graph::Difference;
-
-use super::coded_rows::CodedRows;
 use super::difference::{Arrived, Rebuild, Room};
-use super::locked::LockedWords;
-use super::packet::{Sizes, pack};
-use super::snapshot_changes::SnapshotChanges;
+use super::locked::Lock;
+use super::packet::Sizes;
+use super::packets::{Packet, Packets, Run, changes_of};
+use crate::cuda::gpu::lock;
 use crate::cuda::{Gpu, Scratch, View};
-use crate::sparse::{Sequence, Side, SparseMatrix};
+use crate::sparse::{Difference, Sequence, Side};
 
 /// How often, and at how many snapshots, a sequence is looked at to tell whether differences pay.
 const SAMPLES: usize = 4;
@@ -28,11 +22,11 @@ const SAMPLE_STEPS: usize = 8;
 /// in the 40 µs that these take on an H200.
 const SAVED_BYTES_MIN: usize = 2 << 20;
 
-/// What is sent for some consecutive snapshots.
+/// A packet whose pages are locked for as long as the GPU copies from them.
 #[derive(Debug)]
-struct Made {
-    words: LockedWords,
-    sizes: Sizes,
+struct LockedPacket {
+    _lock: Option<Lock>,
+    packet: Arc<Packet>,
 }
 
 /// Consecutive snapshots that are sent together.
@@ -68,10 +62,10 @@ impl SentRun {
 #[derive(Debug)]
 pub(super) struct Coded {
     gpu: Gpu,
-    members: Arc<[Arc<SparseMatrix>]>,
-    side: Side,
-    /// By their snapshots and whether they follow the one before; None for those sent as they are.
-    packets: HashMap<(Range<usize>, bool), Option<Made>>,
+    packets: Arc<Mutex<Packets>>,
+    /// Those that were sent, with what keeps their pages locked, by their snapshots and whether they follow
+    /// the one before.
+    locked: HashMap<(Range<usize>, bool), LockedPacket>,
     rebuild: Rebuild,
     /// The snapshot whose entries are on the GPU, and the packet that brought them.
     latest: Option<(usize, Place)>,
@@ -82,13 +76,11 @@ pub(super) struct Coded {
 
 impl Coded {
     pub(super) fn new(gpu: &Gpu, sequence: &Sequence, side: Side) -> Self {
-        let members: Arc<[_]> = sequence.members().into();
-        let rows = members.first().map_or(0, |member| member.rows());
+        let rows = sequence.members().first().map_or(0, |member| member.rows());
         Self {
             gpu: gpu.clone(),
-            members,
-            side,
-            packets: HashMap::new(),
+            packets: sequence.packets(side),
+            locked: HashMap::new(),
             rebuild: Rebuild::new(gpu, side, Room { rows, ..Room::default() }),
             latest: None,
             staging: [0, 1].map(|_| gpu.take_of(0)),
@@ -96,9 +88,18 @@ impl Coded {
         }
     }
 
+    /// Whether a side that is streamed is sent as differences.
+    pub(super) fn is_used(sequence: &Sequence, side: Side, at_once: usize) -> bool {
+        match sequence.difference() {
+            Difference::Auto => Self::pay(sequence, side, at_once),
+            Difference::On => true,
+            Difference::Off => false,
+        }
+    }
+
     /// Whether sending differences is faster than sending blocks, going by a few snapshots of the
     /// sequence: taking all differences of one that changes wholly would be for nothing.
-    pub(super) fn pay(sequence: &Sequence, side: Side, at_once: usize) -> bool {
+    fn pay(sequence: &Sequence, side: Side, at_once: usize) -> bool {
         let members = sequence.members();
         let steps = SAMPLE_STEPS.min(members.len().saturating_sub(1));
         let between = members.len().div_ceil(SAMPLES).max(1);
@@ -109,7 +110,7 @@ impl Coded {
             whole.saturating_sub(sent.map_or(whole, |changes| changes.words())) / steps
         });
         let saved = saved.sum::<usize>() * size_of::<u32>();
-        saved * at_once.min(Difference::STEPS_MAX) > SAVED_BYTES_MIN * asked.count()
+        saved * at_once.min(GraphDifference::STEPS_MAX) > SAVED_BYTES_MIN * asked.count()
     }
 
     /// What has to be sent for some consecutive snapshots that the GPU does not have, into room that is
@@ -126,64 +127,61 @@ impl Coded {
             if fits && words <= self.staging[self.area].len() {
                 return parts;
             }
-            // With some slack, because groups grow; what is on the GPU goes.
+            // With some slack, because groups grow.
             let room = packets().fold(room, |room, place| room.with(&place.sizes));
             if !fits {
                 self.rebuild.grow(room.with_slack());
             }
-            self.gpu.mark_copies().wait();
-            let words = words.max(self.staging[0].len());
-            self.staging = [0, 1].map(|_| self.gpu.take_of(words + words / 4));
-            self.latest = None;
+            if words > self.staging[self.area].len() {
+                self.grow_staging(words + words / 4);
+            }
         }
     }
 
+    /// Makes room for longer packets. The one that came last moves along.
+    fn grow_staging(&mut self, words: usize) {
+        self.gpu.mark_copies().wait();
+        for area in &mut self.staging {
+            let mut longer = self.gpu.take_of(words.max(area.len()));
+            self.gpu.copy(area.view(), longer.view_mut().slice(0..area.len()));
+            *area = longer;
+        }
+        // These copies are on the queue of computing.
+        self.gpu.wait();
+    }
+
+    /// From now on nothing counts as being on the GPU.
+    pub(super) fn forget(&mut self) {
+        self.latest = None;
+    }
+
     fn parts(&mut self, steps: &Range<usize>) -> Vec<SentRun> {
-        let mut latest = self.latest.as_ref().map(|(step, _)| *step);
-        let (mut parts, mut from, mut at) = (Vec::new(), steps.start, 0);
-        while from < steps.end {
-            // The first snapshots of a mean have no weights yet.
-            let of_kind = |step: &usize| self.is_plain(*step) == self.is_plain(from);
-            let most = from..steps.end.min(from + Difference::STEPS_MAX);
-            let steps = from..from + most.take_while(of_kind).count();
-            let follows = latest.is_some_and(|latest| latest + 1 == from && of_kind(&latest));
-            let packet =
-                self.packet(&steps, follows).map(|made| (made.sizes, made.words.words().len()));
-            let packet = packet.map(|(sizes, len)| {
+        let latest = self.latest.as_ref().map(|(step, _)| *step);
+        let (mut parts, mut at) = (Vec::new(), 0);
+        for Run { steps, follows, packet } in lock(&self.packets).runs(latest, steps) {
+            let place = packet.map(|packet| {
+                let (sizes, len) = (packet.sizes, packet.words.words().len());
+                let lock = || Lock::new(&self.gpu, packet.words.pages());
+                self.locked
+                    .entry((steps.clone(), follows))
+                    .or_insert_with(|| LockedPacket { _lock: lock(), packet: Arc::clone(&packet) });
                 let words = at..at + len;
                 at = words.end;
                 Place { sizes, area: self.area, words }
             });
-            latest = packet.as_ref().map(|_| steps.end - 1);
-            from = steps.end;
-            parts.push(SentRun { steps, follows, packet });
+            parts.push(SentRun { steps, follows, packet: place });
         }
         parts
-    }
-
-    /// Whether the values of a snapshot follow from its degrees alone.
-    fn is_plain(&self, step: usize) -> bool {
-        self.members[step].slices(self.side).is_factored()
-    }
-
-    fn packet(&mut self, steps: &Range<usize>, follows: bool) -> Option<&Made> {
-        let Self { gpu, members, side, packets, .. } = self;
-        let made = packets.entry((steps.clone(), follows)).or_insert_with(|| {
-            let (rows, changes, whole) = changes_of(members, *side, steps.clone(), follows);
-            let slices = members[steps.clone()].iter().map(|member| &**member.slices(*side));
-            let snapshots: Vec<_> = slices.zip(&rows[usize::from(follows)..]).collect();
-            let (words, sizes) = pack(&changes?, &snapshots);
-            let shorter = words.len() < whole;
-            shorter.then(|| Made { words: LockedWords::new(gpu, &[words]), sizes })
-        });
-        made.as_ref()
     }
 
     /// The words to copy for a part that is not whole, and where to.
     pub(super) fn piece(&self, part: &SentRun) -> Option<(&[u32], View<'_, u32>)> {
         let place = part.packet.as_ref()?;
-        let made = self.packets.get(&(part.steps.clone(), part.follows))?.as_ref()?;
-        Some((made.words.words(), self.staging[place.area].view().slice(place.words.clone())))
+        let sent = self.locked.get(&(part.steps.clone(), part.follows))?;
+        Some((
+            sent.packet.words.words(),
+            self.staging[place.area].view().slice(place.words.clone()),
+        ))
     }
 
     /// Makes the blocks of the snapshots of a part, after those that were sent before it, on the queue
@@ -200,23 +198,4 @@ impl Coded {
         rebuild.apply(before.as_ref().map(arrived), arrived(&place), blocks);
         self.latest = Some((part.steps.end - 1, place));
     }
-}
-
-/// The rows of some snapshots (and before them those of the one that they follow), what turns them into each other, and the
-/// words that they have as they are.
-fn changes_of(
-    members: &[Arc<SparseMatrix>],
-    side: Side,
-    steps: Range<usize>,
-    follows: bool,
-) -> (Vec<CodedRows>, Option<SnapshotChanges>, usize) {
-    let asked = &members[steps.start - usize::from(follows)..steps.end];
-    // Before anything is parallel: a matrix makes its slices in parallel, and while it waits for them
-    // must not be asked for them again.
-    asked.iter().for_each(|member| drop(Arc::clone(member.slices(side))));
-    let rows: Vec<CodedRows> = asked.par_iter().map(|member| CodedRows::of(member, side)).collect();
-    let (before, new) = rows.split_at(usize::from(follows));
-    let changes = SnapshotChanges::new(before.first(), &new.iter().collect::<Vec<_>>());
-    let whole = members[steps].iter().map(|member| member.slices(side).essence().len()).sum();
-    (rows, changes, whole)
 }

@@ -96,6 +96,14 @@ impl Lists {
         }
     }
 
+    fn take_over(&mut self, gpu: &Gpu, from: &Self) {
+        take_over(gpu, &from.offsets, &mut self.offsets);
+        take_over(gpu, &from.columns, &mut self.columns);
+        for (from, to) in from.weights.iter().zip(&mut self.weights) {
+            take_over(gpu, from, to);
+        }
+    }
+
     fn arg(&self, weighted: bool) -> ListsArg {
         let weights = self.weights.as_ref().filter(|_| weighted);
         let weights = weights.map_or(0, |weights| weights.view().ptr());
@@ -149,11 +157,26 @@ impl Rebuild {
         self.room
     }
 
-    /// Makes room for more, without what is there.
+    /// Makes room for more. What is there moves along, so that what is sent next does not depend on when room
+    /// was made.
     pub(super) fn grow(&mut self, room: Room) {
         // What still uses the old memory was launched on a queue that its next user does not wait for.
         self.gpu.mark_copies().wait();
-        *self = Self::new(&self.gpu, self.side, room);
+        let old = std::mem::replace(self, Self::new(&self.gpu, self.side, room));
+        self.latest = old.latest;
+        for (from, to) in old.lists.iter().zip(&mut self.lists) {
+            to.take_over(&self.gpu, from);
+        }
+        take_over(&self.gpu, &old.lives, &mut self.lives);
+        for (from, to) in old.changes.iter().zip(&mut self.changes) {
+            take_over(&self.gpu, from, to);
+        }
+        for (from, to) in old.vertices.iter().flatten().zip(self.vertices.iter_mut().flatten()) {
+            take_over(&self.gpu, from, to);
+        }
+        take_over(&self.gpu, &old.places, &mut self.places);
+        // These copies are on the queue of computing.
+        self.gpu.wait();
     }
 
     /// Takes a packet and writes the blocks of its snapshots. It belongs to the list that the packet
@@ -205,6 +228,12 @@ impl Rebuild {
             [&words, &to, &lives, &by_step, &blocks, &units, &transposed];
         launch(&FILL, (units + slices, steps), THREADS, &arguments);
     }
+}
+
+/// Copies a list to where there is room for more.
+fn take_over(gpu: &Gpu, from: &Scratch<u32>, to: &mut Scratch<u32>) {
+    let len = from.len();
+    gpu.copy(from.view(), to.view_mut().slice(0..len));
 }
 
 /// Blocks of threads in which each warp takes one.

@@ -41,28 +41,26 @@ impl Drop for Lock {
     }
 }
 
-/// Words in locked pages of their own.
+/// Words in pages of their own, which can be locked.
 #[derive(Debug)]
-pub(super) struct LockedWords {
-    _lock: Option<Lock>,
+pub(super) struct PageWords {
     pages: Vec<Page>,
     len: usize,
 }
 
-impl LockedWords {
-    pub(super) fn new(gpu: &Gpu, parts: &[Vec<u32>]) -> Self {
-        let len = parts.iter().map(Vec::len).sum::<usize>();
-        let mut pages: Vec<Page> = bytemuck::zeroed_vec(len.div_ceil(PAGE));
-        let mut rest = bytemuck::cast_slice_mut::<Page, u32>(&mut pages);
-        for part in parts {
-            let (own, beyond) = rest.split_at_mut(part.len());
-            own.copy_from_slice(part);
-            rest = beyond;
-        }
-        Self { _lock: Lock::new(gpu, bytemuck::cast_slice(&pages)), pages, len }
+impl PageWords {
+    pub(super) fn new(words: &[u32]) -> Self {
+        let mut pages: Vec<Page> = bytemuck::zeroed_vec(words.len().div_ceil(PAGE));
+        bytemuck::cast_slice_mut::<Page, u32>(&mut pages)[..words.len()].copy_from_slice(words);
+        Self { pages, len: words.len() }
     }
 
     pub(super) fn words(&self) -> &[u32] {
         &bytemuck::cast_slice(&self.pages)[..self.len]
+    }
+
+    /// All bytes of the pages.
+    pub(super) fn pages(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.pages)
     }
 }

@@ -74,24 +74,27 @@ impl Streamed {
         // Whole lines of the device's memory.
         let stride = stride.next_multiple_of(64);
         let at_once = at_once.min(members.len());
-        let difference = sequence.difference();
-        let codes = match difference {
-            Difference::Auto => Coded::pay(sequence, side, at_once),
-            Difference::On => true,
-            Difference::Off => false,
-        };
+        let codes = Coded::is_used(sequence, side, at_once);
         Self {
             gpu: gpu.clone(),
             locks: HashMap::new(),
             limits: Limits::of(members.iter()),
             members,
             coded: codes.then(|| Coded::new(gpu, sequence, side)),
-            keeps: difference != Difference::Off,
+            keeps: sequence.difference() != Difference::Off,
             places: gpu.take_of(2 * at_once * stride),
             stride,
             current: Group::default(),
             coming: None,
             forms: gpu.take_of(at_once),
+        }
+    }
+
+    /// From now on nothing counts as being on the GPU: what is sent next does not depend on what was before.
+    pub(super) fn forget(&mut self) {
+        (self.current, self.coming) = (Group::default(), None);
+        if let Some(coded) = &mut self.coded {
+            coded.forget();
         }
     }
 

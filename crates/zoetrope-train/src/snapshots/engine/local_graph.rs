@@ -16,6 +16,8 @@ use zoetrope_tensor::{
 
 use super::features::Features;
 use super::piece::Piece;
+use super::runner::Sending;
+use super::sent_graph::SentGraph;
 use super::sharing::FrameSharing;
 
 /// How rows of a piece move; None if they are where they have to be.
@@ -228,6 +230,14 @@ pub(super) struct Rows {
     pub(super) range: Range<usize>,
 }
 
+impl Rows {
+    /// Their width and their values.
+    pub(super) fn values(&self) -> (usize, &[f32]) {
+        let (width, Range { start, end }) = (self.matrix.shape().cols, self.range.clone());
+        (width, &self.matrix.as_slice()[start * width..end * width])
+    }
+}
+
 /// A rank's share of a piece.
 #[derive(Debug)]
 pub(super) struct LocalPiece {
@@ -237,6 +247,8 @@ pub(super) struct LocalPiece {
     pub(super) features: Rows,
     /// `Â·X` of them, if that is kept.
     pub(super) aggregated: Option<Rows>,
+    /// These rows counted from the start of the data.
+    pub(super) place: Range<usize>,
     /// The first of its snapshots, counted from the start of the piece.
     pub(super) first: usize,
     /// The matrices of its time encoders.
@@ -290,6 +302,9 @@ pub(super) struct LocalGraph {
     stretches: Vec<Stretch>,
     /// Consecutive snapshots of the rank in pieces that will come.
     expected: Vec<Range<usize>>,
+    /// The snapshots as a GPU gets them, unless each is sent when it is first multiplied with and stays there:
+    /// those of training, and those of other pieces.
+    sent: Vec<SentGraph>,
 }
 
 impl LocalGraph {
@@ -318,7 +333,71 @@ impl LocalGraph {
             reuse,
             stretches: Vec::new(),
             expected: Vec::new(),
+            sent: Vec::new(),
         }
+    }
+
+    /// Says how a GPU gets the snapshots of the pieces of training, and those of other pieces, which are a
+    /// sequence of their own. What is in neither is sent when it is first multiplied with, and stays there.
+    pub(super) fn send(
+        &mut self,
+        training: &[Piece],
+        others: &[Piece],
+        sending: Sending,
+    ) -> Result<(), NnError> {
+        for pieces in [training, others] {
+            let mut steps = Vec::new();
+            for piece in pieces {
+                let own = self.own_steps(piece);
+                self.prepare(own.clone())?;
+                steps.extend(own);
+            }
+            steps.sort_unstable();
+            steps.dedup();
+            if steps.is_empty() {
+                continue;
+            }
+            let forms = self.forms.iter().enumerate().map(|(form, &name)| {
+                let matrices = steps.iter().map(|at| Arc::clone(&self.own[at].matrices[form]));
+                (name, matrices.collect())
+            });
+            let vertices = self.sharing.own_vertices().len();
+            let sent = SentGraph::new(vertices, steps.clone(), forms);
+            sending.apply(sent.graph());
+            self.sent.push(sent);
+        }
+        Ok(())
+    }
+
+    /// The snapshots of training that a GPU gets as one sequence, and those of other pieces.
+    pub(super) fn sent(&self) -> &[SentGraph] {
+        &self.sent
+    }
+
+    /// Whether `Â·X` is kept.
+    pub(super) fn keeps_aggregations(&self) -> bool {
+        self.reuse
+    }
+
+    /// Features of a vertex.
+    pub(super) fn width(&self) -> usize {
+        self.data.width()
+    }
+
+    /// The snapshots of a piece whose structure encoders run here, counted from the start of the data.
+    pub(super) fn own_steps(&mut self, piece: &Piece) -> Range<usize> {
+        let placements = self.placements_of(piece.frame.len());
+        let own = self.sharing.own_steps(&placements, piece);
+        piece.frame.start + own.start..piece.frame.start + own.end
+    }
+
+    /// The matrices of some snapshots.
+    fn graph_of(&self, steps: &Range<usize>) -> PreparedGraph {
+        let mut sent = self.sent.iter().filter(|_| !steps.is_empty());
+        if let Some(graph) = sent.find_map(|sent| sent.cut(steps.clone())) {
+            return graph;
+        }
+        share_of(self.sharing.own_vertices().len(), steps, &self.forms, &self.own)
     }
 
     pub(super) fn sharing(&self) -> &FrameSharing {
@@ -380,11 +459,11 @@ impl LocalGraph {
         let vertices = sharing.own_vertices().len();
         let time = placements.time.share(sharing.rank(), sharing.vertices(), piece.within());
         let exchange = PieceExchange { gather, in_time, moves };
-        let graph = share_of(vertices, &steps, &self.forms, &self.own);
         let (time_vertices, all) = (time.vertices.len(), &piece.steps);
         Ok(LocalPiece {
-            graph,
+            graph: self.graph_of(&steps),
             time_graph: share_of(time_vertices, all, &self.time_forms, &self.in_time),
+            place: steps.start * vertices..steps.end * vertices,
             features,
             aggregated,
             first: steps.start - piece.steps.start,
@@ -486,7 +565,7 @@ impl LocalGraph {
     /// Collects the rows of consecutive snapshots of the rank.
     fn stretch(&mut self, steps: Range<usize>) -> Result<Stretch, NnError> {
         self.prepare(steps.clone())?;
-        let Self { sharing, device, forms, own, data, reuse, .. } = self;
+        let Self { sharing, device, forms, own, data, reuse, sent, .. } = self;
         let (cols, vertices) = (data.width(), sharing.own_vertices());
         let size = vertices.len() * cols;
         let is_shared = matches!(data, Features::Stacked(_)) && sharing.renaming.is_none();
@@ -511,7 +590,11 @@ impl LocalGraph {
             let Some(kept) = &mut aggregated else { return Ok(()) };
             let snapshot = &own[&step];
             let form = form.expect("what can be kept is of a convolution");
-            let group = SparseGroup::new(Arc::new([Arc::clone(&snapshot.matrices[form])]));
+            let cut = |one: &SentGraph| one.cut(step..step + 1);
+            let group = match sent.iter().find_map(cut) {
+                Some(graph) => graph.form(Adjacency::Gcn).clone(),
+                None => SparseGroup::new(Arc::new([Arc::clone(&snapshot.matrices[form])])),
+            };
             // Whoever can read the features of all vertices needs none sent for this.
             let x = match &snapshot.halo {
                 Some(halo) => {

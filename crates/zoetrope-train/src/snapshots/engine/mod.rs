@@ -5,6 +5,7 @@
 //! nothing itself.
 
 mod estimate;
+mod feature_windows;
 mod features;
 mod local_graph;
 mod network;
@@ -12,6 +13,8 @@ mod piece;
 mod reuse;
 mod run_piece;
 mod runner;
+mod sent_bytes;
+mod sent_graph;
 mod sharing;
 mod stages;
 
@@ -23,5 +26,6 @@ pub use piece::Piece;
 pub use run_piece::{PieceRun, RunPiece};
 pub(crate) use runner::evaluating;
 pub use runner::{FrameRunner, Layout, Output};
+pub use sent_bytes::SentBytes;
 pub use sharing::FrameSharing;
 pub use stages::stages;

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use zoetrope_nn::{Adjacency, NnError, PreparedGraph};
 use zoetrope_tensor::{Device, Matrix, Tape};
 
-/// `Â·X` of every snapshot, stacked by time like the features.
+/// `Â·X` of every snapshot, stacked by time like the features. `resident` says whether a GPU keeps the
+/// features.
 pub(super) fn aggregate(
     graph: &PreparedGraph,
     features: &Arc<Matrix>,
     device: &Device,
+    resident: bool,
 ) -> Result<Arc<Matrix>, NnError> {
     let shape = features.shape();
     let vertices = graph.vertices();
@@ -22,9 +24,14 @@ pub(super) fn aggregate(
     // One snapshot at a time: the tape needs room for one product only.
     for step in 0..graph.steps() {
         let rows = step * vertices..(step + 1) * vertices;
-        let x = tape.constant(features, rows.clone())?;
-        let y = tape.spmm(&graph.form(Adjacency::Gcn).cut(step..step + 1), x)?;
         let at = rows.start * shape.cols..rows.end * shape.cols;
+        // A constant of a GPU is a copy of all rows.
+        let x = if resident {
+            tape.constant(features, rows)?
+        } else {
+            tape.copied(vertices, shape.cols, &features.as_slice()[at.clone()])?
+        };
+        let y = tape.spmm(&graph.form(Adjacency::Gcn).cut(step..step + 1), x)?;
         tape.read_into(y, &mut kept.as_mut_slice()[at]);
         tape.reset();
     }

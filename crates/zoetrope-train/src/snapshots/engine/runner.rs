@@ -8,13 +8,19 @@ use zoetrope_graph::SnapshotSequence;
 use zoetrope_nn::forward::{Forward, Updates};
 use zoetrope_nn::model::{Coverage, Embedding, Model};
 use zoetrope_nn::{Frame, NnError, Order, ParameterId, PreparedGraph, Shared, State};
-use zoetrope_plan::{Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, StageRole};
+use zoetrope_plan::{
+    Coding, FramePlan, LayerOrder, ModelStage, OperatorOrder, Residency, StageRole,
+};
+use zoetrope_tensor::cuda::SentForecast;
 use zoetrope_tensor::{Device, Difference, Gpu, Matrix, SparseGroup, Tape, Var};
 
+use super::feature_windows::{FeatureWindows, Of};
 use super::features::Features;
 use super::local_graph::{LocalGraph, LocalPiece, Rows};
 use super::piece::Piece;
 use super::reuse;
+use super::sent_bytes::SentBytes;
+use super::sent_graph::SentGraph;
 use super::sharing::FrameSharing;
 
 /// What a plan says about the inside of every frame.
@@ -26,12 +32,50 @@ pub struct Layout {
     /// By layer, the snapshots in which the other product comes first.
     other_orders: Vec<Vec<Range<usize>>>,
     reuse: bool,
+    /// How a GPU gets the graph.
+    sending: Option<Sending>,
+}
+
+/// How a GPU gets the graph.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sending {
+    /// The most snapshots that are there at a time, if not all stay.
+    at_once: Option<usize>,
+    coding: Coding,
+    /// Whether pieces of a frame stay on one tape until its backward pass.
+    kept: bool,
+}
+
+impl Sending {
+    pub(super) fn of(plan: &FramePlan) -> Option<Self> {
+        let gpu = plan.gpu?;
+        let at_once = plan.longest_frame().div_ceil(plan.blocks.count);
+        Some(Self {
+            at_once: (gpu.residency == Residency::Stream).then_some(at_once),
+            coding: gpu.coding,
+            kept: plan.keeps_blocks(),
+        })
+    }
+
+    /// Says it to the matrices of a graph.
+    pub(super) fn apply(self, graph: &PreparedGraph) {
+        graph.products().for_each(|group| self.say(group));
+    }
+
+    /// Says it to some matrices.
+    pub(super) fn say(self, group: &SparseGroup) {
+        match self.at_once {
+            Some(at_once) => group.stream(at_once, difference(self.coding)),
+            None => group.send_as(difference(self.coding)),
+        }
+    }
 }
 
 impl Layout {
     /// The layout of a plan.
     pub fn of(plan: &FramePlan) -> Self {
-        Self::new(&plan.orders, plan.reuse.first_aggregation)
+        let layout = Self::new(&plan.orders, plan.reuse.first_aggregation);
+        Self { sending: Sending::of(plan), ..layout }
     }
 
     /// Layers in these orders, the first aggregation kept or not.
@@ -40,7 +84,8 @@ impl Layout {
             layer.other_order.iter().map(|&[from, until]| from..until).collect()
         };
         let other_orders = planned.iter().map(ranges).collect();
-        Self { orders: Self::orders_of(planned), planned: planned.to_vec(), other_orders, reuse }
+        let (orders, planned) = (Self::orders_of(planned), planned.to_vec());
+        Self { orders, planned, other_orders, reuse, sending: None }
     }
 
     /// The order of the products in each structure layer.
@@ -52,6 +97,11 @@ impl Layout {
         planned.iter().map(order).collect()
     }
 
+    /// Whether a GPU gets the graph piece by piece.
+    fn streams(&self) -> bool {
+        self.sending.is_some_and(|sending| sending.at_once.is_some())
+    }
+
     /// The cheaper order, kept aggregations if the model allows them.
     pub fn plain(model: &dyn Model, reuse: bool) -> Self {
         let order = |&(inputs, outputs): &(usize, usize)| Order::cheaper(inputs, outputs);
@@ -60,7 +110,7 @@ impl Layout {
         if let Some(first) = orders.first_mut().filter(|_| reuse) {
             *first = Order::AggregateFirst;
         }
-        Self { orders, planned: Vec::new(), other_orders: Vec::new(), reuse }
+        Self { orders, planned: Vec::new(), other_orders: Vec::new(), reuse, sending: None }
     }
 }
 
@@ -80,6 +130,40 @@ struct Cut {
 enum Source {
     Whole { graph: PreparedGraph, features: Arc<Matrix>, aggregated: Option<Arc<Matrix>> },
     Local(Box<LocalGraph>),
+}
+
+impl Source {
+    /// The rows of a piece's features, and of what is kept of them.
+    fn rows_of(&self, cut: &Cut) -> (Rows, Option<Rows>) {
+        match (self, &cut.local) {
+            (_, Some(local)) => (local.features.clone(), local.aggregated.clone()),
+            (Self::Whole { features, aggregated, .. }, None) => {
+                let rows = |matrix: &Arc<Matrix>| Rows {
+                    matrix: Arc::clone(matrix),
+                    range: cut.rows.clone(),
+                };
+                (rows(features), aggregated.as_ref().map(rows))
+            }
+            (Self::Local(_), None) => unreachable!("a piece of a rank is its own"),
+        }
+    }
+
+    /// Features of a vertex, and of what is kept of them.
+    fn width(&self) -> usize {
+        match self {
+            Self::Whole { features, aggregated, .. } => {
+                features.shape().cols * if aggregated.is_some() { 2 } else { 1 }
+            }
+            Self::Local(local) => local.width() * if local.keeps_aggregations() { 2 } else { 1 },
+        }
+    }
+}
+
+impl Cut {
+    /// The rows of its features, counted from the start of the data.
+    fn place(&self) -> Range<usize> {
+        self.local.as_ref().map_or_else(|| self.rows.clone(), |local| local.place.clone())
+    }
 }
 
 /// What a model says about a piece.
@@ -135,6 +219,8 @@ pub struct FrameRunner {
     multiplies: bool,
     /// The vertices `0, 1, …` as often as a piece has snapshots, by that number.
     repeated: HashMap<usize, Arc<Vec<u32>>>,
+    /// The features on a GPU, if not all of them stay there.
+    windows: Option<FeatureWindows>,
 }
 
 impl FrameRunner {
@@ -163,16 +249,29 @@ impl FrameRunner {
             None => {
                 let graph = PreparedGraph::on(device, sequence, &model.forms())?;
                 let features = features.stacked(sequence)?;
+                let sending = layout.sending.filter(|_| device.gpu().is_some());
+                if let Some(sending) = sending {
+                    sending.apply(&graph);
+                }
+                let stays = sending.is_none_or(|sending| sending.at_once.is_none());
                 let aggregated = if layout.reuse {
-                    Some(reuse::aggregate(&graph, &features, device)?)
+                    Some(reuse::aggregate(&graph, &features, device, stays)?)
                 } else {
                     None
                 };
                 Source::Whole { graph, features, aggregated }
             }
         };
-        let (cuts, repeated) = (HashMap::new(), HashMap::new());
-        Ok(Self { source, vertices, layout, cuts, learned: None, multiplies: true, repeated })
+        Ok(Self {
+            source,
+            vertices,
+            layout,
+            cuts: HashMap::new(),
+            learned: None,
+            multiplies: true,
+            repeated: HashMap::new(),
+            windows: None,
+        })
     }
 
     /// Takes the features of vertices from a parameter (`N × F`), the same in every snapshot, instead
@@ -196,62 +295,127 @@ impl FrameRunner {
         }
     }
 
-    /// Sends matrices to a GPU frame by frame, `at_once` snapshots at most, instead of keeping all of
-    /// them there. Ranks that share cells keep what they have.
-    pub fn stream(&self, at_once: usize, coding: Coding) {
-        if let Source::Whole { graph, .. } = &self.source {
-            graph.products().for_each(|group| group.stream(at_once, difference(coding)));
+    /// On a GPU, before the first piece: brings the graph into the form in which it is sent, and makes room for
+    /// features if these go there piece by piece. `pieces` are all that will be run, `training` how many
+    /// of them, the first ones, are trained on.
+    ///
+    /// # Errors
+    /// If a snapshot cannot be brought into a form.
+    pub fn send(&mut self, gpu: &Gpu, pieces: &[Piece], training: usize) -> Result<(), NnError> {
+        let Some(sending) = self.layout.sending else { return Ok(()) };
+        let rows = match &mut self.source {
+            Source::Whole { .. } => sending.at_once.unwrap_or(0) * self.vertices,
+            Source::Local(local) => {
+                if sending.at_once.is_some() || sending.coding == Coding::Differences {
+                    let (trained, others) = pieces.split_at(training);
+                    local.send(trained, others, sending)?;
+                }
+                let vertices = local.sharing().own_vertices().len();
+                let trained = pieces[..training].iter().map(|piece| local.own_steps(piece).len());
+                trained.max().unwrap_or(0) * vertices
+            }
+        };
+        if rows > 0 && self.learned.is_none() {
+            self.windows = Some(FeatureWindows::new(gpu, rows, sending.kept));
+        }
+        // What is aggregated once and kept is sent once, before anything is counted.
+        if sending.at_once.is_some()
+            && matches!(&self.source, Source::Local(local) if local.keeps_aggregations())
+        {
+            pieces.iter().try_for_each(|piece| self.cut(piece))?;
+        }
+        Ok(())
+    }
+
+    /// Whether anything is sent to a GPU piece by piece.
+    pub fn sends_pieces(&self) -> bool {
+        self.windows.is_some() || self.layout.streams()
+    }
+
+    /// The matrices that training streams as one sequence.
+    fn streamed(&self) -> Option<&PreparedGraph> {
+        self.layout.sending?.at_once?;
+        match &self.source {
+            Source::Whole { graph, .. } => Some(graph),
+            Source::Local(local) => local.sent().first().map(SentGraph::graph),
         }
     }
 
-    /// Sends matrices that stay on a GPU there in that way.
-    pub fn send_as(&self, coding: Coding) {
-        if let Source::Whole { graph, .. } = &self.source {
-            graph.products().for_each(|group| group.send_as(difference(coding)));
+    /// Forgets what of the graph and the features is on a GPU, if they go there piece by piece: what is sent
+    /// in an epoch does not depend on what was before it.
+    pub fn forget(&mut self, gpu: &Gpu) {
+        if let Some(graph) = self.streamed().filter(|_| self.multiplies) {
+            graph.products().for_each(|group| gpu.forget(group, group.uses_transposes()));
         }
+        self.windows.iter_mut().for_each(FeatureWindows::forget);
     }
 
-    /// Before the launches of a piece whose matrices are streamed: waits for them on the GPU.
+    /// Before the launches of a piece whose matrices or features are sent for it: waits for them on the GPU.
     ///
     /// # Errors
     /// If a snapshot cannot be brought into a form.
     pub fn enter(&mut self, gpu: &Gpu, piece: &Piece) -> Result<(), NnError> {
-        if !self.multiplies {
-            return Ok(());
-        }
         self.cut(piece)?;
-        for group in self.cuts[piece].graph.products() {
-            gpu.enter(group, group.uses_transposes());
+        let cut = &self.cuts[piece];
+        if self.multiplies && self.layout.streams() {
+            for group in cut.graph.products() {
+                gpu.enter(group, group.uses_transposes());
+            }
+        }
+        if let Some(windows) = &mut self.windows {
+            let (features, aggregated) = self.source.rows_of(cut);
+            windows.enter(Of::Features, &features, &cut.place());
+            aggregated.iter().for_each(|kept| windows.enter(Of::Aggregated, kept, &cut.place()));
         }
         Ok(())
     }
 
-    /// Begins to copy the matrices of a piece that comes next.
+    /// Begins to copy the matrices and features of a piece that comes next.
     ///
     /// # Errors
     /// If a snapshot cannot be brought into a form.
     pub fn send_ahead(&mut self, gpu: &Gpu, next: &Piece) -> Result<(), NnError> {
-        if !self.multiplies {
-            return Ok(());
-        }
         self.cut(next)?;
-        for group in self.cuts[next].graph.products() {
-            gpu.prefetch(group, group.uses_transposes());
+        let cut = &self.cuts[next];
+        if self.multiplies && self.layout.streams() {
+            for group in cut.graph.products() {
+                gpu.prefetch(group, group.uses_transposes());
+            }
+        }
+        if let Some(windows) = &mut self.windows {
+            let (features, aggregated) = self.source.rows_of(cut);
+            windows.send_ahead(Of::Features, &features, &cut.place());
+            let send = |kept| windows.send_ahead(Of::Aggregated, kept, &cut.place());
+            aggregated.iter().for_each(send);
         }
         Ok(())
     }
 
-    /// The bytes of each snapshot as it is sent to a GPU whole, in all forms that are multiplied with; with
-    /// transposes if a backward pass needs them.
-    pub fn whole_bytes(&self, backward: bool) -> Vec<u64> {
-        let Source::Whole { graph, .. } = &self.source else { return Vec::new() };
-        let mut all = vec![0; graph.steps()];
-        for group in graph.products() {
-            for (sum, bytes) in all.iter_mut().zip(group.whole_bytes(backward)) {
-                *sum += bytes;
-            }
+    /// The bytes that go to a GPU for the pieces of training; None if nothing goes there piece by piece, or if
+    /// blocks are kept, whose matrices the backward pass asks for again.
+    pub fn sent_bytes(&self) -> Option<SentBytes> {
+        let again = self.layout.sending.is_some_and(|one| one.kept && one.at_once.is_some());
+        if !self.sends_pieces() || again {
+            return None;
         }
-        all
+        let streamed = self.streamed().filter(|_| self.multiplies);
+        let groups = streamed.into_iter().flat_map(PreparedGraph::products);
+        let forms = groups.filter_map(|group| SentForecast::new(group, group.uses_transposes()));
+        let steps = match &self.source {
+            Source::Whole { .. } => None,
+            Source::Local(local) => local.sent().first().map(|sent| sent.steps().to_vec()),
+        };
+        let values = self.structure_vertices() * self.source.width();
+        let features = if self.windows.is_some() { (values * size_of::<f32>()) as u64 } else { 0 };
+        Some(SentBytes::new(forms.collect(), steps, features))
+    }
+
+    /// The vertices that structure encoders describe here.
+    fn structure_vertices(&self) -> usize {
+        match &self.source {
+            Source::Whole { .. } => self.vertices,
+            Source::Local(local) => local.sharing().own_vertices().len(),
+        }
     }
 
     /// Says what training multiplies with: with matrices at all, and with their transposes in a backward
@@ -259,7 +423,7 @@ impl FrameRunner {
     pub fn expect(&mut self, stages: &[ModelStage]) {
         let products = || stages.iter().filter(|stage| stage.role == StageRole::Halo);
         self.multiplies = products().next().is_some();
-        if let Source::Whole { graph, .. } = &self.source
+        if let Some(graph) = self.streamed()
             && products().any(|stage| stage.needs_gradient)
         {
             graph.products().for_each(SparseGroup::expect_backward);
@@ -269,6 +433,16 @@ impl FrameRunner {
     /// The number of vertices.
     pub fn vertices(&self) -> usize {
         self.vertices
+    }
+
+    /// The snapshots of a piece that a model that describes all of its input describes here.
+    ///
+    /// # Errors
+    /// If a snapshot cannot be brought into a form.
+    pub fn described(&mut self, piece: &Piece) -> Result<Range<usize>, NnError> {
+        self.cut(piece)?;
+        let local = self.cuts[piece].local.as_ref();
+        Ok(local.map_or_else(|| piece.steps.clone(), |local| local.answers.clone()))
     }
 
     /// Runs the model over a piece of a frame, from the state after what came before it.
@@ -284,15 +458,7 @@ impl FrameRunner {
     ) -> Result<Output, NnError> {
         self.cut(piece)?;
         let cut = &self.cuts[piece];
-        let own = |rows: &Rows| (Arc::clone(&rows.matrix), rows.range.clone());
-        let (features, aggregated) = match (&self.source, &cut.local) {
-            (_, Some(local)) => (own(&local.features), local.aggregated.as_ref().map(own)),
-            (Source::Whole { features, aggregated, .. }, None) => {
-                let rows = |matrix: &Arc<Matrix>| (Arc::clone(matrix), cut.rows.clone());
-                (rows(features), aggregated.as_ref().map(rows))
-            }
-            (Source::Local(_), None) => unreachable!("a piece of a rank is its own"),
-        };
+        let (features, aggregated) = self.source.rows_of(cut);
         let features = match self.learned {
             Some(learned) => {
                 let (steps, vertices) = (piece.steps.len(), self.vertices as u32);
@@ -301,11 +467,19 @@ impl FrameRunner {
                 let all = forward.parameter(learned);
                 forward.tape.gather(all, rows)?
             }
-            None => forward.tape.constant(&features.0, features.1)?,
+            None => match &mut self.windows {
+                None => forward.tape.constant(&features.matrix, features.range)?,
+                Some(windows) => {
+                    windows.constant(forward, Of::Features, &features, &cut.place())?
+                }
+            },
         };
-        let aggregated = match aggregated {
-            Some((kept, rows)) => Some(forward.tape.constant(&kept, rows)?),
-            None => None,
+        let aggregated = match (aggregated, &mut self.windows) {
+            (None, _) => None,
+            (Some(kept), None) => Some(forward.tape.constant(&kept.matrix, kept.range)?),
+            (Some(kept), Some(windows)) => {
+                Some(windows.constant(forward, Of::Aggregated, &kept, &cut.place())?)
+            }
         };
         let steps = piece.steps.clone();
         let frame = Frame {

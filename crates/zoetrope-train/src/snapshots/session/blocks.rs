@@ -16,6 +16,7 @@ use zoetrope_run::Phase;
 use zoetrope_tensor::{Seed, Var};
 
 use super::Session;
+use super::cuda_graphs::Between;
 use crate::error::TrainError;
 use crate::learner::WeighedLoss;
 use crate::snapshots::engine::{Piece, RunPiece};
@@ -109,12 +110,18 @@ impl Session {
 
     /// Adds up what ranks that share a frame found of its loss.
     fn join_loss(&mut self) -> Result<(), TrainError> {
-        if let Some(sharing) = self.runner.sharing() {
-            let ranks = sharing.ranks.clone();
-            ranks.check()?;
-            self.learner.reduce_loss(|loss| Ok(ranks.all_reduce_one(loss, Reduction::Sum)?))?;
+        if self.runner.sharing().is_some() {
+            self.apart(Between::EndFrame)?;
         }
         self.learner.check_loss("frame")
+    }
+
+    /// Ranks that share a frame look for each other and add up its loss.
+    pub(super) fn end_shared_frame(&mut self) -> Result<(), TrainError> {
+        let Some(sharing) = self.runner.sharing() else { return Ok(()) };
+        let ranks = sharing.ranks.clone();
+        ranks.check()?;
+        self.learner.reduce_loss(|loss| Ok(ranks.all_reduce_one(loss, Reduction::Sum)?))
     }
 
     /// All blocks on one tape; whether the state goes on says `goes_on`.

@@ -2,9 +2,10 @@
 
 use zoetrope_dist::{Ranks, Reduction};
 use zoetrope_nn::forward::BatchStatistics;
-use zoetrope_run::Bytes;
+use zoetrope_run::{Bytes, DeviceUse};
 
 use super::Session;
+use super::cuda_graphs::Between;
 use crate::error::TrainError;
 use crate::training_run::{Collectives, RunTraffic};
 
@@ -43,6 +44,25 @@ impl Collectives for Session {
         let bytes =
             Bytes { all_to_all, all_reduce, all_gather, point_to_point, ..Bytes::default() };
         Ok(Some(RunTraffic { bytes, own_seconds: own.seconds() }))
+    }
+
+    fn devices(&self) -> Result<Vec<DeviceUse>, TrainError> {
+        let Some(gpu) = self.tape.device().gpu() else { return Ok(Vec::new()) };
+        let memory = gpu.memory_use();
+        let [sent, predicted] = self.sent;
+        let is_predicted = u64::from(self.forecast.is_some());
+        let own = [memory.peak as u64, memory.limit as u64, sent, predicted, is_predicted];
+        let all = match &self.ranks {
+            Some(ranks) => ranks.all_gather_varied(&own)?,
+            None => vec![own.to_vec()],
+        };
+        let of = |one: &Vec<u64>| {
+            let at = |place: usize| one.get(place).copied().unwrap_or(0);
+            let (peak_bytes, limit_bytes) = (at(0), at(1));
+            let predicted_bytes = (at(4) > 0).then(|| at(3));
+            DeviceUse { peak_bytes, limit_bytes, sent_bytes: at(2), predicted_bytes }
+        };
+        Ok(all.iter().map(of).collect())
     }
 }
 
@@ -106,8 +126,12 @@ impl Session {
         self.learner.collect(&mut self.network.parameters, "frame", share)
     }
 
-    /// Adds up the gradients of all ranks.
+    /// Adds up the gradients of all ranks, if there are several.
     pub(super) fn share_gradients(&mut self) -> Result<(), TrainError> {
+        if self.ranks.is_none() { Ok(()) } else { self.apart(Between::Gradients) }
+    }
+
+    pub(super) fn add_up_gradients(&mut self) -> Result<(), TrainError> {
         let Some(ranks) = self.ranks.clone() else { return Ok(()) };
         ranks.check()?;
         self.learner.reduce_gradients(&self.network.parameters, &ranks)?;

@@ -2,12 +2,16 @@
 //!
 //! A frame comes again every epoch with the same shapes and addresses: what it launches can be
 //! recorded once and launched as a whole, which costs the host one call instead of some hundred.
-//! The first time it is computed as ever, the second time it is recorded, from the third on launched.
+//! The first time it is computed as ever, the second time it is recorded, from the third on launched. If
+//! snapshots or features are sent for its frames or blocks, or ranks exchange rows, it is recorded in parts, between
+//! which that is done. Of several ranks one may launch what another computes: they meet at the same places.
 
 use std::collections::HashMap;
 
 use zoetrope_plan::Frame;
 use zoetrope_tensor::cuda::Graph;
+
+use crate::snapshots::engine::Piece;
 
 /// The most updates that are remembered: a recording takes some hundred kilobytes.
 const RECORDINGS_MAX: usize = 1024;
@@ -17,18 +21,33 @@ pub(super) struct Recording {
     pub(super) graph: Graph,
     /// For each of its frames, how much of it there was something to learn from in.
     pub(super) shares: Vec<f64>,
+    /// What the session does between two of its parts.
+    pub(super) between: Vec<Between>,
+}
+
+/// What a session does in an update that cannot be recorded.
+#[derive(Debug, Clone)]
+pub(super) enum Between {
+    /// Waits on the GPU for what was sent for a piece, and sends what comes next.
+    Send(Piece, Option<Piece>),
+    /// Ranks that share cells end a frame.
+    EndFrame,
+    /// Ranks add up gradients.
+    Gradients,
 }
 
 /// Recordings by the starts of their frames.
 #[derive(Default)]
 pub(super) struct CudaGraphs {
     known: HashMap<Vec<usize>, Option<Recording>>,
+    /// What was done so far between parts of the recording that is being made, if one is.
+    pub(super) making: Option<Vec<Between>>,
 }
 
 /// What is known of an update.
-pub(super) enum Found<'a> {
+pub(super) enum Found {
     /// It was recorded, and can be launched.
-    Recording(&'a Recording),
+    Recorded,
     /// It was computed before.
     Seen,
     /// It was not computed before.
@@ -40,10 +59,10 @@ fn key(frames: &[Frame]) -> Vec<usize> {
 }
 
 impl CudaGraphs {
-    pub(super) fn find(&self, frames: &[Frame]) -> Found<'_> {
+    pub(super) fn find(&self, frames: &[Frame]) -> Found {
         match self.known.get(&key(frames)) {
             None => Found::Unknown,
-            Some(Some(recording)) if recording.graph.is_current() => Found::Recording(recording),
+            Some(Some(recording)) if recording.graph.is_current() => Found::Recorded,
             // Copies to the GPU during a step cannot be repeated.
             Some(Some(recording)) if !recording.graph.is_repeatable() => Found::Unknown,
             Some(_) => Found::Seen,
@@ -55,6 +74,11 @@ impl CudaGraphs {
         if self.known.len() < RECORDINGS_MAX {
             self.known.entry(key(frames)).or_default();
         }
+    }
+
+    /// Takes a recording out, to launch it; it has to be put back.
+    pub(super) fn take(&mut self, frames: &[Frame]) -> Option<Recording> {
+        self.known.get_mut(&key(frames))?.take()
     }
 
     pub(super) fn keep(&mut self, frames: &[Frame], recording: Recording) {

@@ -41,6 +41,9 @@ impl Epochs for Session {
         if self.learner.progress.frame == 0 {
             self.tasks.begin(self.tape.device().gpu().map_or(0, Gpu::streamed_bytes));
         }
+        if let Some(gpu) = self.tape.device().gpu() {
+            self.runner.forget(gpu);
+        }
         let after = if epoch + 1 < self.config.train.epochs {
             self.frame_order(epoch + 1)
         } else {
@@ -48,6 +51,7 @@ impl Epochs for Session {
         };
         let (all, most) = (self.updates(), self.draws_ahead());
         let begun = self.learner.progress.frame;
+        let sent = self.tape.device().gpu().map_or(0, Gpu::streamed_bytes);
         let Some(first) = all
             .iter()
             .position(|(from, _)| *from == begun)
@@ -78,6 +82,9 @@ impl Epochs for Session {
         self.draw_ahead(epoch + 1, &after, &all, most);
         self.collect()?;
         self.tasks.end();
+        if begun == 0 {
+            self.count_sent(sent, &frames);
+        }
         let seconds = self.learner.progress.seconds + scope.elapsed().as_secs_f64();
         let loss = self.learner.mean_loss();
         let val = match self.validate() {
@@ -150,16 +157,21 @@ impl Session {
         else {
             return self.compute_update(update, frames, next).map(drop);
         };
-        // Nothing is copied while an update is recorded or launched.
-        self.stream_frame(frames[0], next)?;
         let is_known = !matches!(self.recorded.find(frames), Found::Unknown);
         if is_known && !frames.iter().all(|&frame| self.stage_on_device(&gpu, frame)) {
             return self.compute_update(update, frames, next).map(drop);
         }
         match self.recorded.find(frames) {
-            Found::Recording(recording) => {
-                recording.graph.launch();
+            Found::Recorded => {
+                let Some(recording) = self.recorded.take(frames) else { return Ok(()) };
                 recording.shares.iter().for_each(|&share| self.learner.count_frame(share));
+                let between = |place: usize| match recording.between.get(place) {
+                    Some(what) => self.between(what),
+                    None => Ok(()),
+                };
+                let launched = recording.graph.launch(between);
+                self.recorded.keep(frames, recording);
+                launched?;
             }
             Found::Unknown => {
                 // Kernels are compiled and lists are copied up while a step runs for the first time.
@@ -169,12 +181,14 @@ impl Session {
             Found::Seen => {
                 let mut shares = Vec::new();
                 let frames_done = self.learner.progress.frames;
+                self.recorded.making = Some(Vec::new());
                 let compute =
                     || self.compute_update(update, frames, next).map(|found| shares = found);
                 let graph = gpu.record(number, compute);
+                let between = self.recorded.making.take().unwrap_or_default();
                 debug_assert_eq!(self.learner.progress.frames, frames_done + frames.len() as u64);
-                let recording = Recording { graph: graph?, shares };
-                recording.graph.launch();
+                let recording = Recording { graph: graph?, shares, between };
+                recording.graph.finish();
                 self.recorded.keep(frames, recording);
             }
         }

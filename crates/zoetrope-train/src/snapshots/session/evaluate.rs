@@ -36,6 +36,14 @@ impl Evaluation for Session {
 }
 
 impl Session {
+    /// What judging the snapshots of a part will run.
+    pub(super) fn pieces_of_part(&self, part: Part) -> Vec<Piece> {
+        let steps = self.steps_of(part);
+        let asked: Vec<usize> = (steps.start.max(self.earliest())..steps.end).collect();
+        let passes = self.passes_for(&asked);
+        passes.iter().flat_map(|pass| self.pieces_of_pass(&pass.steps)).collect()
+    }
+
     /// The metrics of the validation part after an epoch. Edges are ranked among many only if that decides
     /// which epoch is best: it takes many times as long as training on the same snapshots.
     pub(super) fn validate(&mut self) -> Result<Metrics, TrainError> {

@@ -39,7 +39,7 @@ use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
 use crate::scaling::Scaled;
-use crate::snapshots::engine::{FrameRunner, Network};
+use crate::snapshots::engine::{FrameRunner, Network, SentBytes};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task::{self, Task};
 use crate::task_log::TaskLog;
@@ -85,6 +85,10 @@ pub struct Session {
     pub(crate) tasks: TaskLog,
     /// Says that validation should end.
     pub(crate) interrupt: Interrupt,
+    /// Bytes that were sent to a GPU piece by piece in the epochs of training, and how many were predicted.
+    sent: [u64; 2],
+    /// What tells the latter, if anything is sent so.
+    forecast: Option<SentBytes>,
     /// How ranks exchange GPU data.
     pub(crate) device_transport: Option<DeviceTransport>,
 }

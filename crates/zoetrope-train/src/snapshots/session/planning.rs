@@ -10,24 +10,28 @@ use zoetrope_config as config;
 use zoetrope_config::{Config, Frame, PlannedRanks, TaskName};
 use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
-use zoetrope_nn::Parameters;
+use zoetrope_graph::SnapshotSequence;
+use zoetrope_graph::change::StepChange;
 use zoetrope_nn::model::Coverage;
 use zoetrope_nn::optimiser::Gradients;
+use zoetrope_nn::{Parameters, PreparedGraph};
 use zoetrope_plan::partition::Divider;
 use zoetrope_plan::planners::{Workload, layout};
 use zoetrope_plan::strategy::{Machine, Traffic};
 use zoetrope_plan::{
     BlockCost, FramePlan, FrameRule, FrameWorkload, GpuFacts, LayerOrder, ModelStage, Plan,
-    PlanError, Question, StageRole, Wishes, choose,
+    PlanError, Question, StageRole, Transport, Wishes, choose,
 };
-use zoetrope_tensor::cuda::ParameterBlock;
+use zoetrope_run::Timeline;
+use zoetrope_tensor::cuda::{ParameterBlock, WORKSPACE_BYTES};
 use zoetrope_tensor::{Device, Gpu, SparseGroup};
 
 use super::metis::MetisDivider;
+use crate::device;
 use crate::error::TrainError;
 use crate::learner::optimise;
-use crate::snapshots::engine::{Extent, Layout, Network, StepCost, stages, step_cost};
-use crate::snapshots::material::SnapshotInput;
+use crate::snapshots::engine::{Extent, Layout, Network, SentBytes, StepCost, stages, step_cost};
+use crate::snapshots::material::{Goal, SnapshotInput};
 use crate::snapshots::task;
 use crate::train::agreement;
 
@@ -43,8 +47,20 @@ pub fn plan_for_ranks(
 ) -> Result<FramePlan, TrainError> {
     let given = of_frames(given, &config)?;
     let ranks = PlannedRanks { all: config.train.ranks as u32, in_process: 1 };
+    // A machine without a GPU can plan for one that has some, but not say what these will do.
+    let device = device::open(&config, &Timeline::new(), None).unwrap_or_default();
     let draft = Draft::new(&mut config, material, given, ranks)?;
-    draft.plan(material, None, true)
+    let gpu = device.gpu().map(|gpu| {
+        let absent = Err("the ranks are not there yet".to_owned());
+        draft.gpu_facts(material, gpu, absent)
+    });
+    let mut plan = draft.plan(material, gpu.as_ref(), true)?;
+    let asked = draft.config.wishes(ranks, draft.rule, true).transport;
+    if let Some(gpu) = &mut plan.gpu {
+        gpu.transport = gpu.transport.filter(|_| asked.is_some());
+    }
+    plan.head.sent_bytes = draft.sent_bytes(material, &device, &plan)?;
+    Ok(plan)
 }
 
 /// What is decided before anything is executed, but for the plan.
@@ -116,6 +132,28 @@ impl<'c> Draft<'c> {
         }
     }
 
+    /// Bytes that go to the GPU of each rank piece by piece in an epoch; nothing if that is not known.
+    fn sent_bytes(
+        &self,
+        material: &SnapshotInput,
+        device: &Device,
+        plan: &FramePlan,
+    ) -> Result<Vec<u64>, TrainError> {
+        if plan.gpu.is_none() || plan.splits_snapshots() {
+            return Ok(Vec::new());
+        }
+        let steps = plan.miniature_steps();
+        let found = stages(self.config, self.task_name, material, self.outputs, plan, steps)?;
+        let graph = PreparedGraph::on(device, &material.sequence, &self.network.model.forms())?;
+        let all = if material.learned.is_some() { 0 } else { material.feature_bytes() };
+        let features = (all / material.steps().max(1)) as u64;
+        let of = |rank: usize| {
+            let sizes = SentBytes::of_rank(plan, rank, &graph, &found, features)?;
+            Some(plan.sent_bytes(rank, &plan.frames, &sizes))
+        };
+        Ok((0..plan.head.ranks).map_while(of).collect())
+    }
+
     fn plan(
         &self,
         material: &SnapshotInput,
@@ -132,13 +170,13 @@ impl<'c> Draft<'c> {
                 advice: "use --ranks 1, or data.features=degree".to_owned(),
             });
         }
-        let (facts, cost) = self.workload(material)?;
+        let (facts, cost) = self.workload(material, gpu)?;
         let wishes = self.config.wishes(self.ranks, self.rule, compare);
         let Some(mut given) = self.given.clone() else {
             return self.proposed(material, &facts, cost, &wishes, gpu);
         };
         given.fits(&facts)?;
-        match (gpu, &given.gpu) {
+        match (gpu, given.gpu) {
             (None, _) => given.gpu = None,
             // A plan that was made for a processor says nothing about GPUs.
             (Some(gpu), None) => {
@@ -146,7 +184,15 @@ impl<'c> Draft<'c> {
                 given.gpu = Some(layout);
                 given.head.reasons.extend(reasons);
             }
-            (Some(_), Some(_)) => {}
+            (Some(facts), Some(mut planned)) => {
+                // A plan that was made before its ranks were there.
+                if size > 1 && planned.transport.is_none() {
+                    let linked = facts.linked.is_ok();
+                    planned.transport =
+                        Some(if linked { Transport::Nccl } else { Transport::Host });
+                    given.gpu = Some(planned);
+                }
+            }
         }
         if compare {
             let proposed = self.proposed(material, &facts, cost, &wishes, gpu)?;
@@ -220,7 +266,7 @@ impl<'c> Draft<'c> {
         stages(self.config, self.task_name, material, self.outputs, layout, steps)
     }
 
-    /// What a GPU offers, and what the graph and the features of a rank would take there.
+    /// What a GPU offers, and what the graph and the features would take there.
     fn gpu_facts(
         &self,
         material: &SnapshotInput,
@@ -229,26 +275,52 @@ impl<'c> Draft<'c> {
     ) -> GpuFacts {
         let (graph, vertices) = (&material.sequence, material.vertices());
         let copies = if graph.is_constant() { 1 } else { graph.steps() };
-        let bytes_of = |step| SparseGroup::matrix_bytes(vertices, graph.edges_at(step) + vertices);
-        // Each matrix and its transpose.
-        let matrices: usize = (0..copies).map(|step| 2 * bytes_of(step)).sum();
         let forms = self.network.model.forms().len();
-        let kept = self.config.keeps_aggregations()
-            && self.network.model.can_reuse()
-            && material.learned.is_none();
-        let features = material.feature_bytes() * if kept { 2 } else { 1 };
+        // Each matrix and its transpose, in each form.
+        let bytes_of = |step: usize| {
+            let entries = graph.edges_at(step) + vertices;
+            (2 * forms * SparseGroup::matrix_bytes(vertices, entries)) as u64
+        };
+        let targets = material.goal.as_ref().map_or(0, Goal::bytes);
+        let features = if material.learned.is_some() { 0 } else { material.feature_bytes() };
         GpuFacts {
-            memory_limit: gpu.memory_use().limit as u64,
-            data_bytes: (forms * matrices + features) as u64,
-            linked,
+            graph_bytes: (0..copies).map(bytes_of).sum(),
+            snapshot_bytes: (0..copies).map(bytes_of).max().unwrap_or(0),
+            change: change(graph),
+            feature_bytes: (features / graph.steps().max(1)) as u64,
+            target_bytes: targets as u64,
+            workspace_bytes: WORKSPACE_BYTES as u64,
+            ..GpuFacts::with_memory(gpu.memory_use().limit as u64, linked)
         }
+    }
+
+    /// About the bytes of the activations and the snapshots of a frame, of one rank that has all of it.
+    fn bytes_of_frame(&self, material: &SnapshotInput, whole: &StepCost, steps: usize) -> u64 {
+        let vertices = material.vertices() as f64;
+        let all = material.sequence.stored_edges() as f64;
+        let mean = if material.sequence.is_constant() {
+            all
+        } else {
+            all / material.sequence.steps().max(1) as f64
+        };
+        let edges = steps as f64 * (mean + vertices);
+        let cost = &whole.activations;
+        let activations =
+            cost.fixed_bytes + cost.bytes_per_vertex * vertices + cost.bytes_per_edge * edges;
+        let matrices = (2 * self.network.model.forms().len()) as f64 * 8.0 * edges;
+        let features = 2.0 * (steps * material.width() * 4) as f64 * vertices;
+        (activations + 2.0 * matrices + features) as u64
     }
 
     /// The graph and the model as planners take them, and the cost of a step.
     ///
     /// # Errors
     /// If the model cannot do what is asked of it.
-    fn workload(&self, material: &SnapshotInput) -> Result<(FrameWorkload, StepCost), TrainError> {
+    fn workload(
+        &self,
+        material: &SnapshotInput,
+        gpu: Option<&GpuFacts>,
+    ) -> Result<(FrameWorkload, StepCost), TrainError> {
         let Self { config, task_name: task, ref network, outputs, rule, .. } = *self;
         let model = network.model.as_ref();
         let training = material.steps_of(Part::Train, task);
@@ -300,7 +372,12 @@ impl<'c> Draft<'c> {
         let cost = |steps, extent| step_cost(config, task, material, outputs, steps, extent);
         let whole = cost(step, Extent::Frame)?;
         let mut blocks = Vec::new();
-        for count in block_counts(config, &wished, model.works_in_blocks(), step) {
+        // Miniatures of blocks are run only if a frame may be too much as a whole.
+        let limited = match gpu {
+            None => wished.memory_limit.is_some(),
+            Some(gpu) => self.bytes_of_frame(material, &whole, steps) > gpu.memory_limit / 2,
+        };
+        for count in block_counts(config, &wished, limited, model.works_in_blocks(), step) {
             let found = cost(step.div_ceil(count), Extent::Block)?;
             let (activations, state_bytes) = (found.activations, found.state_bytes);
             blocks.push(BlockCost { blocks: count, activations, state_bytes });
@@ -336,6 +413,22 @@ impl<'c> Draft<'c> {
 
 /// The snapshots of a miniature that shows what moves at a snapshot that has one before it.
 const MINIATURE_STEPS: usize = 2;
+/// Pairs of snapshots that are compared to tell how much a graph changes.
+const COMPARED_PAIRS: usize = 4;
+
+/// The share of the edges of a snapshot that the one before it does not have, judged by a few snapshots.
+fn change(graph: &SnapshotSequence) -> f64 {
+    if graph.is_constant() || graph.steps() < 2 {
+        return 0.0;
+    }
+    let between = (graph.steps() - 1).div_ceil(COMPARED_PAIRS);
+    let rates = (1..graph.steps()).step_by(between).map(|step| {
+        let StepChange { added, common, .. } =
+            StepChange::between(graph.at(step - 1), graph.at(step));
+        added as f64 / ((added + common).max(1)) as f64
+    });
+    rates.fold(0.0, f64::max)
+}
 
 /// Values that are added up in a step: gradients and which parameters they reached, as they lie on the
 /// device.
@@ -440,10 +533,16 @@ fn frame_rule(config: &Config) -> Result<FrameRule, TrainError> {
 }
 
 /// The numbers of blocks worth looking at: what was asked for, or what a limit on memory may need.
-fn block_counts(config: &Config, wishes: &Wishes, possible: bool, steps: usize) -> Vec<usize> {
-    match (wishes.blocks, wishes.memory_limit) {
-        (Some(count), _) if count > 1 => vec![count.min(steps)],
-        (None, Some(_)) if possible && config.train.truncate.is_none() => {
+fn block_counts(
+    config: &Config,
+    wishes: &Wishes,
+    limited: bool,
+    possible: bool,
+    steps: usize,
+) -> Vec<usize> {
+    match wishes.blocks {
+        Some(count) if count > 1 => vec![count.min(steps)],
+        None if limited && possible && config.train.truncate.is_none() => {
             // Sizes of blocks, not their numbers, decide: of numbers with the same largest block the
             // first will do.
             let mut counts: Vec<usize> = (2..=steps).collect();

@@ -21,7 +21,8 @@ impl Session {
         if asked == Precision::F32 || self.learner.progress.frames > 0 {
             return Ok(());
         }
-        if self.streams() {
+        // Products of more snapshots than are there at a time wait for theirs themselves.
+        if self.runner.sends_pieces() && !self.works_in_blocks() {
             self.runner.enter(&gpu, &Piece::whole(frame.range(), frame.group))?;
         }
         let lower = gpu.precision();

@@ -2,7 +2,7 @@
 
 use zoetrope_nn::Role;
 use zoetrope_nn::model::Coverage;
-use zoetrope_plan::{Coding, CopySizes, FrameFacts, StageRole, TaskGraph};
+use zoetrope_plan::{CopySizes, FrameFacts, TaskGraph};
 
 use super::Session;
 use super::planning::summed;
@@ -33,10 +33,7 @@ impl Session {
         let statistics = statistics.into_iter().filter(|one| one.role == Role::Statistic);
         let statistics: Vec<usize> =
             statistics.step_by(3).map(|one| one.matrix.shape().len()).collect();
-        let backward = found.iter().any(|one| one.role == StageRole::Halo && one.needs_gradient);
-        let whole = self.plan.gpu.is_some_and(|gpu| gpu.coding == Coding::Whole);
-        let sizes = (whole && self.streams())
-            .then(|| CopySizes { whole: self.runner.whole_bytes(backward) });
+        let copies = self.runner.sent_bytes();
         let facts = FrameFacts {
             stages: &found,
             width: self.network.model.width(),
@@ -47,7 +44,7 @@ impl Session {
             statistics: &statistics,
             summed: summed(&self.config, &self.network.parameters),
             graph: &self.material.sequence,
-            copies: sizes.as_ref(),
+            copies: copies.as_ref().map(|copies| copies as &dyn CopySizes),
         };
         let order = self.frame_order(self.learner.progress.epoch);
         Ok(self.plan.lower(self.rank(), &order, &facts))

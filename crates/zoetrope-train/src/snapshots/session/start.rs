@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use zoetrope_config::{Config, PlannedRanks};
+use zoetrope_data::split::Part;
 use zoetrope_dist::Ranks;
 use zoetrope_nn::forward::Updates;
 use zoetrope_nn::state::Carried;
-use zoetrope_plan::{FramePlan, Residency};
+use zoetrope_plan::FramePlan;
 use zoetrope_run::{Phase, Timeline};
 use zoetrope_tensor::{Matrix, Tape};
 
@@ -17,7 +18,7 @@ use crate::device;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::snapshots::engine::{FrameRunner, FrameSharing, Layout, stages};
+use crate::snapshots::engine::{FrameRunner, FrameSharing, Layout, Piece, stages};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task;
 use crate::task_log::TaskLog;
@@ -66,19 +67,8 @@ impl Session {
         let model = network.model.as_ref();
         let sharing = ranks.as_ref().and_then(|ranks| FrameSharing::of(&plan, ranks));
         let (sequence, features, layout) = (&material.sequence, material.rows(), Layout::of(&plan));
-        let mut runner = FrameRunner::new(sequence, features, model, layout, &device, sharing)?
+        let runner = FrameRunner::new(sequence, features, model, layout, &device, sharing)?
             .learning(network.vertex_embedding);
-        match plan.gpu {
-            Some(gpu) if gpu.residency == Residency::Stream => {
-                let outputs = task::outputs(&config, task_name, &material)?;
-                let steps = plan.miniature_steps();
-                let layout = Layout::of(&plan);
-                runner.expect(&stages(&config, task_name, &material, outputs, layout, steps)?);
-                runner.stream(plan.longest_frame().div_ceil(plan.blocks.count), gpu.coding);
-            }
-            Some(gpu) => runner.send_as(gpu.coding),
-            None => {}
-        }
         let task = task::make(&config, task_name, &material)?;
         drop(span);
         let embeddings = Arc::new(Matrix::zeros(material.vertices(), model.width()));
@@ -112,11 +102,45 @@ impl Session {
             tasks,
             timeline,
             interrupt: Interrupt::new(),
+            sent: [0; 2],
+            forecast: None,
             device_transport,
         };
         let pieces = session.all_pieces();
         session.runner.expect_pieces(&pieces);
+        session.send_graph()?;
         Ok(session)
+    }
+
+    /// On a GPU: prepares what is sent to it as the plan says.
+    fn send_graph(&mut self) -> Result<(), TrainError> {
+        let Some(gpu) = self.tape.device().gpu().cloned() else { return Ok(()) };
+        let _span = self.timeline.phase(Phase::Load);
+        let mut pieces = Vec::new();
+        for frame in &self.plan.frames {
+            if self.works_in_blocks() {
+                pieces.extend(self.pieces(frame.range(), frame.group));
+            } else {
+                pieces.push(Piece::whole(frame.range(), frame.group));
+            }
+        }
+        let training = pieces.len();
+        for part in [Part::Validation, Part::Test] {
+            pieces.extend(self.pieces_of_part(part));
+        }
+        self.runner.send(&gpu, &pieces, training)?;
+        if self.streams() {
+            let outputs = task::outputs(&self.config, self.task_name, &self.material)?;
+            let steps = self.plan.miniature_steps();
+            let (config, task, layout) = (&self.config, self.task_name, Layout::of(&self.plan));
+            let found = stages(config, task, &self.material, outputs, layout, steps)?;
+            self.runner.expect(&found);
+        }
+        self.forecast = self.runner.sent_bytes();
+        if self.ranks.is_none() && self.forecast.is_some() {
+            self.plan.head.sent_bytes = vec![self.sent_in_epoch(&self.plan.frames)];
+        }
+        Ok(())
     }
 }
 
