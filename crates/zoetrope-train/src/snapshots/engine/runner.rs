@@ -385,8 +385,9 @@ impl FrameRunner {
         if let Some(windows) = &mut self.windows {
             let (features, aggregated) = self.source.rows_of(cut);
             windows.send_ahead(Of::Features, &features, &cut.place());
-            let send = |kept| windows.send_ahead(Of::Aggregated, kept, &cut.place());
-            aggregated.iter().for_each(send);
+            aggregated.iter().for_each(|kept| {
+                windows.send_ahead(Of::Aggregated, kept, &cut.place());
+            });
         }
         Ok(())
     }
