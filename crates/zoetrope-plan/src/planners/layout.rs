@@ -253,6 +253,7 @@ fn on_gpu_of(
     // Ranks that take frames of their own tell each other what they found in each.
     let repeats = plan.sharing != Some(Sharing::Frames)
         && workload.is_recordable
+        && !(workload.joins_statistics && plan.cells().is_some())
         && !workload.carries_state
         && plan.rule.truncate.is_none()
         // The backward pass asks again for the matrices of blocks that are kept.

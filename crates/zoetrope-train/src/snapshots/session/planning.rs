@@ -143,7 +143,8 @@ impl<'c> Draft<'c> {
             return Ok(Vec::new());
         }
         let steps = plan.miniature_steps();
-        let found = stages(self.config, self.task_name, material, self.outputs, plan, steps)?;
+        let found =
+            stages(self.config, self.task_name, material, self.outputs, Layout::of(plan), steps)?;
         let graph = PreparedGraph::on(device, &material.sequence, &self.network.model.forms())?;
         let all = if material.learned.is_some() { 0 } else { material.feature_bytes() };
         let features = (all / material.steps().max(1)) as u64;
@@ -395,6 +396,7 @@ impl<'c> Draft<'c> {
             works_in_blocks: model.works_in_blocks(),
             time_on_features: moved.iter().any(|stage| stage.role == StageRole::ToTime),
             is_recordable: model.is_recordable(),
+            joins_statistics: moved.iter().any(|stage| stage.role == StageRole::Statistics),
             frames_per_update: config.train.batch_size,
             carries_state: config.train.carry_state,
             // What is learned changes with every update.
