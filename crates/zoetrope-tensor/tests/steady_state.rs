@@ -104,7 +104,9 @@ fn greedy(cases: Vec<Case>, repetitions: usize) -> Vec<(String, usize, isize)> {
 
 #[test]
 fn a_thousand_steps_over_every_operator_request_no_memory() {
-    assert_eq!(greedy(small_cases(), 1000), []);
+    // What ranks tell each other comes in lists of as many numbers as there are ranks.
+    let alone = |case: &Case| !case.name.starts_with("shared_batch_norm");
+    assert_eq!(greedy(small_cases().into_iter().filter(alone).collect(), 1000), []);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::partition::{Objective, Partition, Renaming, nets, visit_renamed};
 use crate::placement::Placement;
 use crate::placement::grid::even_starts;
 use crate::plan::frame::Frame;
+use crate::plan::gpu::Coding;
 use crate::plan::sharing::{CellSharing, Sharing};
 use crate::strategy::{self, Row, Strategy, Traffic, assess};
 use crate::volume;
@@ -81,6 +82,11 @@ fn ways(layout: &FrameLayout, wishes: &Wishes) -> Result<Vec<(Strategy, Reason)>
     };
     let mut all = Strategy::all(ranks);
     all.extend(named.filter(|named| !Strategy::all(ranks).contains(named)));
+    // Differences cannot be sent of parts of snapshots: whoever asks for both is told, others do not see such ways.
+    let differs = wishes.coding == Coding::Differences;
+    all.retain(|strategy| {
+        !differs || strategy.grid(ranks).members == 1 || named == Some(*strategy)
+    });
     let ways = all.into_iter().map(|strategy| (strategy, reason(strategy)));
     Ok(ways.filter(|&(_, reason)| wishes.compare || reason != Reason::Shown).collect())
 }

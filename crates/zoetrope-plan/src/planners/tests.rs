@@ -262,6 +262,8 @@ fn ranks_with_gpus_stream_and_send_differences_of_whole_snapshots_only() {
     assert_eq!(on_gpu(&split, &gpu).gpu.unwrap().coding, Coding::Whole);
     let differences = Wishes { coding: Coding::Differences, ..split };
     let error = ask(&workload(), &differences, Some(&gpu)).unwrap_err();
+    let whole = Wishes { coding: Coding::Differences, compare: true, ..ranks.clone() };
+    assert_eq!(on_gpu(&whole, &gpu).gpu.unwrap().coding, Coding::Differences);
     assert!(matches!(error, PlanError::DifferencesOfParts), "{error}");
     let linked = Wishes { transport: Some(Transport::Nccl), ..ranks };
     let facts = GpuFacts { linked: Err("no library".to_owned()), ..gpu };

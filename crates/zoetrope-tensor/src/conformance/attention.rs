@@ -81,7 +81,7 @@ fn layers_over_time(list: &mut List) {
         t.temporal_layer(v[0], parameters, None, settings)
     });
     list.add("dropout/temporal_layer/numbers", &layer(3, 2, 4), |t, v| {
-        let (dropout, numbers) = (Some(dropout()), Some(numbers(t, &[70_000, 3])?));
+        let (dropout, numbers) = (Some(dropout()), Some(numbers(t, [70_000, 3])?));
         let settings =
             AttentionOptions { steps: 3, heads: 2, causal: true, scale: 0.5, dropout, numbers };
         let parameters = parameters(t, v);
@@ -90,9 +90,8 @@ fn layers_over_time(list: &mut List) {
 }
 
 /// The bits of numbers of vertices as an operand.
-fn numbers(tape: &mut Tape, numbers: &[u32]) -> Result<Var, TensorError> {
-    let bits: Vec<f32> = numbers.iter().map(|&number| f32::from_bits(number)).collect();
-    tape.copied(bits.len(), 1, &bits)
+fn numbers<const N: usize>(tape: &mut Tape, numbers: [u32; N]) -> Result<Var, TensorError> {
+    tape.copied(N, 1, &numbers.map(f32::from_bits))
 }
 
 fn over_time(list: &mut List) {

@@ -179,24 +179,28 @@ pub fn batch_norm_backward(
     batch_norm_input_gradient(x, cols, statistics, weight, dy, sums, rows, dx, accumulate);
 }
 
-/// What the gradient of the input is made of, per column: `a`, the centre of `dy`, `b`; each `cols` values.
-/// `plain` is Σ dy and `scaled` Σ dy·x̂ over all `rows` of the batch.
+/// What the gradient of the input is made of, per column: `a`, the centre of `dy`, `b`; each `cols` values of
+/// `factors`. `plain` is Σ dy and `scaled` Σ dy·x̂ over all `rows` of the batch.
+///
+/// # Panics
+///
+/// When the lengths do not fit.
 pub fn input_gradient_factors(
     inverse_std: &[f32],
     weight: Option<&[f32]>,
     [plain, scaled]: [&[f32]; 2],
     rows: usize,
-    cols: usize,
-) -> Vec<f32> {
+    factors: &mut [f32],
+) {
     let share = 1.0 / rows as f32;
-    let mut factors = vec![0.0; 3 * cols];
+    let cols = inverse_std.len();
+    assert_eq!(factors.len(), 3 * cols, "three factors a column");
     for j in 0..cols {
         let a = weight.map_or(1.0, |w| w[j]) * inverse_std[j];
         factors[j] = a;
         factors[cols + j] = share * plain[j];
         factors[2 * cols + j] = -a * share * inverse_std[j] * scaled[j];
     }
-    factors
 }
 
 /// The gradient of the input of [`batch_norm_forward`] with the statistics of a batch of `rows` rows, of which
@@ -220,7 +224,8 @@ pub fn batch_norm_input_gradient(
     assert_eq!(dx.len(), x.len(), "gradient of the input");
     let wide = together(cols);
     let block = rows_per_block(wide) * wide;
-    let found = input_gradient_factors(inverse_std, weight, sums, rows, cols);
+    let mut found = scratch::take(3 * cols);
+    input_gradient_factors(inverse_std, weight, sums, rows, &mut found);
     let means = repeated(mean, wide);
     let [a, centre, b] =
         [0, 1, 2].map(|part| repeated(&found[part * cols..(part + 1) * cols], wide));

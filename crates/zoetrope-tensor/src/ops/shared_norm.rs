@@ -149,8 +149,8 @@ impl Tape {
                     gpu.download(saved.view().slice(cols..2 * cols), &mut inverse);
                     gpu.download(self.view(scale), &mut weight);
                     let sums = [plain, scaled];
-                    let factors =
-                        norm::input_gradient_factors(&inverse, Some(&weight), sums, rows, cols);
+                    let mut factors = vec![0.0; 3 * cols];
+                    norm::input_gradient_factors(&inverse, Some(&weight), sums, rows, &mut factors);
                     let factors = gpu.uploaded(&factors);
                     let (x, dy) = (self.view(x), dy.view());
                     cuda::norm::batch_norm_input_gradient(

@@ -613,6 +613,13 @@ def norms():
         variance = x.var(0, unbiased=False)
         return (x - x.mean(0)) / torch.sqrt(variance + 0.05) * scale + shift
 
+    def shared(x, scale, shift):
+        # Three more rows on another rank, of mean 0.5 and variance 0.25; no gradient comes from them.
+        rows = x.shape[0] + 3
+        mean = (x.sum(0) + 1.5) / rows
+        variance = (((x - mean) ** 2).sum(0) + 3 * (0.25 + (0.5 - mean) ** 2)) / rows
+        return (x - mean) / torch.sqrt(variance + 0.05) * scale + shift
+
     def fixed(x, scale, shift):
         column = torch.arange(x.shape[1])
         mean, variance = 0.25 * column - 0.5, 0.5 + 0.125 * column
@@ -625,6 +632,7 @@ def norms():
         inputs = [plain(rows, cols), plain(1, cols), plain(1, cols)]
         empty = lambda x, scale, shift: x * scale + shift
         case(f"batch_norm/{rows}x{cols}", inputs, batch if rows else empty)
+        case(f"shared_batch_norm/{rows}x{cols}", inputs, shared if rows else empty)
         case(f"batch_norm_fixed/{rows}x{cols}", inputs, fixed if rows else empty)
     for rows, cols in [(1, 1), (3, 2), (3, 5), (5, 17), (0, 3)]:
         inputs = [plain(rows, cols), plain(1, cols), plain(1, cols)]
