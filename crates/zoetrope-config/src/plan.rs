@@ -45,8 +45,8 @@ section! {
         /// The most memory that the process may take, reading and judging included, or that each rank
         /// may on its GPU if it computes on one, for example "4GiB".
         memory_limit: Option<ByteCount> = None;
-        /// Where a GPU keeps the graph and the features: on the GPU, or on the host, from where those of
-        /// every frame or block are copied ahead of their use; on the host if not everything fits.
+        /// Whether the graph and the features of a run on a GPU stay there (`resident`), or on the host, which
+        /// sends those of every frame or block ahead of their use (`stream`). `auto`: there if all of it fits.
         residency: Residency = Residency::Auto;
         /// Whether snapshots are sent to a GPU as differences to those before them (ESDG §3.2). `auto`:
         /// if that is faster, as it is frame by frame if snapshots change little; `on`: whenever it takes

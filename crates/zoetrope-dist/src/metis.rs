@@ -86,7 +86,7 @@ impl fmt::Debug for Metis {
 /// A graph without direction: each edge stands in the lists of both of its ends.
 #[derive(Debug, Clone, Default)]
 pub struct MetisGraph {
-    /// Where the list of each vertex starts, and the end of the last.
+    /// The start of the list of each vertex, and the end of the last list.
     pub offsets: Vec<i32>,
     /// The other ends.
     pub neighbours: Vec<i32>,
@@ -95,7 +95,7 @@ pub struct MetisGraph {
 }
 
 impl Metis {
-    /// Finds the library: the one that `ZOETROPE_METIS_LIBRARY` names, or where the system looks.
+    /// Finds the library: the file that `ZOETROPE_METIS_LIBRARY` names, or one that the system's loader finds.
     ///
     /// # Errors
     /// [`MetisError::Missing`] or [`MetisError::Wide`].

@@ -57,7 +57,7 @@ impl<T: Pod> Column<T> {
         }
     }
 
-    /// Shows all values, some at a time, and lets go of those that were shown: for whoever reads a column once.
+    /// Shows all values in chunks and releases the memory pages of each chunk afterwards. For a single pass over a column.
     pub fn scan(&self, mut see: impl FnMut(&[T])) {
         const VALUES_AT_ONCE: usize = 1 << 20;
         for from in (0..self.len()).step_by(VALUES_AT_ONCE) {

@@ -17,7 +17,8 @@ const EDGES_AT_ONCE: usize = 1 << 20;
 /// all their occurrences.
 const PORTION_EDGE_BYTES: u64 = 64;
 
-/// Bytes that a portion of a sequence takes while it is made, if the largest snapshot and all of them have so many edges.
+/// Bytes that a portion of a sequence takes while it is made; the arguments are the edges of the largest snapshot and of
+/// all snapshots.
 pub fn portion_bytes(largest: usize, edges: usize) -> u64 {
     EDGES_AT_ONCE.max(largest).min(edges) as u64 * PORTION_EDGE_BYTES
 }

@@ -70,7 +70,7 @@ pub struct Draws {
     first: u64,
 }
 
-/// So many draws are made side by side.
+/// Draws that are computed at a time.
 const SIDE_BY_SIDE: usize = 16;
 
 impl Draws {
@@ -79,7 +79,7 @@ impl Draws {
         Self { random, first }
     }
 
-    /// Where they come from, and the index of position 0.
+    /// The generator, and the index of the draw at position 0.
     pub fn source(&self) -> (Random, u64) {
         (self.random, self.first)
     }

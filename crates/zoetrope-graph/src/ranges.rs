@@ -127,7 +127,7 @@ impl Ranges {
         Self { len, start: self.start, filled, ends }
     }
 
-    /// Some consecutive ranges, which stay where they are in the arena.
+    /// Some consecutive ranges; nothing is copied, they point to the same places of the arena.
     ///
     /// # Panics
     /// If there are no such ranges.
