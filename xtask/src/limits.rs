@@ -17,7 +17,7 @@ use wait4::Wait4;
 use crate::repository;
 use crate::validate::{self, Profile};
 
-/// Snapshot models; those that ranks can share come first.
+/// Snapshot models.
 const SNAPSHOTS: [&str; 10] = [
     "tgcn",
     "cd-gcn",
@@ -30,7 +30,6 @@ const SNAPSHOTS: [&str; 10] = [
     "mpnn-lstm",
     "dysat",
 ];
-const SHARED: usize = 5;
 const EVENTS: [&str; 4] = ["tgn", "jodie", "apan", "tgat"];
 const RANKS: usize = 4;
 
@@ -58,12 +57,9 @@ fn cases() -> Vec<Case> {
         ("synthetic:bipartite?events=60000", &["--batch-size", "4000"]),
     ];
     let mut cases = Vec::new();
-    for (at, model) in SNAPSHOTS.into_iter().enumerate() {
+    for model in SNAPSHOTS {
         for (data, flags) in sizes {
-            cases.push(Case { model, data, flags, ranks: 1 });
-            if at < SHARED {
-                cases.push(Case { model, data, flags, ranks: RANKS });
-            }
+            cases.extend([1, RANKS].map(|ranks| Case { model, data, flags, ranks }));
         }
     }
     for model in EVENTS {
