@@ -1,6 +1,34 @@
 //! Times plans on machines that are described, not there.
+//!
+//! The simulator runs the task graphs that a plan is lowered to ([`zoetrope_plan::TaskGraph`]), which are what the
+//! trainer does task by task, on a [`Machine`]: streams of every rank, links and memory that they share, messages
+//! that wait for the last of their ranks. It computes nothing and decides nothing; what it knows of the data is in
+//! the programs. Same input, same bits.
+//!
+//! Not here: reading files (the caller does), calibration (measured times take the place of [`Work`]), choosing.
 #![forbid(unsafe_code)]
 
+mod classes;
+mod clock;
+mod engine;
+mod error;
+pub mod failures;
+mod fluid;
+mod job;
 pub mod machine;
+mod messages;
+pub mod outcome;
+mod program;
+mod repeat;
+mod resources;
+#[cfg(test)]
+mod tests;
+mod work;
 
+pub use engine::Options;
+pub use error::SimError;
+pub use job::Job;
 pub use machine::{Machine, MachineError};
+pub use outcome::Outcome;
+pub use resources::ResourceKind;
+pub use work::{ModelFacts, Work};

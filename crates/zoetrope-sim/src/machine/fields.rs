@@ -32,8 +32,7 @@ pub(super) const POSITIVE: Range = Range { least: f64::MIN_POSITIVE, most: 1e30,
 /// Nothing or more.
 pub(super) const NOT_NEGATIVE: Range = Range { least: 0.0, most: 1e30, words: "0 or more" };
 /// A part of a whole.
-pub(super) const FRACTION: Range =
-    Range { least: 1e-6, most: 1.0, words: "above 0 and at most 1" };
+pub(super) const FRACTION: Range = Range { least: 1e-6, most: 1.0, words: "above 0 and at most 1" };
 
 /// The fields of a file.
 pub(super) struct Fields<'f> {
@@ -47,9 +46,8 @@ impl<'f> Fields<'f> {
     /// Takes a text apart; `file` is what messages call it.
     pub(super) fn of(text: &str, file: &'f str) -> Result<Self, MachineError> {
         let mut fields = Vec::new();
-        let parsed = DeTable::parse(text).and_then(|table| {
-            collect(text, "", table.into_inner(), &mut fields)
-        });
+        let parsed = DeTable::parse(text)
+            .and_then(|table| collect(text, "", table.into_inner(), &mut fields));
         parsed.map_err(|error| {
             let (line, column) = position(text, error.span().map_or(0, |span| span.start));
             let reason = error.message().lines().collect::<Vec<_>>().join("; ");
@@ -102,7 +100,8 @@ impl<'f> Fields<'f> {
     /// A text that has to be there.
     pub(super) fn text(&self, key: &'static str) -> String {
         let expected = "a text that is not empty";
-        let read = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let read =
+            |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let text = self.take(key, expected, read);
         self.require(key, expected);
         text.unwrap_or_default()

@@ -46,13 +46,21 @@ fn a_name_that_there_is_not_is_told_with_the_nearest() {
 
 #[test]
 fn wrong_files_are_told_with_line_key_and_what_was_meant() {
-    expect_refusal("launch =", "lunch =", "my.toml:12: unknown key `device.lunch`, did you mean `device.launch`?");
+    expect_refusal(
+        "launch =",
+        "lunch =",
+        "my.toml:12: unknown key `device.lunch`, did you mean `device.launch`?",
+    );
     expect_refusal("launch =", "lunch =", "my.toml: device.launch is missing");
     expect_refusal("\"2 us\"", "2", "my.toml:12: device.launch: expected a time with its unit");
     expect_refusal("\"2 us\"", "\"2 parsec\"", "got \"2 parsec\"");
     expect_refusal("\"2 us\"", "\"-2 us\"", "0 or more");
     expect_refusal("= 0.7", "= 1.7", "above 0 and at most 1, got 1.7");
-    expect_refusal("devices = 2 ", "devices = 0 ", "my.toml:5: devices: expected a whole number from 1");
+    expect_refusal(
+        "devices = 2 ",
+        "devices = 0 ",
+        "my.toml:5: devices: expected a whole number from 1",
+    );
     expect_refusal("\"direct\"", "\"butterfly\"", "one of direct, ring, hierarchical");
     expect_refusal("nodes = 1", "nodes = 1 1", "my.toml:4:");
     expect_refusal("\"12 GB/s\"", "\"inf GB/s\"", "my.toml:10: device.memory_rate");
@@ -60,7 +68,8 @@ fn wrong_files_are_told_with_line_key_and_what_was_meant() {
 
 #[test]
 fn keys_that_could_not_act_are_refused() {
-    let more = "[links.copy]\nkind = \"pcie\"\nlatency = \"1 us\"\nrate = \"8 GB/s\"\n\n[collectives]";
+    let more =
+        "[links.copy]\nkind = \"pcie\"\nlatency = \"1 us\"\nrate = \"8 GB/s\"\n\n[collectives]";
     expect_refusal("[collectives]", more, "unknown key `links.copy.kind`");
     let more = more.replace("copy", "between");
     expect_refusal("[collectives]", &more, "unknown key `links.between.kind`");
@@ -74,6 +83,9 @@ fn all_problems_are_told_in_the_order_of_the_file() {
     let Err(MachineError::Wrong { problems }) = Machine::parse(&text, "my.toml") else { panic!() };
     let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(all.len(), 4, "{all:?}");
-    assert!(all[0].contains("node") && all[1].contains(":12:") && all[2].contains(":23:"), "{all:?}");
+    assert!(
+        all[0].contains("node") && all[1].contains(":12:") && all[2].contains(":23:"),
+        "{all:?}"
+    );
     assert!(all[3].contains("nodes is missing"), "{all:?}");
 }
