@@ -8,7 +8,7 @@ use clap::{Args, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     checkpoint, completions, convert, doctor, embed, eval, generate, inspect, man, negatives, plan,
-    predict, train,
+    predict, sim, train,
 };
 use crate::exit::Failure;
 use crate::help;
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Embed(Box<embed::EmbedArgs>),
     /// Show how a run would be laid out, what it takes, and why
     Plan(Box<plan::PlanArgs>),
+    /// Predict how long an epoch takes on a machine that is described, not there
+    Sim(Box<sim::SimArgs>),
     /// Look at data, convert it, generate it
     #[command(subcommand, after_help = DATA_EXAMPLES)]
     Data(Box<DataCommand>),

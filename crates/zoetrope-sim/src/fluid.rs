@@ -131,8 +131,8 @@ mod tests {
                 };
                 flows.iter().zip(&speeds).map(of).sum()
             };
-            for resource in 0..4 {
-                prop_assert!(load(resource) <= capacity[resource] * (1.0 + 1e-9));
+            for (resource, most) in capacity.iter().enumerate() {
+                prop_assert!(load(resource) <= most * (1.0 + 1e-9));
             }
             for (flow, speed) in flows.iter().zip(&speeds) {
                 let held = flow.uses.iter().any(|one| load(one.0) >= capacity[one.0] * (1.0 - 1e-6));

@@ -6,6 +6,7 @@ use zoetrope_plan::{Task, TaskKind};
 
 use crate::classes::Classes;
 use crate::fluid::Demand;
+use crate::pictures::Pictures;
 use crate::program::is_message;
 use crate::resources::{ResourceKind, Resources};
 
@@ -184,6 +185,12 @@ impl Tally {
 }
 
 impl Outcome {
+    /// The trace and the picture of what was simulated, if tasks were noted.
+    pub fn pictures(&self) -> Option<Pictures<'_>> {
+        let timeline = self.timeline.as_ref()?;
+        Some(Pictures { classes: &self.classes, seconds: self.simulated_seconds, timeline })
+    }
+
     pub(crate) fn new(
         tally: Tally,
         times: &[u64],

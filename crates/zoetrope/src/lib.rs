@@ -40,5 +40,6 @@ pub use zoetrope_heap as heap;
 pub use zoetrope_nn as nn;
 pub use zoetrope_plan as plan;
 pub use zoetrope_run as run;
+pub use zoetrope_sim as sim;
 pub use zoetrope_tensor as tensor;
 pub use zoetrope_train as train;

@@ -12,6 +12,7 @@ pub(crate) mod man;
 pub(crate) mod negatives;
 pub(crate) mod plan;
 pub(crate) mod predict;
+pub(crate) mod sim;
 pub(crate) mod train;
 
 use std::num::NonZero;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: &Command, begun: Instant) -> Result<String, Failure> 
         Command::Predict(args) => predict::run(args),
         Command::Embed(args) => embed::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Sim(args) => sim::run(args),
         Command::Checkpoint(command) => checkpoint::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),

@@ -7,6 +7,7 @@ pub(crate) mod curve;
 pub(crate) mod dataset;
 pub(crate) mod human;
 pub(crate) mod plan;
+pub(crate) mod sim;
 pub(crate) mod snapshots;
 pub(crate) mod sparkline;
 pub(crate) mod table;

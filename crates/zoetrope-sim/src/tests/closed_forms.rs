@@ -135,3 +135,22 @@ fn what_cannot_be_run_is_refused_with_the_reason() {
     assert!(matches!(run(&alone, &Options::default()), Err(SimError::Disagree { message: 0, .. })));
     assert_eq!(run(&Job::default(), &Options::default()), Err(SimError::NoRanks));
 }
+
+#[test]
+fn a_timeline_shows_every_task_once_and_waiting_before_its_message() {
+    let machine = cluster_of(4, 1, "ring", "0 s", "");
+    let tasks = vec![update(&[]), message(TaskKind::Exchange, 1_000_000, &[0])];
+    let options = Options { stragglers: vec![(0, 0.5)], timeline: true, ..Options::default() };
+    let found = run(&machine, &job(vec![tasks; 4]), &options);
+    let pictures = found.pictures().unwrap();
+    let trace: serde_json::Value = serde_json::from_str(&pictures.trace()).unwrap();
+    let events = trace.as_array().unwrap();
+    let of = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+    // Two kinds of ranks: the slow one, and the three others that wait for it.
+    assert_eq!([of("update"), of("exchange"), of("wait"), of("process_name")], [2, 2, 1, 2]);
+    let waits = events.iter().find(|event| event["name"] == "wait").unwrap();
+    assert_eq!([waits["ts"].as_f64(), waits["dur"].as_f64()], [Some(1000.0), Some(1000.0)]);
+    let svg = pictures.svg();
+    assert!(svg.contains("rank 1 and 2 like it") && svg.ends_with("</svg>\n"), "{svg}");
+    assert!(run(&machine, &job(vec![vec![update(&[])]]), &Options::default()).pictures().is_none());
+}

@@ -108,11 +108,10 @@ proptest! {
                 }
             }
             // The next update begins when it is over.
-            for at in count + 1..ended.len() {
+            for (at, task) in ended.iter_mut().enumerate().skip(count + 1) {
                 let before = at / (count + 1) * (count + 1) - 1;
-                let after = &mut ended[at].after;
-                after.retain(|&earlier| earlier > before);
-                after.insert(0, before);
+                task.after.retain(|&earlier| earlier > before);
+                task.after.insert(0, before);
             }
             ended
         };

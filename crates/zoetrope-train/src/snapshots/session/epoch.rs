@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use zoetrope_config::Config;
 use zoetrope_dist::Ranks;
 use zoetrope_graph::random::Random;
 use zoetrope_nn::{Forward, State};
-use zoetrope_plan::{Frame, TaskKind, Update};
+use zoetrope_plan::{Frame, FramePlan, TaskKind, Update};
 use zoetrope_run::{EpochRecord, Phase};
 use zoetrope_tensor::Gpu;
 use zoetrope_tensor::cuda::TraceSource;
@@ -102,6 +103,18 @@ impl Epochs for Session {
     }
 }
 
+/// The frames of a plan in the order of an epoch: as planned, or shuffled by (seed, epoch).
+pub(super) fn frame_order(plan: &FramePlan, config: &Config, epoch: usize) -> Vec<Frame> {
+    let mut frames = plan.frames.clone();
+    if config.train.shuffle {
+        let random = Random::new(config.train.seed, ORDER_STREAM).at_step(epoch as u32);
+        for at in (1..frames.len()).rev() {
+            frames.swap(at, random.below(at as u64, at as u64 + 1) as usize);
+        }
+    }
+    frames
+}
+
 impl Session {
     /// Seconds that an epoch would take, from one frame that is run twice and timed once. Weights
     /// do not change, but running statistics do: for a session that only plans.
@@ -133,14 +146,7 @@ impl Session {
 
     /// The frames in the order of an epoch: as planned, or shuffled by (seed, epoch).
     pub(super) fn frame_order(&self, epoch: usize) -> Vec<Frame> {
-        let mut frames = self.plan.frames.clone();
-        if self.config.train.shuffle {
-            let random = Random::new(self.config.train.seed, ORDER_STREAM).at_step(epoch as u32);
-            for at in (1..frames.len()).rev() {
-                frames.swap(at, random.below(at as u64, at as u64 + 1) as usize);
-            }
-        }
-        frames
+        frame_order(&self.plan, &self.config, epoch)
     }
 
     /// One update of the weights from one or several frames: computed, or launched as it was

@@ -51,6 +51,7 @@ use cuda_graphs::CudaGraphs;
 pub(crate) use planning::of_frames;
 pub use planning::plan_for_ranks;
 pub use predict::{Answers, PairQuestion};
+pub use program::{ForetoldRun, foretell};
 
 /// A run in progress.
 pub struct Session {

@@ -24,7 +24,7 @@ use zoetrope_plan::{
 };
 use zoetrope_run::Timeline;
 use zoetrope_tensor::cuda::{ParameterBlock, WORKSPACE_BYTES};
-use zoetrope_tensor::{Device, Gpu, SparseGroup};
+use zoetrope_tensor::{Device, SparseGroup};
 
 use super::metis::MetisDivider;
 use crate::device;
@@ -52,7 +52,7 @@ pub fn plan_for_ranks(
     let draft = Draft::new(&mut config, material, given, ranks)?;
     let gpu = device.gpu().map(|gpu| {
         let absent = Err("the ranks are not there yet".to_owned());
-        draft.gpu_facts(material, gpu, absent)
+        draft.gpu_facts(material, gpu.memory_use().limit as u64, absent)
     });
     let mut plan = draft.plan(material, gpu.as_ref(), true)?;
     let asked = draft.config.wishes(ranks, draft.rule, true).transport;
@@ -65,7 +65,7 @@ pub fn plan_for_ranks(
 
 /// What is decided before anything is executed, but for the plan.
 pub(super) struct Draft<'c> {
-    config: &'c Config,
+    pub(super) config: &'c Config,
     pub(super) task_name: TaskName,
     pub(super) network: Network,
     /// The saved plan to execute, as the ranks that are there execute it.
@@ -122,7 +122,9 @@ impl<'c> Draft<'c> {
         ranks: Option<&Ranks>,
     ) -> Result<FramePlan, TrainError> {
         let make = || {
-            let gpu = device.gpu().map(|gpu| self.gpu_facts(material, gpu, linked));
+            let gpu = device
+                .gpu()
+                .map(|gpu| self.gpu_facts(material, gpu.memory_use().limit as u64, linked));
             self.plan(material, gpu.as_ref(), false)
         };
         let Some(ranks) = ranks else { return make() };
@@ -142,20 +144,35 @@ impl<'c> Draft<'c> {
         if plan.gpu.is_none() || plan.splits_snapshots() {
             return Ok(Vec::new());
         }
-        let steps = plan.miniature_steps();
-        let found =
-            stages(self.config, self.task_name, material, self.outputs, Layout::of(plan), steps)?;
-        let graph = PreparedGraph::on(device, &material.sequence, &self.network.model.forms())?;
-        let all = if material.learned.is_some() { 0 } else { material.feature_bytes() };
-        let features = (all / material.steps().max(1)) as u64;
+        let found = self.stages_of(material, plan)?;
+        let graph = self.sent_graph(material, device)?;
         let of = |rank: usize| {
-            let sizes = SentBytes::of_rank(plan, rank, &graph, &found, features)?;
+            let sizes = SentBytes::of_rank(plan, rank, &graph, &found, sent_features(material))?;
             Some(plan.sent_bytes(rank, &plan.frames, &sizes))
         };
         Ok((0..plan.head.ranks).map_while(of).collect())
     }
 
-    fn plan(
+    /// The matrices of all snapshots, to tell what of them is sent.
+    pub(super) fn sent_graph(
+        &self,
+        material: &SnapshotInput,
+        device: &Device,
+    ) -> Result<PreparedGraph, TrainError> {
+        Ok(PreparedGraph::on(device, &material.sequence, &self.network.model.forms())?)
+    }
+
+    /// The stages of the model as a plan lays it out.
+    pub(super) fn stages_of(
+        &self,
+        material: &SnapshotInput,
+        plan: &FramePlan,
+    ) -> Result<Vec<ModelStage>, TrainError> {
+        let (layout, steps) = (Layout::of(plan), plan.miniature_steps());
+        stages(self.config, self.task_name, material, self.outputs, layout, steps)
+    }
+
+    pub(super) fn plan(
         &self,
         material: &SnapshotInput,
         gpu: Option<&GpuFacts>,
@@ -267,11 +284,11 @@ impl<'c> Draft<'c> {
         stages(self.config, self.task_name, material, self.outputs, layout, steps)
     }
 
-    /// What a GPU offers, and what the graph and the features would take there.
-    fn gpu_facts(
+    /// What a GPU of so much memory offers, and what the graph and the features would take there.
+    pub(super) fn gpu_facts(
         &self,
         material: &SnapshotInput,
-        gpu: &Gpu,
+        limit: u64,
         linked: Result<(), String>,
     ) -> GpuFacts {
         let (graph, vertices) = (&material.sequence, material.vertices());
@@ -291,7 +308,7 @@ impl<'c> Draft<'c> {
             feature_bytes: (features / graph.steps().max(1)) as u64,
             target_bytes: targets as u64,
             workspace_bytes: WORKSPACE_BYTES as u64,
-            ..GpuFacts::with_memory(gpu.memory_use().limit as u64, linked)
+            ..GpuFacts::with_memory(limit, linked)
         }
     }
 
@@ -411,6 +428,12 @@ impl<'c> Draft<'c> {
         };
         Ok((facts, whole))
     }
+}
+
+/// Bytes of the features of a snapshot that are sent with it.
+pub(super) fn sent_features(material: &SnapshotInput) -> u64 {
+    let all = if material.learned.is_some() { 0 } else { material.feature_bytes() };
+    (all / material.steps().max(1)) as u64
 }
 
 /// The snapshots of a miniature that shows what moves at a snapshot that has one before it.

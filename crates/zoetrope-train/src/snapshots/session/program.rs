@@ -1,14 +1,23 @@
-//! The program of the plan that is executed, for whoever compares or simulates it.
+//! The programs of a plan, for whoever compares or simulates them: of the session that executes it, and of all
+//! ranks of a run that is not there.
 
+use zoetrope_config::{Config, LossOn, PlannedRanks};
+use zoetrope_data::split::Part;
 use zoetrope_nn::Role;
 use zoetrope_nn::model::Coverage;
-use zoetrope_plan::{CopySizes, FrameFacts, TaskGraph};
+use zoetrope_plan::{
+    CopySizes, FrameFacts, FramePlan, ModelStage, Plan, Residency, StageRole, TaskGraph,
+};
+use zoetrope_tensor::Device;
 
 use super::Session;
-use super::planning::summed;
+use super::epoch::frame_order;
+use super::planning::{Draft, of_frames, sent_features, summed};
 use crate::error::TrainError;
-use crate::snapshots::engine::{Layout, stages};
-use crate::snapshots::task::{self, Questions};
+use crate::learner::optimise;
+use crate::snapshots::engine::{Layout, Network, SentBytes, stages};
+use crate::snapshots::material::SnapshotInput;
+use crate::snapshots::task::{self, Questions, Task};
 
 impl Session {
     /// What this rank does in an epoch, task by task: the first one, whose frames come in its order.
@@ -21,32 +30,136 @@ impl Session {
         let (config, task) = (&self.config, self.task_name);
         let layout = Layout::of(&self.plan);
         let found = stages(config, task, &self.material, outputs, layout, steps)?;
-        let training = self.steps_of(zoetrope_data::split::Part::Train);
-        let asks: Vec<bool> = (0..self.material.steps())
-            .map(|step| {
-                let questions = Questions { steps: step..step + 1, epoch: 0 };
-                training.contains(&step) && self.task.answers(&questions) > 0.0
-            })
-            .collect();
-        // A batch norm has a running mean, a running variance and a count.
-        let statistics: Vec<_> = self.network.parameters.iter().map(|(_, one)| one).collect();
-        let statistics = statistics.into_iter().filter(|one| one.role == Role::Statistic);
-        let statistics: Vec<usize> =
-            statistics.step_by(3).map(|one| one.matrix.shape().len()).collect();
+        let training = self.steps_of(Part::Train);
+        let asked = asked(self.task.as_mut(), &self.material, &training);
+        let statistics = statistics(&self.network);
         let copies = self.runner.sent_bytes();
         let facts = FrameFacts {
             stages: &found,
-            width: self.network.model.width(),
-            describes_last: self.network.model.coverage() == Coverage::Last,
-            asks_last: self.only_last(),
-            asks: &asks,
+            asks: &asked,
             draws: self.task.draws(),
             statistics: &statistics,
-            summed: summed(&self.config, &self.network.parameters),
             graph: &self.material.sequence,
             copies: copies.as_ref().map(|copies| copies as &dyn CopySizes),
+            width: self.network.model.width(),
+            describes_last: describes_last(&self.network),
+            asks_last: self.only_last(),
+            summed: summed(&self.config, &self.network.parameters),
         };
         let order = self.frame_order(self.learner.progress.epoch);
         Ok(self.plan.lower(self.rank(), &order, &facts))
     }
+}
+
+/// A run that is not there: its plan, and what its programs do not say.
+#[derive(Debug)]
+pub struct ForetoldRun {
+    /// How it is laid out.
+    pub plan: FramePlan,
+    /// Whether time encoders work on weights and not on rows of vertices.
+    pub evolves: bool,
+    /// Values that the optimiser changes.
+    pub weights: usize,
+    /// Arrays that the optimiser keeps for each of them.
+    pub optimiser_slots: usize,
+    /// What programs should say and do not.
+    pub unknown: Vec<String>,
+}
+
+/// Tells the programs of all `train.ranks` ranks of a run, in their order: of its first epoch, on GPUs that have
+/// `gpu_bytes` of memory each, or on processors. None of those has to be there.
+///
+/// # Errors
+/// As [`Session::start`].
+pub fn foretell(
+    mut config: Config,
+    material: &SnapshotInput,
+    given: Option<Plan>,
+    gpu_bytes: Option<u64>,
+    tell: &mut dyn FnMut(TaskGraph),
+) -> Result<ForetoldRun, TrainError> {
+    let given = of_frames(given, &config)?;
+    let all = config.train.ranks;
+    let ranks = PlannedRanks { all: all as u32, in_process: 1 };
+    let draft = Draft::new(&mut config, material, given, ranks)?;
+    let gpu = gpu_bytes.map(|bytes| draft.gpu_facts(material, bytes, Ok(())));
+    let plan = draft.plan(material, gpu.as_ref(), false)?;
+    let found = draft.stages_of(material, &plan)?;
+    let mut task = task::make(draft.config, draft.task_name, material)?;
+    let training = material.steps_of(Part::Train, draft.task_name);
+    let asked = asked(task.as_mut(), material, &training);
+    let statistics = statistics(&draft.network);
+    let sends = plan.gpu.is_some() && !plan.splits_snapshots();
+    let graph = sends.then(|| draft.sent_graph(material, &Device::Cpu)).transpose()?;
+    let order = frame_order(&plan, draft.config, 0);
+    for rank in 0..all {
+        let copies = graph.as_ref().and_then(|graph| {
+            SentBytes::of_rank(&plan, rank, graph, &found, sent_features(material))
+        });
+        let facts = FrameFacts {
+            stages: &found,
+            asks: &asked,
+            draws: task.draws(),
+            statistics: &statistics,
+            graph: &material.sequence,
+            copies: copies.as_ref().map(|copies| copies as &dyn CopySizes),
+            width: draft.network.model.width(),
+            describes_last: describes_last(&draft.network),
+            asks_last: draft.config.train.loss == LossOn::Last || describes_last(&draft.network),
+            summed: summed(draft.config, &draft.network.parameters),
+        };
+        tell(plan.lower(rank, &order, &facts));
+    }
+    Ok(ForetoldRun {
+        unknown: unknown(&plan),
+        evolves: !moves_rows(&found),
+        weights: draft.network.parameters.weights(),
+        optimiser_slots: optimise::slots(&draft.config.train),
+        plan,
+    })
+}
+
+/// Whether time encoders work on rows.
+fn moves_rows(stages: &[ModelStage]) -> bool {
+    stages.iter().any(|stage| stage.role == StageRole::ToTime)
+}
+
+/// What is not in programs although it will happen.
+fn unknown(plan: &FramePlan) -> Vec<String> {
+    let mut unknown = Vec::new();
+    if plan.gpu.is_some() && plan.splits_snapshots() {
+        unknown.push(
+            "what goes to GPUs is not counted: ranks that divide vertices know it when they are there"
+                .to_owned(),
+        );
+    }
+    let streams = plan.gpu.is_some_and(|gpu| gpu.residency == Residency::Stream);
+    if streams && plan.keeps_blocks() {
+        unknown.push("what goes to GPUs again for blocks that are kept is not counted".to_owned());
+    }
+    unknown
+}
+
+fn describes_last(network: &Network) -> bool {
+    network.model.coverage() == Coverage::Last
+}
+
+/// Whether anything is asked of each snapshot.
+fn asked(
+    task: &mut dyn Task,
+    material: &SnapshotInput,
+    training: &std::ops::Range<usize>,
+) -> Vec<bool> {
+    let asks = |step: usize| {
+        let questions = Questions { steps: step..step + 1, epoch: 0 };
+        training.contains(&step) && task.answers(&questions) > 0.0
+    };
+    (0..material.steps()).map(asks).collect()
+}
+
+/// The widths of batch norms: each has a running mean, a running variance and a count.
+fn statistics(network: &Network) -> Vec<usize> {
+    let all: Vec<_> = network.parameters.iter().map(|(_, one)| one).collect();
+    let statistics = all.into_iter().filter(|one| one.role == Role::Statistic);
+    statistics.step_by(3).map(|one| one.matrix.shape().len()).collect()
 }
