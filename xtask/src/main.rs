@@ -49,7 +49,8 @@ usage: cargo xtask COMMAND
              --program FILE [--out FILE] [--against FILE | --against-program FILE] [--reasons FILE]
              [--markdown FILE] [--list] [WORD …]
   ranks      trains every model by ranks in every way to share it, compares with one rank, and writes
-             bench/results/equality.md
+             bench/results/equality.md: [--engine threads,processes,gpus] [--part I/N] [--again] [--ledger FILE];
+             a run that was stopped goes on with the cells that this commit has not run yet
   sanitize   runs the tests of the crates with unsafe code under AddressSanitizer; words choose tests
   limits     trains every model under limits on memory that are drawn at random, and writes the peaks
              to bench/results/limits.md: [--seed S] [--program FILE] [MODEL …]";
@@ -72,17 +73,22 @@ fn main() -> ExitCode {
         ["defaults", rows @ ..] => exit(defaults::run(&root, rows)),
         ["hashes", words @ ..] => exit(hashes::run(&root, words)),
         ["limits", flags @ ..] => exit(limits::run(&root, flags)),
-        ["ranks"] => exit(ranks::run(&root)),
+        ["ranks", flags @ ..] => match ranks::run(&root, flags) {
+            Some(passed) => exit(passed),
+            None => usage(),
+        },
         ["sanitize", words @ ..] => exit(sanitize::run(&root, words)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
-        _ => {
-            eprintln!("{USAGE}");
-            ExitCode::from(2)
-        }
+        _ => usage(),
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }
 
 fn exit(passed: bool) -> ExitCode {

@@ -1,67 +1,160 @@
 //! `cargo xtask ranks`: the whole matrix of models, tasks, strategies, ranks, blocks, optimisers and engines,
 //! each cell against one rank, and the table of what became of it.
 //!
-//! The cells are those of `crates/zoetrope-train/tests/equality.rs`, of which the tests draw some.
+//! The cells are those of `crates/zoetrope-train/tests/equality.rs`, of which the tests draw some. Each is noted when
+//! it is done, so that a run that was stopped goes on, and parts can be run on several machines.
 
-use std::fmt::Write as _;
-use std::path::Path;
+mod table;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::validate::{cargo, target};
+use serde_json::Value;
 
-/// Where the tests leave the rows of the table; they run all cells if it is set.
-const TABLE: &str = "ZOETROPE_EQUALITY_TABLE";
+use crate::repository;
+use crate::validate::{CUDA_VARIABLE, KERNELS_VARIABLE, cargo, target};
 
-const HEAD: &str = "| engine | model | cells | equal | worst loss | worst weight | seconds | commit |\n\
-                    | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+/// Numbers of processes of an MPI job.
+const JOBS: [usize; 5] = [1, 2, 3, 4, 8];
 
-/// Runs all cells and writes `bench/results/equality.md`. Whether all of them are equal.
-pub(crate) fn run(root: &Path) -> bool {
-    let rows = target(root).join("equality-rows.md");
-    let _ = std::fs::remove_file(&rows);
-    let began = Instant::now();
-    let mut command = cargo(root, &["test", "--locked", "--package", "zoetrope-train"]);
-    command.args(["--test", "equality", "--", "drawn_cells", "--test-threads", "1"]);
-    let passed = command.env(TABLE, &rows).status().is_ok_and(|status| status.success());
-    let rows = std::fs::read_to_string(&rows).unwrap_or_default();
-    let text = page(&rows, &commit(root), began.elapsed().as_secs());
-    print!("{text}");
+/// What computes and what sends, as the tests name it.
+const ENGINES: [&str; 3] = ["threads", "processes", "gpus"];
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Options<'a> {
+    engines: Vec<&'a str>,
+    /// `I/N`: every N-th of what is compared with the same run of one rank, beginning with the I-th.
+    part: &'a str,
+    /// Whether cells that are noted are run again.
+    again: bool,
+    /// Where cells are noted.
+    ledger: Option<&'a str>,
+}
+
+impl<'a> Options<'a> {
+    fn of(flags: &[&'a str]) -> Option<Self> {
+        let mut found = Self { engines: ENGINES.to_vec(), part: "1/1", again: false, ledger: None };
+        let mut flags = flags.iter();
+        while let Some(&flag) = flags.next() {
+            match flag {
+                "--again" => found.again = true,
+                "--engine" => {
+                    found.engines = flags.next()?.split(',').collect();
+                    if found.engines.iter().any(|engine| !ENGINES.contains(engine)) {
+                        return None;
+                    }
+                }
+                "--part" => {
+                    found.part = flags.next()?;
+                    let (part, parts) = found.part.split_once('/')?;
+                    let (part, parts): (usize, usize) = (part.parse().ok()?, parts.parse().ok()?);
+                    if part == 0 || part > parts {
+                        return None;
+                    }
+                }
+                "--ledger" => found.ledger = Some(flags.next()?),
+                _ => return None,
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Runs the cells that are asked for and writes `bench/results/equality.md`. Whether all of them are as they
+/// should be; None if the flags make no sense.
+pub(crate) fn run(root: &Path, flags: &[&str]) -> Option<bool> {
+    let options = Options::of(flags)?;
+    let commit = repository::commit(root);
+    let folder = target(root).join("equality");
+    let ledger = match options.ledger {
+        Some(path) => std::path::absolute(path).ok()?,
+        None => folder.join(format!("{commit}.jsonl")),
+    };
+    if options.again {
+        let _ = std::fs::remove_file(&ledger);
+    }
+    let Some(program) = program(root, &folder) else { return Some(false) };
+    let mut ended = true;
+    for &engine in &options.engines {
+        let began = Instant::now();
+        for mut command in commands(root, &program, engine) {
+            command.current_dir(root.join("crates/zoetrope-train"));
+            command.env("ZOETROPE_EQUALITY_LEDGER", &ledger);
+            command.env("ZOETROPE_EQUALITY_PART", options.part);
+            // Cells are tiny: more threads than ranks would only get in each other's way.
+            command.env("RAYON_NUM_THREADS", "1");
+            let well = command.status().is_ok_and(|status| status.success());
+            if !well {
+                eprintln!("{engine}: did not end well; what is noted stays: {}", ledger.display());
+            }
+            ended &= well;
+        }
+        eprintln!("{engine}: {} s", began.elapsed().as_secs());
+    }
+    let cells = noted(&ledger);
     let path = root.join("bench/results/equality.md");
-    let written = std::fs::write(&path, text);
+    let written = std::fs::write(&path, table::page(&cells, &commit));
     if let Err(error) = &written {
         eprintln!("{}: {error}", path.display());
     }
-    passed && written.is_ok()
+    let wrong = cells.iter().filter(|cell| cell["right"] != true).count();
+    eprintln!("{} cells are noted, {wrong} of them wrong: {}", cells.len(), path.display());
+    Some(ended && wrong == 0 && written.is_ok())
 }
 
-fn page(rows: &str, commit: &str, seconds: u64) -> String {
-    let column = |at: usize| {
-        let of =
-            |row: &str| row.split('|').nth(at).and_then(|cell| cell.trim().parse::<usize>().ok());
-        rows.lines().filter_map(of).sum::<usize>()
+/// A copy of the test program, which stays as it is whatever is built meanwhile.
+fn program(root: &Path, folder: &Path) -> Option<PathBuf> {
+    let mut build = cargo(root, &["test", "--locked", "--package", "zoetrope-train"]);
+    build.args(["--features", "mpi", "--test", "equality", "--no-run"]);
+    build.arg("--message-format=json-render-diagnostics").stderr(std::process::Stdio::inherit());
+    let built = build.output().ok().filter(|output| output.status.success())?;
+    let said = String::from_utf8_lossy(&built.stdout);
+    let of_line = |line| Some(serde_json::from_str::<Value>(line).ok()?["executable"].clone());
+    let executables = said.lines().filter_map(of_line);
+    let built = executables.filter_map(|value| value.as_str().map(PathBuf::from)).last()?;
+    std::fs::create_dir_all(folder).ok()?;
+    let copy = folder.join(format!("program-{}", std::process::id()));
+    std::fs::copy(built, &copy).ok()?;
+    Some(copy)
+}
+
+/// What runs the cells of an engine.
+fn commands(root: &Path, program: &Path, engine: &str) -> Vec<Command> {
+    let test = format!("all_cells_by_{engine}");
+    let test = ["--exact", &test, "--ignored", "--nocapture"];
+    if engine != "processes" {
+        let mut command = Command::new(program);
+        command.args(test);
+        if engine == "gpus" && std::env::var_os(CUDA_VARIABLE).is_none() {
+            let folder = target(root).join("cuda-emulator");
+            let mut build = Command::new(root.join("crates/zoetrope-testkit/emulator/build.sh"));
+            let built = build.arg(&folder).status().is_ok_and(|status| status.success());
+            if !built {
+                eprintln!("{engine}: the emulated GPU cannot be built");
+            }
+            command.env(CUDA_VARIABLE, &folder).env(KERNELS_VARIABLE, folder.join("kernels"));
+        }
+        return vec![command];
+    }
+    let version = Command::new("mpirun").arg("--version").output();
+    let is_open = version.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains("Open"));
+    let job = |size: usize| {
+        let mut command = Command::new("mpirun");
+        if is_open {
+            command.args(["--allow-run-as-root", "--oversubscribe"]);
+        }
+        command.arg("-n").arg(size.to_string()).arg(program).args(test);
+        command
     };
-    let mut page = String::new();
-    let _ = writeln!(
-        page,
-        "What ranks learn against one rank (`cargo xtask ranks`): {} of {} cells are equal, {seconds} s \
-         in all. A cell is a model, one of four tasks, a strategy, 1, 2, 3, 4 or 8 ranks, 1 or 3 blocks (if the model can \
-         be computed in blocks), SGD or Adam; on GPUs, which are emulated unless there is one, there is one cell for each \
-         model and strategy. It is equal if the mean loss of each of three epochs (more than 20 updates) is within 1e-5 of \
-         that of one rank with the same engine, relative to it, and with SGD each weight within 1e-4 of the largest. Worst \
-         are the largest differences of a model, those of weights with SGD.\n",
-        column(4),
-        column(3)
-    );
-    let rows = rows.lines().map(|row| format!("{row} {commit} |\n"));
-    page + HEAD + &rows.collect::<String>()
+    JOBS.map(job).into()
 }
 
-fn commit(root: &Path) -> String {
-    let output =
-        Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(root).output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    text.unwrap_or_else(|_| "an unknown commit".to_owned())
+/// The cells of a ledger. A line that is not whole is none.
+fn noted(ledger: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(ledger).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 #[cfg(test)]
@@ -69,10 +162,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_counts_the_cells_of_all_rows() {
-        let rows = "| threads | tgcn | 30 | 30 | 1e-7 | 2e-7 | 9 |\n| GPUs | tgcn | 4 | 3 | 1e-3 | 2e-7 | 9 |\n";
-        let page = page(rows, "abc", 12);
-        assert!(page.contains("33 of 34 cells are equal, 12 s"), "{page}");
-        assert!(page.ends_with("| 4 | 3 | 1e-3 | 2e-7 | 9 | abc |\n"), "{page}");
+    fn flags_choose_engines_and_a_part() {
+        let options = Options::of(&["--engine", "gpus,threads", "--part", "2/3"]).unwrap();
+        assert_eq!((options.engines, options.part), (vec!["gpus", "threads"], "2/3"));
+        for wrong in
+            [&["--engine", "cpu"][..], &["--part", "3/2"], &["--part", "0/2"], &["--part"], &["x"]]
+        {
+            assert_eq!(Options::of(wrong), None, "{wrong:?}");
+        }
     }
 }

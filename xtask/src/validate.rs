@@ -7,10 +7,10 @@ use crate::steps::Step;
 use crate::{kernels, tidy};
 
 /// Where Zoetrope looks for CUDA first.
-const CUDA_VARIABLE: &str = "ZOETROPE_CUDA_PATH";
+pub(crate) const CUDA_VARIABLE: &str = "ZOETROPE_CUDA_PATH";
 
 /// Where Zoetrope keeps compiled kernels.
-const KERNELS_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
+pub(crate) const KERNELS_VARIABLE: &str = "ZOETROPE_KERNEL_CACHE";
 
 /// What is built and tested once more with the features that plain builds leave out.
 const WITH_MPI: [&str; 5] = ["--package", "zoetrope-dist", "--features", "mpi,faults", "--locked"];

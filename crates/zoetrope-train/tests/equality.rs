@@ -3,14 +3,15 @@
 //! An ordinary run of the tests draws some cells of the matrix; `cargo xtask ranks` runs all of them.
 
 // Each test program uses some of it.
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod equality_case;
 
-use equality_case::{Case, Engine, MODELS, OPTIMISERS, STRATEGIES, TASKS, all_cases, run};
-use zoetrope_testkit::emulator;
+use std::path::PathBuf;
 
-/// Set by `cargo xtask ranks`: all cells are run, and what became of them is added to that file.
-const TABLE: &str = "ZOETROPE_EQUALITY_TABLE";
+use equality_case::{
+    Case, Engine, Ledger, MODELS, OPTIMISERS, STRATEGIES, TASKS, Verdict, all_cases, run,
+};
+use zoetrope_testkit::emulator;
 
 /// A number that follows from another one, well mixed.
 fn mixed(number: u64) -> u64 {
@@ -20,32 +21,28 @@ fn mixed(number: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// All cells of an engine if they are asked for, otherwise so many that are drawn.
-fn cells(engine: Engine, drawn: usize) -> Vec<Case> {
-    let mut all: Vec<Case> = all_cases().filter(|case| case.engine == engine).collect();
-    if std::env::var_os(TABLE).is_none() {
-        // The same draw for the same matrix: a failure can be repeated.
-        let mut order: Vec<usize> = (0..all.len()).collect();
-        order.sort_by_key(|&at| mixed(at as u64));
-        all = order.iter().take(drawn).map(|&at| all[at]).collect();
-    }
+/// So many cells that are drawn: the same for the same matrix, so that a failure can be repeated.
+fn drawn(mut all: Vec<Case>, count: usize) -> Vec<Case> {
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|&at| mixed(at as u64));
+    order.truncate(count);
+    all = order.iter().map(|&at| all[at]).collect();
     all
-}
-
-fn run_cells(engine: Engine, drawn: usize) {
-    run(cells(engine, drawn), std::env::var_os(TABLE).as_deref());
 }
 
 #[test]
 fn drawn_cells_by_threads_learn_what_one_rank_learns() {
-    run_cells(Engine::Threads, 40);
+    run(drawn(all_cases(Engine::Threads), 48));
 }
 
 #[test]
 fn drawn_cells_on_gpus_learn_what_one_rank_with_a_gpu_learns() {
     let test = "drawn_cells_on_gpus_learn_what_one_rank_with_a_gpu_learns";
     if emulator::is_here(test, &[]) {
-        run_cells(Engine::Gpus, 2);
+        let mut all = all_cases(Engine::Gpus);
+        // More ranks take an emulated GPU too long.
+        all.retain(|case| case.size == 2);
+        run(drawn(all, 2));
     }
 }
 
@@ -65,6 +62,92 @@ fn every_model_is_shared_by_snapshot_vertex_and_hybrid() {
         };
         STRATEGIES.into_iter().enumerate().flat_map(of)
     };
-    let all = MODELS.into_iter().enumerate().flat_map(of_model).filter(Case::is_possible);
-    run(all.collect(), None);
+    let all = MODELS.into_iter().enumerate().flat_map(of_model);
+    run(all.filter(|case| case.strategy != "hybrid" || case.size == 4).collect());
+}
+
+/// What `cargo xtask ranks` asks for: an engine, a part of its cells, and where what becomes of them is noted.
+struct Asked {
+    ledger: Ledger,
+    cases: Vec<Case>,
+    all: usize,
+}
+
+impl Asked {
+    /// The cells of the part that are not noted yet, of that number of ranks if one is named.
+    fn of(engine: Engine, size: Option<usize>) -> Self {
+        let asked = |name: &str| std::env::var(format!("ZOETROPE_EQUALITY_{name}")).unwrap();
+        let ledger = Ledger::open(&PathBuf::from(asked("LEDGER")));
+        let (part, parts) = asked("PART")
+            .split_once('/')
+            .map(|(part, parts)| (part.parse::<usize>().unwrap(), parts.parse::<usize>().unwrap()))
+            .unwrap();
+        let mut cases = all_cases(engine);
+        // What is compared with the same run of one rank is in one part.
+        let mut of_part = Vec::new();
+        for case in &cases {
+            let configuration = (case.model, case.task, case.optimiser);
+            if of_part.last() != Some(&configuration) {
+                of_part.push(configuration);
+            }
+        }
+        of_part = of_part.into_iter().skip(part - 1).step_by(parts).collect();
+        cases.retain(|case| of_part.contains(&(case.model, case.task, case.optimiser)));
+        cases.retain(|case| size.is_none_or(|size| size == case.size));
+        let all = cases.len();
+        cases.retain(|case| !ledger.has(case));
+        Self { ledger, cases, all }
+    }
+
+    fn note(&mut self, case: &Case, verdict: &Verdict, left: usize) {
+        self.ledger.add(case, verdict);
+        let name = case.engine.name();
+        if !verdict.is_right() {
+            eprintln!("{name}: {case:?}: {verdict:?}");
+        }
+        if left.is_multiple_of(50) {
+            eprintln!("{name}: {} of {} cells", self.all - left, self.all);
+        }
+    }
+
+    fn run_by_threads(mut self) {
+        for (at, case) in self.cases.clone().iter().enumerate() {
+            let verdict = case.by_threads();
+            self.note(case, &verdict, self.cases.len() - at - 1);
+        }
+    }
+}
+
+/// Not tests of their own: what `cargo xtask ranks` runs.
+#[test]
+#[ignore = "run by cargo xtask ranks"]
+fn all_cells_by_threads() {
+    Asked::of(Engine::Threads, None).run_by_threads();
+}
+
+#[test]
+#[ignore = "run by cargo xtask ranks"]
+fn all_cells_by_gpus() {
+    Asked::of(Engine::Gpus, None).run_by_threads();
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+#[ignore = "run by cargo xtask ranks, by a launcher"]
+fn all_cells_by_processes() {
+    use zoetrope_dist::{Timeouts, mpi};
+    use zoetrope_train::TrainError;
+
+    let ended = mpi::run(Timeouts::default(), |ranks| {
+        let mut asked = Asked::of(Engine::Processes, Some(ranks.size()));
+        // What one process found noted already, because it was faster, is run by all.
+        ranks.barrier()?;
+        for (at, case) in asked.cases.clone().iter().enumerate() {
+            if let Some(verdict) = case.by_processes(&ranks)? {
+                asked.note(case, &verdict, asked.cases.len() - at - 1);
+            }
+        }
+        Ok::<_, TrainError>(())
+    });
+    ended.unwrap();
 }

@@ -1,7 +1,7 @@
 //! Dropout, stretches, and states that are carried from frame to frame do not depend on ranks or blocks.
 
 // Each test program uses some of it.
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod equality_case;
 
 use std::ops::ControlFlow;
