@@ -7,7 +7,7 @@ use zoetrope_nn::NnError;
 use zoetrope_tensor::cuda::RowWindow;
 use zoetrope_tensor::{Gpu, Var};
 
-use super::local_graph::Rows;
+use super::own_rows::Rows;
 
 /// Windows on features, and on the kept aggregation of them.
 #[derive(Debug)]

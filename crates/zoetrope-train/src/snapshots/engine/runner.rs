@@ -16,7 +16,8 @@ use zoetrope_tensor::{Device, Difference, Gpu, Matrix, SparseGroup, Tape, Var};
 
 use super::feature_windows::{FeatureWindows, Of};
 use super::features::Features;
-use super::local_graph::{LocalGraph, LocalPiece, Rows};
+use super::local_graph::{LocalGraph, LocalPiece};
+use super::own_rows::Rows;
 use super::piece::Piece;
 use super::reuse;
 use super::sent_bytes::SentBytes;
