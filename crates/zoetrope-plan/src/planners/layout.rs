@@ -268,8 +268,8 @@ fn on_gpu_of(
         (false, Some(Transport::Nccl), Err(why)) => {
             return Err(PlanError::NotLinked { why: why.clone() });
         }
-        (false, _, Ok(())) => Some(Transport::Nccl),
-        (false, None, Err(_)) => Some(Transport::Host),
+        (false, Some(Transport::Nccl), Ok(())) => Some(Transport::Nccl),
+        (false, None, _) => Some(best_transport(facts)),
     };
     let layout = FramesOnGpu {
         precision: wishes.precision,
@@ -282,6 +282,18 @@ fn on_gpu_of(
         memory,
     };
     Ok((layout, reasons))
+}
+
+/// The layout of a saved plan for GPUs that are there: if it was made before its ranks were, it does not say yet how
+/// they exchange GPU data.
+pub fn for_ranks(planned: FramesOnGpu, ranks: usize, facts: &GpuFacts) -> FramesOnGpu {
+    let found = || (ranks > 1).then(|| best_transport(facts));
+    FramesOnGpu { transport: planned.transport.or_else(found), ..planned }
+}
+
+/// From GPU to GPU if that is possible.
+fn best_transport(facts: &GpuFacts) -> Transport {
+    if facts.linked.is_ok() { Transport::Nccl } else { Transport::Host }
 }
 
 /// How snapshots are sent: parts of them, whose columns have other numbers in each, are sent whole.

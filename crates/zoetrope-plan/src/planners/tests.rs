@@ -6,7 +6,7 @@ use crate::placement::Placement;
 use crate::plan::batch_plan::BatchRule;
 use crate::plan::frame::{Frame, FrameRule};
 use crate::plan::frame_plan::{Blocks, FramePlan, OperatorOrder};
-use crate::plan::gpu::{Coding, Residency, Transport};
+use crate::plan::gpu::{Coding, FramesOnGpu, Residency, Transport};
 use crate::plan::memory::Memory;
 use crate::plan::sharing::Sharing;
 use crate::program::{ModelStage, StageRole};
@@ -269,6 +269,19 @@ fn ranks_with_gpus_stream_and_send_differences_of_whole_snapshots_only() {
     let facts = GpuFacts { linked: Err("no library".to_owned()), ..gpu };
     let error = ask(&workload(), &linked, Some(&facts)).unwrap_err();
     assert!(matches!(error, PlanError::NotLinked { .. }), "{error}");
+}
+
+#[test]
+fn a_plan_that_was_saved_before_its_ranks_were_there_gets_their_transport() {
+    let ranks = Wishes { ranks: 2, ..wishes() };
+    let gpu = gpu_with(1 << 30, 50_000);
+    let planned = on_gpu(&ranks, &gpu).gpu.unwrap();
+    let saved = FramesOnGpu { transport: None, ..planned };
+    let linked = GpuFacts { linked: Ok(()), ..gpu.clone() };
+    assert_eq!(layout::for_ranks(saved, 2, &gpu), planned);
+    assert_eq!(layout::for_ranks(saved, 2, &linked).transport, Some(Transport::Nccl));
+    assert_eq!(layout::for_ranks(planned, 2, &linked), planned, "what the plan says is obeyed");
+    assert_eq!(layout::for_ranks(saved, 1, &linked), saved);
 }
 
 #[test]

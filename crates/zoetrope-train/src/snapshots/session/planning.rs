@@ -20,7 +20,7 @@ use zoetrope_plan::planners::{Workload, layout};
 use zoetrope_plan::strategy::{Machine, Traffic};
 use zoetrope_plan::{
     BlockCost, FramePlan, FrameRule, FrameWorkload, GpuFacts, LayerOrder, ModelStage, Plan,
-    PlanError, Question, StageRole, Transport, Wishes, choose,
+    PlanError, Question, StageRole, Wishes, choose,
 };
 use zoetrope_run::Timeline;
 use zoetrope_tensor::cuda::{ParameterBlock, WORKSPACE_BYTES};
@@ -202,14 +202,8 @@ impl<'c> Draft<'c> {
                 given.gpu = Some(layout);
                 given.head.reasons.extend(reasons);
             }
-            (Some(facts), Some(mut planned)) => {
-                // A plan that was made before its ranks were there.
-                if size > 1 && planned.transport.is_none() {
-                    let linked = facts.linked.is_ok();
-                    planned.transport =
-                        Some(if linked { Transport::Nccl } else { Transport::Host });
-                    given.gpu = Some(planned);
-                }
+            (Some(gpu), Some(planned)) => {
+                given.gpu = Some(layout::for_ranks(planned, size as usize, gpu));
             }
         }
         if compare {
