@@ -64,9 +64,11 @@ def arguments(options, ranks, model, strategy, way, out, epochs):
     shared = {"plan.strategy": strategy, "plan.device_transport": way, "plan.timeout": 30} if ranks > 1 else {}
     keys = {
         "data.window": "1d", "data.split": "none", "data.features": "degree", "task.name": "link-prediction",
-        "task.theta": 0.01, "model.hidden": 16, "train.frame": 10, "train.stride": 10, "train.epochs": epochs,
+        "task.theta": 0.01, "train.frame": 10, "train.stride": 10, "train.epochs": epochs,
         "train.device": "cuda", **shared,
     }  # fmt: skip
+    if not model.startswith("evolvegcn"):  # it is as wide as the features
+        keys["model.hidden"] = 16
     settings = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
     return ["train", "--quiet", "--data", options.data, "--model", model, "--out", out, *settings]
 

@@ -36,10 +36,12 @@ def main():
                 if strategy == "hybrid" and int(ranks) < 4:
                     continue
                 job = [
-                    "train", "--data", DATA, "--task", "link-prediction", "--model", model, "--hidden", "16",
+                    "train", "--data", DATA, "--task", "link-prediction", "--model", model,
                     "--frame", "12", "--stride", "4", "--epochs", options.epochs, "--set", f"plan.strategy={strategy}",
                     "--threads", "1", "--quiet",
                 ]  # fmt: skip
+                if not model.startswith("evolvegcn"):  # it is as wide as the features
+                    job += ["--hidden", "16"]
                 hashes = set()
                 for engine, hosts, start, more in [
                     ("threads", 1, [], ["--ranks", ranks]),

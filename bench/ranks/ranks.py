@@ -27,12 +27,17 @@ IN_BLOCKS = ("evolvegcn-o", "tm-gcn", "cd-gcn")
 MIB = 1 << 20
 
 
+def width(model, hidden):
+    """EvolveGCN of PyG-Temporal is as wide as the features, and refuses another width."""
+    return [] if model == "evolvegcn-o" else ["--hidden", hidden]
+
+
 def memory(size):
     """Peak memory by blocks: measured, and planned; seconds of the second epoch."""
     rows = []
     for model in IN_BLOCKS:
         for blocks in size["blocks"]:
-            flags = graph(**size["long"]) + ["--hidden", "16", "--epochs", "2", "--set", f"plan.blocks={blocks}"]
+            flags = graph(**size["long"]) + [*width(model, "16"), "--epochs", "2", "--set", f"plan.blocks={blocks}"]
             run = train(model, flags)["summary"]
             planned = sum(run["plan"]["memory"].values())
             rows.append({
@@ -49,7 +54,7 @@ def limits(size, rows):
     for model in ("cd-gcn", "tm-gcn"):
         whole = next(row for row in rows if row["model"] == model and row["blocks"] == 1)
         limit = whole["peak"] // 3
-        flags = graph(**size["long"]) + ["--hidden", "16", "--epochs", "2", "--memory-limit", str(limit)]
+        flags = graph(**size["long"]) + [*width(model, "16"), "--epochs", "2", "--memory-limit", str(limit)]
         without = train(model, flags + ["--set", "plan.recompute=false"])
         run = train(model, flags)
         summary = run["summary"]
@@ -73,7 +78,7 @@ def scaling(size, rounds, models, parts):
     """Seconds of an epoch by ranks of one thread each, all kinds in every round; with the part `cost` processor seconds of eight ranks against one."""
     rows = []
     for model in models:
-        flags = graph(**size["wide"]) + ["--hidden", size["hidden"], "--threads", "1", "--epochs", "5"]
+        flags = graph(**size["wide"]) + [*width(model, size["hidden"]), "--threads", "1", "--epochs", "5"]
         kinds = {"1 rank": ((), ["--ranks", "1"]), "2 threads": ((), ["--ranks", "2"])}
         if "mpi" in parts and shutil.which("mpirun"):
             mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]

@@ -49,10 +49,12 @@ def train(case, model, rule, device):
     folder = WORK / "run"
     shutil.rmtree(folder, ignore_errors=True)
     keys = {
-        **case.settings, "train.frame": case.frame, "train.stride": case.frame, "model.hidden": 6, "model.layers": 2, "train.epochs": case.epochs,
+        **case.settings, "train.frame": case.frame, "train.stride": case.frame, "model.layers": 2, "train.epochs": case.epochs,
         "data.features": "degree", "data.split": "none", "task.name": "link-prediction", "task.theta": 0.01,
         "plan.residency": "stream", "plan.difference": rule, "train.device": device,
     }
+    if not model.startswith("evolvegcn"):  # it is as wide as the features
+        keys["model.hidden"] = 6
     if SMOOTHING[model]:
         keys[f"data.{SMOOTHING[model]}"] = case.life
     settings = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]

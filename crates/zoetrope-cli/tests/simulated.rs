@@ -23,7 +23,7 @@ use zoetrope_train::training_run::Epochs;
 
 /// A graph whose ranks have unlike shares: 17 vertices, 13 snapshots to train on.
 const LINKS: &str = "data.path=synthetic:sbm?vertices=17&steps=17&communities=3&inside=2&outside=1 \
-                     task.name=link-prediction data.split=80/20 train.epochs=1 model.hidden=5";
+                     task.name=link-prediction data.split=80/20 train.epochs=1";
 
 fn config(settings: &str) -> Config {
     settings.split_whitespace().fold(Config::builder(), ConfigBuilder::set).build().unwrap()

@@ -11,7 +11,7 @@ section! {
         /// Which model; if not set, tgn for a stream of events, unless a key that only snapshot
         /// models read is set.
         name: ModelName = ModelName::DEFAULT_OF_SNAPSHOTS;
-        /// Width of the hidden state.
+        /// Width of the hidden state; refused for evolvegcn-o and evolvegcn-h of pygt, which are as wide as the features.
         hidden: usize = 32, Whole(1, 1 << 16);
         /// How many layers; as many as the paper has if not set.
         layers: Option<usize> = None, Whole(1, 64);

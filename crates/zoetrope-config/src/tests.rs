@@ -264,6 +264,10 @@ fn contradictions_are_refused_with_advice() {
     refused(&["train.schedule=warm-up"], "rise over no epoch");
     refused(&["train.schedule=cosine", "train.min_lr=1"], "above the first");
     refused(&["model.name=dysat", "model.hidden=30"], "multiple of the heads");
+    refused(&["model.name=evolvegcn-o", "model.hidden=30"], "its weights are square");
+    refused(&["model.name=evolvegcn-h", "model.hidden=30"], "its weights are square");
+    let wide = ["data.features=learned", "data.learned_width=7", "model.name=evolvegcn-o"];
+    refused(&[&wide[..], &["model.hidden=30"]].concat(), "its weights are square");
     refused(&["task.name=node-regression", "model.decoder=dot"], "does not answer");
     refused(&["task.name=node-regression", "task.metric=mrr"], "use one of mse");
     refused(&["task.name=link-prediction", "task.classes=3"], "no classes");

@@ -81,12 +81,17 @@ const EVENTS: &str = "synthetic:bipartite?events=900";
 
 impl ModelCase {
     fn config(&self, device: &str) -> Result<Config, TrainError> {
-        let common = ["train.seed=3", "model.hidden=12", "train.clip=1"];
+        let common = ["train.seed=3", "train.clip=1"];
+        // EvolveGCN of PyG-Temporal is as wide as the features.
+        let named = |word: &str| self.settings.iter().any(|setting| setting.contains(word));
+        let square = named("evolvegcn") && !named("model.variant=paper");
         let device = format!("train.device={device}");
         let of_events = self.settings[0].contains(EVENTS);
         let epochs = format!("train.epochs={}", if of_events { EVENT_EPOCHS } else { EPOCHS });
         let given = self.settings.iter().map(String::as_str);
-        let settings = common.into_iter().chain(given).chain([device.as_str(), epochs.as_str()]);
+        let width = (!square).then_some("model.hidden=12");
+        let settings = common.into_iter().chain(width).chain(given);
+        let settings = settings.chain([device.as_str(), epochs.as_str()]);
         let mut builder = settings.fold(Config::builder(), |builder, text| builder.set(text));
         builder = if of_events {
             // Encodings of long times turn the last bit of a weight into another phase: with ordinary

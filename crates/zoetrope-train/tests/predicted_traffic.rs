@@ -24,8 +24,12 @@ const DATA: [&str; 6] = [
 
 fn config(ranks: usize, settings: &[String]) -> Config {
     let ranks = format!("train.ranks={ranks}");
+    // EvolveGCN of PyG-Temporal is as wide as the features.
+    let named = |prefix: &str| settings.iter().any(|setting| setting.starts_with(prefix));
+    let square = named("model.name=evolvegcn") && !named("model.variant=paper");
+    let usual = DATA.into_iter().filter(|setting| !(square && setting.starts_with("model.hidden")));
     let settings = settings.iter().map(String::as_str);
-    let all = DATA.into_iter().chain([ranks.as_str()]).chain(settings);
+    let all = usual.chain([ranks.as_str()]).chain(settings);
     all.fold(Config::builder(), zoetrope_config::ConfigBuilder::set).build().unwrap()
 }
 

@@ -109,11 +109,11 @@ fn expect_program(ranks: usize, settings: &str) -> TaskGraph {
 }
 
 const SERIES: &str = "data.path=synthetic:demo?vertices=20&steps=24 data.split=80/20 train.frame=4 \
-                      train.epochs=2 model.hidden=8";
+                      train.epochs=2";
 
 /// A graph whose ranks have unlike shares: 17 vertices, 13 snapshots to train on.
 const LINKS: &str = "data.path=synthetic:sbm?vertices=17&steps=17&communities=3&inside=2&outside=1 \
-                     task.name=link-prediction data.split=80/20 train.epochs=2 model.hidden=5";
+                     task.name=link-prediction data.split=80/20 train.epochs=2";
 
 #[test]
 fn one_rank_does_what_its_program_says_with_every_model() {
@@ -121,7 +121,7 @@ fn one_rank_does_what_its_program_says_with_every_model() {
         let program = expect_program(1, &format!("{SERIES} model.name={model} train.batch_size=2"));
         let structured = program.count_of(TaskKind::Structure) > 0;
         assert_eq!(structured, model != "gc-lstm", "its convolution is inside of its recurrence");
-        expect_program(1, &format!("{LINKS} model.name={model} train.frame=5 model.hidden=8"));
+        expect_program(1, &format!("{LINKS} model.name={model} train.frame=5"));
     }
 }
 

@@ -69,6 +69,14 @@ impl Row {
         EVENT_MODELS.contains(&self.model)
     }
 
+    /// Whether a setting that all rows say means something to this one: EvolveGCN of PyG-Temporal is as wide as the
+    /// features, and refuses another width unless it bounds features that are learned.
+    fn reads(&self, setting: &str) -> bool {
+        let says = |one: &str| self.settings.iter().any(|setting| setting == one);
+        let square = self.model.starts_with("evolvegcn") && !says("model.variant=paper");
+        !(square && setting.starts_with("model.hidden")) || says("data.features=learned")
+    }
+
     /// The arguments of each command that has to be run, one after the other.
     pub(super) fn commands(&self, more: &[String]) -> Vec<Vec<String>> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -77,7 +85,8 @@ impl Row {
         train.extend(words(&["--data", self.data, "--model", self.model, "--task", self.task]));
         train.extend(words(&["--device", self.device, "--epochs", &epochs]));
         let own: &[&str] = if self.is_of_events() { &OF_EVENTS } else { &OF_SNAPSHOTS };
-        let given = GIVEN.iter().chain(own).map(|text| (*text).to_owned());
+        let given = GIVEN.iter().filter(|text| self.reads(text));
+        let given = given.chain(own).map(|text| (*text).to_owned());
         for setting in given.chain(more.iter().cloned()).chain(self.settings.iter().cloned()) {
             train.extend(["--set".to_owned(), setting]);
         }

@@ -249,7 +249,6 @@ pub(crate) const SILENT: &[(&str, &str)] = &[
     ("data.until_removed", "nothing removes an edge in data without a column for it"),
     ("data.feature_scaling", "`auto` may be that already"),
     ("data.missing_features", "nothing is missing in data that is made"),
-    ("model.hidden", "EvolveGCN of variant pygt is as wide as its features"),
     ("model.layers", "the number may be the model's own"),
     ("model.heads", "the number may be the model's own"),
     ("model.variant", "tm-gcn and wd-gcn are the same in both sources"),

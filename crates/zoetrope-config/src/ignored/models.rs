@@ -2,7 +2,7 @@
 
 use super::{ignored_unless, unread_if};
 use crate::problem::ConfigProblem;
-use crate::{Config, EmbeddingName, FeatureRule, ModelName, UpdaterName};
+use crate::{Config, EmbeddingName, FeatureRule, ModelName, UpdaterName, Variant};
 
 /// Keys that only snapshot models read.
 const OF_SNAPSHOTS: &[&str] = &[
@@ -88,6 +88,16 @@ pub(super) fn model(config: &Config, default: &Config) -> Vec<Option<ConfigProbl
     let of = |read, key, readers| ignored_unless(read, (key, "model.name", name.name(), readers));
     vec![
         unread_if(
+            has_square_weights(config) && !widens_learned_features(config),
+            config,
+            (
+                "model.hidden",
+                &format!("model.name = \"{name}\" of model.variant = \"{}\"", model.variant),
+                "its weights are square, so that it is as wide as the features of a vertex",
+                "leave model.hidden out, or use model.variant = \"paper\"",
+            ),
+        ),
+        unread_if(
             matches!(name, ModelName::GcLstm | ModelName::Dysat)
                 || config.data.features == FeatureRule::Learned,
             config,
@@ -111,6 +121,17 @@ pub(super) fn model(config: &Config, default: &Config) -> Vec<Option<ConfigProbl
             "tm-gcn",
         ),
     ]
+}
+
+/// EvolveGCN of PyG-Temporal.
+fn has_square_weights(config: &Config) -> bool {
+    matches!(config.model.name, ModelName::EvolveGcnO | ModelName::EvolveGcnH)
+        && config.model.variant == Variant::Pygt
+}
+
+/// Whether the hidden width bounds that of features which are learned.
+fn widens_learned_features(config: &Config) -> bool {
+    config.data.features == FeatureRule::Learned && !config.is_asked("data.learned_width")
 }
 
 /// Keys that only some event models read, depending on the parts they are made of.

@@ -107,10 +107,13 @@ fn data(random: &mut Random, entry: &str) -> (&'static str, Vec<String>) {
             ("plan", arguments)
         }
         _ => {
-            let mut arguments =
-                words(format!("train --data {entry} --epochs 1 --hidden 4 --out ../out/r"));
+            let mut arguments = words(format!("train --data {entry} --epochs 1 --out ../out/r"));
             if random.once_in(2) {
                 arguments.extend(["--model".into(), (*random.pick(&MODELS)).to_owned()]);
+            }
+            // EvolveGCN of PyG-Temporal is as wide as the features.
+            if !arguments.iter().any(|word| word == "evolvegcn-o") {
+                arguments.extend(["--hidden".to_owned(), "4".to_owned()]);
             }
             ("train", arguments)
         }

@@ -29,7 +29,7 @@ pub(super) const TRAININGS: [Training; 4] = [
     Training {
         name: "evolvegcn-o",
         arguments: "--data synthetic:sbm?vertices=60&steps=24&communities=4 --task link-prediction \
-                    --model evolvegcn-o --hidden 8 --set train.shuffle=true --set train.clip=1.0",
+                    --model evolvegcn-o --set train.shuffle=true --set train.clip=1.0",
     },
     Training {
         name: "tgn",

@@ -170,9 +170,11 @@ fn window(config: &mut Config, store: &EventStore) {
 
 /// The width of learned features, which must stay if the number of vertices grows.
 fn learned_width(config: &mut Config, vertices: u32) {
-    if config.data.features == FeatureRule::Learned {
+    if config.data.features == FeatureRule::Learned && config.data.learned_width.is_none() {
         let width = config.data.learned_width_for(config.model.hidden, vertices as usize);
         config.data.learned_width = Some(width);
+        let because = format!("model.hidden = {} and {vertices} vertices", config.model.hidden);
+        config.settle("data.learned_width", width, because);
     }
 }
 

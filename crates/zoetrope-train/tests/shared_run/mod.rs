@@ -14,8 +14,8 @@ use zoetrope_train::training_run::{Epochs, TrainingRun};
 
 /// ESDG's models with the smoothing that the paper gives each (§6.1).
 pub(crate) const MODELS: [&str; 3] = [
-    "model.name=tm-gcn data.m_product=3 model.bandwidth=3",
-    "model.name=cd-gcn",
+    "model.name=tm-gcn model.hidden=6 data.m_product=3 model.bandwidth=3",
+    "model.name=cd-gcn model.hidden=6",
     "model.name=evolvegcn-o data.edge_life=3 model.layers=2",
 ];
 
@@ -33,7 +33,7 @@ pub(crate) const BLOCKS: [&str; 3] = ["plan.blocks=1", "plan.blocks=2", "plan.bl
 /// Link prediction with θ = 0.1 on a graph whose vertices share few snapshots evenly: 21 of them, 10
 /// in a frame, 61 vertices.
 const BASE: &str = "data.path=synthetic:aml?accounts=64&days=26&events=2600&patterns=4 data.window=1d \
-    data.split=none task.name=link-prediction task.theta=0.1 model.hidden=6 train.frame=10 \
+    data.split=none task.name=link-prediction task.theta=0.1 train.frame=10 \
     train.stride=3 train.epochs=4 train.lr=0.002";
 
 /// A configuration of settings that stand in texts, separated by spaces.
