@@ -35,7 +35,7 @@ pub(crate) const TASKS: [&str; 4] = [
     "task.name=node-regression data.path=synthetic:demo?vertices=19&steps=27",
     "task.name=link-prediction data.path=synthetic:demo?vertices=19&steps=27",
     "task.name=node-classification data.path=synthetic:sbm?vertices=40&steps=20&communities=3",
-    "task.name=edge-classification data.path=synthetic:bipartite?events=400 data.window=2d task.classes=2",
+    "task.name=edge-classification data.path=synthetic:bipartite?users=40&items=20&events=400&labels=0.3 data.window=2d task.classes=2",
 ];
 
 /// Ways to share the cells of a frame.
