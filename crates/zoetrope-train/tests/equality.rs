@@ -66,6 +66,22 @@ fn every_model_is_shared_by_snapshot_vertex_and_hybrid() {
     run(all.filter(|case| case.strategy != "hybrid" || case.size == 4).collect());
 }
 
+#[test]
+fn a_rank_without_a_vertex_evolves_the_weights_of_the_others() {
+    // Of 19 vertices in eight parts one part has none.
+    let of = |(model, strategy)| Case {
+        model,
+        task: TASKS[0],
+        strategy,
+        size: 8,
+        blocks: 1,
+        optimiser: OPTIMISERS[0],
+        engine: Engine::Threads,
+    };
+    let models = ["evolvegcn-h", "evolvegcn-h model.variant=paper"];
+    run(models.into_iter().zip(["vertex", "hypergraph"]).map(of).collect());
+}
+
 /// What `cargo xtask ranks` asks for: an engine, a part of its cells, and where what becomes of them is noted.
 struct Asked {
     ledger: Ledger,

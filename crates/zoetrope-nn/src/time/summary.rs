@@ -65,7 +65,8 @@ impl Summary {
         let count = self.count.min(vertices);
         let mut rows = Vec::with_capacity(frame.steps() * count);
         let mut halves = Vec::with_capacity(2 * rows.capacity());
-        if frame.steps() > 0 {
+        // A rank may have no snapshot of a block, or no vertex of a tiny graph.
+        if frame.steps() > 0 && vertices > 0 {
             let scores = tape.linear(x, direction, None, Activation::Tanh)?;
             let scores = on_host(tape, scores);
             for (step, scores) in scores.chunks_exact(vertices).enumerate() {
