@@ -81,15 +81,15 @@ pub(super) fn page(cells: &[Value], commit: &str) -> String {
     let columns: Vec<_> = ENGINES.iter().flat_map(of).collect();
     let names: String =
         columns.iter().map(|(name, column)| format!(" {name} {} |", column.1)).collect();
-    let _ = writeln!(page, "| model | strategy |{names}");
-    let _ = writeln!(page, "| --- | --- |{}", " --- |".repeat(columns.len()));
+    let _ = writeln!(page, "| model | strategy |{names} commit |");
+    let _ = writeln!(page, "| --- | --- |{}", " --- |".repeat(columns.len() + 1));
     for row in order {
         let of = |(_, column): &(&str, (String, u64))| {
             let found = summed.get(&(row.clone(), column.clone()));
             format!(" {} |", found.map_or_else(String::new, Summary::shown))
         };
         let shown: String = columns.iter().map(of).collect();
-        let _ = writeln!(page, "| {} | {} |{shown}", row.0, row.1);
+        let _ = writeln!(page, "| {} | {} |{shown} {commit} |", row.0, row.1);
     }
     for ((reason, blocks), models) in refused {
         let models: Vec<String> = models.into_iter().collect();
@@ -146,8 +146,11 @@ mod tests {
         ];
         let page = page(&cells, "abc");
         assert!(page.contains("3 of 4 cells"), "{page}");
-        assert!(page.contains("| model | strategy | threads 2 | MPI 8 |"), "{page}");
-        assert!(page.contains("| tgcn | vertex | 2e-7 (2) | 0e0 (1, **1 wrong**) |"), "{page}");
+        assert!(page.contains("| model | strategy | threads 2 | MPI 8 | commit |"), "{page}");
+        assert!(
+            page.contains("| tgcn | vertex | 2e-7 (2) | 0e0 (1, **1 wrong**) | abc |"),
+            "{page}"
+        );
         assert!(page.contains("| dysat | vertex | 1 refused |  |"), "{page}");
         assert!(page.contains("Refused, 1 blocks: dysat (\"whole frames\")."), "{page}");
         assert!(page.contains("it hangs"), "{page}");
