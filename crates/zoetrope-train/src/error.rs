@@ -195,6 +195,9 @@ fn device_advice(error: &CudaError) -> &'static str {
             Consumer::Features => {
                 "; use plan.residency=\"stream\", fewer features, or a larger plan.memory_limit"
             }
+            Consumer::States => {
+                "; use plan.block_states=\"stream\", fewer plan.blocks, or a larger plan.memory_limit"
+            }
             Consumer::Parameters => "; use a smaller model.hidden, or a larger plan.memory_limit",
             Consumer::Workspace => "; use a larger plan.memory_limit: products need as much",
         },

@@ -36,13 +36,21 @@ pub enum Consumer {
     Features,
     /// Weights, gradients and the state of the optimiser.
     Parameters,
+    /// States between frames and between the blocks of one.
+    States,
     /// What libraries work with.
     Workspace,
 }
 
 impl Consumer {
-    const ALL: [Self; 5] =
-        [Self::Activations, Self::Graph, Self::Features, Self::Parameters, Self::Workspace];
+    const ALL: [Self; 6] = [
+        Self::Activations,
+        Self::Graph,
+        Self::Features,
+        Self::Parameters,
+        Self::States,
+        Self::Workspace,
+    ];
 
     /// The name in messages.
     pub fn name(self) -> &'static str {
@@ -51,6 +59,7 @@ impl Consumer {
             Self::Graph => "the graph",
             Self::Features => "features",
             Self::Parameters => "parameters",
+            Self::States => "states between blocks",
             Self::Workspace => "workspace of libraries",
         }
     }

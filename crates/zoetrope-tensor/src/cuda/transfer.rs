@@ -116,11 +116,21 @@ impl PinnedBlock {
         Self { gpu: gpu.clone(), host, bytes, plain }
     }
 
+    /// The bytes that there is room for.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where it begins, for whoever orders what is written and read there by a stream.
+    pub(super) fn address(&mut self) -> *mut u8 {
+        self.host.map_or(self.plain.as_mut_ptr(), |host| host as *mut u8)
+    }
+
     /// The address of a copy of some bytes, which the caller must not ask for again before what he does with
     /// it is over.
     pub(super) fn filled(&mut self, from: &[u8]) -> *const u8 {
         assert!(from.len() <= self.bytes, "{} bytes in room for {}", from.len(), self.bytes);
-        let place = self.host.map_or(self.plain.as_mut_ptr(), |host| host as *mut u8);
+        let place = self.address();
         // SAFETY: the block has room for as many bytes, and nobody else has a part of it.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), place, from.len()) };
         place

@@ -1,6 +1,7 @@
 //! Values that outlive the tape they were computed on, on the device where they were computed.
 
 use crate::buffer::Buffer;
+use crate::cuda::{Consumer, Gpu};
 use crate::device::Device;
 use crate::error::TensorError;
 use crate::matrix::{Matrix, Shape};
@@ -19,8 +20,38 @@ impl Kept {
         self.shape
     }
 
-    pub(super) fn values(&self) -> &Buffer {
+    pub(crate) fn values(&self) -> &Buffer {
         &self.values
+    }
+
+    pub(crate) fn values_mut(&mut self) -> &mut Buffer {
+        &mut self.values
+    }
+
+    /// A matrix of a shape with unspecified values, in the old block if that has room for it: who wrote it
+    /// down finds it at the same address.
+    fn room_on<'p>(device: &Device, shape: Shape, place: &'p mut Option<Self>) -> &'p mut Self {
+        let before = place.take().filter(|kept| kept.values.is_on(device));
+        let values = match before {
+            Some(kept) if kept.shape == shape => kept.values,
+            Some(kept) if kept.values.room() >= shape.len() => kept.values.reshaped(shape.len()),
+            _ => match device {
+                Device::Cpu => Buffer::zeroed(shape.len()),
+                Device::Cuda(gpu) => {
+                    gpu.charging(Consumer::States, || Buffer::on_device(gpu, shape.len()))
+                }
+            },
+        };
+        place.insert(Self { shape, values })
+    }
+
+    /// The same on a GPU.
+    pub(crate) fn room_for<'p>(
+        gpu: &Gpu,
+        shape: Shape,
+        place: &'p mut Option<Self>,
+    ) -> &'p mut Self {
+        Self::room_on(&Device::Cuda(gpu.clone()), shape, place)
     }
 
     /// A copy on the host; waits for a device.
@@ -41,7 +72,7 @@ impl From<&Matrix> for Kept {
 impl Tape {
     /// Copies the values of a matrix off the tape; a block of the right size is used again.
     pub fn keep(&self, var: Var, place: &mut Option<Kept>) {
-        let kept = self.room(self.shape(var), place);
+        let kept = Kept::room_on(self.device(), self.shape(var), place);
         match self.gpu() {
             None => kept.values.as_mut_slice().copy_from_slice(self.value(var)),
             Some(gpu) => gpu.copy(self.view(var), kept.values.view_mut()),
@@ -55,24 +86,11 @@ impl Tape {
             *place = None;
             return;
         };
-        let kept = self.room(self.shape(var), place);
+        let kept = Kept::room_on(self.device(), self.shape(var), place);
         match self.gpu() {
             None => kept.values.as_mut_slice().copy_from_slice(gradient.as_slice()),
             Some(gpu) => gpu.copy(gradient.view(), kept.values.view_mut()),
         }
-    }
-
-    /// A matrix of a shape, the old one if it fits.
-    fn room<'p>(&self, shape: Shape, place: &'p mut Option<Kept>) -> &'p mut Kept {
-        let fits = |kept: &Kept| kept.shape == shape && kept.values.is_on(self.device());
-        if !place.as_ref().is_some_and(fits) {
-            let values = match self.device() {
-                Device::Cpu => Buffer::zeroed(shape.len()),
-                Device::Cuda(gpu) => Buffer::on_device(gpu, shape.len()),
-            };
-            *place = Some(Kept { shape, values });
-        }
-        place.as_mut().expect("made above")
     }
 
     /// A constant with the values of a matrix off the tape.
