@@ -6,6 +6,7 @@
 #   bench/cards/run.sh                    every model and strategy, linked and by way of the host
 #   bench/cards/run.sh blocks             a timeline larger than the memory of each rank's GPU
 #   bench/cards/run.sh [blocks] --tiny --out DIR   does it run at all?
+#   bench/cards/run.sh blocks --tiny --threads --out DIR   the same without mpirun
 #
 # On a machine with one GPU the ranks share it: each is given another NCCL_HOSTID, so that NCCL takes them for
 # ranks of different hosts and moves bytes over sockets. Times are then no measure of NCCL between GPUs.

@@ -48,6 +48,10 @@ section! {
         /// Whether the graph and the features of a run on a GPU stay there (`resident`), or on the host, which
         /// sends those of every frame or block ahead of their use (`stream`). `auto`: there if all of it fits.
         residency: Residency = Residency::Auto;
+        /// Whether the states before blocks that are recomputed wait for the backward pass on the GPU
+        /// (`resident`), or all but two of them on the host (`stream`). `auto`: there if they fit. It does not
+        /// change the result.
+        block_states: Residency = Residency::Auto;
         /// Whether snapshots are sent to a GPU as differences to those before them (ESDG §3.2). `auto`:
         /// if that is faster, as it is frame by frame if snapshots change little; `on`: whenever it takes
         /// fewer bytes, also for those that stay on the GPU. It does not change the result.
@@ -162,7 +166,7 @@ names! {
 }
 
 names! {
-    /// Where a GPU keeps the graph.
+    /// Where a GPU keeps what it reads again.
     Residency {
         /// On the GPU if it fits.
         Auto = "auto",

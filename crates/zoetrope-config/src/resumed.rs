@@ -9,7 +9,7 @@ use crate::error::ConfigError;
 /// Keys that may change without making it another run: how long it goes on, how fast it learns, where
 /// the same data lies, and what does not change the result. With the flag that sets each, if there is
 /// one.
-const ALLOWED: [(&str, Option<&str>); 20] = [
+const ALLOWED: [(&str, Option<&str>); 21] = [
     ("train.epochs", Some("--epochs")),
     ("train.lr", Some("--lr")),
     ("train.threads", Some("--threads")),
@@ -27,6 +27,7 @@ const ALLOWED: [(&str, Option<&str>); 20] = [
     ("plan.timeout", None),
     ("plan.device_transport", None),
     ("plan.residency", None),
+    ("plan.block_states", None),
     ("plan.difference", None),
     ("plan.record", None),
     ("plan.prefetch", None),

@@ -296,6 +296,7 @@ fn keys_of_a_gpu_are_refused_on_the_processor() {
     for (key, value) in [
         ("train.precision", "tf32"),
         ("plan.residency", "stream"),
+        ("plan.block_states", "stream"),
         ("plan.difference", "off"),
         ("plan.record", "false"),
     ] {

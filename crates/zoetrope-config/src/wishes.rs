@@ -15,6 +15,15 @@ use super::plan::{
 };
 use super::{Config, EqualTimesRule, Precision};
 
+/// Where a GPU keeps something, if that is decided.
+fn planned_residency(asked: Residency) -> Option<PlannedResidency> {
+    match asked {
+        Residency::Auto => None,
+        Residency::Resident => Some(PlannedResidency::Resident),
+        Residency::Stream => Some(PlannedResidency::Stream),
+    }
+}
+
 /// The ranks that a plan is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedRanks {
@@ -71,11 +80,8 @@ impl Config {
                 Precision::Tf32 => PlannedPrecision::Tf32,
                 Precision::Bf16 => PlannedPrecision::Bf16,
             },
-            residency: match plan.residency {
-                Residency::Auto => None,
-                Residency::Resident => Some(PlannedResidency::Resident),
-                Residency::Stream => Some(PlannedResidency::Stream),
-            },
+            residency: planned_residency(plan.residency),
+            block_states: planned_residency(plan.block_states),
             coding: match plan.difference {
                 DifferenceRule::Auto => Coding::Auto,
                 DifferenceRule::On => Coding::Differences,

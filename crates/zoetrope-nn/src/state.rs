@@ -1,6 +1,7 @@
 //! What a model hands from one frame to the next: hidden states, evolved weights.
 
-use zoetrope_tensor::{Kept, Matrix, Tape, TensorError, Var};
+use zoetrope_tensor::cuda::Stored;
+use zoetrope_tensor::{Gpu, Kept, Matrix, Tape, TensorError, Var};
 
 /// The most matrices that a model may carry.
 pub const MAX_CARRIED: usize = 16;
@@ -108,6 +109,11 @@ impl Carried {
         self.matrices[place].as_ref()
     }
 
+    /// The number of values of all matrices.
+    pub fn values(&self) -> usize {
+        self.matrices.iter().flatten().map(|kept| kept.shape().len()).sum()
+    }
+
     /// Forgets everything: the next frame starts a sequence.
     pub fn clear(&mut self) {
         *self = Self::default();
@@ -122,5 +128,49 @@ impl Carried {
     /// Puts a matrix at a place (from a checkpoint).
     pub fn set(&mut self, place: usize, matrix: &Matrix) {
         self.matrices[place] = Some(Kept::from(matrix));
+    }
+}
+
+/// Carried matrices of a GPU that wait on the host, copied there and back beside computing.
+#[derive(Debug, Default)]
+pub struct StoredState {
+    matrices: [Option<Stored>; MAX_CARRIED],
+    before: usize,
+}
+
+impl StoredState {
+    /// Begins to copy matrices to the host. They may not be changed before [`settle`](Self::settle).
+    ///
+    /// # Panics
+    /// If one of them is not on the GPU.
+    pub fn store(&mut self, gpu: &Gpu, carried: &Carried) {
+        self.before = carried.before;
+        for (kept, place) in carried.matrices.iter().zip(&mut self.matrices) {
+            match kept {
+                None => *place = None,
+                Some(kept) => Stored::store(gpu, kept, place),
+            }
+        }
+    }
+
+    /// Begins to copy them back. They may not be read before [`settle`](Self::settle).
+    pub fn fetch(&mut self, carried: &mut Carried) {
+        carried.before = self.before;
+        for (stored, place) in self.matrices.iter_mut().zip(&mut carried.matrices) {
+            match stored {
+                None => *place = None,
+                Some(stored) => stored.fetch(place),
+            }
+        }
+    }
+
+    /// Lets what is launched from here on come after these copies.
+    pub fn settle(&self) {
+        self.matrices.iter().flatten().for_each(Stored::settle);
+    }
+
+    /// The bytes of the matrices.
+    pub fn bytes(&self) -> usize {
+        self.matrices.iter().flatten().map(Stored::bytes).sum()
     }
 }

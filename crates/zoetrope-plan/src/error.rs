@@ -179,6 +179,25 @@ pub enum PlanError {
         /// What to change.
         advice: &'static str,
     },
+    /// The plan does not fit into the memory of a GPU.
+    #[error(
+        "the plan needs {} on the GPU of a rank, of which {} for {largest}, but may take {} there; {advice}",
+        Bytes(*.needed),
+        Bytes(*.largest_bytes),
+        Bytes(*.limit)
+    )]
+    TooLargeForGpu {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+        /// The largest consumer.
+        largest: &'static str,
+        /// Its bytes.
+        largest_bytes: u64,
+        /// What to change.
+        advice: &'static str,
+    },
 }
 
 impl From<GraphError> for PlanError {

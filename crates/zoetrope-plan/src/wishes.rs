@@ -82,6 +82,8 @@ pub struct Wishes {
     pub precision: Precision,
     /// Where a GPU keeps what it reads again and again, if decided.
     pub residency: Option<Residency>,
+    /// Where states before recomputed blocks wait, if decided.
+    pub block_states: Option<Residency>,
     /// How snapshots are written down when they are sent to a GPU.
     pub coding: Coding,
     /// Whether updates may be recorded.
@@ -119,6 +121,7 @@ impl Default for Wishes {
             prefetch: true,
             precision: Precision::F32,
             residency: None,
+            block_states: None,
             coding: Coding::Auto,
             record: true,
             transport: None,

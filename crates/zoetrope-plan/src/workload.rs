@@ -46,8 +46,6 @@ pub struct FrameWorkload {
     pub time_on_features: bool,
     /// Whether an update does the same again when its frames come again, so that it can be recorded.
     pub is_recordable: bool,
-    /// Whether ranks that share its cells put statistics together, which go over the host.
-    pub joins_statistics: bool,
     /// Frames of an update.
     pub frames_per_update: usize,
     /// Whether the hidden state goes on from frame to frame.
@@ -200,7 +198,6 @@ impl FrameWorkload {
             works_in_blocks: true,
             time_on_features: true,
             is_recordable: true,
-            joins_statistics: false,
             frames_per_update: 1,
             carries_state: false,
             weights: 500,

@@ -161,7 +161,10 @@ impl TrainError {
 
 fn plan_kind(error: &PlanError) -> FailureKind {
     match error {
-        PlanError::TooLarge { .. } | PlanError::NotLinked { .. } | PlanError::Divider { .. } => {
+        PlanError::TooLarge { .. }
+        | PlanError::TooLargeForGpu { .. }
+        | PlanError::NotLinked { .. }
+        | PlanError::Divider { .. } => {
             FailureKind::Resource
         }
         PlanError::NoSnapshots

@@ -238,6 +238,27 @@ fn snapshots_that_are_streamed_to_a_gpu_are_copied_as_their_program_says() {
     expect_program(1, &format!("{SERIES} model.name=tgcn train.device=cuda plan.record=false"));
 }
 
+#[test]
+fn states_between_blocks_leave_a_gpu_and_come_back_as_their_program_says() {
+    let test = "states_between_blocks_leave_a_gpu_and_come_back_as_their_program_says";
+    if !emulator::is_here(test, &[]) {
+        return;
+    }
+    let gpu = "train.device=cuda plan.record=false plan.block_states=stream plan.reuse=false";
+    // Blocks of one snapshot: the state of an average over three snapshots is not the same size before each.
+    for (ranks, more) in [
+        (1, "model.name=tm-gcn plan.blocks=12 plan.residency=stream plan.difference=on"),
+        (1, "model.name=tgcn plan.blocks=5 train.epochs=1"),
+        (2, "model.name=cd-gcn plan.blocks=6 plan.strategy=snapshot plan.residency=stream"),
+        (2, "model.name=evolvegcn-o plan.blocks=4 plan.strategy=hypergraph train.epochs=1"),
+    ] {
+        let all = format!("{SERIES} {gpu} train.frame=12 train.stride=6 {more}");
+        let program = expect_program(ranks, &all);
+        assert!(program.bytes_of(TaskKind::Store) > 0, "{more}");
+        assert!(program.bytes_of(TaskKind::Copy) >= program.bytes_of(TaskKind::Store), "{more}");
+    }
+}
+
 fn expect_event_program(settings: &str) -> TaskGraph {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.json");

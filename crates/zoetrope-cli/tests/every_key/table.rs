@@ -209,6 +209,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("plan.order", &["update-first", "aggregate-first"]),
     key("plan.memory_limit", &["1MB"]),
     key("plan.residency", &["stream"]),
+    seen("plan.block_states", &["stream"], &["plan.blocks=4"]),
     seen("plan.difference", &["on", "off"], &["plan.residency=stream"]),
     key("plan.record", &["false"]),
     key("plan.deduplicate", &["false"]),

@@ -31,6 +31,7 @@ const OF_SNAPSHOTS: &[&str] = &[
     "plan.difference",
     "plan.blocks",
     "plan.recompute",
+    "plan.block_states",
     "plan.strategy",
     "plan.members",
     "plan.overlap",

@@ -5,9 +5,10 @@ use crate::problem::ConfigProblem;
 use crate::{Config, Device, DeviceTransport, ModelName, StrategyName};
 
 /// What only a GPU does.
-const OF_GPUS: [(&str, &str); 4] = [
+const OF_GPUS: [(&str, &str); 5] = [
     ("train.precision", "a processor computes dense products in f32 alone"),
     ("plan.residency", "only a GPU has a memory of its own to keep the graph in"),
+    ("plan.block_states", "only a GPU has a memory of its own to keep states in"),
     ("plan.difference", "only to a GPU snapshots are sent"),
     ("plan.record", "only what a GPU is asked to launch can be recorded"),
 ];
@@ -32,6 +33,9 @@ pub(super) fn by_device(config: &Config) -> Vec<Option<ConfigProblem>> {
     OF_GPUS.into_iter().map(unread).collect()
 }
 
+/// Blocks of a frame none of whose states has to leave a GPU.
+const BLOCKS_ON_GPU: usize = 3;
+
 /// What is not read because of how frames are cut, or their states handed on.
 pub(super) fn by_blocks(config: &Config) -> Vec<Option<ConfigProblem>> {
     let (train, plan) = (&config.train, &config.plan);
@@ -54,6 +58,15 @@ pub(super) fn by_blocks(config: &Config) -> Vec<Option<ConfigProblem>> {
             "leave plan.recompute out, or choose plan.blocks or a memory limit",
         ),
     )];
+    let few = plan.blocks.is_some_and(|blocks| blocks <= BLOCKS_ON_GPU);
+    let states = [
+        (few, format!("plan.blocks = {}", plan.blocks.unwrap_or(0)), "two states stay on the GPU anyway"),
+        (!plan.recompute, "plan.recompute = false".to_owned(), "blocks that are kept have their states"),
+    ];
+    found.extend(states.into_iter().map(|(holds, chooser, why)| {
+        let advice = "leave plan.block_states out";
+        unread_if(holds && !events, config, ("plan.block_states", &chooser, why, advice))
+    }));
     found.extend(recording.into_iter().map(|(holds, chooser)| {
         unread_if(holds && !events, config, ("plan.record", &chooser, again, leave))
     }));
@@ -61,7 +74,7 @@ pub(super) fn by_blocks(config: &Config) -> Vec<Option<ConfigProblem>> {
 }
 
 /// What a saved plan says itself.
-const OF_PLANS: [&str; 15] = [
+const OF_PLANS: [&str; 16] = [
     "plan.reuse",
     "plan.group",
     "plan.blocks",
@@ -73,6 +86,7 @@ const OF_PLANS: [&str; 15] = [
     "plan.device_transport",
     "plan.order",
     "plan.residency",
+    "plan.block_states",
     "plan.difference",
     "plan.record",
     "plan.deduplicate",

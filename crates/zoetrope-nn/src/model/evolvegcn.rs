@@ -294,6 +294,12 @@ impl Model for EvolveGcn {
         vec![Adjacency::Gcn]
     }
 
+    /// A summary has as many vertices as a layer has inputs, or outputs.
+    fn least_vertices(&self) -> usize {
+        let widest = self.layers.iter().map(|layer| layer.inputs.max(layer.outputs)).max();
+        if self.name == "evolvegcn-h" { widest.unwrap_or(1) } else { 1 }
+    }
+
     fn structure_widths(&self) -> Vec<(usize, usize)> {
         self.layers.iter().map(|layer| (layer.inputs, layer.outputs)).collect()
     }

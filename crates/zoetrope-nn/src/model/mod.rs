@@ -91,6 +91,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// The fewest vertices of a graph that it can be run over.
+    fn least_vertices(&self) -> usize {
+        1
+    }
+
     /// Whether a state can be handed from one frame to the next.
     fn carries_state(&self) -> bool {
         false

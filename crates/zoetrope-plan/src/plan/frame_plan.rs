@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::frame::{Frame, FrameRule, groups, split};
-use super::gpu::FramesOnGpu;
+use super::gpu::{FramesOnGpu, Residency};
 use super::head::Head;
 use super::sharing::{CellSharing, Sharing};
 use crate::placement::grid::even_parts;
@@ -172,6 +172,15 @@ impl FramePlan {
     /// Whether the blocks of a frame stay on the tape until its backward pass.
     pub fn keeps_blocks(&self) -> bool {
         self.blocks.count > 1 && !self.blocks.recompute
+    }
+
+    /// The blocks of a frame of so many snapshots whose states before them wait on the host until the backward
+    /// pass. A GPU has two at a time: those before the last two blocks never leave it, and none is before the
+    /// first.
+    pub fn stored_states(&self, steps: usize) -> Range<usize> {
+        let streams = self.gpu.is_some_and(|gpu| gpu.block_states == Residency::Stream);
+        let blocks = self.blocks.of(0..steps).len();
+        if streams && self.blocks.recompute && blocks > 3 { 1..blocks - 2 } else { 0..0 }
     }
 
     /// Whether a rank has some vertices of its snapshots, and not all of them.

@@ -65,6 +65,10 @@ pub struct FramesOnGpu {
     pub residency: Residency,
     /// How snapshots are written down when they are sent.
     pub coding: Coding,
+    /// Where the states before blocks that are recomputed wait for the backward pass. On the host, two are on the
+    /// GPU, and each of the others is fetched while the block after it is computed.
+    #[serde(default = "Residency::resident")]
+    pub block_states: Residency,
     /// Frames or blocks whose snapshots are sent ahead of their use: 0 or 1; none if the graph is resident.
     pub look_ahead: usize,
     /// Updates whose questions threads of the host draw ahead of their use, if a task draws them.

@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::error::PlanError;
 use batch_plan::BatchPlan;
+use device_memory::DeviceMemory;
 use frame_plan::FramePlan;
 use head::Head;
 use memory::LaidOut;
@@ -65,6 +66,14 @@ impl Plan {
         match self {
             Self::Frames(plan) => &mut plan.head,
             Self::Batches(plan) => &mut plan.head,
+        }
+    }
+
+    /// What it will take on the GPU of a rank, if that is estimated.
+    pub fn memory_on_gpu(&self) -> Option<&DeviceMemory> {
+        match self {
+            Self::Frames(plan) => plan.gpu.as_ref().map(|gpu| &gpu.memory),
+            Self::Batches(_) => None,
         }
     }
 

@@ -82,6 +82,7 @@ fn a_plan_that_contradicts_itself_is_refused_with_the_contradiction() {
     let gpu = FramesOnGpu {
         precision: Precision::F32,
         residency: Residency::Resident,
+        block_states: Residency::Resident,
         coding: Coding::Auto,
         look_ahead: 0,
         draw_ahead: 0,

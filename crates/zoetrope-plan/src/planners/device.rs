@@ -1,17 +1,22 @@
 //! The memory that a plan of frames will take on the GPU of a rank, and what of the plan follows from it:
-//! where the graph lies, and in how many blocks a frame is computed.
+//! where the graph and the states between blocks lie, and in how many blocks a frame is computed.
 
 use super::GpuFacts;
 use super::memory::Estimate;
 use crate::plan::device_memory::DeviceMemory;
 use crate::plan::frame::Frame;
 use crate::plan::gpu::{Coding, Residency};
+use crate::wishes::Wishes;
 
 /// What kernels leave for each other beside what a tape holds, and what is lost to the sizes of blocks.
 const STEP_SLACK: f64 = 1.2;
 
 /// Room for packets of differences has a quarter more than they take.
 const ROOM_SLACK: f64 = 1.25;
+
+/// States that a GPU has if the others wait on the host: two that take turns, the gradient of one, and one that is
+/// carried on from the frame before.
+const STATES_HERE: u64 = 4;
 
 /// A layout on the GPU of a rank.
 pub(super) struct OnDevice<'a> {
@@ -21,35 +26,58 @@ pub(super) struct OnDevice<'a> {
     pub(super) coding: Coding,
 }
 
+/// What lies on the GPU, and what that takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    /// Where the graph lies.
+    pub(super) graph: Residency,
+    /// Where the states between blocks lie.
+    pub(super) block_states: Residency,
+    pub(super) memory: DeviceMemory,
+}
+
 impl OnDevice<'_> {
-    /// The bytes by consumer if the graph lies there.
-    pub(super) fn memory(&self, residency: Residency) -> DeviceMemory {
+    /// The bytes by consumer if the graph and the states between blocks lie there.
+    fn memory(&self, graph: Residency, block_states: Residency) -> DeviceMemory {
         let host = self.estimate.memory();
+        // As counted for the host: one before each block, one after the last, whose gradient flows back.
+        let (all, states) = (host.checkpoints, self.estimate.blocks.count as u64 + 1);
         DeviceMemory {
-            graph: match residency {
+            graph: match graph {
                 Residency::Resident => self.resident_graph(),
                 Residency::Stream => self.streamed_graph(),
             },
-            features: self.features(residency) + self.facts.target_bytes,
+            features: self.features(graph) + self.facts.target_bytes,
             parameters: host.parameters,
             activations: (host.activations as f64 * STEP_SLACK) as u64,
-            checkpoints: host.checkpoints,
+            checkpoints: match block_states {
+                Residency::Resident => all,
+                Residency::Stream => all * states.min(STATES_HERE) / states,
+            },
             exchanged: host.exchanged,
             workspace: self.facts.workspace_bytes,
         }
     }
 
-    /// Where the graph lies: on the GPU if everything has room there.
-    pub(super) fn residency(&self) -> (Residency, DeviceMemory) {
-        let all = [Residency::Resident, Residency::Stream];
-        let all = all.map(|residency| (residency, self.memory(residency)));
-        let fits =
-            |(_, memory): &(Residency, DeviceMemory)| memory.total() <= self.facts.memory_limit;
-        let found = all.into_iter().find(fits);
-        found.unwrap_or_else(|| {
-            let least = all.into_iter().min_by_key(|(_, memory)| memory.total());
-            least.expect("there are two ways")
-        })
+    /// Where the graph and the states between blocks lie: on the GPU if everything has room there, unless asked
+    /// otherwise. States are fewer bytes than the graph that every block would send again, so they leave first.
+    pub(super) fn placed(&self, wishes: &Wishes) -> Placed {
+        use Residency::{Resident, Stream};
+        let all = [(Resident, Resident), (Resident, Stream), (Stream, Resident), (Stream, Stream)];
+        let is_asked = |&(graph, block_states): &(Residency, Residency)| {
+            wishes.residency.is_none_or(|asked| asked == graph)
+                && wishes.block_states.is_none_or(|asked| asked == block_states)
+        };
+        let placed = |(graph, block_states)| Placed {
+            graph,
+            block_states,
+            memory: self.memory(graph, block_states),
+        };
+        let all: Vec<Placed> = all.into_iter().filter(is_asked).map(placed).collect();
+        let fits = |placed: &&Placed| placed.memory.total() <= self.facts.memory_limit;
+        let found = all.iter().find(fits);
+        let least = || all.iter().min_by_key(|placed| placed.memory.total());
+        *found.or_else(least).expect("there is a way for every wish")
     }
 
     /// The share of snapshots and of vertices of each that the rank has.

@@ -1,7 +1,7 @@
 //! What every planner of frames lays out the same way: frames, groups, orders, blocks, what is kept.
 
 use super::GpuFacts;
-use super::device::OnDevice;
+use super::device::{OnDevice, Placed};
 use super::memory::{Estimate, SharedMemory};
 use crate::checkpoint::fewest_blocks;
 use crate::error::PlanError;
@@ -90,10 +90,7 @@ impl FrameLayout {
             Some(gpu) => {
                 let own = shared.map(SharedMemory::own_process);
                 let on_device = self.on_device(workload, wishes, gpu, blocks(count), own.as_ref());
-                match wishes.residency {
-                    Some(asked) => on_device.memory(asked).total(),
-                    None => on_device.residency().1.total(),
-                }
+                on_device.placed(wishes).memory.total()
             }
         };
         let counts = std::iter::once(1).chain(workload.blocks.iter().map(|cost| cost.blocks));
@@ -226,20 +223,23 @@ fn on_gpu_of(
     let (frames, reuse, blocks) = (&plan.frames[..], &plan.reuse, plan.blocks);
     let estimate = Estimate { workload, frames, reuse, blocks, shared };
     let on_device = OnDevice { estimate, facts, coding };
-    let (residency, memory) = match wishes.residency {
-        Some(asked) => {
-            reasons.push(format!("the graph is {}: as asked", lies(asked)));
-            (asked, on_device.memory(asked))
+    let Placed { graph: residency, block_states, memory } = on_device.placed(wishes);
+    let no_room = "no room on the GPU beside everything else";
+    match wishes.residency {
+        Some(asked) => reasons.push(format!("the graph is {}: as asked", lies(asked))),
+        None if residency == Residency::Stream => {
+            reasons.push(format!("the graph is {}: it has {no_room}", lies(residency)));
         }
-        None => {
-            let (residency, memory) = on_device.residency();
-            if residency == Residency::Stream {
-                let why = "it has no room on the GPU beside everything else";
-                reasons.push(format!("the graph is {}: {why}", lies(residency)));
-            }
-            (residency, memory)
-        }
-    };
+        None => {}
+    }
+    if block_states == Residency::Stream {
+        let why = if wishes.block_states.is_some() {
+            "as asked".to_owned()
+        } else {
+            format!("they have {no_room}")
+        };
+        reasons.push(format!("states between blocks wait on the host for the backward pass: {why}"));
+    }
     let (needed, limit) = (memory.total(), facts.memory_limit);
     if needed > limit {
         let needed = strategy::size(needed);
@@ -253,7 +253,6 @@ fn on_gpu_of(
     // Ranks that take frames of their own tell each other what they found in each.
     let repeats = plan.sharing != Some(Sharing::Frames)
         && workload.is_recordable
-        && !(workload.joins_statistics && plan.cells().is_some())
         && !workload.carries_state
         && plan.rule.truncate.is_none()
         // The backward pass asks again for the matrices of blocks that are kept.
@@ -275,6 +274,7 @@ fn on_gpu_of(
         precision: wishes.precision,
         residency,
         coding,
+        block_states,
         look_ahead: usize::from(streams || plan.cells().is_some()),
         draw_ahead: DRAW_AHEAD,
         record,

@@ -18,6 +18,7 @@ use zoetrope_graph::SnapshotSequence;
 use crate::error::PlanError;
 use crate::partition::Divider;
 use crate::plan::Plan;
+use crate::plan::device_memory::DeviceMemory;
 use crate::plan::frame_plan::LayerOrder;
 use crate::plan::sharing::Sharing;
 use crate::strategy::{Machine, Row, Traffic};
@@ -198,7 +199,7 @@ pub fn choose(question: &Question<'_>) -> Result<Plan, PlanError> {
             Err(_) => {}
         }
     }
-    let limit = wishes.memory_limit.filter(|_| question.gpu.is_none());
+    let limit = question.gpu.map_or(wishes.memory_limit, |gpu| Some(gpu.memory_limit));
     let order = |&at: &usize| candidates[at].order(limit);
     let asked_for = (0..candidates.len()).filter(|&at| candidates[at].asked);
     let Some(taken) = asked_for.min_by_key(order) else {
@@ -219,8 +220,13 @@ pub fn choose(question: &Question<'_>) -> Result<Plan, PlanError> {
     let reason = (candidates.len() > 1).then(|| reason(&candidates, taken, limit));
     let mut plan = candidates.swap_remove(taken).plan;
     let laid_out = plan.laid_out();
+    match (question.gpu, plan.memory_on_gpu()) {
+        (Some(gpu), Some(memory)) => memory.check(gpu.memory_limit)?,
+        // What batches take on a GPU is not estimated: its allocator keeps the limit.
+        (Some(_), None) => {}
+        (None, _) => plan.head().memory.check(limit, laid_out)?,
+    }
     let head = plan.head_mut();
-    head.memory.check(limit, laid_out)?;
     head.candidates = proposals;
     head.reasons.extend(reason);
     Ok(plan)
@@ -235,8 +241,16 @@ impl Candidate {
         sharing.map_or_else(|| "one rank".to_owned(), Sharing::name)
     }
 
+    /// Bytes of what is limited: of a process, or of a GPU if the plan is for one.
+    fn needed(&self) -> u64 {
+        match &self.plan {
+            Plan::Batches(plan) if plan.gpu.is_some() => 0,
+            plan => plan.memory_on_gpu().map_or(plan.head().memory.total(), DeviceMemory::total),
+        }
+    }
+
     fn fits(&self, limit: Option<u64>) -> bool {
-        limit.is_none_or(|limit| self.plan.head().memory.total() <= limit)
+        limit.is_none_or(|limit| self.needed() <= limit)
     }
 
     fn in_short(&self, limit: Option<u64>) -> Proposal {
@@ -261,7 +275,7 @@ impl Candidate {
         if self.fits(limit) {
             (false, (self.seconds.max(1e-12).ln() * 1e3).round() as i64, 0)
         } else {
-            (true, 0, self.plan.head().memory.total())
+            (true, 0, self.needed())
         }
     }
 }

@@ -244,7 +244,10 @@ fn a_graph_that_has_no_room_on_a_gpu_beside_everything_else_is_streamed() {
     assert_eq!((large.residency, large.look_ahead), (Residency::Stream, 1));
     assert!(large.memory.total() < needed, "{large:?}");
     let asked = Wishes { residency: Some(Residency::Resident), record: false, ..wishes() };
-    let asked = planned(&asked, needed - 1);
+    let refused = ask(&workload(), &asked, Some(&gpu_with(needed - 1, 50_000))).unwrap_err();
+    assert!(matches!(refused, PlanError::TooLargeForGpu { largest: "graph", .. }), "{refused}");
+    assert!(refused.to_string().contains("plan.residency"), "{refused}");
+    let asked = planned(&asked, needed);
     assert_eq!((asked.residency, asked.record), (Residency::Resident, false));
 }
 
@@ -297,20 +300,74 @@ fn a_frame_that_has_no_room_on_a_gpu_is_cut_into_blocks_instead_of_refused() {
     };
     let heavy = ActivationCost { bytes_per_vertex: 4e6, ..workload().activations };
     let heavy = FrameWorkload { activations: heavy, blocks: vec![cost(2), cost(4)], ..workload() };
-    let planned = |limit: u64| match ask(&heavy, &wishes(), Some(&gpu_with(limit, 1_000))).unwrap()
-    {
+    let planned = |limit: u64| match ask(&heavy, &wishes(), Some(&gpu_with(limit, 1_000)))? {
         Plan::Frames(plan) => {
-            (plan.blocks.count, plan.gpu.unwrap().memory.total(), plan.head.reasons)
+            Ok::<_, PlanError>((plan.blocks.count, plan.gpu.unwrap().memory.total()))
         }
         Plan::Batches(_) => unreachable!("frames were asked for"),
     };
-    let (one, needed, _) = planned(1 << 40);
+    let (one, needed) = planned(1 << 40).unwrap();
     assert_eq!(one, 1);
-    let (two, less, _) = planned(needed * 9 / 10);
+    let (two, less) = planned(needed * 9 / 10).unwrap();
     assert!(two == 2 && less < needed * 6 / 10, "{two} {less}");
-    let (four, least, reasons) = planned(1_000);
-    assert!(four == 4 && least > 1_000);
-    assert!(reasons.iter().any(|one| one.contains("the GPU may be too small")), "{reasons:?}");
+    let (four, least) = planned(less - 1).unwrap();
+    assert!(four == 4 && least < less, "{four} {least}");
+    // Not even that many fit: the plan is refused, and says what takes most.
+    let PlanError::TooLargeForGpu { needed, limit, largest, advice, .. } =
+        planned(least - 1).unwrap_err()
+    else {
+        panic!("refused for another reason")
+    };
+    assert_eq!((needed, limit, largest), (least, least - 1, "activations of a step"));
+    assert!(advice.contains("plan.blocks"), "{advice}");
+}
+
+/// With blocks activations fall and states grow (ESDG §3.1): what no number of blocks fits, states on the host do.
+#[test]
+fn states_between_blocks_leave_a_gpu_that_they_have_no_room_on() {
+    let cost = |blocks: usize| BlockCost {
+        blocks,
+        activations: ActivationCost {
+            fixed_bytes: 12e6 / blocks as f64,
+            bytes_per_vertex: 0.0,
+            bytes_per_edge: 0.0,
+        },
+        state_bytes: 2_000_000,
+    };
+    let costs: Vec<BlockCost> = [2, 3, 4, 6].map(cost).into();
+    let whole = ActivationCost { fixed_bytes: 12e6, ..costs[0].activations };
+    let facts = FrameWorkload { activations: whole, blocks: costs, ..workload() };
+    let all = FrameRule { frame: None, stride: 1, truncate: None };
+    let wishes = || Wishes { rule: all, residency: Some(Residency::Stream), ..wishes() };
+    let planned = |wishes: &Wishes, limit: u64| {
+        match ask(&facts, wishes, Some(&gpu_with(limit, 1_000)))? {
+            Plan::Frames(plan) => Ok::<_, PlanError>(plan),
+            Plan::Batches(_) => unreachable!("frames were asked for"),
+        }
+    };
+    let on_gpu = |blocks| Wishes {
+        block_states: Some(Residency::Resident),
+        blocks: Some(blocks),
+        ..wishes()
+    };
+    let needs = |blocks: usize| {
+        planned(&on_gpu(blocks), 1 << 40).unwrap().gpu.unwrap().memory.total()
+    };
+    let least = [1, 2, 3, 4, 6].map(needs).into_iter().min().unwrap();
+    // None fits if all states stay; asked for that, the plan is refused and says which key helps.
+    let staying = Wishes { block_states: Some(Residency::Resident), ..wishes() };
+    let error = planned(&staying, least - 1).unwrap_err().to_string();
+    let kept = Wishes { blocks: Some(6), ..staying };
+    let error_of_many = planned(&kept, least - 1).unwrap_err().to_string();
+    assert!(error.contains("plan.blocks"), "{error}");
+    assert!(error_of_many.contains("plan.block_states"), "{error_of_many}");
+    let found = planned(&wishes(), least - 1).unwrap();
+    let gpu = found.gpu.unwrap();
+    assert_eq!(gpu.block_states, Residency::Stream);
+    assert!(gpu.memory.total() < least, "{gpu:?}");
+    assert_eq!(found.stored_states(found.longest_frame()), 1..found.blocks.count - 2);
+    // If they have room, they stay.
+    assert_eq!(planned(&wishes(), least).unwrap().gpu.unwrap().block_states, Residency::Resident);
 }
 
 fn stream() -> BatchWorkload {

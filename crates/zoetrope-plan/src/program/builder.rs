@@ -75,7 +75,16 @@ impl Builder {
 
     /// A copy to a GPU, after everything that was launched before.
     pub(super) fn copy(&mut self, bytes: u64) -> usize {
-        let id = self.push(TaskKind::Copy, Stream::Copy, self.computed.into_iter().collect());
+        self.copied(TaskKind::Copy, bytes)
+    }
+
+    /// A copy to the host, after everything that was launched before.
+    pub(super) fn store(&mut self, bytes: u64) -> usize {
+        self.copied(TaskKind::Store, bytes)
+    }
+
+    fn copied(&mut self, kind: TaskKind, bytes: u64) -> usize {
+        let id = self.push(kind, Stream::Copy, self.computed.into_iter().collect());
         self.tasks[id].bytes = Some(bytes);
         id
     }

@@ -1,5 +1,5 @@
 //! Which snapshots are sent to a GPU when, if they do not stay there: two groups have room, one that is
-//! read and one on its way.
+//! read and one on its way. The same of states before blocks that wait on the host.
 
 use std::ops::Range;
 
@@ -110,6 +110,27 @@ impl FramePlan {
         for piece in self.own_pieces(rank, frames) {
             copies.enter(&mut program, &piece, None);
         }
-        program.tasks.iter().filter_map(|task| task.bytes).sum()
+        let pieces: u64 = program.tasks.iter().filter_map(|task| task.bytes).sum();
+        let own = self.updates.iter().flat_map(|update| {
+            (0..update.frames).map(move |place| update.is_of(place, rank))
+        });
+        let states = frames.iter().zip(own).filter(|(_, is_own)| *is_own).map(|(frame, _)| {
+            let vertices = self.time_vertices(rank, frame.steps);
+            let stored = self.stored_states(frame.steps);
+            stored.map(|block| sizes.state(block, vertices)).sum::<u64>()
+        });
+        pieces + states.sum::<u64>()
+    }
+
+    /// The vertices of a rank's time encoders in a frame of so many snapshots.
+    pub(super) fn time_vertices(&self, rank: usize, steps: usize) -> u64 {
+        let vertices = self.head.vertices as u32;
+        match self.cells() {
+            None => u64::from(vertices),
+            Some(_) => {
+                let time = self.placements(steps).time;
+                time.share(rank as u32, vertices, 0..1).vertices.len() as u64
+            }
+        }
     }
 }

@@ -54,6 +54,9 @@ pub trait CopySizes: std::fmt::Debug {
     /// The bytes that are sent for some of the rank's snapshots, counted from the start of the data, if those
     /// `here` were entered before. Called once for each piece that is sent, in their order.
     fn sent(&self, here: &Range<usize>, steps: &Range<usize>) -> u64;
+
+    /// The bytes of the state before a block of a frame, of a rank whose time encoders have so many vertices.
+    fn state(&self, block: usize, vertices: u64) -> u64;
 }
 
 /// What the program of a plan over frames depends on.

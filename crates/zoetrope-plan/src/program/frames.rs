@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::builder::Builder;
 use super::copies::Copies;
-use super::facts::FrameFacts;
+use super::facts::{CopySizes, FrameFacts};
 use super::piece::{PieceWork, Returning, forward, turn_around};
 use super::rows::{Cells, PieceRows};
 use super::{Purpose, TaskGraph, TaskKind};
@@ -39,6 +39,44 @@ impl FramePlan {
         }
         lowering.end_of_epoch(from);
         TaskGraph { schema: TaskGraph::SCHEMA, rank, tasks: lowering.program.tasks }
+    }
+}
+
+/// The states before the blocks of a frame that wait on the host.
+struct States<'a> {
+    stored: Range<usize>,
+    sizes: Option<&'a dyn CopySizes>,
+    vertices: u64,
+    /// The copy of the one that is on its way back.
+    coming: Option<usize>,
+}
+
+impl<'a> States<'a> {
+    fn of(lowering: &Lowering<'a>, frame: Frame) -> Self {
+        let Lowering { plan, rank, facts, .. } = *lowering;
+        let stored = plan.stored_states(frame.steps);
+        let vertices = plan.time_vertices(rank, frame.steps);
+        Self { stored, sizes: facts.copies, vertices, coming: None }
+    }
+
+    /// The bytes of the state before a block, if it waits on the host.
+    fn bytes(&self, block: usize) -> Option<u64> {
+        let sizes = self.sizes.filter(|_| self.stored.contains(&block))?;
+        Some(sizes.state(block, self.vertices)).filter(|&bytes| bytes > 0)
+    }
+
+    /// The state before a block was found.
+    fn store(&self, program: &mut Builder, block: usize) {
+        if let Some(bytes) = self.bytes(block) {
+            program.store(bytes);
+        }
+    }
+
+    /// In the backward pass, before a block: waits for its state, and begins to fetch that of the one before.
+    fn fetch(&mut self, program: &mut Builder, block: usize) {
+        self.coming.take().into_iter().for_each(|id| program.wait_for(id));
+        let earlier = block.checked_sub(1).and_then(|earlier| self.bytes(earlier));
+        self.coming = earlier.map(|bytes| program.copy(bytes));
     }
 }
 
@@ -223,13 +261,16 @@ impl Lowering<'_> {
             self.program.compute(TaskKind::Draw);
         }
         if self.plan.blocks.recompute && last > 0 {
+            let mut states = States::of(self, frame);
             for (number, steps) in pieces[..last].iter().enumerate() {
                 self.enter(frame, steps.clone(), Some((frame, pieces[number + 1].clone())));
                 self.block(frame, number, steps.clone(), false);
+                states.store(&mut self.program, number + 1);
             }
             for (number, steps) in pieces.iter().enumerate().rev() {
                 let next = number.checked_sub(1).map(|earlier| (frame, pieces[earlier].clone()));
                 self.enter(frame, steps.clone(), next);
+                states.fetch(&mut self.program, number);
                 let returning = self.block(frame, number, steps.clone(), true);
                 self.backward(&returning);
             }

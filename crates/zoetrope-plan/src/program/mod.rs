@@ -29,8 +29,10 @@ pub use facts::{BatchFacts, CopySizes, FrameFacts, ModelStage, StageRole};
 pub enum TaskKind {
     /// Draws what is asked about and, for events, finds neighbours and unique vertices.
     Draw,
-    /// Copies snapshots to a GPU.
+    /// Copies snapshots, features or the state before a block to a GPU.
     Copy,
+    /// Copies the state before a block from a GPU to the host, where it waits for the backward pass.
+    Store,
     /// Runs a structure encoder over a group of snapshots.
     Structure,
     /// Exchanges rows with the other ranks.
@@ -61,6 +63,7 @@ impl TaskKind {
         match self {
             Self::Draw => "draw",
             Self::Copy => "copy",
+            Self::Store => "store",
             Self::Structure => "structure",
             Self::Exchange => "exchange",
             Self::Time => "time",
@@ -82,7 +85,7 @@ impl TaskKind {
 pub enum Stream {
     /// The processor or GPU that computes.
     Compute,
-    /// The copies from host to GPU.
+    /// The copies between host and GPU.
     Copy,
     /// The messages between ranks.
     Messages,
@@ -154,7 +157,7 @@ pub struct Task {
     /// What it computes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<TaskShape>,
-    /// Bytes that leave this rank for others, or the host for a GPU; nothing if that follows from draws.
+    /// Bytes that leave this rank for others, or go between host and GPU; nothing if that follows from draws.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The tasks that have to be over before it begins.

@@ -81,11 +81,16 @@ impl CopySizes for Whole {
     fn sent(&self, _: &std::ops::Range<usize>, steps: &std::ops::Range<usize>) -> u64 {
         self.0[steps.clone()].iter().sum()
     }
+
+    fn state(&self, block: usize, vertices: u64) -> u64 {
+        10 * block as u64 * vertices
+    }
 }
 
 fn lowered(plan: &FramePlan, rank: usize) -> TaskGraph {
     let (stages, graph) = (layer(), graph());
-    let streams = plan.gpu.is_some_and(|gpu| gpu.residency == Residency::Stream);
+    let streams = |gpu: FramesOnGpu| [gpu.residency, gpu.block_states].contains(&Residency::Stream);
+    let streams = plan.gpu.is_some_and(streams);
     let sizes = Whole((1..=8).collect());
     let facts = FrameFacts {
         stages: &stages,
@@ -178,6 +183,7 @@ fn the_next_frame_is_sent_to_a_gpu_while_one_computes() {
     streamed.gpu = Some(FramesOnGpu {
         precision: Precision::F32,
         residency: Residency::Stream,
+        block_states: Residency::Resident,
         coding: Coding::Whole,
         look_ahead: 1,
         draw_ahead: 0,
@@ -202,6 +208,46 @@ fn the_next_frame_is_sent_to_a_gpu_while_one_computes() {
     let one_by_one = lowered(&streamed, 0);
     let copied = one_by_one.tasks.iter().filter(|task| task.kind == TaskKind::Copy);
     assert_eq!(copied.map(|task| task.update).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn states_before_blocks_wait_on_the_host_but_for_two() {
+    let mut blocks = plan(1);
+    blocks.frames = vec![Frame { start: 0, steps: 8, group: 8 }];
+    blocks.updates = Update::of(1, 1);
+    blocks.blocks = Blocks { count: 5, recompute: true };
+    blocks.gpu = Some(FramesOnGpu {
+        precision: Precision::F32,
+        residency: Residency::Stream,
+        block_states: Residency::Stream,
+        coding: Coding::Whole,
+        look_ahead: 0,
+        draw_ahead: 0,
+        record: false,
+        transport: None,
+        memory: DeviceMemory::default(),
+    });
+    let graph = lowered(&blocks, 0);
+    let of = |kind: TaskKind| {
+        let tasks = graph.tasks.iter().enumerate().filter(move |(_, task)| task.kind == kind);
+        tasks.map(|(at, task)| (at, task.block, task.bytes.unwrap()))
+    };
+    let vertices = blocks.head.vertices as u64;
+    // After the first and the second of five blocks, before which nothing is and the last two of which stay.
+    let stored: Vec<_> = of(TaskKind::Store).map(|(_, block, bytes)| (block, bytes)).collect();
+    assert_eq!(stored, [(Some(0), 10 * vertices), (Some(1), 20 * vertices)]);
+    // Each is fetched while the block after it is computed again.
+    let states = of(TaskKind::Copy).filter(|&(.., bytes)| bytes >= 10 * vertices);
+    let fetched: Vec<_> = states.collect();
+    assert_eq!(fetched.iter().map(|one| one.2).collect::<Vec<_>>(), [20 * vertices, 10 * vertices]);
+    for (at, ..) in &fetched {
+        assert!(graph.tasks.iter().any(|task| task.after.contains(at)), "{graph:?}");
+    }
+    let sizes = Whole((1..=8).collect());
+    let sent = blocks.sent_bytes(0, &blocks.frames, &sizes);
+    assert_eq!(sent, graph.bytes_of(TaskKind::Copy));
+    blocks.blocks.count = 3;
+    assert_eq!(lowered(&blocks, 0).count_of(TaskKind::Store), 0);
 }
 
 #[test]

@@ -110,13 +110,13 @@ impl Tape {
 
 /// Values on a GPU that keep their place for as long as an operator is repeated.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     ptr: u64,
     len: usize,
 }
 
 impl Place {
-    fn of(view: View<'_>) -> Self {
+    pub(super) fn of(view: View<'_>) -> Self {
         Self { ptr: view.ptr(), len: view.len() }
     }
 
@@ -124,11 +124,11 @@ impl Place {
         View::new(self.ptr, self.len)
     }
 
-    fn view_mut(self) -> ViewMut<'static> {
+    pub(super) fn view_mut(self) -> ViewMut<'static> {
         ViewMut::new(self.ptr, self.len)
     }
 
-    fn read(self, gpu: &Gpu) -> Vec<f32> {
+    pub(super) fn read(self, gpu: &Gpu) -> Vec<f32> {
         let mut host = vec![0.0; self.len];
         gpu.download(self.view(), &mut host);
         host

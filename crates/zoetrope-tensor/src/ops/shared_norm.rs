@@ -2,17 +2,19 @@
 //!
 //! Forward, ranks tell each other the number, the means and the variances of their rows; backward, the sums
 //! that the gradients of means and variances are made of. Both are put together in the order of ranks, in
-//! f64: the same bits on every rank. On a GPU these few numbers go through the host.
+//! f64: the same bits on every rank. On a GPU these few numbers go through the host, between two parts of a recording
+//! if one is made.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use super::custom::Place;
 use crate::buffer::Buffer;
 use crate::cpu::matmul::Accumulate;
 use crate::cpu::norm;
 use crate::cuda::{self, Sink};
 use crate::error::TensorError;
-use crate::tape::{Op, Opened, Tape, Var, sink};
+use crate::tape::{Op, Tape, Var, sink};
 
 /// Ranks that compute something together, as an operator sees them.
 pub trait TogetherWith: Debug + Send + Sync {
@@ -46,29 +48,37 @@ impl Tape {
         let shape = self.shape(x);
         self.expect_affine("batch_norm", shape, scale, shift)?;
         let (rows, cols) = (shape.rows, shape.cols);
-        let (mut mean, mut inverse) = (vec![0.0; cols], vec![1.0 / epsilon.sqrt(); cols]);
+        let mut saved = self.pool.take(2 * cols);
         match self.gpu() {
-            _ if rows == 0 => {}
             None => {
-                let x = self.value(x);
-                norm::batch_statistics(x, rows, cols, epsilon, &mut mean, &mut inverse);
+                let (mut mean, mut inverse) = lone(cols, epsilon);
+                if rows > 0 {
+                    let x = self.value(x);
+                    norm::batch_statistics(x, rows, cols, epsilon, &mut mean, &mut inverse);
+                }
+                let found = of_all(&shared, rows, [&mean, &inverse], epsilon);
+                saved.write(&found);
             }
             Some(gpu) => {
                 let mut found = gpu.take(2 * cols);
-                let x = self.view(x);
-                cuda::norm::batch_statistics(gpu, x, rows, cols, epsilon, found.view_mut());
-                let mut both = vec![0.0; 2 * cols];
-                gpu.download(found.view(), &mut both);
-                mean.copy_from_slice(&both[..cols]);
-                inverse.copy_from_slice(&both[cols..]);
+                if rows > 0 {
+                    let x = self.view(x);
+                    cuda::norm::batch_statistics(gpu, x, rows, cols, epsilon, found.view_mut());
+                }
+                let (own, place) = (Place::of(found.view()), Place::of(saved.view()));
+                let ranks = shared.clone();
+                gpu.repeatedly(move |gpu| {
+                    let (mut mean, mut inverse) = lone(cols, epsilon);
+                    if rows > 0 {
+                        let both = own.read(gpu);
+                        mean.copy_from_slice(&both[..cols]);
+                        inverse.copy_from_slice(&both[cols..]);
+                    }
+                    let found = of_all(&ranks, rows, [&mean, &inverse], epsilon);
+                    gpu.upload(&found, place.view_mut());
+                });
             }
         }
-        let mut own = vec![rows as f32];
-        own.extend_from_slice(&mean);
-        own.extend(inverse.iter().map(|inverse| 1.0 / (inverse * inverse) - epsilon));
-        let all = shared.ranks.all_gather(&own);
-        let mut saved = self.pool.take(2 * cols);
-        saved.write(&joined(&all, cols, epsilon));
         let op = Op::BatchNorm { x, scale, shift, fixed: false, shared: Some(shared) };
         Ok(self.record_norm(op, shape, saved))
     }
@@ -86,87 +96,100 @@ impl Tape {
         let mut d_scale = self.open(scale);
         let mut d_shift = self.open(shift);
         let saved = self.node(node).saved.as_ref().expect("the forward pass saved its statistics");
-        // Σ dy and Σ dy·x̂ of the own rows.
-        let mut own = vec![0.0; 2 * cols];
+        // Σ dy and Σ dy·x̂ of the own rows. The gradients of scale and shift are of these: those of all parameters are
+        // added up later.
+        let rows_of_all = shared.rows;
         match self.gpu() {
-            _ if rows == 0 => {}
             None => {
                 let (mean, inverse) = saved.as_slice().split_at(cols);
-                let (plain, scaled) = own.split_at_mut(cols);
-                let (x, weight) = (self.value(x), Some(self.value(scale)));
-                let (dy, mode, found) = (dy.as_slice(), Accumulate::Add, [plain, scaled]);
-                let [plain, scaled] = found.map(Some);
-                norm::batch_norm_backward(
-                    x, cols, mean, inverse, weight, dy, None, mode, scaled, plain,
-                );
-            }
-            Some(gpu) => {
-                let mut found = gpu.uploaded(&own);
-                let (plain, scaled) = found.view_mut().split_at(cols);
-                let (x, scale, dy, saved) =
-                    (self.view(x), self.view(scale), dy.view(), saved.view());
-                let none = Sink { place: None, mode: Accumulate::Add };
-                let sums = [Some(scaled), Some(plain)];
-                cuda::norm::batch_norm_backward(gpu, x, cols, saved, false, scale, dy, none, sums);
-                gpu.download(found.view(), &mut own);
-            }
-        }
-        let sums = added(&shared.ranks.all_gather(&own), 2 * cols);
-        // The gradients of scale and shift are of the own rows: those of all parameters are added up later.
-        for (opened, own) in [(&mut d_shift, &own[..cols]), (&mut d_scale, &own[cols..])] {
-            let Some(opened) = opened else { continue };
-            match self.gpu() {
-                None => crate::cpu::elementwise::scale_add(1.0, own, opened.slice()),
-                Some(gpu) => {
-                    let given = gpu.uploaded(own);
-                    cuda::elementwise::scale_add(gpu, 1.0, given.view(), opened.view());
+                let (x_values, weight) = (self.value(x), Some(self.value(scale)));
+                let mut own = vec![0.0; 2 * cols];
+                if rows > 0 {
+                    let (plain, scaled) = own.split_at_mut(cols);
+                    let (dy, mode, found) = (dy.as_slice(), Accumulate::Add, [plain, scaled]);
+                    let [plain, scaled] = found.map(Some);
+                    norm::batch_norm_backward(
+                        x_values, cols, mean, inverse, weight, dy, None, mode, scaled, plain,
+                    );
                 }
-            }
-        }
-        if rows > 0 && dx.is_some() {
-            let (plain, scaled) = sums.split_at(cols);
-            let rows = shared.rows;
-            match self.gpu() {
-                None => {
-                    let (mean, inverse) = saved.as_slice().split_at(cols);
-                    let (x, weight, dy) = (self.value(x), Some(self.value(scale)), dy.as_slice());
-                    let mode = dx.as_ref().map_or(Accumulate::Add, |dx| dx.mode);
-                    let dx = dx.as_mut().map(Opened::slice).expect("asked above");
+                let sums = added(&shared.ranks.all_gather(&own), 2 * cols);
+                for (opened, own) in [(&mut d_shift, &own[..cols]), (&mut d_scale, &own[cols..])] {
+                    let Some(opened) = opened else { continue };
+                    crate::cpu::elementwise::scale_add(1.0, own, opened.slice());
+                }
+                if let Some(dx) = dx.as_mut().filter(|_| rows > 0) {
+                    let (plain, scaled) = sums.split_at(cols);
+                    let mode = dx.mode;
                     norm::batch_norm_input_gradient(
-                        x,
+                        x_values,
                         cols,
                         [mean, inverse],
                         weight,
-                        dy,
+                        dy.as_slice(),
                         [plain, scaled],
-                        rows,
-                        dx,
+                        rows_of_all,
+                        dx.slice(),
                         mode,
                     );
                 }
-                Some(gpu) => {
-                    let (mut inverse, mut weight) = (vec![0.0; cols], vec![0.0; cols]);
-                    gpu.download(saved.view().slice(cols..2 * cols), &mut inverse);
-                    gpu.download(self.view(scale), &mut weight);
-                    let sums = [plain, scaled];
-                    let mut factors = vec![0.0; 3 * cols];
-                    norm::input_gradient_factors(&inverse, Some(&weight), sums, rows, &mut factors);
-                    let factors = gpu.uploaded(&factors);
-                    let (x, dy) = (self.view(x), dy.view());
-                    cuda::norm::batch_norm_input_gradient(
-                        gpu,
-                        x,
-                        cols,
-                        saved.view(),
-                        factors.view(),
-                        dy,
-                        sink(&mut dx),
+            }
+            Some(gpu) => {
+                let mut own = gpu.take(2 * cols);
+                gpu.zero(own.view_mut());
+                let (x, scale, dy, saved) =
+                    (self.view(x), self.view(scale), dy.view(), saved.view());
+                if rows > 0 {
+                    let (plain, scaled) = own.view_mut().split_at(cols);
+                    let none = Sink { place: None, mode: Accumulate::Add };
+                    let sums = [Some(scaled), Some(plain)];
+                    cuda::norm::batch_norm_backward(
+                        gpu, x, cols, saved, false, scale, dy, none, sums,
                     );
+                }
+                for (opened, from) in [(&mut d_shift, 0), (&mut d_scale, cols)] {
+                    let Some(opened) = opened else { continue };
+                    let own = own.view().slice(from..from + cols);
+                    cuda::elementwise::scale_add(gpu, 1.0, own, opened.view());
+                }
+                let factors = gpu.take(3 * cols);
+                let [sums, inverse, weight, place] =
+                    [own.view(), saved.slice(cols..2 * cols), scale, factors.view()].map(Place::of);
+                let ranks = Arc::clone(&shared.ranks);
+                gpu.repeatedly(move |gpu| {
+                    let sums = added(&ranks.all_gather(&sums.read(gpu)), 2 * cols);
+                    let (plain, scaled) = sums.split_at(cols);
+                    let (inverse, weight) = (inverse.read(gpu), weight.read(gpu));
+                    let (sums, mut found) = ([plain, scaled], vec![0.0; 3 * cols]);
+                    let (weight, rows) = (Some(&weight[..]), rows_of_all);
+                    norm::input_gradient_factors(&inverse, weight, sums, rows, &mut found);
+                    gpu.upload(&found, place.view_mut());
+                });
+                if rows > 0 && dx.is_some() {
+                    let (factors, dx) = (factors.view(), sink(&mut dx));
+                    cuda::norm::batch_norm_input_gradient(gpu, x, cols, saved, factors, dy, dx);
                 }
             }
         }
         self.close([dx, d_scale, d_shift]);
     }
+}
+
+/// Mean and inverse deviation of each column of no rows.
+fn lone(cols: usize, epsilon: f32) -> (Vec<f32>, Vec<f32>) {
+    (vec![0.0; cols], vec![1.0 / epsilon.sqrt(); cols])
+}
+
+/// Means and inverse deviations of all rows, from those of the own ones.
+fn of_all(
+    shared: &SharedRows,
+    rows: usize,
+    [mean, inverse]: [&[f32]; 2],
+    epsilon: f32,
+) -> Vec<f32> {
+    let mut own = vec![rows as f32];
+    own.extend_from_slice(mean);
+    own.extend(inverse.iter().map(|inverse| 1.0 / (inverse * inverse) - epsilon));
+    joined(&shared.ranks.all_gather(&own), mean.len(), epsilon)
 }
 
 /// Means and inverse deviations of all rows, from `[rows, means, variances]` of each rank.

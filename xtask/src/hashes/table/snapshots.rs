@@ -157,6 +157,7 @@ fn layouts() -> Vec<Row> {
             GPU,
             &[
                 "plan.blocks=2",
+                "train.frame=all plan.blocks=5 plan.block_states=stream",
                 "plan.residency=stream",
                 "plan.residency=stream plan.difference=on",
                 "plan.residency=stream plan.difference=off",

@@ -6,6 +6,7 @@
 //! A frame may be so long that even a miniature of it does not fit into the limit on memory. Then shorter
 //! ones are run, each twice as long as the one before, and the rest is extrapolated.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zoetrope_config::{Config, TaskName};
@@ -26,8 +27,11 @@ use crate::snapshots::material::{Goal, SnapshotInput};
 use crate::snapshots::sampling::EdgeClassRule;
 use crate::snapshots::task::{self, Questions};
 
-/// The most vertices of a miniature.
+/// The most vertices of a miniature, unless the model needs more.
 const MOST_VERTICES: usize = 256;
+
+/// The fewest.
+const LEAST_VERTICES: usize = 16;
 
 /// What a step goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +139,7 @@ fn measured(
     steps: usize,
     extent: Extent,
 ) -> Result<(StepCost, u64), TrainError> {
-    let (vertices, edges) = small_size(config, material);
+    let (vertices, edges) = small_size(config, task, material, outputs, steps)?;
     let run = |vertices: usize, edges: usize| -> Result<Taken, TrainError> {
         let all = if extent == Extent::Block { 2 * steps } else { steps };
         let small = miniature(material, task, outputs, vertices, edges, all)?;
@@ -164,13 +168,20 @@ fn measured(
 }
 
 /// The vertices and the edges of a snapshot of a miniature.
-fn small_size(config: &Config, material: &SnapshotInput) -> (usize, usize) {
-    // EvolveGCN-H summarises the vertices to as many rows as there are features. Smaller than the
-    // real graph, so that the estimate is never itself what takes most.
-    let least = material.width().max(config.model.hidden).max(16);
-    let vertices = (material.vertices() / 4).clamp(least, MOST_VERTICES.max(least));
+fn small_size(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    steps: usize,
+) -> Result<(usize, usize), TrainError> {
+    let (width, vertices) = (material.width(), material.vertices());
+    let model = Network::new(config, task, width, outputs, steps, vertices)?.model;
+    // Smaller than the real graph, so that the estimate is never itself what takes most.
+    let least = model.least_vertices().max(LEAST_VERTICES);
+    let vertices = (vertices / 4).clamp(least, MOST_VERTICES.max(least));
     let edges = (2 * vertices).min(material.sequence.stored_edges().max(8));
-    (vertices, edges)
+    Ok((vertices, edges))
 }
 
 /// A miniature of a data set of so many snapshots.
@@ -184,7 +195,7 @@ pub(super) fn small_graph(
     outputs: usize,
     steps: usize,
 ) -> Result<SnapshotInput, TrainError> {
-    let (vertices, edges) = small_size(config, material);
+    let (vertices, edges) = small_size(config, task, material, outputs, steps)?;
     miniature(material, task, outputs, vertices, edges, steps)
 }
 
@@ -234,6 +245,68 @@ fn taken(
     // What the tape keeps, not what was in use at once: blocks of one size wait for their next use.
     let tape = (tape.allocated_bytes() + asked.held_bytes()) as f64;
     Ok(Taken { tape, state: (state * size_of::<f32>()) as f64 })
+}
+
+/// The size of a state, whatever the number of vertices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateSize {
+    /// Values that do not depend on it, such as evolved weights.
+    fixed: u64,
+    /// Values of each vertex.
+    of_vertex: u64,
+}
+
+impl StateSize {
+    /// The bytes of a rank whose time encoders have so many vertices.
+    pub fn bytes(self, vertices: u64) -> u64 {
+        (self.fixed + self.of_vertex * vertices) * size_of::<f32>() as u64
+    }
+}
+
+/// The states before the blocks of a frame, each of some of its snapshots, found by running miniatures of two sizes
+/// from block to block.
+///
+/// # Errors
+/// As building and running the network.
+pub fn block_states(
+    config: &Config,
+    task: TaskName,
+    material: &SnapshotInput,
+    outputs: usize,
+    blocks: &[Range<usize>],
+) -> Result<Vec<StateSize>, TrainError> {
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+    let steps = blocks.last().map_or(0, |last| last.end);
+    let (vertices, edges) = small_size(config, task, material, outputs, steps)?;
+    let values = |vertices: usize| -> Result<Vec<u64>, TrainError> {
+        let small = miniature(material, task, outputs, vertices, edges, steps)?;
+        let (width, all) = (small.width(), small.vertices());
+        let network = Network::new(config, task, width, outputs, steps, all)?;
+        let model = network.model.as_ref();
+        let (graph, features) = (&small.sequence, &small.features);
+        let layout = Layout::plain(model, false);
+        let mut runner = FrameRunner::new(graph, features, model, layout, &Device::Cpu, None)?
+            .learning(network.vertex_embedding);
+        let (mut tape, mut updates) = (Tape::new(), Updates::default());
+        let (mut before, mut found) = (Carried::default(), Vec::new());
+        for block in blocks {
+            found.push(before.values() as u64);
+            tape.reset();
+            let state = before.attach(&mut tape)?;
+            let piece = Piece { frame: 0..steps, steps: block.clone(), group: block.len() };
+            let seed = config.train.seed;
+            let parameters = &network.parameters;
+            let mut forward = Forward::training(&mut tape, parameters, &mut updates, seed, 0);
+            let output = runner.embed(&mut forward, model, &piece, state)?;
+            output.state.detach(&tape, &mut before);
+        }
+        Ok(found)
+    };
+    let size = |(few, many): (u64, u64)| {
+        let of_vertex = (many - few) / vertices as u64;
+        StateSize { fixed: few - of_vertex * vertices as u64, of_vertex }
+    };
+    Ok(values(vertices)?.into_iter().zip(values(2 * vertices)?).map(size).collect())
 }
 
 /// A small graph of random edges with the widths of the real one.
@@ -320,6 +393,25 @@ fn miniature(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A wide model was once estimated by miniatures as large as it is wide, which took several times what
+    /// training takes.
+    #[test]
+    fn a_miniature_is_as_small_for_a_wide_model_as_for_a_narrow_one() {
+        let size = |model: &str| {
+            let data = "data.path=synthetic:demo?vertices=400&steps=12 data.split=none";
+            let all = data.split(' ').chain(model.split(' '));
+            let config = all.fold(Config::builder(), |b, text| b.set(text)).build().unwrap();
+            let material = SnapshotInput::open(&config, &zoetrope_data::Quiet).unwrap();
+            small_size(&config, TaskName::NodeRegression, &material, 1, 4).unwrap().0
+        };
+        for model in ["tgcn", "gc-lstm", "cd-gcn", "evolvegcn-o"] {
+            assert_eq!(size(&format!("model.name={model} model.hidden=256")), 100, "{model}");
+        }
+        // A summary needs as many vertices as it has rows.
+        let summarised = "model.name=evolvegcn-h model.variant=paper model.hidden=256";
+        assert_eq!(size(summarised), 256);
+    }
 
     fn cost(fixed_bytes: f64, bytes_per_vertex: f64) -> StepCost {
         let activations = ActivationCost { fixed_bytes, bytes_per_vertex, bytes_per_edge: 1.0 };

@@ -21,7 +21,7 @@ mod sent_graph;
 mod sharing;
 mod stages;
 
-pub use estimate::{Extent, StepCost, step_cost};
+pub use estimate::{Extent, StateSize, StepCost, block_states, step_cost};
 pub use features::{FeatureSource, Features};
 pub(crate) use network::parameters_must_fit;
 pub use network::{Head, Network};

@@ -8,10 +8,11 @@ use zoetrope_plan::{CopySizes, FramePlan, ModelStage, Residency, StageRole};
 use zoetrope_tensor::SparseGroup;
 use zoetrope_tensor::cuda::{RowWindow, SentForecast};
 
+use super::estimate::StateSize;
 use super::runner::Sending;
 
 /// What is sent for the pieces of a run, one after the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SentBytes {
     /// Of each form that is streamed.
     forms: RefCell<Vec<SentForecast>>,
@@ -19,11 +20,18 @@ pub struct SentBytes {
     steps: Option<Vec<usize>>,
     /// Bytes of the features of a snapshot, and of what is kept of them, that go along.
     features: u64,
+    /// The states before the blocks of a frame, if they wait on the host.
+    states: Vec<StateSize>,
 }
 
 impl SentBytes {
     pub(super) fn new(forms: Vec<SentForecast>, steps: Option<Vec<usize>>, features: u64) -> Self {
-        Self { forms: RefCell::new(forms), steps, features }
+        Self { forms: RefCell::new(forms), steps, features, states: Vec::new() }
+    }
+
+    /// Beside that, states before blocks come back from the host.
+    pub(crate) fn with_states(self, states: Vec<StateSize>) -> Self {
+        Self { states, ..self }
     }
 
     /// What will be sent to the GPU of a rank that is not there yet, if ranks have whole snapshots: `graph` is
@@ -38,8 +46,13 @@ impl SentBytes {
         let (gpu, sending) = (plan.gpu?, Sending::of(plan)?);
         let streams = gpu.residency == Residency::Stream;
         let again = streams && plan.keeps_blocks();
-        if again || plan.splits_snapshots() || (!streams && plan.cells().is_none()) {
+        if again || plan.splits_snapshots() {
             return None;
+        }
+        if !streams && plan.cells().is_none() {
+            // Only states go there block by block.
+            let stores = !plan.stored_states(plan.longest_frame()).is_empty();
+            return stores.then(Self::default);
         }
         let mut steps: Vec<usize> =
             plan.own_pieces(rank, &plan.frames).into_iter().flatten().collect();
@@ -81,5 +94,9 @@ impl CopySizes for SentBytes {
         let matrices: u64 =
             self.forms.borrow_mut().iter_mut().map(|form| form.send(&at, &places)).sum();
         matrices + RowWindow::new_rows(here, steps).len() as u64 * self.features
+    }
+
+    fn state(&self, block: usize, vertices: u64) -> u64 {
+        self.states.get(block).map_or(0, |size| size.bytes(vertices))
     }
 }

@@ -3,8 +3,8 @@
 //! Forward, a block starts from the state after the one before it (`π_b`: hidden states, evolved
 //! weights, the last inputs of a window). Backward, the gradient of that state is the loss's gradient of
 //! everything later. So blocks can be kept on one tape until the backward pass, or forgotten and computed
-//! again, the last one first: then values and gradients are held for one block at a time, and `π_b` for
-//! all of them. Both ways add up the same numbers in the same order: gradients are equal, bit by bit.
+//! again, the last one first: then values and gradients are held for one block at a time, and `π_b`
+//! (`block_states`) for all of them. Both ways add up the same numbers in the same order: gradients are equal, bit by bit.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -153,24 +153,30 @@ impl Session {
     /// One block after the other, and those before the last one twice.
     fn compute_again(&mut self, pieces: &[Piece], asked: &Asked) -> Result<(), TrainError> {
         let last = pieces.len() - 1;
-        let mut before = std::mem::take(&mut self.checkpoints);
-        before.resize_with(pieces.len(), Carried::default);
-        before[0].clone_from(&self.carried);
+        let steps = pieces[last].steps.end - pieces[0].steps.start;
+        self.block_states.begin(&self.plan, steps, &self.carried);
         for (number, piece) in pieces[..last].iter().enumerate() {
             self.tape.reset();
             self.stream_piece(piece, pieces.get(number + 1))?;
-            let state = before[number].attach(&mut self.tape)?;
+            let state = self.block_states.before(number).attach(&mut self.tape)?;
             let (state, _) = self.run_block(piece, state, None)?;
-            state.detach(&self.tape, &mut before[number + 1]);
+            state.detach(&self.tape, self.block_states.before_mut(number + 1));
+            if self.block_states.stores(number + 1) {
+                self.apart(Between::Store(number + 1))?;
+            }
         }
         let mut flowing = Carried::default();
         for (number, piece) in pieces.iter().enumerate().rev() {
             self.tape.reset();
             let next = number.checked_sub(1).map(|earlier| &pieces[earlier]);
             self.stream_piece(piece, next)?;
+            if self.block_states.fetches(number) {
+                self.apart(Between::Fetch(number))?;
+            }
+            let before = self.block_states.before(number);
             let state = match number {
-                0 => before[0].attach(&mut self.tape)?,
-                _ => before[number].attach_variables(&mut self.tape)?,
+                0 => before.attach(&mut self.tape)?,
+                _ => before.attach_variables(&mut self.tape)?,
             };
             let (after, loss) = self.run_block(piece, state, Some(asked))?;
             if number == last && self.config.train.carry_state {
@@ -182,7 +188,6 @@ impl Session {
             self.go_back(loss.as_slice(), asked.share, &seeds)?;
             state.detach_gradients(&self.tape, &mut flowing);
         }
-        self.checkpoints = before;
         Ok(())
     }
 

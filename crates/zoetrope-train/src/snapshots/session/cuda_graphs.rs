@@ -3,7 +3,7 @@
 //! A frame comes again every epoch with the same shapes and addresses: what it launches can be
 //! recorded once and launched as a whole, which costs the host one call instead of some hundred.
 //! The first time it is computed as ever, the second time it is recorded, from the third on launched. If
-//! snapshots or features are sent for its frames or blocks, or ranks exchange rows, it is recorded in parts, between
+//! snapshots, features or states are sent for its frames or blocks, or ranks exchange rows, it is recorded in parts, between
 //! which that is done. Of several ranks one may launch what another computes: they meet at the same places.
 
 use std::collections::HashMap;
@@ -30,6 +30,10 @@ pub(super) struct Recording {
 pub(super) enum Between {
     /// Waits on the GPU for what was sent for a piece, and sends what comes next.
     Send(Piece, Option<Piece>),
+    /// Copies the state before a block to the host.
+    Store(usize),
+    /// Waits on the GPU for the state before a block, and begins to fetch the one before it.
+    Fetch(usize),
     /// Ranks that share cells end a frame.
     EndFrame,
     /// Ranks add up gradients.

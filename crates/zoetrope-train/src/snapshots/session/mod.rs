@@ -3,6 +3,7 @@
 //! [`Session`] executes; it writes no file and prints nothing. What a run leaves on the disk is the
 //! business of [`train`](crate::train).
 
+mod block_states;
 mod blocks;
 mod collectives;
 mod cuda_graphs;
@@ -46,6 +47,7 @@ use crate::task_log::TaskLog;
 use crate::train::RunClasses;
 use crate::training_run::{Baselines, TrainingRun};
 
+use block_states::BlockStates;
 use collectives::OwnFrames;
 use cuda_graphs::CudaGraphs;
 pub(crate) use planning::of_frames;
@@ -74,7 +76,7 @@ pub struct Session {
     /// The hidden states of all ranks when an epoch was interrupted, if they have parts of it.
     hidden_of_ranks: Vec<(String, SavedTensor)>,
     /// The states before the blocks of a frame.
-    checkpoints: Vec<Carried>,
+    block_states: BlockStates,
     pub(crate) learner: Learner,
     recorded: CudaGraphs,
     /// The places in the epoch of the losses that this rank found, if ranks take different frames.

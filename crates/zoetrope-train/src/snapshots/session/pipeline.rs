@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use zoetrope_plan::{Frame, Update};
+use zoetrope_plan::{Frame, TaskKind, Update};
 use zoetrope_tensor::Gpu;
 
 use super::Session;
@@ -58,6 +58,21 @@ impl Session {
                 Some(gpu) => self.send_piece(&gpu, piece, next.as_ref()),
                 None => Ok(()),
             },
+            Between::Store(block) => {
+                let began = Instant::now();
+                let gpu = self.tape.device().gpu();
+                if let Some(bytes) = gpu.and_then(|gpu| self.block_states.store(gpu, *block)) {
+                    self.tasks.task(TaskKind::Store, began, Some(bytes));
+                }
+                Ok(())
+            }
+            Between::Fetch(block) => {
+                let began = Instant::now();
+                self.block_states.fetch(*block);
+                let sent = self.tape.device().gpu().map_or(0, Gpu::streamed_bytes);
+                self.tasks.copies(began, sent);
+                Ok(())
+            }
             Between::EndFrame => self.end_shared_frame(),
             Between::Gradients => self.add_up_gradients(),
         }

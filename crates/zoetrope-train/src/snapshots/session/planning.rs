@@ -30,7 +30,9 @@ use super::metis::MetisDivider;
 use crate::device;
 use crate::error::TrainError;
 use crate::learner::optimise;
-use crate::snapshots::engine::{Extent, Layout, Network, SentBytes, StepCost, stages, step_cost};
+use crate::snapshots::engine::{
+    Extent, Layout, Network, SentBytes, StateSize, StepCost, block_states, stages, step_cost,
+};
 use crate::snapshots::material::{Goal, SnapshotInput};
 use crate::snapshots::task;
 use crate::train::agreement;
@@ -134,6 +136,20 @@ impl<'c> Draft<'c> {
         }
     }
 
+    /// The states before the blocks of a plan, if they wait on the host.
+    fn states_of(
+        &self,
+        material: &SnapshotInput,
+        plan: &FramePlan,
+    ) -> Result<Vec<StateSize>, TrainError> {
+        let frame = plan.longest_frame();
+        if plan.stored_states(frame).is_empty() {
+            return Ok(Vec::new());
+        }
+        let blocks = plan.blocks.of(0..frame);
+        block_states(self.config, self.task_name, material, self.outputs, &blocks)
+    }
+
     /// Bytes that go to the GPU of each rank piece by piece in an epoch; nothing if that is not known.
     fn sent_bytes(
         &self,
@@ -146,8 +162,10 @@ impl<'c> Draft<'c> {
         }
         let found = self.stages_of(material, plan)?;
         let graph = self.sent_graph(material, device)?;
+        let states = self.states_of(material, plan)?;
         let of = |rank: usize| {
             let sizes = SentBytes::of_rank(plan, rank, &graph, &found, sent_features(material))?;
+            let sizes = sizes.with_states(states.clone());
             Some(plan.sent_bytes(rank, &plan.frames, &sizes))
         };
         Ok((0..plan.head.ranks).map_while(of).collect())
@@ -407,7 +425,6 @@ impl<'c> Draft<'c> {
             works_in_blocks: model.works_in_blocks(),
             time_on_features: moved.iter().any(|stage| stage.role == StageRole::ToTime),
             is_recordable: model.is_recordable(),
-            joins_statistics: moved.iter().any(|stage| stage.role == StageRole::Statistics),
             frames_per_update: config.train.batch_size,
             carries_state: config.train.carry_state,
             // What is learned changes with every update.

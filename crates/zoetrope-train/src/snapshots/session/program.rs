@@ -33,7 +33,7 @@ impl Session {
         let training = self.steps_of(Part::Train);
         let asked = asked(self.task.as_mut(), &self.material, &training);
         let statistics = statistics(&self.network);
-        let copies = self.runner.sent_bytes();
+        let copies = self.forecast()?;
         let facts = FrameFacts {
             stages: &found,
             asks: &asked,

@@ -11,6 +11,7 @@ use zoetrope_plan::FramePlan;
 use zoetrope_run::{Phase, Timeline};
 use zoetrope_tensor::{Matrix, Tape};
 
+use super::block_states::BlockStates;
 use super::collectives::OwnFrames;
 use super::planning::Draft;
 use super::{CudaGraphs, Session};
@@ -18,7 +19,9 @@ use crate::device;
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::learner::Learner;
-use crate::snapshots::engine::{FrameRunner, FrameSharing, Layout, Piece, stages};
+use crate::snapshots::engine::{
+    FrameRunner, FrameSharing, Layout, Piece, SentBytes, block_states, stages,
+};
 use crate::snapshots::material::SnapshotInput;
 use crate::snapshots::task;
 use crate::task_log::TaskLog;
@@ -93,7 +96,7 @@ impl Session {
             updates: Updates::default(),
             carried: Carried::default(),
             hidden_of_ranks: Vec::new(),
-            checkpoints: Vec::new(),
+            block_states: BlockStates::default(),
             learner,
             recorded: CudaGraphs::default(),
             own_losses: Vec::new(),
@@ -110,6 +113,19 @@ impl Session {
         session.runner.expect_pieces(&pieces);
         session.send_graph()?;
         Ok(session)
+    }
+
+    /// What tells the bytes that are sent to a GPU piece by piece; nothing if none are, or they are not known.
+    pub(super) fn forecast(&self) -> Result<Option<SentBytes>, TrainError> {
+        let sent = self.runner.sent_bytes();
+        let frame = self.plan.longest_frame();
+        if self.plan.stored_states(frame).is_empty() {
+            return Ok(sent);
+        }
+        let outputs = task::outputs(&self.config, self.task_name, &self.material)?;
+        let blocks = self.plan.blocks.of(0..frame);
+        let states = block_states(&self.config, self.task_name, &self.material, outputs, &blocks)?;
+        Ok(Some(sent.unwrap_or_default().with_states(states)))
     }
 
     /// On a GPU: prepares what is sent to it as the plan says.
@@ -136,7 +152,7 @@ impl Session {
             let found = stages(config, task, &self.material, outputs, layout, steps)?;
             self.runner.expect(&found);
         }
-        self.forecast = self.runner.sent_bytes();
+        self.forecast = self.forecast()?;
         if self.ranks.is_none() && self.forecast.is_some() {
             self.plan.head.sent_bytes = vec![self.sent_in_epoch(&self.plan.frames)];
         }
