@@ -27,10 +27,10 @@ import cards
 from machine import short
 
 MODELS = ["tm-gcn", "cd-gcn"]
-LIMIT_MIB = 320
-DATA = "synthetic:power-law?vertices=100k&steps=40&edges=400k&features=48&change=0.05&targets=random"
-TINY_LIMIT_MIB = 44
-TINY = "synthetic:power-law?vertices=1k&steps=24&edges=20k&features=300&change=0.05&targets=random"
+LIMIT_MIB = 512
+DATA = "synthetic:power-law?vertices=100k&steps=40&edges=600k&features=96&change=0.05&targets=random"
+TINY_LIMIT_MIB = 48
+TINY = "synthetic:power-law?vertices=2k&steps=24&edges=30k&features=512&change=0.05&targets=random"
 EPOCHS = 3
 # What a run that keeps the graph on the GPU is refused with.
 RESOURCE_MISSING = 4
