@@ -164,9 +164,7 @@ fn plan_kind(error: &PlanError) -> FailureKind {
         PlanError::TooLarge { .. }
         | PlanError::TooLargeForGpu { .. }
         | PlanError::NotLinked { .. }
-        | PlanError::Divider { .. } => {
-            FailureKind::Resource
-        }
+        | PlanError::Divider { .. } => FailureKind::Resource,
         PlanError::NoSnapshots
         | PlanError::Broken(_)
         | PlanError::NotAPlan(_)

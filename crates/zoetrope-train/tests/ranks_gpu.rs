@@ -207,12 +207,14 @@ fn updates_of_ranks_that_are_recorded_give_the_bits_of_those_that_are_computed()
         return;
     }
     for (model, more) in [
-        (MODELS[0], "plan.strategy=snapshot plan.blocks=3 plan.residency=stream plan.difference=on"),
+        (
+            MODELS[0],
+            "plan.strategy=snapshot plan.blocks=3 plan.residency=stream plan.difference=on",
+        ),
         (MODELS[1], "plan.strategy=snapshot plan.overlap=true plan.residency=resident"),
         (MODELS[2], "plan.strategy=hypergraph plan.blocks=2"),
         // Statistics of the rows of all ranks go over the host between two parts.
         ("model.name=mpnn-lstm", "plan.strategy=snapshot plan.residency=stream"),
-        ("model.name=mpnn-lstm model.variant=paper", "plan.strategy=hypergraph"),
     ] {
         let (losses, launches) = recorded_by_ranks(2, &[model, more]);
         let (computed, all) = recorded_by_ranks(2, &[model, more, "plan.record=false"]);

@@ -60,8 +60,16 @@ pub(super) fn by_blocks(config: &Config) -> Vec<Option<ConfigProblem>> {
     )];
     let few = plan.blocks.is_some_and(|blocks| blocks <= BLOCKS_ON_GPU);
     let states = [
-        (few, format!("plan.blocks = {}", plan.blocks.unwrap_or(0)), "two states stay on the GPU anyway"),
-        (!plan.recompute, "plan.recompute = false".to_owned(), "blocks that are kept have their states"),
+        (
+            few,
+            format!("plan.blocks = {}", plan.blocks.unwrap_or(0)),
+            "two states stay on the GPU anyway",
+        ),
+        (
+            !plan.recompute,
+            "plan.recompute = false".to_owned(),
+            "blocks that are kept have their states",
+        ),
     ];
     found.extend(states.into_iter().map(|(holds, chooser, why)| {
         let advice = "leave plan.block_states out";

@@ -238,7 +238,8 @@ fn on_gpu_of(
         } else {
             format!("they have {no_room}")
         };
-        reasons.push(format!("states between blocks wait on the host for the backward pass: {why}"));
+        reasons
+            .push(format!("states between blocks wait on the host for the backward pass: {why}"));
     }
     let (needed, limit) = (memory.total(), facts.memory_limit);
     if needed > limit {

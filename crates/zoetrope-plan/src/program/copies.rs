@@ -111,9 +111,10 @@ impl FramePlan {
             copies.enter(&mut program, &piece, None);
         }
         let pieces: u64 = program.tasks.iter().filter_map(|task| task.bytes).sum();
-        let own = self.updates.iter().flat_map(|update| {
-            (0..update.frames).map(move |place| update.is_of(place, rank))
-        });
+        let own = self
+            .updates
+            .iter()
+            .flat_map(|update| (0..update.frames).map(move |place| update.is_of(place, rank)));
         let states = frames.iter().zip(own).filter(|(_, is_own)| *is_own).map(|(frame, _)| {
             let vertices = self.time_vertices(rank, frame.steps);
             let stored = self.stored_states(frame.steps);
