@@ -9,7 +9,7 @@ exit code is 0 if, for each model,
 - no rank took more than its limit,
 - the repeated run, and that of whole snapshots, came to the same bits,
 - what was copied is what the plan said before the run,
-- and a run that keeps the graph on the GPU is refused when it is planned.
+- and a limit that nothing keeps to is refused when it is planned.
 
 What is planned and seen is printed as it comes. Adds its record to cards.json and cards.md.
 """
@@ -27,13 +27,15 @@ import cards
 from machine import short
 
 MODELS = ["tm-gcn", "cd-gcn"]
-LIMIT_MIB = 512
-DATA = "synthetic:power-law?vertices=100k&steps=40&edges=600k&features=96&change=0.05&targets=random"
+LIMIT_MIB = 320
+DATA = "synthetic:power-law?vertices=50k&steps=40&edges=300k&features=96&change=0.05&targets=random"
+# Libraries take 32 MiB of it.
 TINY_LIMIT_MIB = 48
 TINY = "synthetic:power-law?vertices=2k&steps=24&edges=30k&features=512&change=0.05&targets=random"
-EPOCHS = 3
-# What a run that keeps the graph on the GPU is refused with.
+EPOCHS, TINY_EPOCHS = 3, 2
+# What a limit that nothing keeps to is refused with, and which share of the usual one that is.
 RESOURCE_MISSING = 4
+TOO_LITTLE = 1 / 16
 STREAMED = {"plan.residency": "stream", "plan.difference": "on"}
 WAYS = {"differences": STREAMED, "again": STREAMED, "whole": {"plan.residency": "stream", "plan.difference": "off"}}
 
@@ -41,7 +43,7 @@ WAYS = {"differences": STREAMED, "again": STREAMED, "whole": {"plan.residency": 
 def arguments(options, model, more):
     keys = {
         "data.split": "none", "task.name": "node-regression", "model.hidden": 16, "train.frame": "all",
-        "train.epochs": EPOCHS, "train.device": "cuda", "plan.strategy": "snapshot", "plan.device_transport": "host",
+        "train.epochs": options.epochs, "train.device": "cuda", "plan.strategy": "snapshot", "plan.device_transport": "host",
         "plan.timeout": 120, "plan.reuse": "false", "plan.memory_limit": f"{options.limit_mib}MiB", **more,
     }  # fmt: skip
     settings = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
@@ -110,11 +112,12 @@ def faults(options, record):
     plan, whole, refused, runs = (record[key] for key in ("plan", "whole", "refused", "runs"))
     if whole["code"] != 0 or whole["graph"] + whole["features"] <= limit:
         found.append(f"graph and features of a rank are not larger than {limit} bytes: {whole}")
-    if refused["code"] != RESOURCE_MISSING or "plan.residency" not in refused.get("said", ""):
-        found.append(f"a graph that has to stay on the GPU was not refused when it was planned: {refused}")
+    if refused["code"] != RESOURCE_MISSING or "on the GPU of a rank" not in refused.get("said", ""):
+        found.append(f"a limit that nothing keeps to was not refused when it was planned: {refused}")
     if plan["code"] != 0:
         return [*found, f"zoetrope plan: exit code {plan['code']}: {plan['said']}"]
-    if sum(plan["memory"].values()) > limit:
+    # Libraries take theirs only once there is a large product.
+    if sum(bytes_ for name, bytes_ in plan["memory"].items() if name != "workspace") > limit:
         found.append(f"the plan does not fit: {plan['memory']} of {limit}")
     if plan["blocks"] < 2:
         found.append("the plan has no blocks")
@@ -134,9 +137,10 @@ def faults(options, record):
                 found.append(f"{way}: rank {rank} took {device['peak_bytes']} of {device['limit_bytes']} bytes")
             if device["sent_bytes"] != device.get("predicted_bytes"):
                 found.append(f"{way}: rank {rank} sent {device['sent_bytes']}, predicted {device.get('predicted_bytes')}")
+    epochs = options.epochs
     for rank, (device, other) in enumerate(zip(runs["differences"]["devices"], runs["whole"]["devices"])):
-        if device["sent_bytes"] != EPOCHS * plan["sent_bytes"][rank]:
-            found.append(f"rank {rank} sent {device['sent_bytes']}, the plan said {EPOCHS} × {plan['sent_bytes'][rank]}")
+        if device["sent_bytes"] != epochs * plan["sent_bytes"][rank]:
+            found.append(f"rank {rank} sent {device['sent_bytes']}, the plan said {epochs} × {plan['sent_bytes'][rank]}")
         if device["sent_bytes"] >= other["sent_bytes"]:
             found.append(f"rank {rank} sent {device['sent_bytes']} as differences, {other['sent_bytes']} whole")
     return found
@@ -151,8 +155,9 @@ def of_model(options, model, work):
     record = {"runs": {}}
     record["whole"] = whole_bytes(options, model)
     cards.say(f"{model}: a rank's half of what would stay on its GPU: {record['whole']}")
-    record["refused"] = planned(options, model, {"plan.residency": "resident"})
-    cards.say(f"{model}, kept on the GPU: {record['refused']}")
+    little = {"plan.memory_limit": f"{int(options.limit_mib * TOO_LITTLE)}MiB"}
+    record["refused"] = planned(options, model, {**STREAMED, **little})
+    cards.say(f"{model}, with {little}: {record['refused']}")
     record["plan"] = planned(options, model, STREAMED)
     cards.say(f"{model}, streamed: {json.dumps(record['plan'], indent=1)}")
     if record["plan"]["code"] == 0:
@@ -173,7 +178,7 @@ def table(record):
         "## A timeline larger than the memory of each rank's GPU",
         "",
         f"{record['machine']['date']}, {record['card']}, 2 ranks {record['by']} on one GPU, {record['limit_mib']} MiB for each, "
-        f"16 hidden, {EPOCHS} epochs; `bench/cards/run.sh blocks`. Data: `{record['data']}`.",
+        f"16 hidden, {record['epochs']} epochs; `bench/cards/run.sh blocks`. Data: `{record['data']}`.",
         "",
         "| model, run | same bits | seconds an epoch | peak of each rank | sent to each rank's GPU | predicted | commit |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -220,6 +225,7 @@ def main():
     options = parser.parse_args()
     usual = (TINY, TINY_LIMIT_MIB) if options.tiny else (DATA, LIMIT_MIB)
     name, options.limit_mib = options.data or usual[0], options.limit_mib or usual[1]
+    options.epochs = TINY_EPOCHS if options.tiny else EPOCHS
     environment = {**os.environ, **cards.environment(1)}
     said = subprocess.run([cards.ZOETROPE, "doctor", "--json"], capture_output=True, text=True, check=True, env=environment)
     with tempfile.TemporaryDirectory() as folder:
@@ -231,6 +237,7 @@ def main():
             "by": "as threads" if options.threads else "by Open MPI",
             "data": name,
             "limit_mib": options.limit_mib,
+            "epochs": options.epochs,
             "models": {},
         }
         cards.say(f"{record['card']}, commit {record['machine']['commit']}, {options.limit_mib} MiB, {name}")
