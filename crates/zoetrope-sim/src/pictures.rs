@@ -36,7 +36,7 @@ fn colour(kind: TaskKind) -> &'static str {
         TaskKind::Backward => "#956cb4",
         TaskKind::Update => "#82c6e2",
         TaskKind::Draw => "#797979",
-        TaskKind::Copy => "#d5bb67",
+        TaskKind::Copy | TaskKind::Store => "#d5bb67",
         TaskKind::Exchange => "#ee854a",
         TaskKind::AllReduce | TaskKind::AllGather => "#d65f5f",
     }

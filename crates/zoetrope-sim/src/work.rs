@@ -150,7 +150,7 @@ impl ModelFacts {
                 (TaskKind::Draw | TaskKind::Remember | TaskKind::Embed | TaskKind::Absorb, _) => {
                     return launch;
                 }
-                (TaskKind::Copy, _)
+                (TaskKind::Copy | TaskKind::Store, _)
                 | (TaskKind::Exchange | TaskKind::AllReduce | TaskKind::AllGather, _) => {
                     return Work::default();
                 }

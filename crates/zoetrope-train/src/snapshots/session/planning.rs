@@ -137,7 +137,7 @@ impl<'c> Draft<'c> {
     }
 
     /// The states before the blocks of a plan, if they wait on the host.
-    fn states_of(
+    pub(super) fn states_of(
         &self,
         material: &SnapshotInput,
         plan: &FramePlan,

@@ -91,10 +91,12 @@ pub fn foretell(
     let statistics = statistics(&draft.network);
     let sends = plan.gpu.is_some() && !plan.splits_snapshots();
     let graph = sends.then(|| draft.sent_graph(material, &Device::Cpu)).transpose()?;
+    let states = draft.states_of(material, &plan)?;
     let order = frame_order(&plan, draft.config, 0);
     for rank in 0..all {
         let copies = graph.as_ref().and_then(|graph| {
-            SentBytes::of_rank(&plan, rank, graph, &found, sent_features(material))
+            let sent = SentBytes::of_rank(&plan, rank, graph, &found, sent_features(material))?;
+            Some(sent.with_states(states.clone()))
         });
         let facts = FrameFacts {
             stages: &found,
