@@ -183,6 +183,9 @@ names! {
         /// By vertex, overall or not at all, as the reference loader of the data does it, but fitted
         /// on the training part.
         Auto = "auto",
+        /// As the reference loader of the data does it, whatever the values are, but fitted on the
+        /// training part alone.
+        Train = "train",
         /// Exactly as PyG-Temporal's loader does it: over all time, the test part included. For
         /// comparisons with that library.
         Pygt = "pygt",

@@ -187,6 +187,9 @@ impl dyn TrainingRun + '_ {
         if let (Some(2), Some(class)) = (self.config().task.classes, self.positive_class()) {
             protocol["task"]["positive_class"] = class.into();
         }
+        if let Some(scaling) = self.scaled().protocol() {
+            protocol["scaling"] = scaling;
+        }
         protocol
     }
 

@@ -26,7 +26,7 @@ const VERTICES: usize = 8;
 const LAGS: usize = 3;
 /// 27 samples, of which the first 60 % train.
 const TRAINING: usize = 16;
-const RULES: [&str; 4] = ["auto", "raw", "by-vertex", "overall"];
+const RULES: [&str; 5] = ["auto", "train", "raw", "by-vertex", "overall"];
 
 /// How the series is kept: PyG-Temporal's files, a folder of a matrix and a table, and our own.
 const FILES: [(&str, Format); 3] =

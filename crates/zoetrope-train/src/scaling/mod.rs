@@ -15,7 +15,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use zoetrope_config::Scaling;
-use zoetrope_data::scaling::{OwnUnits, ScaledBy};
+use zoetrope_data::scaling::{OwnUnits, ScaledBy, SeriesScaling};
 use zoetrope_run::{ColumnCounts, RunFolder, ScalingSummary, SeriesSummary, read_if_there};
 
 use crate::error::TrainError;
@@ -177,18 +177,33 @@ impl Scaled {
         self.fitted.series.as_ref().is_some_and(|series| series.rule == Scaling::Pygt.name())
     }
 
+    /// What the numbers were fitted on.
+    fn fitted_on(&self) -> &'static str {
+        match (self.of_run, self.is_reference()) {
+            (true, _) => "the run's data",
+            (false, true) => "all steps, as PyG-Temporal's loader",
+            (false, false) => "the training part",
+        }
+    }
+
+    /// How a measured series was scaled, for the protocol of `summary.json`; None if the data has none.
+    pub(crate) fn protocol(&self) -> Option<serde_json::Value> {
+        let series = self.fitted.series.as_ref()?;
+        Some(serde_json::json!({
+            "rule": series.rule,
+            "by": by(&series.scaling),
+            "fitted_on": self.fitted_on(),
+            "fitted_steps": series.scaling.steps,
+        }))
+    }
+
     /// In short, for `summary.json` and reports; None if nothing was scaled or missing.
     pub fn summary(&self) -> Option<ScalingSummary> {
         let series = self.fitted.series.as_ref().map(|series| {
             let scaling = &series.scaling;
             SeriesSummary {
                 rule: series.rule.clone(),
-                by: match scaling.by {
-                    ScaledBy::Nothing => "nothing",
-                    ScaledBy::Vertex => "vertex",
-                    ScaledBy::Channel => "all vertices",
-                }
-                .to_owned(),
+                by: by(scaling).to_owned(),
                 fitted_steps: scaling.steps,
                 missing: self.missing_values.0,
                 values: self.missing_values.1,
@@ -208,17 +223,21 @@ impl Scaled {
             && self.missing_features == 0;
         (!nothing).then(|| ScalingSummary {
             file: RunFolder::SCALING.to_owned(),
-            fitted_on: match (self.of_run, self.is_reference()) {
-                (true, _) => "the run's data",
-                (false, true) => "all steps, as PyG-Temporal's loader",
-                (false, false) => "the training part",
-            }
-            .to_owned(),
+            fitted_on: self.fitted_on().to_owned(),
             series,
             event_features: events,
             vertex_features: vertices,
             missing_features: self.missing_features,
             own_units: self.own_units.is_some(),
         })
+    }
+}
+
+/// Over which values the means of a series were taken.
+fn by(scaling: &SeriesScaling) -> &'static str {
+    match scaling.by {
+        ScaledBy::Nothing => "nothing",
+        ScaledBy::Vertex => "vertex",
+        ScaledBy::Channel => "all vertices",
     }
 }

@@ -116,6 +116,7 @@ pub(crate) fn scale_series(
             let scaling = match config.scaling {
                 Scaling::Pygt => signal.fit_reference(),
                 Scaling::Auto => automatic(signal, steps, warnings),
+                Scaling::Train => signal.fit(signal.standardise, steps),
                 Scaling::Raw => signal.fit(Standardise::No, steps),
                 Scaling::ByVertex => signal.fit(Standardise::ByVertex { epsilon: 0.0 }, steps),
                 Scaling::Overall => signal.fit(Standardise::Overall, steps),
