@@ -1,12 +1,17 @@
 //! Drawing distinct numbers without allocating.
 //!
 //! Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", 1987): `count` distinct numbers
-//! of `0..size` in as many draws, every subset equally likely. Which numbers are taken is marked in a
-//! bit each, so that the marks of a million numbers stay in the cache of a core.
+//! of `0..size` in as many draws, every subset equally likely. Which numbers are taken is marked: of few by a stamp
+//! each, which is written without being read and never taken back; of many in a bit each, so that the marks
+//! of a million numbers stay in the cache of a core.
 
 use crate::random::Draws;
 
 const BITS: usize = u64::BITS as usize;
+
+/// More numbers are marked in bits: stamps of so many are 256 KiB. In bits of few numbers a draw would wait
+/// for the one before it that wrote the same word.
+const STAMPED_MAX: usize = 1 << 16;
 
 /// Fewer draws are made one by one: side by side some would be made for nothing.
 const SIDE_BY_SIDE_MIN: usize = 8;
@@ -16,6 +21,9 @@ const SIDE_BY_SIDE_MIN: usize = 8;
 pub struct Distinct {
     /// All 0 between draws.
     marks: Vec<u64>,
+    /// The number of the draw that took a number last.
+    stamps: Vec<u32>,
+    draws: u32,
     drawn: Vec<u32>,
     ascending: Vec<usize>,
 }
@@ -33,7 +41,6 @@ impl Distinct {
             self.drawn.iter_mut().zip(0..).for_each(|(number, at)| *number = at);
             return &self.drawn;
         }
-        self.make_room(size as usize);
         let lowest = size - count as u32;
         if count < SIDE_BY_SIDE_MIN {
             for ((number, position), bound) in
@@ -44,14 +51,10 @@ impl Distinct {
         } else {
             draws.below_rising(first, lowest + 1, &mut self.drawn);
         }
-        for (number, last) in self.drawn.iter_mut().zip(lowest..) {
-            let drawn = *number as usize;
-            let is_marked = self.marks[drawn / BITS] >> (drawn % BITS) & 1 == 1;
-            *number = if is_marked { last } else { *number };
-            self.marks[*number as usize / BITS] |= 1 << (*number as usize % BITS);
-        }
-        for &number in &self.drawn {
-            self.marks[number as usize / BITS] = 0;
+        if size as usize <= STAMPED_MAX {
+            self.stamp(size as usize, lowest);
+        } else {
+            self.mark(size as usize, lowest);
         }
         &self.drawn
     }
@@ -74,6 +77,38 @@ impl Distinct {
             }
         }
         &self.ascending
+    }
+
+    /// Replaces what was drawn before by the number that its place adds.
+    #[inline(always)]
+    fn stamp(&mut self, size: usize, lowest: u32) {
+        if self.stamps.len() < size {
+            self.stamps.resize(size, 0);
+        }
+        if self.draws == u32::MAX {
+            self.stamps.fill(0);
+            self.draws = 0;
+        }
+        self.draws += 1;
+        for (number, last) in self.drawn.iter_mut().zip(lowest..) {
+            *number = if self.stamps[*number as usize] == self.draws { last } else { *number };
+            self.stamps[*number as usize] = self.draws;
+        }
+    }
+
+    /// The same in bits.
+    #[inline(always)]
+    fn mark(&mut self, size: usize, lowest: u32) {
+        self.make_room(size);
+        for (number, last) in self.drawn.iter_mut().zip(lowest..) {
+            let drawn = *number as usize;
+            let is_marked = self.marks[drawn / BITS] >> (drawn % BITS) & 1 == 1;
+            *number = if is_marked { last } else { *number };
+            self.marks[*number as usize / BITS] |= 1 << (*number as usize % BITS);
+        }
+        for &number in &self.drawn {
+            self.marks[number as usize / BITS] = 0;
+        }
     }
 
     fn make_room(&mut self, size: usize) {
@@ -107,6 +142,22 @@ mod tests {
             numbers.dedup();
             assert!(numbers.len() == 70 && numbers[69] < 90, "{numbers:?}");
         }
+    }
+
+    #[test]
+    fn stamps_and_bits_take_the_same_numbers() {
+        let mut distinct = Distinct { draws: u32::MAX - 2, ..Distinct::default() };
+        for step in 0..5 {
+            let stamped = distinct.draw(draws(step), 0, 60, 80).to_vec();
+            draws(step).below_rising(0, 21, &mut distinct.drawn);
+            distinct.mark(80, 20);
+            assert_eq!(distinct.drawn, stamped);
+        }
+        let (count, size) = (3000, STAMPED_MAX as u32 + 9);
+        let marked = distinct.draw(draws(7), 0, count, size).to_vec();
+        draws(7).below_rising(0, size - count as u32 + 1, &mut distinct.drawn);
+        distinct.stamp(size as usize, size - count as u32);
+        assert_eq!(distinct.drawn, marked);
     }
 
     #[test]

@@ -6,29 +6,52 @@
 //! search, uniform over all pairs that are not links, in the densest graph as in the sparsest:
 //! there is no rejection and nothing that could fail to end.
 
+use std::ops::Range;
+
 use crate::{SnapshotView, VertexId};
+
+/// So many vertices for each edge, and links are sorted: a table of first ends would take longer.
+const VERTICES_AN_EDGE: usize = 8;
 
 /// Distinct links between different vertices, ascending by (first end, second end).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkSet {
     vertices: u64,
     keys: Vec<u64>,
+    /// Where the links of each first end begin, and the end of all; empty if there are few edges for the
+    /// vertices.
+    begin: Vec<u32>,
 }
 
 impl LinkSet {
-    /// Takes the links of a snapshot; the first end is the source. Sorts.
+    /// Takes the links of a snapshot; the first end is the source.
+    ///
+    /// Edges come by (destination, source), so that counting those of each source puts them in order.
     pub fn load_by_source(&mut self, snapshot: SnapshotView<'_>) {
         self.vertices = u64::from(snapshot.vertices);
         self.keys.clear();
-        let mut previous = None;
-        for (&src, &dst) in snapshot.src.iter().zip(snapshot.dst) {
-            // Parallel edges lie side by side.
-            if src != dst && previous != Some((src, dst)) {
-                self.keys.push(key(src, dst));
-            }
-            previous = Some((src, dst));
+        self.begin.clear();
+        let (vertices, edges) = (snapshot.vertices as usize, snapshot.len());
+        if vertices / VERTICES_AN_EDGE > edges || u32::try_from(edges).is_err() {
+            self.keys.extend(links(snapshot).map(|(src, dst)| key(src, dst)));
+            return self.keys.sort_unstable();
         }
-        self.keys.sort_unstable();
+        // First how many links the vertex before has, so that sums are where links begin.
+        self.begin.resize(vertices + 2, 0);
+        links(snapshot).for_each(|(src, _)| self.begin[src as usize + 2] += 1);
+        let mut sum = 0;
+        for begin in &mut self.begin {
+            sum += *begin;
+            *begin = sum;
+        }
+        self.keys.resize(sum as usize, 0);
+        for (src, dst) in links(snapshot) {
+            let place = &mut self.begin[src as usize + 1];
+            self.keys[*place as usize] = key(src, dst);
+            *place += 1;
+        }
+        self.begin.truncate(vertices + 1);
+        debug_assert!(self.keys.is_sorted(), "edges by (destination, source)");
     }
 
     /// The number of links.
@@ -84,9 +107,18 @@ impl LinkSet {
 
     /// The second ends of the links with a first end, ascending.
     pub fn of(&self, first: VertexId) -> Row<'_> {
+        let row = self.range(first);
+        Row { first, others: self.vertices - 1, keys: &self.keys[row] }
+    }
+
+    /// The numbers of the links with a first end.
+    pub fn range(&self, first: VertexId) -> Range<usize> {
+        if let Some(&[begin, end]) = self.begin.get(first as usize..first as usize + 2) {
+            return begin as usize..end as usize;
+        }
         let start = self.keys.partition_point(|&other| other < key(first, 0));
         let length = self.keys[start..].partition_point(|&other| other <= key(first, u32::MAX));
-        Row { first, others: self.vertices - 1, keys: &self.keys[start..start + length] }
+        start..start + length
     }
 }
 
@@ -128,6 +160,16 @@ impl Row<'_> {
         let number = |key: u64| place(self.first, ends(key).1);
         vertex(self.first, nth_missing(self.keys, rank as u64, number))
     }
+}
+
+/// The distinct edges between different vertices, by (destination, source): parallel ones lie side by side.
+fn links(snapshot: SnapshotView<'_>) -> impl Iterator<Item = (VertexId, VertexId)> + '_ {
+    let mut previous = None;
+    snapshot.src.iter().copied().zip(snapshot.dst.iter().copied()).filter(move |&edge| {
+        let is_new = edge.0 != edge.1 && previous != Some(edge);
+        previous = Some(edge);
+        is_new
+    })
 }
 
 /// The `rank`-th number from 0 that no key has; keys have ascending, distinct numbers.
@@ -192,9 +234,17 @@ mod tests {
                 })
                 .collect();
             prop_assert_eq!(rows, expected);
-            for (src, dst) in (0..links.len()).map(|at| links.ends(at)) {
+            for (at, (src, dst)) in links.iter().enumerate() {
+                prop_assert!(links.range(src).contains(&at));
                 prop_assert!(links.of(src).links().any(|other| other == dst));
             }
+            prop_assert!(links.keys.is_sorted());
+            // The same with so many vertices more that links are sorted.
+            let sparse = snapshot(vertices + 1000, &edges);
+            let mut sorted = LinkSet::default();
+            sorted.load_by_source(sparse.at(0));
+            prop_assert!(sorted.begin.is_empty() && sorted.keys == links.keys);
+            (0..vertices).for_each(|first| assert_eq!(sorted.range(first), links.range(first)));
         }
     }
 }

@@ -102,23 +102,27 @@ impl Draws {
             let done = block * SIDE_BY_SIDE;
             let index = self.first + position + done as u64;
             let bound = bound.wrapping_add(done as u32);
-            let mut counter = [[0u32; SIDE_BY_SIDE]; 4];
+            // Words of 32 bits in the lower halves of 64: a product needs no other place, its upper half is a
+            // shift away, and what an exclusive or leaves in upper halves is never looked at.
+            let mut counter = [[0u64; SIDE_BY_SIDE]; 4];
             for lane in 0..SIDE_BY_SIDE {
                 let index = index.wrapping_add(lane as u64);
-                counter[0][lane] = index as u32;
-                counter[1][lane] = (index >> 32) as u32;
-                counter[2][lane] = step;
-                counter[3][lane] = stream;
+                counter[0][lane] = index;
+                counter[1][lane] = index >> 32;
+                counter[2][lane] = u64::from(step);
+                counter[3][lane] = u64::from(stream);
             }
             let mut key = key;
+            let multipliers = MULTIPLIERS.map(u64::from);
             for _ in 0..10 {
+                let keys = key.map(u64::from);
                 for lane in 0..SIDE_BY_SIDE {
-                    let first = u64::from(MULTIPLIERS[0]) * u64::from(counter[0][lane]);
-                    let second = u64::from(MULTIPLIERS[1]) * u64::from(counter[2][lane]);
-                    counter[0][lane] = (second >> 32) as u32 ^ counter[1][lane] ^ key[0];
-                    counter[1][lane] = second as u32;
-                    counter[2][lane] = (first >> 32) as u32 ^ counter[3][lane] ^ key[1];
-                    counter[3][lane] = first as u32;
+                    let first = multipliers[0] * lower(counter[0][lane]);
+                    let second = multipliers[1] * lower(counter[2][lane]);
+                    counter[0][lane] = (second >> 32) ^ counter[1][lane] ^ keys[0];
+                    counter[1][lane] = second;
+                    counter[2][lane] = (first >> 32) ^ counter[3][lane] ^ keys[1];
+                    counter[3][lane] = first;
                 }
                 key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
             }
@@ -126,12 +130,18 @@ impl Draws {
             for lane in 0..SIDE_BY_SIDE {
                 // The upper half of a product of 64 and 32 bits, as `Random::below` has it.
                 let bound = u64::from(bound.wrapping_add(lane as u32));
-                let low = (u64::from(counter[0][lane]) * bound) >> 32;
-                drawn[lane] = ((u64::from(counter[1][lane]) * bound + low) >> 32) as u32;
+                let low = (lower(counter[0][lane]) * bound) >> 32;
+                drawn[lane] = ((lower(counter[1][lane]) * bound + low) >> 32) as u32;
             }
             numbers.copy_from_slice(&drawn[..numbers.len()]);
         }
     }
+}
+
+/// The lower half of a word.
+#[inline(always)]
+fn lower(word: u64) -> u64 {
+    word & u64::from(u32::MAX)
 }
 
 fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
