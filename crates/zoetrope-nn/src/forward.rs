@@ -177,6 +177,7 @@ impl<'a> Forward<'a> {
         step: u32,
     ) -> Self {
         bind(tape, parameters);
+        tape.keep_history(true);
         Self {
             tape,
             parameters,
@@ -206,13 +207,14 @@ impl<'a> Forward<'a> {
         self.listener
     }
 
-    /// A pass that evaluates: nothing is dropped, batch norms use their running statistics.
+    /// A pass that evaluates: nothing is dropped, batch norms use their running statistics, no gradient flows.
     pub fn evaluating(
         tape: &'a mut Tape,
         parameters: &'a Parameters,
         updates: &'a mut Updates,
     ) -> Self {
         bind(tape, parameters);
+        tape.keep_history(false);
         Self {
             tape,
             parameters,

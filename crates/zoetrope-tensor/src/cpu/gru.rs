@@ -104,7 +104,8 @@ impl GruCall<&[f32]> {
         assert_eq!(out.len(), shape.cells() * h, "states");
         assert!(self.bias.is_none_or(|bias| bias.len() == 3 * h), "one bias per gate");
         assert!(self.mask.is_none_or(|mask| mask.len() == shape.cells()), "a mask value a cell");
-        assert_eq!(saved.len(), gru_saved_len(self.kind, shape), "saved gates");
+        let gates = gru_saved_len(self.kind, shape);
+        assert!(saved.is_empty() || saved.len() == gates, "saved gates");
     }
 
     /// What is added to the sums of each saved plane, zeros without any bias.
@@ -128,7 +129,8 @@ impl GruCall<&[f32]> {
     }
 }
 
-/// Runs the sequence; writes the states `out` [T·N, H] and `saved`.
+/// Runs the sequence; writes the states `out` [T·N, H] and `saved`, unless that is empty because there is no backward
+/// pass: three quarters of what is written are gates.
 ///
 /// # Panics
 ///
@@ -148,8 +150,10 @@ pub fn gru_forward(call: &GruCall<&[f32]>, out: &mut [f32], saved: &mut [f32]) {
         return;
     }
     let bias = call.joint_bias();
+    let keeps = !saved.is_empty();
     let (out, saved) = (Scattered::new(out), Scattered::new(saved));
     shape.for_each_block(|block| {
+        let mut gates = scratch::take(if keeps { 0 } else { kind.planes() * block.plane() });
         let (plane, planes) = (block.plane(), kind.planes());
         let lanes = if block.layout == Layout::Lanes { plane } else { 0 };
         let (mut old, mut new) = (scratch::take(lanes), scratch::take(lanes));
@@ -163,9 +167,13 @@ pub fn gru_forward(call: &GruCall<&[f32]>, out: &mut [f32], saved: &mut [f32]) {
             // SAFETY: rows of this block's vertices, which no other block touches; each step's
             // rows are taken once.
             let rows = unsafe { out.piece(at, len) };
-            let (at, len) = block.planes_at(t, planes);
-            // SAFETY: the planes of this block and step, taken once.
-            let saved = unsafe { saved.piece(at, len) };
+            let saved = if keeps {
+                let (at, len) = block.planes_at(t, planes);
+                // SAFETY: the planes of this block and step, taken once.
+                unsafe { saved.piece(at, len) }
+            } else {
+                &mut gates[..]
+            };
             let (state, new_state) = match block.layout {
                 Layout::Rows => (before, &mut *rows),
                 Layout::Lanes => (&old[..], &mut new[..]),
@@ -242,6 +250,7 @@ pub fn gru_backward(
     let GruCall { shape, h0, u, .. } = *call;
     let h = shape.hidden;
     call.check(out, saved);
+    assert_eq!(saved.len(), gru_saved_len(call.kind, shape), "saved gates");
     let GruGradients { input, h0: d_h0, u: d_u, bias: d_bias } = gradients;
     assert_eq!(d_out.len(), out.len(), "gradient of the states");
     assert!(d_h0.as_ref().is_none_or(|d| d.len() == h0.len()), "gradient of the first state");

@@ -126,7 +126,7 @@ struct Run<'a> {
 impl Run<'_> {
     #[inline(always)]
     fn rank<S: Simd>(self, simd: S, first: usize, ranks: &mut [LinkRank], memory: &mut Memory) {
-        let Memory { distinct, before, table, scores, .. } = memory;
+        let Memory { distinct, before, table, scores, vertices, .. } = memory;
         let LinkRanking { links, negatives, draws } = self.ranking;
         let size = self.others.row.non_links();
         if size == 0 {
@@ -146,8 +146,8 @@ impl Run<'_> {
             if tabulated {
                 scores.extend(drawn.iter().map(|&rank| table[rank as usize]));
             } else {
-                let vertex = |rank| self.others.vertex(before, rank);
-                scores.extend(drawn.iter().map(|&rank| self.score(simd, vertex(rank))));
+                self.others.find(before, drawn, vertices);
+                scores.extend(vertices.iter().map(|&vertex| self.score(simd, vertex)));
             }
             *rank = LinkRank::of(own, scores);
         }
@@ -184,16 +184,24 @@ impl Others<'_> {
         before.extend(self.row.links().zip(0..).map(|(vertex, links)| place(vertex) - links));
     }
 
-    /// That of a rank.
+    /// Those of some ranks.
     #[inline(always)]
-    fn vertex(&self, before: &[u32], rank: u32) -> u32 {
-        let links = if before.len() <= COMPARED_MAX {
-            before.iter().map(|&before| u32::from(before <= rank)).sum()
+    fn find(&self, before: &[u32], ranks: &[u32], vertices: &mut Vec<u32>) {
+        vertices.clear();
+        vertices.extend_from_slice(ranks);
+        if before.len() <= COMPARED_MAX {
+            // A link after the other, so that many ranks are compared with it at once.
+            for &before in before {
+                for (place, &rank) in vertices.iter_mut().zip(ranks) {
+                    *place += u32::from(before <= rank);
+                }
+            }
         } else {
-            before.partition_point(|&before| before <= rank) as u32
-        };
-        let place = rank + links;
-        place + u32::from(place >= self.source)
+            for (place, &rank) in vertices.iter_mut().zip(ranks) {
+                *place += before.partition_point(|&before| before <= rank) as u32;
+            }
+        }
+        vertices.iter_mut().for_each(|place| *place += u32::from(*place >= self.source));
     }
 }
 
@@ -242,11 +250,11 @@ impl<F: FnMut(usize, [u32; 2], &[u32])> WithSimd for Listing<'_, F> {
             }
             for link in from..until {
                 let drawn = distinct.draw(draws, (link * negatives) as u64, negatives, size as u32);
-                vertices.clear();
                 if tabulated {
+                    vertices.clear();
                     vertices.extend(drawn.iter().map(|&rank| listed[rank as usize]));
                 } else {
-                    vertices.extend(drawn.iter().map(|&rank| others.vertex(before, rank)));
+                    others.find(before, drawn, vertices);
                 }
                 look(link, [source, links.ends(link).1], vertices);
             }

@@ -43,10 +43,14 @@ impl Tape {
         if let Some(mask) = mask {
             expect_shape("gru", "the mask", Shape::new(rows, 1), self.shape(mask))?;
         }
+        let [a, b, c, d] = input.operands();
+        let inputs = [a, b, c, d, state, weight, bias.unwrap_or(weight)];
+        let goes_back = inputs.iter().any(|&input| self.needs_gradient(input));
         let mut y = self.pool.take(rows * shape.hidden);
         let op = Op::Gru { kind, input, state, weight, bias, mask };
         let mut saved = self.pool.take(match self.gpu() {
-            None => gru::gru_saved_len(kind, shape),
+            None if goes_back => gru::gru_saved_len(kind, shape),
+            None => 0,
             Some(_) => cuda::gru::saved_len(&self.gru_call(&op, |var| self.view(var))),
         });
         match self.gpu() {
@@ -59,8 +63,6 @@ impl Tape {
                 cuda::gru::forward(gpu, &call, y.view_mut(), saved.view_mut());
             }
         }
-        let [a, b, c, d] = input.operands();
-        let inputs = [a, b, c, d, state, weight, bias.unwrap_or(weight)];
         Ok(self.record(op, Shape::new(rows, shape.hidden), y, Some(saved), &inputs))
     }
 

@@ -62,6 +62,8 @@ pub struct Tape {
     /// Where constants of a device are written before they are copied up.
     staged: Vec<f32>,
     generation: u32,
+    /// Whether there will be no backward pass: parameters are constants, and nothing is saved for gradients.
+    forgetful: bool,
 }
 
 impl Tape {
@@ -83,6 +85,12 @@ impl Tape {
     /// The GPU that the tape computes on, if it does.
     pub(crate) fn gpu(&self) -> Option<&Gpu> {
         self.device().gpu()
+    }
+
+    /// Says whether there will be a backward pass through what is recorded from now on. Without one parameters
+    /// are constants, and operators need not save anything for gradients. At first there will be.
+    pub fn keep_history(&mut self, keeps: bool) {
+        self.forgetful = !keeps;
     }
 
     /// Forgets everything recorded and keeps the blocks for the next step.
@@ -259,7 +267,7 @@ impl Tape {
                 Value::Owned(buffer)
             }
         };
-        let var = self.push(Op::Leaf, matrix.shape(), value, None, true);
+        let var = self.push(Op::Leaf, matrix.shape(), value, None, !self.forgetful);
         self.parameters[slot] = Some(var);
         var
     }
