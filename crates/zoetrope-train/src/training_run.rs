@@ -61,11 +61,15 @@ pub trait Evaluation {
 
 /// A session whose task has simple rules to compare a model with.
 pub trait Baselines {
+    /// Begins to measure the baselines on a part, if threads of the host have little else to do while a GPU trains
+    /// and judges.
+    fn begin_baselines(&mut self, _part: Part) {}
+
     /// The metrics of the task's baselines on a part.
     ///
     /// # Errors
     /// If the data does not fit the task.
-    fn baselines(&self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError>;
+    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError>;
 }
 
 /// A session whose whole state goes to a checkpoint and comes from one.

@@ -21,7 +21,7 @@ use crate::training_run::Baselines;
 pub(super) const EVALUATION: u32 = 0;
 
 impl Baselines for EventSession {
-    fn baselines(&self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
+    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
         let (store, split) = (&self.material.store, &self.material.split);
         let asked = split.part(part);
         let (training, equal_times) = (split.train.clone(), self.config.task.equal_times);

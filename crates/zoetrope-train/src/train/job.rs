@@ -111,6 +111,7 @@ pub(super) fn job(
         interrupt.something_to_save();
     }
     session.stop_on(interrupt);
+    session.begin_baselines(Part::Test);
     run_epochs(session, recorder.as_mut(), interrupt, owns_process, &folder)?;
     if let Some(recorder) = &mut recorder {
         let stopped = TrainError::Interrupted { folder, epochs: session.epochs().len() };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use zoetrope_data::scaling::OwnUnits;
-use zoetrope_graph::{SnapshotSequence, Targets};
+use zoetrope_graph::{SnapshotSequence, Targets, VertexId};
 use zoetrope_nn::metrics::{ClassScores, Classification, Metric, Regression, TieRule, Undefined};
 use zoetrope_tensor::cpu::link_ranks::drawn_destinations;
 use zoetrope_tensor::{LinkRank, LinkRanking};
@@ -188,7 +188,7 @@ pub fn compare_links(
         });
     });
     let compared = |(measured, right): (&mut Vec<LinkScores>, &Vec<Classification>)| {
-        let all = baselines.iter().zip(measured).zip(right);
+        let all = baselines.par_iter().zip(measured).zip(right);
         all.map(|((baseline, scores), counts)| {
             let accuracy = baseline.threshold().map(|_| (Metric::Accuracy, counts.accuracy()));
             let measures = scores.report().into_iter().chain(accuracy).collect();
@@ -214,20 +214,19 @@ fn add_ranks(
         .step_by(RANKED_TOGETHER)
         .map(|first| first..(first + RANKED_TOGETHER).min(count))
         .collect();
-    let rows = || (vec![vec![0.0; ranking.links.vertices() as usize]; baselines.len()], None);
+    let vertices = ranking.links.vertices() as usize;
+    let rows = || (baselines.iter().map(|_| ScoreRow::new(vertices)).collect::<Vec<_>>(), None);
     let ranked: Vec<Vec<Vec<LinkRank>>> = blocks
         .into_par_iter()
         .map_init(rows, |(rows, at), block| {
             let mut ranks = vec![Vec::with_capacity(block.len()); baselines.len()];
-            let mut scores = Vec::new();
             drawn_destinations(ranking, block, |_, [source, destination], drawn| {
+                let is_other = *at != Some(source);
                 for ((baseline, row), ranks) in baselines.iter().zip(&mut *rows).zip(&mut ranks) {
-                    if *at != Some(source) {
-                        baseline.turn(row, *at, source);
+                    if is_other {
+                        row.turn(baseline.as_ref(), *at, source, ranking);
                     }
-                    scores.clear();
-                    scores.extend(drawn.iter().map(|&vertex| row[vertex as usize]));
-                    ranks.push(LinkRank::of(row[destination as usize], &scores));
+                    ranks.push(row.rank(destination, drawn));
                 }
                 *at = Some(source);
             });
@@ -236,6 +235,46 @@ fn add_ranks(
         .collect();
     for of_block in ranked {
         measured.iter_mut().zip(of_block).for_each(|(scores, ranks)| scores.add_ranks(&ranks));
+    }
+}
+
+/// The scores of a baseline from one source.
+struct ScoreRow {
+    scores: Vec<f32>,
+    /// Whether all vertices that the source is not linked with score 0: what is drawn need not be looked at.
+    is_flat: bool,
+    /// Scores of what was drawn; only memory.
+    drawn: Vec<f32>,
+}
+
+impl ScoreRow {
+    fn new(vertices: usize) -> Self {
+        Self { scores: vec![0.0; vertices], is_flat: true, drawn: Vec::new() }
+    }
+
+    fn turn(
+        &mut self,
+        baseline: &dyn LinkBaseline,
+        before: Option<VertexId>,
+        source: VertexId,
+        ranking: LinkRanking<'_>,
+    ) {
+        let others = baseline.turn(&mut self.scores, before, source);
+        let links = ranking.links.of(source);
+        self.is_flat =
+            others == links.links().filter(|&to| self.scores[to as usize] != 0.0).count();
+    }
+
+    #[inline(always)]
+    fn rank(&mut self, destination: VertexId, drawn: &[VertexId]) -> LinkRank {
+        let own = self.scores[destination as usize];
+        if self.is_flat && !drawn.is_empty() {
+            let of = |is: bool| if is { drawn.len() as u32 } else { 0 };
+            return LinkRank { higher: of(0.0 > own), equal: of(own == 0.0) };
+        }
+        self.drawn.clear();
+        self.drawn.extend(drawn.iter().map(|&vertex| self.scores[vertex as usize]));
+        LinkRank::of(own, &self.drawn)
     }
 }
 

@@ -7,28 +7,36 @@
 
 use std::num::NonZeroUsize;
 
-use hashbrown::HashMap;
-use zoetrope_graph::snapshot::edge_key;
-use zoetrope_graph::{SnapshotView, VertexId};
+use zoetrope_graph::{LinkSet, SnapshotView, VertexId};
 
 use super::LinkBaseline;
 
+/// So many times more known destinations than new ones, and they are searched instead of walked along.
+const SEARCH_FROM: usize = 8;
+
 /// Scores 1 for an edge that was there before, in any snapshot or in the last few; else 0. Edges
-/// have a direction.
+/// have a direction; loops, which nobody asks about, are not kept.
 #[derive(Debug, Clone)]
 pub struct EdgeBank {
     window: Option<NonZeroUsize>,
-    /// How many snapshots were observed when the edge was last seen.
-    last_seen: HashMap<u64, usize>,
-    /// Of each source, the destinations of its edges, each once.
-    known: Vec<Vec<VertexId>>,
-    observed: usize,
+    /// Of each source, the destinations of its edges, ascending.
+    known: Vec<Vec<Seen>>,
+    observed: u32,
+    /// The edges of a snapshot by source; only memory.
+    links: LinkSet,
+}
+
+/// A destination, and how many snapshots were observed when the edge was last seen.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    dst: VertexId,
+    at: u32,
 }
 
 impl EdgeBank {
     /// Remembers every edge.
     pub fn unlimited() -> Self {
-        Self { window: None, last_seen: HashMap::new(), known: Vec::new(), observed: 0 }
+        Self { window: None, known: Vec::new(), observed: 0, links: LinkSet::default() }
     }
 
     /// Remembers the edges of the last `snapshots` snapshots before the query.
@@ -38,9 +46,16 @@ impl EdgeBank {
 
     /// Whether an edge is in the memory.
     pub fn remembers(&self, src: VertexId, dst: VertexId) -> bool {
-        self.last_seen.get(&edge_key(src, dst)).is_some_and(|&seen| {
-            self.window.is_none_or(|window| self.observed - seen < window.get())
-        })
+        let known = self.known_of(src);
+        known.binary_search_by_key(&dst, |seen| seen.dst).is_ok_and(|at| self.holds(known[at]))
+    }
+
+    fn known_of(&self, src: VertexId) -> &[Seen] {
+        self.known.get(src as usize).map_or(&[], Vec::as_slice)
+    }
+
+    fn holds(&self, seen: Seen) -> bool {
+        self.window.is_none_or(|window| ((self.observed - seen.at) as usize) < window.get())
     }
 }
 
@@ -59,14 +74,16 @@ impl LinkBaseline for EdgeBank {
         }
     }
 
-    fn turn(&self, row: &mut [f32], before: Option<VertexId>, source: VertexId) {
-        let known = |source: VertexId| self.known.get(source as usize).into_iter().flatten();
-        for &dst in before.into_iter().flat_map(known) {
-            row[dst as usize] = 0.0;
+    fn turn(&self, row: &mut [f32], before: Option<VertexId>, source: VertexId) -> usize {
+        for seen in before.into_iter().flat_map(|before| self.known_of(before)) {
+            row[seen.dst as usize] = 0.0;
         }
-        for &dst in known(source).filter(|&&dst| self.remembers(source, dst)) {
-            row[dst as usize] = 1.0;
+        let mut held = 0;
+        for seen in self.known_of(source).iter().filter(|&&seen| self.holds(seen)) {
+            row[seen.dst as usize] = 1.0;
+            held += 1;
         }
+        held
     }
 
     fn threshold(&self) -> Option<f32> {
@@ -75,14 +92,55 @@ impl LinkBaseline for EdgeBank {
 
     fn observe(&mut self, snapshot: SnapshotView<'_>) {
         self.observed += 1;
-        for edge in 0..snapshot.len() {
-            if self.last_seen.insert(snapshot.key(edge), self.observed).is_none() {
-                let (src, dst) = (snapshot.src[edge], snapshot.dst[edge]);
-                if self.known.len() <= src as usize {
-                    self.known.resize_with(src as usize + 1, Vec::new);
-                }
-                self.known[src as usize].push(dst);
-            }
+        self.links.load_by_source(snapshot);
+        if self.known.len() < snapshot.vertices as usize {
+            self.known.resize_with(snapshot.vertices as usize, Vec::new);
+        }
+        let mut at = 0;
+        while at < self.links.len() {
+            let source = self.links.ends(at).0;
+            let row = self.links.range(source);
+            at = row.end;
+            let new = row.map(|link| self.links.ends(link).1);
+            tell(&mut self.known[source as usize], new, self.observed);
+        }
+    }
+}
+
+/// Adds destinations (ascending) to those that are known of a source: `at` says when they were seen.
+fn tell(
+    known: &mut Vec<Seen>,
+    new: impl DoubleEndedIterator<Item = VertexId> + ExactSizeIterator + Clone,
+    at: u32,
+) {
+    let searches = known.len() > SEARCH_FROM * new.len();
+    let (mut place, mut missing) = (0, 0);
+    for dst in new.clone() {
+        place += if searches {
+            known[place..].partition_point(|seen| seen.dst < dst)
+        } else {
+            known[place..].iter().take_while(|seen| seen.dst < dst).count()
+        };
+        match known.get_mut(place).filter(|seen| seen.dst == dst) {
+            Some(seen) => seen.at = at,
+            None => missing += 1,
+        }
+    }
+    if missing == 0 {
+        return;
+    }
+    // From the back, so that what moves makes room for itself.
+    let mut from = known.len();
+    let mut to = from + missing;
+    known.resize(to, Seen { dst: 0, at });
+    for dst in new.rev() {
+        while from > 0 && known[from - 1].dst > dst {
+            (from, to) = (from - 1, to - 1);
+            known[to] = known[from];
+        }
+        if from == 0 || known[from - 1].dst != dst {
+            to -= 1;
+            known[to] = Seen { dst, at };
         }
     }
 }
@@ -111,11 +169,28 @@ mod tests {
         for bank in [&all, &two] {
             let mut row = [0.0; 3];
             for (before, source) in [(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 1)] {
-                bank.turn(&mut row, before, source);
+                let held = bank.turn(&mut row, before, source);
                 let mut scores = [9.0; 3];
                 bank.score(&[source; 3], &[0, 1, 2], &mut scores);
                 assert_eq!(row, scores, "source {source} after {before:?}");
+                assert_eq!(held as f32, scores.iter().sum::<f32>());
             }
         }
+    }
+
+    #[test]
+    fn destinations_are_kept_in_order_whenever_they_come() {
+        let seen =
+            |known: &[Seen]| known.iter().map(|seen| (seen.dst, seen.at)).collect::<Vec<_>>();
+        let mut known = Vec::new();
+        tell(&mut known, [4, 7].into_iter(), 1);
+        tell(&mut known, [1, 4, 5, 9].into_iter(), 2);
+        assert_eq!(seen(&known), [(1, 2), (4, 2), (5, 2), (7, 1), (9, 2)]);
+        tell(&mut known, (20..60).collect::<Vec<_>>().into_iter(), 3);
+        // So few that they are searched.
+        tell(&mut known, [0, 7, 19, 60].into_iter(), 4);
+        let expected = [(0, 4), (1, 2), (4, 2), (5, 2), (7, 4), (9, 2), (19, 4)];
+        let expected = expected.into_iter().chain((20..60).map(|dst| (dst, 3))).chain([(60, 4)]);
+        assert_eq!(seen(&known), expected.collect::<Vec<_>>());
     }
 }

@@ -61,11 +61,11 @@ pub trait LinkBaseline: Send + Sync {
     fn score(&self, src: &[VertexId], dst: &[VertexId], out: &mut [f32]);
 
     /// Makes a row of the scores of `source` with all vertices of one that has those of `before`, another
-    /// source; None if the row is zeros.
+    /// source; None if the row is zeros. Returns how many vertices have another score than 0, or more.
     ///
     /// # Panics
     /// If the row has no place for a vertex that the baseline knows.
-    fn turn(&self, row: &mut [f32], before: Option<VertexId>, source: VertexId);
+    fn turn(&self, row: &mut [f32], before: Option<VertexId>, source: VertexId) -> usize;
 
     /// The score above which a pair is called a link; `None` if scores only rank.
     fn threshold(&self) -> Option<f32>;

@@ -31,11 +31,12 @@ impl LinkBaseline for Popularity {
         }
     }
 
-    fn turn(&self, row: &mut [f32], before: Option<VertexId>, _source: VertexId) {
+    fn turn(&self, row: &mut [f32], before: Option<VertexId>, _source: VertexId) -> usize {
         // The source does not matter.
         if before.is_none() {
             row.iter_mut().zip(&self.received).for_each(|(score, &edges)| *score = edges as f32);
         }
+        row.len()
     }
 
     fn threshold(&self) -> Option<f32> {

@@ -55,10 +55,11 @@ pub fn replay_links(
     for query in queries {
         assert!(previous.is_none_or(|previous| previous < query), "query {query} comes too late");
         previous = Some(query);
-        while told <= query {
-            baselines.par_iter_mut().for_each(|baseline| baseline.observe(sequence.at(told)));
-            told += 1;
-        }
+        let news = told..query + 1;
+        baselines.par_iter_mut().for_each(|baseline| {
+            news.clone().for_each(|step| baseline.observe(sequence.at(step)));
+        });
+        told = news.end;
         visit(query, baselines);
     }
 }

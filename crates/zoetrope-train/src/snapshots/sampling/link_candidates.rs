@@ -1,6 +1,6 @@
 //! The pairs that link prediction is measured on, in chunks that fit in memory.
 
-use zoetrope_graph::SnapshotView;
+use zoetrope_graph::{LinkSet, SnapshotView};
 use zoetrope_tensor::LinkRanking;
 
 use super::all_pairs::AllPairs;
@@ -56,7 +56,31 @@ impl LinkCandidates {
         };
         match links {
             0 => 0,
-            _ => self.rows().div_ceil(self.rows_of_chunk()),
+            _ => self.chunks(),
+        }
+    }
+
+    /// Into how many chunks the rows of the links are cut that were taken in.
+    pub fn chunks(&self) -> usize {
+        self.rows().div_ceil(self.rows_of_chunk())
+    }
+
+    /// Hands over the links that were taken in.
+    pub fn take_links(&mut self) -> LinkSet {
+        match self {
+            Self::Sampled(sampler) => sampler.take_links(),
+            Self::All(all) => all.links().clone(),
+        }
+    }
+
+    /// Takes links that another one took in. Not for all pairs, whose links are kept in another order.
+    ///
+    /// # Panics
+    /// If all pairs are compared.
+    pub fn put_links(&mut self, links: LinkSet) {
+        match self {
+            Self::Sampled(sampler) => sampler.put_links(links),
+            Self::All(_) => panic!("links by source for candidates that are all pairs"),
         }
     }
 

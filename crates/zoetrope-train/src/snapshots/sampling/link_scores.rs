@@ -12,19 +12,25 @@ use super::candidates::Candidates;
 pub struct LinkScores {
     /// None if only ranks are asked for: AP and AUC have to keep every score.
     pairs: Option<BinaryScores>,
-    ranks: Ranking,
+    /// None if only AP and AUC are asked for.
+    ranks: Option<Ranking>,
 }
 
 impl LinkScores {
     /// Ranks by a tie rule and counts hits@k for each k of `places`.
     pub fn new(ties: TieRule, places: &[u32]) -> Self {
-        Self { pairs: Some(BinaryScores::default()), ranks: Ranking::new(ties, places) }
+        Self { ranks: Some(Ranking::new(ties, places)), ..Self::pairs_only() }
     }
 
     /// MRR and hits@k alone, in memory that does not grow with the number of pairs: a hundred
     /// candidates for each of millions of links are gigabytes of scores.
     pub fn ranks_only(ties: TieRule, places: &[u32]) -> Self {
-        Self { pairs: None, ranks: Ranking::new(ties, places) }
+        Self { pairs: None, ranks: Some(Ranking::new(ties, places)) }
+    }
+
+    /// AP and AUC alone.
+    pub fn pairs_only() -> Self {
+        Self { pairs: Some(BinaryScores::default()), ranks: None }
     }
 
     /// Adds the scores of candidates.
@@ -35,18 +41,20 @@ impl LinkScores {
         if let Some(pairs) = &mut self.pairs {
             pairs.add(scores, &candidates.pairs.label);
         }
+        let Some(ranks) = &mut self.ranks else { return };
         for row in (0..candidates.rows()).map(|row| candidates.row(row)) {
-            self.ranks.add_candidates(&scores[row.clone()], &candidates.pairs.label[row]);
+            ranks.add_candidates(&scores[row.clone()], &candidates.pairs.label[row]);
         }
     }
 
     /// Adds the ranks of links.
-    pub fn add_ranks(&mut self, ranks: &[LinkRank]) {
-        for &rank in ranks {
+    pub fn add_ranks(&mut self, found: &[LinkRank]) {
+        let Some(ranks) = &mut self.ranks else { return };
+        for &rank in found {
             match rank {
-                LinkRank::ALONE => self.ranks.add_alone(),
-                LinkRank::NOT_FINITE => self.ranks.add_not_finite(),
-                LinkRank { higher, equal } => self.ranks.add_counts(higher.into(), equal.into()),
+                LinkRank::ALONE => ranks.add_alone(),
+                LinkRank::NOT_FINITE => ranks.add_not_finite(),
+                LinkRank { higher, equal } => ranks.add_counts(higher.into(), equal.into()),
             }
         }
     }
@@ -59,18 +67,18 @@ impl LinkScores {
     /// Forgets all scores and keeps the memory.
     pub fn clear(&mut self) {
         self.pairs.iter_mut().for_each(BinaryScores::clear);
-        self.ranks.clear();
+        self.ranks.iter_mut().for_each(Ranking::clear);
     }
 
     /// How many links were ranked, and how many pairs were kept with them.
     pub fn observations(&self) -> (u64, u64) {
         let pairs = self.pairs.as_ref().map_or(0, BinaryScores::observations);
-        (self.ranks.observations(), pairs)
+        (self.ranks.as_ref().map_or(0, Ranking::observations), pairs)
     }
 
     /// AP and AUC (if pairs are kept), MRR and hits@k, with their names.
     pub fn report(&mut self) -> Vec<(Metric, Result<f64, Undefined>)> {
         let pairs = self.pairs.iter_mut().flat_map(BinaryScores::report);
-        pairs.chain(self.ranks.report()).collect()
+        pairs.chain(self.ranks.iter().flat_map(Ranking::report)).collect()
     }
 }

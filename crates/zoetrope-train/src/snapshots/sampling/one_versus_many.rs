@@ -57,6 +57,16 @@ impl OneVersusMany {
         self.links.len()
     }
 
+    /// Hands over the links, so that another number of negatives is drawn for them.
+    pub fn take_links(&mut self) -> LinkSet {
+        std::mem::take(&mut self.links)
+    }
+
+    /// Takes links that were handed over.
+    pub fn put_links(&mut self, links: LinkSet) {
+        self.links = links;
+    }
+
     /// The same rows, to be drawn where they are scored.
     pub fn ranking(&self, key: DrawKey) -> LinkRanking<'_> {
         let draws = key.draws(self.seed, Purpose::Candidates);

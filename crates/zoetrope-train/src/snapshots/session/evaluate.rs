@@ -58,8 +58,9 @@ impl Session {
     fn judge(&mut self, steps: Range<usize>, ranked: bool) -> Result<Metrics, TrainError> {
         let _judging = zoetrope_heap::during(&stages::JUDGING);
         let timer = std::time::Instant::now();
-        self.task.begin(ranked);
-        self.judge_passes(&self.passes_of(&steps), None)?;
+        let passes = self.passes_of(&steps);
+        self.task.begin(ranked, &self.judged_here(&passes));
+        self.judge_passes(&passes, None)?;
         let metrics = self.task.metrics();
         let metrics = self.share_metrics(metrics)?;
         self.timeline.add(Phase::Evaluate, timer);

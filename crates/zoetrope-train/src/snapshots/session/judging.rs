@@ -40,6 +40,16 @@ impl Session {
         Ok(())
     }
 
+    /// The snapshots that this rank judges, in order: of all that are asked, or of its own passes.
+    pub(super) fn judged_here(&self, passes: &[Pass]) -> Vec<usize> {
+        let (rank, size) = (self.rank(), self.ranks.as_ref().map_or(1, Ranks::size));
+        let asked = |pass: &Pass| pass.asked.clone();
+        if self.runner.sharing().is_some() {
+            return passes.iter().flat_map(asked).skip(rank).step_by(size).collect();
+        }
+        passes.iter().skip(rank).step_by(size).flat_map(asked).collect()
+    }
+
     /// Judges passes, of which each rank takes one; alone, one is all there is.
     fn judge_round(
         &mut self,

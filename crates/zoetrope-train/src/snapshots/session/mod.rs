@@ -22,6 +22,7 @@ mod start;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use zoetrope_config::{Config, LossOn, TaskName};
 use zoetrope_data::split::Part;
@@ -90,6 +91,8 @@ pub struct Session {
     pub(crate) interrupt: Interrupt,
     /// Bytes that were sent to a GPU piece by piece in the epochs of training, and how many were predicted.
     sent: [u64; 2],
+    /// The baselines of a part that a thread measures while a GPU trains and judges.
+    baselines_ahead: Option<(Part, JoinHandle<BTreeMap<String, Metrics>>)>,
     /// What tells the latter, if anything is sent so.
     forecast: Option<SentBytes>,
     /// How ranks exchange GPU data.
@@ -143,7 +146,24 @@ impl Session {
 }
 
 impl Baselines for Session {
-    fn baselines(&self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
+    fn begin_baselines(&mut self, part: Part) {
+        let sequence = &self.material.happened;
+        let of_links = self.task_name == TaskName::LinkPrediction && !sequence.is_made();
+        // Under a limit on memory the one comes after the other.
+        let bounded = zoetrope_heap::limit().is_some();
+        if !of_links || bounded || self.ranks.is_some() || self.device().gpu().is_none() {
+            return;
+        }
+        let (config, sequence) = (self.config.clone(), Arc::clone(sequence));
+        let steps: Vec<usize> = self.steps_of(part).collect();
+        let find = move || task::link_baselines(&config, &sequence, &steps);
+        self.baselines_ahead = Some((part, std::thread::spawn(find)));
+    }
+
+    fn baselines(&mut self, part: Part) -> Result<BTreeMap<String, Metrics>, TrainError> {
+        if let Some((_, ahead)) = self.baselines_ahead.take_if(|(begun, _)| *begun == part) {
+            return Ok(ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
         let found =
             || task::baselines(&self.config, self.task_name, &self.material, self.steps_of(part));
         // The first of several ranks finds them.

@@ -65,8 +65,9 @@ impl Session {
             });
         }
         let mut values = Vec::new();
-        self.task.begin(true);
-        self.judge_passes(&self.passes_for(&steps), Some(&mut values))?;
+        let passes = self.passes_for(&steps);
+        self.task.begin(true, &self.judged_here(&passes));
+        self.judge_passes(&passes, Some(&mut values))?;
         let metrics = self.task.metrics();
         let vertices = self.material.vertices();
         Ok((Answers { steps, vertices, per_vertex, values }, metrics))

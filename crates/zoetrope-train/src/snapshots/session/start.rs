@@ -106,6 +106,7 @@ impl Session {
             timeline,
             interrupt: Interrupt::new(),
             sent: [0; 2],
+            baselines_ahead: None,
             forecast: None,
             device_transport,
         };

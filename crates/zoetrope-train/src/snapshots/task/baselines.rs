@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use zoetrope_config::{Config, TaskName};
 use zoetrope_data::split::Part;
-use zoetrope_graph::Targets;
+use zoetrope_graph::{SnapshotSequence, Targets};
 use zoetrope_nn::metrics::TieRule;
 use zoetrope_run::Metrics;
 
@@ -41,19 +41,33 @@ pub fn baselines(
             let classes = super::node_classification::classes(config, material)? as u32;
             compare_classes(&targets(material)?, classes, training, &steps)
         }
-        TaskName::LinkPrediction => links(config, material, &steps),
+        TaskName::LinkPrediction => {
+            return Ok(link_baselines(config, &material.happened, &steps));
+        }
         TaskName::EdgeClassification => {
             let Some((labelled, rule)) = &material.edge_labels else { return Ok(BTreeMap::new()) };
             compare_edge_classes(labelled, *rule, rule.classes(labelled)?, training, &steps)
         }
         TaskName::EdgeRegression => Vec::new(),
     };
-    let mut named = BTreeMap::new();
+    Ok(named(found))
+}
+
+/// The metrics of the baselines of link prediction on some steps; none if there are no steps.
+pub fn link_baselines(
+    config: &Config,
+    sequence: &SnapshotSequence,
+    steps: &[usize],
+) -> BTreeMap<String, Metrics> {
+    if steps.is_empty() { BTreeMap::new() } else { named(links(config, sequence, steps)) }
+}
+
+fn named(found: Vec<Comparison>) -> BTreeMap<String, Metrics> {
+    let mut named: BTreeMap<String, Metrics> = BTreeMap::new();
     for Comparison { name, measures } in found {
-        let metrics: &mut Metrics = named.entry(name.to_owned()).or_default();
-        put(metrics, measures);
+        put(named.entry(name.to_owned()).or_default(), measures);
     }
-    Ok(named)
+    named
 }
 
 /// Predicted numbers, measured on the scale of the model and in the data's own units.
@@ -93,10 +107,9 @@ fn targets(material: &SnapshotInput) -> Result<Targets, TrainError> {
 }
 
 /// Each measure from the candidates that the model's is taken from.
-fn links(config: &Config, material: &SnapshotInput, steps: &[usize]) -> Vec<Comparison> {
+fn links(config: &Config, sequence: &SnapshotSequence, steps: &[usize]) -> Vec<Comparison> {
     let LinkJudge { mut few, mut many, mut sampler, few_scores, many_scores, all } =
         LinkJudge::new(config);
-    let sequence = &material.happened;
     let mut questions = [(&mut few, &few_scores), (&mut many, &many_scores)];
     let mut compared = compare_links(sequence, steps, &mut questions, &mut sampler).into_iter();
     let mut found = compared.next().unwrap_or_default();

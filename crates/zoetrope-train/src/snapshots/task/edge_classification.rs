@@ -177,7 +177,7 @@ impl Task for EdgeClassification {
         })
     }
 
-    fn begin(&mut self, _ranked: bool) {
+    fn begin(&mut self, _ranked: bool, _asked: &[usize]) {
         self.right.clear();
     }
 

@@ -18,6 +18,7 @@ use zoetrope_tensor::{LinkRank, Loss, Var};
 
 use super::edge_pairs::{PairCounts, StackedPairs};
 use super::pair_head::PairHead;
+use super::questions_ahead::{LinkQuestions, QuestionsAhead};
 use super::results::put;
 use super::staging::{DeviceStaging, Placed, StagedPairs};
 use super::{Judge, Questions, Scores, Task};
@@ -60,7 +61,7 @@ impl LinkJudge {
             few: LinkCandidates::sampled(config.task.negatives, config.train.seed),
             many: LinkCandidates::sampled(config.task.candidates, config.train.seed),
             sampler: LinkSampler::new(sampling),
-            few_scores: LinkScores::new(TieRule::Average, places),
+            few_scores: LinkScores::pairs_only(),
             many_scores: LinkScores::ranks_only(TieRule::Average, places),
             all: config.task.all_pairs.then(|| AllPairScores::new(TieRule::Average)),
         }
@@ -92,6 +93,7 @@ pub struct LinkPrediction {
     right: Classification,
     pairs: Pairs,
     candidates: Candidates,
+    ahead: QuestionsAhead,
     stacked: StackedPairs,
     staged: StagedPairs,
     counts: PairCounts,
@@ -114,6 +116,7 @@ impl LinkPrediction {
             right: Classification::new(2),
             pairs: Pairs::default(),
             candidates: Candidates::default(),
+            ahead: QuestionsAhead::default(),
             stacked: StackedPairs::default(),
             staged: StagedPairs::new(&material.happened, judge.sampler.sampling()),
             counts: PairCounts::default(),
@@ -191,8 +194,9 @@ impl Task for LinkPrediction {
         Some(&mut self.staged)
     }
 
-    fn begin(&mut self, ranked: bool) {
+    fn begin(&mut self, ranked: bool, asked: &[usize]) {
         self.ranked = ranked;
+        self.ahead.expect(asked);
         self.few.clear();
         self.many.clear();
         self.right.clear();
@@ -210,16 +214,27 @@ impl Task for LinkPrediction {
         let Self { stacked, pairs, candidates, .. } = self;
         let (target, key) = (self.sequence.at(step + 1), DrawKey::evaluation(step as u32));
         let mut head = PairHead::new(judge, embeddings, stacked)?;
-        self.judge.sampler.fill(target, key, pairs);
-        scores.put_pairs(&head.score(judge, pairs)?, &pairs.label);
-        let chunks = self.judge.few.load(target);
-        scores.counts.push(chunks as u32);
-        for chunk in 0..chunks {
-            self.judge.few.fill(chunk, key, candidates);
-            scores.put_pairs(&head.score(judge, &candidates.pairs)?, &candidates.pairs.label);
+        match self.ahead.take(step, &self.judge, &self.sequence) {
+            Some(LinkQuestions { ends, counts, links }) => {
+                scores.numbers = head.score_ends(judge, &ends)?;
+                scores.counts = counts;
+                self.judge.many.put_links(links);
+            }
+            None => {
+                self.judge.sampler.fill(target, key, pairs);
+                scores.put_pairs(&head.score(judge, pairs)?, &pairs.label);
+                let chunks = self.judge.few.load(target);
+                scores.counts.push(chunks as u32);
+                for chunk in 0..chunks {
+                    self.judge.few.fill(chunk, key, candidates);
+                    let label = &candidates.pairs.label;
+                    scores.put_pairs(&head.score(judge, &candidates.pairs)?, label);
+                }
+                self.judge.many.put_links(self.judge.few.take_links());
+            }
         }
         if self.ranked {
-            let chunks = self.judge.many.load(target);
+            let chunks = self.judge.many.chunks();
             let ranks = head.ranks(judge, &mut self.judge.many, chunks, key, candidates)?;
             scores.counts.push(ranks.len() as u32);
             scores.counts.extend(ranks.iter().flat_map(|rank| [rank.higher, rank.equal]));

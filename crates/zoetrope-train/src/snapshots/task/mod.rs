@@ -11,6 +11,7 @@ mod node_classification;
 mod node_regression;
 mod pair_head;
 mod pairs_ahead;
+mod questions_ahead;
 mod results;
 mod scores;
 mod staging;
@@ -28,7 +29,7 @@ use crate::snapshots::engine::Network;
 use crate::snapshots::material::{Goal, SnapshotInput};
 use crate::snapshots::sampling::Pairs;
 
-pub use baselines::baselines;
+pub use baselines::{baselines, link_baselines};
 pub use edge_classification::EdgeClassification;
 pub use link_prediction::LinkPrediction;
 pub use node_classification::NodeClassification;
@@ -79,8 +80,9 @@ pub trait Task: Send {
     }
 
     /// Forgets answers judged so far. If what follows is not `ranked`, edges are not ranked among many
-    /// pairs, which takes many times as long as everything else.
-    fn begin(&mut self, ranked: bool);
+    /// pairs, which takes many times as long as everything else. `asked` are the snapshots that this rank will
+    /// judge, in order, so that a task can prepare itself for some of them at once.
+    fn begin(&mut self, ranked: bool, asked: &[usize]);
 
     /// Scores the answers of one snapshot, whose embeddings (`N × width`) are on the tape: where they were
     /// computed, and on every rank beside the others. What a rank finds goes to the one that counts.

@@ -141,7 +141,7 @@ impl Task for NodeClassification {
         self.answers.count(self.answers.rows(&questions.steps))
     }
 
-    fn begin(&mut self, _ranked: bool) {
+    fn begin(&mut self, _ranked: bool, _asked: &[usize]) {
         self.right.clear();
     }
 

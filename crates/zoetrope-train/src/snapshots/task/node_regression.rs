@@ -74,7 +74,7 @@ impl Task for NodeRegression {
         self.answers.count(self.answers.rows(&questions.steps))
     }
 
-    fn begin(&mut self, _ranked: bool) {
+    fn begin(&mut self, _ranked: bool, _asked: &[usize]) {
         self.errors.clear();
         self.own_errors.clear();
     }

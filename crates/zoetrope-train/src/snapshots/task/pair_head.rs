@@ -1,6 +1,6 @@
 //! The head of a pair task over the embeddings of one snapshot.
 
-use zoetrope_nn::decoder::EdgeDecoder;
+use zoetrope_nn::decoder::{EdgeDecoder, Ends};
 use zoetrope_tensor::{LinkRank, PairLayers, Var};
 
 use super::Judge;
@@ -42,9 +42,20 @@ impl<'n, 's> PairHead<'n, 's> {
             return Ok(Vec::new());
         }
         self.stacked.extend(pairs, 0);
+        self.score_ends(judge, &self.stacked.ends)
+    }
+
+    /// One number for each pair of vertices.
+    pub(super) fn score_ends(
+        &self,
+        judge: &mut Judge<'_>,
+        ends: &Ends,
+    ) -> Result<Vec<f32>, TrainError> {
+        if ends.src.is_empty() {
+            return Ok(Vec::new());
+        }
         let forward = &mut judge.forward;
         let mark = forward.tape.mark();
-        let ends = &self.stacked.ends;
         let logits = match self.layers {
             Some(layers) => forward.tape.pair_scores(layers, [&ends.src, &ends.dst])?,
             None => self.head.decode(forward, self.embeddings, ends)?,
