@@ -10,6 +10,8 @@
 //! found together, in one walk down both. Nothing is left to chance, so neither threads nor the order of the pairs
 //! matter.
 
+use rayon::prelude::*;
+
 use super::metric::Metric;
 use super::undefined::{Undefined, check};
 
@@ -175,8 +177,39 @@ const VALUES: usize = 1 << DIGIT_BITS;
 /// Fewer scores are compared: counting digits would take longer.
 const BY_DIGITS_MIN: usize = 4096;
 
-/// Sorts ascending, from the lowest digit to the highest.
+/// Scores of a part that a thread sorts; fewer are not worth to be looked at by all of them.
+const PART_MIN: usize = 1 << 17;
+
+/// Scores from which the ends of parts are taken, for each part.
+const SAMPLED: usize = 64;
+
+/// Sorts ascending: each thread those of a range of values, which it picks out of all.
 fn sort(scores: &mut Vec<u32>, spare: &mut Vec<u32>) {
+    let parts = (scores.len() / PART_MIN).min(rayon::current_num_threads());
+    if parts < 2 {
+        return sort_by_digits(scores, spare);
+    }
+    let apart = scores.len() / (parts * SAMPLED);
+    let mut sample: Vec<u32> = scores.iter().step_by(apart).copied().collect();
+    sample.sort_unstable();
+    let mut ends: Vec<u32> =
+        sample.chunks(sample.len().div_ceil(parts)).map(|part| part[0]).collect();
+    ends[0] = 0;
+    ends.dedup();
+    let part = |at: usize| {
+        let (first, end) = (ends[at], ends.get(at + 1).copied());
+        let is_here = |score: &u32| *score >= first && end.is_none_or(|end| *score < end);
+        let mut here: Vec<u32> = scores.iter().copied().filter(is_here).collect();
+        sort_by_digits(&mut here, &mut Vec::new());
+        here
+    };
+    let parts: Vec<Vec<u32>> = (0..ends.len()).into_par_iter().map(part).collect();
+    scores.clear();
+    parts.iter().for_each(|part| scores.extend_from_slice(part));
+}
+
+/// Sorts ascending, from the lowest digit to the highest.
+fn sort_by_digits(scores: &mut Vec<u32>, spare: &mut Vec<u32>) {
     if scores.len() < BY_DIGITS_MIN {
         return scores.sort_unstable();
     }
@@ -245,6 +278,24 @@ mod tests {
         assert_eq!(found.average_precision(), Ok(precision / all));
         assert_eq!(found.auc(), Ok(won / (all * (pairs.len() as f64 - all))));
         assert_eq!(found.auc(), Ok(won / (all * (pairs.len() as f64 - all))), "asked again");
+    }
+
+    #[test]
+    fn parts_of_threads_are_sorted_as_one() {
+        let random = |at: usize| ((at as u64 + 7).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u32;
+        let many = 4 * PART_MIN + 5;
+        // Different ones, a few values, one alone.
+        for bits in [0, 28, 31] {
+            let scores: Vec<u32> = (0..many).map(|at| random(at) >> bits).collect();
+            let mut expected = scores.clone();
+            expected.sort_unstable();
+            for threads in [1, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut sorted = scores.clone();
+                pool.install(|| sort(&mut sorted, &mut Vec::new()));
+                assert!(sorted == expected, "{bits} bits less on {threads} threads");
+            }
+        }
     }
 
     #[test]

@@ -34,9 +34,11 @@ impl Session {
             return self.judge_in_turn(passes, answers);
         }
         let taking_part = self.ranks.as_ref().map_or(1, Ranks::size);
+        let mut latest = None;
         for round in passes.chunks(taking_part) {
-            self.judge_round(round, answers.as_deref_mut())?;
+            self.judge_round(round, &mut latest, answers.as_deref_mut())?;
         }
+        self.count_latest(&mut latest, answers);
         Ok(())
     }
 
@@ -50,10 +52,12 @@ impl Session {
         passes.iter().skip(rank).step_by(size).flat_map(asked).collect()
     }
 
-    /// Judges passes, of which each rank takes one; alone, one is all there is.
+    /// Judges passes, of which each rank takes one; alone, one is all there is. The scores of the latest snapshot are
+    /// counted when the next one has been sent to a GPU, which then has something to do meanwhile.
     fn judge_round(
         &mut self,
         round: &[Pass],
+        latest: &mut Option<(usize, Scores)>,
         mut answers: Option<&mut Vec<f32>>,
     ) -> Result<(), TrainError> {
         let (rank, own) = (self.rank(), round.get(self.rank()));
@@ -61,10 +65,11 @@ impl Session {
         let mut pieces = longest.unwrap_or(0);
         let mut found = Vec::new();
         let mut look = |session: &mut Self, output: &Output, step: usize| {
+            session.count_latest(latest, answers.as_deref_mut());
             let scores = session.score_on_tape(output, step)?;
             // What the first rank finds comes first; that of others waits for it.
             if rank == 0 {
-                session.count(step, &scores, answers.as_deref_mut());
+                *latest = Some((step, scores));
             } else {
                 found.push(scores);
             }
@@ -76,6 +81,7 @@ impl Session {
         }
         self.stand_by(pieces)?;
         let Some(ranks) = self.ranks.clone() else { return Ok(()) };
+        self.count_latest(latest, answers.as_deref_mut());
         for scores in found {
             send_scores(&ranks, &scores)?;
         }
@@ -156,6 +162,17 @@ impl Session {
         // It lets go of the embeddings before the next ones come.
         self.judge_tape.reset();
         Ok(scores)
+    }
+
+    /// Counts the scores of the latest snapshot, unless that was done.
+    fn count_latest(
+        &mut self,
+        latest: &mut Option<(usize, Scores)>,
+        answers: Option<&mut Vec<f32>>,
+    ) {
+        if let Some((step, scores)) = latest.take() {
+            self.count(step, &scores, answers);
+        }
     }
 
     fn count(&mut self, step: usize, scores: &Scores, answers: Option<&mut Vec<f32>>) {
