@@ -70,8 +70,10 @@ impl QuestionsAhead {
     fn next_round(&mut self, step: usize, sequence: &SnapshotSequence) -> Vec<usize> {
         let mut steps = vec![step];
         let at = self.asked.iter().position(|&asked| asked == step);
-        // Snapshots that are made when they are needed are not all here.
-        let Some(at) = at.filter(|_| !sequence.is_made()) else { return steps };
+        // Snapshots that are made when they are needed are not all here, and a limit on memory has no room for
+        // what can wait.
+        let side_by_side = !sequence.is_made() && zoetrope_heap::limit().is_none();
+        let Some(at) = at.filter(|_| side_by_side) else { return steps };
         self.asked.drain(..=at);
         let mut edges = sequence.edges_at(step + 1);
         while steps.len() < ROUNDS * rayon::current_num_threads()
