@@ -5,14 +5,14 @@
 
 use std::ops::ControlFlow;
 
-use zoetrope_config::{Config, ModelName};
+use zoetrope_config::Config;
 use zoetrope_data::Quiet;
 use zoetrope_run::checkpoint::{SavedState, state_hash};
 use zoetrope_run::{FailureKind, Timeline};
 use zoetrope_tensor::Gpu;
 use zoetrope_testkit::emulator;
 use zoetrope_train::TrainError;
-use zoetrope_train::conformance::model_cases;
+use zoetrope_train::conformance::{ModelCase, ModelComparison, model_cases};
 use zoetrope_train::observer::{Observer, RunEvent};
 use zoetrope_train::train::{Opened, Run};
 use zoetrope_train::training_run::EpochEnd;
@@ -75,19 +75,30 @@ fn every_model_of_snapshots_learns_on_a_gpu_what_it_learns_on_the_processor() {
     if !has_gpu(test) {
         return;
     }
-    let of_events = |name: &str| {
-        let streams = ModelName::ALL.iter().filter(|model| model.is_stream());
-        streams.into_iter().any(|model| name.starts_with(model.name()))
-    };
-    let mut differing = Vec::new();
-    for case in model_cases().iter().filter(|case| !of_events(&case.name)) {
-        match case.compare("cuda") {
-            Ok(found) if found.agrees() => {}
-            Ok(found) => differing.push(format!("{}: {:.1e}", found.name, found.difference)),
-            Err(error) => differing.push(format!("{}: {error}", case.name)),
-        }
-    }
+    let differing = differing(|case| !case.is_of_events());
     assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+#[test]
+fn every_model_of_events_has_the_gradients_on_a_gpu_that_it_has_on_the_processor() {
+    let test = "every_model_of_events_has_the_gradients_on_a_gpu_that_it_has_on_the_processor";
+    if !has_gpu(test) {
+        return;
+    }
+    let differing = differing(ModelCase::is_of_events);
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+/// What differs between this GPU and the processor in some cases.
+fn differing(chosen: impl Fn(&ModelCase) -> bool) -> Vec<String> {
+    let all = model_cases();
+    let compared = all.iter().filter(|case| chosen(case)).map(|case| (case, case.compare("cuda")));
+    let differs = |(case, found): (&ModelCase, Result<ModelComparison, TrainError>)| match found {
+        Ok(found) if found.agrees() => None,
+        Ok(found) => Some(format!("{}: {} by {:.1e}", found.name, found.of, found.difference)),
+        Err(error) => Some(format!("{}: {error}", case.name)),
+    };
+    compared.filter_map(differs).collect()
 }
 
 #[test]

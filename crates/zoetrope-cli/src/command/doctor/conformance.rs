@@ -160,8 +160,8 @@ fn model_group(device: &str, chosen: &Chosen) -> Group {
             Ok(found) => Case {
                 agrees: found.agrees(),
                 difference: found.difference,
+                problem: (!found.agrees()).then_some(found.of),
                 name: found.name,
-                problem: None,
             },
             Err(problem) => Case::broken(&case.name, problem),
         });
